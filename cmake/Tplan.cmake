@@ -1,0 +1,65 @@
+# One line adds a dialect, a phase or a tool; what they share stands here.
+
+# tplan_dialect(nn): dialects/nn/NN.td -> NN*.inc, library tplan_nn.
+# The base name of the files is that of the only .td in the folder.
+function(tplan_dialect name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  file(GLOB td ${CMAKE_CURRENT_SOURCE_DIR}/dialects/${name}/*.td)
+  get_filename_component(base ${td} NAME_WE)
+  set(gen ${CMAKE_CURRENT_BINARY_DIR}/dialects/${name})
+  set(outs)
+  foreach(kind IN ITEMS "Ops;op" "Types;typedef" "Attrs;attrdef" "Enums;enum" "Interfaces;op-interface"
+          "Dialect;dialect")
+    list(GET kind 0 suffix)
+    list(GET kind 1 flag)
+    set(only)
+    if(flag STREQUAL "op") # the .td of another dialect may be included
+      set(only "-op-include-regex=^${name}\\.")
+    elseif(NOT flag STREQUAL "enum"
+       AND NOT flag STREQUAL "op-interface")
+      set(only -${flag}s-dialect=${name})
+      if(flag STREQUAL "dialect")
+        set(only -dialect=${name})
+      endif()
+    endif()
+    foreach(part IN ITEMS decls defs)
+      if(part STREQUAL "decls")
+        set(ext .h.inc)
+      else()
+        set(ext .cpp.inc)
+      endif()
+      set(out ${gen}/${base}${suffix}${ext})
+      add_custom_command(OUTPUT ${out}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${gen}
+        COMMAND ${MLIR_TABLEGEN_EXE} -gen-${flag}-${part} ${only} -I ${MLIR_TD_INCLUDE}
+                -I ${CMAKE_CURRENT_SOURCE_DIR} ${td} --write-if-changed -o ${out} -d ${out}.d
+        DEPFILE ${out}.d DEPENDS ${td} VERBATIM)
+      list(APPEND outs ${out})
+    endforeach()
+  endforeach()
+  add_custom_target(tplan_${name}_gen DEPENDS ${outs})
+  set_property(GLOBAL APPEND PROPERTY TPLAN_GEN tplan_${name}_gen)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/dialects/${name}/*.cpp)
+  _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
+endfunction()
+
+# tplan_phase(Fuse LINKS tplan_rt): every lib/Fuse/*.cpp, library tplan_Fuse.
+function(tplan_phase name)
+  cmake_parse_arguments(ARG "" "" "LINKS;SOURCES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*.cpp)
+  _tplan_library(tplan_${name} "${sources};${ARG_SOURCES}" "${ARG_LINKS}")
+endfunction()
+
+# tplan_tool(tplanc LINKS tplan_Driver): tools/tplanc.cpp -> build/bin/tplanc.
+function(tplan_tool name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  add_executable(${name} ${CMAKE_CURRENT_SOURCE_DIR}/tools/${name}.cpp)
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} MLIR LLVM)
+endfunction()
+
+function(_tplan_library name sources links)
+  add_library(${name} STATIC ${sources})
+  get_property(gen GLOBAL PROPERTY TPLAN_GEN)
+  add_dependencies(${name} ${gen})
+  target_link_libraries(${name} PUBLIC ${links})
+endfunction()

@@ -1,0 +1,41 @@
+//===- NN.h - the nn dialect ----------------------------------------------===//
+#ifndef TPLAN_DIALECTS_NN_H
+#define TPLAN_DIALECTS_NN_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/nn/NNDialect.h.inc"
+#include "dialects/nn/NNEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/nn/NNAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/nn/NNTypes.h.inc"
+
+namespace tplan::nn {
+/// Bytes of one element; i1 counts one.
+int64_t elementBytes(mlir::Type element);
+
+/// The dimensions of both, those of the operand of higher rank (or lhs) first.
+/// Element type of lhs. Sizes must agree where names do.
+Tensor broadcastType(Tensor lhs, Tensor rhs);
+
+/// Names and attribute names of roles, on arguments and results of a layer.
+inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name";
+} // namespace tplan::nn
+
+#include "dialects/nn/NNInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/nn/NNOps.h.inc"
+
+#endif // TPLAN_DIALECTS_NN_H

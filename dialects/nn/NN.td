@@ -1,0 +1,534 @@
+//===- NN.td - tensors with named dimensions, and the training step on them ===//
+//
+// The serial meaning of a model, from `model` to `recompute`. Operands meet by
+// the *names* of their dimensions: broadcast, contraction and reduction go by
+// name, never by position. The listed order of a type's dimensions says nothing
+// about meaning until `fuse`, from where on it is the order in memory.
+//
+// One decision: composites (norms, activations, losses) are not ops. They are
+// written in primitives by `model`, so that differentiation, sharding rules and
+// fusion have few ops to know. Attention and table lookups stay whole because
+// their kernels are algorithms, not compositions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_NN
+#define TPLAN_NN
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::tplan::nn";
+  let summary = "models and training steps on tensors with named dimensions";
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Types and attributes
+//===----------------------------------------------------------------------===//
+
+class NN_Attr<string name, string mnem> : AttrDef<NN_Dialect, name> {
+  let mnemonic = mnem;
+}
+
+def NN_DimAttr : NN_Attr<"Dim", "dim"> {
+  let summary = "a named dimension: name, size, and whether size is a bound";
+  let description = [{
+    `B 8` has eight elements along B; `T <= 64` has at most 64, and the count
+    comes with the data at run time.
+  }];
+  let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$size,
+                        DefaultValuedParameter<"bool", "false">:$bounded);
+  let assemblyFormat = "`<` $name `,` $size (`,` $bounded^)? `>`";
+}
+
+def NN_Tensor : TypeDef<NN_Dialect, "Tensor"> {
+  let mnemonic = "tensor";
+  let cppClassName = "Tensor";
+  let summary = "a tensor whose dimensions have names";
+  let description = [{
+    `!nn.tensor<[B 8, S 64, D 32], f32>`; a scalar is `!nn.tensor<[], f32>`.
+    Names are distinct. Sizes are elements, never bytes.
+  }];
+  let parameters = (ins ArrayRefParameter<"DimAttr">:$dims,
+                        "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getDims().size(); }
+    /// Product of the sizes (bounds for bounded dimensions).
+    int64_t getNumElements() const;
+    /// Bytes without padding; i1 counts one byte.
+    int64_t getBytes() const;
+    /// Position of a dimension, or -1.
+    int64_t find(::llvm::StringRef name) const;
+    bool has(::llvm::StringRef name) const { return find(name) >= 0; }
+    bool isScalar() const { return getDims().empty(); }
+    Tensor withElement(::mlir::Type element) const;
+    Tensor withDims(::llvm::ArrayRef<DimAttr> dims) const;
+    /// Without the named dimensions, the others in order.
+    Tensor without(::llvm::ArrayRef<::llvm::StringRef> names) const;
+  }];
+}
+
+def NN_MaskAttr : NN_Attr<"Mask", "mask"> {
+  let summary = "which keys a query sees, as an expression on logical positions";
+  let description = [{
+    An expression tree in prefix form on the query position q and key position k:
+    `all`, `causal` (k <= q), `window` n (q - n < k), `prefix` n (k < n),
+    `and` a b, `or` a b. In text: `#nn.mask<and(causal, window(4096))>`.
+    Leaves `same` and `valid` read a per-token operand and come with data
+    that has documents or lengths.
+  }];
+  let parameters = (ins StringRefParameter<"all|causal|window|prefix|and|or">:$kind,
+                        "int64_t":$n, ArrayRefParameter<"MaskAttr">:$terms);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    static MaskAttr getLeaf(::mlir::MLIRContext *ctx, ::llvm::StringRef kind, int64_t n = 0) {
+      return get(ctx, kind, n, {});
+    }
+    bool sees(int64_t q, int64_t k) const;
+  }];
+}
+
+def NN_SegmentAttr : NN_Attr<"Segment", "segment"> {
+  let summary = "an affine run of logical positions";
+  let description = [{
+    `#nn.segment<begin, size, first, step>`: the local positions begin,
+    begin + 1, ... stand for the logical positions first, first + step, ...
+    A list of them, in order and without holes, maps a local dimension (zig-zag
+    rows, a key block, a shard) onto the logical one.
+  }];
+  let parameters = (ins "int64_t":$begin, "int64_t":$size, "int64_t":$first, "int64_t":$step);
+  let assemblyFormat = "`<` $begin `,` $size `,` $first `,` $step `>`";
+}
+def NN_SegmentArray : TypedArrayAttrBase<NN_SegmentAttr, "affine segments of logical positions">;
+
+def NN_InitAttr : NN_Attr<"Init", "init"> {
+  let summary = "initial value of a parameter: constant c, or normal with deviation c";
+  let parameters = (ins StringRefParameter<"constant|normal">:$kind, "::mlir::FloatAttr":$value);
+  let assemblyFormat = "`<` $kind `,` $value `>`";
+}
+
+def NN_AnyTensor : Type<CPred<"::llvm::isa<::tplan::nn::Tensor>($_self)">, "nn tensor",
+                        "::tplan::nn::Tensor">;
+def NN_Scalar : Type<CPred<"::llvm::isa<::tplan::nn::Tensor>($_self) && "
+                           "::llvm::cast<::tplan::nn::Tensor>($_self).isScalar()">,
+                     "nn scalar", "::tplan::nn::Tensor">;
+
+//===----------------------------------------------------------------------===//
+// Roles: what a value of a layer function is
+//===----------------------------------------------------------------------===//
+
+def NN_Role : I32EnumAttr<"Role", "what an argument or result of a layer function is", [
+    I32EnumAttrCase<"Carried", 0, "carried">,          // handed from layer to layer
+    I32EnumAttrCase<"Invariant", 1, "invariant">,      // the same for every layer of a run; also data
+    I32EnumAttrCase<"Param", 2, "param">,              // this layer's parameter
+    I32EnumAttrCase<"State", 3, "state">,              // not differentiated, updated once a step
+    I32EnumAttrCase<"Scalar", 4, "scalar">,            // step scalar: step, seed, learning rate, layer, microbatch
+    I32EnumAttrCase<"Loss", 5, "loss">,                // emitted sum, added over layers and microbatches
+    I32EnumAttrCase<"Metric", 6, "metric">,            // emitted, no cotangent
+    I32EnumAttrCase<"Contribution", 7, "contribution">,// to a state's update, added over microbatches
+    I32EnumAttrCase<"Output", 8, "output">,            // read by the runtime: logits when sampling
+    I32EnumAttrCase<"CotCarried", 9, "cot_carried">,   // cotangent of a carried value
+    I32EnumAttrCase<"CotInvariant", 10, "cot_invariant">, // added over the layers of a run
+    I32EnumAttrCase<"CotParam", 11, "cot_param">,      // added over microbatches
+    I32EnumAttrCase<"CotLoss", 12, "cot_loss">,        // where the backward begins: weight / count
+    I32EnumAttrCase<"ResFI", 13, "res_fi">,            // residual kept from F to I
+    I32EnumAttrCase<"ResFW", 14, "res_fw">,            // residual kept from F to W (and I)
+    I32EnumAttrCase<"ResIW", 15, "res_iw">             // residual kept from I to W
+  ]> {
+  let cppNamespace = "::tplan::nn";
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
+
+def NN_ParamOp : NN_Op<"param", [Symbol]> {
+  let summary = "a parameter, or one parameter of each layer of a run";
+  let description = [{
+    Made by `model`, read by every later phase, gone after `lower` (the binary's
+    tensor table). `count` instances share type and stand in one constant-stride
+    array; instance i is called `path` with `{i}` replaced by `first + i * step`.
+    `id` and `id_step` number the tensors of the whole model layer by layer: they
+    key initial values, so two spellings of the same layers start equal.
+
+    `kind` is what selectors match: linear, norm, bias, embedding, other.
+    (C1) count >= 1.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_AnyTensor>:$type,
+                       I64Attr:$count, StrAttr:$path, I64Attr:$first, I64Attr:$step,
+                       I64Attr:$id, I64Attr:$id_step, NN_InitAttr:$init, StrAttr:$kind);
+  let assemblyFormat = [{
+    $sym_name `:` $type `x` $count `path` $path `first` $first `step` $step
+    `id` $id `by` $id_step $init $kind attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
+                                 AutomaticAllocationScope]> {
+  let summary = "a function of one distinct layer";
+  let description = [{
+    Made by `model` (the forward function), replaced by `differentiate` (the joint
+    function: forward and backward in one graph) and by `recompute` (`part` =
+    F, B, I, W or E: the cut functions, E for evaluation); consumed by `fuse`.
+    Every argument and result carries `nn.role` and `nn.name`.
+
+    (C1) every argument and result has a role.
+    (C2) the body is one block that ends in `nn.return` of the results' types.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$part,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    Role getArgRole(unsigned i);
+    Role getResultRole(unsigned i);
+    ::llvm::StringRef getArgName(unsigned i);
+    ::llvm::StringRef getResultName(unsigned i);
+    ReturnOp getReturn();
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    /// Appends an argument or result with its role and name.
+    ::mlir::BlockArgument addArg(Role role, ::llvm::StringRef name, ::mlir::Type type,
+                                 ::mlir::Location loc);
+    void addResult(Role role, ::llvm::StringRef name, ::mlir::Value value);
+  }];
+}
+
+def NN_ReturnOp : NN_Op<"return", [Terminator, Pure, HasParent<"LayerOp">]> {
+  let summary = "results of a layer function";
+  let arguments = (ins Variadic<NN_AnyTensor>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def NN_ChainOp : NN_Op<"chain", [IsolatedFromAbove, NoTerminator, SingleBlock, Symbol]> {
+  let summary = "the model as inputs and runs of layers, in order";
+  let description = [{
+    Made by `model`, consumed by `schedule`, which cuts it into stages. The body
+    holds `nn.input` and `nn.run` ops only; its length does not depend on the
+    depth of the model. Repeated layers are one run with a count.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+}
+
+def NN_InputOp : NN_Op<"input", [Pure, HasParent<"ChainOp">]> {
+  let summary = "one microbatch of data";
+  let description = [{
+    `source` names the stream of the data loader, `shift` how many positions
+    later in the row the values begin: the targets of a language model are the
+    tokens shifted by one.
+  }];
+  let arguments = (ins StrAttr:$source, I64Attr:$shift);
+  let results = (outs NN_AnyTensor:$value);
+  let assemblyFormat = "$source `shift` $shift attr-dict `:` type($value)";
+}
+
+def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
+  let summary = "layers run one after the other";
+  let description = [{
+    Calls each of `callees` in turn, `times` over: layer t * n + j of the run is
+    callee j of n. What a layer carries out the next one carries in; invariants
+    are the same for all. `params[j]` binds the parameter arguments of callee j,
+    instance t of each. `first_layer` numbers the layers of the whole model, for
+    random numbers. Results are what the last layer carries out.
+
+    (C1) a callee's carried arguments and results have the types of the run's.
+    (C2) `params[j]` names as many params as callee j has param arguments, each
+    with count = times (or 1, shared by all) and the argument's type.
+    (C3) with times * n > 1 the carried types in and out agree.
+  }];
+  let arguments = (ins FlatSymbolRefArrayAttr:$callees, I64Attr:$times, I64Attr:$first_layer,
+                       Variadic<NN_AnyTensor>:$carried, Variadic<NN_AnyTensor>:$invariants,
+                       ArrayAttr:$params);
+  let results = (outs Variadic<NN_AnyTensor>:$results);
+  let assemblyFormat = [{
+    $callees `x` $times `layer` $first_layer `carried` `(` $carried `)`
+    `invariant` `(` $invariants `)` `params` $params attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Element-wise primitives
+//===----------------------------------------------------------------------===//
+
+def NN_Elemental : OpInterface<"Elemental"> {
+  let cppNamespace = "::tplan::nn";
+  let description = [{
+    An op that computes each element of its result from the elements of its
+    operands at the same named position; missing names broadcast.
+  }];
+}
+
+class NN_Unary<string mnemonic, string what> : NN_Op<mnemonic, [Pure, SameOperandsAndResultType,
+      NN_Elemental]> {
+  let summary = what;
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+class NN_Binary<string mnemonic, string what> : NN_Op<mnemonic, [Pure,
+      NN_Elemental]> {
+  let summary = what;
+  let description = [{
+    (C1) the result has every dimension of the operands and no other.
+    (C2) operands and result have one element type.
+  }];
+  let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs), [{
+    build($_builder, $_state,
+          broadcastType(::llvm::cast<Tensor>(lhs.getType()), ::llvm::cast<Tensor>(rhs.getType())),
+          lhs, rhs);
+  }]>];
+  let hasVerifier = 1;
+}
+
+def NN_NegOp : NN_Unary<"neg", "-x">;
+def NN_ExpOp : NN_Unary<"exp", "e to the x">;
+def NN_LogOp : NN_Unary<"log", "natural logarithm">;
+def NN_TanhOp : NN_Unary<"tanh", "hyperbolic tangent">;
+def NN_ErfOp : NN_Unary<"erf", "Gauss error function">;
+def NN_SinOp : NN_Unary<"sin", "sine, x in radians">;
+def NN_CosOp : NN_Unary<"cos", "cosine, x in radians">;
+def NN_RsqrtOp : NN_Unary<"rsqrt", "1 / sqrt(x)">;
+def NN_SqrtOp : NN_Unary<"sqrt", "square root">;
+
+def NN_AddOp : NN_Binary<"add", "sum">;
+def NN_SubOp : NN_Binary<"sub", "difference">;
+def NN_MulOp : NN_Binary<"mul", "product">;
+def NN_DivOp : NN_Binary<"div", "quotient">;
+def NN_MaxOp : NN_Binary<"max", "the larger; the cotangent of a tie goes to lhs">;
+def NN_MinOp : NN_Binary<"min", "the smaller; the cotangent of a tie goes to lhs">;
+
+def NN_CmpKind : I32EnumAttr<"CmpKind", "comparison", [
+    I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
+    I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]> {
+  let cppNamespace = "::tplan::nn";
+}
+
+def NN_CmpOp : NN_Op<"cmp", [Pure, NN_Elemental]> {
+  let summary = "comparison, as i1; ordered, so false where an operand is NaN";
+  let arguments = (ins NN_CmpKind:$kind, NN_AnyTensor:$lhs, NN_AnyTensor:$rhs);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
+}
+
+def NN_SelectOp : NN_Op<"select", [Pure, NN_Elemental]> {
+  let summary = "on_true where condition, else on_false; broadcasts by name";
+  let arguments = (ins NN_AnyTensor:$condition, NN_AnyTensor:$on_true, NN_AnyTensor:$on_false);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = [{
+    $condition `,` $on_true `,` $on_false attr-dict
+    `:` `(` type($condition) `,` type($on_true) `,` type($on_false) `)` `->` type($result)
+  }];
+}
+
+def NN_CastOp : NN_Op<"cast", [Pure, NN_Elemental]> {
+  let summary = "another element type, rounded to nearest even";
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+def NN_RoundOp : NN_Op<"round", [Pure, SameOperandsAndResultType,
+                                 NN_Elemental]> {
+  let summary = "rounds to the values of a narrower type without changing the type";
+  let description = [{
+    Made by `precision-oracle`: an f64 program that rounds where a low-precision
+    plan would. Lowered as a cast there and back.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, TypeAttr:$as);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x `as` $as attr-dict `:` type($result)";
+}
+
+def NN_ConstantOp : NN_Op<"constant", [Pure, NN_Elemental]> {
+  let summary = "one number in every element";
+  let arguments = (ins F64Attr:$value);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+def NN_IndexOp : NN_Op<"index", [Pure, NN_Elemental]> {
+  let summary = "the logical position along the result's only dimension, as i32";
+  let description = [{
+    Without segments, position i is i. With them, see `#nn.segment`.
+    (C1) the result has one dimension and element type i32.
+  }];
+  let arguments = (ins OptionalAttr<NN_SegmentArray>:$segments);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "(`segments` $segments^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_RandomOp : NN_Op<"random", [Pure, NN_Elemental]> {
+  let summary = "uniform 32-bit numbers, a function of logical indices alone";
+  let description = [{
+    Philox 4x32-10 keyed by (seed, site), counted by (step, layer, logical row of
+    the global batch ...): the linear index over the logical sizes of the result.
+    Equal under every plan, and computed again rather than kept. `logical` are
+    the sizes that the index is linear in (those of the whole batch), `offset`
+    the scalar logical index of the first element of this microbatch.
+    Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+  }];
+  let arguments = (ins NN_Scalar:$seed, NN_Scalar:$step, NN_Scalar:$layer, NN_Scalar:$offset,
+                       I64Attr:$site);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = [{
+    $seed `,` $step `,` $layer `,` $offset `site` $site attr-dict
+    `:` `(` type($seed) `,` type($step) `,` type($layer) `,` type($offset) `)` `->` type($result)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Structured primitives
+//===----------------------------------------------------------------------===//
+
+def NN_ReduceKind : I32EnumAttr<"ReduceKind", "reduction", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>]> {
+  let cppNamespace = "::tplan::nn";
+}
+
+def NN_ReduceOp : NN_Op<"reduce", [Pure]> {
+  let summary = "sum or maximum over the dimensions that the result lacks";
+  let description = [{
+    The order of additions is fixed by the shape alone (docs/kernels.md).
+    (C1) the result's dimensions are among the operand's.
+  }];
+  let arguments = (ins NN_ReduceKind:$kind, NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_BroadcastOp : NN_Op<"broadcast", [Pure, NN_Elemental]> {
+  let summary = "repeats along the dimensions that the operand lacks";
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+def NN_ContractOp : NN_Op<"contract", [Pure]> {
+  let summary = "sum of products over the dimensions that both operands have and the result lacks";
+  let description = [{
+    Einsum by name. A dimension of both operands and the result is a batch.
+    Accumulates in f32 (f64 for f64), rounded once to the result's type.
+    (C1) each dimension of the result is in an operand.
+    (C2) a dimension of only one operand is in the result.
+  }];
+  let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_RotateOp : NN_Op<"rotate", [Pure, SameOperandsAndResultType]> {
+  let summary = "half-split rotation along a dimension of even size";
+  let description = [{
+    With n = size / 2: result[i] = -x[i + n] for i < n, x[i - n] else; `inverse`
+    negates the result, which is also the adjoint. Rotary embeddings are
+    x * cos + rotate(x) * sin.
+    (C1) the operand has the dimension, of even size.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, StrAttr:$dim, UnitAttr:$inverse);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x `over` $dim (`inverse` $inverse^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_LookupOp : NN_Op<"lookup", [Pure]> {
+  let summary = "rows of a table: result[ids.., d..] = table[ids[..], d..]";
+  let description = [{
+    (C1) the table has dimension `dim`; ids are i32; the result has the dims of
+    ids, then those of the table without `dim`.
+    Ids out of range are refused when the data is read, not here.
+  }];
+  let arguments = (ins NN_AnyTensor:$table, NN_AnyTensor:$ids, StrAttr:$dim);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$table `[` $dim `=` $ids `]` attr-dict `:` `(` type($table) `,` type($ids) `)` `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_LookupGradOp : NN_Op<"lookup_grad", [Pure]> {
+  let summary = "adds the rows of a cotangent into a table's, in the order of the ids";
+  let description = [{ The adjoint of `nn.lookup`; each element adds its rows in ascending position. }];
+  let arguments = (ins NN_AnyTensor:$cotangent, NN_AnyTensor:$ids, StrAttr:$dim);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$cotangent `[` $dim `=` $ids `]` attr-dict `:` `(` type($cotangent) `,` type($ids) `)` `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+def NN_AttentionOp : NN_Op<"attention", [Pure]> {
+  let summary = "softmax(scale * q k^T + mask) v, row by row online";
+  let description = [{
+    q [B.., S, H, K], k [B.., T, G, K], v [B.., T, G, K] -> out [B.., S, H, K],
+    lse [B.., S, H] (natural log-sum-exp of the scaled scores, f32, or f64 for
+    f64). `query` and `key` name S and T, `heads` and `groups` H and G; query
+    head h reads key head h / (H / G). A row that sees no key yields 0 and
+    lse = -inf. Never a buffer of S x T.
+    `q_positions`, `k_positions` map rows to logical positions for the mask.
+
+    (C1) H is a multiple of G. (C2) k and v agree; K is that of q.
+    Source: Dao, "FlashAttention-2", 2023.
+  }];
+  let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v, F64Attr:$scale,
+                       NN_MaskAttr:$mask, StrAttr:$query, StrAttr:$key, StrAttr:$heads,
+                       StrAttr:$groups, OptionalAttr<NN_SegmentArray>:$q_positions,
+                       OptionalAttr<NN_SegmentArray>:$k_positions);
+  let results = (outs NN_AnyTensor:$out, NN_AnyTensor:$lse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `over` $query `,` $key `heads` $heads `,` $groups `scale` $scale `mask` $mask
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_AttentionGradOp : NN_Op<"attention_grad", [Pure]> {
+  let summary = "cotangents of q, k and v from those of out and lse";
+  let description = [{
+    Scores are computed again from q, k and lse, tile by tile. `d_lse` is zero
+    unless the result was merged. Made by `differentiate`.
+  }];
+  let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v, NN_AnyTensor:$out,
+                       NN_AnyTensor:$lse, NN_AnyTensor:$d_out, Optional<NN_AnyTensor>:$d_lse,
+                       F64Attr:$scale, NN_MaskAttr:$mask, StrAttr:$query, StrAttr:$key,
+                       StrAttr:$heads, StrAttr:$groups,
+                       OptionalAttr<NN_SegmentArray>:$q_positions,
+                       OptionalAttr<NN_SegmentArray>:$k_positions);
+  let results = (outs NN_AnyTensor:$d_q, NN_AnyTensor:$d_k, NN_AnyTensor:$d_v);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $out `,` $lse `,` $d_out (`,` $d_lse^)?
+    `over` $query `,` $key `heads` $heads `,` $groups `scale` $scale `mask` $mask
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+#endif // TPLAN_NN

@@ -1,0 +1,185 @@
+//===- NNOps.cpp - verifiers and layer functions of the nn dialect --------===//
+//
+// Each check cites its constraint in NN.td as (Cn).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NN.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace tplan::nn;
+
+#define GET_OP_CLASSES
+#include "dialects/nn/NNOps.cpp.inc"
+
+static Tensor tensorOf(Value v) { return cast<Tensor>(v.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult ParamOp::verify() {
+  if (getCount() < 1) // (C1)
+    return emitOpError("count must be at least 1, found ") << getCount();
+  return success();
+}
+
+ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
+                  function_interface_impl::VariadicFlag, std::string &) {
+    return b.getFunctionType(args, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void LayerOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
+                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                           getResAttrsAttrName());
+}
+
+static std::optional<Role> roleOf(Attribute attr) {
+  auto name = dyn_cast_or_null<StringAttr>(attr);
+  return name ? symbolizeRole(name.getValue()) : std::nullopt;
+}
+
+LogicalResult LayerOp::verify() {
+  for (unsigned i = 0, e = getNumArguments(); i < e; ++i) // (C1)
+    if (!roleOf(getArgAttr(i, kRole)))
+      return emitOpError("argument without a role: ") << i;
+  for (unsigned i = 0, e = getNumResults(); i < e; ++i)
+    if (!roleOf(getResultAttr(i, kRole)))
+      return emitOpError("result without a role: ") << i;
+  auto ret = dyn_cast<ReturnOp>(getBlock().getTerminator()); // (C2)
+  if (!ret || ret.getOperandTypes() != getFunctionType().getResults())
+    return emitOpError("body must return the types of the results");
+  return success();
+}
+
+Role LayerOp::getArgRole(unsigned i) { return *roleOf(getArgAttr(i, kRole)); }
+Role LayerOp::getResultRole(unsigned i) { return *roleOf(getResultAttr(i, kRole)); }
+StringRef LayerOp::getArgName(unsigned i) {
+  return cast<StringAttr>(getArgAttr(i, kName)).getValue();
+}
+StringRef LayerOp::getResultName(unsigned i) {
+  return cast<StringAttr>(getResultAttr(i, kName)).getValue();
+}
+ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
+
+static DictionaryAttr roleAttrs(MLIRContext *ctx, Role role, StringRef name) {
+  Builder b(ctx);
+  return b.getDictionaryAttr({b.getNamedAttr(kRole, b.getStringAttr(stringifyRole(role))),
+                              b.getNamedAttr(kName, b.getStringAttr(name))});
+}
+
+BlockArgument LayerOp::addArg(Role role, StringRef name, Type type, Location loc) {
+  unsigned i = getNumArguments();
+  (void)insertArgument(i, type, roleAttrs(getContext(), role, name), loc);
+  return getArgument(i);
+}
+
+void LayerOp::addResult(Role role, StringRef name, Value value) {
+  (void)insertResult(getNumResults(), value.getType(), roleAttrs(getContext(), role, name));
+  getReturn().getOperandsMutable().append(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Element-wise
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBinary(Operation *op) {
+  Tensor lhs = tensorOf(op->getOperand(0)), rhs = tensorOf(op->getOperand(1));
+  Tensor result = tensorOf(op->getResult(0));
+  for (Tensor operand : {lhs, rhs}) // (C1)
+    for (DimAttr dim : operand.getDims())
+      if (!llvm::is_contained(result.getDims(), dim))
+        return op->emitOpError("result lacks a dimension of an operand: ") << dim.getName();
+  for (DimAttr dim : result.getDims())
+    if (!lhs.has(dim.getName()) && !rhs.has(dim.getName()))
+      return op->emitOpError("no operand has the result's dimension ") << dim.getName();
+  if (lhs.getElementType() != rhs.getElementType() || // (C2)
+      lhs.getElementType() != result.getElementType())
+    return op->emitOpError("element types differ: ")
+           << lhs.getElementType() << ", " << rhs.getElementType() << ", "
+           << result.getElementType();
+  return success();
+}
+
+LogicalResult AddOp::verify() { return verifyBinary(*this); }
+LogicalResult SubOp::verify() { return verifyBinary(*this); }
+LogicalResult MulOp::verify() { return verifyBinary(*this); }
+LogicalResult DivOp::verify() { return verifyBinary(*this); }
+LogicalResult MaxOp::verify() { return verifyBinary(*this); }
+LogicalResult MinOp::verify() { return verifyBinary(*this); }
+
+LogicalResult IndexOp::verify() {
+  Tensor type = tensorOf(getResult());
+  if (type.getRank() != 1 || !type.getElementType().isInteger(32)) // (C1)
+    return emitOpError("result must have one dimension and element type i32, found ") << type;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Structured
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReduceOp::verify() {
+  Tensor x = tensorOf(getX());
+  for (DimAttr dim : tensorOf(getResult()).getDims()) // (C1)
+    if (!llvm::is_contained(x.getDims(), dim))
+      return emitOpError("operand lacks the result's dimension ") << dim.getName();
+  return success();
+}
+
+LogicalResult ContractOp::verify() {
+  Tensor lhs = tensorOf(getLhs()), rhs = tensorOf(getRhs()), result = tensorOf(getResult());
+  for (DimAttr dim : result.getDims()) // (C1)
+    if (!llvm::is_contained(lhs.getDims(), dim) && !llvm::is_contained(rhs.getDims(), dim))
+      return emitOpError("no operand has the result's dimension ") << dim.getName();
+  for (auto [x, other] : {std::pair(lhs, rhs), std::pair(rhs, lhs)})
+    for (DimAttr dim : x.getDims()) { // (C2)
+      bool shared = llvm::is_contained(other.getDims(), dim);
+      if (!shared && other.has(dim.getName()))
+        return emitOpError("operands disagree on the size of ") << dim.getName();
+      if (!shared && !result.has(dim.getName()))
+        return emitOpError("dimension of one operand only is not in the result: ") << dim.getName();
+    }
+  return success();
+}
+
+LogicalResult RotateOp::verify() {
+  Tensor x = tensorOf(getX());
+  int64_t i = x.find(getDim());
+  if (i < 0 || x.getDims()[i].getSize() % 2) // (C1)
+    return emitOpError("needs a dimension of even size named ") << getDim();
+  return success();
+}
+
+LogicalResult LookupOp::verify() {
+  Tensor table = tensorOf(getTable()), ids = tensorOf(getIds());
+  SmallVector<DimAttr> dims(ids.getDims());
+  llvm::append_range(dims, table.without({getDim()}).getDims());
+  if (!table.has(getDim()) || !ids.getElementType().isInteger(32) || // (C1)
+      tensorOf(getResult()) != table.withDims(dims))
+    return emitOpError("expected result ") << table.withDims(dims);
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  Tensor q = tensorOf(getQ()), k = tensorOf(getK()), v = tensorOf(getV());
+  int64_t h = q.find(getHeads()), g = k.find(getGroups());
+  if (h < 0 || g < 0 || !q.has(getQuery()) || !k.has(getKey()))
+    return emitOpError("q needs dimensions ")
+           << getQuery() << " and " << getHeads() << ", k needs " << getKey() << " and "
+           << getGroups();
+  int64_t heads = q.getDims()[h].getSize(), groups = k.getDims()[g].getSize();
+  if (groups == 0 || heads % groups) // (C1)
+    return emitOpError("query heads must be a multiple of key heads, found ")
+           << heads << " and " << groups;
+  if (k != v || k.getDims().back() != q.getDims().back()) // (C2)
+    return emitOpError("q, k and v must agree, found ") << q << ", " << k << ", " << v;
+  return success();
+}

@@ -1,0 +1,89 @@
+//===- Tplan.cpp - registration, syntax and verifiers of the tplan dialect ===//
+#include "dialects/tplan/Tplan.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace tplan::lang;
+
+#include "dialects/tplan/TplanDialect.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/tplan/TplanOps.cpp.inc"
+
+void TplanDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/tplan/TplanOps.cpp.inc"
+      >();
+}
+
+ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
+                  function_interface_impl::VariadicFlag, std::string &) {
+    return b.getFunctionType(args, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void LayerOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
+                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                           getResAttrsAttrName());
+}
+
+// tplan.for "blocks" runs [[3, 0]] carried(%x) invariant(%y) : (types) -> types { ^bb0(..): } { .. }
+ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr member;
+  ArrayAttr runs;
+  SmallVector<OpAsmParser::UnresolvedOperand> carried, invariants;
+  FunctionType type;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseAttribute(member, "member", result.attributes) ||
+      parser.parseKeyword("runs") || parser.parseAttribute(runs, "runs", result.attributes) ||
+      parser.parseKeyword("carried") ||
+      parser.parseOperandList(carried, AsmParser::Delimiter::Paren) ||
+      parser.parseKeyword("invariant") ||
+      parser.parseOperandList(invariants, AsmParser::Delimiter::Paren) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type))
+    return failure();
+  auto &segments = result.getOrAddProperties<Properties>().operandSegmentSizes;
+  segments = {static_cast<int32_t>(carried.size()), static_cast<int32_t>(invariants.size())};
+  llvm::append_range(carried, invariants);
+  result.addTypes(type.getResults());
+  if (parser.resolveOperands(carried, type.getInputs(), loc, result.operands))
+    return failure();
+  OptionalParseResult more;
+  while (true) {
+    auto region = std::make_unique<Region>();
+    more = parser.parseOptionalRegion(*region);
+    if (!more.has_value())
+      return success();
+    if (failed(*more))
+      return failure();
+    result.addRegion(std::move(region));
+  }
+}
+
+void ForOp::print(OpAsmPrinter &printer) {
+  printer << " " << getMemberAttr() << " runs " << getRunsAttr() << " carried(" << getCarried()
+          << ") invariant(" << getInvariants() << ")";
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"member", "runs", "operandSegmentSizes"});
+  printer << " : ";
+  printer.printFunctionalType(getOperation());
+  for (Region &region : getKinds()) {
+    printer << " ";
+    printer.printRegion(region);
+  }
+}
+
+LogicalResult ForOp::verify() {
+  if (getCarried().getTypes() != getResultTypes())
+    return emitOpError("carries in and out different types");
+  for (Region &region : getKinds())
+    if (region.getArgumentTypes() != getOperandTypes())
+      return emitOpError("a kind's arguments must be the carried and invariant values");
+  return success();
+}

@@ -1,0 +1,192 @@
+//===- Tplan.td - the source, as IR ----------------------------------------===//
+//
+// What `parse` leaves behind: names, sizes and selectors are resolved, every
+// expression is typed, each distinct (layer, sizes, sub-layers, argument types)
+// is one function. Composites are still whole: one `tplan.apply` per call of a
+// built-in, so that the IR reads like the source.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_TPLAN
+#define TPLAN_TPLAN
+
+include "dialects/nn/NN.td"
+
+def Tplan_Dialect : Dialect {
+  let name = "tplan";
+  let cppNamespace = "::tplan::lang";
+  let summary = "a .tplan source with names and sizes resolved";
+  let dependentDialects = ["::tplan::nn::NNDialect"];
+}
+
+class Tplan_Op<string mnemonic, list<Trait> traits = []> : Op<Tplan_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// What the model is
+//===----------------------------------------------------------------------===//
+
+def Tplan_LayerOp : Tplan_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol]> {
+  let summary = "a layer, specialised to sizes, sub-layers and argument types";
+  let description = [{
+    Made by `parse`, inlined or turned into `nn.layer` by `model`, gone after it.
+    Weights are declared in the body with names relative to the layer; a call
+    prefixes them with the member's name. Masks are not values: a layer called
+    with two masks is two functions.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def Tplan_ReturnOp : Tplan_Op<"return", [Terminator, Pure]> {
+  let summary = "values of a layer or of one iteration of a list";
+  let arguments = (ins Variadic<NN_AnyTensor>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def Tplan_ModelOp : Tplan_Op<"model", [IsolatedFromAbove, NoTerminator, SingleBlock, Symbol]> {
+  let summary = "the model of the chosen plan: one per module";
+  let description = [{
+    Made by `parse`, becomes `nn.chain` and its layers in `model`. The body is
+    straight code of `tplan` ops in source order.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+}
+
+def Tplan_InputOp : Tplan_Op<"input", [Pure]> {
+  let summary = "data of one global batch, or the same moved along the row";
+  let description = [{
+    `source` is the declared input; `shift(tokens, 1)` in the source is an input
+    with shift 1. `vocabulary` bounds the ids: the size of the tables that look
+    them up.
+  }];
+  let arguments = (ins StrAttr:$source, I64Attr:$shift, I64Attr:$vocabulary);
+  let results = (outs NN_AnyTensor:$value);
+  let assemblyFormat = "$source `shift` $shift `vocabulary` $vocabulary attr-dict `:` type($value)";
+}
+
+def Tplan_WeightOp : Tplan_Op<"weight", [Pure]> {
+  let summary = "a weight of the enclosing layer or model";
+  let description = [{
+    `name` is relative to the layer ("q.weight", "gain"). `kind` is linear, norm,
+    bias, embedding or other: what selectors match. A weight used twice by one
+    name (a tied head) is one weight.
+  }];
+  let arguments = (ins StrAttr:$name, StrAttr:$kind, NN_InitAttr:$init);
+  let results = (outs NN_AnyTensor:$value);
+  let assemblyFormat = "$name $kind $init attr-dict `:` type($value)";
+}
+
+def Tplan_CallOp : Tplan_Op<"call", [CallOpInterface]> {
+  let summary = "calls a layer as the member `member`, which prefixes its weights";
+  let description = [{ Two calls of one member share its weights. An empty member adds no prefix. }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, StrAttr:$member, Variadic<NN_AnyTensor>:$args,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let results = (outs Variadic<NN_AnyTensor>:$results);
+  let assemblyFormat = "$callee `as` $member `(` $args `)` attr-dict `:` functional-type($args, results)";
+  let extraClassDeclaration = [{
+    ::mlir::CallInterfaceCallable getCallableForCallee() { return getCalleeAttr(); }
+    void setCalleeFromCallable(::mlir::CallInterfaceCallable callee) {
+      setCalleeAttr(::llvm::cast<::mlir::FlatSymbolRefAttr>(::llvm::cast<::mlir::SymbolRefAttr>(callee)));
+    }
+    ::mlir::Operation::operand_range getArgOperands() { return getArgs(); }
+    ::mlir::MutableOperandRange getArgOperandsMutable() { return getArgsMutable(); }
+  }];
+}
+
+def Tplan_ForOp : Tplan_Op<"for", [IsolatedFromAbove, AttrSizedOperandSegments]> {
+  let summary = "the layers of a list, one after the other";
+  let description = [{
+    `for b in blocks { x = b(x, y) }`: variables assigned in the body and defined
+    before it are carried, others read in it are invariant. `member` is the list
+    ("blocks"). One region per distinct element kind, with carried then invariant
+    values as arguments, ending in `tplan.return` of the carried ones. In a
+    region, calls of the element have an empty member: its weights are named
+    relative to the element.
+
+    `runs` is the list as run lengths: [[times, kind, kind, ...], ...]; e.g. 3
+    dense layers, then 61 pairs of local and global: [[3, 0], [61, 1, 2]].
+  }];
+  let arguments = (ins StrAttr:$member, ArrayAttr:$runs, Variadic<NN_AnyTensor>:$carried,
+                       Variadic<NN_AnyTensor>:$invariants);
+  let results = (outs Variadic<NN_AnyTensor>:$results);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$kinds);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Tplan_ApplyOp : Tplan_Op<"apply", [Pure]> {
+  let summary = "a built-in function: contraction, arithmetic, activation, attention ...";
+  let description = [{
+    `function` is a row of the table of built-ins (lib/Parse/Builtins.def), which
+    gives its operands, attributes and shape rule; `model` expands it into nn
+    primitives by the table of the same names. Attributes by name: `over` (list
+    of dimension names), `value` (f64), `mask`, `rate`, `site` ...
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<NN_AnyTensor>:$args);
+  let results = (outs Variadic<NN_AnyTensor>:$results);
+  let assemblyFormat = "$function `(` $args `)` attr-dict `:` functional-type($args, results)";
+}
+
+def Tplan_LossOp : Tplan_Op<"loss", []> {
+  let summary = "a scalar term of the training loss: weight * sum / count";
+  let description = [{
+    `sum` adds over tokens, so it adds over microbatches and ranks; `count` is
+    the number of terms: a value that depends on data alone, or absent where it
+    is the product of the sizes that `sum` adds over, given as `terms`.
+  }];
+  let arguments = (ins StrAttr:$name, F64Attr:$weight, NN_AnyTensor:$sum,
+                       Optional<NN_AnyTensor>:$count, I64Attr:$terms);
+  let assemblyFormat = [{
+    $name `weight` $weight $sum (`count` $count^)? `terms` $terms attr-dict
+    `:` type($sum) (`,` type($count)^)?
+  }];
+}
+
+def Tplan_OutputOp : Tplan_Op<"output", []> {
+  let summary = "a value that the runtime reads: `logits` of the first cross_entropy";
+  let arguments = (ins StrAttr:$name, NN_AnyTensor:$value);
+  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+}
+
+//===----------------------------------------------------------------------===//
+// How it is trained and laid out
+//===----------------------------------------------------------------------===//
+
+def Tplan_RecipeOp : Tplan_Op<"recipe", [Symbol]> {
+  let summary = "how the model is trained";
+  let description = [{
+    `settings` holds resolved values with SI units removed (tokens, steps,
+    bytes). Keys and their types: docs/language.md, table of recipe settings.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
+  let assemblyFormat = "$sym_name $settings attr-dict";
+}
+
+def Tplan_ClusterOp : Tplan_Op<"cluster", [Symbol]> {
+  let summary = "the machines: nodes, devices, links (bit/s, bytes)";
+  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
+  let assemblyFormat = "$sym_name $settings attr-dict";
+}
+
+def Tplan_PlanOp : Tplan_Op<"plan", [Symbol]> {
+  let summary = "how the training step is laid out and ordered";
+  let description = [{
+    One per module: the chosen plan. `settings` as in the table of plan settings
+    in docs/language.md; selectors are resolved to lists of weight or layer
+    paths.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
+  let assemblyFormat = "$sym_name $settings attr-dict";
+}
+
+#endif // TPLAN_TPLAN
