@@ -1,11 +1,12 @@
 # One line adds a dialect, a phase or a tool; what they share stands here.
 
 # tplan_dialect(nn): dialects/nn/NN.td -> NN*.inc, library tplan_nn.
-# The base name of the files is that of the only .td in the folder.
+# The base name of the files is that of the only header in the folder.
 function(tplan_dialect name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-  file(GLOB td ${CMAKE_CURRENT_SOURCE_DIR}/dialects/${name}/*.td)
-  get_filename_component(base ${td} NAME_WE)
+  set(dir ${CMAKE_CURRENT_SOURCE_DIR}/dialects/${name})
+  file(GLOB header ${dir}/*.h)
+  get_filename_component(base ${header} NAME_WE)
   set(gen ${CMAKE_CURRENT_BINARY_DIR}/dialects/${name})
   set(outs)
   foreach(kind IN ITEMS "Ops;op" "Types;typedef" "Attrs;attrdef" "Enums;enum" "Interfaces;op-interface"
@@ -13,6 +14,10 @@ function(tplan_dialect name)
     list(GET kind 0 suffix)
     list(GET kind 1 flag)
     set(only)
+    set(td ${dir}/${base}.td)
+    if(EXISTS ${dir}/${base}${suffix}.td) # enums and interfaces know no filter by dialect
+      set(td ${dir}/${base}${suffix}.td)
+    endif()
     if(flag STREQUAL "op") # the .td of another dialect may be included
       set(only "-op-include-regex=^${name}\\.")
     elseif(NOT flag STREQUAL "enum"

@@ -1,0 +1,263 @@
+//===- RT.cpp - registration, syntax, verifiers and costs of the rt dialect ===//
+#include "dialects/rt/RT.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::rt;
+using nn::DimAttr;
+using nn::Tensor;
+
+#include "dialects/rt/RTDialect.cpp.inc"
+#include "dialects/rt/RTEnums.cpp.inc"
+#include "dialects/rt/RTInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/rt/RTAttrs.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/rt/RTOps.cpp.inc"
+
+void RTDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/rt/RTAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/rt/RTOps.cpp.inc"
+      >();
+}
+
+static Tensor tensorOf(Value v) { return cast<Tensor>(v.getType()); }
+
+static int64_t bytesOf(Operation *op) {
+  int64_t bytes = 0;
+  for (Value v : op->getOperands())
+    bytes += tensorOf(v).getBytes();
+  for (Value v : op->getResults())
+    bytes += tensorOf(v).getBytes();
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+static int64_t product(ArrayAttr dims) {
+  int64_t n = 1;
+  for (auto dim : dims.getAsRange<DimAttr>())
+    n *= dim.getSize();
+  return n;
+}
+
+int64_t KernelOp::getNumRows() { return product(getRows()); }
+int64_t KernelOp::getNumCols() { return product(getCols()); }
+int64_t KernelOp::getNumTasks() {
+  int64_t n = getSkeleton() == Skeleton::Column ? getNumCols() : getNumRows();
+  int64_t grain = getGrain();
+  return (n + grain - 1) / grain;
+}
+YieldOp KernelOp::getYield() { return cast<YieldOp>(getBody().front().getTerminator()); }
+
+LogicalResult KernelOp::verify() {
+  Block &block = getBody().front();
+  FunctionType type = getFunctionType();
+  if (static_cast<int64_t>(getGrain()) < 1)
+    return emitOpError("grain must be at least 1, found ") << getGrain();
+  if (block.getNumArguments() != getNumInputs() || // (C1)
+      getYield().getNumOperands() != getNumOutputs())
+    return emitOpError("needs one argument per input and one yielded value per output");
+  for (auto [arg, input] : llvm::zip(block.getArguments(), type.getInputs()))
+    if (arg.getType() != cast<Tensor>(input).getElementType())
+      return emitOpError("argument must have the input's element type, found ") << arg.getType();
+  for (auto [value, output] : llvm::zip(getYield().getOperands(), type.getResults()))
+    if (value.getType() != cast<Tensor>(output).getElementType())
+      return emitOpError("yielded value must have the output's element type, found ")
+             << value.getType();
+  if (getAccesses().size() != getNumInputs() + getNumOutputs()) // (C2)
+    return emitOpError("needs one access per input and output, found ") << getAccesses().size();
+  SmallVector<Type> operands(type.getInputs());
+  llvm::append_range(operands, type.getResults());
+  for (auto [operand, attr] : llvm::zip(operands, getAccesses())) // (C3)
+    for (DimAttr dim : cast<Tensor>(operand).getDims()) {
+      auto access = cast<AccessAttr>(attr);
+      bool indirect = access.getKind() == "gather" || access.getKind() == "scatter";
+      if (dim.getName() == "task" || (indirect && dim.getName() == access.getDim()))
+        continue;
+      if (!llvm::is_contained(getRows(), dim) && !llvm::is_contained(getCols(), dim))
+        return emitOpError("dimension of an operand is no loop: ") << dim.getName();
+    }
+  if (getSkeleton() != Skeleton::Row) // (C4)
+    for (Operation &op : block)
+      if (isa<RowReduceOp>(op))
+        return emitOpError("only a row kernel reduces rows, found ")
+               << stringifySkeleton(getSkeleton());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
+                  function_interface_impl::VariadicFlag, std::string &) {
+    return b.getFunctionType(args, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void FuncOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
+                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                           getResAttrsAttrName());
+}
+
+ReturnOp FuncOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
+static StringRef stringOf(Attribute attr) { return cast<StringAttr>(attr).getValue(); }
+nn::Role FuncOp::getArgRole(unsigned i) {
+  return *nn::symbolizeRole(stringOf(getArgAttr(i, nn::kRole)));
+}
+nn::Role FuncOp::getResultRole(unsigned i) {
+  return *nn::symbolizeRole(stringOf(getResultAttr(i, nn::kRole)));
+}
+StringRef FuncOp::getArgName(unsigned i) { return stringOf(getArgAttr(i, nn::kName)); }
+StringRef FuncOp::getResultName(unsigned i) { return stringOf(getResultAttr(i, nn::kName)); }
+
+//===----------------------------------------------------------------------===//
+// Matmul
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A group of dimensions inside an operand: contiguous, in the order of `names`.
+struct Group {
+  SmallVector<StringRef> names;
+  int64_t size = 1;
+
+  /// Stride of the innermost dimension of the group in `t`, or failure where the
+  /// group is broken up or in another order.
+  FailureOr<int64_t> strideIn(Tensor t) const {
+    if (names.empty())
+      return int64_t(0);
+    int64_t at = t.find(names.front());
+    for (auto [i, name] : llvm::enumerate(names))
+      if (t.find(name) != at + static_cast<int64_t>(i))
+        return failure();
+    int64_t stride = 1;
+    for (DimAttr dim : t.getDims().drop_front(at + names.size()))
+      stride *= dim.getSize();
+    return stride;
+  }
+};
+} // namespace
+
+FailureOr<Gemm> rt::matchGemm(Tensor lhs, Tensor rhs, Tensor result) {
+  Group batch, m, n, k;
+  auto add = [](Group &group, DimAttr dim) {
+    group.names.push_back(dim.getName());
+    group.size *= dim.getSize();
+  };
+  for (DimAttr dim : result.getDims()) {
+    bool inLhs = lhs.has(dim.getName()), inRhs = rhs.has(dim.getName());
+    add(inLhs && inRhs ? batch : inLhs ? m : n, dim);
+  }
+  for (DimAttr dim : lhs.getDims())
+    if (!result.has(dim.getName()))
+      add(k, dim);
+
+  Gemm gemm;
+  // Rows of the result come first in memory; otherwise compute the transpose.
+  if (!m.names.empty() && !n.names.empty() &&
+      result.find(m.names.front()) > result.find(n.names.front())) {
+    FailureOr<Gemm> other = matchGemm(rhs, lhs, result);
+    if (failed(other) || other->swapped)
+      return failure();
+    other->swapped = true;
+    return other;
+  }
+  auto ma = m.strideIn(lhs), ka = k.strideIn(lhs), ba = batch.strideIn(lhs);
+  auto kb = k.strideIn(rhs), nb = n.strideIn(rhs), bb = batch.strideIn(rhs);
+  auto mc = m.strideIn(result), nc = n.strideIn(result), bc = batch.strideIn(result);
+  for (auto &stride : {ma, ka, ba, kb, nb, bb, mc, nc, bc})
+    if (failed(stride))
+      return failure();
+  gemm.m = m.size, gemm.n = n.size, gemm.k = k.size, gemm.batch = batch.size;
+  gemm.strideA = *ba, gemm.strideB = *bb, gemm.strideC = *bc;
+  // An operand is transposed where its contracted group is not the inner one.
+  auto orient = [](int64_t outer, int64_t inner, int64_t innerSize, bool &trans, int64_t &ld) {
+    trans = !(inner == 1 || inner == 0) || (inner == 0 && outer == 1 && innerSize > 1);
+    ld = trans ? inner : outer;
+    if (ld == 0)
+      ld = std::max<int64_t>(1, innerSize);
+    return trans ? (outer == 1 || outer == 0) : true;
+  };
+  if (!orient(*ma, *ka, gemm.k, gemm.transA, gemm.lda) ||
+      !orient(*kb, *nb, gemm.n, gemm.transB, gemm.ldb))
+    return failure();
+  if (*nc > 1)
+    return failure();
+  gemm.ldc = *mc ? *mc : gemm.n;
+  return gemm;
+}
+
+LogicalResult MatmulOp::verify() {
+  if (failed(matchGemm(tensorOf(getLhs()), tensorOf(getRhs()), tensorOf(getResult())))) // (C1)
+    return emitOpError("is no GEMM: a group of dimensions is not contiguous in ")
+           << getLhs().getType() << ", " << getRhs().getType() << " or " << getResult().getType();
+  if (getAcc() && getAcc().getType() != getResult().getType())
+    return emitOpError("accumulator must have the result's type, found ") << getAcc().getType();
+  return success();
+}
+
+int64_t MatmulOp::getFlops() {
+  Gemm g = *matchGemm(tensorOf(getLhs()), tensorOf(getRhs()), tensorOf(getResult()));
+  return 2 * g.m * g.n * g.k * g.batch;
+}
+int64_t MatmulOp::getBytes() { return bytesOf(*this); }
+int64_t MatmulOp::getAlias(unsigned) { return getAcc() ? 2 : -1; }
+StringRef MatmulOp::getCategory() { return "gemm"; }
+
+//===----------------------------------------------------------------------===//
+// Launch, copy
+//===----------------------------------------------------------------------===//
+
+/// Matrix products of the tiles: 2 forward, 5 backward, counted without the mask.
+static int64_t tileFlops(TileOp tile) {
+  auto q = cast<Tensor>(tile.getFunctionType().getInput(0));
+  auto k = cast<Tensor>(tile.getFunctionType().getInput(1));
+  int64_t keys = k.getDims()[k.find(tile.getKey())].getSize();
+  int64_t products = tile.getPass() == AttentionPass::Forward ? 2 : 5;
+  return 2 * products * q.getNumElements() * keys;
+}
+
+int64_t LaunchOp::getFlops() {
+  Operation *def = SymbolTable::lookupNearestSymbolFrom(*this, getKernelAttr());
+  if (auto tile = dyn_cast<TileOp>(def))
+    return tileFlops(tile);
+  auto kernel = cast<KernelOp>(def);
+  int64_t ops = 0;
+  for (Operation &op : kernel.getBody().front())
+    ops += op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType());
+  return ops * kernel.getNumRows() * kernel.getNumCols();
+}
+int64_t LaunchOp::getBytes() { return bytesOf(*this); }
+int64_t LaunchOp::getAlias(unsigned result) {
+  ArrayRef<int64_t> pairs = getInPlace();
+  for (unsigned i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i + 1] == result)
+      return pairs[i];
+  return -1;
+}
+StringRef LaunchOp::getCategory() {
+  Operation *def = SymbolTable::lookupNearestSymbolFrom(*this, getKernelAttr());
+  return isa<TileOp>(def) ? "attention" : "kernel";
+}
+
+int64_t CopyOp::getFlops() { return 0; }
+int64_t CopyOp::getBytes() { return bytesOf(*this); }
+int64_t CopyOp::getAlias(unsigned) { return -1; }
+StringRef CopyOp::getCategory() { return "copy"; }

@@ -1,0 +1,227 @@
+//===- RT.td - calls with known bytes: fused kernels and library calls -----===//
+//
+// What `fuse` makes of the functions F, B, I, W and E. From here on the listed
+// order of a tensor's dimensions is its order in memory (row-major, packed), and
+// every op answers what it costs.
+//
+// One decision: a kernel is a body on *scalars* with named loops. Operands are
+// indexed by the names of their dimensions, so a body carries no index
+// arithmetic, and one body serves the CPU's vectors and the GPU's warps.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RT
+#define TPLAN_RT
+
+include "dialects/nn/NN.td"
+include "dialects/rt/RTEnums.td"
+include "dialects/rt/RTInterfaces.td"
+
+def RT_Dialect : Dialect {
+  let name = "rt";
+  let cppNamespace = "::tplan::rt";
+  let summary = "fused kernels and library calls on memory";
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::tplan::nn::NNDialect"];
+}
+
+class RT_Op<string mnemonic, list<Trait> traits = []> : Op<RT_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+def RT_AccessAttr : AttrDef<RT_Dialect, "Access"> {
+  let mnemonic = "access";
+  let summary = "how a kernel reads an input, or adds to an output, other than in place";
+  let description = [{
+    - `identity`: at the loops' position.
+    - `rotate` of the last dimension, of size 2n: element i is x[(i + n) mod 2n], negated
+      for i < n (`by` = 0) or for i >= n (`by` = 1, the inverse).
+    - `gather` along `dim`: at position id, where id is the element of input number `by`
+      (i32) at the same place.
+    - `scatter` along `dim` (outputs of column kernels): the element is added at
+      position id of input number `by`; rows in ascending order. The output's old
+      content is the first addend.
+  }];
+  let parameters = (ins StringRefParameter<"identity|rotate|gather|scatter">:$kind,
+                        StringRefParameter<"dimension">:$dim, "int64_t":$by);
+  let assemblyFormat = "`<` $kind `,` $dim `,` $by `>`";
+}
+
+def RT_DimArray : TypedArrayAttrBase<NN_DimAttr, "named loops">;
+
+def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
+  let summary = "a fused kernel: named loops around a body on scalars";
+  let description = [{
+    Made by `fuse` (equal kernels once), code by `lower`, gone after it.
+
+    The loops are `rows` (outer) then `cols` (inner; contiguous in every identity
+    operand that has them, except in a transpose kernel). The block has one
+    scalar argument per input: its element at the loops' position, by the names
+    of its dimensions; missing names broadcast. The body holds `arith` and `math`
+    ops on f64, f32, bf16, i32, i64, i1 (conversions to and from bf16 by
+    `arith.extf`, `arith.truncf`; all arithmetic in f32 or f64), and
+
+    - `rt.position`: the logical index along a loop;
+    - `rt.row_reduce`: over all columns of the row; its result is the same in the
+      whole row;
+    - `rt.col_reduce`: over the rows of the task, in ascending order.
+
+    It ends in `rt.yield` of one scalar per output. An output whose type has
+    columns is written at every position, one without columns once a row. In a
+    row kernel a `col_reduce` value goes to an output with the leading dimension
+    `task`: one partial sum per task. In a column kernel each task has all rows
+    of some columns.
+
+    `grain` is the number of rows (column kernels: columns) of a task; tasks =
+    ceil(rows / grain). It depends on shapes alone, so sums do not depend on
+    threads. Order of a row reduction: 64 bytes of lanes, lane l adds elements
+    l, l + lanes, ... ascending; then lanes are folded in halves (the upper half
+    onto the lower).
+
+    (C1) one block argument per input with the element type; one yielded value
+    per output. (C2) `accesses` has one entry per input and output. (C3) names of
+    inputs and outputs other than gathered, scattered and `task` are loops with the same size.
+    (C4) only row kernels hold `row_reduce`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, RT_Skeleton:$skeleton, RT_DimArray:$rows,
+                       RT_DimArray:$cols, I64Attr:$grain, TypeAttrOf<FunctionType>:$function_type,
+                       TypedArrayAttrBase<RT_AccessAttr, "accesses">:$accesses);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name $skeleton `rows` $rows `cols` $cols `grain` $grain `:` $function_type
+    `access` $accesses attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    unsigned getNumInputs() { return getFunctionType().getNumInputs(); }
+    unsigned getNumOutputs() { return getFunctionType().getNumResults(); }
+    int64_t getNumRows();
+    int64_t getNumCols();
+    int64_t getNumTasks();
+    YieldOp getYield();
+  }];
+}
+
+def RT_YieldOp : RT_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
+  let summary = "one scalar per output";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def RT_RowReduceOp : RT_Op<"row_reduce", [Pure, SameOperandsAndResultType]> {
+  let summary = "sum or maximum over the columns of the row";
+  let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x);
+  let results = (outs AnyFloat:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` type($result)";
+}
+
+def RT_ColReduceOp : RT_Op<"col_reduce", [Pure, SameOperandsAndResultType]> {
+  let summary = "sum or maximum over the rows of the task, ascending";
+  let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x);
+  let results = (outs AnyFloat:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` type($result)";
+}
+
+def RT_PositionOp : RT_Op<"position", [Pure]> {
+  let summary = "logical index along a loop, as i32";
+  let arguments = (ins StrAttr:$dim, OptionalAttr<NN_SegmentArray>:$segments);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$dim (`segments` $segments^)? attr-dict";
+}
+
+def RT_TileOp : RT_Op<"tile", [Symbol]> {
+  let summary = "an attention kernel: two contractions around an online row state";
+  let description = [{
+    The tile skeleton. Made by `fuse` from `nn.attention` and its gradient, code
+    by `lower`. Inputs and outputs, in this order:
+    - forward: q, k, v -> out, lse. Tasks: (batch, head, block of queries).
+    - backward: q, k, v, d_out, lse, delta -> d_q, d_k, d_v, where delta [B, S, H] =
+      sum over K of out * d_out, less d_lse. Tasks: (batch, key head).
+    Scratch is on the stack of the task: tiles, never a row of scores. Tiles where
+    the mask is empty are skipped; the order of keys is ascending. `nn.attention`
+    gives shapes, scale, mask, names and positions.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, RT_AttentionPass:$pass,
+                       TypeAttrOf<FunctionType>:$function_type, F64Attr:$scale, NN_MaskAttr:$mask,
+                       StrAttr:$query, StrAttr:$key, StrAttr:$heads, StrAttr:$groups,
+                       OptionalAttr<NN_SegmentArray>:$q_positions,
+                       OptionalAttr<NN_SegmentArray>:$k_positions);
+  let assemblyFormat = [{
+    $sym_name $pass `:` $function_type `over` $query `,` $key `heads` $heads `,` $groups
+    `scale` $scale `mask` $mask attr-dict
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// The host program of a function
+//===----------------------------------------------------------------------===//
+
+def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol]> {
+  let summary = "F, B, I, W or E of a layer, or an update, as a list of calls";
+  let description = [{
+    Made by `fuse` from `nn.layer`, with the same arguments, results, roles and
+    names; `memory` gives every value a place, `lower` makes host code.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$part,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    ReturnOp getReturn();
+    nn::Role getArgRole(unsigned i);
+    nn::Role getResultRole(unsigned i);
+    ::llvm::StringRef getArgName(unsigned i);
+    ::llvm::StringRef getResultName(unsigned i);
+  }];
+}
+
+def RT_ReturnOp : RT_Op<"return", [Terminator, Pure, HasParent<"FuncOp">]> {
+  let summary = "results: each is written by its op straight into the caller's memory";
+  let arguments = (ins Variadic<NN_AnyTensor>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def RT_LaunchOp : RT_Op<"launch", [DeclareOpInterfaceMethods<RT_Call, ["getAlias"]>]> {
+  let summary = "runs a kernel";
+  let description = [{
+    `in_place` pairs (input, output) that may share memory: the kernel reads an
+    element before it writes it. (C1) types are the kernel's.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<NN_AnyTensor>:$args,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$in_place);
+  let results = (outs Variadic<NN_AnyTensor>:$results);
+  let assemblyFormat = "$kernel `(` $args `)` attr-dict `:` functional-type($args, results)";
+}
+
+def RT_MatmulOp : RT_Op<"matmul", [DeclareOpInterfaceMethods<RT_Call, ["getAlias"]>]> {
+  let summary = "library GEMM: contraction of two operands by name, batched";
+  let description = [{
+    Dimensions of both operands and the result are batches; of both and not the
+    result are contracted; the others are rows (lhs) and columns (rhs). With `acc`
+    the product is added onto it in place.
+    (C1) rows, columns and contracted dimensions are contiguous groups in each operand.
+  }];
+  let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`onto` $acc^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def RT_CopyOp : RT_Op<"copy", [DeclareOpInterfaceMethods<RT_Call, ["getAlias"]>]> {
+  let summary = "a value under a second name in other memory";
+  let description = [{ Made where a function returns an argument, or a value twice. }];
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+#endif // TPLAN_RT
