@@ -251,8 +251,9 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
     Calls each of `callees` in turn, `times` over: layer t * n + j of the run is
     callee j of n. What a layer carries out the next one carries in; invariants
     are the same for all. `params[j]` binds the parameter arguments of callee j,
-    instance t of each. `first_layer` numbers the layers of the whole model, for
-    random numbers. Results are what the last layer carries out.
+    instance first_instance + t of each. `first_layer` numbers the layers of the whole model, for
+    random numbers. Results are what the last layer carries out. `schedule` splits
+    runs at stage borders and sets `stage`.
 
     (C1) a callee's carried arguments and results have the types of the run's.
     (C2) `params[j]` names as many params as callee j has param arguments, each
@@ -261,7 +262,8 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$callees, I64Attr:$times, I64Attr:$first_layer,
                        Variadic<NN_AnyTensor>:$carried, Variadic<NN_AnyTensor>:$invariants,
-                       ArrayAttr:$params);
+                       ArrayAttr:$params, DefaultValuedAttr<I64Attr, "0">:$first_instance,
+                       OptionalAttr<I64Attr>:$stage);
   let results = (outs Variadic<NN_AnyTensor>:$results);
   let assemblyFormat = [{
     $callees `x` $times `layer` $first_layer `carried` `(` $carried `)`
