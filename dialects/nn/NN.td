@@ -250,14 +250,15 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
   let description = [{
     Calls each of `callees` in turn, `times` over: layer t * n + j of the run is
     callee j of n. What a layer carries out the next one carries in; invariants
-    are the same for all. `params[j]` binds the parameter arguments of callee j,
+    are the same for all. `params[j]` is a dictionary that binds the parameter
+    arguments of callee j by name to `nn.param` symbols,
     instance first_instance + t of each. `first_layer` numbers the layers of the whole model, for
     random numbers. Results are what the last layer carries out. `schedule` splits
     runs at stage borders and sets `stage`.
 
     (C1) a callee's carried arguments and results have the types of the run's.
-    (C2) `params[j]` names as many params as callee j has param arguments, each
-    with count = times (or 1, shared by all) and the argument's type.
+    (C2) `params[j]` binds every param argument of callee j to a param of its type
+    with at least first_instance + times instances (or 1, shared by all).
     (C3) with times * n > 1 the carried types in and out agree.
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$callees, I64Attr:$times, I64Attr:$first_layer,
@@ -388,21 +389,32 @@ def NN_IndexOp : NN_Op<"index", [Pure, NN_Elemental]> {
   let hasVerifier = 1;
 }
 
-def NN_RandomOp : NN_Op<"random", [Pure, NN_Elemental]> {
-  let summary = "uniform 32-bit numbers, a function of logical indices alone";
+def NN_ScalarOp : NN_Op<"scalar", [Pure]> {
+  let summary = "a step scalar by name; an argument of role scalar once the layer is outlined";
   let description = [{
-    Philox 4x32-10 keyed by (seed, site), counted by (step, layer, logical row of
-    the global batch ...): the linear index over the logical sizes of the result.
-    Equal under every plan, and computed again rather than kept. `logical` are
-    the sizes that the index is linear in (those of the whole batch), `offset`
-    the scalar logical index of the first element of this microbatch.
+    Made by `model` inside `tplan` bodies, gone after it. Names and types:
+    docs/architecture.md, Scalars.
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs NN_Scalar:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+}
+
+def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_Elemental]> {
+  let summary = "0 with probability `rate`, else 1 / (1 - rate), a function of logical indices alone";
+  let description = [{
+    Element e is kept where the 32-bit number of e is at least rate * 2^32. That number is word
+    e mod 4 of Philox 4x32-10 with key (seed, layer * 65536 + site) and counter (e / 4 low, e / 4 high,
+    step, 0), where e is the linear index of the element in the result's type, with `offset` added to
+    the position along the first dimension: its place in the global batch. Equal under every plan, and
+    computed again rather than kept. Part E has a constant 1 in its place.
     Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
   }];
   let arguments = (ins NN_Scalar:$seed, NN_Scalar:$step, NN_Scalar:$layer, NN_Scalar:$offset,
-                       I64Attr:$site);
+                       I64Attr:$site, F64Attr:$rate);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = [{
-    $seed `,` $step `,` $layer `,` $offset `site` $site attr-dict
+    $seed `,` $step `,` $layer `,` $offset `site` $site `rate` $rate attr-dict
     `:` `(` type($seed) `,` type($step) `,` type($layer) `,` type($offset) `)` `->` type($result)
   }];
 }
@@ -419,12 +431,13 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "reduction", [
 def NN_ReduceOp : NN_Op<"reduce", [Pure]> {
   let summary = "sum or maximum over the dimensions that the result lacks";
   let description = [{
-    The order of additions is fixed by the shape alone (docs/kernels.md).
+    The order of additions is fixed by the shape alone (`rt.kernel`). A `detached`
+    maximum is a shift that cancels, as in softmax: it gets no cotangent.
     (C1) the result's dimensions are among the operand's.
   }];
-  let arguments = (ins NN_ReduceKind:$kind, NN_AnyTensor:$x);
+  let arguments = (ins NN_ReduceKind:$kind, NN_AnyTensor:$x, UnitAttr:$detached);
   let results = (outs NN_AnyTensor:$result);
-  let assemblyFormat = "$kind $x attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$kind $x (`detached` $detached^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
 
