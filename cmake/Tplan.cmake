@@ -1,12 +1,9 @@
 # One line adds a dialect, a phase or a tool; what they share stands here.
 
-# tplan_dialect(nn): dialects/nn/NN.td -> NN*.inc, library tplan_nn.
-# The base name of the files is that of the only header in the folder.
-function(tplan_dialect name)
+# tplan_dialect(nn NN): dialects/nn/NN.td -> NN*.inc, library tplan_nn.
+function(tplan_dialect name base)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/dialects/${name})
-  file(GLOB header ${dir}/*.h)
-  get_filename_component(base ${header} NAME_WE)
   set(gen ${CMAKE_CURRENT_BINARY_DIR}/dialects/${name})
   set(outs)
   foreach(kind IN ITEMS "Ops;op" "Types;typedef" "Attrs;attrdef" "Enums;enum" "Interfaces;op-interface"
@@ -50,9 +47,9 @@ endfunction()
 
 # tplan_phase(Fuse LINKS tplan_rt): every lib/Fuse/*.cpp, library tplan_Fuse.
 function(tplan_phase name)
-  cmake_parse_arguments(ARG "" "" "LINKS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*.cpp)
-  _tplan_library(tplan_${name} "${sources};${ARG_SOURCES}" "${ARG_LINKS}")
+  _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
 endfunction()
 
 # tplan_tool(tplanc LINKS tplan_Driver): tools/tplanc.cpp -> build/bin/tplanc.

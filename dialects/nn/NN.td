@@ -226,11 +226,12 @@ def NN_ChainOp : NN_Op<"chain", [IsolatedFromAbove, NoTerminator, SingleBlock, S
   let description = [{
     Made by `model`, consumed by `schedule`, which cuts it into stages. The body
     holds `nn.input` and `nn.run` ops only; its length does not depend on the
-    depth of the model. Repeated layers are one run with a count.
+    depth of the model. Repeated layers are one run with a count. `losses` maps
+    the names of the emitted losses to their weights (f64).
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DictionaryAttr>:$losses);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name (`losses` $losses^)? attr-dict-with-keyword $body";
 }
 
 def NN_InputOp : NN_Op<"input", [Pure, HasParent<"ChainOp">]> {
@@ -238,11 +239,11 @@ def NN_InputOp : NN_Op<"input", [Pure, HasParent<"ChainOp">]> {
   let description = [{
     `source` names the stream of the data loader, `shift` how many positions
     later in the row the values begin: the targets of a language model are the
-    tokens shifted by one.
+    tokens shifted by one. Ids are below `vocabulary`, checked when read.
   }];
-  let arguments = (ins StrAttr:$source, I64Attr:$shift);
+  let arguments = (ins StrAttr:$source, I64Attr:$shift, I64Attr:$vocabulary);
   let results = (outs NN_AnyTensor:$value);
-  let assemblyFormat = "$source `shift` $shift attr-dict `:` type($value)";
+  let assemblyFormat = "$source `shift` $shift `vocabulary` $vocabulary attr-dict `:` type($value)";
 }
 
 def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {

@@ -1,0 +1,544 @@
+//===- OutlineLayers.cpp - the model as a chain of layer functions --------===//
+//
+// The model's body is cut at its lists: each list is a run of one function per
+// kind, each stretch of code between lists a function that runs once. The length
+// of the chain does not depend on the depth of the model.
+//
+// One decision: a value trained through that several runs read is forked by a
+// layer of its own, so that every cotangent of a chain value has one writer.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/tplan/Tplan.h"
+#include "lib/Model/Model.h"
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+/// Cheap to write again in every layer, so never handed over.
+bool isRematerialized(Operation *op) { return isa<ConstantOp, IndexOp, ScalarOp>(op); }
+
+//===----------------------------------------------------------------------===//
+// Tables that do not depend on the layer leave the list
+//===----------------------------------------------------------------------===//
+
+/// Ops of `block` that depend on sizes alone.
+DenseSet<Operation *> constantOps(Block &block) {
+  DenseSet<Operation *> constant;
+  for (Operation &op : block)
+    if (isa<ConstantOp, IndexOp>(op) ||
+        (isa<Elemental>(op) && op.getNumOperands() &&
+         llvm::all_of(op.getOperands(), [&](Value v) {
+           return v.getDefiningOp() && constant.contains(v.getDefiningOp());
+         })))
+      constant.insert(&op);
+  return constant;
+}
+
+/// Constant values worth a table: trigonometric, and not scalar.
+bool isTable(Operation *op) {
+  if (typeOf(op->getResult(0)).isScalar() || isRematerialized(op))
+    return false;
+  SmallVector<Operation *> work = {op};
+  while (!work.empty()) {
+    Operation *at = work.pop_back_val();
+    if (isa<SinOp, CosOp>(at))
+      return true;
+    for (Value v : at->getOperands())
+      work.push_back(v.getDefiningOp());
+  }
+  return false;
+}
+
+/// Moves tables (rotary cosines, say) in front of the list as invariants.
+void hoistTables(lang::ForOp loop) {
+  for (auto [kind, region] : llvm::enumerate(loop.getKinds())) {
+    Block &block = region.front();
+    DenseSet<Operation *> constant = constantOps(block);
+    SmallVector<Operation *> tables;
+    for (Operation &op : block)
+      if (constant.contains(&op) && isTable(&op) &&
+          llvm::any_of(op.getUsers(), [&](Operation *u) { return !constant.contains(u); }))
+        tables.push_back(&op);
+    IRMapping map;
+    OpBuilder builder(loop);
+    for (Operation &op : block)
+      if (constant.contains(&op))
+        builder.clone(op, map);
+    for (Operation *table : tables) {
+      loop.getInvariantsMutable().append(map.lookup(table->getResult(0)));
+      for (auto [other, otherRegion] : llvm::enumerate(loop.getKinds())) {
+        Value added = otherRegion.addArgument(table->getResult(0).getType(), table->getLoc());
+        if (other == kind)
+          table->getResult(0).replaceAllUsesWith(added);
+      }
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// One layer function
+//===----------------------------------------------------------------------===//
+
+/// Fills an `nn.layer` with clones of ops from the model's body or a list's kind.
+class LayerBuilder {
+public:
+  LayerBuilder(ModuleOp module, StringRef name, Location loc) : builder(module.getBodyRegion()) {
+    builder.setInsertionPointToEnd(module.getBody());
+    layer = LayerOp::create(builder, loc, name, builder.getFunctionType({}, {}), StringAttr(),
+                            ArrayAttr(), ArrayAttr());
+    builder.createBlock(&layer.getBody());
+    ReturnOp::create(builder, loc, ValueRange());
+    builder.setInsertionPoint(layer.getReturn());
+  }
+
+  void addInput(Role role, StringRef name, Value value) {
+    map.map(value, layer.addArg(role, name, value.getType(), value.getLoc()));
+  }
+
+  /// Clones one op; weights and step scalars become arguments, losses and outputs results.
+  void clone(Operation *op) {
+    if (auto weight = dyn_cast<lang::WeightOp>(op))
+      return addWeight(weight);
+    if (auto scalar = dyn_cast<ScalarOp>(op))
+      return addScalar(scalar);
+    if (auto loss = dyn_cast<lang::LossOp>(op))
+      return addLoss(loss);
+    if (auto output = dyn_cast<lang::OutputOp>(op))
+      return layer.addResult(Role::Output, output.getName(), lookup(output.getValue()));
+    Operation *copy = builder.clone(*op, map);
+    if (auto mask = dyn_cast<DropoutMaskOp>(copy)) // call sites in the order of the layer
+      mask.setSite(sites++);
+  }
+
+  void addCarriedResult(unsigned i, Value value) {
+    layer.addResult(Role::Carried, "c" + std::to_string(i), lookup(value));
+  }
+
+  Value lookup(Value v) {
+    if (!map.contains(v) && v.getDefiningOp() && isRematerialized(v.getDefiningOp()))
+      clone(v.getDefiningOp());
+    return map.lookup(v);
+  }
+
+  bool contains(Value v) const { return map.contains(v); }
+
+  LayerOp layer;
+  llvm::MapVector<StringRef, lang::WeightOp> weights;
+
+private:
+  void addWeight(lang::WeightOp weight) {
+    auto [at, added] = weights.insert({weight.getName(), weight});
+    if (added)
+      addInput(Role::Param, weight.getName(), weight.getValue());
+    else
+      map.map(weight.getValue(), map.lookup(at->second.getValue()));
+  }
+
+  void addScalar(ScalarOp scalar) {
+    Value &arg = scalars[scalar.getName()];
+    if (!arg)
+      arg = layer.addArg(Role::Scalar, scalar.getName(), scalar.getType(), scalar.getLoc());
+    map.map(scalar.getResult(), arg);
+  }
+
+  void addLoss(lang::LossOp loss) {
+    NNBuilder b(loss.getLoc(), builder);
+    Value sum = b.cast(lookup(loss.getSum()), b.getF64Type());
+    Value before = layer.addArg(Role::Loss, loss.getName(), sum.getType(), loss.getLoc());
+    layer.addResult(Role::Loss, loss.getName(), b.add(before, sum));
+  }
+
+  OpBuilder builder;
+  IRMapping map;
+  llvm::StringMap<Value> scalars;
+  int64_t sites = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// The chain
+//===----------------------------------------------------------------------===//
+
+class Outliner {
+public:
+  Outliner(lang::ModelOp model)
+      : model(model), module(model->getParentOfType<ModuleOp>()), symbols(module),
+        chainBuilder(model) {}
+
+  LogicalResult run();
+
+private:
+  using Ops = SmallVector<Operation *>;
+
+  void cutIntoSegments();
+  void markTrained();
+  SmallVector<Value> valuesRead(ArrayRef<Operation *> segment);
+  void forkSharedValues(unsigned at);
+  void outlineStretch(ArrayRef<Operation *> ops, unsigned at);
+  LogicalResult outlineList(lang::ForOp loop);
+  LogicalResult outlineCounts();
+  FlatSymbolRefAttr bindParam(lang::WeightOp weight, Twine symbol, Twine path, int64_t count,
+                              int64_t first, int64_t step, int64_t idStep);
+  SmallVector<Value> addRun(ArrayRef<Attribute> callees, int64_t times, ArrayRef<Value> carried,
+                            ArrayRef<Value> invariants, ArrayRef<Attribute> params, Location loc);
+  std::string freshName(StringRef base);
+  Value chainValue(Value v) { return chain.lookup(v); }
+  bool isTrained(Value v) const { return trained.contains(v); }
+
+  lang::ModelOp model;
+  ModuleOp module;
+  SymbolTable symbols;
+  OpBuilder chainBuilder;
+  SmallVector<Ops> segments; // a list alone, or a stretch of code
+  DenseMap<Value, SmallVector<unsigned>> readers; // segments that read a value of another
+  DenseSet<Value> trained;                        // depends on a weight
+  DenseMap<Value, Value> chain;                   // value of the model's body -> of the chain
+  DenseMap<std::pair<Value, unsigned>, Value> forked; // ... for one reading segment
+  int64_t layers = 0, ids = 0;
+};
+
+std::string Outliner::freshName(StringRef base) {
+  std::string name = base.str();
+  for (int i = 1; symbols.lookup(name); ++i)
+    name = (base + "_" + Twine(i)).str();
+  return name;
+}
+
+void Outliner::cutIntoSegments() {
+  Ops stretch;
+  auto flush = [&] {
+    // A stretch that ends in nothing read later has losses and outputs, or nothing.
+    if (!stretch.empty())
+      segments.push_back(std::exchange(stretch, {}));
+  };
+  for (Operation &op : *model.getBody().begin()) {
+    if (isa<lang::InputOp, lang::WeightOp>(op) || isRematerialized(&op))
+      continue;
+    if (isa<lang::ForOp>(op)) {
+      flush();
+      segments.push_back({&op});
+    } else {
+      stretch.push_back(&op);
+    }
+  }
+  flush();
+  for (auto [i, segment] : llvm::enumerate(segments))
+    for (Value v : valuesRead(segment))
+      readers[v].push_back(i);
+}
+
+void Outliner::markTrained() {
+  for (Operation &op : *model.getBody().begin())
+    if (isa<lang::WeightOp, lang::ForOp>(op) ||
+        llvm::any_of(op.getOperands(), [&](Value v) { return isTrained(v); }))
+      trained.insert(op.result_begin(), op.result_end());
+}
+
+/// Values of inputs and other segments that a segment reads, in order.
+SmallVector<Value> Outliner::valuesRead(ArrayRef<Operation *> segment) {
+  llvm::SetVector<Value> read;
+  DenseSet<Operation *> inside(segment.begin(), segment.end());
+  for (Operation *op : segment) {
+    SmallVector<Value> operands(op->getOperands());
+    if (auto loss = dyn_cast<lang::LossOp>(op)) // counts are a chain of their own
+      operands = {loss.getSum()};
+    for (Value v : operands)
+      if (!inside.contains(v.getDefiningOp()) && !isa<lang::WeightOp>(v.getDefiningOp()) &&
+          !isRematerialized(v.getDefiningOp()))
+        read.insert(v);
+  }
+  return read.takeVector();
+}
+
+SmallVector<Value> Outliner::addRun(ArrayRef<Attribute> callees, int64_t times,
+                                    ArrayRef<Value> carried, ArrayRef<Value> invariants,
+                                    ArrayRef<Attribute> params, Location loc) {
+  auto first = symbols.lookup<LayerOp>(cast<FlatSymbolRefAttr>(callees.front()).getValue());
+  SmallVector<Type> results;
+  for (unsigned i = 0, e = first.getNumResults(); i < e; ++i)
+    if (first.getResultRole(i) == Role::Carried)
+      results.push_back(first.getResultTypes()[i]);
+  auto run = RunOp::create(chainBuilder, loc, results, chainBuilder.getArrayAttr(callees), times,
+                           layers, carried, invariants, chainBuilder.getArrayAttr(params), 0,
+                           IntegerAttr());
+  layers += times * callees.size();
+  return SmallVector<Value>(run.getResults());
+}
+
+FlatSymbolRefAttr Outliner::bindParam(lang::WeightOp weight, Twine symbol, Twine path,
+                                      int64_t count, int64_t first, int64_t step, int64_t idStep) {
+  std::string name = symbol.str();
+  if (!symbols.lookup(name)) { // used before: a tied weight
+    auto param = ParamOp::create(chainBuilder, weight.getLoc(), name, typeOf(weight.getValue()),
+                                 count, path.str(), first, step, ids, idStep, weight.getInit(),
+                                 weight.getKind());
+    param->moveBefore(model);
+    symbols.insert(param);
+    ++ids;
+  }
+  return FlatSymbolRefAttr::get(module.getContext(), name);
+}
+
+/// A trained value that several segments read goes through a layer that copies it.
+void Outliner::forkSharedValues(unsigned at) {
+  for (Operation *op : segments[at])
+    for (Value v : op->getResults()) {
+      ArrayRef<unsigned> by = readers[v];
+      if (by.size() < 2 || !isTrained(v))
+        continue;
+      LayerBuilder layer(module, freshName("fork"), v.getLoc());
+      symbols.insert(layer.layer);
+      layer.addInput(Role::Carried, "c0", v);
+      for (unsigned i = 0; i < by.size(); ++i)
+        layer.addCarriedResult(i, v);
+      SmallVector<Value> copies =
+          addRun({FlatSymbolRefAttr::get(layer.layer)}, 1, {chainValue(v)}, {},
+                 {DictionaryAttr::get(module.getContext())}, v.getLoc());
+      for (auto [reader, copy] : llvm::zip(by, copies))
+        forked[{v, reader}] = copy;
+    }
+}
+
+void Outliner::outlineStretch(ArrayRef<Operation *> ops, unsigned at) {
+  StringRef base = at == 0 ? "entry" : at + 1 == segments.size() ? "exit" : "between";
+  LayerBuilder layer(module, freshName(base), ops.front()->getLoc());
+  symbols.insert(layer.layer);
+
+  SmallVector<Value> carried, invariants;
+  SmallVector<Value> read = valuesRead(ops);
+  auto passed = [&](Value v) {
+    auto copy = forked.find({v, at});
+    return copy == forked.end() ? chainValue(v) : copy->second;
+  };
+  for (Value v : read)
+    if (isTrained(v)) {
+      layer.addInput(Role::Carried, "c" + std::to_string(carried.size()), v);
+      carried.push_back(passed(v));
+    }
+  for (Value v : read)
+    if (!isTrained(v)) {
+      layer.addInput(Role::Invariant, "i" + std::to_string(invariants.size()), v);
+      invariants.push_back(passed(v));
+    }
+  SmallVector<Value> results;
+  for (Operation *op : ops) {
+    for (Value v : op->getOperands()) {
+      auto weight = v.getDefiningOp<lang::WeightOp>();
+      if (weight && !layer.contains(v))
+        layer.clone(weight);
+    }
+    if (!isa<lang::LossOp>(op))
+      for (Value v : op->getOperands())
+        layer.lookup(v);
+    layer.clone(op);
+    for (Value v : op->getResults())
+      if (readers.contains(v))
+        results.push_back(v);
+  }
+  for (auto [i, v] : llvm::enumerate(results))
+    layer.addCarriedResult(i, v);
+
+  NamedAttrList params;
+  for (auto [name, weight] : layer.weights)
+    params.set(name, bindParam(weight, name, name, 1, 0, 1, 0));
+  SmallVector<Value> out = addRun({FlatSymbolRefAttr::get(layer.layer)}, 1, carried, invariants,
+                                  {params.getDictionary(module.getContext())},
+                                  ops.front()->getLoc());
+  for (auto [v, value] : llvm::zip(results, out))
+    chain[v] = value;
+}
+
+LogicalResult Outliner::outlineList(lang::ForOp loop) {
+  unsigned at = llvm::find_if(segments, [&](Ops &s) { return s.front() == loop; }) -
+                segments.begin();
+  // One layer function per kind.
+  SmallVector<std::unique_ptr<LayerBuilder>> kinds;
+  for (Region &region : loop.getKinds()) {
+    auto layer = std::make_unique<LayerBuilder>(module, freshName(loop.getMember()), loop.getLoc());
+    symbols.insert(layer->layer);
+    for (auto [i, arg] : llvm::enumerate(region.getArguments())) {
+      unsigned n = loop.getCarried().size();
+      layer->addInput(i < n ? Role::Carried : Role::Invariant,
+                      (i < n ? "c" : "i") + std::to_string(i < n ? i : i - n), arg);
+    }
+    for (Operation &op : region.front().without_terminator()) {
+      auto loss = dyn_cast<lang::LossOp>(op);
+      if (loss && loss.getCount())
+        return loss.emitOpError("in a list must have as many terms in every layer: ")
+               << loss.getName();
+      layer->clone(&op);
+    }
+    for (auto [i, v] : llvm::enumerate(region.front().getTerminator()->getOperands()))
+      layer->addCarriedResult(i, v);
+    kinds.push_back(std::move(layer));
+  }
+
+  auto passed = [&](Value v) {
+    auto copy = forked.find({v, at});
+    return copy == forked.end() ? chainValue(v) : copy->second;
+  };
+  SmallVector<Value> carried = llvm::map_to_vector(loop.getCarried(), passed);
+  SmallVector<Value> invariants = llvm::map_to_vector(loop.getInvariants(), passed);
+  ArrayAttr runs = loop.getRuns();
+  int64_t number = 0; // of the next layer in its list
+  for (auto [r, attr] : llvm::enumerate(runs)) {
+    auto row = llvm::map_to_vector(cast<ArrayAttr>(attr).getAsRange<IntegerAttr>(),
+                                   [](IntegerAttr a) { return a.getInt(); });
+    int64_t times = row.front(), period = row.size() - 1, perPeriod = 0;
+    for (int64_t kind : ArrayRef(row).drop_front())
+      perPeriod += kinds[kind]->weights.size();
+    int64_t idsBefore = ids;
+    SmallVector<Attribute> callees, params;
+    for (auto [j, kind] : llvm::enumerate(ArrayRef(row).drop_front())) {
+      callees.push_back(FlatSymbolRefAttr::get(kinds[kind]->layer));
+      // Symbols are told apart where a list has several runs or kinds.
+      std::string prefix = loop.getMember().str();
+      if (runs.size() > 1 || period > 1)
+        prefix += ".r" + std::to_string(r) + "k" + std::to_string(j);
+      NamedAttrList bound;
+      for (auto [name, weight] : kinds[kind]->weights)
+        bound.set(name, bindParam(weight, prefix + "." + name, loop.getMember() + ".{i}." + name,
+                                  times, number + j, period, perPeriod));
+      params.push_back(bound.getDictionary(module.getContext()));
+    }
+    if (ids > idsBefore)
+      ids = idsBefore + times * perPeriod;
+    carried = addRun(callees, times, carried, invariants, params, loop.getLoc());
+    number += times * period;
+  }
+  for (auto [result, value] : llvm::zip(loop.getResults(), carried))
+    chain[result] = value;
+  return success();
+}
+
+/// The terms of a loss whose sum is a plain reduction: all elements of its operand.
+static Value countTerms(NNBuilder &b, lang::LossOp loss) {
+  Tensor type = typeOf(loss.getSum());
+  Value v = loss.getSum();
+  while (Operation *op = v.getDefiningOp()) { // back through the steps of one sum
+    if (!isa<ReduceOp, CastOp>(op))
+      break;
+    v = op->getOperand(0);
+    type = typeOf(v);
+  }
+  return b.sumAll(b.broadcast(b.number(1, b.getF64Type()), type));
+}
+
+/// Chain @counts: how many terms each loss of a microbatch has.
+LogicalResult Outliner::outlineCounts() {
+  SmallVector<lang::LossOp> losses;
+  model.walk([&](lang::LossOp loss) { losses.push_back(loss); });
+  LayerBuilder layer(module, freshName("counts"), model.getLoc());
+  symbols.insert(layer.layer);
+
+  llvm::SetVector<Value> inputs;
+  for (lang::LossOp loss : losses) {
+    NNBuilder b(loss.getLoc(), layer.layer.getReturn());
+    Value count;
+    if (loss.getCount()) {
+      llvm::SetVector<Operation *> slice;
+      SmallVector<Value> work = {loss.getCount()};
+      while (!work.empty()) {
+        Value v = work.pop_back_val();
+        if (isTrained(v))
+          return loss.emitOpError("has a count that depends on weights: ") << loss.getName();
+        if (v.getDefiningOp<lang::InputOp>()) {
+          if (inputs.insert(v))
+            layer.addInput(Role::Invariant, "i" + std::to_string(inputs.size() - 1), v);
+        } else if (slice.insert(v.getDefiningOp())) {
+          llvm::append_range(work, v.getDefiningOp()->getOperands());
+        }
+      }
+      for (Operation *op : topologicalSort(slice))
+        if (!layer.contains(op->getResult(0)))
+          layer.clone(op);
+      count = b.cast(layer.lookup(loss.getCount()), b.getF64Type());
+    } else {
+      count = countTerms(b, loss);
+    }
+    std::string name = "count." + loss.getName().str();
+    Value before = layer.layer.addArg(Role::Loss, name, count.getType(), loss.getLoc());
+    layer.layer.addResult(Role::Loss, name, b.add(before, count));
+  }
+
+  auto counts = ChainOp::create(chainBuilder, model.getLoc(), "counts", DictionaryAttr());
+  OpBuilder::InsertionGuard guard(chainBuilder);
+  chainBuilder.createBlock(&counts.getBody());
+  SmallVector<Value> operands;
+  for (Value v : inputs) {
+    auto input = v.getDefiningOp<lang::InputOp>();
+    operands.push_back(InputOp::create(chainBuilder, input.getLoc(), input.getType(),
+                                       input.getSource(), input.getShift(),
+                                       input.getVocabulary()));
+  }
+  int64_t layersBefore = layers;
+  addRun({FlatSymbolRefAttr::get(layer.layer)}, 1, {}, operands,
+         {DictionaryAttr::get(module.getContext())}, model.getLoc());
+  layers = layersBefore; // counts are no layer of the model
+  return success();
+}
+
+LogicalResult Outliner::run() {
+  model.walk([](lang::ForOp loop) { hoistTables(loop); });
+  // The tables' first copies inside the lists are dead.
+  IRRewriter rewriter(module.getContext());
+  (void)runRegionDCE(rewriter, model->getRegions());
+  cutIntoSegments();
+  markTrained();
+
+  NamedAttrList weights;
+  model.walk([&](lang::LossOp loss) { weights.set(loss.getName(), loss.getWeightAttr()); });
+  if (weights.empty())
+    return model.emitOpError("has no loss; add `loss main = ...` to ") << model.getSymName();
+  auto train = ChainOp::create(chainBuilder, model.getLoc(), "train",
+                               weights.getDictionary(module.getContext()));
+  {
+    OpBuilder::InsertionGuard guard(chainBuilder);
+    chainBuilder.createBlock(&train.getBody());
+    for (auto input : model.getOps<lang::InputOp>())
+      chain[input.getValue()] =
+          InputOp::create(chainBuilder, input.getLoc(), input.getType(), input.getSource(),
+                          input.getShift(), input.getVocabulary());
+    for (unsigned at = 0; at < segments.size(); ++at) {
+      if (auto loop = dyn_cast<lang::ForOp>(segments[at].front())) {
+        if (failed(outlineList(loop)))
+          return failure();
+      } else {
+        outlineStretch(segments[at], at);
+      }
+      forkSharedValues(at);
+    }
+  }
+  if (failed(outlineCounts()))
+    return failure();
+  model.erase();
+  return success();
+}
+
+struct OutlineLayersPass : PassWrapper<OutlineLayersPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OutlineLayersPass)
+  StringRef getArgument() const final { return "outline-layers"; }
+  StringRef getDescription() const final { return "the model as a chain of layer functions"; }
+
+  void runOnOperation() final {
+    auto models = llvm::to_vector(getOperation().getOps<lang::ModelOp>());
+    for (lang::ModelOp model : models)
+      if (failed(Outliner(model).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::model::createOutlineLayersPass() {
+  return std::make_unique<OutlineLayersPass>();
+}
