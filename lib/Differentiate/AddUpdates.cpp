@@ -1,0 +1,195 @@
+//===- AddUpdates.cpp - gradient norm and optimizer as layer functions ----===//
+//
+// Part N of a layer adds the squares of its gradients to the norm, part U
+// updates its parameters and leaves its gradients zero. A weight that several
+// runs bind is updated by the first of them only.
+//
+// Formulas: Loshchilov and Hutter, "Decoupled weight decay regularization", 2019;
+// Sutskever et al., "On the importance of initialization and momentum", 2013.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/tplan/Tplan.h"
+#include "lib/Differentiate/Differentiate.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+/// The recipe's optimizer, as numbers.
+struct Optimizer {
+  explicit Optimizer(DictionaryAttr settings) : settings(settings) {
+    for (auto path : settings.getAs<ArrayAttr>("no_decay").getAsValueRange<StringAttr>())
+      noDecay.insert(path);
+  }
+  StringRef kind() const { return settings.getAs<StringAttr>("kind").getValue(); }
+  double number(StringRef key) const { return settings.getAs<FloatAttr>(key).getValueAsDouble(); }
+  /// Selectors name the weights of a list without its index.
+  double decay(ParamOp param) const {
+    std::string path = param.getPath().str();
+    if (size_t at = path.find("{i}."); at != std::string::npos)
+      path.erase(at, 4);
+    return noDecay.contains(path) ? 0 : number("decay");
+  }
+
+  DictionaryAttr settings;
+  llvm::StringSet<> noDecay;
+};
+
+/// A function that grows by weights, with step scalars made once.
+class PartBuilder {
+public:
+  PartBuilder(ModuleOp module, const Twine &name, StringRef part, Location loc) {
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    layer = LayerOp::create(builder, loc, (name + "." + part).str(),
+                            builder.getFunctionType({}, {}), builder.getStringAttr(part),
+                            ArrayAttr(), ArrayAttr());
+    builder.createBlock(&layer.getBody());
+    ReturnOp::create(builder, loc, ValueRange());
+  }
+
+  NNBuilder builder() { return NNBuilder(layer.getLoc(), layer.getReturn()); }
+
+  Value arg(Role role, const Twine &name, Type type) {
+    return layer.addArg(role, name.str(), type, layer.getLoc());
+  }
+  /// A step scalar in f64: lr, norm, powers of beta.
+  Value scalar(StringRef name) {
+    Value &value = scalars[name];
+    if (!value)
+      value = arg(Role::Scalar, name,
+                  Tensor::get(layer.getContext(), {}, Float64Type::get(layer.getContext())));
+    return value;
+  }
+
+  LayerOp layer;
+
+private:
+  llvm::StringMap<Value> scalars;
+};
+
+void addNorm(PartBuilder &part, StringRef name, ParamOp param, Value &norm) {
+  Value g = part.arg(Role::CotParam, name, param.getType());
+  NNBuilder b = part.builder();
+  Value squares = b.mul(g, g);
+  if (typeOf(squares).getRank() > 0) // rows in the gradient's type, their sum in f64
+    squares = b.sum(squares, {typeOf(squares).getDims().back().getName()});
+  norm = b.add(norm, b.sumAll(b.cast(squares, b.getF64Type())));
+}
+
+/// Scale of all gradients: min(1, clip / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.
+Value clipped(PartBuilder &part, const Optimizer &optimizer, Value g) {
+  if (optimizer.number("clip") == 0)
+    return g;
+  NNBuilder b = part.builder();
+  Value norm = b.addNumber(b.sqrt(part.scalar("norm")), 1e-6);
+  Value scale = b.min(b.div(b.like(norm, optimizer.number("clip")), norm), b.like(norm, 1));
+  return b.mul(g, b.cast(scale, typeOf(g).getElementType()));
+}
+
+Value state(PartBuilder &part, StringRef name, StringRef slot, ParamOp param) {
+  return part.arg(Role::State, name + "." + slot, param.getType());
+}
+
+/// p after m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, both corrected for their start at 0.
+Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param, Value p,
+            Value g) {
+  double beta1 = optimizer.number("beta1"), beta2 = optimizer.number("beta2");
+  Value m = state(part, name, "m", param), v = state(part, name, "v", param);
+  NNBuilder b = part.builder();
+  Type element = typeOf(p).getElementType();
+  auto correction = [&](StringRef power) {
+    Value x = part.scalar(power);
+    return b.sub(b.like(x, 1), x);
+  };
+  Value size = b.cast(b.div(part.scalar("lr"), correction("beta1_power")), element);
+  Value root = b.cast(b.sqrt(correction("beta2_power")), element);
+  m = b.add(b.scale(m, beta1), b.scale(g, 1 - beta1));
+  v = b.add(b.scale(v, beta2), b.scale(b.mul(g, g), 1 - beta2));
+  part.layer.addResult(Role::State, (name + ".m").str(), m);
+  part.layer.addResult(Role::State, (name + ".v").str(), v);
+  Value denominator = b.addNumber(b.div(b.sqrt(v), root), optimizer.number("eps"));
+  return b.sub(p, b.mul(size, b.div(m, denominator)));
+}
+
+/// p after m = momentum m + g.
+Value sgd(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param, Value p,
+          Value g) {
+  NNBuilder b = part.builder();
+  if (double momentum = optimizer.number("momentum")) {
+    g = b.add(b.scale(state(part, name, "m", param), momentum), g);
+    part.layer.addResult(Role::State, (name + ".m").str(), g);
+  }
+  return b.sub(p, b.mul(b.cast(part.scalar("lr"), typeOf(p).getElementType()), g));
+}
+
+void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param) {
+  Value p = part.arg(Role::Param, name, param.getType());
+  Value g = part.arg(Role::CotParam, name, param.getType());
+  NNBuilder b = part.builder();
+  Value scaled = clipped(part, optimizer, g);
+  if (double decay = optimizer.decay(param)) {
+    Value keep = b.sub(b.number(1, b.getF64Type()), b.scale(part.scalar("lr"), decay));
+    p = b.mul(p, b.cast(keep, typeOf(p).getElementType()));
+  }
+  auto formula = optimizer.kind() == "sgd" ? sgd : adamw;
+  Value updated = formula(part, optimizer, name, param, p, scaled);
+  part.layer.addResult(Role::Param, name, updated);
+  part.layer.addResult(Role::CotParam, name, b.broadcast(b.like(g, 0), typeOf(g)));
+}
+
+struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddUpdatesPass)
+  StringRef getArgument() const final { return "add-updates"; }
+  StringRef getDescription() const final { return "gradient norm and optimizer as layers"; }
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    auto recipes = module.getOps<lang::RecipeOp>();
+    if (recipes.empty())
+      return;
+    Optimizer optimizer((*recipes.begin()).getSettings().getAs<DictionaryAttr>("optimizer"));
+
+    llvm::StringSet<> claimed, done;
+    SmallVector<RunOp> runs;
+    for (auto chain : module.getOps<ChainOp>())
+      if (chain.getLosses())
+        llvm::append_range(runs, chain.getOps<RunOp>());
+    for (RunOp run : runs)
+      for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
+                                             run.getParams().getAsRange<DictionaryAttr>())) {
+        // Runs of one layer share its update: their weights differ only in place.
+        bool isNew = done.insert(callee.getValue()).second;
+        SmallVector<std::pair<StringRef, ParamOp>> mine;
+        for (NamedAttribute bound : params) {
+          StringRef symbol = cast<FlatSymbolRefAttr>(bound.getValue()).getValue();
+          if (claimed.insert(symbol).second)
+            mine.push_back({bound.getName(), symbols.lookup<ParamOp>(symbol)});
+        }
+        if (isNew && !mine.empty())
+          addParts(module, callee.getValue(), optimizer, mine, run.getLoc());
+      }
+  }
+
+  void addParts(ModuleOp module, StringRef layer, const Optimizer &optimizer,
+                ArrayRef<std::pair<StringRef, ParamOp>> params, Location loc) {
+    PartBuilder norm(module, layer, "N", loc), update(module, layer, "U", loc);
+    Value sum = norm.arg(Role::Carried, "norm",
+                         Tensor::get(&getContext(), {}, Float64Type::get(&getContext())));
+    for (auto [name, param] : params) {
+      addNorm(norm, name, param, sum);
+      addUpdate(update, optimizer, name, param);
+    }
+    norm.layer.addResult(Role::Carried, "norm", sum);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::differentiate::createAddUpdatesPass() {
+  return std::make_unique<AddUpdatesPass>();
+}

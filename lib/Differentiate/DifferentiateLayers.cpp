@@ -1,0 +1,186 @@
+//===- DifferentiateLayers.cpp - forward layers become joint layers -------===//
+//
+// Each distinct layer once: the backward is appended to the forward in one
+// graph, arguments are the cotangents of what it carries out and emits, results
+// those of what it reads. No residual is chosen here; `recompute` cuts.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Differentiate/Differentiate.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+/// The reverse sweep over one layer.
+class JointBuilder {
+public:
+  JointBuilder(LayerOp layer, const DenseSet<unsigned> &activeArgs) : layer(layer) {
+    for (unsigned i : activeArgs)
+      active.insert(layer.getArgument(i));
+    markActive(layer, active);
+  }
+
+  /// Values that depend on an active argument.
+  static void markActive(LayerOp layer, DenseSet<Value> &active) {
+    for (Operation &op : layer.getBlock().without_terminator())
+      for (OpOperand &operand : op.getOpOperands())
+        if (active.contains(operand.get()) &&
+            differentiate::isDifferentiable(&op, operand.getOperandNumber()))
+          active.insert(op.result_begin(), op.result_end());
+  }
+
+  void build() {
+    unsigned numArgs = layer.getNumArguments(), numResults = layer.getNumResults();
+    SmallVector<Operation *> forward;
+    for (Operation &op : layer.getBlock().without_terminator())
+      forward.push_back(&op);
+
+    seed(numResults);
+    for (Operation *op : llvm::reverse(forward))
+      sweep(op);
+    for (unsigned i = 0; i < numArgs; ++i)
+      emit(i);
+  }
+
+private:
+  NNBuilder builderAt(Location loc) { return NNBuilder(loc, layer.getReturn()); }
+
+  /// Cotangents that come from outside: of carried results and of losses.
+  void seed(unsigned numResults) {
+    for (unsigned i = 0; i < numResults; ++i) {
+      Value value = layer.getReturn().getOperands()[i];
+      Role role = layer.getResultRole(i);
+      if (!active.contains(value))
+        continue;
+      NNBuilder b = builderAt(value.getLoc());
+      if (role == Role::Carried) {
+        accumulate(value, layer.addArg(Role::CotCarried, layer.getResultName(i), value.getType(),
+                                       value.getLoc()));
+      } else if (role == Role::Loss) {
+        Tensor scalar = Tensor::get(b.getContext(), {}, b.getF32Type());
+        Value weight = layer.addArg(Role::CotLoss, layer.getResultName(i), scalar, value.getLoc());
+        accumulate(value, b.cast(weight, typeOf(value).getElementType()));
+      }
+    }
+  }
+
+  void accumulate(Value value, Value cotangent) {
+    Value &sum = cotangents[value];
+    sum = sum ? builderAt(cotangent.getLoc()).add(sum, cotangent) : cotangent;
+  }
+
+  void sweep(Operation *op) {
+    SmallVector<Value> dy = llvm::map_to_vector(
+        op->getResults(), [&](Value v) { return cotangents.lookup(v); });
+    if (llvm::none_of(dy, [](Value v) { return bool(v); }))
+      return;
+    NNBuilder b = builderAt(op->getLoc());
+    SmallVector<Value> dx = differentiate::buildAdjoint(b, op, dy);
+    for (auto [operand, cotangent] : llvm::zip(op->getOperands(), dx))
+      if (cotangent && active.contains(operand))
+        accumulate(operand, cotangent);
+  }
+
+  /// The cotangent of argument i as a result: handed back, or added up.
+  void emit(unsigned i) {
+    Value arg = layer.getArgument(i);
+    if (!active.contains(arg))
+      return;
+    NNBuilder b = builderAt(arg.getLoc());
+    Value cotangent = cotangents.lookup(arg);
+    if (!cotangent)
+      cotangent = b.broadcast(b.like(arg, 0), typeOf(arg));
+    // A copy: the layer may grow arguments while the name is in use.
+    std::string name = layer.getArgName(i).str();
+    Role role = layer.getArgRole(i);
+    if (role == Role::Carried)
+      return layer.addResult(Role::CotCarried, name, cotangent);
+    Role sumRole = role == Role::Param ? Role::CotParam : Role::CotInvariant;
+    Value before = layer.addArg(sumRole, name, arg.getType(), arg.getLoc());
+    layer.addResult(sumRole, name, b.add(before, cotangent));
+  }
+
+  LayerOp layer;
+  DenseSet<Value> active;
+  DenseMap<Value, Value> cotangents;
+};
+
+/// Which arguments of each layer are trained through, over all runs of the chain.
+class Activity {
+public:
+  explicit Activity(ChainOp chain) : symbols(chain->getParentOfType<ModuleOp>()), chain(chain) {
+    bool changed = true;
+    while (changed) { // layers are shared by runs, so facts travel back
+      changed = false;
+      for (auto run : chain.getOps<RunOp>())
+        changed |= visit(run);
+    }
+  }
+
+  llvm::MapVector<LayerOp, DenseSet<unsigned>> activeArgs;
+
+private:
+  bool visit(RunOp run) {
+    bool changed = false;
+    SmallVector<bool> carried = llvm::map_to_vector(
+        run.getCarried(), [&](Value v) { return activeValues.contains(v); });
+    // The second time around, what a layer carries out is what it carries in.
+    for (int64_t t = 0, e = std::min<int64_t>(run.getTimes(), 2); t < e; ++t)
+      for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
+        changed |= visitLayer(symbols.lookup<LayerOp>(callee.getValue()), run, carried);
+    for (auto [value, isActive] : llvm::zip(run.getResults(), carried))
+      changed |= isActive && activeValues.insert(value).second;
+    return changed;
+  }
+
+  bool visitLayer(LayerOp layer, RunOp run, SmallVector<bool> &carried) {
+    DenseSet<unsigned> &args = activeArgs[layer];
+    size_t before = args.size();
+    unsigned c = 0, v = 0;
+    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i) {
+      Role role = layer.getArgRole(i);
+      if (role == Role::Param || (role == Role::Carried && carried[c++]) ||
+          (role == Role::Invariant && activeValues.contains(run.getInvariants()[v++])))
+        args.insert(i);
+    }
+    DenseSet<Value> active;
+    for (unsigned i : args)
+      active.insert(layer.getArgument(i));
+    JointBuilder::markActive(layer, active);
+    carried.clear();
+    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+      if (layer.getResultRole(i) == Role::Carried)
+        carried.push_back(active.contains(layer.getReturn().getOperands()[i]));
+    return args.size() != before;
+  }
+
+  SymbolTable symbols;
+  ChainOp chain;
+  DenseSet<Value> activeValues;
+};
+
+struct DifferentiateLayersPass
+    : PassWrapper<DifferentiateLayersPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DifferentiateLayersPass)
+  StringRef getArgument() const final { return "differentiate-layers"; }
+  StringRef getDescription() const final { return "forward layers become joint layers"; }
+
+  void runOnOperation() final {
+    for (auto chain : getOperation().getOps<ChainOp>()) {
+      if (!chain.getLosses())
+        continue; // counts are not trained
+      Activity activity(chain);
+      for (auto &[layer, args] : activity.activeArgs)
+        JointBuilder(layer, args).build();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::differentiate::createDifferentiateLayersPass() {
+  return std::make_unique<DifferentiateLayersPass>();
+}
