@@ -1,0 +1,337 @@
+//===- CutJoint.cpp - joint layers become the parts F, B, I, W and E ------===//
+//
+// Three explicit residual sets, F->I, F->W and I->W, each a minimum cut by bytes:
+// what is cheap to compute again (element-wise ops) is never kept when what it
+// reads is. Under `full` nothing but the layer's own inputs is kept from F.
+//
+// One decision: parts are slices of one graph, so an op that two parts compute
+// is the same op, and gives the same bits.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/tplan/Tplan.h"
+#include "lib/Recompute/MinCut.h"
+#include "lib/Recompute/Recompute.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using tplan::recompute::MinCut;
+
+namespace {
+
+using ValueSet = llvm::SetVector<Value>;
+using OpSet = DenseSet<Operation *>;
+
+/// Ops that `wanted` depends on, up to arguments and `given`.
+OpSet slice(ArrayRef<Value> wanted, const ValueSet &given) {
+  OpSet ops;
+  SmallVector<Value> work(wanted);
+  while (!work.empty()) {
+    Value v = work.pop_back_val();
+    Operation *op = v.getDefiningOp();
+    if (op && !given.contains(v) && ops.insert(op).second)
+      llvm::append_range(work, op->getOperands());
+  }
+  return ops;
+}
+
+/// Values that the slice of `wanted` from `given` reads from outside, of all ops' order.
+bool reads(ArrayRef<Value> wanted, const ValueSet &given, Value v) {
+  if (llvm::is_contained(wanted, v))
+    return true;
+  for (Operation *op : slice(wanted, given))
+    if (llvm::is_contained(op->getOperands(), v))
+      return true;
+  return false;
+}
+
+int64_t bytesOf(Value v) { return typeOf(v).getBytes(); }
+
+class Cutter {
+public:
+  Cutter(LayerOp joint, bool full) : joint(joint) {
+    for (Operation &op : joint.getBlock().without_terminator())
+      order.push_back(&op);
+    for (unsigned i = 0, e = joint.getNumResults(); i < e; ++i)
+      findCotangents();
+    keepFromForward(full);
+    keepForWeights();
+  }
+
+  /// Adds the parts in front of the joint function, under its name.
+  void emitParts();
+
+private:
+  using Results = SmallVector<unsigned>;
+
+  /// Result numbers of some roles, in order.
+  Results select(ArrayRef<Role> roles) {
+    Results selected;
+    for (unsigned i = 0, e = joint.getNumResults(); i < e; ++i)
+      if (llvm::is_contained(roles, joint.getResultRole(i)))
+        selected.push_back(i);
+    return selected;
+  }
+  SmallVector<Value> valuesOf(const Results &numbers) {
+    return llvm::map_to_vector(numbers, [&](unsigned i) {
+      return joint.getReturn().getOperands()[i];
+    });
+  }
+  void findCotangents();
+  void keepFromForward(bool full);
+  void keepForWeights();
+  LayerOp emit(StringRef part, const Results &numbers, const ValueSet &given,
+               ArrayRef<std::pair<Role, const ValueSet *>> residuals);
+
+  LayerOp joint;
+  SmallVector<Operation *> order;
+  DenseSet<Value> cotangents;      // depends on a cotangent
+  ValueSet kept;                   // computed by F, read by the backward
+  ValueSet keptInput, keptWeights; // of those: read by I only; by W
+  ValueSet passed;                 // computed by I, read by W
+};
+
+void Cutter::findCotangents() {
+  for (unsigned i = 0, e = joint.getNumArguments(); i < e; ++i)
+    if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, joint.getArgRole(i)))
+      cotangents.insert(joint.getArgument(i));
+  for (Operation *op : order)
+    if (llvm::any_of(op->getOperands(), [&](Value v) { return cotangents.contains(v); }))
+      cotangents.insert(op->result_begin(), op->result_end());
+}
+
+/// Which values of the forward the backward reads from memory.
+void Cutter::keepFromForward(bool full) {
+  if (full)
+    return;
+  MinCut cut;
+  DenseMap<Value, unsigned> nodes;
+  SmallVector<Value> values;
+  auto node = [&](Value v) {
+    auto [at, added] = nodes.insert({v, 0});
+    if (added) {
+      at->second = cut.addNode(bytesOf(v));
+      values.push_back(v);
+    }
+    return at->second;
+  };
+  // An argument is at hand; only the layer's own inputs cost their bytes.
+  auto isFree = [&](Value v) {
+    auto arg = dyn_cast<BlockArgument>(v);
+    return arg && joint.getArgRole(arg.getArgNumber()) != Role::Carried;
+  };
+  OpSet backward = slice(valuesOf(select({Role::CotCarried, Role::CotInvariant, Role::CotParam})),
+                         {});
+  for (Operation *op : order) {
+    if (!backward.contains(op))
+      continue;
+    bool isCotangent = cotangents.contains(op->getResult(0));
+    for (Value operand : op->getOperands()) {
+      if (cotangents.contains(operand) || isFree(operand))
+        continue;
+      unsigned from = node(operand);
+      if (isCotangent)
+        cut.addSink(from);
+      else if (isa<Elemental>(op))
+        for (Value v : op->getResults())
+          cut.addEdge(from, node(v));
+    }
+    if (!isCotangent && !isa<Elemental>(op)) // computed in F only
+      for (Value v : op->getResults())
+        cut.addSource(node(v));
+  }
+  for (Value v : values)
+    if (isa<BlockArgument>(v))
+      cut.addSource(nodes[v]);
+  for (unsigned i : cut.solve())
+    if (values[i].getDefiningOp())
+      kept.insert(values[i]);
+}
+
+/// What W reads from F and from I.
+void Cutter::keepForWeights() {
+  SmallVector<Value> inputs = valuesOf(select({Role::CotCarried, Role::CotInvariant}));
+  SmallVector<Value> weights = valuesOf(select({Role::CotParam}));
+  OpSet inI = slice(inputs, kept), inW = slice(weights, kept);
+
+  MinCut cut;
+  DenseMap<Value, unsigned> nodes;
+  SmallVector<Value> values;
+  auto node = [&](Value v) {
+    auto [at, added] = nodes.insert({v, 0});
+    if (added) {
+      // What F kept and the arguments come from memory; what W alone computes stays in W.
+      bool stored = !v.getDefiningOp() || kept.contains(v);
+      bool fromI = v.getDefiningOp() && inI.contains(v.getDefiningOp());
+      at->second = cut.addNode(stored || fromI ? bytesOf(v) : MinCut::kNever);
+      values.push_back(v);
+      if (stored)
+        cut.addSource(at->second);
+    }
+    return at->second;
+  };
+  auto isFree = [&](Value v) {
+    auto arg = dyn_cast<BlockArgument>(v);
+    return arg && !llvm::is_contained({Role::Carried, Role::CotCarried},
+                                      joint.getArgRole(arg.getArgNumber()));
+  };
+  for (Operation *op : order) {
+    if (!inW.contains(op))
+      continue;
+    bool ownsToW = !inI.contains(op) || isa<Elemental>(op);
+    for (Value operand : op->getOperands())
+      if (ownsToW && !isFree(operand))
+        for (Value v : op->getResults())
+          cut.addEdge(node(operand), node(v));
+    for (Value v : op->getResults())
+      if (!ownsToW)
+        cut.addSource(node(v));
+  }
+  for (Value v : weights)
+    if (v.getDefiningOp())
+      cut.addSink(node(v));
+  for (unsigned i : cut.solve())
+    if (values[i].getDefiningOp() && !kept.contains(values[i]))
+      passed.insert(values[i]);
+  ValueSet given = kept;
+  given.insert(passed.begin(), passed.end());
+  for (Value v : kept)
+    (reads(weights, given, v) ? keptWeights : keptInput).insert(v);
+}
+
+/// One part: results `numbers`, and the residual sets that it hands on. `given`
+/// are the values that it reads from memory instead of computing them.
+LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &given,
+                     ArrayRef<std::pair<Role, const ValueSet *>> residuals) {
+  OpBuilder builder(joint);
+  auto layer = LayerOp::create(builder, joint.getLoc(), (joint.getSymName() + "." + part).str(),
+                               builder.getFunctionType({}, {}), builder.getStringAttr(part),
+                               ArrayAttr(), ArrayAttr());
+  builder.createBlock(&layer.getBody());
+  ReturnOp::create(builder, joint.getLoc(), ValueRange());
+  builder.setInsertionPoint(layer.getReturn());
+
+  SmallVector<Value> wanted = valuesOf(numbers);
+  for (auto &[role, set] : residuals)
+    llvm::append_range(wanted, set->getArrayRef());
+  OpSet ops = slice(wanted, given);
+  DenseSet<Value> used(wanted.begin(), wanted.end());
+  for (Operation *op : ops)
+    used.insert(op->operand_begin(), op->operand_end());
+
+  IRMapping map;
+  for (unsigned i = 0, e = joint.getNumArguments(); i < e; ++i) {
+    BlockArgument arg = joint.getArgument(i);
+    if (used.contains(arg))
+      map.map(arg, layer.addArg(joint.getArgRole(i), joint.getArgName(i), arg.getType(),
+                                arg.getLoc()));
+  }
+  auto residualName = [&](Value v) {
+    for (auto [i, k] : llvm::enumerate(kept))
+      if (k == v)
+        return "r" + std::to_string(i);
+    return "d" + std::to_string(std::distance(passed.begin(), llvm::find(passed, v)));
+  };
+  for (Value v : given)
+    if (used.contains(v)) {
+      Role role = passed.contains(v)        ? Role::ResIW
+                  : keptWeights.contains(v) ? Role::ResFW
+                                            : Role::ResFI;
+      map.map(v, layer.addArg(role, residualName(v), v.getType(), v.getLoc()));
+    }
+  for (Operation *op : order) {
+    if (!ops.contains(op))
+      continue;
+    auto mask = dyn_cast<DropoutMaskOp>(op);
+    if (mask && part == "E") { // evaluation keeps every element
+      NNBuilder b(op->getLoc(), builder);
+      map.map(mask.getResult(),
+              b.broadcast(b.like(mask.getResult(), 1), typeOf(mask.getResult())));
+    } else {
+      builder.clone(*op, map);
+    }
+  }
+  for (unsigned i : numbers)
+    layer.addResult(joint.getResultRole(i), joint.getResultName(i),
+                    map.lookup(joint.getReturn().getOperands()[i]));
+  for (auto &[role, set] : residuals)
+    for (Value v : *set)
+      layer.addResult(role, residualName(v), map.lookup(v));
+  return layer;
+}
+
+int64_t totalBytes(const ValueSet &values) {
+  int64_t bytes = 0;
+  for (Value v : values)
+    bytes += bytesOf(v);
+  return bytes;
+}
+
+void Cutter::emitParts() {
+  Results forward = select({Role::Carried, Role::Loss, Role::Metric, Role::Contribution});
+  Results evaluated = select({Role::Carried, Role::Loss, Role::Output});
+  Results inputs = select({Role::CotCarried, Role::CotInvariant});
+  Results weights = select({Role::CotParam});
+  Results both = select({Role::CotCarried, Role::CotInvariant, Role::CotParam});
+  ValueSet none, forWeights = kept;
+  forWeights.insert(passed.begin(), passed.end());
+
+  LayerOp f = emit("F", forward, none,
+                   {{Role::ResFI, &keptInput}, {Role::ResFW, &keptWeights}});
+  Builder b(joint.getContext());
+  f->setAttr("residual_bytes",
+             b.getDictionaryAttr(
+                 {b.getNamedAttr("f_to_i", b.getI64IntegerAttr(totalBytes(keptInput))),
+                  b.getNamedAttr("f_to_w", b.getI64IntegerAttr(totalBytes(keptWeights))),
+                  b.getNamedAttr("i_to_w", b.getI64IntegerAttr(totalBytes(passed)))}));
+  if (!both.empty())
+    emit("B", both, kept, {});
+  if (!inputs.empty() || !passed.empty())
+    emit("I", inputs, kept, {{Role::ResIW, &passed}});
+  if (!weights.empty())
+    emit("W", weights, forWeights, {});
+  emit("E", evaluated, none, {});
+}
+
+/// Policy of the plan: full or none, for the whole model.
+bool recomputesFull(ModuleOp module) {
+  for (auto plan : module.getOps<lang::PlanOp>())
+    if (auto recompute = plan.getSettings().getAs<DictionaryAttr>("recompute"))
+      return recompute.getAs<StringAttr>("default").getValue() == "full";
+  return false;
+}
+
+struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CutJointPass)
+  StringRef getArgument() const final { return "cut-joint"; }
+  StringRef getDescription() const final { return "joint layers become parts F, B, I, W and E"; }
+
+  void runOnOperation() final {
+    bool full = recomputesFull(getOperation());
+    // The counts are no part of training: evaluated as they are.
+    SymbolTable symbols(getOperation());
+    for (auto chain : getOperation().getOps<ChainOp>())
+      if (!chain.getLosses())
+        for (auto run : chain.getOps<RunOp>())
+          for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>()) {
+            auto layer = symbols.lookup<LayerOp>(callee.getValue());
+            layer.setPart("E");
+            layer.setSymName((callee.getValue() + ".E").str());
+          }
+    for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>()))
+      if (!layer.getPart()) {
+        Cutter(layer, full).emitParts();
+        layer.erase();
+      }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::recompute::createCutJointPass() {
+  return std::make_unique<CutJointPass>();
+}
