@@ -70,8 +70,8 @@ std::string phaseNames() {
 
 void printPhases(llvm::raw_ostream &os) {
   for (const PhaseInfo &phase : phases()) {
-    os << phase.name << " (" << phase.ir << "): " << phase.happens << ".\n  Afterwards: "
-       << phase.afterwards << ".\n";
+    os << phase.name << " (" << phase.ir << "): " << phase.happens
+       << ".\n  Afterwards: " << phase.afterwards << ".\n";
     for (const PassInfo &pass : passes())
       if (pass.phase == phase.phase)
         os << llvm::formatv("  --{0,-26} {1}\n", pass.flag, pass.summary);
@@ -92,8 +92,8 @@ const DialectRegistry &dialects() {
 void registerPasses() {
   for (const PassInfo &pass : passes()) {
     if (pass.create()->getArgument() != pass.flag)
-      llvm::reportFatalInternalError("lib/Driver/Phases.def and the pass disagree about the flag '" +
-                                     pass.flag + "'");
+      llvm::reportFatalInternalError(
+          "lib/Driver/Phases.def and the pass disagree about the flag '" + pass.flag + "'");
     registerPass(pass.create);
   }
 }

@@ -42,14 +42,16 @@ std::string phaseNames();
 /// The table as text: each phase with its passes. For --print-phases.
 void printPhases(llvm::raw_ostream &os);
 
-/// Every dialect that a module may hold in any phase, with what LLVM needs to translate it.
+/// Every dialect that a module may hold in any phase, with what LLVM needs to
+/// translate it.
 const mlir::DialectRegistry &dialects();
 
-/// All passes of the table, with the flags of the table, for command lines that name passes.
+/// All passes of the table, with the flags of the table, for command lines that
+/// name passes.
 void registerPasses();
 
-/// The verifier of a phase: the module is valid and holds nothing that this or an
-/// earlier phase must have removed. Emits an error at the first offence.
+/// The verifier of a phase: the module is valid and holds nothing that this or
+/// an earlier phase must have removed. Emits an error at the first offence.
 mlir::LogicalResult verifyAfter(Phase phase, mlir::ModuleOp module);
 
 } // namespace tplan
