@@ -45,11 +45,20 @@ function(tplan_dialect name base)
   _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
 endfunction()
 
-# tplan_phase(Fuse LINKS tplan_rt): every lib/Fuse/*.cpp, library tplan_Fuse.
+# tplan_phase(Fuse LINKS tplan_rt): every lib/Fuse/*.cpp, library tplan_Fuse, which
+# the driver links.
 function(tplan_phase name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*.cpp)
   _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
+  set_property(GLOBAL APPEND PROPERTY TPLAN_PHASES tplan_${name})
+endfunction()
+
+# tplan_driver(): lib/Driver, linked with every dialect and every phase above.
+function(tplan_driver)
+  get_property(phases GLOBAL PROPERTY TPLAN_PHASES)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/Driver/*.cpp)
+  _tplan_library(tplan_Driver "${sources}" "${phases};tplan_tplan;tplan_rt")
 endfunction()
 
 # tplan_tool(tplanc LINKS tplan_Driver): tools/tplanc.cpp -> build/bin/tplanc.

@@ -437,7 +437,7 @@ static Value countTerms(NNBuilder &b, lang::LossOp loss) {
 LogicalResult Outliner::outlineCounts() {
   SmallVector<lang::LossOp> losses;
   model.walk([&](lang::LossOp loss) { losses.push_back(loss); });
-  LayerBuilder layer(module, freshName("counts"), model.getLoc());
+  LayerBuilder layer(module, freshName("count_terms"), model.getLoc());
   symbols.insert(layer.layer);
 
   llvm::SetVector<Value> inputs;

@@ -1,0 +1,141 @@
+//===- Driver.cpp - the compiler as a function ----------------------------===//
+//
+// One pass manager a pass: so a pass that reports an error (the source is
+// wrong) is told apart from a pass that leaves invalid IR behind (the compiler
+// is).
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Driver/Driver.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <chrono>
+
+using namespace mlir;
+
+namespace tplan {
+namespace {
+
+class Compile {
+public:
+  Compile(const Source &source, const Options &options, Result &result)
+      : source(source), options(options), result(result) {}
+
+  void run();
+  /// Where the compile stands, for the message after a crash.
+  std::string place() const;
+
+private:
+  bool runPhase(Phase phase);
+  bool parse();
+  bool runPass(const PassInfo &pass);
+  bool internal(const llvm::Twine &what);
+  bool fail(Outcome outcome) {
+    result.outcome = outcome;
+    return false;
+  }
+
+  const Source &source;
+  const Options &options;
+  Result &result;
+  unsigned errors = 0;
+  Phase phase = Phase::parse;
+  const PassInfo *pass = nullptr;
+};
+
+std::string Compile::place() const {
+  std::string text = "phase '" + info(phase).name.str() + "'";
+  return pass ? text + ", pass '" + pass->flag.str() + "'" : text;
+}
+
+bool Compile::internal(const llvm::Twine &what) {
+  *options.errors << "internal error: " << what << " in " << place() << "\n";
+  return fail(Outcome::internalError);
+}
+
+bool Compile::parse() {
+  result.module = parse::parseSource(*result.context, *result.sources, options.parse);
+  if (result.module && !errors)
+    return true;
+  return errors ? fail(Outcome::sourceError) : internal("no module and no message");
+}
+
+bool Compile::runPass(const PassInfo &next) {
+  pass = &next;
+  PassManager manager(result.context.get());
+  if (options.configure && failed(options.configure(manager)))
+    return fail(Outcome::usageError);
+  manager.enableVerifier(false);
+  manager.addPass(next.create());
+  bool passed = succeeded(manager.run(*result.module));
+  if (errors)
+    return fail(Outcome::sourceError);
+  if (!passed)
+    return internal("failure without a message");
+  if (failed(verify(*result.module)))
+    return internal("invalid IR");
+  pass = nullptr;
+  return true;
+}
+
+bool Compile::runPhase(Phase next) {
+  phase = next;
+  auto start = std::chrono::steady_clock::now();
+  if (phase == Phase::parse && !parse())
+    return false;
+  for (const PassInfo &entry : passes())
+    if (entry.phase == phase && !runPass(entry))
+      return false;
+  if (failed(verifyAfter(phase, *result.module)))
+    return internal("the verifier of the phase failed");
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  result.times.push_back({phase, seconds.count()});
+  return true;
+}
+
+void Compile::run() {
+  result.sources = std::make_unique<llvm::SourceMgr>();
+  result.sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(source.text, source.name),
+                                     llvm::SMLoc());
+  result.context = std::make_unique<MLIRContext>(dialects(), MLIRContext::Threading::DISABLED);
+  SourceMgrDiagnosticHandler handler(*result.sources, result.context.get(), *options.errors);
+  ScopedDiagnosticHandler counter(result.context.get(), [&](Diagnostic &diagnostic) {
+    errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure(); // counted only: the handler above prints it
+  });
+
+  for (const PhaseInfo &next : phases()) {
+    if (!runPhase(next.phase))
+      return;
+    if (!options.list.empty()) {
+      llvm::raw_string_ostream os(result.listing);
+      bool listed =
+          succeeded(parse::listSelector(*result.module, *result.sources, options.list, os));
+      result.outcome = listed ? Outcome::ok : Outcome::sourceError;
+      return;
+    }
+    if (next.phase == options.last)
+      break;
+  }
+  result.outcome = Outcome::ok;
+}
+
+} // namespace
+
+Result compile(const Source &source, const Options &options) {
+  Result result;
+  Compile compile(source, options, result);
+  llvm::CrashRecoveryContext recovery;
+  if (recovery.RunSafely([&] { compile.run(); }))
+    return result;
+  // What a crash leaves behind may not be destroyed safely, so it is given up.
+  (void)result.module.release();
+  (void)result.context.release();
+  *options.errors << "internal error: crash in " << compile.place() << "\n";
+  result.outcome = Outcome::internalError;
+  return result;
+}
+
+} // namespace tplan

@@ -1,0 +1,125 @@
+//===- Phases.cpp - the table of phases, as data --------------------------===//
+#include "lib/Driver/Phases.h"
+
+#include "dialects/nn/NN.h"
+#include "dialects/rt/RT.h"
+#include "dialects/tplan/Tplan.h"
+#include "lib/Differentiate/Differentiate.h"
+#include "lib/Model/Model.h"
+#include "lib/Recompute/Recompute.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace tplan {
+
+llvm::ArrayRef<PhaseInfo> phases() {
+  static const PhaseInfo table[] = {
+#define PHASE(NAME, IR, HAPPENS, AFTERWARDS) {Phase::NAME, #NAME, IR, HAPPENS, AFTERWARDS},
+#include "lib/Driver/Phases.def"
+  };
+  return table;
+}
+
+llvm::ArrayRef<PassInfo> passes() {
+  static const std::vector<PassInfo> table = {
+#define PASS(PHASE, CREATE, FLAG, SUMMARY)                                                         \
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY},
+#include "lib/Driver/Phases.def"
+  };
+  return table;
+}
+
+namespace {
+struct Gone {
+  Phase phase;
+  llvm::StringRef pattern;
+  bool matches(llvm::StringRef op) const {
+    llvm::StringRef prefix = pattern;
+    return prefix.consume_back("*") ? op.starts_with(prefix) : op == pattern;
+  }
+};
+
+llvm::ArrayRef<Gone> gone() {
+  static const Gone table[] = {
+#define GONE(PHASE, OPERATION) {Phase::PHASE, OPERATION},
+#include "lib/Driver/Phases.def"
+  };
+  return table;
+}
+} // namespace
+
+const PhaseInfo &info(Phase phase) { return phases()[static_cast<unsigned>(phase)]; }
+
+std::optional<Phase> findPhase(llvm::StringRef name) {
+  for (const PhaseInfo &phase : phases())
+    if (phase.name == name)
+      return phase.phase;
+  return std::nullopt;
+}
+
+std::string phaseNames() {
+  return llvm::join(llvm::map_range(phases(), [](const PhaseInfo &p) { return p.name; }), ", ");
+}
+
+void printPhases(llvm::raw_ostream &os) {
+  for (const PhaseInfo &phase : phases()) {
+    os << phase.name << " (" << phase.ir << "): " << phase.happens
+       << ".\n  Afterwards: " << phase.afterwards << ".\n";
+    for (const PassInfo &pass : passes())
+      if (pass.phase == phase.phase)
+        os << llvm::formatv("  --{0,-26} {1}\n", pass.flag, pass.summary);
+  }
+}
+
+const DialectRegistry &dialects() {
+  static const DialectRegistry registry = [] {
+    DialectRegistry all;
+    registerAllDialects(all);
+    registerAllToLLVMIRTranslations(all);
+    all.insert<nn::NNDialect, lang::TplanDialect, rt::RTDialect>();
+    return all;
+  }();
+  return registry;
+}
+
+void registerPasses() {
+  for (const PassInfo &pass : passes()) {
+    if (pass.create()->getArgument() != pass.flag)
+      llvm::reportFatalInternalError(
+          "lib/Driver/Phases.def and the pass disagree about the flag '" + pass.flag + "'");
+    registerPass(pass.create);
+  }
+}
+
+LogicalResult verifyAfter(Phase phase, ModuleOp module) {
+  if (failed(verify(module)))
+    return failure();
+  // Names repeat thousands of times, so each is matched against the table once.
+  llvm::DenseMap<OperationName, const Gone *> known;
+  WalkResult result = module.walk([&](Operation *op) {
+    auto [it, inserted] = known.try_emplace(op->getName(), nullptr);
+    if (inserted)
+      for (const Gone &entry : gone())
+        if (entry.phase <= phase && entry.matches(op->getName().getStringRef()))
+          it->second = &entry;
+    if (!it->second)
+      return WalkResult::advance();
+    op->emitError("may not be there after phase '")
+        << info(it->second->phase).name << "': " << op->getName();
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+} // namespace tplan

@@ -1,0 +1,161 @@
+//===- tplanc.cpp - the compiler's command line ---------------------------===//
+//
+// tplanc FILE.tplan -o BINARY. Options are grouped in --help; LLVM's own are
+// hidden, for most have no effect here. Exit codes: 0, 1 errors in the source,
+// 2 usage, 70 internal error.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Driver/Driver.h"
+
+#include "mlir/IR/AsmState.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace tplan;
+namespace cl = llvm::cl;
+
+namespace {
+cl::OptionCategory outputs("What is written"), inputs("What is compiled"),
+    reports("What is printed"), debugging("Looking inside (MLIR)");
+
+cl::opt<std::string> input(cl::Positional, cl::desc("FILE.tplan (- for standard input)"),
+                           cl::cat(inputs));
+cl::opt<std::string> plan("plan", cl::desc("the plan to compile, where the file has several"),
+                          cl::value_desc("NAME"), cl::cat(inputs));
+cl::list<std::string> sets("set",
+                           cl::desc("replace a setting: model.L=4, recipe.lr=1e-4, "
+                                    "plan.microbatch=2 (repeatable)"),
+                           cl::value_desc("PATH=VALUE"), cl::cat(inputs));
+cl::opt<std::string> target("target", cl::desc("cpu or cpu:ARCH (default: this machine's)"),
+                            cl::value_desc("cpu[:ARCH]"), cl::init("cpu"), cl::cat(inputs));
+
+cl::opt<std::string> output("o", cl::desc("output file (default: standard output for text)"),
+                            cl::value_desc("FILE"), cl::cat(outputs));
+cl::opt<bool> objectOnly("c", cl::desc("an object, not linked"), cl::cat(outputs));
+cl::opt<std::string> emit("emit", cl::value_desc("PHASE"), cl::cat(outputs));
+cl::opt<bool> check("check", cl::desc("every check, all phases through memory; writes nothing"),
+                    cl::cat(outputs));
+
+cl::opt<std::string> list("list", cl::desc("the weights that a selector matches"),
+                          cl::value_desc("SELECTOR"), cl::cat(reports));
+cl::opt<bool> printTable("print-phases", cl::desc("the table of phases and passes"),
+                         cl::cat(reports));
+cl::opt<bool> verbose("v", cl::desc("time of each phase, on standard error"), cl::cat(reports));
+
+int usage(const llvm::Twine &message) {
+  llvm::errs() << "tplanc: error: " << message << "\n";
+  return static_cast<int>(Outcome::usageError);
+}
+
+/// MLIR's flags get a heading of their own, everything else of LLVM's is
+/// hidden.
+void groupOptions() {
+  for (auto &[name, option] : cl::getRegisteredOptions())
+    if (name.starts_with("mlir-"))
+      option->addCategory(debugging);
+  cl::HideUnrelatedOptions({&inputs, &outputs, &reports, &debugging});
+}
+
+/// The last phase that the command line asks for; an error says what is legal.
+llvm::Expected<Phase> lastPhase() {
+  int asked = !emit.empty() + check + !list.empty() + objectOnly;
+  if (asked > 1)
+    return llvm::createStringError("more than one of -c, --check, --emit and --list: choose one");
+  if (check && !output.empty())
+    return llvm::createStringError("--check writes nothing: leave out -o or --check");
+  if (objectOnly && output.empty())
+    return llvm::createStringError("-c needs a file to write: add -o FILE");
+  if (check)
+    return Phase::memory;
+  if (!list.empty())
+    return Phase::parse;
+  if (!emit.empty()) {
+    if (std::optional<Phase> phase = findPhase(emit))
+      return *phase;
+    return llvm::createStringError("no phase is called '" + emit + "'; there are " + phaseNames());
+  }
+  if (!output.empty())
+    return Phase::emit;
+  return llvm::createStringError("nothing to write: add -o FILE for a binary, --check, "
+                                 "--emit=PHASE or --list=SELECTOR");
+}
+
+void printTimes(const Result &result) {
+  double total = 0;
+  for (const PhaseTime &time : result.times) {
+    llvm::errs() << llvm::format("%-14s %8.1f ms\n", info(time.phase).name.data(),
+                                 1e3 * time.seconds);
+    total += time.seconds;
+  }
+  llvm::errs() << llvm::format("%-14s %8.1f ms\n", "total", 1e3 * total);
+}
+
+/// Whole or not at all; to standard output where no file is named.
+llvm::Error write(llvm::StringRef file, llvm::function_ref<void(llvm::raw_ostream &)> text) {
+  return llvm::writeToOutput(file.empty() ? "-" : file, [&](llvm::raw_ostream &os) {
+    text(os);
+    return llvm::Error::success();
+  });
+}
+
+llvm::Error writeResult(const Result &result, Phase last) {
+  if (check)
+    return llvm::Error::success();
+  if (!list.empty())
+    return write(output, [&](llvm::raw_ostream &os) { os << result.listing; });
+  if (last != Phase::emit)
+    return write(output, [&](llvm::raw_ostream &os) {
+      mlir::Operation *module = *result.module;
+      module->print(os);
+      os << "\n";
+    });
+  return write(
+      output, [&](llvm::raw_ostream &os) { os.write(result.object.data(), result.object.size()); });
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerPasses(); // before MLIR's flags, some of which take a pass by name
+  mlir::registerPassManagerCLOptions();
+  mlir::registerAsmPrinterCLOptions();
+  groupOptions();
+  std::string emitHelp = "stop after a phase and print its IR: " + phaseNames();
+  emit.setDescription(emitHelp);
+  if (!cl::ParseCommandLineOptions(argc, argv, "compiles a training plan to a binary that trains\n",
+                                   &llvm::errs()))
+    return static_cast<int>(Outcome::usageError);
+  if (printTable) {
+    printPhases(llvm::outs());
+    return 0;
+  }
+  if (input.empty())
+    return usage("no input: name a FILE.tplan");
+  llvm::Expected<Phase> last = lastPhase();
+  if (!last)
+    return usage(llvm::toString(last.takeError()));
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
+  if (!file)
+    return usage("cannot read '" + input + "': " + file.getError().message());
+
+  Options options;
+  options.parse = {plan, sets, parse::defaultModelDirs(argv[0])};
+  options.last = *last;
+  options.list = list;
+  options.target = target;
+  options.configure = [](mlir::PassManager &manager) {
+    return mlir::applyPassManagerCLOptions(manager);
+  };
+  llvm::CrashRecoveryContext::Enable();
+  Result result = compile({input, (*file)->getBuffer().str()}, options);
+  if (verbose)
+    printTimes(result);
+  if (result.ok())
+    if (llvm::Error error = writeResult(result, *last))
+      return usage("cannot write '" + output + "': " + llvm::toString(std::move(error)));
+  return static_cast<int>(result.outcome);
+}
