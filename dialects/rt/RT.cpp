@@ -219,6 +219,7 @@ int64_t MatmulOp::getFlops() {
 }
 int64_t MatmulOp::getBytes() { return bytesOf(*this); }
 int64_t MatmulOp::getAlias(unsigned) { return getAcc() ? 2 : -1; }
+bool MatmulOp::mustAlias(unsigned) { return bool(getAcc()); }
 StringRef MatmulOp::getCategory() { return "gemm"; }
 
 //===----------------------------------------------------------------------===//
@@ -245,7 +246,10 @@ int64_t LaunchOp::getFlops() {
   return ops * kernel.getNumRows() * kernel.getNumCols();
 }
 int64_t LaunchOp::getBytes() { return bytesOf(*this); }
+bool LaunchOp::mustAlias(unsigned) { return bool(getOnto()); }
 int64_t LaunchOp::getAlias(unsigned result) {
+  if (getOnto())
+    return getArgs().size();
   ArrayRef<int64_t> pairs = getInPlace();
   for (unsigned i = 0; i + 1 < pairs.size(); i += 2)
     if (pairs[i + 1] == result)
@@ -260,4 +264,5 @@ StringRef LaunchOp::getCategory() {
 int64_t CopyOp::getFlops() { return 0; }
 int64_t CopyOp::getBytes() { return bytesOf(*this); }
 int64_t CopyOp::getAlias(unsigned) { return -1; }
+bool CopyOp::mustAlias(unsigned) { return false; }
 StringRef CopyOp::getCategory() { return "copy"; }

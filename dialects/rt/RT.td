@@ -188,19 +188,35 @@ def RT_ReturnOp : RT_Op<"return", [Terminator, Pure, HasParent<"FuncOp">]> {
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
 
-def RT_LaunchOp : RT_Op<"launch", [DeclareOpInterfaceMethods<RT_Call, ["getAlias"]>]> {
+def RT_PartialSumOp : RT_Op<"partial_sum", [Pure]> {
+  let summary = "sums over blocks of rows: the first half of a column sum";
+  let description = [{
+    Made and consumed by `fuse`: the result has a leading dimension `task`, one
+    entry per `grain` rows (the dimensions of x that the result lacks).
+  }];
+  let arguments = (ins NN_AnyTensor:$x, I64Attr:$grain);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x `grain` $grain attr-dict `:` type($x) `->` type($result)";
+}
+
+def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "runs a kernel";
   let description = [{
     `in_place` pairs (input, output) that may share memory: the kernel reads an
-    element before it writes it. (C1) types are the kernel's.
+    element before it writes it. `onto` is what a scattering kernel adds to: its
+    only result must be that memory. (C1) types of args and results are the kernel's.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<NN_AnyTensor>:$args,
+                       Optional<NN_AnyTensor>:$onto,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$in_place);
   let results = (outs Variadic<NN_AnyTensor>:$results);
-  let assemblyFormat = "$kernel `(` $args `)` attr-dict `:` functional-type($args, results)";
+  let assemblyFormat = [{
+    $kernel `(` $args `)` (`onto` `(` $onto^ `:` type($onto) `)`)? attr-dict
+    `:` functional-type($args, results)
+  }];
 }
 
-def RT_MatmulOp : RT_Op<"matmul", [DeclareOpInterfaceMethods<RT_Call, ["getAlias"]>]> {
+def RT_MatmulOp : RT_Op<"matmul", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "library GEMM: contraction of two operands by name, batched";
   let description = [{
     Dimensions of both operands and the result are batches; of both and not the
@@ -216,7 +232,7 @@ def RT_MatmulOp : RT_Op<"matmul", [DeclareOpInterfaceMethods<RT_Call, ["getAlias
   let hasVerifier = 1;
 }
 
-def RT_CopyOp : RT_Op<"copy", [DeclareOpInterfaceMethods<RT_Call, ["getAlias"]>]> {
+def RT_CopyOp : RT_Op<"copy", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "a value under a second name in other memory";
   let description = [{ Made where a function returns an argument, or a value twice. }];
   let arguments = (ins NN_AnyTensor:$x);

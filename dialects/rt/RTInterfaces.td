@@ -15,6 +15,8 @@ def RT_Call : OpInterface<"Call"> {
     InterfaceMethod<"bytes read and written by one call, each operand once", "int64_t", "getBytes">,
     InterfaceMethod<"operand number whose memory result i may take over, or -1", "int64_t",
                     "getAlias", (ins "unsigned":$result), [{}], [{ return -1; }]>,
+    InterfaceMethod<"whether result i must take over the memory of getAlias(i): an accumulator",
+                    "bool", "mustAlias", (ins "unsigned":$result), [{}], [{ return false; }]>,
     InterfaceMethod<"category in the profile", "::llvm::StringRef", "getCategory">
   ];
 }
