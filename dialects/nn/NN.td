@@ -207,6 +207,8 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     ::llvm::StringRef getArgName(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
     ReturnOp getReturn();
+    /// Whether result `result` is the memory of argument `arg`, updated.
+    bool isInPlace(unsigned arg, unsigned result);
     ::mlir::Block &getBlock() { return getBody().front(); }
     /// Appends an argument or result with its role and name.
     ::mlir::BlockArgument addArg(Role role, ::llvm::StringRef name, ::mlir::Type type,

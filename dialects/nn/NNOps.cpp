@@ -69,6 +69,12 @@ StringRef LayerOp::getResultName(unsigned i) {
 }
 ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
 
+bool LayerOp::isInPlace(unsigned arg, unsigned result) {
+  Role role = getArgRole(arg);
+  return role == getResultRole(result) && role != Role::Carried && role != Role::CotCarried &&
+         getArgName(arg) == getResultName(result);
+}
+
 static DictionaryAttr roleAttrs(MLIRContext *ctx, Role role, StringRef name) {
   Builder b(ctx);
   return b.getDictionaryAttr({b.getNamedAttr(kRole, b.getStringAttr(stringifyRole(role))),

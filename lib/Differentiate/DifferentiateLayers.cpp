@@ -67,7 +67,16 @@ private:
     }
   }
 
+  /// Parameters and invariants keep their terms apart: each is added onto the accumulator.
+  bool isAccumulated(Value value) {
+    auto arg = dyn_cast<BlockArgument>(value);
+    return arg && llvm::is_contained({Role::Param, Role::Invariant},
+                                     layer.getArgRole(arg.getArgNumber()));
+  }
+
   void accumulate(Value value, Value cotangent) {
+    if (isAccumulated(value))
+      return terms[value].push_back(cotangent);
     Value &sum = cotangents[value];
     sum = sum ? builderAt(cotangent.getLoc()).add(sum, cotangent) : cotangent;
   }
@@ -90,22 +99,28 @@ private:
     if (!active.contains(arg))
       return;
     NNBuilder b = builderAt(arg.getLoc());
-    Value cotangent = cotangents.lookup(arg);
-    if (!cotangent)
-      cotangent = b.broadcast(b.like(arg, 0), typeOf(arg));
     // A copy: the layer may grow arguments while the name is in use.
     std::string name = layer.getArgName(i).str();
     Role role = layer.getArgRole(i);
-    if (role == Role::Carried)
+    if (role == Role::Carried) {
+      Value cotangent = cotangents.lookup(arg);
+      if (!cotangent)
+        cotangent = b.broadcast(b.like(arg, 0), typeOf(arg));
       return layer.addResult(Role::CotCarried, name, cotangent);
+    }
+    if (terms[arg].empty())
+      return;
     Role sumRole = role == Role::Param ? Role::CotParam : Role::CotInvariant;
-    Value before = layer.addArg(sumRole, name, arg.getType(), arg.getLoc());
-    layer.addResult(sumRole, name, b.add(before, cotangent));
+    Value sum = layer.addArg(sumRole, name, arg.getType(), arg.getLoc());
+    for (Value term : terms[arg])
+      sum = NNBuilder(term.getLoc(), layer.getReturn()).add(sum, term);
+    layer.addResult(sumRole, name, sum);
   }
 
   LayerOp layer;
   DenseSet<Value> active;
   DenseMap<Value, Value> cotangents;
+  DenseMap<Value, SmallVector<Value>> terms; // of parameters and invariants
 };
 
 /// Which arguments of each layer are trained through, over all runs of the chain.

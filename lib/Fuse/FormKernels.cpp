@@ -1,0 +1,222 @@
+//===- FormKernels.cpp - nn.layer -> rt.func over kernels and library calls ===//
+//
+// Units in order, each one call. Equal kernels are one symbol, over all layers
+// and parts. What a function returns is written by its last op straight into the
+// caller's memory; where that cannot be (an argument handed through, one value
+// returned twice, old memory still read), a copy is.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/rt/RT.h"
+#include "dialects/tplan/Tplan.h"
+#include "lib/Fuse/Fuse.h"
+#include "lib/Fuse/KernelBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::fuse;
+
+namespace {
+
+/// Kernels of the module by their text, so that equal ones are made once.
+class KernelTable {
+public:
+  explicit KernelTable(ModuleOp module) : module(module) {}
+
+  /// The symbol of an equal kernel; `op` itself, or the earlier one and op is gone.
+  FlatSymbolRefAttr intern(Operation *op) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    StringAttr name = SymbolTable::getSymbolName(op);
+    SymbolTable::setSymbolName(op, "k");
+    op->print(stream, OpPrintingFlags().useLocalScope().skipRegions(false));
+    auto [at, added] = symbols.insert({text, name});
+    if (added)
+      SymbolTable::setSymbolName(op, name);
+    else
+      op->erase();
+    return FlatSymbolRefAttr::get(at->second);
+  }
+
+  ModuleOp module;
+
+private:
+  llvm::StringMap<StringAttr> symbols;
+};
+
+class FunctionBuilder {
+public:
+  FunctionBuilder(LayerOp layer, KernelTable &kernels, bool merge)
+      : layer(layer), kernels(kernels), units(formUnits(layer, merge)),
+        builder(layer->getContext()) {}
+
+  void build();
+
+private:
+  std::string kernelName(StringRef what) {
+    return (layer.getSymName() + "." + what + Twine(numKernels++)).str();
+  }
+  Value lookup(Value v) { return values.lookup(v); }
+  SmallVector<Value> lookup(ArrayRef<Value> list) {
+    return llvm::map_to_vector(list, [&](Value v) { return values.lookup(v); });
+  }
+  void buildUnit(const Unit &unit);
+  void buildSingle(const Unit &unit);
+  void launch(BuiltKernel built, Value onto);
+  rt::LaunchOp launchTile(Operation *op, rt::AttentionPass pass, ArrayRef<Value> inputs);
+  void buildReturn();
+  bool isReadAfter(BlockArgument arg, Operation *writer);
+
+  LayerOp layer;
+  KernelTable &kernels;
+  SmallVector<Unit> units;
+  OpBuilder builder;
+  DenseMap<Value, Value> values; // nn -> rt
+  unsigned numKernels = 0;
+};
+
+void FunctionBuilder::launch(BuiltKernel built, Value onto) {
+  SmallVector<Value> inputs = lookup(built.inputs);
+  SmallVector<Type> types(built.kernel.getFunctionType().getResults());
+  Location loc = built.kernel.getLoc();
+  FlatSymbolRefAttr symbol = kernels.intern(built.kernel);
+  auto call = rt::LaunchOp::create(builder, loc, types, symbol, inputs, onto,
+                                   builder.getDenseI64ArrayAttr(built.inPlace));
+  for (auto [output, result] : llvm::zip(built.outputs, call.getResults()))
+    values[output] = result;
+}
+
+rt::LaunchOp FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
+                                         ArrayRef<Value> inputs) {
+  OpBuilder atEnd = OpBuilder::atBlockEnd(kernels.module.getBody());
+  SmallVector<NamedAttribute> attrs;
+  for (StringRef name : {"scale", "mask", "query", "key", "heads", "groups", "q_positions",
+                         "k_positions"})
+    if (Attribute attr = op->getPropertiesAsAttribute() ? op->getInherentAttr(name).value_or(Attribute())
+                                                        : op->getAttr(name))
+      attrs.push_back(atEnd.getNamedAttr(name, attr));
+  SmallVector<Value> args = lookup(inputs);
+  auto type = atEnd.getFunctionType(ValueRange(args).getTypes(), op->getResultTypes());
+  attrs.push_back(atEnd.getNamedAttr("function_type", TypeAttr::get(type)));
+  attrs.push_back(
+      atEnd.getNamedAttr("pass", rt::AttentionPassAttr::get(atEnd.getContext(), pass)));
+  attrs.push_back(atEnd.getNamedAttr("sym_name", atEnd.getStringAttr(kernelName("attention"))));
+  auto tile = rt::TileOp::create(atEnd, op->getLoc(), TypeRange(), ValueRange(), attrs);
+  return rt::LaunchOp::create(builder, op->getLoc(), op->getResultTypes(), kernels.intern(tile),
+                              args, Value(), builder.getDenseI64ArrayAttr({}));
+}
+
+void FunctionBuilder::buildSingle(const Unit &unit) {
+  Operation *op = unit.ops.front(), *last = unit.ops.back();
+  Value onto = unit.ops.size() > 1 ? lookup(cast<AddOp>(last).getLhs()) : Value();
+  if (auto contract = dyn_cast<ContractOp>(op)) {
+    values[last->getResult(0)] =
+        rt::MatmulOp::create(builder, op->getLoc(), last->getResult(0).getType(),
+                             lookup(contract.getLhs()), lookup(contract.getRhs()), onto);
+  } else if (auto grad = dyn_cast<LookupGradOp>(op)) {
+    launch(buildScatter(kernels.module, grad, kernelName("scatter")), onto);
+    values[last->getResult(0)] = lookup(grad.getResult());
+  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+    rt::LaunchOp call = launchTile(op, rt::AttentionPass::Forward,
+                                   {attention.getQ(), attention.getK(), attention.getV()});
+    values[attention.getOut()] = call.getResult(0);
+    values[attention.getLse()] = call.getResult(1);
+  } else {
+    auto back = cast<AttentionGradOp>(op); // d_lse holds delta since prepare-fusion
+    rt::LaunchOp call =
+        launchTile(op, rt::AttentionPass::Backward, {back.getQ(), back.getK(), back.getV(),
+                                                     back.getDOut(), back.getLse(), back.getDLse()});
+    for (unsigned i = 0; i < 3; ++i)
+      values[back->getResult(i)] = call.getResult(i);
+  }
+}
+
+void FunctionBuilder::buildUnit(const Unit &unit) {
+  if (unit.kind == Unit::Single)
+    return buildSingle(unit);
+  launch(buildKernel(kernels.module, unit, kernelName("k")), Value());
+}
+
+/// Whether a unit after that of `writer` still reads the old content of `arg`.
+bool FunctionBuilder::isReadAfter(BlockArgument arg, Operation *writer) {
+  bool after = false;
+  for (const Unit &unit : units) {
+    if (after)
+      for (Operation *op : unit.ops) {
+        SmallVector<Value> work(op->getOperands());
+        while (!work.empty()) {
+          Value v = work.pop_back_val();
+          if (v == arg)
+            return true;
+          if (v.getDefiningOp() && isCloned(v.getDefiningOp()))
+            llvm::append_range(work, v.getDefiningOp()->getOperands());
+        }
+      }
+    after |= llvm::is_contained(unit.ops, writer);
+  }
+  return false;
+}
+
+void FunctionBuilder::buildReturn() {
+  SmallVector<Value> results;
+  DenseSet<Value> returned;
+  for (auto [i, v] : llvm::enumerate(layer.getReturn().getOperands())) {
+    Value result = lookup(v);
+    bool copied = !v.getDefiningOp() || !returned.insert(v).second;
+    // The in-place rule: the result is the memory of the argument of its name.
+    for (unsigned a = 0, e = layer.getNumArguments(); a < e; ++a)
+      if (layer.isInPlace(a, i) && v.getDefiningOp())
+        copied |= isReadAfter(layer.getArgument(a), v.getDefiningOp());
+    if (copied)
+      result = rt::CopyOp::create(builder, layer.getReturn().getLoc(), v.getType(), result);
+    results.push_back(result);
+  }
+  rt::ReturnOp::create(builder, layer.getReturn().getLoc(), results);
+}
+
+void FunctionBuilder::build() {
+  builder.setInsertionPoint(layer);
+  auto func = rt::FuncOp::create(builder, layer.getLoc(), layer.getSymName(),
+                                 layer.getFunctionType(), layer.getPartAttr(),
+                                 layer.getArgAttrsAttr(), layer.getResAttrsAttr());
+  if (Attribute bytes = layer->getAttr("residual_bytes"))
+    func->setAttr("residual_bytes", bytes);
+  Block *body = builder.createBlock(&func.getBody());
+  for (BlockArgument arg : layer.getArguments())
+    values[arg] = body->addArgument(arg.getType(), arg.getLoc());
+  for (const Unit &unit : units)
+    buildUnit(unit);
+  buildReturn();
+}
+
+struct FormKernelsPass : PassWrapper<FormKernelsPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormKernelsPass)
+  StringRef getArgument() const final { return "form-kernels"; }
+  StringRef getDescription() const final { return "functions become kernels and library calls"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<rt::RTDialect, arith::ArithDialect, math::MathDialect>();
+  }
+
+  void runOnOperation() final {
+    bool merge = true;
+    for (auto plan : getOperation().getOps<lang::PlanOp>())
+      if (auto fuse = plan.getSettings().getAs<BoolAttr>("fuse"))
+        merge = fuse.getValue();
+    KernelTable kernels(getOperation());
+    for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>())) {
+      FunctionBuilder(layer, kernels, merge).build();
+      layer.erase();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::fuse::createFormKernelsPass() {
+  return std::make_unique<FormKernelsPass>();
+}

@@ -1,0 +1,14 @@
+//===- Fuse.h - the fuse phase: functions become calls with known bytes ---===//
+#ifndef TPLAN_LIB_FUSE_H
+#define TPLAN_LIB_FUSE_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace tplan::fuse {
+/// Contractions that are GEMMs, reductions along rows or columns.
+std::unique_ptr<mlir::Pass> createPrepareFusionPass();
+/// nn.layer -> rt.func over kernels and library calls.
+std::unique_ptr<mlir::Pass> createFormKernelsPass();
+} // namespace tplan::fuse
+
+#endif // TPLAN_LIB_FUSE_H

@@ -1,0 +1,235 @@
+//===- KernelBuilder.cpp - one unit as an rt.kernel -----------------------===//
+//
+// Inputs are what the unit's ops read from outside, outputs what others read of
+// it. Element-wise nn ops become one scalar op each (ScalarBody.cpp).
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Fuse/KernelBuilder.h"
+#include "dialects/nn/NNBuilder.h"
+#include "lib/Fuse/ScalarBody.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::fuse;
+using rt::AccessAttr;
+
+namespace {
+
+/// Elements that a task works on: enough to pay for its start, few enough to
+/// share the work evenly. A fact of shapes, never of machines.
+constexpr int64_t kTaskElements = 16384, kColumnGrain = 128, kMapColumns = 1024;
+
+class KernelBuilder {
+public:
+  KernelBuilder(ModuleOp module, const Unit &unit, StringRef name)
+      : unit(unit), module(module), name(name), builder(module.getContext()) {}
+
+  BuiltKernel build();
+
+private:
+  Value input(Value v, AccessAttr access);
+  Value valueOf(Value v);
+  Value compute(Operation *op);
+  AccessAttr identity() { return AccessAttr::get(builder.getContext(), "identity", "", 0); }
+  bool inUnit(Operation *op) { return llvm::is_contained(unit.ops, op); }
+  void collectOutputs();
+  unsigned numRows();
+  rt::Skeleton skeleton();
+  int64_t grain(unsigned rows);
+  SmallVector<int64_t> inPlacePairs(rt::Skeleton skeleton);
+
+  const Unit &unit;
+  ModuleOp module;
+  StringRef name;
+  OpBuilder builder;
+  Block *body = nullptr;
+  DenseMap<Value, Value> scalars;                   // nn value -> scalar in the body
+  SmallVector<std::pair<Value, AccessAttr>> inputs; // = the body's arguments
+  SmallVector<Value> outputs;
+};
+
+/// The body's argument for v read with `access`, one for each distinct pair.
+Value KernelBuilder::input(Value v, AccessAttr access) {
+  for (auto [i, known] : llvm::enumerate(inputs))
+    if (known == std::pair(v, access))
+      return body->getArgument(i);
+  inputs.push_back({v, access});
+  return body->addArgument(typeOf(v).getElementType(), v.getLoc());
+}
+
+Value KernelBuilder::valueOf(Value v) {
+  if (Value known = scalars.lookup(v))
+    return known;
+  Operation *op = v.getDefiningOp();
+  if (op && !inUnit(op) && isCloned(op))
+    return scalars[v] = compute(op);
+  return input(v, identity());
+}
+
+Value KernelBuilder::compute(Operation *op) {
+  MLIRContext *ctx = builder.getContext();
+  if (auto rotate = dyn_cast<RotateOp>(op))
+    return input(rotate.getX(),
+                 AccessAttr::get(ctx, "rotate", rotate.getDim(), rotate.getInverse()));
+  if (auto lookup = dyn_cast<LookupOp>(op)) {
+    Value id = input(lookup.getIds(), identity());
+    return input(lookup.getTable(), AccessAttr::get(ctx, "gather", lookup.getDim(),
+                                                    cast<BlockArgument>(id).getArgNumber()));
+  }
+  SmallVector<Value> operands =
+      llvm::map_to_vector(op->getOperands(), [&](Value v) { return valueOf(v); });
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    if (unit.kind == Unit::Column)
+      return rt::ColReduceOp::create(builder, op->getLoc(), reduce.getKind(), operands[0]);
+    return rt::RowReduceOp::create(builder, op->getLoc(), reduce.getKind(), operands[0]);
+  }
+  if (isa<rt::PartialSumOp>(op))
+    return rt::ColReduceOp::create(builder, op->getLoc(), ReduceKind::sum, operands[0]);
+  return buildScalar(builder, op, operands);
+}
+
+void KernelBuilder::collectOutputs() {
+  for (Operation *op : unit.ops)
+    if (llvm::any_of(op->getUsers(), [&](Operation *user) { return !inUnit(user); }))
+      outputs.push_back(op->getResult(0));
+}
+
+/// How many of the unit's dimensions are rows. A map may choose: the columns are
+/// the longest run of last dimensions that every operand has whole or not at all,
+/// no longer than makes several tasks.
+unsigned KernelBuilder::numRows() {
+  if (unit.rows)
+    return *unit.rows;
+  unsigned n = unit.dims.size();
+  if (n == 0)
+    return 0;
+  unsigned rows = n - 1;
+  int64_t columns = unit.dims[rows].getSize();
+  auto keepsRun = [&](Tensor type, unsigned from) {
+    ArrayRef<DimAttr> run = ArrayRef(unit.dims).drop_front(from);
+    bool whole = type.getDims().size() >= run.size() &&
+                 type.getDims().take_back(run.size()) == run;
+    return whole || llvm::none_of(run, [&](DimAttr d) { return type.has(d.getName()); });
+  };
+  while (rows > 0 && columns < kMapColumns) {
+    bool all = llvm::all_of(inputs, [&](auto &in) {
+      return in.second.getKind() == "identity" && keepsRun(typeOf(in.first), rows - 1);
+    });
+    // Positions and broadcasts inside the body know single dimensions.
+    all &= llvm::none_of(*body, [](Operation &op) { return isa<rt::PositionOp>(op); });
+    if (!all)
+      break;
+    columns *= unit.dims[--rows].getSize();
+  }
+  return rows;
+}
+
+rt::Skeleton KernelBuilder::skeleton() {
+  if (unit.kind == Unit::Column)
+    return rt::Skeleton::Column;
+  if (unit.rows)
+    return rt::Skeleton::Row;
+  for (auto &[v, access] : inputs) {
+    Tensor type = typeOf(v);
+    if (access.getKind() == "identity" && type.getRank() && !unit.dims.empty() &&
+        type.has(unit.dims.back().getName()) && type.getDims().back() != unit.dims.back())
+      return rt::Skeleton::Transpose;
+  }
+  return rt::Skeleton::Map;
+}
+
+int64_t KernelBuilder::grain(unsigned rows) {
+  if (unit.kind == Unit::Column)
+    return kColumnGrain;
+  for (Operation *op : unit.ops)
+    if (auto partial = dyn_cast<rt::PartialSumOp>(op))
+      return partial.getGrain();
+  int64_t columns = 1;
+  for (DimAttr dim : ArrayRef(unit.dims).drop_front(rows))
+    columns *= dim.getSize();
+  return std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, columns));
+}
+
+/// An output may take over an input that is read nowhere but at the same place.
+/// A row kernel reads its inputs again in later passes, so only a map may.
+SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
+  SmallVector<int64_t> pairs;
+  for (auto [o, output] : llvm::enumerate(outputs))
+    for (auto [i, in] : llvm::enumerate(inputs)) {
+      bool alone = llvm::count_if(inputs, [&](auto &x) { return x.first == in.first; }) == 1;
+      bool row = typeOf(output).getRank() < static_cast<int64_t>(unit.dims.size());
+      if (in.first.getType() == output.getType() && in.second == identity() && alone &&
+          (skeleton == rt::Skeleton::Map || row) && !llvm::is_contained(pairs, int64_t(i)))
+        pairs.append({int64_t(i), int64_t(o)});
+    }
+  return pairs;
+}
+
+BuiltKernel KernelBuilder::build() {
+  Region region;
+  body = new Block();
+  region.push_back(body);
+  builder.setInsertionPointToEnd(body);
+  for (Operation *op : unit.ops)
+    scalars[op->getResult(0)] = compute(op);
+  collectOutputs();
+  SmallVector<Value> yields =
+      llvm::map_to_vector(outputs, [&](Value v) { return scalars.lookup(v); });
+  Location loc = unit.ops.back()->getLoc();
+  rt::YieldOp::create(builder, loc, yields);
+
+  SmallVector<Attribute> accesses;
+  BuiltKernel built;
+  for (auto &[v, access] : inputs) {
+    built.inputs.push_back(v);
+    accesses.push_back(access);
+  }
+  accesses.append(outputs.size(), identity());
+  built.outputs = outputs;
+
+  unsigned rows = numRows();
+  auto dims = [&](ArrayRef<DimAttr> list) {
+    return builder.getArrayAttr(SmallVector<Attribute>(list.begin(), list.end()));
+  };
+  rt::Skeleton kind = skeleton();
+  built.inPlace = inPlacePairs(kind);
+  builder.setInsertionPointToEnd(module.getBody());
+  built.kernel = rt::KernelOp::create(
+      builder, loc, name, kind, dims(ArrayRef(unit.dims).take_front(rows)),
+      dims(ArrayRef(unit.dims).drop_front(rows)), grain(rows),
+      builder.getFunctionType(ValueRange(built.inputs).getTypes(), ValueRange(outputs).getTypes()),
+      builder.getArrayAttr(accesses));
+  built.kernel.getBody().takeBody(region);
+  return built;
+}
+
+} // namespace
+
+BuiltKernel fuse::buildKernel(ModuleOp module, const Unit &unit, StringRef name) {
+  return KernelBuilder(module, unit, name).build();
+}
+
+BuiltKernel fuse::buildScatter(ModuleOp module, LookupGradOp op, StringRef name) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  MLIRContext *ctx = module.getContext();
+  Tensor x = typeOf(op.getCotangent()), ids = typeOf(op.getIds()), table = typeOf(op.getResult());
+  auto dims = [&](ArrayRef<DimAttr> list) {
+    return builder.getArrayAttr(SmallVector<Attribute>(list.begin(), list.end()));
+  };
+  Attribute identity = AccessAttr::get(ctx, "identity", "", 0);
+  BuiltKernel built;
+  built.inputs = {op.getCotangent(), op.getIds()};
+  built.outputs = {op.getResult()};
+  built.kernel = rt::KernelOp::create(
+      builder, op.getLoc(), name, rt::Skeleton::Column, dims(ids.getDims()),
+      dims(x.getDims().drop_front(ids.getRank())), kColumnGrain,
+      builder.getFunctionType({x, ids}, {table}),
+      builder.getArrayAttr({identity, identity, AccessAttr::get(ctx, "scatter", op.getDim(), 1)}));
+  Block *body = builder.createBlock(&built.kernel.getBody());
+  Value element = body->addArgument(x.getElementType(), op.getLoc());
+  body->addArgument(ids.getElementType(), op.getLoc());
+  rt::YieldOp::create(builder, op.getLoc(), element);
+  return built;
+}

@@ -1,0 +1,123 @@
+//===- PrepareFusion.cpp - every op in a form that a kernel or library has -===//
+//
+// From here on the listed order of dimensions is the order in memory. Each
+// contraction must be a GEMM, each reduction must run along rows (the last
+// dimensions) or columns (the first); where one is not, operands change order.
+// A column sum is cut in two: partial sums of blocks of rows, then their sum,
+// with blocks that depend on the shape alone.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/rt/RT.h"
+#include "lib/Fuse/Fuse.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+/// Rows of one partial sum: at least 32, and at most 64 partial sums in all.
+int64_t partialRows(int64_t rows) { return std::max<int64_t>(32, (rows + 63) / 64); }
+
+/// Dimensions of `type` by ascending rank, equal ones in their order.
+Tensor reorder(Tensor type, function_ref<int(DimAttr)> rank) {
+  SmallVector<DimAttr> dims(type.getDims());
+  llvm::sort(dims, [&](DimAttr a, DimAttr b) {
+    return std::pair(rank(a), type.find(a.getName())) < std::pair(rank(b), type.find(b.getName()));
+  });
+  return type.withDims(dims);
+}
+
+void prepareContraction(ContractOp op) {
+  Tensor lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
+  if (succeeded(rt::matchGemm(lhs, rhs, result)))
+    return;
+  // batch, rows, contracted x batch, contracted, columns -> batch, rows, columns.
+  NNBuilder b(op.getLoc(), op);
+  auto position = [&](DimAttr dim) { return static_cast<int>(result.find(dim.getName())); };
+  auto group = [&](DimAttr dim, int rows, int contracted, int columns) {
+    bool inL = lhs.has(dim.getName()), inR = rhs.has(dim.getName());
+    int n = lhs.getRank() + rhs.getRank();
+    if (!result.has(dim.getName()))
+      return contracted * n + static_cast<int>(lhs.find(dim.getName()));
+    return (inL && inR ? 0 : inL ? rows : columns) * n + position(dim);
+  };
+  Value newL = b.broadcast(op.getLhs(), reorder(lhs, [&](DimAttr d) { return group(d, 1, 2, 3); }));
+  Value newR = b.broadcast(op.getRhs(), reorder(rhs, [&](DimAttr d) { return group(d, 2, 1, 3); }));
+  Tensor type = reorder(result, [&](DimAttr d) { return group(d, 1, 3, 2); });
+  Value product = b.create<ContractOp>(type, newL, newR);
+  op.replaceAllUsesWith(b.broadcast(product, result));
+  op.erase();
+}
+
+void prepareReduction(ReduceOp op) {
+  Tensor x = typeOf(op.getX()), result = typeOf(op.getResult());
+  NNBuilder b(op.getLoc(), op);
+  unsigned kept = result.getRank(), lost = x.getRank() - kept;
+  bool alongRows = x.getDims().take_front(kept) == result.getDims();
+  bool alongColumns = x.getDims().drop_front(lost) == result.getDims();
+  if (alongRows)
+    return;
+  if (!alongColumns || op.getKind() == ReduceKind::max) {
+    // Kept dimensions first, in the result's order.
+    Tensor type = reorder(x, [&](DimAttr d) {
+      int64_t at = result.find(d.getName());
+      return static_cast<int>(at < 0 ? x.getRank() : at);
+    });
+    op.getXMutable().assign(b.broadcast(op.getX(), type));
+    return;
+  }
+  int64_t rows = x.getNumElements() / std::max<int64_t>(1, result.getNumElements());
+  int64_t grain = partialRows(rows), tasks = (rows + grain - 1) / grain;
+  SmallVector<DimAttr> dims = {DimAttr::get(b.getContext(), "task", tasks, false)};
+  llvm::append_range(dims, result.getDims());
+  Value partial = b.create<rt::PartialSumOp>(x.withDims(dims), op.getX(), grain);
+  op.replaceAllUsesWith(b.create<ReduceOp>(result, ReduceKind::sum, partial, false).getResult());
+  op.erase();
+}
+
+/// delta = sum over K of out * d_out, less d_lse, takes the place of out: what the
+/// tiles need of it. Dao, "FlashAttention-2", 2023, section 3.1.2.
+void prepareAttentionGrad(AttentionGradOp op) {
+  NNBuilder b(op.getLoc(), op);
+  StringRef width = typeOf(op.getOut()).getDims().back().getName();
+  Type element = typeOf(op.getLse()).getElementType();
+  Value delta = b.sum(b.mul(b.cast(op.getOut(), element), b.cast(op.getDOut(), element)), {width});
+  if (op.getDLse())
+    delta = b.sub(delta, op.getDLse());
+  op.getDLseMutable().assign(delta);
+}
+
+struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareFusionPass)
+  StringRef getArgument() const final { return "prepare-fusion"; }
+  StringRef getDescription() const final { return "every op in a form that a kernel or library has"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<rt::RTDialect>();
+  }
+
+  void runOnOperation() final {
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<ContractOp, ReduceOp, AttentionGradOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops)
+      if (auto grad = dyn_cast<AttentionGradOp>(op))
+        prepareAttentionGrad(grad);
+    for (Operation *op : ops) {
+      if (auto contract = dyn_cast<ContractOp>(op))
+        prepareContraction(contract);
+      else if (auto reduce = dyn_cast<ReduceOp>(op))
+        prepareReduction(reduce);
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::fuse::createPrepareFusionPass() {
+  return std::make_unique<PrepareFusionPass>();
+}

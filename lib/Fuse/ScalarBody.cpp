@@ -1,0 +1,190 @@
+//===- ScalarBody.cpp - element-wise nn ops on scalars --------------------===//
+//
+// One arith or math op each, without fast-math flags: what is fused rounds where
+// the single op would. Maxima propagate NaN, so that a broken value shows.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Fuse/ScalarBody.h"
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/rt/RT.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+Value constantOf(OpBuilder &b, Location loc, Type type, double value) {
+  if (isa<FloatType>(type))
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, static_cast<int64_t>(value)));
+}
+
+/// Between element types, rounded to nearest even.
+Value convert(OpBuilder &b, Location loc, Value x, Type to) {
+  Type from = x.getType();
+  if (from == to)
+    return x;
+  bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
+  unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
+  if (fromFloat && toFloat) {
+    // f64 to bf16 goes through f32, as the hardware does.
+    if (fromBits == 64 && toBits == 16)
+      return convert(b, loc, convert(b, loc, x, b.getF32Type()), to);
+    if (fromBits == 16 && toBits == 64)
+      return convert(b, loc, convert(b, loc, x, b.getF32Type()), to);
+    return fromBits < toBits ? Value(arith::ExtFOp::create(b, loc, to, x))
+                             : Value(arith::TruncFOp::create(b, loc, to, x));
+  }
+  if (toFloat)
+    return from.isInteger(1) ? Value(arith::UIToFPOp::create(b, loc, to, x))
+                             : Value(arith::SIToFPOp::create(b, loc, to, x));
+  if (fromFloat)
+    return arith::FPToSIOp::create(b, loc, to, x);
+  if (fromBits < toBits)
+    return from.isInteger(1) ? Value(arith::ExtUIOp::create(b, loc, to, x))
+                             : Value(arith::ExtSIOp::create(b, loc, to, x));
+  return arith::TruncIOp::create(b, loc, to, x);
+}
+
+Value compare(OpBuilder &b, Location loc, CmpKind kind, Value x, Value y) {
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
+  static constexpr std::pair<F, I> table[] = {{F::OEQ, I::eq},  {F::ONE, I::ne},
+                                              {F::OLT, I::slt}, {F::OLE, I::sle},
+                                              {F::OGT, I::sgt}, {F::OGE, I::sge}};
+  auto [f, i] = table[static_cast<unsigned>(kind)];
+  if (isa<FloatType>(x.getType()))
+    return arith::CmpFOp::create(b, loc, f, x, y);
+  return arith::CmpIOp::create(b, loc, i, x, y);
+}
+
+template <typename FloatOp, typename IntOp>
+Value arithmetic(OpBuilder &b, Location loc, ArrayRef<Value> x) {
+  if (isa<FloatType>(x[0].getType()))
+    return FloatOp::create(b, loc, x[0], x[1]);
+  return IntOp::create(b, loc, x[0], x[1]);
+}
+
+/// Philox 4x32 with ten rounds; the word that `lane` (0 .. 3) selects.
+Value philox(OpBuilder &b, Location loc, Value key[2], Value counter[4], Value lane) {
+  Type i32 = b.getI32Type();
+  auto number = [&](uint32_t n) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(n)));
+  };
+  Value m0 = number(0xD2511F53), m1 = number(0xCD9E8D57);
+  Value w0 = number(0x9E3779B9), w1 = number(0xBB67AE85);
+  Value k0 = key[0], k1 = key[1];
+  Value c[4] = {counter[0], counter[1], counter[2], counter[3]};
+  for (int round = 0; round < 10; ++round) {
+    auto p0 = arith::MulUIExtendedOp::create(b, loc, m0, c[0]);
+    auto p1 = arith::MulUIExtendedOp::create(b, loc, m1, c[2]);
+    auto mix = [&](Value high, Value word, Value k) -> Value {
+      Value x = arith::XOrIOp::create(b, loc, high, word);
+      return arith::XOrIOp::create(b, loc, x, k);
+    };
+    Value next[4] = {mix(p1.getHigh(), c[1], k0), p1.getLow(), mix(p0.getHigh(), c[3], k1),
+                     p0.getLow()};
+    std::copy(next, next + 4, c);
+    k0 = arith::AddIOp::create(b, loc, k0, w0);
+    k1 = arith::AddIOp::create(b, loc, k1, w1);
+  }
+  Value word = c[3];
+  for (int i = 2; i >= 0; --i) {
+    Value is = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                     constantOf(b, loc, i32, i));
+    word = arith::SelectOp::create(b, loc, is, c[i], word);
+  }
+  return word;
+}
+
+Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
+  Location loc = op.getLoc();
+  Type i32 = b.getI32Type(), i64 = b.getI64Type();
+  // Linear logical index; the first dimension counts from the microbatch's offset.
+  Value index;
+  for (DimAttr dim : typeOf(op.getResult()).getDims()) {
+    Value at = rt::PositionOp::create(b, loc, i32, b.getStringAttr(dim.getName()), ArrayAttr());
+    if (!index)
+      at = arith::AddIOp::create(b, loc, at, scalars[3]);
+    at = arith::ExtSIOp::create(b, loc, i64, at);
+    index = index ? arith::AddIOp::create(
+                        b, loc,
+                        arith::MulIOp::create(b, loc, index,
+                                              constantOf(b, loc, i64, dim.getSize())),
+                        at)
+                  : at;
+  }
+  if (!index)
+    index = arith::ExtSIOp::create(b, loc, i64, scalars[3]);
+  auto narrow = [&](Value x) -> Value { return arith::TruncIOp::create(b, loc, i32, x); };
+  auto shift = [&](Value x, int n) -> Value {
+    return arith::ShRUIOp::create(b, loc, x, constantOf(b, loc, i64, n));
+  };
+  Value site = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, scalars[2], constantOf(b, loc, i32, 65536)),
+      constantOf(b, loc, i32, op.getSite()));
+  Value key[2] = {scalars[0], site};
+  Value zero = constantOf(b, loc, i32, 0);
+  Value counter[4] = {narrow(shift(index, 2)), narrow(shift(index, 34)), scalars[1], zero};
+  Value lane = arith::AndIOp::create(b, loc, narrow(index), constantOf(b, loc, i32, 3));
+  Value word = philox(b, loc, key, counter, lane);
+
+  double rate = op.getRate().convertToDouble();
+  Type element = typeOf(op.getResult()).getElementType();
+  auto threshold = static_cast<uint32_t>(std::ldexp(rate, 32));
+  Value limit = arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(threshold)));
+  Value keep = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, word, limit);
+  return arith::SelectOp::create(b, loc, keep, constantOf(b, loc, element, 1 / (1 - rate)),
+                                 constantOf(b, loc, element, 0));
+}
+
+} // namespace
+
+Value fuse::buildScalar(OpBuilder &b, Operation *op, ArrayRef<Value> x) {
+  Location loc = op->getLoc();
+  Type element = typeOf(op->getResult(0)).getElementType();
+  auto unary = [&](auto tag) -> Value { return decltype(tag)::create(b, loc, x[0]); };
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](AddOp) { return arithmetic<arith::AddFOp, arith::AddIOp>(b, loc, x); })
+      .Case([&](SubOp) { return arithmetic<arith::SubFOp, arith::SubIOp>(b, loc, x); })
+      .Case([&](MulOp) { return arithmetic<arith::MulFOp, arith::MulIOp>(b, loc, x); })
+      .Case([&](DivOp) { return arithmetic<arith::DivFOp, arith::DivSIOp>(b, loc, x); })
+      .Case([&](MaxOp) { return arithmetic<arith::MaximumFOp, arith::MaxSIOp>(b, loc, x); })
+      .Case([&](MinOp) { return arithmetic<arith::MinimumFOp, arith::MinSIOp>(b, loc, x); })
+      .Case([&](NegOp) { return unary(arith::NegFOp()); })
+      .Case([&](ExpOp) { return unary(math::ExpOp()); })
+      .Case([&](LogOp) { return unary(math::LogOp()); })
+      .Case([&](TanhOp) { return unary(math::TanhOp()); })
+      .Case([&](ErfOp) { return unary(math::ErfOp()); })
+      .Case([&](SinOp) { return unary(math::SinOp()); })
+      .Case([&](CosOp) { return unary(math::CosOp()); })
+      .Case([&](RsqrtOp) { return unary(math::RsqrtOp()); })
+      .Case([&](SqrtOp) { return unary(math::SqrtOp()); })
+      .Case([&](BroadcastOp) { return x[0]; })
+      .Case([&](CmpOp cmp) { return compare(b, loc, cmp.getKind(), x[0], x[1]); })
+      .Case([&](SelectOp) -> Value {
+        return arith::SelectOp::create(b, loc, x[0], x[1], x[2]);
+      })
+      .Case([&](CastOp) { return convert(b, loc, x[0], element); })
+      .Case([&](RoundOp round) {
+        return convert(b, loc, convert(b, loc, x[0], round.getAs()), element);
+      })
+      .Case([&](ConstantOp c) {
+        return constantOf(b, loc, element, c.getValue().convertToDouble());
+      })
+      .Case([&](IndexOp index) -> Value {
+        StringRef dim = typeOf(index.getResult()).getDims().front().getName();
+        return rt::PositionOp::create(b, loc, b.getI32Type(), b.getStringAttr(dim),
+                                      index.getSegmentsAttr());
+      })
+      .Case([&](DropoutMaskOp mask) { return dropoutMask(b, mask, x); })
+      .Default([](Operation *other) -> Value {
+        llvm::report_fatal_error("no scalar body of " + other->getName().getStringRef());
+      });
+}

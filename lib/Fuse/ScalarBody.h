@@ -1,0 +1,14 @@
+//===- ScalarBody.h - element-wise nn ops on scalars ----------------------===//
+#ifndef TPLAN_LIB_FUSE_SCALARBODY_H
+#define TPLAN_LIB_FUSE_SCALARBODY_H
+
+#include "dialects/nn/NN.h"
+#include "mlir/IR/Builders.h"
+
+namespace tplan::fuse {
+/// One element of the result of an element-wise op, from one of each operand.
+mlir::Value buildScalar(mlir::OpBuilder &builder, mlir::Operation *op,
+                        llvm::ArrayRef<mlir::Value> operands);
+} // namespace tplan::fuse
+
+#endif // TPLAN_LIB_FUSE_SCALARBODY_H

@@ -1,0 +1,316 @@
+//===- Units.cpp - which ops become one kernel ----------------------------===//
+#include "lib/Fuse/Units.h"
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/rt/RT.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include <queue>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::fuse;
+
+bool fuse::isCloned(Operation *op) {
+  if (!isa<Elemental>(op))
+    return false;
+  if (isa<ConstantOp, IndexOp>(op))
+    return true;
+  if (!isa<BroadcastOp, CmpOp, CastOp>(op) && !typeOf(op->getResult(0)).isScalar())
+    return false;
+  // A change of order is work of its own.
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    if (typeOf(broadcast.getX()).getRank() == typeOf(broadcast.getResult()).getRank())
+      return false;
+  return llvm::all_of(op->getOperands(), [](Value v) {
+    return !v.getDefiningOp() || isCloned(v.getDefiningOp());
+  });
+}
+
+/// An accumulator: an argument that the caller hands in to be added to, or a sum onto one.
+static bool isAccumulator(Value v) {
+  if (auto arg = dyn_cast<BlockArgument>(v)) {
+    auto layer = cast<LayerOp>(arg.getOwner()->getParentOp());
+    return arg.hasOneUse() && llvm::is_contained({Role::CotParam, Role::CotInvariant},
+                                                 layer.getArgRole(arg.getArgNumber()));
+  }
+  auto add = v.getDefiningOp<AddOp>();
+  return add && v.hasOneUse() && fuse::addsOnto(add);
+}
+
+bool fuse::addsOnto(AddOp add) {
+  Operation *term = add.getRhs().getDefiningOp();
+  return term && isa<ContractOp, LookupGradOp>(term) && term->hasOneUse() &&
+         add.getLhs().getType() == add.getRhs().getType() && isAccumulator(add.getLhs());
+}
+
+namespace {
+
+/// Ops whose operands must lie in memory: read at other places than computed.
+bool readsMemory(Operation *op) { return isa<RotateOp, LookupOp>(op); }
+
+Unit unitOf(Operation *op) {
+  Unit unit;
+  unit.ops = {op};
+  Tensor type = typeOf(op->getResult(0));
+  unit.dims.assign(type.getDims().begin(), type.getDims().end());
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    Tensor x = typeOf(reduce.getX());
+    unit.dims.assign(x.getDims().begin(), x.getDims().end());
+    bool isColumn = x.getRank() && x.getDims().front().getName() == "task";
+    unit.kind = isColumn ? Unit::Column : Unit::Fusible;
+    unit.rows = isColumn ? 1 : type.getRank();
+  } else if (auto partial = dyn_cast<rt::PartialSumOp>(op)) {
+    Tensor x = typeOf(partial.getX());
+    unit.dims.assign(x.getDims().begin(), x.getDims().end());
+    unit.rows = x.getRank() - (type.getRank() - 1);
+  } else if (!isa<Elemental, RotateOp, LookupOp>(op)) {
+    unit.kind = Unit::Single;
+  }
+  return unit;
+}
+
+class Merger {
+public:
+  Merger(LayerOp layer, bool merge) {
+    for (Operation &op : layer.getBlock().without_terminator()) {
+      order[&op] = order.size();
+      if (isCloned(&op) && !isStored(&op))
+        continue;
+      if (auto add = dyn_cast<AddOp>(op); add && addsOnto(add)) {
+        unsigned at = unitAt[add.getRhs().getDefiningOp()];
+        unitAt[&op] = at;
+        units[at].ops.push_back(&op);
+        continue;
+      }
+      unitAt[&op] = units.size();
+      units.push_back(unitOf(&op));
+    }
+    alive.resize(units.size(), true);
+    if (merge) {
+      mergeAlongEdges();
+      mergeWithOldContent(layer);
+      mergeReaders();
+    }
+  }
+
+  SmallVector<Unit> inOrder();
+
+private:
+  /// A clonable op that a library call or the caller reads must be in memory too.
+  bool isStored(Operation *op) {
+    return llvm::any_of(op->getUsers(), [](Operation *user) {
+      return isa<ReturnOp, ContractOp, AttentionOp, AttentionGradOp, LookupGradOp>(user) ||
+             readsMemory(user);
+    });
+  }
+
+  /// Units that `unit` reads, through cloned ops too.
+  void forEachSource(unsigned unit, function_ref<void(unsigned, Operation *)> visit) {
+    SmallVector<std::pair<Value, Operation *>> work;
+    for (Operation *op : units[unit].ops)
+      for (Value v : op->getOperands())
+        work.push_back({v, op});
+    while (!work.empty()) {
+      auto [v, reader] = work.pop_back_val();
+      Operation *source = v.getDefiningOp();
+      if (!source)
+        continue;
+      if (auto at = unitAt.find(source); at != unitAt.end()) {
+        if (at->second != unit)
+          visit(at->second, reader);
+      } else {
+        for (Value operand : source->getOperands())
+          work.push_back({operand, reader});
+      }
+    }
+  }
+
+  /// Whether `from` depends on `on` through a third unit, or through memory.
+  bool dependsAround(unsigned from, unsigned on) {
+    llvm::BitVector seen(units.size());
+    SmallVector<unsigned> work;
+    bool found = false;
+    forEachSource(from, [&](unsigned source, Operation *reader) {
+      if (source == on)
+        found |= readsMemory(reader);
+      else
+        work.push_back(source);
+    });
+    while (!work.empty() && !found) {
+      unsigned at = work.pop_back_val();
+      if (seen.test(at))
+        continue;
+      seen.set(at);
+      forEachSource(at, [&](unsigned source, Operation *) {
+        found |= source == on;
+        work.push_back(source);
+      });
+    }
+    return found;
+  }
+
+  std::optional<Unit> combine(const Unit &a, const Unit &b);
+  bool tryMerge(unsigned a, unsigned b);
+  void mergeAlongEdges();
+  void mergeWithOldContent(LayerOp layer);
+  void mergeReaders();
+  llvm::SetVector<Value> valuesRead(unsigned unit);
+
+  SmallVector<Unit> units;
+  llvm::BitVector alive;
+  DenseMap<Operation *, unsigned> unitAt;
+  DenseMap<Operation *, unsigned> order;
+};
+
+/// Loops of the merged unit, or nothing where they disagree.
+std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
+  if (a.kind == Unit::Single || b.kind == Unit::Single)
+    return std::nullopt;
+  Unit merged;
+  ArrayRef<DimAttr> aDims = a.dims, bDims = b.dims;
+  if (a.kind == Unit::Column || b.kind == Unit::Column) {
+    // What follows the sum of a column joins it: its loops are the columns.
+    const Unit &column = a.kind == Unit::Column ? a : b, &other = a.kind == Unit::Column ? b : a;
+    if (!other.isMap() || ArrayRef(column.dims).drop_front() != ArrayRef(other.dims))
+      return std::nullopt;
+    merged = column;
+  } else if (aDims == bDims) {
+    if (a.rows && b.rows && *a.rows != *b.rows)
+      return std::nullopt;
+    merged = a;
+    merged.rows = a.rows ? a.rows : b.rows;
+  } else {
+    // A map over the rows of a row kernel runs once a row.
+    const Unit &wide = aDims.size() > bDims.size() ? a : b, &narrow = &wide == &a ? b : a;
+    if (!wide.rows || !narrow.isMap() ||
+        ArrayRef(wide.dims).take_front(*wide.rows) != ArrayRef(narrow.dims))
+      return std::nullopt;
+    merged = wide;
+  }
+  merged.ops = a.ops;
+  llvm::append_range(merged.ops, b.ops);
+  llvm::sort(merged.ops, [&](Operation *x, Operation *y) { return order[x] < order[y]; });
+  return merged;
+}
+
+bool Merger::tryMerge(unsigned a, unsigned b) {
+  std::optional<Unit> merged = combine(units[a], units[b]);
+  if (!merged || dependsAround(a, b) || dependsAround(b, a))
+    return false;
+  // Columns run after all rows: a row kernel cannot read its own column sums.
+  for (Operation *op : merged->ops)
+    if (auto partial = dyn_cast<rt::PartialSumOp>(op))
+      for (Operation *user : partial->getUsers())
+        if (llvm::is_contained(merged->ops, user))
+          return false;
+  for (Operation *op : units[b].ops)
+    unitAt[op] = a;
+  units[a] = std::move(*merged);
+  alive.reset(b);
+  return true;
+}
+
+void Merger::mergeAlongEdges() {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (unsigned u = 0; u < units.size(); ++u) {
+      if (!alive.test(u))
+        continue;
+      llvm::SetVector<unsigned> sources;
+      forEachSource(u, [&](unsigned source, Operation *) { sources.insert(source); });
+      for (unsigned source : sources)
+        if (alive.test(u) && alive.test(source) && tryMerge(source, u)) {
+          changed = true;
+          break;
+        }
+    }
+  }
+}
+
+/// Values that a unit reads from outside, through cloned ops too.
+llvm::SetVector<Value> Merger::valuesRead(unsigned unit) {
+  llvm::SetVector<Value> read;
+  SmallVector<Value> work;
+  for (Operation *op : units[unit].ops)
+    llvm::append_range(work, op->getOperands());
+  while (!work.empty()) {
+    Value v = work.pop_back_val();
+    Operation *op = v.getDefiningOp();
+    if (op && !unitAt.contains(op))
+      llvm::append_range(work, op->getOperands());
+    else if (!op || unitAt[op] != unit)
+      read.insert(v);
+  }
+  return read;
+}
+
+/// What a layer writes over an argument belongs to the unit that reads it last:
+/// gradients become zero where the optimizer reads them.
+void Merger::mergeWithOldContent(LayerOp layer) {
+  for (auto [r, v] : llvm::enumerate(layer.getReturn().getOperands())) {
+    Operation *op = v.getDefiningOp();
+    if (!op || !unitAt.contains(op))
+      continue;
+    for (unsigned a = 0, e = layer.getNumArguments(); a < e; ++a) {
+      if (!layer.isInPlace(a, r))
+        continue;
+      for (unsigned u = 0; u < units.size(); ++u)
+        if (alive.test(u) && u != unitAt[op] && valuesRead(u).contains(layer.getArgument(a)) &&
+            tryMerge(u, unitAt[op]))
+          break;
+    }
+  }
+}
+
+/// Units with equal loops that read one array from memory read it once together.
+void Merger::mergeReaders() {
+  llvm::MapVector<Value, llvm::SetVector<unsigned>> readers;
+  for (unsigned u = 0; u < units.size(); ++u)
+    if (alive.test(u))
+      for (Value v : valuesRead(u))
+        if (typeOf(v).getRank() > 0 &&
+            typeOf(v).getRank() == static_cast<int64_t>(units[u].dims.size()))
+          readers[v].insert(u);
+  for (auto &[value, set] : readers)
+    for (unsigned i = 0; i < set.size(); ++i)
+      for (unsigned j = i + 1; j < set.size(); ++j)
+        if (alive.test(set[i]) && alive.test(set[j]) && units[set[i]].dims == units[set[j]].dims)
+          tryMerge(set[i], set[j]);
+}
+
+/// A topological order, by the last op of each unit where there is a choice.
+SmallVector<Unit> Merger::inOrder() {
+  DenseMap<unsigned, llvm::SetVector<unsigned>> readers;
+  DenseMap<unsigned, unsigned> waits;
+  for (unsigned u = 0; u < units.size(); ++u)
+    if (alive.test(u))
+      forEachSource(u, [&](unsigned source, Operation *) {
+        if (readers[source].insert(u))
+          ++waits[u];
+      });
+  using Entry = std::pair<unsigned, unsigned>; // last op, unit
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  auto push = [&](unsigned u) { ready.push({order[units[u].ops.back()], u}); };
+  for (unsigned u = 0; u < units.size(); ++u)
+    if (alive.test(u) && !waits.lookup(u))
+      push(u);
+  SmallVector<Unit> sorted;
+  while (!ready.empty()) {
+    unsigned u = ready.top().second;
+    ready.pop();
+    sorted.push_back(units[u]);
+    for (unsigned reader : readers[u])
+      if (--waits[reader] == 0)
+        push(reader);
+  }
+  return sorted;
+}
+
+} // namespace
+
+SmallVector<Unit> fuse::formUnits(LayerOp layer, bool merge) {
+  return Merger(layer, merge).inOrder();
+}
