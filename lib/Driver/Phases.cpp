@@ -7,7 +7,9 @@
 #include "lib/Differentiate/Differentiate.h"
 #include "lib/Fuse/Fuse.h"
 #include "lib/Model/Model.h"
+#include "lib/Precision/Precision.h"
 #include "lib/Recompute/Recompute.h"
+#include "lib/Shard/Shard.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/InitAllDialects.h"

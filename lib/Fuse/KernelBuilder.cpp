@@ -152,18 +152,25 @@ int64_t KernelBuilder::grain(unsigned rows) {
   return std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, columns));
 }
 
-/// An output may take over an input that is read nowhere but at the same place.
-/// A row kernel reads its inputs again in later passes, so only a map may.
+/// An output may take over a temporary that is read nowhere but at the same place.
+/// A row kernel reads its inputs again in later passes, so there only what it
+/// writes once a row may.
 SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
   SmallVector<int64_t> pairs;
-  for (auto [o, output] : llvm::enumerate(outputs))
+  llvm::SmallDenseSet<unsigned> taken;
+  for (auto [o, output] : llvm::enumerate(outputs)) {
+    bool oncePerRow = typeOf(output).getRank() < static_cast<int64_t>(unit.dims.size());
+    if (skeleton != rt::Skeleton::Map && !oncePerRow)
+      continue;
     for (auto [i, in] : llvm::enumerate(inputs)) {
       bool alone = llvm::count_if(inputs, [&](auto &x) { return x.first == in.first; }) == 1;
-      bool row = typeOf(output).getRank() < static_cast<int64_t>(unit.dims.size());
-      if (in.first.getType() == output.getType() && in.second == identity() && alone &&
-          (skeleton == rt::Skeleton::Map || row) && !llvm::is_contained(pairs, int64_t(i)))
+      if (in.first.getDefiningOp() && in.first.getType() == output.getType() &&
+          in.second == identity() && alone && taken.insert(i).second) {
         pairs.append({int64_t(i), int64_t(o)});
+        break;
+      }
     }
+  }
   return pairs;
 }
 

@@ -1,0 +1,11 @@
+//===- Shard.h - the shard phase: local sizes -----------------------------===//
+#ifndef TPLAN_LIB_SHARD_H
+#define TPLAN_LIB_SHARD_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace tplan::shard {
+std::unique_ptr<mlir::Pass> createSplitMicrobatchesPass();
+} // namespace tplan::shard
+
+#endif // TPLAN_LIB_SHARD_H
