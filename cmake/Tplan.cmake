@@ -74,3 +74,12 @@ function(_tplan_library name sources links)
   add_dependencies(${name} ${gen})
   target_link_libraries(${name} PUBLIC ${links})
 endfunction()
+
+# tplan_unittest(attention-test SOURCES test/lower/attention-*.cpp LINKS tplan_Lower):
+# a GoogleTest binary, build/bin/attention-test.
+function(tplan_unittest name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest_main MLIR LLVM)
+endfunction()

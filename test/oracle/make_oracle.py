@@ -1,0 +1,248 @@
+"""Makes the stored numbers that tplan's training is compared with, in PyTorch.
+
+Run by hand, never by a test:  python make_oracle.py  (needs torch, numpy, safetensors).
+Writes beside itself, for each of llama, gpt2 and mlp:
+  NAME.weights.safetensors    initial weights, f32, under tplan's names and shapes
+  NAME.gradients.safetensors  gradients of the first step before clipping, f64
+  NAME.json                   sizes, recipe, and 20 losses and gradient norms in f64 and in f32
+and tokens.safetensors, i32 [step, sequence, S + 1], the same for all three.
+
+The models are written out in elementary operations here, not taken from a library, so
+that each formula can be read beside tplan's: the sizes divide no vector and no tile.
+"""
+import json
+import math
+import pathlib
+
+import numpy as np
+import torch
+import torch.nn.functional as fn
+from safetensors.numpy import save_file
+
+HERE = pathlib.Path(__file__).parent
+SIZES = dict(L=2, D=24, H=4, G=2, K=6, F=40, V=61, S=17)
+STEPS, BATCH, MICROBATCH = 20, 4, 2
+RECIPE = dict(optimizer="adamw", betas=[0.9, 0.95], eps=1e-8, decay=0.1,
+              no_decay=["norms", "biases", "embeddings"], clip=1.0, lr=1e-2, steps=STEPS,
+              batch=BATCH, microbatch=MICROBATCH)
+L, D, H, G, K, F, V, S = (SIZES[k] for k in "LDHGKFVS")
+
+
+def uniform(key, count):
+    """`count` numbers in [-1, 1), functions of (key, index) alone: splitmix64."""
+    mask = (1 << 64) - 1
+    out = np.empty(count)
+    for i in range(count):
+        x = ((key << 40) + i + 1) * 0x9E3779B97F4A7C15 & mask
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & mask
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & mask
+        out[i] = ((x ^ (x >> 31)) >> 11) / 2**52 - 1
+    return out
+
+
+# Kind -> (centre, half width of the uniform start); linear weights by their fan-in.
+START = {"norm": (1.0, 0.1), "bias": (0.0, 0.1), "embedding": (0.0, 0.5), "linear": (0.0, None)}
+
+
+class Weights(dict):
+    """Name -> tensor, in the order of creation, which is the key of the start values."""
+
+    def __init__(self):
+        super().__init__()
+        self.kinds = {}
+
+    def add(self, name, kind, *shape, fan_in=D):
+        centre, width = START[kind]
+        width = width or math.sqrt(3 / fan_in)
+        values = centre + width * uniform(len(self) + 1, math.prod(shape)).reshape(shape)
+        self[name] = torch.tensor(values.astype(np.float32))
+        self.kinds[name] = kind
+
+
+def linear(x, w, pre, over=1):
+    """Contracts the last `over` dims of x with those of the weight; adds the bias if there is one."""
+    weight = w[pre + ".weight"]
+    y = torch.tensordot(x, weight, dims=(list(range(x.ndim - over, x.ndim)),
+                                         list(range(weight.ndim - over, weight.ndim))))
+    return y + w[pre + ".bias"] if pre + ".bias" in w else y
+
+
+def rmsnorm(x, w, pre):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w[pre + ".gain"]
+
+
+def layernorm(x, w, pre):
+    centred = x - x.mean(-1, keepdim=True)
+    return (centred * torch.rsqrt((centred * centred).mean(-1, keepdim=True) + 1e-5)
+            * w[pre + ".gain"] + w[pre + ".bias"])
+
+
+def rope(x):
+    """Half-split rotary embedding of [B, S, heads, K], base 10000; angles in f64."""
+    n = x.shape[-1] // 2
+    frequency = 10000.0 ** (-torch.arange(n, dtype=torch.float64) / n)
+    angle = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * frequency
+    cos = torch.cat([angle.cos(), angle.cos()], -1).to(x.dtype)[:, None]
+    sin = torch.cat([angle.sin(), angle.sin()], -1).to(x.dtype)[:, None]
+    return x * cos + torch.cat([-x[..., n:], x[..., :n]], -1) * sin
+
+
+def attention(q, k, v):
+    """Causal softmax attention of [B, S, H, K] over [B, S, groups, K]."""
+    repeat = q.shape[2] // k.shape[2]
+    k, v = k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2)
+    scores = torch.einsum("bshk,bthk->bhst", q, k) / math.sqrt(q.shape[-1])
+    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    return torch.einsum("bhst,bthk->bshk", scores.masked_fill(hidden, -math.inf).softmax(-1), v)
+
+
+def llama_weights():
+    w = Weights()
+    w.add("embed.weight", "embedding", V, D)
+    for i in range(L):
+        p = f"blocks.{i}."
+        w.add(p + "attn.q.weight", "linear", H, K, D)
+        w.add(p + "attn.k.weight", "linear", G, K, D)
+        w.add(p + "attn.v.weight", "linear", G, K, D)
+        w.add(p + "attn.out.weight", "linear", D, H, K, fan_in=H * K)
+        w.add(p + "ffn.gate.weight", "linear", F, D)
+        w.add(p + "ffn.up.weight", "linear", F, D)
+        w.add(p + "ffn.down.weight", "linear", D, F, fan_in=F)
+        w.add(p + "norm1.gain", "norm", D)
+        w.add(p + "norm2.gain", "norm", D)
+    w.add("norm.gain", "norm", D)
+    w.add("head.weight", "linear", V, D)
+    return w
+
+
+def llama(w, tokens):
+    x = w["embed.weight"][tokens]
+    for i in range(L):
+        p = f"blocks.{i}."
+        h = rmsnorm(x, w, p + "norm1")
+        q, k, v = (linear(h, w, p + "attn." + part) for part in "qkv")
+        x = x + linear(attention(rope(q), rope(k), v), w, p + "attn.out", over=2)
+        h = rmsnorm(x, w, p + "norm2")
+        x = x + linear(fn.silu(linear(h, w, p + "ffn.gate")) * linear(h, w, p + "ffn.up"), w,
+                       p + "ffn.down")
+    return linear(rmsnorm(x, w, "norm"), w, "head")
+
+
+def gpt2_weights():
+    w = Weights()
+    w.add("embed.weight", "embedding", V, D)
+    w.add("positions.weight", "embedding", S, D)
+    for i in range(L):
+        p = f"blocks.{i}."
+        for part in "qkv":
+            w.add(f"{p}attn.{part}.weight", "linear", H, K, D)
+            w.add(f"{p}attn.{part}.bias", "bias", H, K)
+        w.add(p + "attn.out.weight", "linear", D, H, K, fan_in=H * K)
+        w.add(p + "attn.out.bias", "bias", D)
+        w.add(p + "ffn.up.weight", "linear", F, D)
+        w.add(p + "ffn.up.bias", "bias", F)
+        w.add(p + "ffn.down.weight", "linear", D, F, fan_in=F)
+        w.add(p + "ffn.down.bias", "bias", D)
+        for norm in "norm1", "norm2":
+            w.add(f"{p}{norm}.gain", "norm", D)
+            w.add(f"{p}{norm}.bias", "bias", D)
+    w.add("norm.gain", "norm", D)
+    w.add("norm.bias", "bias", D)
+    return w
+
+
+def gpt2(w, tokens):
+    x = w["embed.weight"][tokens] + w["positions.weight"]
+    for i in range(L):
+        p = f"blocks.{i}."
+        h = layernorm(x, w, p + "norm1")
+        q, k, v = (linear(h, w, p + "attn." + part) for part in "qkv")
+        x = x + linear(attention(q, k, v), w, p + "attn.out", over=2)
+        h = linear(layernorm(x, w, p + "norm2"), w, p + "ffn.up")
+        x = x + linear(fn.gelu(h, approximate="tanh"), w, p + "ffn.down")
+    return layernorm(x, w, "norm") @ w["embed.weight"].T
+
+
+def mlp_weights():
+    w = Weights()
+    w.add("embed.weight", "embedding", V, D)
+    w.add("hidden1.weight", "linear", F, D)
+    w.add("hidden1.bias", "bias", F)
+    w.add("hidden2.weight", "linear", D, F, fan_in=F)
+    w.add("hidden2.bias", "bias", D)
+    w.add("head.weight", "linear", V, D)
+    return w
+
+
+def mlp(w, tokens):
+    x = w["embed.weight"][tokens]
+    x = linear(fn.relu(linear(x, w, "hidden1")), w, "hidden2")
+    return linear(fn.gelu(x), w, "head")
+
+
+MODELS = {"llama": (llama_weights, llama), "gpt2": (gpt2_weights, gpt2), "mlp": (mlp_weights, mlp)}
+
+
+def make_tokens():
+    """Rows that can be learned a little: each token often follows from the one before."""
+    noise = uniform(0, STEPS * BATCH * (S + 1)).reshape(STEPS, BATCH, S + 1)
+    tokens = np.empty(noise.shape, np.int32)
+    tokens[..., 0] = (noise[..., 0] + 1) / 2 * V
+    for t in range(1, S + 1):
+        drawn = ((noise[..., t] + 1) / 2 * V).astype(np.int32)
+        tokens[..., t] = np.where(noise[..., t] < 0.2, (3 * tokens[..., t - 1] + 7) % V, drawn)
+    return tokens
+
+
+def train(make, forward, tokens, dtype):
+    start = make()
+    w = {name: t.to(dtype).requires_grad_() for name, t in start.items()}
+    plain = [t for name, t in w.items() if start.kinds[name] != "linear"]
+    decayed = [t for name, t in w.items() if start.kinds[name] == "linear"]
+    optimizer = torch.optim.AdamW(
+        [dict(params=decayed, weight_decay=RECIPE["decay"]), dict(params=plain, weight_decay=0.0)],
+        lr=RECIPE["lr"], betas=RECIPE["betas"], eps=RECIPE["eps"], foreach=False)
+    losses, norms, gradients = [], [], {}
+    for rows in torch.tensor(tokens, dtype=torch.int64):
+        optimizer.zero_grad()
+        total = 0.0
+        for part in rows.split(MICROBATCH):
+            logits = forward(w, part[:, :-1])
+            loss = fn.cross_entropy(logits.reshape(-1, V), part[:, 1:].reshape(-1), reduction="sum")
+            loss = loss / (BATCH * S)
+            loss.backward()
+            total += loss.item()
+        if not gradients:
+            gradients = {name: t.grad.double().numpy().copy() for name, t in w.items()}
+        norm = torch.nn.utils.clip_grad_norm_(w.values(), RECIPE["clip"], foreach=False)
+        optimizer.step()
+        losses.append(total)
+        norms.append(norm.item())
+    return losses, norms, gradients
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    tokens = make_tokens()
+    save_file({"tokens": tokens}, HERE / "tokens.safetensors")
+    for name, (make, forward) in MODELS.items():
+        start = make()
+        save_file({k: t.numpy() for k, t in start.items()}, HERE / f"{name}.weights.safetensors")
+        record = dict(torch=torch.__version__, sizes=SIZES, recipe=RECIPE, kinds=start.kinds)
+        for label, dtype in ("f64", torch.float64), ("f32", torch.float32):
+            losses, norms, gradients = train(make, forward, tokens, dtype)
+            record[label] = dict(loss=losses, grad_norm=norms)
+            if label == "f64":
+                save_file(gradients, HERE / f"{name}.gradients.safetensors")
+                record["gradient_norms"] = {k: float(np.linalg.norm(g)) for k, g in gradients.items()}
+        # The rows of softmax do not change when every score of a row moves by one number.
+        record["zero_gradients"] = [k for k in start if k.endswith("attn.k.bias")]
+        (HERE / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+        f64, f32 = record["f64"]["loss"], record["f32"]["loss"]
+        print(f"{name}: {f64[0]:.6f} -> {f64[-1]:.6f}, f32 differs by at most "
+              f"{max(abs(a - b) for a, b in zip(f64, f32)):.1e}, first norm {record['f64']['grad_norm'][0]:.4f}")
+
+
+if __name__ == "__main__":
+    main()
