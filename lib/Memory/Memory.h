@@ -9,14 +9,11 @@
 #include <string>
 #include <vector>
 
-namespace tplan {
+namespace tplan::memory {
 /// --plan-frames: a place for each value inside its function.
 std::unique_ptr<mlir::Pass> createPlanFramesPass();
 /// --plan-arena: a place for everything else; refuses what exceeds the budget.
 std::unique_ptr<mlir::Pass> createPlanArenaPass();
-} // namespace tplan
-
-namespace tplan::memory {
 
 /// A piece of the arena. Bytes count padding to 64.
 struct OwnerReport {

@@ -12,6 +12,7 @@
 #include "lib/Schedule/Keys.h"
 #include "lib/Schedule/Settings.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -152,9 +153,15 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
   StringRef getArgument() const final { return "plan-arena"; }
   StringRef getDescription() const final { return "place everything in one arena"; }
 
-  int64_t placePersistent(OpBuilder &b, Location loc, const PersistentValues &persistent) {
+  int64_t placePersistent(OpBuilder &b, Location loc, ArrayRef<Persistent> values) {
+    // One owner's arrays side by side, each in the order of the chain.
+    SmallVector<size_t> order(llvm::seq<size_t>(0, values.size()));
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return std::pair(values[a].owner, a) < std::pair(values[b].owner, b);
+    });
     int64_t at = 0;
-    for (const Persistent &value : persistent.values) {
+    for (size_t i : order) {
+      const Persistent &value = values[i];
       sched::ValueOp::create(b, loc, value.key, value.owner, value.bytes, value.count,
                              b.getI64IntegerAttr(at));
       at += sched::alignUp(value.bytes) * value.count;
@@ -227,7 +234,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
       bytes.push_back(piece.total());
     Packing packing = pack(bytes, liveness.conflicts);
     OpBuilder b = OpBuilder::atBlockEnd(&program.getBody().front());
-    int64_t base = placePersistent(b, program.getLoc(), persistent);
+    int64_t base = placePersistent(b, program.getLoc(), persistent.values);
     placeBlocks(b, program.getLoc(), liveness, packing, base);
     program.setArena(base + packing.bytes);
     program.setLive(base + liveness.peak);
@@ -242,4 +249,4 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> tplan::createPlanArenaPass() { return std::make_unique<PlanArena>(); }
+std::unique_ptr<Pass> tplan::memory::createPlanArenaPass() { return std::make_unique<PlanArena>(); }

@@ -62,20 +62,10 @@ private:
 
 int64_t bytesOf(Value value) { return cast<nn::Tensor>(value.getType()).getBytes(); }
 
-/// Whether the call reads the operand's memory as the result's old content: then
-/// they must be one memory, not only may.
+/// Whether the call adds onto the operand: then they must be one memory.
 bool mustAlias(Operation *op, unsigned result) {
-  if (auto matmul = dyn_cast<rt::MatmulOp>(op))
-    return matmul.getAcc() != nullptr;
-  auto launch = dyn_cast<rt::LaunchOp>(op);
-  if (!launch)
-    return false;
-  auto kernel = dyn_cast_or_null<rt::KernelOp>(
-      op->getParentOfType<ModuleOp>().lookupSymbol(launch.getKernel()));
-  if (!kernel)
-    return false;
-  auto access = cast<rt::AccessAttr>(kernel.getAccesses()[kernel.getNumInputs() + result]);
-  return access.getKind() == "scatter";
+  auto call = dyn_cast<rt::Call>(op);
+  return call && call.mustAlias(result);
 }
 
 int64_t aliasOf(Operation *op, unsigned result) {
@@ -254,4 +244,4 @@ struct PlanFrames : PassWrapper<PlanFrames, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-std::unique_ptr<Pass> tplan::createPlanFramesPass() { return std::make_unique<PlanFrames>(); }
+std::unique_ptr<Pass> tplan::memory::createPlanFramesPass() { return std::make_unique<PlanFrames>(); }

@@ -34,4 +34,4 @@ struct Overlap : PassWrapper<Overlap, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-std::unique_ptr<Pass> tplan::createOverlapPass() { return std::make_unique<Overlap>(); }
+std::unique_ptr<Pass> tplan::overlap::createOverlapPass() { return std::make_unique<Overlap>(); }

@@ -5,9 +5,9 @@
 #include "mlir/Pass/Pass.h"
 #include <memory>
 
-namespace tplan {
+namespace tplan::overlap {
 /// --overlap: starts and waits of asynchronous operations.
 std::unique_ptr<mlir::Pass> createOverlapPass();
-} // namespace tplan
+} // namespace tplan::overlap
 
 #endif // TPLAN_OVERLAP_OVERLAP_H

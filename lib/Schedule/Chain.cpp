@@ -94,72 +94,51 @@ bool schedule::readsCotangent(const Callee &callee, Part p, unsigned k) {
 // Binding
 //===----------------------------------------------------------------------===//
 
-using Names = SmallVector<StringRef>;
+/// Every part of the layer but N, whose carried value is the norm.
+static constexpr std::array kLayerParts = {Part::F, Part::B, Part::I, Part::W, Part::E};
 
-static Names argNames(rt::FuncOp func, Role role) {
-  Names names;
-  for (unsigned i = 0, e = func ? func.getNumArguments() : 0; i < e; ++i)
-    if (func.getArgRole(i) == role)
-      names.push_back(func.getArgName(i));
-  return names;
+/// The number in a name like `c3`: position of the run's operand.
+static std::optional<unsigned> positionOf(StringRef name, char letter) {
+  unsigned number;
+  if (!name.consume_front(StringRef(&letter, 1)) || name.getAsInteger(10, number))
+    return std::nullopt;
+  return number;
 }
 
-static Names resultNames(rt::FuncOp func, Role role) {
-  Names names;
-  for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
-    if (func.getResultRole(i) == role)
-      names.push_back(func.getResultName(i));
-  return names;
+/// The parts name the run's operands by position, and none beyond the last.
+static LogicalResult checkName(nn::RunOp run, const Callee &callee, StringRef name, char letter,
+                               size_t count) {
+  std::optional<unsigned> position = positionOf(name, letter);
+  if (position && *position < count)
+    return success();
+  return run.emitOpError("gives layer ")
+         << callee.name << " " << count << " values called " << letter
+         << "0, " << letter << "1, ...; it also takes " << name;
 }
 
-/// One order of all names, given lists that are each in that order: the longest
-/// list, then each name of the others behind the one that it follows there.
-static Names mergeNames(SmallVector<Names> lists) {
-  auto *longest = llvm::max_element(
-      lists, [](const Names &a, const Names &b) { return a.size() < b.size(); });
-  Names merged = *longest;
-  for (const Names &list : lists) {
-    size_t at = 0;
-    for (StringRef name : list) {
-      auto *it = llvm::find(merged, name);
-      if (it == merged.end())
-        it = merged.insert(merged.begin() + at, name);
-      at = it - merged.begin() + 1;
+static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
+  size_t carried = run.getCarried().size(), results = run.getResults().size();
+  for (Part p : kLayerParts) {
+    rt::FuncOp func = callee.part(p);
+    for (unsigned i = 0, e = func ? func.getNumArguments() : 0; i < e; ++i) {
+      Role role = func.getArgRole(i);
+      StringRef name = func.getArgName(i);
+      bool invariant = role == Role::Invariant || role == Role::CotInvariant;
+      size_t count = role == Role::Carried      ? carried
+                     : role == Role::CotCarried ? results
+                                                : run.getInvariants().size();
+      if ((invariant || role == Role::Carried || role == Role::CotCarried) &&
+          failed(checkName(run, callee, name, invariant ? 'i' : 'c', count)))
+        return failure();
     }
   }
-  return merged;
-}
-
-static LogicalResult checkCount(nn::RunOp run, StringRef layer, StringRef what, size_t found,
-                                size_t given) {
-  if (found == given)
-    return success();
-  return run.emitOpError("gives ") << given << " " << what << ", its layer takes " << found << ": "
-                                   << layer;
-}
-
-static LogicalResult bindNames(nn::RunOp run, Callee &callee) {
-  SmallVector<Names> carried, invariants;
-  for (Part p : {Part::F, Part::E, Part::B, Part::I, Part::W}) {
-    carried.push_back(argNames(callee.part(p), Role::Carried));
-    invariants.push_back(argNames(callee.part(p), Role::Invariant));
-  }
-  callee.carriedIn = mergeNames(carried);
-  callee.carriedOut = mergeNames({resultNames(callee.part(Part::F), Role::Carried),
-                                  resultNames(callee.part(Part::E), Role::Carried)});
-  callee.invariants = mergeNames(invariants);
-  // A kind of layer in a list need not read each invariant of its run.
-  if (callee.invariants.size() < run.getInvariants().size() && run.getCallees().size() > 1)
-    if (auto names = run->getAttrOfType<ArrayAttr>("invariant_names"))
-      callee.invariants = llvm::to_vector(
-          llvm::map_range(names.getAsValueRange<StringAttr>(), [](StringRef s) { return s; }));
-  if (failed(checkCount(run, callee.name, "carried values", callee.carriedIn.size(),
-                        run.getCarried().size())) ||
-      failed(checkCount(run, callee.name, "results", callee.carriedOut.size(),
-                        run.getResults().size())))
-    return failure();
-  return checkCount(run, callee.name, "invariant values", callee.invariants.size(),
-                    run.getInvariants().size());
+  for (Part p : {Part::F, Part::E})
+    if (rt::FuncOp func = callee.part(p))
+      for (unsigned k = 0; k < results; ++k)
+        if (!findResult(func, Role::Carried, callee.carriedOut[k]))
+          return run.emitOpError("has more results than part ")
+                 << nameOf(p) << " of layer " << callee.name << " carries out: " << results;
+  return success();
 }
 
 static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, Attribute symbol) {
@@ -167,7 +146,8 @@ static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, At
   auto ref = dyn_cast<FlatSymbolRefAttr>(symbol);
   auto param = ref ? module.lookupSymbol<nn::ParamOp>(ref.getValue()) : nn::ParamOp();
   if (!param)
-    return run.emitOpError("binds a parameter of ") << callee.name << " to no nn.param: " << symbol;
+    return run.emitOpError("binds ") << name << " of layer " << callee.name
+                                     << " to no nn.param: " << symbol;
   int64_t count = param.getCount();
   int64_t needed = static_cast<int64_t>(run.getFirstInstance() + run.getTimes());
   if (count != 1 && count < needed)
@@ -177,28 +157,24 @@ static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, At
   return success();
 }
 
-/// `params[j]` is a dictionary by name, or a list in the order of the layer.
 static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding) {
-  if (auto dict = dyn_cast<DictionaryAttr>(binding)) {
-    for (NamedAttribute entry : dict)
-      if (failed(bindParam(run, callee, entry.getName(), entry.getValue())))
-        return failure();
-    return success();
-  }
-  SmallVector<Names> lists;
-  for (Part p : {Part::U, Part::F, Part::B, Part::I, Part::W, Part::E, Part::P})
-    lists.push_back(argNames(callee.part(p), Role::Param));
-  lists.push_back(resultNames(callee.part(Part::P), Role::Param));
-  Names names = mergeNames(lists);
-  auto symbols = dyn_cast<ArrayAttr>(binding);
-  if (!symbols)
-    return run.emitOpError("binds parameters by a list or a dictionary, found ") << binding;
-  if (failed(checkCount(run, callee.name, "parameters", names.size(), symbols.size())))
-    return failure();
-  for (auto [name, symbol] : llvm::zip(names, symbols))
-    if (failed(bindParam(run, callee, name, symbol)))
+  auto names = dyn_cast<DictionaryAttr>(binding);
+  if (!names)
+    return run.emitOpError("binds parameters by name, found ") << binding;
+  for (NamedAttribute entry : names)
+    if (failed(bindParam(run, callee, entry.getName(), entry.getValue())))
       return failure();
   return success();
+}
+
+static void nameValues(nn::RunOp run, Callee &callee) {
+  auto fill = [](auto &names, char letter, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+      names.push_back(letter + std::to_string(i));
+  };
+  fill(callee.carriedIn, 'c', run.getCarried().size());
+  fill(callee.carriedOut, 'c', run.getResults().size());
+  fill(callee.invariants, 'i', run.getInvariants().size());
 }
 
 static std::string titleOf(nn::RunOp run) {
@@ -241,7 +217,8 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
             symbols.lookup<rt::FuncOp>((callee.name + "." + nameOf(p)).str());
       if (!callee.part(Part::F) && !callee.part(Part::E))
         return runOp.emitOpError("has neither part F nor E of layer ") << callee.name;
-      if (failed(bindNames(runOp, callee)) || failed(bindParams(runOp, callee, binding)))
+      nameValues(runOp, callee);
+      if (failed(checkNames(runOp, callee)) || failed(bindParams(runOp, callee, binding)))
         return failure();
       run.callees.push_back(std::move(callee));
     }

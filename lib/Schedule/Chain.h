@@ -5,8 +5,8 @@
 // value. Read from the IR each time; nothing is kept between passes.
 //
 // One decision: a run names its operands by position, a part its arguments by
-// name, and a part takes only what it reads. The positions of a layer's names
-// are those of the part that has them all, or of the merged lists of its parts.
+// name, and a part takes only what it reads. So the names say the position:
+// carried value k of a run is `c<k>` in its layers, invariant k is `i<k>`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_CHAIN_H
@@ -38,7 +38,7 @@ struct Callee {
   llvm::StringRef name;
   std::array<rt::FuncOp, kParts.size()> parts;
   /// Names of the run's operands and results inside the layer, by position.
-  llvm::SmallVector<llvm::StringRef> carriedIn, carriedOut, invariants;
+  std::vector<std::string> carriedIn, carriedOut, invariants;
   llvm::StringMap<nn::ParamOp> params;
 
   rt::FuncOp part(Part p) const { return parts[static_cast<unsigned>(p)]; }

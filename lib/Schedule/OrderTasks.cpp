@@ -98,4 +98,4 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> tplan::createOrderTasksPass() { return std::make_unique<OrderTasks>(); }
+std::unique_ptr<Pass> tplan::schedule::createOrderTasksPass() { return std::make_unique<OrderTasks>(); }

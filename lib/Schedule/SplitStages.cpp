@@ -140,4 +140,4 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> tplan::createSplitStagesPass() { return std::make_unique<SplitStages>(); }
+std::unique_ptr<Pass> tplan::schedule::createSplitStagesPass() { return std::make_unique<SplitStages>(); }
