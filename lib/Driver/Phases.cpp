@@ -3,12 +3,16 @@
 
 #include "dialects/nn/NN.h"
 #include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
 #include "dialects/tplan/Tplan.h"
 #include "lib/Differentiate/Differentiate.h"
 #include "lib/Fuse/Fuse.h"
+#include "lib/Memory/Memory.h"
 #include "lib/Model/Model.h"
+#include "lib/Overlap/Overlap.h"
 #include "lib/Precision/Precision.h"
 #include "lib/Recompute/Recompute.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Shard/Shard.h"
 
 #include "mlir/IR/Verifier.h"
@@ -90,7 +94,7 @@ const DialectRegistry &dialects() {
     DialectRegistry all;
     registerAllDialects(all);
     registerAllToLLVMIRTranslations(all);
-    all.insert<nn::NNDialect, lang::TplanDialect, rt::RTDialect>();
+    all.insert<nn::NNDialect, lang::TplanDialect, rt::RTDialect, sched::SchedDialect>();
     return all;
   }();
   return registry;

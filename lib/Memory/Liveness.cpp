@@ -1,0 +1,302 @@
+//===- Liveness.cpp - what is in memory at each point of a program --------===//
+#include "lib/Memory/Liveness.h"
+#include "lib/Schedule/Families.h"
+#include "lib/Schedule/Keys.h"
+#include <algorithm>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::memory;
+using namespace tplan::schedule;
+using nn::Role;
+using sched::Owner;
+using sched::TaskKind;
+
+static int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
+
+static Part partOf(TaskKind kind) {
+  switch (kind) {
+  case TaskKind::F:
+    return Part::F;
+  case TaskKind::B:
+    return Part::B;
+  case TaskKind::I:
+    return Part::I;
+  case TaskKind::W:
+    return Part::W;
+  }
+  llvm_unreachable("kinds of tasks");
+}
+
+Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *counts)
+    : program(program), train(train) {
+  for (const Run &run : train.runs)
+    addPoint(train, run, Part::P);
+  if (counts)
+    addChainPass(*counts);
+  addTaskPoints();
+  addFamilies();
+  for (Part part : {Part::N, Part::U})
+    for (const Run &run : train.runs)
+      addPoint(train, run, part);
+  addChainPass(train);
+  sweep();
+}
+
+size_t Liveness::addBlock(Piece block) {
+  auto [it, added] = byKey.try_emplace(block.key, blocks.size());
+  if (added)
+    blocks.push_back(std::move(block));
+  return it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Points, and what lives at one of them only
+//===----------------------------------------------------------------------===//
+
+/// Whether the values between the layers of a run need a buffer in this part:
+/// unless each has a place in a family.
+static bool needsHandover(const Chain &chain, sched::ProgramOp program, const Run &run, Part part,
+                          unsigned k) {
+  if (run.layers() < 2 || part == Part::W)
+    return false;
+  bool split = program.isSplit();
+  for (auto [j, callee] : llvm::enumerate(run.callees)) {
+    bool kept;
+    if (part == Part::F) {
+      if (run.times() - (j == 0) == 0)
+        continue;
+      kept = readsInput(callee, split ? Part::I : Part::B, k) ||
+             (split && readsInput(callee, Part::W, k));
+    } else if (part == Part::E) {
+      kept = false;
+    } else {
+      if (run.times() - (j + 1 == run.callees.size()) == 0)
+        continue;
+      kept = split && readsCotangent(callee, Part::W, k);
+    }
+    if (!kept)
+      return true;
+  }
+  return false;
+}
+
+void Liveness::addTransients(const Chain &chain, const Run &run, Part part) {
+  int64_t point = points.size() - 1, frame = 0, live = 0;
+  for (const Callee &callee : run.callees)
+    if (rt::FuncOp func = callee.part(part)) {
+      if (auto bytes = func->getAttrOfType<IntegerAttr>(sched::kFrame))
+        frame = std::max(frame, bytes.getInt());
+      if (auto bytes = func->getAttrOfType<IntegerAttr>(sched::kLive))
+        live = std::max(live, bytes.getInt());
+    }
+  if (frame) {
+    size_t block = addBlock({frameKey(chain, run, part), Owner::Frame, frame, 1, {}});
+    intervals.push_back({block, point, point, live});
+  }
+  bool forward = part == Part::F || part == Part::E;
+  if (!forward && part != Part::B && part != Part::I)
+    return;
+  nn::RunOp op = run.op;
+  for (auto [k, value] : llvm::enumerate(op.getCarried())) {
+    if (!needsHandover(chain, program, run, part, k))
+      continue;
+    Piece block{handoverKey(chain, run, part, k), forward ? Owner::Carried : Owner::Cotangent,
+                bytesOf(value.getType()), std::min<int64_t>(2, run.layers() - 1), {}};
+    int64_t total = block.total();
+    intervals.push_back({addBlock(std::move(block)), point, point, total});
+  }
+}
+
+int64_t Liveness::addPoint(const Chain &chain, const Run &run, Part part, int64_t stage,
+                           int64_t microbatch) {
+  points.push_back({&chain, &run, part, stage, microbatch});
+  addTransients(chain, run, part);
+  return points.size() - 1;
+}
+
+void Liveness::addTaskPoints() {
+  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
+    sched::Task task = program.getTask(i);
+    int64_t first = points.size();
+    std::vector<const Run *> runs;
+    for (const Run &run : train.runs)
+      if (run.stage == task.stage)
+        runs.push_back(&run);
+    if (task.kind != TaskKind::F)
+      std::reverse(runs.begin(), runs.end());
+    for (const Run *run : runs)
+      addPoint(train, *run, partOf(task.kind), task.stage, task.microbatch);
+    taskPoints[{static_cast<int>(task.kind), task.stage, task.microbatch}] = {
+        first, static_cast<int64_t>(points.size()) - 1};
+  }
+}
+
+int64_t Liveness::pointOf(TaskKind kind, int64_t stage, int64_t microbatch, unsigned run) const {
+  auto [first, last] = taskPoints.at({static_cast<int>(kind), stage, microbatch});
+  for (int64_t p = first; p <= last; ++p)
+    if (points[p].run->index == run)
+      return p;
+  return first;
+}
+
+//===----------------------------------------------------------------------===//
+// Families
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The runs that touch a chain value or its cotangent: with its name, the reader
+/// that a task reaches last is the one that ends its life.
+struct Users {
+  SmallVector<unsigned> runs;
+  unsigned producer = 0;
+};
+} // namespace
+
+static std::map<std::string, Users> chainUsers(const Chain &chain) {
+  std::map<std::string, Users> users;
+  auto add = [&](Value value) {
+    Users found;
+    for (Reader reader : chain.readersOf(value))
+      found.runs.push_back(reader.run);
+    auto producer = chain.producerOf(value);
+    found.producer = producer ? producer->first : found.runs.empty() ? 0 : found.runs.front();
+    found.runs.push_back(found.producer);
+    users[chainKey(chain, value)] = users[chainCotangentKey(chain, value)] = found;
+  };
+  for (nn::InputOp input : chain.inputs)
+    add(input.getValue());
+  for (const Run &run : chain.runs)
+    for (Value result : nn::RunOp(run.op)->getResults())
+      add(result);
+  return users;
+}
+
+/// A family of residuals lives from the first point of its producer to the last
+/// of its reader; a value of the chain from the run that makes it to the last
+/// that reads it.
+void Liveness::addFamilies() {
+  std::map<std::string, Users> users = chainUsers(train);
+  for (auto family : program.getBody().getOps<sched::FamilyOp>()) {
+    sched::ValueOp value = *family.getBody().getOps<sched::ValueOp>().begin();
+    size_t block = addBlock({family.getName().str(), value.getOwner(),
+                             static_cast<int64_t>(family.getBytes()),
+                             static_cast<int64_t>(family.getSlots()), family});
+    auto found = users.find(family.getName().str());
+    int64_t producerStage = family.getProducerStage(), readerStage = family.getReaderStage();
+    for (int64_t m = 0, e = program.getMicrobatches(); m < e; ++m) {
+      auto [begin, ignored] =
+          taskPoints.at({static_cast<int>(family.getProducer()), producerStage, m});
+      int64_t end = taskPoints.at({static_cast<int>(family.getReader()), readerStage, m}).second;
+      if (found != users.end()) {
+        if (family.getProducer() == TaskKind::F)
+          begin = pointOf(TaskKind::F, producerStage, m, found->second.producer);
+        int64_t last = -1;
+        for (unsigned run : found->second.runs)
+          if (train.runs[run].stage == readerStage)
+            last = std::max(last, pointOf(family.getReader(), readerStage, m, run));
+        end = last < 0 ? end : last;
+      }
+      intervals.push_back({block, begin, std::max(begin, end), blocks[block].bytes});
+    }
+  }
+}
+
+/// The parts E of a chain, once: its values are those of slot 0 for @train, and
+/// blocks of their own for @counts.
+void Liveness::addChainPass(const Chain &chain) {
+  int64_t first = points.size();
+  for (const Run &run : chain.runs)
+    addPoint(chain, run, Part::E);
+  for (auto &[key, users] : chainUsers(chain)) {
+    if (StringRef(key).ends_with(".cot"))
+      continue;
+    int64_t end = 0;
+    for (unsigned run : users.runs)
+      end = std::max<int64_t>(end, run);
+    if (auto it = byKey.find(key); it != byKey.end()) {
+      intervals.push_back({it->second, first + users.producer, first + end,
+                           blocks[it->second].bytes});
+      continue;
+    }
+    if (&chain == &train)
+      continue;
+    int64_t bytes = 0;
+    for (nn::InputOp input : chain.inputs)
+      if (chainKey(chain, input.getValue()) == key)
+        bytes = bytesOf(input.getType());
+    for (const Run &run : chain.runs)
+      for (Value result : nn::RunOp(run.op)->getResults())
+        if (chainKey(chain, result) == key)
+          bytes = bytesOf(result.getType());
+    size_t block = addBlock({key, Owner::Chain, bytes, 1, {}});
+    intervals.push_back({block, first + users.producer, first + end, sched::alignUp(bytes)});
+  }
+  // Outputs stay for the runtime until the pass is over.
+  int64_t last = static_cast<int64_t>(points.size()) - 1;
+  for (const Run &run : chain.runs)
+    for (const Callee &callee : run.callees) {
+      rt::FuncOp func = callee.part(Part::E);
+      for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
+        if (func.getResultRole(i) == Role::Output) {
+          Piece block{outputKey(func.getResultName(i)), Owner::Logits,
+                      bytesOf(func.getResultTypes()[i]), 1, {}};
+          int64_t bytes = block.total();
+          intervals.push_back({addBlock(std::move(block)), first + run.index, last, bytes});
+        }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Sweep
+//===----------------------------------------------------------------------===//
+
+std::string Liveness::describe(const Point &point) const {
+  std::string text = nameOf(point.part).str() + " of " + point.run->title;
+  if (point.stage >= 0)
+    text += ", stage " + std::to_string(point.stage) + ", microbatch " +
+            std::to_string(point.microbatch);
+  nn::ChainOp chain = point.chain->op;
+  if (chain.getSymName() == "counts")
+    text += ", counts";
+  return text;
+}
+
+void Liveness::sweep() {
+  conflicts.assign(blocks.size(), llvm::BitVector(blocks.size()));
+  std::vector<std::vector<size_t>> begins(points.size()), ends(points.size());
+  for (auto [i, interval] : llvm::enumerate(intervals)) {
+    begins[interval.begin].push_back(i);
+    ends[interval.end].push_back(i);
+  }
+  std::vector<int64_t> live(blocks.size(), 0), users(blocks.size(), 0);
+  llvm::BitVector active(blocks.size());
+  int64_t sum = 0;
+  for (size_t p = 0; p < points.size(); ++p) {
+    for (size_t i : begins[p]) {
+      const Interval &interval = intervals[i];
+      live[interval.block] += interval.bytes;
+      sum += interval.bytes;
+      ++users[interval.block];
+      active.set(interval.block);
+    }
+    if (!begins[p].empty())
+      for (unsigned block : active.set_bits())
+        conflicts[block] |= active;
+    if (sum > peak) {
+      peak = sum;
+      peakName = describe(points[p]);
+      atPeak = live;
+    }
+    for (size_t i : ends[p]) {
+      const Interval &interval = intervals[i];
+      live[interval.block] -= interval.bytes;
+      sum -= interval.bytes;
+      if (--users[interval.block] == 0)
+        active.reset(interval.block);
+    }
+  }
+  atPeak.resize(blocks.size(), 0);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    conflicts[i].reset(i);
+}

@@ -1,0 +1,46 @@
+//===- Memory.h - the passes of `memory`, and what they report ------------===//
+#ifndef TPLAN_MEMORY_MEMORY_H
+#define TPLAN_MEMORY_MEMORY_H
+
+#include "dialects/sched/Sched.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tplan::memory {
+/// --plan-frames: a place for each value inside its function.
+std::unique_ptr<mlir::Pass> createPlanFramesPass();
+/// --plan-arena: a place for everything else; refuses what exceeds the budget.
+std::unique_ptr<mlir::Pass> createPlanArenaPass();
+
+/// A piece of the arena. Bytes count padding to 64.
+struct OwnerReport {
+  std::string name; // key of the value, or name of the family
+  sched::Owner owner;
+  int64_t offset, bytes;
+  int64_t atPeak; // of its bytes, live at the peak
+};
+struct FrameReport {
+  std::string function;
+  int64_t bytes, live; // live: largest sum of live temporaries
+};
+struct Report {
+  int64_t arena = 0;    // bytes that the binary asks for
+  int64_t live = 0;     // largest sum of bytes live at once
+  std::string peak;     // where that is: "F of stage 0, microbatch 3, block[0..7]"
+  std::vector<OwnerReport> owners; // by offset
+  std::vector<FrameReport> frames;
+};
+
+/// What the arena of a module holds, read off the IR. Valid after --plan-arena.
+Report getReport(mlir::ModuleOp module);
+
+/// Bytes that the plan allows a rank: `memory` of the plan, else that of the
+/// cluster; 0: no limit.
+int64_t getBudget(mlir::ModuleOp module);
+
+} // namespace tplan::memory
+
+#endif // TPLAN_MEMORY_MEMORY_H

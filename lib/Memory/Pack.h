@@ -1,0 +1,24 @@
+//===- Pack.h - places for pieces of memory that are not all live at once -===//
+#ifndef TPLAN_MEMORY_PACK_H
+#define TPLAN_MEMORY_PACK_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/BitVector.h"
+#include <cstdint>
+#include <vector>
+
+namespace tplan::memory {
+
+struct Packing {
+  std::vector<int64_t> offsets; // bytes, multiples of 64
+  int64_t bytes = 0;            // up to the end of the last piece
+};
+
+/// Places pieces so that two that conflict do not overlap. `bytes[i]` is the
+/// size of piece i, `conflicts[i]` has bit j where i and j are live at once
+/// (symmetric). Pieces of no bytes get offset 0.
+Packing pack(llvm::ArrayRef<int64_t> bytes, llvm::ArrayRef<llvm::BitVector> conflicts);
+
+} // namespace tplan::memory
+
+#endif // TPLAN_MEMORY_PACK_H

@@ -1,0 +1,252 @@
+//===- PlanArena.cpp - a place for everything that functions are given ----===//
+//
+// First what lives from step to step, one array after the other: parameters,
+// gradients, states, rows of tokens, scalars. Behind it the blocks of a step,
+// packed by liveness. `sched.value` ops and the attribute `at` hold the places;
+// nothing after this pass moves a byte.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Memory/Liveness.h"
+#include "lib/Memory/Memory.h"
+#include "lib/Memory/Pack.h"
+#include "lib/Schedule/Keys.h"
+#include "lib/Schedule/Settings.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::memory;
+using namespace tplan::schedule;
+using nn::Role;
+using sched::Owner;
+
+namespace {
+
+struct Persistent {
+  std::string key;
+  Owner owner;
+  int64_t bytes, count;
+};
+
+int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
+
+/// What lives from step to step, by key, in the order of the chain.
+class PersistentValues {
+public:
+  std::vector<Persistent> values;
+
+  LogicalResult collect(const Chain &chain, int64_t microbatches) {
+    for (nn::InputOp input : chain.inputs)
+      addInput(input, microbatches);
+    for (const Run &run : chain.runs)
+      for (const Callee &callee : run.callees)
+        for (Part part : kParts)
+          if (rt::FuncOp func = callee.part(part))
+            if (failed(addFunction(run, callee, func)))
+              return failure();
+    return success();
+  }
+
+  /// Working copies: parameters that a part P writes.
+  void markCopies(const Chain &chain) {
+    for (const Run &run : chain.runs)
+      for (const Callee &callee : run.callees) {
+        rt::FuncOp func = callee.part(Part::P);
+        for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
+          if (func.getResultRole(i) == Role::Param)
+            values[number[paramKey(callee.params.lookup(func.getResultName(i)))]].owner =
+                Owner::Copy;
+      }
+  }
+
+private:
+  llvm::StringMap<size_t> number; // of a key
+
+  void add(const std::string &key, Owner owner, int64_t bytes, int64_t count = 1) {
+    auto [it, added] = number.try_emplace(key, values.size());
+    if (added)
+      values.push_back({key, owner, bytes, count});
+    else // rows of tokens: the largest shift decides
+      values[it->second].bytes = std::max(values[it->second].bytes, bytes);
+  }
+
+  /// Rows hold the values of all shifts: as many tokens more as the largest.
+  void addInput(nn::InputOp input, int64_t microbatches) {
+    auto type = cast<nn::Tensor>(input.getType());
+    int64_t length = type.getDims().back().getSize();
+    int64_t rows = type.getNumElements() / length;
+    add(inputRowsKey(input.getSource()), Owner::Input,
+        rows * (length + input.getShift()) * nn::elementBytes(type.getElementType()) *
+            microbatches);
+  }
+
+  LogicalResult addValue(const Run &run, const Callee &callee, Role role, StringRef name,
+                         Type type) {
+    auto param = [&](StringRef of) -> FailureOr<nn::ParamOp> {
+      if (nn::ParamOp param = callee.params.lookup(of))
+        return param;
+      return nn::RunOp(run.op).emitOpError("binds no parameter to ") << callee.name << " " << of;
+    };
+    switch (role) {
+    case Role::Param:
+    case Role::CotParam: {
+      FailureOr<nn::ParamOp> op = param(name);
+      if (failed(op))
+        return failure();
+      bool weight = role == Role::Param;
+      add(weight ? paramKey(*op) : gradientKey(*op), weight ? Owner::Parameter : Owner::Gradient,
+          bytesOf(type), (*op).getCount());
+      return success();
+    }
+    case Role::State: {
+      nn::ParamOp op = callee.paramOfState(name);
+      if (!op)
+        return nn::RunOp(run.op).emitOpError("has a state that belongs to no parameter of ")
+               << callee.name << ": " << name;
+      add(stateKey(name.drop_front(name.rfind('.') + 1), op), Owner::State, bytesOf(type),
+          op.getCount());
+      return success();
+    }
+    case Role::Scalar:
+      add(scalarKey(name), Owner::Scalar, bytesOf(type));
+      return success();
+    case Role::CotLoss:
+      add(cotLossKey(name), Owner::Scalar, bytesOf(type));
+      return success();
+    case Role::Loss:
+    case Role::Metric:
+      add(lossKey(name), Owner::Scalar, bytesOf(type));
+      return success();
+    case Role::Contribution:
+      return nn::RunOp(run.op).emitOpError("has a contribution to a state, which has no place: ")
+             << name;
+    default:
+      return success();
+    }
+  }
+
+  LogicalResult addFunction(const Run &run, const Callee &callee, rt::FuncOp func) {
+    bool isNorm = func == callee.part(Part::N);
+    for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
+      Type type = func.getArgumentTypes()[i];
+      if (isNorm && func.getArgRole(i) == Role::Carried) {
+        add(normKey(), Owner::Scalar, bytesOf(type), 2);
+        add(scalarKey("norm"), Owner::Scalar, bytesOf(type));
+        add(gradNormKey(), Owner::Scalar, bytesOf(type));
+      } else if (failed(addValue(run, callee, func.getArgRole(i), func.getArgName(i), type))) {
+        return failure();
+      }
+    }
+    for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
+      if (func.getResultRole(i) != Role::Carried &&
+          failed(addValue(run, callee, func.getResultRole(i), func.getResultName(i),
+                          func.getResultTypes()[i])))
+        return failure();
+    return success();
+  }
+};
+
+struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanArena)
+  StringRef getArgument() const final { return "plan-arena"; }
+  StringRef getDescription() const final { return "place everything in one arena"; }
+
+  int64_t placePersistent(OpBuilder &b, Location loc, ArrayRef<Persistent> values) {
+    // One owner's arrays side by side, each in the order of the chain.
+    SmallVector<size_t> order(llvm::seq<size_t>(0, values.size()));
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return std::pair(values[a].owner, a) < std::pair(values[b].owner, b);
+    });
+    int64_t at = 0;
+    for (size_t i : order) {
+      const Persistent &value = values[i];
+      sched::ValueOp::create(b, loc, value.key, value.owner, value.bytes, value.count,
+                             b.getI64IntegerAttr(at));
+      at += sched::alignUp(value.bytes) * value.count;
+    }
+    return at;
+  }
+
+  void placeBlocks(OpBuilder &b, Location loc, const Liveness &liveness, const Packing &packing,
+                   int64_t base) {
+    for (auto [block, offset] : llvm::zip(liveness.blocks, packing.offsets)) {
+      if (!block.family) {
+        sched::ValueOp::create(b, loc, block.key, block.owner, block.bytes, block.count,
+                               b.getI64IntegerAttr(base + offset));
+        continue;
+      }
+      sched::FamilyOp family = block.family;
+      family.setAt(base + offset);
+      int64_t inSlot = 0;
+      for (auto value : family.getBody().getOps<sched::ValueOp>()) {
+        value.setAt(inSlot);
+        inSlot += value.getTotal();
+      }
+    }
+  }
+
+  /// Refuses an arena beyond the budget, with what is largest at the peak.
+  LogicalResult checkBudget(int64_t arena) {
+    int64_t budget = getBudget(getOperation());
+    if (budget == 0 || arena <= budget)
+      return success();
+    Settings settings(getOperation());
+    InFlightDiagnostic diag = emitError(settings.planLoc)
+                              << "the plan needs " << arena << " bytes of memory on a rank, it may use "
+                              << budget;
+    Report report = getReport(getOperation());
+    llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
+      return std::pair(-a.atPeak, a.offset) < std::pair(-b.atPeak, b.offset);
+    });
+    diag.attachNote() << "the peak is at " << report.peak;
+    for (const OwnerReport &owner : llvm::ArrayRef(report.owners).take_front(5))
+      diag.attachNote() << owner.atPeak << " bytes at the peak are " << owner.name;
+    diag.attachNote() << "a smaller microbatch, recompute or another pipeline needs less";
+    return diag;
+  }
+
+  LogicalResult run() {
+    auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
+    if (!program)
+      return getOperation().emitError("there is no sched.program @step to place");
+    FailureOr<Chain> train = readChain(program.getChain("train"));
+    if (failed(train))
+      return failure();
+    std::optional<Chain> counts;
+    if (nn::ChainOp op = program.getChain("counts")) {
+      FailureOr<Chain> chain = readChain(op);
+      if (failed(chain))
+        return failure();
+      counts = std::move(*chain);
+    }
+    PersistentValues persistent;
+    int64_t microbatches = program.getMicrobatches();
+    if (failed(persistent.collect(*train, microbatches)) ||
+        (counts && failed(persistent.collect(*counts, microbatches))))
+      return failure();
+    persistent.markCopies(*train);
+
+    Liveness liveness(program, *train, counts ? &*counts : nullptr);
+    SmallVector<int64_t> bytes;
+    for (const Piece &piece : liveness.blocks)
+      bytes.push_back(piece.total());
+    Packing packing = pack(bytes, liveness.conflicts);
+    OpBuilder b = OpBuilder::atBlockEnd(&program.getBody().front());
+    int64_t base = placePersistent(b, program.getLoc(), persistent.values);
+    placeBlocks(b, program.getLoc(), liveness, packing, base);
+    program.setArena(base + packing.bytes);
+    program.setLive(base + liveness.peak);
+    return checkBudget(base + packing.bytes);
+  }
+
+  void runOnOperation() final {
+    if (failed(run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::memory::createPlanArenaPass() { return std::make_unique<PlanArena>(); }

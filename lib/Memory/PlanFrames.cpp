@@ -1,0 +1,247 @@
+//===- PlanFrames.cpp - a place for each value inside its function --------===//
+//
+// A value lives in the frame, in an argument's memory that it updates, or in
+// the caller's memory for a result. Calls that may work in place form groups of
+// values with one memory: a group ends where a value is read again later.
+//
+// One decision: the places that the in-place rule demands are tried first, and
+// where one would overwrite a value that is still read, a copy is inserted and
+// the function is looked at again. Fuse leaves functions that need none.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "lib/Memory/Memory.h"
+#include "lib/Memory/Pack.h"
+#include "lib/Schedule/Chain.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tplan;
+using sched::PlaceAttr;
+
+namespace {
+
+/// Values that share one piece of memory, in the order of their definition.
+struct Group {
+  SmallVector<Value> values;
+  int64_t begin = 0, end = 0; // numbers of operations, both included
+  int64_t bytes = 0;
+  std::string kind = "frame"; // or arg, result
+  int64_t n = 0;              // offset, or number
+};
+
+class FramePlanner {
+public:
+  explicit FramePlanner(rt::FuncOp func) : func(func) {}
+
+  /// Places all values; inserts copies until every place is legal.
+  void plan() {
+    while (!analyse())
+      ;
+    packFrame();
+    writeAttributes();
+  }
+
+private:
+  rt::FuncOp func;
+  DenseMap<Operation *, int64_t> number;
+  DenseMap<Value, int64_t> lastUse;
+  std::vector<Group> groups;
+  DenseMap<Value, size_t> groupOf;
+
+  bool analyse();
+  void numberOps();
+  bool formGroups();
+  bool placeReturns();
+  bool checkAccumulators();
+  bool mayOverwrite(const Group &group, BlockArgument arg);
+  void packFrame();
+  void writeAttributes();
+  Value copyBefore(Operation *op, Value value);
+};
+
+int64_t bytesOf(Value value) { return cast<nn::Tensor>(value.getType()).getBytes(); }
+
+/// Whether the call adds onto the operand: then they must be one memory.
+bool mustAlias(Operation *op, unsigned result) {
+  auto call = dyn_cast<rt::Call>(op);
+  return call && call.mustAlias(result);
+}
+
+int64_t aliasOf(Operation *op, unsigned result) {
+  auto call = dyn_cast<rt::Call>(op);
+  return call ? call.getAlias(result) : -1;
+}
+
+} // namespace
+
+void FramePlanner::numberOps() {
+  number.clear();
+  lastUse.clear();
+  int64_t n = 0;
+  for (Operation &op : func.getBlock()) {
+    number[&op] = n;
+    for (Value operand : op.getOperands())
+      lastUse[operand] = n;
+    ++n;
+  }
+}
+
+Value FramePlanner::copyBefore(Operation *op, Value value) {
+  OpBuilder b(op);
+  return rt::CopyOp::create(b, op->getLoc(), value.getType(), value).getResult();
+}
+
+/// A result joins its operand's group where the operand is not read again.
+bool FramePlanner::formGroups() {
+  groups.clear();
+  groupOf.clear();
+  for (Operation &op : func.getBlock().without_terminator()) {
+    llvm::SmallDenseSet<Value> taken;
+    for (OpResult result : op.getResults()) {
+      int64_t n = number[&op], alias = aliasOf(&op, result.getResultNumber());
+      Value from = alias >= 0 ? op.getOperand(alias) : Value();
+      bool own = from && from.getDefiningOp() && lastUse[from] == n && !taken.contains(from) &&
+                 llvm::count(op.getOperands(), from) == 1 && bytesOf(from) == bytesOf(result);
+      if (from && !own && mustAlias(&op, result.getResultNumber()) && from.getDefiningOp()) {
+        op.setOperand(alias, copyBefore(&op, from));
+        return false;
+      }
+      size_t g = groups.size();
+      if (own) {
+        taken.insert(from);
+        g = groupOf[from];
+      } else {
+        groups.push_back({});
+        groups[g].begin = n;
+        groups[g].bytes = bytesOf(result);
+      }
+      groups[g].values.push_back(result);
+      groups[g].end = std::max(n, lastUse.lookup(result));
+      groupOf[result] = g;
+    }
+  }
+  return true;
+}
+
+/// Whether a group may be in the memory of an argument: nothing reads the
+/// argument once the group has begun, but the call that updates it.
+bool FramePlanner::mayOverwrite(const Group &group, BlockArgument arg) {
+  if (bytesOf(arg) != group.bytes)
+    return false;
+  auto first = cast<OpResult>(group.values.front());
+  for (OpOperand &use : arg.getUses()) {
+    int64_t at = number[use.getOwner()];
+    if (at < group.begin)
+      continue;
+    bool updates = use.getOwner() == first.getOwner() &&
+                   aliasOf(first.getOwner(), first.getResultNumber()) ==
+                       static_cast<int64_t>(use.getOperandNumber());
+    if (!updates)
+      return false;
+  }
+  return true;
+}
+
+/// Gives the groups of returned values their places.
+bool FramePlanner::placeReturns() {
+  rt::ReturnOp ret = func.getReturn();
+  for (auto [i, value] : llvm::enumerate(ret.getOperands())) {
+    std::optional<unsigned> updated = schedule::inPlaceArg(func, i);
+    auto arg = dyn_cast<BlockArgument>(value);
+    if (arg && updated && arg.getArgNumber() == *updated)
+      continue; // unchanged where it is
+    Group *group = arg ? nullptr : &groups[groupOf[value]];
+    bool free = group && group->kind == "frame";
+    if (free && updated)
+      free = mayOverwrite(*group, func.getBlock().getArgument(*updated));
+    if (!free) {
+      ret->setOperand(i, copyBefore(ret, value));
+      return false;
+    }
+    group->kind = updated ? "arg" : "result";
+    group->n = updated ? *updated : i;
+  }
+  return true;
+}
+
+/// Where a call adds onto an argument that its result does not update, it adds
+/// onto a copy.
+bool FramePlanner::checkAccumulators() {
+  for (Operation &op : func.getBlock().without_terminator())
+    for (OpResult result : op.getResults()) {
+      int64_t alias = aliasOf(&op, result.getResultNumber());
+      auto arg = alias >= 0 ? dyn_cast<BlockArgument>(op.getOperand(alias)) : BlockArgument();
+      if (!arg || !mustAlias(&op, result.getResultNumber()))
+        continue;
+      const Group &group = groups[groupOf[result]];
+      if (group.kind == "arg" && group.n == arg.getArgNumber())
+        continue;
+      op.setOperand(alias, copyBefore(&op, arg));
+      return false;
+    }
+  return true;
+}
+
+bool FramePlanner::analyse() {
+  numberOps();
+  return formGroups() && placeReturns() && checkAccumulators();
+}
+
+void FramePlanner::packFrame() {
+  SmallVector<Group *> frame;
+  for (Group &group : groups)
+    if (group.kind == "frame")
+      frame.push_back(&group);
+  SmallVector<int64_t> bytes;
+  std::vector<llvm::BitVector> conflicts(frame.size(), llvm::BitVector(frame.size()));
+  for (auto [i, a] : llvm::enumerate(frame)) {
+    bytes.push_back(a->bytes);
+    for (auto [j, b] : llvm::enumerate(frame))
+      if (i != j && a->begin <= b->end && b->begin <= a->end)
+        conflicts[i].set(j);
+  }
+  memory::Packing packing = memory::pack(bytes, conflicts);
+  for (auto [group, offset] : llvm::zip(frame, packing.offsets))
+    group->n = offset;
+
+  int64_t live = 0;
+  for (int64_t n = 0, e = number.size(); n < e; ++n) {
+    int64_t sum = 0;
+    for (Group *group : frame)
+      if (group->begin <= n && n <= group->end)
+        sum += sched::alignUp(group->bytes);
+    live = std::max(live, sum);
+  }
+  Builder b(func.getContext());
+  func->setAttr(sched::kFrame, b.getI64IntegerAttr(packing.bytes));
+  func->setAttr(sched::kLive, b.getI64IntegerAttr(live));
+}
+
+void FramePlanner::writeAttributes() {
+  for (Operation &op : func.getBlock().without_terminator()) {
+    SmallVector<Attribute> places;
+    for (Value result : op.getResults()) {
+      const Group &group = groups[groupOf[result]];
+      places.push_back(PlaceAttr::get(func.getContext(), group.kind, group.n));
+    }
+    op.setAttr(sched::kPlaces, ArrayAttr::get(func.getContext(), places));
+  }
+}
+
+namespace {
+struct PlanFrames : PassWrapper<PlanFrames, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanFrames)
+  StringRef getArgument() const final { return "plan-frames"; }
+  StringRef getDescription() const final { return "place the values of each function"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<sched::SchedDialect>();
+  }
+  void runOnOperation() final {
+    for (auto func : getOperation().getOps<rt::FuncOp>())
+      FramePlanner(func).plan();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> tplan::memory::createPlanFramesPass() { return std::make_unique<PlanFrames>(); }

@@ -1,0 +1,37 @@
+//===- Overlap.cpp - starts and waits of asynchronous operations ----------===//
+//
+// Invariant after the pass: every asynchronous operation has one wait, on every
+// path, and all ranks issue them in one order. A program of one rank has no
+// collective and no transfer, so it holds when every call is synchronous: each
+// operation of a function is a launch, a matmul or a copy, which are complete
+// when they return. Anything else would run unawaited and is refused.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Overlap/Overlap.h"
+#include "dialects/rt/RT.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+
+namespace {
+struct Overlap : PassWrapper<Overlap, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Overlap)
+  StringRef getArgument() const final { return "overlap"; }
+  StringRef getDescription() const final { return "start and await asynchronous operations"; }
+
+  void runOnOperation() final {
+    for (auto func : getOperation().getOps<rt::FuncOp>())
+      for (Operation &op : func.getBlock())
+        if (!isa<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::ReturnOp>(op)) {
+          op.emitOpError("has no wait: only calls that are complete when they return may stand in "
+                         "function ")
+              << func.getSymName();
+          return signalPassFailure();
+        }
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> tplan::overlap::createOverlapPass() { return std::make_unique<Overlap>(); }

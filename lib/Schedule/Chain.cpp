@@ -1,0 +1,228 @@
+//===- Chain.cpp - a chain with its runs bound to functions ---------------===//
+#include "lib/Schedule/Chain.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::schedule;
+using nn::Role;
+
+StringRef schedule::nameOf(Part part) {
+  static constexpr std::array<llvm::StringLiteral, 8> kNames = {"F", "B", "I", "W",
+                                                                "E", "N", "U", "P"};
+  return kNames[static_cast<unsigned>(part)];
+}
+
+std::optional<unsigned> schedule::findArg(rt::FuncOp func, Role role, StringRef name) {
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (func.getArgRole(i) == role && func.getArgName(i) == name)
+      return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> schedule::findResult(rt::FuncOp func, Role role, StringRef name) {
+  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
+    if (func.getResultRole(i) == role && func.getResultName(i) == name)
+      return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> schedule::inPlaceArg(rt::FuncOp func, unsigned result) {
+  switch (func.getResultRole(result)) {
+  case Role::Loss:
+  case Role::Metric:
+  case Role::Contribution:
+  case Role::CotInvariant:
+  case Role::CotParam:
+  case Role::Param:
+  case Role::State:
+    return findArg(func, func.getResultRole(result), func.getResultName(result));
+  default:
+    return std::nullopt;
+  }
+}
+
+bool Callee::reads(Part p, Role role, StringRef name) const {
+  return part(p) && findArg(part(p), role, name);
+}
+
+bool Callee::gives(Part p, Role role, StringRef name) const {
+  return part(p) && findResult(part(p), role, name);
+}
+
+nn::ParamOp Callee::paramOfState(StringRef state) const {
+  for (size_t dot = state.rfind('.'); dot != StringRef::npos; dot = state.take_front(dot).rfind('.'))
+    if (auto it = params.find(state.take_front(dot)); it != params.end())
+      return it->second;
+  return {};
+}
+
+bool Run::has(Part p) const {
+  return llvm::any_of(callees, [&](const Callee &callee) { return callee.part(p) != nullptr; });
+}
+
+SmallVector<Reader> Chain::readersOf(Value value) const {
+  SmallVector<Reader> readers;
+  for (const Run &run : runs) {
+    nn::RunOp op = run.op;
+    for (auto [k, operand] : llvm::enumerate(op.getCarried()))
+      if (operand == value)
+        readers.push_back({run.index, true, static_cast<unsigned>(k)});
+    for (auto [k, operand] : llvm::enumerate(op.getInvariants()))
+      if (operand == value)
+        readers.push_back({run.index, false, static_cast<unsigned>(k)});
+  }
+  return readers;
+}
+
+std::optional<std::pair<unsigned, unsigned>> Chain::producerOf(Value value) const {
+  for (const Run &run : runs)
+    for (auto [k, result] : llvm::enumerate(run.op->getResults()))
+      if (result == value)
+        return std::pair(run.index, static_cast<unsigned>(k));
+  return std::nullopt;
+}
+
+bool schedule::readsInput(const Callee &callee, Part p, unsigned k) {
+  return callee.reads(p, Role::Carried, callee.carriedIn[k]);
+}
+bool schedule::readsCotangent(const Callee &callee, Part p, unsigned k) {
+  return callee.reads(p, Role::CotCarried, callee.carriedOut[k]);
+}
+
+//===----------------------------------------------------------------------===//
+// Binding
+//===----------------------------------------------------------------------===//
+
+/// Every part of the layer but N, whose carried value is the norm.
+static constexpr std::array kLayerParts = {Part::F, Part::B, Part::I, Part::W, Part::E};
+
+/// The number in a name like `c3`: position of the run's operand.
+static std::optional<unsigned> positionOf(StringRef name, char letter) {
+  unsigned number;
+  if (!name.consume_front(StringRef(&letter, 1)) || name.getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+/// The parts name the run's operands by position, and none beyond the last.
+static LogicalResult checkName(nn::RunOp run, const Callee &callee, StringRef name, char letter,
+                               size_t count) {
+  std::optional<unsigned> position = positionOf(name, letter);
+  if (position && *position < count)
+    return success();
+  return run.emitOpError("gives layer ")
+         << callee.name << " " << count << " values called " << letter
+         << "0, " << letter << "1, ...; it also takes " << name;
+}
+
+static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
+  size_t carried = run.getCarried().size(), results = run.getResults().size();
+  for (Part p : kLayerParts) {
+    rt::FuncOp func = callee.part(p);
+    for (unsigned i = 0, e = func ? func.getNumArguments() : 0; i < e; ++i) {
+      Role role = func.getArgRole(i);
+      StringRef name = func.getArgName(i);
+      bool invariant = role == Role::Invariant || role == Role::CotInvariant;
+      size_t count = role == Role::Carried      ? carried
+                     : role == Role::CotCarried ? results
+                                                : run.getInvariants().size();
+      if ((invariant || role == Role::Carried || role == Role::CotCarried) &&
+          failed(checkName(run, callee, name, invariant ? 'i' : 'c', count)))
+        return failure();
+    }
+  }
+  for (Part p : {Part::F, Part::E})
+    if (rt::FuncOp func = callee.part(p))
+      for (unsigned k = 0; k < results; ++k)
+        if (!findResult(func, Role::Carried, callee.carriedOut[k]))
+          return run.emitOpError("has more results than part ")
+                 << nameOf(p) << " of layer " << callee.name << " carries out: " << results;
+  return success();
+}
+
+static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, Attribute symbol) {
+  auto module = run->getParentOfType<ModuleOp>();
+  auto ref = dyn_cast<FlatSymbolRefAttr>(symbol);
+  auto param = ref ? module.lookupSymbol<nn::ParamOp>(ref.getValue()) : nn::ParamOp();
+  if (!param)
+    return run.emitOpError("binds ") << name << " of layer " << callee.name
+                                     << " to no nn.param: " << symbol;
+  int64_t count = param.getCount();
+  int64_t needed = static_cast<int64_t>(run.getFirstInstance() + run.getTimes());
+  if (count != 1 && count < needed)
+    return run.emitOpError("needs ") << needed << " instances of " << ref << ", which has "
+                                     << count;
+  callee.params[name] = param;
+  return success();
+}
+
+static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding) {
+  auto names = dyn_cast<DictionaryAttr>(binding);
+  if (!names)
+    return run.emitOpError("binds parameters by name, found ") << binding;
+  for (NamedAttribute entry : names)
+    if (failed(bindParam(run, callee, entry.getName(), entry.getValue())))
+      return failure();
+  return success();
+}
+
+static void nameValues(nn::RunOp run, Callee &callee) {
+  auto fill = [](auto &names, char letter, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+      names.push_back(letter + std::to_string(i));
+  };
+  fill(callee.carriedIn, 'c', run.getCarried().size());
+  fill(callee.carriedOut, 'c', run.getResults().size());
+  fill(callee.invariants, 'i', run.getInvariants().size());
+}
+
+static std::string titleOf(nn::RunOp run) {
+  std::string title;
+  for (auto ref : run.getCallees().getAsRange<FlatSymbolRefAttr>())
+    title += (title.empty() ? "" : "+") + ref.getValue().str();
+  int64_t layers = run.getTimes() * run.getCallees().size(), first = run.getFirstLayer();
+  if (layers > 1)
+    title += "[" + std::to_string(first) + ".." + std::to_string(first + layers - 1) + "]";
+  return title;
+}
+
+FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  SymbolTable symbols(module);
+  Chain chain;
+  chain.op = op;
+  for (Operation &nested : op.getBody().front()) {
+    if (auto input = dyn_cast<nn::InputOp>(nested)) {
+      chain.inputs.push_back(input);
+      continue;
+    }
+    auto runOp = dyn_cast<nn::RunOp>(nested);
+    if (!runOp)
+      return nested.emitOpError("does not belong into a chain");
+    Run run;
+    run.op = runOp;
+    run.index = chain.runs.size();
+    run.stage = runOp.getStage().value_or(0);
+    run.title = titleOf(runOp);
+    if (runOp.getParams().size() != runOp.getCallees().size())
+      return runOp.emitOpError("needs one list of parameters for each of its layers, found ")
+             << runOp.getParams().size();
+    for (auto [ref, binding] :
+         llvm::zip(runOp.getCallees().getAsRange<FlatSymbolRefAttr>(), runOp.getParams())) {
+      Callee callee;
+      callee.name = ref.getValue();
+      for (Part p : kParts)
+        callee.parts[static_cast<unsigned>(p)] =
+            symbols.lookup<rt::FuncOp>((callee.name + "." + nameOf(p)).str());
+      if (!callee.part(Part::F) && !callee.part(Part::E))
+        return runOp.emitOpError("has neither part F nor E of layer ") << callee.name;
+      nameValues(runOp, callee);
+      if (failed(checkNames(runOp, callee)) || failed(bindParams(runOp, callee, binding)))
+        return failure();
+      run.callees.push_back(std::move(callee));
+    }
+    chain.runs.push_back(std::move(run));
+  }
+  return chain;
+}

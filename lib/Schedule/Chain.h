@@ -1,0 +1,92 @@
+//===- Chain.h - a chain with its runs bound to functions and parameters --===//
+//
+// What every phase from `schedule` on asks of a chain: which function a layer
+// runs in which part, what its arguments are in terms of the run, who reads a
+// value. Read from the IR each time; nothing is kept between passes.
+//
+// One decision: a run names its operands by position, a part its arguments by
+// name, and a part takes only what it reads. So the names say the position:
+// carried value k of a run is `c<k>` in its layers, invariant k is `i<k>`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SCHEDULE_CHAIN_H
+#define TPLAN_SCHEDULE_CHAIN_H
+
+#include "dialects/rt/RT.h"
+#include "llvm/ADT/StringMap.h"
+#include <array>
+#include <string>
+#include <vector>
+
+namespace tplan::schedule {
+
+enum class Part { F, B, I, W, E, N, U, P };
+inline constexpr std::array<Part, 8> kParts = {Part::F, Part::B, Part::I, Part::W,
+                                               Part::E, Part::N, Part::U, Part::P};
+llvm::StringRef nameOf(Part part);
+
+/// Number of the argument or result with this role and name, or none.
+std::optional<unsigned> findArg(rt::FuncOp func, nn::Role role, llvm::StringRef name);
+std::optional<unsigned> findResult(rt::FuncOp func, nn::Role role, llvm::StringRef name);
+
+/// For result i the argument that it updates: same role and name, and a role
+/// that is updated in place (carried values and their cotangents are not).
+std::optional<unsigned> inPlaceArg(rt::FuncOp func, unsigned result);
+
+/// One layer function of a run, with its parts.
+struct Callee {
+  llvm::StringRef name;
+  std::array<rt::FuncOp, kParts.size()> parts;
+  /// Names of the run's operands and results inside the layer, by position.
+  std::vector<std::string> carriedIn, carriedOut, invariants;
+  llvm::StringMap<nn::ParamOp> params;
+
+  rt::FuncOp part(Part p) const { return parts[static_cast<unsigned>(p)]; }
+  bool reads(Part p, nn::Role role, llvm::StringRef name) const;
+  bool gives(Part p, nn::Role role, llvm::StringRef name) const;
+  /// The parameter of an optimizer state, by its name: `q.weight.m` is state `m`
+  /// of `q.weight`. Null where no parameter's name begins it.
+  nn::ParamOp paramOfState(llvm::StringRef state) const;
+};
+
+struct Run {
+  nn::RunOp op;
+  unsigned index = 0; // in the chain
+  int64_t stage = 0;
+  std::vector<Callee> callees;
+  std::string title; // "block[2..5]", for the report
+
+  int64_t times() const { return const_cast<Run *>(this)->op.getTimes(); }
+  int64_t layers() const { return times() * static_cast<int64_t>(callees.size()); }
+  bool has(Part p) const;
+};
+
+/// Who reads a value of the chain.
+struct Reader {
+  unsigned run;
+  bool carried; // or invariant
+  unsigned number;
+};
+
+struct Chain {
+  nn::ChainOp op;
+  std::vector<Run> runs;
+  llvm::SmallVector<nn::InputOp> inputs;
+
+  llvm::SmallVector<Reader> readersOf(mlir::Value value) const;
+  /// The run and result number that a value comes from, or none for inputs.
+  std::optional<std::pair<unsigned, unsigned>> producerOf(mlir::Value value) const;
+};
+
+/// Binds the runs of a chain. Errors, at the run: a part or parameter that does
+/// not exist, numbers of operands that do not fit the layer.
+mlir::FailureOr<Chain> readChain(nn::ChainOp chain);
+
+/// Whether part `p` of the layer needs its own carried input number k.
+bool readsInput(const Callee &callee, Part p, unsigned k);
+/// Whether part `p` needs the cotangent of the layer's carried result number k.
+bool readsCotangent(const Callee &callee, Part p, unsigned k);
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_CHAIN_H

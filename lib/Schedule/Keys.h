@@ -1,0 +1,84 @@
+//===- Keys.h - names of the values that live between tasks ---------------===//
+//
+// `schedule` and `memory` write them on `sched.value` ops, `lower` asks by them.
+// A key also names its value in the report.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SCHEDULE_KEYS_H
+#define TPLAN_SCHEDULE_KEYS_H
+
+#include "lib/Schedule/Chain.h"
+
+namespace tplan::schedule {
+
+/// "r1.block.0": layer function j of a run.
+inline std::string layerKey(const Run &run, unsigned j) {
+  return "r" + std::to_string(run.index) + "." + run.callees[j].name.str() + "." +
+         std::to_string(j);
+}
+/// A residual: "r1.block.0.res_fw.h".
+inline std::string residualKey(const Run &run, unsigned j, nn::Role role, llvm::StringRef name) {
+  return layerKey(run, j) + "." + nn::stringifyRole(role).str() + "." + name.str();
+}
+/// Carried input number k of the layers of function j, kept for the backward.
+inline std::string inputKey(const Run &run, unsigned j, unsigned k) {
+  return layerKey(run, j) + ".in." + run.callees[j].carriedIn[k];
+}
+/// Cotangent of carried result number k of the layers of function j, kept for W.
+inline std::string cotangentKey(const Run &run, unsigned j, unsigned k) {
+  return layerKey(run, j) + ".cot." + run.callees[j].carriedOut[k];
+}
+/// A value of the chain: "tokens+1" for an input, "r0.embed.0.out.x" for a result.
+inline std::string chainKey(const Chain &chain, mlir::Value value) {
+  nn::ChainOp op = chain.op;
+  std::string prefix = op.getSymName() == "counts" ? "counts." : "";
+  if (auto producer = chain.producerOf(value)) {
+    const Run &run = chain.runs[producer->first];
+    unsigned last = run.callees.size() - 1;
+    return prefix + layerKey(run, last) + ".out." +
+           run.callees[last].carriedOut[producer->second];
+  }
+  auto input = value.getDefiningOp<nn::InputOp>();
+  return prefix + input.getSource().str() + "+" + std::to_string(input.getShift());
+}
+/// Its cotangent.
+inline std::string chainCotangentKey(const Chain &chain, mlir::Value value) {
+  return chainKey(chain, value) + ".cot";
+}
+
+
+/// Instances of a parameter, its gradient, an optimizer state.
+inline std::string paramKey(nn::ParamOp param) { return "param " + param.getSymName().str(); }
+inline std::string gradientKey(nn::ParamOp param) { return "grad " + param.getSymName().str(); }
+inline std::string stateKey(llvm::StringRef state, nn::ParamOp param) {
+  return "state " + param.getSymName().str() + "." + state.str();
+}
+/// Rows of tokens; scalars of a step; sums of losses and counts.
+inline std::string inputRowsKey(llvm::StringRef source) { return "input " + source.str(); }
+inline std::string scalarKey(llvm::StringRef name) { return "scalar " + name.str(); }
+inline std::string lossKey(llvm::StringRef name) { return "loss " + name.str(); }
+inline std::string cotLossKey(llvm::StringRef name) { return "cot_loss " + name.str(); }
+/// The squared norm on its way through the parts N: two scalars in turn.
+inline std::string normKey() { return "norm"; }
+inline std::string gradNormKey() { return "grad_norm"; }
+inline std::string outputKey(llvm::StringRef name) { return "output " + name.str(); }
+
+/// "r1.F", with "counts." before it in that chain.
+inline std::string partKey(const Chain &chain, const Run &run, Part part) {
+  nn::ChainOp op = chain.op;
+  return (op.getSymName() == "counts" ? "counts.r" : "r") + std::to_string(run.index) + "." +
+         nameOf(part).str();
+}
+/// Temporaries of the functions that a run calls in a part.
+inline std::string frameKey(const Chain &chain, const Run &run, Part part) {
+  return "frame " + partKey(chain, run, part);
+}
+/// Carried value (or cotangent) number k on its way from layer to layer, where
+/// nothing keeps it: two buffers in turn.
+inline std::string handoverKey(const Chain &chain, const Run &run, Part part, unsigned k) {
+  return "handover " + partKey(chain, run, part) + "." + std::to_string(k);
+}
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_KEYS_H

@@ -1,0 +1,101 @@
+//===- OrderTasks.cpp - the chains become a program of tasks --------------===//
+//
+// Asks the plan's policy for the order of each stage, checks it, and merges the
+// orders for this rank, which holds all stages. The chains move into the
+// program: they say what a task runs.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/Families.h"
+#include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/Settings.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::schedule;
+
+namespace {
+
+FailureOr<const SchedulePolicy *> choosePolicy(const Settings &settings) {
+  StringRef name = getString(settings.plan, "pipeline", "accumulate");
+  if (const SchedulePolicy *policy = findPolicy(name))
+    return policy;
+  InFlightDiagnostic diag = emitError(settings.planLoc) << "there is no pipeline schedule: "
+                                                        << name;
+  std::string list;
+  for (const SchedulePolicy *policy : getPolicies())
+    list += (list.empty() ? "" : ", ") + policy->name.str();
+  diag.attachNote() << "schedules are " << list;
+  return diag;
+}
+
+/// Every layer must have the parts that the tasks run; a layer without any
+/// backward part needs none.
+LogicalResult checkParts(const Chain &chain, bool split) {
+  for (const Run &run : chain.runs)
+    for (const Callee &callee : run.callees) {
+      if (!callee.part(Part::F))
+        return nn::RunOp(run.op).emitOpError("has no part F of layer ") << callee.name;
+      bool whole = callee.part(Part::B) != nullptr;
+      bool parts = callee.part(Part::I) || callee.part(Part::W);
+      if (split ? whole && !parts : parts && !whole)
+        return nn::RunOp(run.op).emitOpError("needs ")
+               << (split ? "parts I and W" : "part B") << " of layer " << callee.name;
+    }
+  return success();
+}
+
+struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderTasks)
+  StringRef getArgument() const final { return "order-tasks"; }
+  StringRef getDescription() const final { return "order the tasks of a step"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<sched::SchedDialect>();
+  }
+
+  LogicalResult run() {
+    ModuleOp module = getOperation();
+    Settings settings(module);
+    auto train = module.lookupSymbol<nn::ChainOp>("train");
+    if (!train)
+      return module.emitError("there is no chain @train to order");
+    FailureOr<const SchedulePolicy *> policy = choosePolicy(settings);
+    FailureOr<int64_t> microbatches = countMicrobatches(settings);
+    FailureOr<Chain> chain = readChain(train);
+    if (failed(policy) || failed(microbatches) || failed(chain))
+      return failure();
+    int64_t stages = 1;
+    for (const Run &run : chain->runs)
+      stages = std::max(stages, run.stage + 1);
+    std::vector<StageOrder> orders = (*policy)->order(stages, *microbatches);
+    auto report = [&] {
+      return emitError(settings.planLoc) << "schedule " << (*policy)->name << ": ";
+    };
+    if (failed(checkOrder(orders, stages, *microbatches, report)))
+      return failure();
+
+    SmallVector<int32_t> tasks;
+    for (Task task : mergeOrders(orders, stages, *microbatches))
+      tasks.append({static_cast<int32_t>(task.kind), task.stage, task.microbatch});
+    OpBuilder b(train);
+    auto program = sched::ProgramOp::create(b, train.getLoc(), "step", (*policy)->name, stages,
+                                            *microbatches, tasks, IntegerAttr(), IntegerAttr());
+    Block *body = b.createBlock(&program.getBody());
+    if (failed(checkParts(*chain, program.isSplit())))
+      return failure();
+    auto counts = module.lookupSymbol<nn::ChainOp>("counts");
+    train->moveBefore(body, body->end());
+    if (counts)
+      counts->moveBefore(body, body->end());
+    addFamilies(program, *chain);
+    return success();
+  }
+
+  void runOnOperation() final {
+    if (failed(run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::schedule::createOrderTasksPass() { return std::make_unique<OrderTasks>(); }

@@ -1,0 +1,69 @@
+//===- Policy.h - orders of tasks, as data --------------------------------===//
+//
+// A policy gives each stage its own order of tasks, blind to everything but the
+// numbers of stages and microbatches. One checker judges all policies, one
+// counter turns an order into slots of memory.
+//
+// One decision: policies register themselves. A file that holds a
+// `RegisterPolicy` and is linked in adds one; nothing here is edited.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SCHEDULE_POLICY_H
+#define TPLAN_SCHEDULE_POLICY_H
+
+#include "dialects/sched/Sched.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tplan::schedule {
+
+using sched::Task;
+using sched::TaskKind;
+/// The tasks of one stage, in its order.
+using StageOrder = std::vector<Task>;
+
+struct SchedulePolicy {
+  llvm::StringRef name;    // what `pipeline` in a plan says
+  llvm::StringRef summary; // one line for --help
+  std::function<std::vector<StageOrder>(int64_t stages, int64_t microbatches)> order;
+};
+
+struct RegisterPolicy {
+  explicit RegisterPolicy(SchedulePolicy policy);
+};
+
+/// All registered policies, by name.
+std::vector<const SchedulePolicy *> getPolicies();
+const SchedulePolicy *findPolicy(llvm::StringRef name);
+
+/// Judges an order: complete, each task after what it needs, messages between
+/// stages received in the order sent, and no deadlock where a send blocks until
+/// it is received. Reports the first fault, naming the task, and fails.
+mlir::LogicalResult checkOrder(llvm::ArrayRef<StageOrder> order, int64_t stages,
+                               int64_t microbatches,
+                               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// One order for a single rank that holds all stages: each stage keeps its own,
+/// and of the stages that can go on, the last does. The order must be checked.
+std::vector<Task> mergeOrders(llvm::ArrayRef<StageOrder> order, int64_t stages,
+                              int64_t microbatches);
+
+/// What one microbatch occupies: from its producer's place in the order to its
+/// last reader's, both included.
+struct Lifetime {
+  int64_t begin, end;
+};
+struct Slots {
+  int64_t count = 0;
+  std::vector<int32_t> slotOf; // by microbatch
+};
+/// The fewest slots so that lifetimes that overlap have unlike slots.
+Slots countSlots(llvm::ArrayRef<Lifetime> lifetimes);
+
+/// "F of stage 0, microbatch 3".
+std::string describe(Task task);
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_POLICY_H

@@ -1,0 +1,54 @@
+//===- Settings.cpp - recipe and plan of a module -------------------------===//
+#include "lib/Schedule/Settings.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace tplan;
+
+template <typename Op> static DictionaryAttr settingsOf(ModuleOp module) {
+  for (auto op : module.getOps<Op>())
+    return op.getSettings();
+  return DictionaryAttr::get(module.getContext());
+}
+
+schedule::Settings::Settings(ModuleOp module)
+    : recipe(settingsOf<lang::RecipeOp>(module)), plan(settingsOf<lang::PlanOp>(module)),
+      cluster(settingsOf<lang::ClusterOp>(module)), planLoc(module.getLoc()) {
+  for (auto op : module.getOps<lang::PlanOp>()) {
+    planLoc = op.getLoc();
+    planName = op.getSymName();
+  }
+}
+
+int64_t schedule::getInt(DictionaryAttr settings, StringRef key, int64_t otherwise) {
+  Attribute attr = settings.get(key);
+  if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
+    return number.getInt();
+  if (auto number = dyn_cast_or_null<FloatAttr>(attr))
+    return static_cast<int64_t>(number.getValueAsDouble());
+  return otherwise;
+}
+
+double schedule::getFloat(DictionaryAttr settings, StringRef key, double otherwise) {
+  Attribute attr = settings.get(key);
+  if (auto number = dyn_cast_or_null<FloatAttr>(attr))
+    return number.getValueAsDouble();
+  if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
+    return static_cast<double>(number.getInt());
+  return otherwise;
+}
+
+StringRef schedule::getString(DictionaryAttr settings, StringRef key, StringRef otherwise) {
+  auto text = dyn_cast_or_null<StringAttr>(settings.get(key));
+  return text ? text.getValue() : otherwise;
+}
+
+FailureOr<int64_t> schedule::countMicrobatches(const Settings &settings) {
+  int64_t batch = getInt(settings.recipe, "batch", 1);
+  int64_t microbatch = getInt(settings.plan, "microbatch", batch);
+  if (microbatch < 1 || batch < 1 || batch % microbatch)
+    return emitError(settings.planLoc)
+           << "a batch of " << batch << " sequences is no multiple of the microbatch, "
+           << microbatch << "; choose a divisor of the batch";
+  return batch / microbatch;
+}

@@ -1,0 +1,31 @@
+//===- Settings.h - recipe and plan of a module ---------------------------===//
+#ifndef TPLAN_SCHEDULE_SETTINGS_H
+#define TPLAN_SCHEDULE_SETTINGS_H
+
+#include "dialects/tplan/Tplan.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tplan::schedule {
+
+/// The settings of the module's recipe, plan and cluster; empty where absent.
+struct Settings {
+  mlir::DictionaryAttr recipe, plan, cluster;
+  mlir::Location planLoc;
+  llvm::StringRef planName;
+
+  explicit Settings(mlir::ModuleOp module);
+};
+
+/// A whole number of a dictionary, or `otherwise` where the key is absent.
+int64_t getInt(mlir::DictionaryAttr settings, llvm::StringRef key, int64_t otherwise);
+double getFloat(mlir::DictionaryAttr settings, llvm::StringRef key, double otherwise);
+llvm::StringRef getString(mlir::DictionaryAttr settings, llvm::StringRef key,
+                          llvm::StringRef otherwise);
+
+/// Microbatches of a step: batch over microbatch. Error at the plan where the
+/// one is no multiple of the other.
+mlir::FailureOr<int64_t> countMicrobatches(const Settings &settings);
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_SETTINGS_H
