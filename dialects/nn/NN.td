@@ -465,17 +465,25 @@ def NN_ContractOp : NN_Op<"contract", [Pure]> {
   let hasVerifier = 1;
 }
 
-def NN_RotateOp : NN_Op<"rotate", [Pure, SameOperandsAndResultType]> {
-  let summary = "half-split rotation along a dimension of even size";
+def NN_RopeOp : NN_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "rotary embedding in the half-split order, from tables of cosines and sines";
   let description = [{
-    With n = size / 2: result[i] = -x[i + n] for i < n, x[i - n] else; `inverse`
-    negates the result, which is also the adjoint. Rotary embeddings are
-    x * cos + rotate(x) * sin.
-    (C1) the operand has the dimension, of even size.
+    With n = size of `dim` / 2 and r[i] = -x[i + n] for i < n, x[i - n] else:
+    result = x * cos + r * sin, computed in the tables' type and rounded once to
+    x's. `inverse` takes -r, and is the adjoint. x is read from memory.
+
+    (C1) x has `dim`, of even size, as its last dimension.
+    (C2) the tables' dimensions are among x's; both halves of a table are equal
+    along `dim`. (Not verified: `model` makes them so.)
+    Source: Su et al., "RoFormer", 2021.
   }];
-  let arguments = (ins NN_AnyTensor:$x, StrAttr:$dim, UnitAttr:$inverse);
+  let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$cos, NN_AnyTensor:$sin, StrAttr:$dim,
+                       UnitAttr:$inverse);
   let results = (outs NN_AnyTensor:$result);
-  let assemblyFormat = "$x `over` $dim (`inverse` $inverse^)? attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $x `,` $cos `,` $sin `over` $dim (`inverse` $inverse^)? attr-dict
+    `:` type($x) `,` type($cos) `,` type($sin)
+  }];
   let hasVerifier = 1;
 }
 

@@ -156,11 +156,15 @@ LogicalResult ContractOp::verify() {
   return success();
 }
 
-LogicalResult RotateOp::verify() {
+LogicalResult RopeOp::verify() {
   Tensor x = tensorOf(getX());
-  int64_t i = x.find(getDim());
-  if (i < 0 || x.getDims()[i].getSize() % 2) // (C1)
-    return emitOpError("needs a dimension of even size named ") << getDim();
+  if (!x.getRank() || x.getDims().back().getName() != getDim() ||
+      x.getDims().back().getSize() % 2) // (C1)
+    return emitOpError("needs a last dimension of even size named ") << getDim();
+  for (Value table : {getCos(), getSin()}) // (C2)
+    for (DimAttr dim : tensorOf(table).getDims())
+      if (!llvm::is_contained(x.getDims(), dim))
+        return emitOpError("operand lacks the tables' dimension ") << dim.getName();
   return success();
 }
 

@@ -109,8 +109,8 @@ struct Adjoint {
     set(0, b.create<ContractOp>(op.getLhs().getType(), dy(), op.getRhs()));
     set(1, b.create<ContractOp>(op.getRhs().getType(), dy(), op.getLhs()));
   }
-  void visit(RotateOp op) {
-    set(0, b.create<RotateOp>(dy(), op.getDim(), !op.getInverse()));
+  void visit(RopeOp op) { // tables are constants
+    set(0, b.create<RopeOp>(dy(), op.getCos(), op.getSin(), op.getDim(), !op.getInverse()));
   }
   void visit(LookupOp op) {
     set(0, b.create<LookupGradOp>(op.getTable().getType(), dy(), op.getIds(), op.getDim()));
@@ -135,6 +135,8 @@ bool differentiate::isDifferentiable(Operation *op, unsigned operand) {
     return false;
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return !reduce.getDetached();
+  if (isa<RopeOp>(op))
+    return operand == 0;
   if (!isa<FloatType>(typeOf(op->getResult(0)).getElementType()))
     return false;
   return isa<FloatType>(typeOf(op->getOperand(operand)).getElementType());
@@ -146,7 +148,7 @@ SmallVector<Value> differentiate::buildAdjoint(NNBuilder &b, Operation *op,
   TypeSwitch<Operation *>(op)
       .Case<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ExpOp, LogOp, TanhOp, ErfOp, SinOp,
             CosOp, RsqrtOp, SqrtOp, SelectOp, CastOp, RoundOp, BroadcastOp, ReduceOp, ContractOp,
-            RotateOp, LookupOp, AttentionOp>([&](auto typed) { adjoint.visit(typed); })
+            RopeOp, LookupOp, AttentionOp>([&](auto typed) { adjoint.visit(typed); })
       .Default([](Operation *other) {
         llvm::report_fatal_error("no adjoint of " + other->getName().getStringRef());
       });

@@ -70,9 +70,13 @@ Value KernelBuilder::valueOf(Value v) {
 
 Value KernelBuilder::compute(Operation *op) {
   MLIRContext *ctx = builder.getContext();
-  if (auto rotate = dyn_cast<RotateOp>(op))
-    return input(rotate.getX(),
-                 AccessAttr::get(ctx, "rotate", rotate.getDim(), rotate.getInverse()));
+  if (auto rope = dyn_cast<RopeOp>(op)) {
+    Value x = input(rope.getX(), identity());
+    Value turned = input(rope.getX(),
+                         AccessAttr::get(ctx, "rotate", rope.getDim(), rope.getInverse()));
+    return buildRope(builder, op->getLoc(), x, turned, valueOf(rope.getCos()),
+                     valueOf(rope.getSin()));
+  }
   if (auto lookup = dyn_cast<LookupOp>(op)) {
     Value id = input(lookup.getIds(), identity());
     return input(lookup.getTable(), AccessAttr::get(ctx, "gather", lookup.getDim(),

@@ -188,3 +188,11 @@ Value fuse::buildScalar(OpBuilder &b, Operation *op, ArrayRef<Value> x) {
         llvm::report_fatal_error("no scalar body of " + other->getName().getStringRef());
       });
 }
+
+Value fuse::buildRope(OpBuilder &b, Location loc, Value x, Value turned, Value cos, Value sin) {
+  auto product = [&](Value v, Value factor) -> Value {
+    return arith::MulFOp::create(b, loc, convert(b, loc, v, factor.getType()), factor);
+  };
+  Value sum = arith::AddFOp::create(b, loc, product(x, cos), product(turned, sin));
+  return convert(b, loc, sum, x.getType());
+}

@@ -9,6 +9,10 @@ namespace tplan::fuse {
 /// One element of the result of an element-wise op, from one of each operand.
 mlir::Value buildScalar(mlir::OpBuilder &builder, mlir::Operation *op,
                         llvm::ArrayRef<mlir::Value> operands);
+
+/// x * cos + turned * sin, in the type of cos, rounded to that of x.
+mlir::Value buildRope(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x,
+                      mlir::Value turned, mlir::Value cos, mlir::Value sin);
 } // namespace tplan::fuse
 
 #endif // TPLAN_LIB_FUSE_SCALARBODY_H

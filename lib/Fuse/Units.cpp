@@ -47,8 +47,11 @@ bool fuse::addsOnto(AddOp add) {
 
 namespace {
 
-/// Ops whose operands must lie in memory: read at other places than computed.
-bool readsMemory(Operation *op) { return isa<RotateOp, LookupOp>(op); }
+/// Operands that must lie in memory: read at other places than computed.
+bool readsMemory(OpOperand &operand) {
+  return isa<LookupOp>(operand.getOwner()) ||
+         (isa<RopeOp>(operand.getOwner()) && operand.getOperandNumber() == 0);
+}
 
 Unit unitOf(Operation *op) {
   Unit unit;
@@ -65,7 +68,7 @@ Unit unitOf(Operation *op) {
     Tensor x = typeOf(partial.getX());
     unit.dims.assign(x.getDims().begin(), x.getDims().end());
     unit.rows = x.getRank() - (type.getRank() - 1);
-  } else if (!isa<Elemental, RotateOp, LookupOp>(op)) {
+  } else if (!isa<Elemental, RopeOp, LookupOp>(op)) {
     unit.kind = Unit::Single;
   }
   return unit;
@@ -100,18 +103,19 @@ public:
 private:
   /// A clonable op that a library call or the caller reads must be in memory too.
   bool isStored(Operation *op) {
-    return llvm::any_of(op->getUsers(), [](Operation *user) {
-      return isa<ReturnOp, ContractOp, AttentionOp, AttentionGradOp, LookupGradOp>(user) ||
-             readsMemory(user);
+    return llvm::any_of(op->getUses(), [](OpOperand &use) {
+      return isa<ReturnOp, ContractOp, AttentionOp, AttentionGradOp, LookupGradOp>(
+                 use.getOwner()) ||
+             readsMemory(use);
     });
   }
 
   /// Units that `unit` reads, through cloned ops too.
-  void forEachSource(unsigned unit, function_ref<void(unsigned, Operation *)> visit) {
-    SmallVector<std::pair<Value, Operation *>> work;
+  void forEachSource(unsigned unit, function_ref<void(unsigned, OpOperand &)> visit) {
+    SmallVector<std::pair<Value, OpOperand *>> work;
     for (Operation *op : units[unit].ops)
-      for (Value v : op->getOperands())
-        work.push_back({v, op});
+      for (OpOperand &operand : op->getOpOperands())
+        work.push_back({operand.get(), &operand});
     while (!work.empty()) {
       auto [v, reader] = work.pop_back_val();
       Operation *source = v.getDefiningOp();
@@ -119,7 +123,7 @@ private:
         continue;
       if (auto at = unitAt.find(source); at != unitAt.end()) {
         if (at->second != unit)
-          visit(at->second, reader);
+          visit(at->second, *reader);
       } else {
         for (Value operand : source->getOperands())
           work.push_back({operand, reader});
@@ -132,7 +136,7 @@ private:
     llvm::BitVector seen(units.size());
     SmallVector<unsigned> work;
     bool found = false;
-    forEachSource(from, [&](unsigned source, Operation *reader) {
+    forEachSource(from, [&](unsigned source, OpOperand &reader) {
       if (source == on)
         found |= readsMemory(reader);
       else
@@ -143,7 +147,7 @@ private:
       if (seen.test(at))
         continue;
       seen.set(at);
-      forEachSource(at, [&](unsigned source, Operation *) {
+      forEachSource(at, [&](unsigned source, OpOperand &) {
         found |= source == on;
         work.push_back(source);
       });
@@ -220,7 +224,7 @@ void Merger::mergeAlongEdges() {
       if (!alive.test(u))
         continue;
       llvm::SetVector<unsigned> sources;
-      forEachSource(u, [&](unsigned source, Operation *) { sources.insert(source); });
+      forEachSource(u, [&](unsigned source, OpOperand &) { sources.insert(source); });
       for (unsigned source : sources)
         if (alive.test(u) && alive.test(source) && tryMerge(source, u)) {
           changed = true;
@@ -287,7 +291,7 @@ SmallVector<Unit> Merger::inOrder() {
   DenseMap<unsigned, unsigned> waits;
   for (unsigned u = 0; u < units.size(); ++u)
     if (alive.test(u))
-      forEachSource(u, [&](unsigned source, Operation *) {
+      forEachSource(u, [&](unsigned source, OpOperand &) {
         if (readers[source].insert(u))
           ++waits[u];
       });

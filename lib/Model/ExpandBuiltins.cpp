@@ -117,9 +117,8 @@ Values lookup(NNBuilder &b, ApplyOp op) {
   return {b.create<LookupOp>(resultType(op), arg(op, 0), arg(op, 1), name(op, "dim"))};
 }
 
-// x cos(a) + rotate(x) sin(a), a = position * base^(-2 (k mod n) / K), n = K / 2.
-// Su et al., "RoFormer", 2021, in the half-split order. Angles in f64: at position
-// 8192 an f32 angle would be off by 1e-3.
+// Angles position * base^(-2 (k mod n) / K), n = K / 2, in f64: at position 8192 an
+// f32 angle would be off by 1e-3.
 Values rope(NNBuilder &b, ApplyOp op) {
   Value x = arg(op);
   Tensor type = typeOf(x);
@@ -133,8 +132,7 @@ Values rope(NNBuilder &b, ApplyOp op) {
   Value angle = b.mul(b.cast(b.index(s), b.getF64Type()), frequency);
   Value cos = b.cast(b.cos(angle), type.getElementType());
   Value sin = b.cast(b.sin(angle), type.getElementType());
-  Value turned = b.create<RotateOp>(x, k.getName(), /*inverse=*/false);
-  return {b.add(b.mul(x, cos), b.mul(turned, sin))};
+  return {b.create<RopeOp>(x, cos, sin, k.getName(), /*inverse=*/false)};
 }
 
 Values attention(NNBuilder &b, ApplyOp op) {
