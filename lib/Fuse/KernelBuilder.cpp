@@ -241,6 +241,7 @@ BuiltKernel fuse::buildScatter(ModuleOp module, LookupGradOp op, StringRef name)
   Block *body = builder.createBlock(&built.kernel.getBody());
   Value element = body->addArgument(x.getElementType(), op.getLoc());
   body->addArgument(ids.getElementType(), op.getLoc());
-  rt::YieldOp::create(builder, op.getLoc(), element);
+  rt::YieldOp::create(builder, op.getLoc(),
+                      convertScalar(builder, op.getLoc(), element, table.getElementType()));
   return built;
 }

@@ -24,7 +24,6 @@ Value constantOf(OpBuilder &b, Location loc, Type type, double value) {
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 
-/// Between element types, rounded to nearest even.
 Value convert(OpBuilder &b, Location loc, Value x, Type to) {
   Type from = x.getType();
   if (from == to)
@@ -187,6 +186,10 @@ Value fuse::buildScalar(OpBuilder &b, Operation *op, ArrayRef<Value> x) {
       .Default([](Operation *other) -> Value {
         llvm::report_fatal_error("no scalar body of " + other->getName().getStringRef());
       });
+}
+
+Value fuse::convertScalar(OpBuilder &b, Location loc, Value x, Type to) {
+  return convert(b, loc, x, to);
 }
 
 Value fuse::buildRope(OpBuilder &b, Location loc, Value x, Value turned, Value cos, Value sin) {

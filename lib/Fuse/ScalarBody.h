@@ -10,6 +10,10 @@ namespace tplan::fuse {
 mlir::Value buildScalar(mlir::OpBuilder &builder, mlir::Operation *op,
                         llvm::ArrayRef<mlir::Value> operands);
 
+/// Between element types, rounded to nearest even.
+mlir::Value convertScalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x,
+                          mlir::Type to);
+
 /// x * cos + turned * sin, in the type of cos, rounded to that of x.
 mlir::Value buildRope(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x,
                       mlir::Value turned, mlir::Value cos, mlir::Value sin);

@@ -1,0 +1,261 @@
+//===- NarrowPrecision.cpp - precision bf16 -------------------------------===//
+//
+// What is rounded to bf16, and nothing else: operands and results of contractions
+// and attention, what rotary embeddings give, and what layers hand to each other
+// with its cotangents. Arithmetic between them, softmax, losses, gradients of
+// parameters and the optimizer stay f32; sums of products are f32 inside.
+//
+// One decision: parameters stay f32 (the master weights); contractions read a
+// bf16 working copy, a parameter of its own that the update part writes.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "lib/Precision/Precision.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+constexpr StringLiteral kCopy = ".bf16"; // suffix of a working copy
+
+bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }
+
+/// One joint layer.
+class Narrower {
+public:
+  explicit Narrower(LayerOp layer) : layer(layer), narrow(BFloat16Type::get(layer.getContext())) {}
+
+  void run() {
+    narrowInterface();
+    SmallVector<Operation *> ops;
+    for (Operation &op : layer.getBlock().without_terminator())
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      narrowOp(op);
+    layer.setFunctionType(FunctionType::get(layer.getContext(),
+                                            layer.getBlock().getArgumentTypes(),
+                                            layer.getReturn().getOperandTypes()));
+  }
+
+  SmallVector<std::string> copied; // parameters read as working copies
+
+private:
+  /// v in bf16: what it was widened from, a working copy, or a rounding.
+  Value narrowed(Operation *user, Value v) {
+    if (!isF32(v))
+      return v;
+    if (auto cast = v.getDefiningOp<CastOp>(); cast && cast.getX().getType() == narrowType(v))
+      return cast.getX();
+    if (auto arg = dyn_cast<BlockArgument>(v);
+        arg && layer.getArgRole(arg.getArgNumber()) == Role::Param)
+      return workingCopy(arg);
+    return NNBuilder(user->getLoc(), user).cast(v, narrow);
+  }
+
+  Type narrowType(Value v) { return typeOf(v).withElement(narrow); }
+
+  Value workingCopy(BlockArgument arg) {
+    Value &copy = copies[arg];
+    if (!copy) {
+      std::string name = layer.getArgName(arg.getArgNumber()).str();
+      copy = layer.addArg(Role::Param, name + kCopy.str(), narrowType(arg), arg.getLoc());
+      copied.push_back(name);
+    }
+    return copy;
+  }
+
+  /// Gives `v` its bf16 type; its readers see it widened again.
+  void retype(Value v, OpBuilder builder) {
+    v.setType(narrowType(v));
+    auto wide = CastOp::create(builder, v.getLoc(), typeOf(v).withElement(builder.getF32Type()), v);
+    v.replaceAllUsesExcept(wide, wide);
+  }
+
+  /// Whether a layer hands the value on and gets a cotangent back.
+  bool isTrained(StringRef name, Role cotangent, bool ofArgument) {
+    if (ofArgument) { // the cotangent of an argument is a result
+      for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+        if (layer.getResultRole(i) == cotangent && layer.getResultName(i) == name)
+          return true;
+      return false;
+    }
+    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
+      if (layer.getArgRole(i) == cotangent && layer.getArgName(i) == name)
+        return true;
+    return false;
+  }
+
+  void narrowInterface() {
+    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i) {
+      Role role = layer.getArgRole(i);
+      BlockArgument arg = layer.getArgument(i);
+      if (isF32(arg) && (role == Role::CotCarried ||
+                         (role == Role::Carried &&
+                          isTrained(layer.getArgName(i), Role::CotCarried, true))))
+        retype(arg, OpBuilder::atBlockBegin(&layer.getBlock()));
+    }
+    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
+      Role role = layer.getResultRole(i);
+      OpOperand &value = layer.getReturn()->getOpOperand(i);
+      if (isF32(value.get()) && (role == Role::CotCarried ||
+                                 (role == Role::Carried &&
+                                  isTrained(layer.getResultName(i), Role::CotCarried, false))))
+        value.set(narrowed(layer.getReturn(), value.get()));
+    }
+  }
+
+  /// A gradient of a parameter stays f32: it is read by additions onto accumulators.
+  static bool isParamGradient(Operation *op) {
+    return op->hasOneUse() && isa<AddOp>(*op->user_begin()) && [&] {
+      Value sum = cast<AddOp>(*op->user_begin()).getLhs();
+      while (auto add = sum.getDefiningOp<AddOp>())
+        sum = add.getLhs();
+      auto arg = dyn_cast<BlockArgument>(sum);
+      auto layer = cast<LayerOp>(op->getParentOp());
+      return arg && layer.getArgRole(arg.getArgNumber()) == Role::CotParam;
+    }();
+  }
+
+  void narrowOp(Operation *op) {
+    if (auto grad = dyn_cast<LookupGradOp>(op)) { // rows are widened as they are added
+      if (auto cast = grad.getCotangent().getDefiningOp<CastOp>())
+        grad.getCotangentMutable().assign(cast.getX());
+      return;
+    }
+    unsigned narrowOperands = isa<ContractOp>(op)        ? 2
+                              : isa<RopeOp>(op)          ? 1
+                              : isa<AttentionOp>(op)     ? 3
+                              : isa<AttentionGradOp>(op) ? 6
+                                                         : 0;
+    if (!narrowOperands)
+      return;
+    for (unsigned i = 0; i < narrowOperands; ++i)
+      if (!isa<AttentionGradOp>(op) || i != 4) // lse
+        op->setOperand(i, narrowed(op, op->getOperand(i)));
+    if (isParamGradient(op))
+      return;
+    OpBuilder after(op->getContext());
+    after.setInsertionPointAfter(op);
+    for (auto [i, result] : llvm::enumerate(op->getResults()))
+      if (!isa<AttentionOp>(op) || i == 0) // not lse
+        retype(result, after);
+  }
+
+  LayerOp layer;
+  Type narrow;
+  DenseMap<Value, Value> copies;
+};
+
+struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(NarrowPrecisionPass)
+  StringRef getArgument() const final { return "narrow-precision"; }
+  StringRef getDescription() const final {
+    return "precision bf16: contractions, attention and what layers carry";
+  }
+
+  void runOnOperation() final {
+    if (precision::nameOf(getOperation()) != "bf16")
+      return;
+    SymbolTable symbols(getOperation());
+    DenseMap<LayerOp, SmallVector<std::string>> copied;
+    for (auto chain : getOperation().getOps<ChainOp>()) {
+      if (!chain.getLosses())
+        continue;
+      for (auto run : chain.getOps<RunOp>())
+        for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>()) {
+          auto layer = symbols.lookup<LayerOp>(callee.getValue());
+          if (copied.contains(layer))
+            continue;
+          Narrower narrower(layer);
+          narrower.run();
+          copied[layer] = narrower.copied;
+        }
+      for (auto run : chain.getOps<RunOp>()) {
+        bindCopies(run, symbols, copied);
+        retypeRun(run, symbols);
+      }
+      for (auto run : chain.getOps<RunOp>())
+        writeCopies(run, symbols);
+    }
+  }
+
+  /// A working copy is a parameter of its own, bound beside its master.
+  void bindCopies(RunOp run, SymbolTable &symbols,
+                  DenseMap<LayerOp, SmallVector<std::string>> &copied) {
+    SmallVector<Attribute> params;
+    for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
+                                          run.getParams().getAsRange<DictionaryAttr>())) {
+      NamedAttrList list(bound);
+      for (const std::string &name : copied[symbols.lookup<LayerOp>(callee.getValue())]) {
+        auto master =
+            symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
+        std::string symbol = master.getSymName().str() + kCopy.str();
+        if (!symbols.lookup(symbol)) {
+          ParamOp copy = master.clone();
+          copy.setSymName(symbol);
+          copy.setPath(master.getPath().str() + kCopy.str());
+          copy.setKind("copy");
+          copy.setType(cast<Tensor>(master.getType())
+                           .withElement(BFloat16Type::get(&getContext())));
+          OpBuilder(master).insert(copy);
+          symbols.insert(copy);
+        }
+        list.set(name + kCopy.str(), FlatSymbolRefAttr::get(&getContext(), symbol));
+      }
+      params.push_back(list.getDictionary(&getContext()));
+    }
+    run.setParamsAttr(ArrayAttr::get(&getContext(), params));
+  }
+
+  static void retypeRun(RunOp run, SymbolTable &symbols) {
+    StringRef last = cast<FlatSymbolRefAttr>(run.getCallees().getValue().back()).getValue();
+    auto layer = symbols.lookup<LayerOp>(last);
+    unsigned at = 0;
+    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+      if (layer.getResultRole(i) == Role::Carried)
+        run.getResult(at++).setType(layer.getReturn().getOperand(i).getType());
+  }
+
+  /// Whoever updates a master writes its copy; part P does so before the first step.
+  void writeCopies(RunOp run, SymbolTable &symbols) {
+    for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
+                                          run.getParams().getAsRange<DictionaryAttr>())) {
+      auto update = symbols.lookup<LayerOp>((callee.getValue() + ".U").str());
+      std::string prepareName = (callee.getValue() + ".P").str();
+      if (!update || symbols.lookup(prepareName))
+        continue;
+      OpBuilder builder(update);
+      auto prepare = LayerOp::create(builder, update.getLoc(), prepareName,
+                                     builder.getFunctionType({}, {}), builder.getStringAttr("P"),
+                                     ArrayAttr(), ArrayAttr());
+      builder.createBlock(&prepare.getBody());
+      ReturnOp::create(builder, update.getLoc(), ValueRange());
+      for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
+        std::string name = update.getResultName(i).str();
+        if (update.getResultRole(i) != Role::Param || !bound.get(name + kCopy.str()))
+          continue;
+        Value master = update.getReturn().getOperand(i);
+        addCopy(update, name, master);
+        addCopy(prepare, name,
+                prepare.addArg(Role::Param, name, master.getType(), master.getLoc()));
+      }
+      if (prepare.getNumResults())
+        symbols.insert(prepare);
+      else
+        prepare.erase();
+    }
+  }
+
+  static void addCopy(LayerOp layer, StringRef name, Value master) {
+    NNBuilder b(master.getLoc(), layer.getReturn());
+    layer.addResult(Role::Param, (name + kCopy).str(), b.cast(master, b.getBF16Type()));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::precision::createNarrowPrecisionPass() {
+  return std::make_unique<NarrowPrecisionPass>();
+}

@@ -1,0 +1,56 @@
+//===- WidenPrecision.cpp - precision f64: every f32 becomes f64 ----------===//
+//
+// `model` writes f32. A plan in f64 is the same program with wider numbers, and
+// so the reference that others are tested against.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/tplan/Tplan.h"
+#include "lib/Precision/Precision.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+void widen(ModuleOp module) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](Float32Type type) -> Type {
+    return Float64Type::get(type.getContext());
+  });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+  module.walk([](CastOp cast) { // those between f32 and f64
+    if (cast.getX().getType() == cast.getType()) {
+      cast.replaceAllUsesWith(cast.getX());
+      cast.erase();
+    }
+  });
+}
+
+struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WidenPrecisionPass)
+  StringRef getArgument() const final { return "widen-precision"; }
+  StringRef getDescription() const final { return "precision f64: every f32 becomes f64"; }
+
+  void runOnOperation() final {
+    if (precision::nameOf(getOperation()) == "f64")
+      widen(getOperation());
+  }
+};
+
+} // namespace
+
+StringRef tplan::precision::nameOf(ModuleOp module) {
+  for (auto plan : module.getOps<lang::PlanOp>())
+    if (auto name = plan.getSettings().getAs<StringAttr>("precision"))
+      return name.getValue();
+  return "f32";
+}
+
+std::unique_ptr<Pass> tplan::precision::createWidenPrecisionPass() {
+  return std::make_unique<WidenPrecisionPass>();
+}
