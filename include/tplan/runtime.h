@@ -59,6 +59,9 @@ int tp_launch(tp_rank *, const tp_call *, tp_kernel, void *const *args, int64_t 
 int tp_matmul(tp_rank *, const tp_call *, const tp_gemm *, const void *a, const void *b, void *c);
 int tp_copy(tp_rank *, const tp_call *, void *to, const void *from, int64_t bytes);
 int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
+/* Called once in a step, where the TP_GRADIENT tensors are whole and the optimizer
+ * has not used them yet: --dump-gradients writes them out here. */
+int tp_gradients_ready(tp_rank *);
 
 /*--- tables ---------------------------------------------------------------*/
 

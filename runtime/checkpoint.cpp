@@ -1,0 +1,222 @@
+//===- checkpoint.cpp - the state of a training on disk ----------------------===//
+
+#include "runtime/checkpoint.h"
+
+#include "runtime/files.h"
+#include "runtime/json.h"
+#include "runtime/safetensors.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cinttypes>
+#include <cstring>
+
+#include <unistd.h>
+
+using namespace tplan;
+using nlohmann::json;
+
+namespace {
+
+constexpr int64_t formatVersion = 1;
+constexpr int64_t maxJson = int64_t(1) << 24;
+constexpr const char *modelFile = "model.safetensors";
+constexpr const char *optimizerFile = "optimizer.safetensors";
+constexpr const char *stateFile = "state.json";
+constexpr const char *manifestFile = "manifest.json";
+constexpr const char *latestFile = "latest";
+
+std::string stepName(int64_t step) { return format("step-%08" PRId64, step); }
+
+bool isStepName(const std::string &name) {
+  return name.size() >= 13 && name.compare(0, 5, "step-") == 0 &&
+         std::all_of(name.begin() + 5, name.end(), [](unsigned char c) { return isdigit(c) != 0; });
+}
+
+/// What was left by a run that died while it wrote or removed a checkpoint.
+bool isLeftover(const std::string &name) {
+  return name.compare(0, 10, ".tmp-step-") == 0 || name.compare(0, 10, ".old-step-") == 0;
+}
+
+std::string stateText(const tp_program &program, const TrainingState &state) {
+  return format("{\n  \"format\": %" PRId64 ",\n  \"plan\": %s,\n  \"fingerprint\": %s,\n  \"step\": %" PRId64
+                ",\n  \"seed\": %" PRId64 ",\n  \"data\": {\"rows\": %" PRId64 ", \"tokens\": %" PRId64 "}\n}\n",
+                formatVersion, quoteJson(program.plan).c_str(), quoteJson(program.fingerprint).c_str(), state.step,
+                state.seed, state.dataRows, state.dataTokens);
+}
+
+/// Name, size and checksum of each file that belongs to a checkpoint.
+struct ManifestEntry {
+  std::string name, checksum;
+  int64_t bytes;
+};
+
+std::string manifestText(const std::vector<ManifestEntry> &files) {
+  std::string text = format("{\n  \"format\": %" PRId64 ",\n  \"files\": {", formatVersion);
+  for (const ManifestEntry &file : files)
+    text += format("%s\n    %s: {\"bytes\": %" PRId64 ", \"xxh3_128\": \"%s\"}", &file == &files[0] ? "" : ",",
+                   quoteJson(file.name).c_str(), file.bytes, file.checksum.c_str());
+  return text + "\n  }\n}\n";
+}
+
+Status readJson(const std::string &path, json &value) {
+  std::string text;
+  TP_TRY(readText(path, text, maxJson));
+  TP_TRY(parseJson(text, path, 0, value));
+  if (!value.is_object())
+    return errorf("'%s' does not hold a JSON object", path.c_str());
+  int64_t version;
+  TP_TRY(getInteger(value, "format", path, version));
+  if (version != formatVersion)
+    return errorf("'%s' has format %" PRId64 ", this program reads %" PRId64, path.c_str(), version, formatVersion);
+  return {};
+}
+
+/// Each listed file is there, whole and unchanged.
+Status checkManifest(const std::string &directory) {
+  std::string path = directory + "/" + manifestFile;
+  json manifest;
+  TP_TRY(readJson(path, manifest));
+  const json *files;
+  TP_TRY(getObject(manifest, "files", path, files));
+  for (const char *name : {modelFile, optimizerFile, stateFile}) {
+    const json *entry;
+    TP_TRY(getObject(*files, name, path, entry));
+    int64_t bytes;
+    std::string checksum;
+    TP_TRY(getInteger(*entry, "bytes", path, bytes));
+    TP_TRY(getString(*entry, "xxh3_128", path, checksum));
+    MappedFile file;
+    std::string filePath = directory + "/" + name;
+    TP_TRY(file.open(filePath));
+    if (file.size() != bytes)
+      return errorf("'%s' has %lld bytes, its manifest says %" PRId64, filePath.c_str(), (long long)file.size(),
+                    bytes);
+    std::string found = checksumOf(file.data(), file.size());
+    if (found != checksum)
+      return errorf("'%s' is damaged: its checksum is %s, its manifest says %s", filePath.c_str(), found.c_str(),
+                    checksum.c_str());
+  }
+  return {};
+}
+
+Status readState(const tp_program &program, const std::string &path, TrainingState &state) {
+  json value;
+  TP_TRY(readJson(path, value));
+  std::string plan, fingerprint;
+  const json *data;
+  TP_TRY(getString(value, "plan", path, plan));
+  TP_TRY(getString(value, "fingerprint", path, fingerprint));
+  TP_TRY(getInteger(value, "step", path, state.step));
+  TP_TRY(getInteger(value, "seed", path, state.seed));
+  TP_TRY(getObject(value, "data", path, data));
+  TP_TRY(getInteger(*data, "rows", path, state.dataRows));
+  TP_TRY(getInteger(*data, "tokens", path, state.dataTokens));
+  if (fingerprint != program.fingerprint)
+    return errorf("'%s' was written by plan '%s' with fingerprint %s; the model or recipe of this program ('%s') "
+                  "differs: %s",
+                  path.c_str(), plan.c_str(), fingerprint.c_str(), program.plan, program.fingerprint);
+  if (state.step < 0 || state.seed < 0 || state.dataRows < 0)
+    return errorf("'%s' holds a negative step, seed or position", path.c_str());
+  return {};
+}
+
+/// Removes checkpoints beyond `keep` and what crashed runs left. Each is renamed
+/// first, so that none is ever half there under its name.
+Status prune(const std::string &directory, int64_t current, int64_t keep) {
+  std::vector<std::string> names, steps;
+  TP_TRY(listDirectory(directory, names));
+  for (const std::string &name : names) {
+    if (isLeftover(name))
+      TP_TRY(removeDirectory(directory + "/" + name));
+    else if (isStepName(name) && atoll(name.c_str() + 5) <= current)
+      steps.push_back(name);
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const std::string &a, const std::string &b) { return atoll(a.c_str() + 5) < atoll(b.c_str() + 5); });
+  for (size_t i = 0; keep > 0 && i + keep < steps.size(); ++i) {
+    std::string old = directory + "/.old-" + steps[i];
+    TP_TRY(renamePath(directory + "/" + steps[i], old));
+    TP_TRY(removeDirectory(old));
+  }
+  return {};
+}
+
+} // namespace
+
+Status tplan::saveCheckpoint(const tp_program &program, char *arena, const std::string &directory,
+                             const TrainingState &state, int64_t keep) {
+  TP_TRY(makeDirectory(directory));
+  std::string name = stepName(state.step), final = directory + "/" + name, temporary = directory + "/.tmp-" + name;
+  if (pathExists(temporary))
+    TP_TRY(removeDirectory(temporary));
+  TP_TRY(makeDirectory(temporary));
+  std::vector<ManifestEntry> manifest;
+  for (auto [file, role] : {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
+    ManifestEntry &entry = manifest.emplace_back();
+    entry.name = file;
+    TP_TRY(writeSafetensors(temporary + "/" + file, logicalTensors(program, arena, role), &entry.checksum,
+                            &entry.bytes));
+  }
+  std::string text = stateText(program, state);
+  TP_TRY(writeText(temporary + "/" + stateFile, text));
+  manifest.push_back({stateFile, checksumOf(text.data(), text.size()), (int64_t)text.size()});
+  TP_TRY(writeText(temporary + "/" + manifestFile, manifestText(manifest)));
+
+  // One of this step that `latest` does not name was left by a crashed run.
+  if (pathExists(final)) {
+    std::string old = directory + "/.old-" + name;
+    TP_TRY(renamePath(final, old));
+    TP_TRY(removeDirectory(old));
+  }
+  TP_TRY(renamePath(temporary, final));
+  TP_TRY(writeText(directory + "/" + latestFile, name + "\n"));
+  return prune(directory, state.step, keep);
+}
+
+Status tplan::latestCheckpoint(const std::string &directory, std::string &name) {
+  name.clear();
+  std::string path = directory + "/" + latestFile;
+  if (!pathExists(path))
+    return {};
+  TP_TRY(readText(path, name, 4096));
+  while (!name.empty() && isspace((unsigned char)name.back()))
+    name.pop_back();
+  if (!isStepName(name))
+    return errorf("'%s' does not name a checkpoint: '%s'", path.c_str(), name.c_str());
+  return {};
+}
+
+Status tplan::loadCheckpoint(const tp_program &program, char *arena, const std::string &directory,
+                             TrainingState &state) {
+  std::string name;
+  TP_TRY(latestCheckpoint(directory, name));
+  if (name.empty())
+    return errorf("nothing to resume: '%s/%s' does not exist; start without --resume", directory.c_str(), latestFile);
+  std::string path = directory + "/" + name;
+  TP_TRY(checkManifest(path));
+  TrainingState read;
+  TP_TRY(readState(program, path + "/" + stateFile, read));
+  if (stepName(read.step) != name)
+    return errorf("'%s/%s' holds step %" PRId64 ", its directory says otherwise", path.c_str(), stateFile, read.step);
+  SafetensorsFile model, optimizer;
+  TP_TRY(model.open(path + "/" + modelFile));
+  TP_TRY(optimizer.open(path + "/" + optimizerFile));
+  auto weights = logicalTensors(program, arena, TP_WEIGHT);
+  auto states = logicalTensors(program, arena, TP_OPTIMIZER_STATE);
+  TP_TRY(model.match(weights, /*convert=*/false));
+  TP_TRY(optimizer.match(states, /*convert=*/false));
+  model.copyTo(weights);
+  optimizer.copyTo(states);
+  state = read;
+  return {};
+}
+
+Status tplan::loadWeights(const tp_program &program, char *arena, const std::string &path) {
+  SafetensorsFile file;
+  TP_TRY(file.open(path));
+  auto weights = logicalTensors(program, arena, TP_WEIGHT);
+  TP_TRY(file.match(weights, /*convert=*/true));
+  file.copyTo(weights);
+  return {};
+}

@@ -1,0 +1,47 @@
+//===- checkpoint.h - the state of a training on disk ----------------------===//
+//
+// DIR/step-00000500/{model.safetensors, optimizer.safetensors, state.json,
+// manifest.json} and DIR/latest, a text file with the name of the newest.
+//
+// One decision: a checkpoint is built in a temporary directory, its manifest
+// (sizes and checksums) written last, and renamed whole; `latest` is replaced
+// after that. At any moment a crash leaves a complete checkpoint or none.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_CHECKPOINT_H
+#define TPLAN_RUNTIME_CHECKPOINT_H
+
+#include "runtime/status.h"
+#include "tplan/runtime.h"
+
+#include <string>
+
+namespace tplan {
+
+/// What a checkpoint holds beside tensors.
+struct TrainingState {
+  int64_t step = 0;        // done
+  int64_t seed = 0;
+  int64_t dataRows = 0;    // rows read so far: the position in the data
+  int64_t dataTokens = 0;  // of the stream, to know it again
+};
+
+/// Writes DIR/step-N and points `latest` at it; then removes the oldest beyond
+/// `keep` (0: none).
+Status saveCheckpoint(const tp_program &program, char *arena, const std::string &directory,
+                      const TrainingState &state, int64_t keep);
+
+/// Name of the directory that DIR/latest points at; empty where there is none.
+Status latestCheckpoint(const std::string &directory, std::string &name);
+
+/// Reads the latest checkpoint of DIR into the arena. Nothing is changed unless
+/// every file of it is sound and belongs to this program.
+Status loadCheckpoint(const tp_program &program, char *arena, const std::string &directory,
+                      TrainingState &state);
+
+/// Weights alone, by name; other floating-point types are converted.
+Status loadWeights(const tp_program &program, char *arena, const std::string &file);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_CHECKPOINT_H

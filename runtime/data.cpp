@@ -1,0 +1,147 @@
+//===- data.cpp - files as rows of tokens ---------------------------------===//
+
+#include "runtime/data.h"
+
+#include "runtime/random.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace tplan;
+
+static constexpr TokenFormat formats[] = {
+    {"bytes", 1, 0, "each byte is a token, byte 0 stands before each file"},
+    {"u16", 2, -1, "little-endian 16-bit tokens without a header (nanoGPT)"},
+};
+
+std::span<const TokenFormat> tplan::tokenFormats() { return formats; }
+
+Status TokenFile::open(const std::string &option) {
+  format = &formats[0];
+  name = option;
+  for (const TokenFormat &candidate : formats) {
+    std::string prefix = std::string(candidate.name) + ":";
+    if (option.compare(0, prefix.size(), prefix) != 0)
+      continue;
+    format = &candidate;
+    name = option.substr(prefix.size());
+  }
+  TP_TRY(file.open(name));
+  if (file.size() % format->bytesPerToken)
+    return errorf("'%s' has %lld bytes, which is no multiple of the %lld bytes of a token", name.c_str(),
+                  (long long)file.size(), (long long)format->bytesPerToken);
+  count = file.size() / format->bytesPerToken;
+  return {};
+}
+
+Status TokenFile::read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const {
+  int64_t shift = format->separator >= 0 ? 1 : 0, width = format->bytesPerToken;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = first + i - shift;
+    int64_t token = format->separator;
+    if (at >= 0) {
+      const unsigned char *bytes = file.data() + at * width;
+      token = 0;
+      for (int64_t byte = 0; byte < width; ++byte)
+        token |= int64_t(bytes[byte]) << (8 * byte);
+    }
+    if (token >= vocabulary)
+      return errorf("'%s', byte %lld: token %lld is outside the vocabulary of %lld", name.c_str(),
+                    (long long)(std::max<int64_t>(at, 0) * width), (long long)token, (long long)vocabulary);
+    to[i] = (int32_t)token;
+  }
+  return {};
+}
+
+Status tplan::expandFileList(const std::string &option, std::vector<std::string> &names) {
+  size_t begin = 0;
+  while (begin <= option.size()) {
+    size_t end = std::min(option.find(',', begin), option.size());
+    std::string name = option.substr(begin, end - begin);
+    begin = end + 1;
+    if (name.empty())
+      return errorf("a file list with an empty name: '%s'", option.c_str());
+    if (name[0] != '@') {
+      names.push_back(name);
+      continue;
+    }
+    std::string list;
+    TP_TRY(readText(name.substr(1), list, int64_t(1) << 28));
+    size_t before = names.size();
+    for (size_t at = 0; at < list.size();) {
+      size_t lineEnd = std::min(list.find('\n', at), list.size());
+      if (lineEnd > at)
+        names.push_back(list.substr(at, lineEnd - at));
+      at = lineEnd + 1;
+    }
+    if (names.size() == before)
+      return errorf("'%s' lists no file", name.c_str() + 1);
+  }
+  return {};
+}
+
+Status TokenStream::open(const std::vector<std::string> &names, int64_t length) {
+  stride = std::max<int64_t>(1, length - 1);
+  int64_t total = 0;
+  for (const std::string &name : names) {
+    TP_TRY(parts.emplace_back().open(name));
+    starts.push_back(total);
+    total += parts.back().size();
+  }
+  starts.push_back(total);
+  if (total < length) {
+    const char *also = parts.size() > 1 ? " and the files after it" : "";
+    return errorf("'%s'%s %s %lld tokens (separators included), a row needs %lld",
+                  parts.empty() ? "" : parts.front().path().c_str(), also, *also ? "have" : "has",
+                  (long long)total, (long long)length);
+  }
+  windowCount = (total - length) / stride + 1;
+  return {};
+}
+
+Status TokenStream::readRow(uint64_t seed, int64_t position, int64_t n, int64_t vocabulary,
+                            int32_t *to) const {
+  int64_t epoch = position / windowCount;
+  Permutation order(seed, dataOrderStream, (uint64_t)epoch, (uint64_t)windowCount);
+  int64_t at = (int64_t)order[position % windowCount] * stride;
+  size_t part = std::upper_bound(starts.begin(), starts.end() - 1, at) - starts.begin() - 1;
+  for (int64_t done = 0; done < n; ++part) {
+    int64_t here = std::min(n - done, starts[part + 1] - at);
+    TP_TRY(parts[part].read(at - starts[part], here, vocabulary, to + done));
+    done += here;
+    at += here;
+  }
+  return {};
+}
+
+int64_t tplan::rowsPerStep(const tp_program &program) {
+  return program.num_inputs ? program.microbatches * program.inputs[0].rows : 0;
+}
+
+Status tplan::checkInputs(const tp_program &program, int64_t &length) {
+  length = 0;
+  for (int64_t i = 0; i < program.num_inputs; ++i) {
+    const tp_input &input = program.inputs[i], &first = program.inputs[0];
+    if (strcmp(input.source, first.source))
+      return errorf("the plan reads the streams '%s' and '%s'; this runtime serves one", first.source,
+                    input.source);
+    if (input.rows != first.rows)
+      return errorf("the inputs of stream '%s' have %lld and %lld rows", first.source, (long long)first.rows,
+                    (long long)input.rows);
+    length = std::max(length, input.length);
+  }
+  return {};
+}
+
+Status tplan::fillStep(const tp_program &program, char *arena, const TokenStream &stream, uint64_t seed,
+                       int64_t step) {
+  int64_t rows = rowsPerStep(program);
+  for (int64_t i = 0; i < program.num_inputs; ++i) {
+    const tp_input &input = program.inputs[i];
+    auto *to = (int32_t *)(arena + input.offset);
+    for (int64_t row = 0; row < rows; ++row)
+      TP_TRY(stream.readRow(seed, (step - 1) * rows + row, input.length, input.vocabulary,
+                            to + row * input.length));
+  }
+  return {};
+}

@@ -1,0 +1,31 @@
+//===- evaluate.h - the loss on whole files, and text from the model -------===//
+//
+// One decision: a file is scored as separator + its tokens, cut into windows of S
+// predictions that start S apart, so that each token of the file is predicted
+// exactly once; positions past the end hold -1, which the model ignores.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_EVALUATE_H
+#define TPLAN_RUNTIME_EVALUATE_H
+
+#include "runtime/data.h"
+#include "runtime/rank.h"
+
+namespace tplan {
+
+struct Evaluation {
+  double sum = 0; // nats
+  int64_t tokens = 0;
+  double loss() const { return sum / (double)tokens; }
+};
+
+/// Scores the files; they are opened here, so that the caller holds none.
+Status evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, Evaluation &result);
+
+/// Continues `text` by `count` tokens drawn at `temperature` (0: the likeliest),
+/// number i by (seed, i). Appends to `text` as it goes.
+Status sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count, std::string &text);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_EVALUATE_H

@@ -1,0 +1,69 @@
+//===- files.h - reading and replacing files ------------------------------===//
+//
+// One decision: a file is either whole or not there. Writers fill a temporary
+// beside it, fsync, rename, and fsync the directory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_FILES_H
+#define TPLAN_RUNTIME_FILES_H
+
+#include "runtime/status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tplan {
+
+/// A regular file mapped for reading.
+class MappedFile {
+public:
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept { *this = std::move(other); }
+  MappedFile &operator=(MappedFile &&other) noexcept;
+  ~MappedFile();
+
+  Status open(const std::string &path);
+  const unsigned char *data() const { return bytes; }
+  int64_t size() const { return length; }
+
+private:
+  const unsigned char *bytes = nullptr;
+  int64_t length = 0;
+};
+
+/// Writes a file piece by piece; it appears under its name at commit() only.
+class AtomicFile {
+public:
+  AtomicFile() = default;
+  AtomicFile(const AtomicFile &) = delete;
+  AtomicFile &operator=(const AtomicFile &) = delete;
+  /// Removes what was not committed.
+  ~AtomicFile();
+
+  Status open(const std::string &path);
+  Status write(const void *data, int64_t bytes);
+  Status commit();
+
+private:
+  std::string path, temporary;
+  int descriptor = -1;
+};
+
+/// The whole of a small file.
+Status readText(const std::string &path, std::string &text, int64_t limit);
+Status writeText(const std::string &path, std::string_view text);
+
+Status makeDirectory(const std::string &path);
+Status syncDirectory(const std::string &path);
+Status renamePath(const std::string &from, const std::string &to);
+/// Removes a directory and the files in it; not deeper.
+Status removeDirectory(const std::string &path);
+/// Names in a directory, sorted, without "." and "..".
+Status listDirectory(const std::string &path, std::vector<std::string> &names);
+bool pathExists(const std::string &path);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_FILES_H

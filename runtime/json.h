@@ -1,0 +1,31 @@
+//===- json.h - strict reading of small JSON files --------------------------===//
+//
+// nlohmann's parser with what it leaves open closed: duplicate keys and deep
+// nesting are refused, and errors name the byte.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_JSON_H
+#define TPLAN_RUNTIME_JSON_H
+
+#include "runtime/status.h"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace tplan {
+
+/// Parses `text`; `file` and `base` (its offset in the file) are for errors.
+Status parseJson(std::string_view text, const std::string &file, int64_t base, nlohmann::json &value);
+
+/// A member of an object, by type; errors name file and key.
+Status getInteger(const nlohmann::json &object, const char *key, const std::string &file, int64_t &value);
+Status getString(const nlohmann::json &object, const char *key, const std::string &file, std::string &value);
+Status getObject(const nlohmann::json &object, const char *key, const std::string &file,
+                 const nlohmann::json *&value);
+
+/// A string as JSON, quoted.
+std::string quoteJson(std::string_view text);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_JSON_H

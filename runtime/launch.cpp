@@ -1,0 +1,79 @@
+//===- launch.cpp - the calls that generated code makes -------------------===//
+//
+// The C boundary: each function counts and times its call and runs it on the
+// team of the rank.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/rank.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+using namespace tplan;
+
+namespace {
+
+/// Pieces of a copy are large enough to pay for a thread and fixed by size alone.
+constexpr int64_t pieceBytes = int64_t(1) << 18;
+
+struct TypeFacts {
+  const char *name;
+  int64_t bytes;
+};
+constexpr TypeFacts typeFacts[] = {{"f64", 8}, {"f32", 4}, {"bf16", 2}, {"i32", 4}, {"i64", 8}, {"i1", 1}};
+
+} // namespace
+
+int64_t tplan::bytesOf(int32_t type) { return typeFacts[type].bytes; }
+const char *tplan::nameOf(int32_t type) { return typeFacts[type].name; }
+
+int tplan::fail(tp_rank &rank, const tp_call *call, Status status) {
+  if (status.ok())
+    return 0;
+  if (rank.error.ok())
+    rank.error = call ? std::move(status).at(call->file, call->line) : std::move(status);
+  return 1;
+}
+
+int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const *args, int64_t tasks) {
+  CallTimer timer(rank->profile, call);
+  if (tasks > INT_MAX)
+    return fail(*rank, call, errorf("kernel '%s' has too many tasks: %lld", call->name, (long long)tasks));
+  rank->team.forEach(tasks, [=](int64_t task, int) { kernel(args, task); });
+  return 0;
+}
+
+int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const void *a, const void *b,
+              void *c) {
+  CallTimer timer(rank->profile, call);
+  Status status = rank->matmul.run(rank->team, *gemm, a, b, c);
+  return status.ok() ? 0 : fail(*rank, call, std::move(status));
+}
+
+int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int64_t bytes) {
+  CallTimer timer(rank->profile, call);
+  rank->team.forEach((bytes + pieceBytes - 1) / pieceBytes, [=](int64_t piece, int) {
+    int64_t at = piece * pieceBytes;
+    memcpy((char *)to + at, (const char *)from + at, std::min(pieceBytes, bytes - at));
+  });
+  return 0;
+}
+
+int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
+  CallTimer timer(rank->profile, call);
+  rank->team.forEach((bytes + pieceBytes - 1) / pieceBytes, [=](int64_t piece, int) {
+    int64_t at = piece * pieceBytes;
+    memset((char *)to + at, 0, std::min(pieceBytes, bytes - at));
+  });
+  return 0;
+}
+
+int tp_gradients_ready(tp_rank *rank) {
+  if (!rank->gradientsReady)
+    return 0;
+  auto hook = std::move(rank->gradientsReady);
+  rank->gradientsReady = nullptr;
+  return fail(*rank, nullptr, hook());
+}

@@ -1,0 +1,151 @@
+//===- matmul.cpp - GEMM on the team --------------------------------------===//
+
+#include "runtime/matmul.h"
+
+#include "runtime/matmul_ways.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <dlfcn.h>
+
+using namespace tplan;
+
+namespace {
+
+int64_t divideUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
+
+const char *const typeNames[] = {"f64", "f32", "bf16", "i32", "i64", "i1"};
+
+/// Bytes of C's rows are disjoint and operands are as wide as their shape says.
+Status check(const tp_gemm &g) {
+  int64_t widthA = g.trans_a ? g.m : g.k, widthB = g.trans_b ? g.k : g.n;
+  if (g.m < 0 || g.n < 0 || g.k < 0 || g.batch < 0)
+    return errorf("matmul of a negative size: m = %lld, n = %lld, k = %lld, batch = %lld", (long long)g.m,
+                  (long long)g.n, (long long)g.k, (long long)g.batch);
+  if (g.lda < widthA || g.ldb < widthB || g.ldc < g.n)
+    return errorf("matmul with a leading dimension below its row: lda = %lld of %lld, ldb = %lld of %lld, "
+                  "ldc = %lld of %lld",
+                  (long long)g.lda, (long long)widthA, (long long)g.ldb, (long long)widthB,
+                  (long long)g.ldc, (long long)g.n);
+  bool known = (g.in == TP_F32 && g.out == TP_F32) || (g.in == TP_F64 && g.out == TP_F64) ||
+               (g.in == TP_BF16 && (g.out == TP_BF16 || g.out == TP_F32));
+  if (known)
+    return {};
+  auto name = [](int32_t type) { return type >= TP_F64 && type <= TP_I1 ? typeNames[type] : "unknown"; };
+  return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32", name(g.in),
+                name(g.out));
+}
+
+} // namespace
+
+/// Tiles of about tileM x tileN, equal up to rounding to the library's register
+/// block, so that the last is not a sliver; smaller ones where C is small, for
+/// a team needs several tiles a thread to end together.
+Tiling tplan::tilingOf(const tp_gemm &g) {
+  constexpr int64_t blockM = 16, blockN = 48;
+  int64_t tileM = 256, tileN = 384;
+  auto tiles = [&] { return divideUp(g.m, tileM) * divideUp(g.n, tileN) * g.batch; };
+  while (tiles() < 16 && tileM * tileN > 64 * 96) {
+    if (tileM * 3 > tileN * 2)
+      tileM /= 2;
+    else
+      tileN /= 2;
+  }
+  auto even = [](int64_t size, int64_t tile, int64_t block) {
+    int64_t count = std::max<int64_t>(1, divideUp(size, tile));
+    return std::max(block, divideUp(divideUp(size, count), block) * block);
+  };
+  Tiling t;
+  t.m = even(g.m, tileM, blockM);
+  t.n = even(g.n, tileN, blockN);
+  t.tilesM = divideUp(g.m, t.m);
+  t.tilesN = divideUp(g.n, t.n);
+  return t;
+}
+
+struct Matmul::State {
+  Bf16Way way = Bf16Way::Widen;
+  Blas blas;
+  Widened widened;
+  LibraryBf16 library;
+};
+
+Matmul::Matmul() : state(std::make_unique<State>()) {}
+Matmul::~Matmul() = default;
+
+Bf16Way Matmul::bf16Way() const { return state->way; }
+int64_t Matmul::bytes() const { return state->widened.bytes() + state->library.bytes(); }
+
+Status Matmul::start(Team &team, const char *way) {
+  bool native = LibraryBf16::native();
+  if (!way || !*way)
+    state->way = native ? Bf16Way::Library : Bf16Way::Widen;
+  else if (!strcmp(way, "widen"))
+    state->way = Bf16Way::Widen;
+  else if (!strcmp(way, "library"))
+    state->way = Bf16Way::Library;
+  else
+    return errorf("TPLAN_GEMM is 'library' or 'widen', found '%s'", way);
+  if (state->way == Bf16Way::Library && !native)
+    return errorf("TPLAN_GEMM=library needs a CPU with avx512_bf16; use TPLAN_GEMM=widen");
+  TP_TRY(setLibraryThreads(team));
+  return {};
+}
+
+Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, void *c) {
+  TP_TRY(check(g));
+  if (g.m == 0 || g.n == 0 || g.batch == 0)
+    return {};
+  Tiling tiling = tilingOf(g);
+  TileFunction function = nullptr;
+  void *way = nullptr;
+  if (g.in == TP_F32) {
+    function = sgemmTile;
+  } else if (g.in == TP_F64) {
+    TP_TRY(state->blas.load());
+    function = Blas::tile;
+    way = &state->blas;
+  } else if (state->way == Bf16Way::Library && g.k > 0) {
+    TP_TRY(state->library.prepare(team, g, tiling, way));
+    function = LibraryBf16::tile;
+  } else {
+    TP_TRY(state->widened.prepare(team));
+    function = Widened::tile;
+    way = &state->widened;
+  }
+
+  struct Job {
+    const tp_gemm &g;
+    Tiling tiling;
+    TileFunction function;
+    void *way;
+    const char *a, *b;
+    char *c;
+    std::atomic<bool> failed{false};
+  } job{g, tiling, function, way, (const char *)a, (const char *)b, (char *)c};
+  int64_t sizeIn = g.in == TP_F64 ? 8 : g.in == TP_F32 ? 4 : 2;
+  int64_t sizeOut = g.out == TP_F64 ? 8 : g.out == TP_F32 ? 4 : 2;
+
+  team.forEach(tiling.tilesM * tiling.tilesN * g.batch, [&job, sizeIn, sizeOut](int64_t task, int thread) {
+    const tp_gemm &g = job.g;
+    int64_t column = task % job.tiling.tilesN, rest = task / job.tiling.tilesN;
+    int64_t row = rest % job.tiling.tilesM, batch = rest / job.tiling.tilesM;
+    Tile tile;
+    tile.thread = thread;
+    tile.lastM = row == job.tiling.tilesM - 1;
+    tile.lastN = column == job.tiling.tilesN - 1;
+    int64_t i = row * job.tiling.m, j = column * job.tiling.n;
+    tile.m = std::min(job.tiling.m, g.m - i);
+    tile.n = std::min(job.tiling.n, g.n - j);
+    tile.a = job.a + (batch * g.stride_a + i * (g.trans_a ? 1 : g.lda)) * sizeIn;
+    tile.b = job.b + (batch * g.stride_b + j * (g.trans_b ? g.ldb : 1)) * sizeIn;
+    tile.c = job.c + (batch * g.stride_c + i * g.ldc + j) * sizeOut;
+    if (!job.function(job.way, g, tile))
+      job.failed.store(true, std::memory_order_relaxed);
+  });
+  if (job.failed)
+    return errorf("the library refused a matmul of m = %lld, n = %lld, k = %lld, %s", (long long)g.m,
+                  (long long)g.n, (long long)g.k, typeNames[g.in]);
+  return {};
+}

@@ -1,0 +1,58 @@
+//===- matmul.h - GEMM on the team ----------------------------------------===//
+//
+// C = A B (+ C), cut over M, N and batch into tiles, each one single-threaded
+// library call: f32 and bf16 from oneDNN, f64 from OpenBLAS.
+//
+// One decision: K is never cut between threads and the tiles depend on the shape
+// alone, so that the bits are those of any number of threads.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_MATMUL_H
+#define TPLAN_RUNTIME_MATMUL_H
+
+#include "runtime/status.h"
+#include "runtime/team.h"
+#include "tplan/runtime.h"
+
+#include <memory>
+
+namespace tplan {
+
+/// How a GEMM with bf16 operands is done.
+enum class Bf16Way {
+  Library, // oneDNN's own, where the CPU multiplies bf16
+  Widen    // panels widened into f32, f32 GEMM, rounded
+};
+
+/// Rows and columns of C in one tile, and the number of tiles of a matrix.
+struct Tiling {
+  int64_t m, n, tilesM, tilesN;
+};
+Tiling tilingOf(const tp_gemm &gemm);
+
+class Matmul {
+public:
+  Matmul();
+  ~Matmul();
+
+  /// Prepares each thread of the team. `gemm` is "library", "widen" or null: the
+  /// faster one of this CPU. f64 loads OpenBLAS when it is first needed.
+  Status start(Team &team, const char *way);
+
+  /// One tp_matmul. Allocates only when it first meets a descriptor.
+  Status run(Team &team, const tp_gemm &gemm, const void *a, const void *b, void *c);
+
+  Bf16Way bf16Way() const;
+
+  /// Bytes that this object obtained for panels and scratch, libraries' own
+  /// allocations inside a call not included.
+  int64_t bytes() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_MATMUL_H

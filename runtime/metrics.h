@@ -1,0 +1,55 @@
+//===- metrics.h - what a step leaves behind ------------------------------===//
+//
+// A JSON object a line in --metrics, progress lines for people, and the curve.
+//
+// One decision: floats are written with all their digits (%.17g), so that two
+// runs can be compared for equality from their files.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_METRICS_H
+#define TPLAN_RUNTIME_METRICS_H
+
+#include "runtime/status.h"
+#include "tplan/runtime.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace tplan {
+
+/// Sum and count of a metric as the step left them.
+struct MetricValue {
+  double sum, count; // count is 1 where the metric has none
+  double value() const { return sum / count; }
+};
+MetricValue readMetric(const tp_metric &metric, const char *arena);
+
+struct StepReport {
+  int64_t step;
+  double learningRate;
+  int64_t tokens; // since the first step
+  double seconds, tokensPerSecond;
+};
+
+class MetricsLog {
+public:
+  ~MetricsLog();
+  /// Empty path: no file. On resume lines after `lastStep` are dropped, so that the
+  /// file is that of an unbroken run.
+  Status open(const std::string &path, bool resume, int64_t lastStep);
+  Status step(const tp_program &program, const char *arena, const StepReport &report);
+  Status evaluation(int64_t step, double loss, int64_t tokens);
+
+private:
+  Status writeLine(const char *line, int length);
+  std::string path;
+  int descriptor = -1;
+};
+
+/// Draws values over steps in characters: mean loss of each column.
+void drawCurve(FILE *to, const std::vector<float> &losses, int64_t firstStep);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_METRICS_H

@@ -1,0 +1,204 @@
+//===- options.cpp - the command line of a generated binary ---------------===//
+
+#include "runtime/options.h"
+
+#include "runtime/data.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+
+using namespace tplan;
+
+namespace {
+
+/// One option: how it is spelled, what it takes, where it goes.
+struct Option {
+  enum Kind { Flag, Integer, Number, Text, Files };
+  const char *name, *argument, *meaning;
+  Kind kind;
+  int64_t lowest = 0, highest = INT64_MAX;
+  bool Options::*flag = nullptr;
+  int64_t Options::*integer = nullptr;
+  double Options::*number = nullptr;
+  std::string Options::*text = nullptr;
+  std::vector<std::string> Options::*files = nullptr;
+};
+
+Option flag(const char *name, const char *meaning, bool Options::*to) {
+  Option o{name, nullptr, meaning, Option::Flag};
+  o.flag = to;
+  return o;
+}
+Option integer(const char *name, const char *argument, const char *meaning, int64_t Options::*to,
+               int64_t lowest, int64_t highest = INT64_MAX) {
+  Option o{name, argument, meaning, Option::Integer, lowest, highest};
+  o.integer = to;
+  return o;
+}
+Option text(const char *name, const char *argument, const char *meaning, std::string Options::*to) {
+  Option o{name, argument, meaning, Option::Text};
+  o.text = to;
+  return o;
+}
+Option files(const char *name, const char *argument, const char *meaning,
+             std::vector<std::string> Options::*to) {
+  Option o{name, argument, meaning, Option::Files};
+  o.files = to;
+  return o;
+}
+
+std::vector<Option> optionTable() {
+  std::vector<Option> table = {
+      files("--data", "F[,F...]", "train on these files; @LIST names a file with one name a line", &Options::data),
+      integer("--steps", "N", "stop after step N, counted from the start of the training", &Options::steps, 0),
+      integer("--seed", "S", "seed of initial values, data order and dropout (1)", &Options::seed, 0, INT32_MAX),
+      integer("--threads", "T", "threads; the result does not depend on it (CPUs of the affinity mask)",
+              &Options::threads, 1, 4096),
+      text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save),
+      integer("--save-every", "N", "steps between checkpoints; 0: only the last", &Options::saveEvery, 0),
+      integer("--save-keep", "N", "checkpoints to keep; 0: all", &Options::saveKeep, 0),
+      flag("--resume", "go on from the latest checkpoint in the DIR of --save", &Options::resume),
+      text("--load", "F.safetensors", "start from these weights, by name", &Options::load),
+      text("--metrics", "M.jsonl", "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
+           "tokens_per_second", &Options::metrics),
+      files("--eval", "F[,F...]", "score every byte of these files at the end", &Options::eval),
+      integer("--eval-every", "N", "score them every N steps too; 0: never", &Options::evalEvery, 0),
+      text("--sample", "TEXT", "at the end, continue TEXT with bytes drawn from the model", &Options::sample),
+      integer("--sample-bytes", "N", "bytes to draw (256)", &Options::sampleBytes, 1, 1 << 24),
+      Option{"--temperature", "T", "divides the logits when drawing; 0: the likeliest byte (0.8)",
+             Option::Number},
+      integer("--print-every", "N", "steps between progress lines; 0: about once a second", &Options::printEvery, 0),
+      flag("--curve", "draw the loss at the end", &Options::curve),
+      flag("--profile", "print time, GFLOP/s and GB/s of each category and call at the end", &Options::profile),
+      flag("--audit-memory", "check after the first step that each slot of the arena was written and nothing "
+           "else", &Options::auditMemory),
+      text("--dump-gradients", "F.safetensors", "write the gradients of the first step", &Options::dumpGradients),
+      flag("--help", "print this", &Options::help),
+  };
+  for (Option &option : table)
+    if (option.kind == Option::Number)
+      option.number = &Options::temperature;
+  return table;
+}
+
+size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t above = row[j];
+      row[j] = std::min({row[j - 1] + 1, above + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+Status unknownOption(const std::string &name, const std::vector<Option> &table) {
+  const Option *closest = &table[0];
+  for (const Option &option : table)
+    if (editDistance(name, option.name) < editDistance(name, closest->name))
+      closest = &option;
+  std::string legal;
+  for (const Option &option : table)
+    legal += std::string(legal.empty() ? "" : " ") + option.name;
+  if (editDistance(name, closest->name) <= 3)
+    return errorf("unknown option '%s'; did you mean '%s'? legal: %s", name.c_str(), closest->name,
+                  legal.c_str());
+  return errorf("unknown option '%s'; legal: %s", name.c_str(), legal.c_str());
+}
+
+Status assign(const Option &option, const char *value, Options &options) {
+  char *end = nullptr;
+  errno = 0;
+  switch (option.kind) {
+  case Option::Flag:
+    options.*option.flag = true;
+    return {};
+  case Option::Integer: {
+    long long parsed = strtoll(value, &end, 10);
+    if (end == value || *end || errno || parsed < option.lowest || parsed > option.highest) {
+      std::string upper = option.highest == INT64_MAX ? "" : format(" and at most %lld", (long long)option.highest);
+      return errorf("%s takes a whole number of at least %lld%s, found '%s'", option.name,
+                    (long long)option.lowest, upper.c_str(), value);
+    }
+    options.*option.integer = parsed;
+    return {};
+  }
+  case Option::Number: {
+    double parsed = strtod(value, &end);
+    if (end == value || *end || errno || !std::isfinite(parsed) || parsed < 0)
+      return errorf("%s takes a finite number of at least 0, found '%s'", option.name, value);
+    options.*option.number = parsed;
+    return {};
+  }
+  case Option::Text:
+    if (!*value && option.text != &Options::sample)
+      return errorf("%s takes %s, found an empty argument", option.name, option.argument);
+    options.*option.text = value;
+    return {};
+  case Option::Files:
+    return expandFileList(value, options.*option.files);
+  }
+  return {};
+}
+
+} // namespace
+
+Status tplan::parseOptions(int argc, char **argv, Options &options) {
+  std::vector<Option> table = optionTable();
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    size_t equals = word.compare(0, 2, "--") == 0 ? word.find('=') : std::string::npos;
+    std::string name = word.substr(0, equals);
+    if (name == "-h")
+      name = "--help";
+    if (name.compare(0, 1, "-") != 0)
+      return errorf("unexpected argument '%s': every argument belongs to an option, see --help", argv[i]);
+    auto option = std::find_if(table.begin(), table.end(), [&](const Option &o) { return name == o.name; });
+    if (option == table.end())
+      return unknownOption(name, table);
+    bool isFlag = option->kind == Option::Flag;
+    if (isFlag && equals != std::string::npos)
+      return errorf("%s takes no argument, found '%s'", option->name, word.c_str() + equals + 1);
+    if (!isFlag && equals == std::string::npos && i + 1 == argc)
+      return errorf("%s takes %s, found the end of the command line", option->name, option->argument);
+    const char *value = isFlag ? "" : equals != std::string::npos ? argv[i] + equals + 1 : argv[++i];
+    TP_TRY(assign(*option, value, options));
+    options.hasSample |= option->text == &Options::sample;
+    options.seedGiven |= option->integer == &Options::seed;
+    // `--eval a b c`: names follow until the next option.
+    if (option->kind == Option::Files)
+      while (i + 1 < argc && argv[i + 1][0] != '-')
+        TP_TRY(assign(*option, argv[++i], options));
+  }
+  if (options.help)
+    return {};
+  if (options.resume && options.save.empty())
+    return errorf("--resume needs --save DIR, the directory of the checkpoints");
+  if (options.resume && !options.load.empty())
+    return errorf("--resume and --load both set the weights; choose one");
+  if (options.resume && !options.dumpGradients.empty())
+    return errorf("--dump-gradients writes the first step's gradients, which --resume skips");
+  return {};
+}
+
+void tplan::printHelp(FILE *to, const char *command, const tp_program &program) {
+  fprintf(to, "usage: %s --data FILE [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n\n", command,
+          program.plan, (long long)program.steps, (long long)program.tokens_per_step);
+  for (const Option &option : optionTable()) {
+    std::string left = std::string(option.name) + (option.argument ? std::string(" ") + option.argument : "");
+    fprintf(to, "  %-26s %s\n", left.c_str(), option.meaning);
+  }
+  fprintf(to, "\nformats of token files, as FORMAT:FILE:\n");
+  for (const TokenFormat &token : tokenFormats())
+    fprintf(to, "  %-26s %s\n", token.name, token.meaning);
+  fprintf(to, "\nenvironment: TPLAN_GEMM=library|widen chooses how bf16 is multiplied\n"
+              "exit codes: 0 success, 1 a failure while running, 2 a wrong command line\n");
+}

@@ -1,0 +1,41 @@
+//===- options.h - the command line of a generated binary -----------------===//
+//
+// One decision: the options are one table, from which parsing, errors and --help
+// are made.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_OPTIONS_H
+#define TPLAN_RUNTIME_OPTIONS_H
+
+#include "runtime/status.h"
+#include "tplan/runtime.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace tplan {
+
+struct Options {
+  std::vector<std::string> data, eval;
+  int64_t steps = -1; // -1: the plan's
+  int64_t seed = 1;
+  bool seedGiven = false;
+  int64_t threads = 0; // 0: CPUs of the affinity mask
+  std::string save, load, metrics, dumpGradients;
+  int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
+  bool resume = false;
+  bool hasSample = false;
+  std::string sample;
+  int64_t sampleBytes = 256;
+  double temperature = 0.8;
+  bool profile = false, auditMemory = false, curve = false, help = false;
+  int64_t printEvery = 0; // 0: about once a second
+};
+
+Status parseOptions(int argc, char **argv, Options &options);
+void printHelp(FILE *to, const char *command, const tp_program &program);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_OPTIONS_H

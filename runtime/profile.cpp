@@ -1,0 +1,114 @@
+//===- profile.cpp - what the calls of generated code cost ----------------===//
+
+#include "runtime/profile.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <ctime>
+#include <map>
+#include <string>
+#include <tuple>
+
+using namespace tplan;
+
+namespace {
+
+constexpr size_t tableSize = size_t(1) << 14; // distinct calls of a program: hundreds
+const char *const categoryNames[TP_CATEGORIES] = {"kernel", "gemm", "attention", "optimizer", "copy"};
+
+void add(Profile::Entry &to, const tp_call &call, double seconds) {
+  ++to.count;
+  to.flops += call.flops;
+  to.bytes += call.bytes;
+  to.seconds += seconds;
+}
+
+void printRow(FILE *to, const char *name, const Profile::Entry &entry, double wall) {
+  double s = std::max(entry.seconds, 1e-12);
+  fprintf(to, "%-36.36s %10" PRId64 " %10.4f %6.1f%% %10.1f %10.1f", name, entry.count, entry.seconds,
+          100 * entry.seconds / std::max(wall, 1e-12), entry.flops / s * 1e-9, entry.bytes / s * 1e-9);
+}
+
+} // namespace
+
+double tplan::monotonicSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void Profile::enable() { table.resize(tableSize); }
+
+void Profile::count(const tp_call &call, double seconds) {
+  bool known = call.category >= 0 && call.category < TP_CATEGORIES;
+  add(totals[known ? call.category : TP_KERNEL], call, seconds);
+  if (table.empty())
+    return;
+  size_t slot = ((size_t)&call * 0x9E3779B97F4A7C15ull) >> 50;
+  while (table[slot].call && table[slot].call != &call)
+    slot = (slot + 1) % tableSize;
+  if (!table[slot].call) {
+    if (used == (int64_t)tableSize / 2)
+      return add(overflow, call, seconds);
+    ++used;
+    table[slot].call = &call;
+  }
+  add(table[slot], call, seconds);
+}
+
+void Profile::print(FILE *to, double wall) const {
+  fprintf(to, "%-36s %10s %10s %7s %10s %10s\n", "category", "calls", "seconds", "share", "GFLOP/s",
+          "GB/s");
+  Entry all;
+  for (int category = 0; category < TP_CATEGORIES; ++category) {
+    const Entry &entry = totals[category];
+    if (!entry.count)
+      continue;
+    printRow(to, categoryNames[category], entry, wall);
+    fputc('\n', to);
+    all.count += entry.count;
+    all.flops += entry.flops;
+    all.bytes += entry.bytes;
+    all.seconds += entry.seconds;
+  }
+  printRow(to, "all calls", all, wall);
+  fprintf(to, "\n\n");
+
+  // The same kernel called from several places is one row, under its first line.
+  std::map<std::string, Entry> byName;
+  for (const Entry &entry : table) {
+    if (!entry.call)
+      continue;
+    Entry &row = byName[entry.call->name];
+    if (!row.call)
+      row.call = entry.call;
+    row.count += entry.count;
+    row.flops += entry.flops;
+    row.bytes += entry.bytes;
+    row.seconds += entry.seconds;
+  }
+  if (overflow.count)
+    byName["(further calls)"] = overflow;
+  std::vector<std::pair<std::string, Entry>> rows(byName.begin(), byName.end());
+  std::sort(rows.begin(), rows.end(),
+                   [](auto &a, auto &b) { return std::tie(b.second.seconds, a.first) < std::tie(a.second.seconds, b.first);
+  });
+  fprintf(to, "%-36s %10s %10s %7s %10s %10s  %s\n", "call", "calls", "seconds", "share", "GFLOP/s",
+          "GB/s", "first line");
+  for (auto &[name, entry] : rows) {
+    printRow(to, name.c_str(), entry, wall);
+    if (entry.call && entry.call->file)
+      fprintf(to, "  %s:%d", entry.call->file, entry.call->line);
+    fputc('\n', to);
+  }
+}
+
+void Profile::printTotals(FILE *to, int64_t steps) const {
+  int64_t flops = 0, bytes = 0;
+  for (const Entry &entry : totals) {
+    flops += entry.flops;
+    bytes += entry.bytes;
+  }
+  fprintf(to, "counted: %" PRId64 " FLOPs and %" PRId64 " bytes in %" PRId64 " steps\n", flops, bytes,
+          steps);
+}

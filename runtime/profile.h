@@ -1,0 +1,70 @@
+//===- profile.h - what the calls of generated code cost ------------------===//
+//
+// Totals of FLOPs and bytes are always counted; times only under --profile.
+//
+// One decision: the table is keyed by the address of the tp_call, a constant of
+// the program, so that counting is a probe and an addition and never allocates.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_PROFILE_H
+#define TPLAN_RUNTIME_PROFILE_H
+
+#include "tplan/runtime.h"
+
+#include <cstdio>
+#include <vector>
+
+namespace tplan {
+
+/// Seconds of a clock that never steps back.
+double monotonicSeconds();
+
+class Profile {
+public:
+  struct Entry {
+    const tp_call *call = nullptr;
+    int64_t count = 0, flops = 0, bytes = 0;
+    double seconds = 0;
+  };
+
+  /// Allocates the table; without it only totals are kept.
+  void enable();
+  bool enabled() const { return !table.empty(); }
+
+  /// Counts one call; `seconds` is 0 where times are not taken.
+  void count(const tp_call &call, double seconds);
+
+  /// Totals of a category since the start.
+  const Entry &total(tp_category category) const { return totals[category]; }
+
+  /// Seconds, share, GFLOP/s and GB/s per category and per call.
+  void print(FILE *to, double wallSeconds) const;
+  /// One line: FLOPs and bytes of all calls, per step.
+  void printTotals(FILE *to, int64_t steps) const;
+
+private:
+  Entry totals[TP_CATEGORIES];
+  std::vector<Entry> table;
+  Entry overflow; // calls beyond the table
+  int64_t used = 0;
+};
+
+/// Times one call from its construction to its end, where times are taken.
+class CallTimer {
+public:
+  CallTimer(Profile &profile, const tp_call *call)
+      : profile(profile), call(call), start(profile.enabled() ? monotonicSeconds() : 0) {}
+  ~CallTimer() {
+    if (call)
+      profile.count(*call, profile.enabled() ? monotonicSeconds() - start : 0);
+  }
+
+private:
+  Profile &profile;
+  const tp_call *call;
+  double start;
+};
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_PROFILE_H

@@ -1,0 +1,43 @@
+//===- rank.h - everything that one rank owns -----------------------------===//
+//
+// Defines the tp_rank that generated code passes through.
+//
+// One decision: there are no globals, so that ranks can be threads of a process.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_RANK_H
+#define TPLAN_RUNTIME_RANK_H
+
+#include "runtime/arena.h"
+#include "runtime/matmul.h"
+#include "runtime/profile.h"
+#include "runtime/status.h"
+#include "runtime/team.h"
+#include "tplan/runtime.h"
+
+#include <functional>
+
+struct tp_rank {
+  const tp_program *program = nullptr;
+  tplan::Arena arena;
+  tplan::Team team;
+  tplan::Matmul matmul;
+  tplan::Profile profile;
+  tplan::Status error;                               // the first failure of generated code
+  std::function<tplan::Status()> gradientsReady;     // run once where the gradients are whole
+};
+
+namespace tplan {
+
+/// Keeps the first error of the rank, with the .tplan line of the call; returns
+/// what generated code returns.
+int fail(tp_rank &rank, const tp_call *call, Status status);
+
+/// Bytes of one element.
+int64_t bytesOf(int32_t type);
+/// "f32", "bf16", ...
+const char *nameOf(int32_t type);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_RANK_H

@@ -1,0 +1,246 @@
+//===- safetensors.cpp - tensors by name in a file --------------------------===//
+
+#include "runtime/safetensors.h"
+
+#include "runtime/json.h"
+#include "runtime/rank.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+using namespace tplan;
+using nlohmann::json;
+
+namespace {
+
+constexpr int64_t maxHeader = 100'000'000; // of the reference reader
+constexpr int64_t headerAlignment = 8;
+
+struct TypeName {
+  const char *name;
+  int32_t type;
+};
+constexpr TypeName typeNames[] = {{"F64", TP_F64}, {"F32", TP_F32}, {"BF16", TP_BF16},
+                                  {"I32", TP_I32}, {"I64", TP_I64}, {"BOOL", TP_I1}};
+
+const char *storedName(int32_t type) {
+  for (const TypeName &entry : typeNames)
+    if (entry.type == type)
+      return entry.name;
+  return "?";
+}
+
+bool isFloat(int32_t type) { return type == TP_F64 || type == TP_F32 || type == TP_BF16; }
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (int64_t size : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
+std::string hexOf(XXH128_hash_t hash) { return format("%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64); }
+
+bool isNonNegative(const json &value) {
+  return value.is_number_unsigned() && value.get<uint64_t>() <= (uint64_t)INT64_MAX;
+}
+
+/// One entry of the header, with the offsets of its bytes.
+Status readEntry(const std::string &file, const std::string &name, const json &entry, StoredTensor &tensor,
+                 int64_t &begin, int64_t &end) {
+  auto wrong = [&](const std::string &what) {
+    return errorf("'%s': tensor '%s': %s", file.c_str(), name.c_str(), what.c_str());
+  };
+  if (!entry.is_object())
+    return wrong("its entry is not an object");
+  for (auto &[key, value] : entry.items())
+    if (key != "dtype" && key != "shape" && key != "data_offsets")
+      return wrong("unknown key '" + key + "'");
+  auto dtype = entry.find("dtype"), shape = entry.find("shape"), offsets = entry.find("data_offsets");
+  if (dtype == entry.end() || !dtype->is_string())
+    return wrong("'dtype' is missing or is not a string");
+  auto known = std::find_if(std::begin(typeNames), std::end(typeNames),
+                            [&](const TypeName &t) { return dtype->get<std::string>() == t.name; });
+  if (known == std::end(typeNames))
+    return wrong("dtype is not one of F64, F32, BF16, I32, I64, BOOL: '" + dtype->get<std::string>() + "'");
+  tensor.type = known->type;
+  if (shape == entry.end() || !shape->is_array())
+    return wrong("'shape' is missing or is not an array");
+  int64_t bytes = bytesOf(tensor.type);
+  for (const json &size : *shape) {
+    if (!isNonNegative(size))
+      return wrong("a size in 'shape' is not a whole number of at least 0");
+    tensor.shape.push_back(size.get<int64_t>());
+    if (__builtin_mul_overflow(bytes, tensor.shape.back(), &bytes))
+      return wrong("the product of its shape overflows: " + shapeText(tensor.shape));
+  }
+  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 || !isNonNegative((*offsets)[0]) ||
+      !isNonNegative((*offsets)[1]))
+    return wrong("'data_offsets' is not two whole numbers");
+  begin = (*offsets)[0].get<int64_t>();
+  end = (*offsets)[1].get<int64_t>();
+  if (begin > end || end - begin != bytes)
+    return wrong(format("its offsets [%" PRId64 ", %" PRId64 "] are not the %" PRId64 " bytes of %s %s", begin,
+                        end, bytes, known->name, shapeText(tensor.shape).c_str()));
+  tensor.bytes = bytes;
+  return {};
+}
+
+Status checkMetadata(const std::string &file, const json &metadata) {
+  if (!metadata.is_object())
+    return errorf("'%s': '__metadata__' is not an object", file.c_str());
+  for (auto &[key, value] : metadata.items())
+    if (!value.is_string())
+      return errorf("'%s': '__metadata__' holds a value that is not a string: '%s'", file.c_str(), key.c_str());
+  return {};
+}
+
+} // namespace
+
+std::string tplan::checksumOf(const void *data, int64_t bytes) { return hexOf(XXH3_128bits(data, bytes)); }
+
+Status SafetensorsFile::open(const std::string &path) {
+  name = path;
+  TP_TRY(mapped.open(path));
+  const char *file = path.c_str();
+  if (mapped.size() < 8)
+    return errorf("'%s' has %lld bytes, too few for a safetensors file", file, (long long)mapped.size());
+  uint64_t length;
+  memcpy(&length, mapped.data(), 8);
+  if (length > (uint64_t)maxHeader || (int64_t)length > mapped.size() - 8)
+    return errorf("'%s', byte 0: a header of %" PRIu64 " bytes does not fit: the file has %lld, the limit is %lld",
+                  file, length, (long long)mapped.size(), (long long)maxHeader);
+  std::string_view text((const char *)mapped.data() + 8, length);
+  json header;
+  TP_TRY(parseJson(text, path, 8, header));
+  if (!header.is_object())
+    return errorf("'%s', byte 8: the header is not a JSON object", file);
+
+  struct Place {
+    int64_t begin, end;
+    const std::string *name;
+  };
+  std::vector<Place> places;
+  int64_t buffer = mapped.size() - 8 - (int64_t)length;
+  for (auto &[key, value] : header.items()) {
+    if (key == "__metadata__") {
+      TP_TRY(checkMetadata(path, value));
+      continue;
+    }
+    StoredTensor tensor;
+    int64_t begin, end;
+    TP_TRY(readEntry(path, key, value, tensor, begin, end));
+    if (end > buffer)
+      return errorf("'%s': tensor '%s' ends at byte %lld of %lld bytes of data: the file is truncated or damaged",
+                    file, key.c_str(), (long long)end, (long long)buffer);
+    tensor.data = mapped.data() + 8 + length + begin;
+    auto placed = entries.emplace(key, std::move(tensor)).first;
+    places.push_back({begin, end, &placed->first});
+  }
+  std::sort(places.begin(), places.end(),
+            [](const Place &a, const Place &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+  int64_t at = 0;
+  for (const Place &place : places) {
+    if (place.begin != at)
+      return errorf("'%s': tensor '%s' begins at byte %lld of the data, the one before ends at %lld", file,
+                    place.name->c_str(), (long long)place.begin, (long long)at);
+    at = place.end;
+  }
+  if (at != buffer)
+    return errorf("'%s': its tensors have %lld bytes, its data %lld", file, (long long)at, (long long)buffer);
+  return {};
+}
+
+Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool convert) const {
+  const char *file = name.c_str();
+  for (const LogicalTensor &tensor : wanted) {
+    auto found = entries.find(tensor.name);
+    if (found == entries.end())
+      return errorf("'%s' lacks the tensor '%s' of this program", file, tensor.name.c_str());
+    const StoredTensor &stored = found->second;
+    if (stored.shape != tensor.shape)
+      return errorf("'%s': tensor '%s' has shape %s, this program wants %s", file, tensor.name.c_str(),
+                    shapeText(stored.shape).c_str(), shapeText(tensor.shape).c_str());
+    bool convertible = convert && isFloat(stored.type) && isFloat(tensor.type);
+    if (stored.type != tensor.type && !convertible)
+      return errorf("'%s': tensor '%s' has type %s, this program wants %s", file, tensor.name.c_str(),
+                    storedName(stored.type), storedName(tensor.type));
+  }
+  if (wanted.size() == entries.size())
+    return {};
+  std::vector<std::string> names;
+  for (const LogicalTensor &tensor : wanted)
+    names.push_back(tensor.name);
+  std::sort(names.begin(), names.end());
+  for (auto &[key, stored] : entries)
+    if (!std::binary_search(names.begin(), names.end(), key))
+      return errorf("'%s' holds the tensor '%s', which this program lacks", file, key.c_str());
+  return errorf("two tensors of this program have one name");
+}
+
+void SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
+  for (const LogicalTensor &tensor : wanted) {
+    const StoredTensor &stored = entries.find(tensor.name)->second;
+    if (stored.type == tensor.type) {
+      memcpy(tensor.data, stored.data, tensor.bytes);
+      continue;
+    }
+    int64_t size = bytesOf(stored.type), elements = stored.bytes / size;
+    for (int64_t e = 0; e < elements; ++e) {
+      alignas(8) char element[8];
+      memcpy(element, stored.data + e * size, size);
+      setElement(tensor.data, tensor.type, e, getElement(element, stored.type, 0));
+    }
+  }
+}
+
+Status tplan::writeSafetensors(const std::string &path, const std::vector<LogicalTensor> &tensors,
+                               std::string *checksum, int64_t *bytes) {
+  // The reference's order: wide types first, then by name, so that all are aligned.
+  std::vector<const LogicalTensor *> order;
+  for (const LogicalTensor &tensor : tensors)
+    order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const LogicalTensor *a, const LogicalTensor *b) {
+    int64_t wideA = bytesOf(a->type), wideB = bytesOf(b->type);
+    return wideA != wideB ? wideA > wideB : a->name < b->name;
+  });
+  std::string header = "{\"__metadata__\":{\"format\":\"pt\"}";
+  int64_t at = 0;
+  for (const LogicalTensor *tensor : order) {
+    header += "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
+              "\",\"shape\":" + shapeText(tensor->shape) +
+              format(",\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)(at + tensor->bytes));
+    at += tensor->bytes;
+  }
+  header += "}";
+  header.resize((header.size() + headerAlignment - 1) / headerAlignment * headerAlignment, ' ');
+
+  AtomicFile file;
+  TP_TRY(file.open(path));
+  XXH3_state_t *state = XXH3_createState();
+  XXH3_128bits_reset(state);
+  int64_t written = 0;
+  auto put = [&](const void *data, int64_t size) -> Status {
+    XXH3_128bits_update(state, data, size);
+    written += size;
+    return file.write(data, size);
+  };
+  uint64_t length = header.size();
+  Status status = put(&length, 8);
+  if (status.ok())
+    status = put(header.data(), header.size());
+  for (const LogicalTensor *tensor : order)
+    if (status.ok())
+      status = put(tensor->data, tensor->bytes);
+  if (checksum)
+    *checksum = hexOf(XXH3_128bits_digest(state));
+  if (bytes)
+    *bytes = written;
+  XXH3_freeState(state);
+  TP_TRY(std::move(status));
+  return file.commit();
+}

@@ -1,0 +1,58 @@
+//===- safetensors.h - tensors by name in a file --------------------------===//
+//
+// Writer and strict reader of the safetensors format: u64 length of a JSON
+// header, the header, then the bytes of all tensors without holes.
+//
+// One decision: the reader checks the whole header against the size of the file
+// before it hands out one byte, so that a bad file changes nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_SAFETENSORS_H
+#define TPLAN_RUNTIME_SAFETENSORS_H
+
+#include "runtime/files.h"
+#include "runtime/tensors.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tplan {
+
+struct StoredTensor {
+  int32_t type = 0;
+  std::vector<int64_t> shape;
+  const unsigned char *data = nullptr;
+  int64_t bytes = 0;
+};
+
+class SafetensorsFile {
+public:
+  Status open(const std::string &path);
+  const std::map<std::string, StoredTensor> &tensors() const { return entries; }
+  const std::string &path() const { return name; }
+  const MappedFile &file() const { return mapped; }
+
+  /// The file holds exactly `wanted`, in name, type (unless `convert` allows
+  /// another floating-point type) and shape.
+  Status match(const std::vector<LogicalTensor> &wanted, bool convert) const;
+  /// Copies into the arena what match() has checked.
+  void copyTo(const std::vector<LogicalTensor> &wanted) const;
+
+private:
+  std::string name;
+  MappedFile mapped;
+  std::map<std::string, StoredTensor> entries;
+};
+
+/// Writes atomically. `checksum` (if not null) receives the XXH3-128 of the file
+/// in hexadecimal, `bytes` its size.
+Status writeSafetensors(const std::string &path, const std::vector<LogicalTensor> &tensors,
+                        std::string *checksum, int64_t *bytes);
+
+/// XXH3-128 of bytes, 32 hexadecimal digits.
+std::string checksumOf(const void *data, int64_t bytes);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_SAFETENSORS_H

@@ -1,0 +1,77 @@
+//===- sample.cpp - text from the model -------------------------------------===//
+//
+// One decision: there is no cache of keys and values. Each byte is a forward
+// pass over the last S tokens: sampling shows what was learnt, it does not serve.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/evaluate.h"
+#include "runtime/random.h"
+#include "runtime/tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace tplan;
+
+/// Draws from softmax(logits / temperature) by inversion at `uniform` in (0, 1].
+static int64_t draw(const std::vector<double> &logits, double temperature, double uniform) {
+  auto best = std::max_element(logits.begin(), logits.end());
+  if (temperature == 0)
+    return best - logits.begin();
+  double total = 0;
+  for (double logit : logits)
+    total += std::exp((logit - *best) / temperature);
+  double target = uniform * total, sum = 0;
+  int64_t last = best - logits.begin();
+  for (size_t id = 0; id < logits.size(); ++id) {
+    double weight = std::exp((logits[id] - *best) / temperature);
+    sum += weight;
+    if (weight > 0)
+      last = (int64_t)id;
+    if (weight > 0 && sum >= target)
+      break;
+  }
+  return last;
+}
+
+Status tplan::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count, std::string &text) {
+  const tp_program &program = *rank.program;
+  if (!program.predict)
+    return errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan);
+  if (!program.num_inputs || program.inputs[0].length < 2)
+    return errorf("the plan '%s' reads no rows of tokens: it cannot sample", program.plan);
+  const tp_input &input = program.inputs[0];
+  int64_t context = input.length - 1;
+  // A byte model may carry ids beyond the bytes; they are no text.
+  std::vector<double> logits(std::min<int64_t>(program.logits_vocabulary, 256));
+  std::string history(1, '\0'); // the separator, then the text
+  history += text;
+  for (size_t i = 0; i < history.size(); ++i)
+    if ((unsigned char)history[i] >= input.vocabulary)
+      return errorf("byte %zu of --sample is %d, outside the vocabulary of %lld", i,
+                    (unsigned char)history[i], (long long)input.vocabulary);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t length = std::min<int64_t>(context, history.size());
+    for (int64_t j = 0; j < program.num_inputs; ++j) {
+      const tp_input &to = program.inputs[j];
+      auto *row = (int32_t *)(rank.arena.data() + to.offset);
+      memset(row, 0, to.rows * to.length * sizeof(int32_t));
+      for (int64_t at = 0; at < std::min(length, to.length); ++at)
+        row[at] = (unsigned char)history[history.size() - length + at];
+    }
+    if (program.predict(&rank, rank.arena.data()) != 0)
+      return rank.error.ok() ? errorf("prediction failed without a message") : std::move(rank.error);
+    for (size_t id = 0; id < logits.size(); ++id) {
+      logits[id] = getElement(rank.arena.data() + program.logits_offset, program.logits_type,
+                              (length - 1) * program.logits_vocabulary + (int64_t)id);
+      if (!std::isfinite(logits[id]))
+        return errorf("prediction %lld: logit %zu is %g", (long long)i, id, logits[id]);
+    }
+    char next = (char)draw(logits, temperature, uniformAt(seed, sampleStream, (uint64_t)i));
+    history += next;
+    text += next;
+  }
+  return {};
+}

@@ -1,0 +1,23 @@
+//===- scalars.h - the numbers that a step is given -----------------------===//
+//
+// Learning rate, step number and bias corrections, computed in double and cast.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_SCALARS_H
+#define TPLAN_RUNTIME_SCALARS_H
+
+#include "tplan/runtime.h"
+
+namespace tplan {
+
+/// Learning rate of `step` (from 1). In a piece [begin, end) the fraction is
+/// (step - begin) / (end - begin): a warm-up [0, n) from 0 to x gives x * step / n.
+/// Before the first piece its `from` holds, after the last its `to`.
+double learningRate(const tp_program &program, int64_t step);
+
+/// Writes all scalars of `step`; those that generated code writes are left.
+void setScalars(const tp_program &program, char *arena, uint64_t seed, int64_t step);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_SCALARS_H

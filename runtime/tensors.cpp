@@ -1,0 +1,144 @@
+//===- tensors.cpp - the tensor table of a program ------------------------===//
+
+#include "runtime/tensors.h"
+
+#include "runtime/bf16.h"
+#include "runtime/random.h"
+#include "runtime/rank.h"
+
+#include <algorithm>
+
+using namespace tplan;
+
+int64_t tplan::elementsOf(const tp_tensor &tensor) {
+  int64_t elements = 1;
+  for (int32_t dim = 0; dim < tensor.rank; ++dim)
+    elements *= tensor.shape[dim];
+  return elements;
+}
+
+static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
+  std::string name = tensor.path, number = std::to_string(tensor.first + instance * tensor.step);
+  for (size_t at = name.find("{i}"); at != std::string::npos; at = name.find("{i}", at + number.size()))
+    name.replace(at, 3, number);
+  if (tensor.slot && *tensor.slot)
+    name += std::string(".") + tensor.slot;
+  return name;
+}
+
+std::vector<LogicalTensor> tplan::logicalTensors(const tp_program &program, char *arena,
+                                                 tp_tensor_role role) {
+  std::vector<LogicalTensor> all;
+  for (int64_t i = 0; i < program.num_tensors; ++i) {
+    const tp_tensor &tensor = program.tensors[i];
+    if (tensor.role != role)
+      continue;
+    for (int64_t j = 0; j < tensor.count; ++j)
+      all.push_back({expandPath(tensor, j), tensor.type,
+                     std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank),
+                     arena + tensor.offset + j * tensor.stride, elementsOf(tensor) * bytesOf(tensor.type)});
+  }
+  return all;
+}
+
+Status tplan::checkProgram(const tp_program &p) {
+  if (p.abi_version != TP_ABI_VERSION)
+    return errorf("this program was compiled for runtime interface %d, this runtime has %d: build both from "
+                  "one release",
+                  p.abi_version, TP_ABI_VERSION);
+  auto inside = [&](const char *what, const char *name, int64_t offset, int64_t bytes) -> Status {
+    if (offset >= 0 && bytes >= 0 && bytes <= p.arena_bytes && offset <= p.arena_bytes - bytes)
+      return {};
+    return errorf("%s '%s' [%lld, +%lld) does not lie in the arena of %lld bytes", what, name,
+                  (long long)offset, (long long)bytes, (long long)p.arena_bytes);
+  };
+  for (int64_t i = 0; i < p.num_tensors; ++i) {
+    const tp_tensor &t = p.tensors[i];
+    int64_t bytes = elementsOf(t) * bytesOf(t.type);
+    for (int64_t instance : {int64_t(0), t.count - 1})
+      TP_TRY(inside("tensor", t.path, t.offset + instance * t.stride, bytes));
+  }
+  for (int64_t i = 0; i < p.num_inputs; ++i)
+    TP_TRY(inside("input", p.inputs[i].source, p.inputs[i].offset,
+                  4 * p.microbatches * p.inputs[i].rows * p.inputs[i].length));
+  for (int64_t i = 0; i < p.num_scalars; ++i)
+    TP_TRY(inside("scalar", "step", p.scalars[i].offset, bytesOf(p.scalars[i].type)));
+  for (int64_t i = 0; i < p.num_metrics; ++i) {
+    const tp_metric &m = p.metrics[i];
+    TP_TRY(inside("metric", m.name, m.offset, bytesOf(m.type)));
+    if (m.count_offset >= 0)
+      TP_TRY(inside("count of metric", m.name, m.count_offset, bytesOf(m.type)));
+  }
+  return {};
+}
+
+void tplan::initializeTensors(const tp_program &program, char *arena, uint64_t seed, Team &team) {
+  constexpr int64_t piece = 1 << 14;
+  for (int64_t i = 0; i < program.num_tensors; ++i) {
+    const tp_tensor &tensor = program.tensors[i];
+    if (tensor.role == TP_WORKING_COPY)
+      continue;
+    int64_t elements = elementsOf(tensor), pieces = (elements + piece - 1) / piece;
+    team.forEach(pieces * tensor.count, [&](int64_t task, int) {
+      int64_t instance = task / pieces, begin = task % pieces * piece;
+      char *data = arena + tensor.offset + instance * tensor.stride;
+      int64_t id = tensor.id + instance * tensor.id_step;
+      for (int64_t e = begin, end = std::min(elements, begin + piece); e < end; ++e)
+        setElement(data, tensor.type, e,
+                   tensor.init == TP_NORMAL ? tensor.init_value * normalAt(seed, id, (uint64_t)e)
+                                            : tensor.init_value);
+    });
+  }
+}
+
+double tplan::getElement(const void *data, int32_t type, int64_t index) {
+  switch (type) {
+  case TP_F64:
+    return ((const double *)data)[index];
+  case TP_F32:
+    return ((const float *)data)[index];
+  case TP_BF16:
+    return widen(((const bf16 *)data)[index]);
+  case TP_I32:
+    return ((const int32_t *)data)[index];
+  case TP_I64:
+    return (double)((const int64_t *)data)[index];
+  default:
+    return ((const uint8_t *)data)[index];
+  }
+}
+
+/// Nearest bf16 of a double in one rounding: f32 rounded to odd keeps what the
+/// second rounding needs.
+static bf16 bf16OfDouble(double value) {
+  float nearest = (float)value;
+  if (std::isfinite(nearest) && (double)nearest != value) {
+    uint32_t bits = std::bit_cast<uint32_t>(nearest);
+    if (!(bits & 1))
+      bits += (std::fabs(value) > std::fabs((double)nearest)) ? 1 : uint32_t(-1);
+    nearest = std::bit_cast<float>(bits);
+  }
+  return roundToBf16(nearest);
+}
+
+void tplan::setElement(void *data, int32_t type, int64_t index, double value) {
+  switch (type) {
+  case TP_F64:
+    ((double *)data)[index] = value;
+    return;
+  case TP_F32:
+    ((float *)data)[index] = (float)value;
+    return;
+  case TP_BF16:
+    ((bf16 *)data)[index] = bf16OfDouble(value);
+    return;
+  case TP_I32:
+    ((int32_t *)data)[index] = (int32_t)value;
+    return;
+  case TP_I64:
+    ((int64_t *)data)[index] = (int64_t)value;
+    return;
+  default:
+    ((uint8_t *)data)[index] = value != 0;
+  }
+}

@@ -1,0 +1,47 @@
+//===- tensors.h - the tensor table of a program --------------------------===//
+//
+// Names, places and initial values of the tensors in the arena.
+//
+// One decision: everything outside the arena speaks of logical tensors, one for
+// each instance of a row of the table, by its path with numbers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_TENSORS_H
+#define TPLAN_RUNTIME_TENSORS_H
+
+#include "runtime/team.h"
+#include "tplan/runtime.h"
+
+#include <string>
+#include <vector>
+
+namespace tplan {
+
+/// One instance of a row of the tensor table.
+struct LogicalTensor {
+  std::string name; // path with numbers, then "." and the slot if any
+  int32_t type;     // tp_type
+  std::vector<int64_t> shape;
+  char *data;
+  int64_t bytes;
+};
+
+/// Elements of one instance.
+int64_t elementsOf(const tp_tensor &tensor);
+
+/// All instances of the tensors with `role`, in the order of the table.
+std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena, tp_tensor_role role);
+
+/// Checks that every tensor, input, scalar, metric and slot lies in the arena.
+Status checkProgram(const tp_program &program);
+
+/// Sets all tensors but working copies to their initial values.
+void initializeTensors(const tp_program &program, char *arena, uint64_t seed, Team &team);
+
+/// Element `index` of an array of `type`, as a number; bf16 is rounded when set.
+double getElement(const void *data, int32_t type, int64_t index);
+void setElement(void *data, int32_t type, int64_t index, double value);
+
+} // namespace tplan
+
+#endif // TPLAN_RUNTIME_TENSORS_H
