@@ -5,6 +5,7 @@
 #include "dialects/rt/RT.h"
 #include "dialects/tplan/Tplan.h"
 #include "lib/Differentiate/Differentiate.h"
+#include "lib/Lower/Kernels.h"
 #include "lib/Model/Model.h"
 #include "lib/Recompute/Recompute.h"
 
