@@ -1,0 +1,319 @@
+//===- KernelsAccess.cpp - loads and stores of a kernel's operands --------===//
+//
+// Contiguous along the columns: vector loads and stores; anything else: gathers
+// with an offset per lane. A tail is loaded and stored at its own odd width and
+// computed at full width.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/KernelsBody.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+/// sum + the weighted indices; null stands for zero.
+Value Body::weigh(ValueRange indices, ArrayRef<int64_t> strides, Value sum) {
+  for (auto [i, stride] : llvm::zip(indices, strides)) {
+    if (!stride)
+      continue;
+    Value term = stride == 1
+                     ? Value(i)
+                     : arith::MulIOp::create(b, i, index(stride)).getResult();
+    sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+  }
+  return sum;
+}
+
+/// Where the id leads: below zero (an ignored row) to element 0, so that reads
+/// stay inside; scatters skip such rows before they come here.
+Value Body::idScalar(const OperandPlan &o) {
+  if (!scalars.count(o.id))
+    evaluateScalar(o.id);
+  Value id = arith::IndexCastOp::create(b, b.getIndexType(), scalar(o.id));
+  id = arith::MaxSIOp::create(b, id, index(0));
+  return arith::MulIOp::create(b, id, index(o.idStride));
+}
+
+/// Offset of the operand's element at the row and the first lane.
+Value Body::offset(const OperandPlan &o) {
+  Value sum = weigh(rowIndex, o.strides.rows, nullptr);
+  if (col && o.strides.alongCols())
+    sum = weigh(colIndex, o.strides.cols, sum);
+  if (o.id && !(plan.at(o.id).rate & PerColumn)) {
+    Value id = idScalar(o);
+    sum = sum ? arith::AddIOp::create(b, sum, id).getResult() : id;
+  }
+  if (o.taskStride)
+    sum = weigh(ValueRange{task}, o.taskStride, sum);
+  return sum ? sum : index(0);
+}
+
+Body::Layout Body::layout(const Strides &s) const {
+  if (!s.alongCols())
+    return Layout::Splat;
+  int64_t run = 1, contiguous = 0;
+  for (auto [size, stride] :
+       llvm::zip(llvm::reverse(plan.cols), llvm::reverse(s.cols))) {
+    if (stride)
+      break;
+    run *= size;
+  }
+  if (run > 1)
+    return run % plan.lanes ? Layout::Scattered : Layout::Splat;
+  // Inner loops that the operand walks element by element, as one.
+  for (auto [size, stride] :
+       llvm::zip(llvm::reverse(plan.cols), llvm::reverse(s.cols))) {
+    if (stride != run)
+      break;
+    run *= size, ++contiguous;
+  }
+  bool whole = contiguous == static_cast<int64_t>(plan.cols.size());
+  if (whole || (contiguous && run % plan.lanes == 0))
+    return Layout::Contiguous;
+  return Layout::Scattered;
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+Value Body::laneColumns() {
+  auto type = VectorType::get({plan.lanes}, b.getIndexType());
+  return arith::AddIOp::create(b, splat(col, plan.lanes),
+                               vector::StepOp::create(b, type));
+}
+
+/// Weighted indices of the column loops in each lane.
+Value Body::laneOffsets(ArrayRef<int64_t> strides) {
+  auto type = VectorType::get({plan.lanes}, b.getIndexType());
+  auto constant = [&](int64_t i) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, b.getIndexAttr(i)));
+  };
+  Value rest = laneColumns(), sum;
+  for (unsigned i = strides.size(); i-- > 0;) {
+    Value here = rest;
+    if (i > 0) {
+      here = arith::RemUIOp::create(b, rest, constant(plan.cols[i]));
+      rest = arith::DivUIOp::create(b, rest, constant(plan.cols[i]));
+    }
+    if (!strides[i])
+      continue;
+    if (strides[i] != 1)
+      here = arith::MulIOp::create(b, here, constant(strides[i]));
+    sum = sum ? arith::AddIOp::create(b, sum, here).getResult() : here;
+  }
+  return sum ? sum : constant(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+Value Body::fromMemory(Value x, Type element) {
+  if (!element.isInteger(1))
+    return x;
+  TypedAttr zero = b.getI8IntegerAttr(0);
+  if (auto vec = dyn_cast<VectorType>(x.getType()))
+    zero = DenseElementsAttr::get(vec, zero);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x,
+                               arith::ConstantOp::create(b, zero));
+}
+
+Value Body::load(Value memref, Value at, Type element, int64_t w) {
+  Type kept = stored(element);
+  auto part = VectorType::get({w}, kept),
+       full = VectorType::get({plan.lanes}, kept);
+  Value x = vector::LoadOp::create(b, part, memref, ValueRange{at});
+  if (w != plan.lanes) {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(full));
+    x = vector::InsertStridedSliceOp::create(b, x, zero, ArrayRef<int64_t>{0},
+                                             ArrayRef<int64_t>{1});
+  }
+  return fromMemory(x, element);
+}
+
+void Body::store(Value memref, Value at, Value x, int64_t w) {
+  auto type = cast<VectorType>(x.getType());
+  if (type.getElementType().isInteger(1))
+    x = arith::ExtUIOp::create(
+        b, VectorType::get(type.getShape(), b.getI8Type()), x);
+  if (w != type.getNumElements())
+    x = vector::ExtractStridedSliceOp::create(
+        b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w}, ArrayRef<int64_t>{1});
+  vector::StoreOp::create(b, x, memref, ValueRange{at});
+}
+
+Value Body::gather(unsigned number, Value at, Value lanes) {
+  Type element = plan.operands[number].type.getElementType();
+  auto type = VectorType::get({plan.lanes}, stored(element));
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value x = vector::GatherOp::create(b, type, memory[number], ValueRange{at},
+                                     lanes, laneMask(), none);
+  return fromMemory(x, element);
+}
+
+Value Body::loadScalar(unsigned number) {
+  const OperandPlan &o = plan.operands[number];
+  Value at = offset(o), first;
+  if (o.half) {
+    Value i = weigh(rowIndex, o.rotated.rows, nullptr);
+    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                  i ? i : index(0), index(o.half));
+    Value step =
+        arith::SelectOp::create(b, first, index(o.half), index(-o.half));
+    at = arith::AddIOp::create(b, at, step);
+  }
+  Value x = memref::LoadOp::create(b, memory[number], ValueRange{at});
+  x = fromMemory(x, o.type.getElementType());
+  return o.half ? flipSign(x, o.access.getBy()
+                                  ? arith::XOrIOp::create(
+                                        b, first,
+                                        arith::ConstantIntOp::create(b, 1, 1))
+                                        .getResult()
+                                  : first)
+                : x;
+}
+
+Value Body::loadVector(unsigned number) {
+  const OperandPlan &o = plan.operands[number];
+  Type element = o.type.getElementType();
+  Value at = offset(o);
+  if (o.half)
+    return loadRotated(number, at);
+  if (o.id && (plan.at(o.id).rate & PerColumn)) {
+    auto indices = VectorType::get({plan.lanes}, b.getIndexType());
+    Value ids = arith::IndexCastOp::create(b, indices, vector(o.id));
+    ids = arith::MaxSIOp::create(b, ids, splat(index(0), plan.lanes));
+    Value lanes =
+        arith::MulIOp::create(b, ids, splat(index(o.idStride), plan.lanes));
+    // The lanes' own columns count from column 0, the offset from the first
+    // lane.
+    Value base = weigh(rowIndex, o.strides.rows, nullptr);
+    lanes = arith::AddIOp::create(b, lanes, laneOffsets(o.strides.cols));
+    return gather(number, base ? base : index(0), lanes);
+  }
+  switch (layout(o.strides)) {
+  case Layout::Splat: {
+    Value x = memref::LoadOp::create(b, memory[number], ValueRange{at});
+    return splat(fromMemory(x, element), plan.lanes);
+  }
+  case Layout::Contiguous:
+    return load(memory[number], at, element, width);
+  case Layout::Scattered:
+    break;
+  }
+  if (tileLoad)
+    if (Value x = tileLoad(number))
+      return x;
+  Value base = weigh(rowIndex, o.strides.rows, nullptr);
+  if (o.id)
+    base = base ? arith::AddIOp::create(b, base, idScalar(o)).getResult()
+                : idScalar(o);
+  return gather(number, base ? base : index(0), laneOffsets(o.strides.cols));
+}
+
+//===----------------------------------------------------------------------===//
+// Rotation
+//===----------------------------------------------------------------------===//
+
+Value Body::flipSign(Value x, Value negate) {
+  auto element = cast<FloatType>(getElementTypeOrSelf(x.getType()));
+  Type bits = b.getIntegerType(element.getWidth());
+  APInt sign = APInt::getSignMask(element.getWidth());
+  bool onVectors = isa<VectorType>(x.getType());
+  auto shaped = [&](Type t) -> Type {
+    return onVectors ? VectorType::get({plan.lanes}, t) : t;
+  };
+  Value set = arith::ConstantOp::create(b, b.getIntegerAttr(bits, sign));
+  Value clear = arith::ConstantOp::create(b, b.getIntegerAttr(bits, 0));
+  if (isa<VectorType>(negate.getType()))
+    set = splat(set, plan.lanes), clear = splat(clear, plan.lanes);
+  Value mask = arith::SelectOp::create(b, negate, set, clear);
+  if (onVectors && !isa<VectorType>(negate.getType()))
+    mask = splat(mask, plan.lanes);
+  Value flipped = arith::XOrIOp::create(
+      b, arith::BitcastOp::create(b, shaped(bits), x), mask);
+  return arith::BitcastOp::create(b, shaped(element), flipped);
+}
+
+Value Body::loadRotated(unsigned number, Value at) {
+  const OperandPlan &o = plan.operands[number];
+  bool whole = o.half % plan.lanes == 0; // a vector never crosses the middle
+  Value first;
+  Value row = weigh(rowIndex, o.rotated.rows, nullptr);
+  auto invert = [&](Value x) -> Value {
+    Value one = arith::ConstantIntOp::create(b, 1, 1);
+    if (isa<VectorType>(x.getType()))
+      one = splat(one, plan.lanes);
+    return o.access.getBy() ? arith::XOrIOp::create(b, x, one).getResult() : x;
+  };
+  if (whole || !o.rotated.alongCols()) {
+    Value i = weigh(colIndex, o.rotated.cols, row);
+    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                  i ? i : index(0), index(o.half));
+    Value step =
+        arith::SelectOp::create(b, first, index(o.half), index(-o.half));
+    Value from = arith::AddIOp::create(b, at, step);
+    Value x;
+    if (layout(o.strides) == Layout::Contiguous)
+      x = load(memory[number], from, o.type.getElementType(), width);
+    else
+      x = gather(number,
+                 arith::SubIOp::create(
+                     b, from, weigh(colIndex, o.strides.cols, nullptr)),
+                 laneOffsets(o.strides.cols));
+    return flipSign(x, invert(first));
+  }
+  Value i = laneOffsets(o.rotated.cols);
+  Value half = splat(index(o.half), plan.lanes),
+        back = splat(index(-o.half), plan.lanes);
+  first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i, half);
+  Value step = arith::SelectOp::create(b, first, half, back);
+  Value lanes = arith::AddIOp::create(b, laneOffsets(o.strides.cols), step);
+  Value base = weigh(rowIndex, o.strides.rows, nullptr);
+  return flipSign(gather(number, base ? base : index(0), lanes), invert(first));
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+void Body::storeVector(unsigned output, Value x) {
+  const OperandPlan &o = plan.output(output);
+  unsigned number = plan.numInputs() + output;
+  Type element = o.type.getElementType();
+  if (o.isScatter()) {
+    Value id = scalar(o.id);
+    Value zero = arith::ConstantIntOp::create(b, 0, 32);
+    Value used = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, id, zero);
+    auto branch = scf::IfOp::create(b, used, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value at = offset(o);
+    Value old = load(memory[number], at, element, width);
+    if (element.isBF16()) {
+      auto wide = VectorType::get({plan.lanes}, b.getF32Type());
+      Value sum = arith::AddFOp::create(b, arith::ExtFOp::create(b, wide, old),
+                                        arith::ExtFOp::create(b, wide, x));
+      x = arith::TruncFOp::create(b, x.getType(), sum);
+    } else {
+      x = arith::AddFOp::create(b, old, x);
+    }
+    store(memory[number], at, x, width);
+    return;
+  }
+  if (layout(o.strides) == Layout::Contiguous)
+    return store(memory[number], offset(o), x, width);
+  Value base = weigh(rowIndex, o.strides.rows, nullptr);
+  if (element.isInteger(1))
+    x = arith::ExtUIOp::create(b, VectorType::get({plan.lanes}, b.getI8Type()),
+                               x);
+  vector::ScatterOp::create(b, Type(), memory[number],
+                            ValueRange{base ? base : index(0)},
+                            laneOffsets(o.strides.cols), laneMask(), x);
+}

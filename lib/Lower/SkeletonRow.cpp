@@ -1,0 +1,200 @@
+//===- SkeletonRow.cpp - reductions along a row, sums over a task's rows --===//
+//
+// A row is read once per pass: every pass but the last ends in reductions, the
+// last writes elements. Sums over the task's rows stay in its row of the output
+// (a few kB, in the nearest cache), scalars in registers.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/Skeletons.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+namespace {
+/// A sum over the task's rows of values along the columns.
+struct ColumnSum {
+  rt::ColReduceOp op;
+  Value memory, offset; ///< where its element of column 0 is
+};
+
+class RowEmitter {
+public:
+  RowEmitter(Body &body) : body(body), plan(body.plan), b(body.b) {}
+  LogicalResult run(Value rowCount);
+
+private:
+  LogicalResult findSums();
+  void clear(ColumnSum &sum);
+  Values row(Body &at, ValueRange carried);
+  void pass(Body &at, unsigned number);
+  void finish(ValueRange carried);
+
+  Body &body;
+  const KernelPlan &plan;
+  ImplicitLocOpBuilder &b;
+  SmallVector<ColumnSum> sums;
+  SmallVector<rt::ColReduceOp> scalarSums;
+  /// Outputs that a sum is kept in.
+  llvm::DenseSet<unsigned> direct;
+};
+} // namespace
+
+/// Rows of a task's sums on its stack, at most.
+static constexpr int64_t kBufferBytes = 1 << 20;
+
+LogicalResult RowEmitter::findSums() {
+  for (Operation &o : plan.block())
+    if (auto sum = dyn_cast<rt::ColReduceOp>(o)) {
+      if (!(plan.at(sum.getX()).rate & PerColumn)) {
+        scalarSums.push_back(sum);
+        continue;
+      }
+      ColumnSum s{sum, nullptr, body.index(0)};
+      for (unsigned i = 0; i < plan.numOutputs() && !s.memory; ++i) {
+        Strides rowMajor;
+        int64_t stride = 1;
+        for (int64_t size : llvm::reverse(plan.cols)) {
+          rowMajor.cols.insert(rowMajor.cols.begin(), stride);
+          stride *= size;
+        }
+        if (plan.yielded(i) != sum.getResult() ||
+            plan.output(i).strides.cols != rowMajor.cols)
+          continue;
+        s.memory = body.memory[plan.numInputs() + i];
+        s.offset = body.offset(plan.output(i));
+        direct.insert(i);
+      }
+      if (!s.memory) {
+        int64_t bytes = plan.numCols * nn::elementBytes(sum.getType());
+        if (bytes > kBufferBytes)
+          return sum.emitOpError(
+                     "keeps sums over rows on the stack, at most 1 MiB; found ")
+                 << bytes << " bytes: yield it to an output of its own type";
+        s.memory = body.buffer(sum.getType(), plan.numCols);
+        body.setBuffer(sum.getResult(), s.memory);
+      }
+      sums.push_back(s);
+    }
+  return success();
+}
+
+void RowEmitter::clear(ColumnSum &sum) {
+  forColumns(body, {}, [&](Body &at, ValueRange) {
+    auto type = VectorType::get({plan.lanes}, sum.op.getType());
+    Value to = arith::AddIOp::create(b, sum.offset, at.col);
+    at.store(sum.memory, to, at.neutral(sum.op.getKind(), type), at.width);
+    return Values();
+  });
+}
+
+/// One way through the row: reductions of values of this pass, elements in the
+/// last.
+void RowEmitter::pass(Body &at, unsigned number) {
+  SmallVector<rt::RowReduceOp> reductions;
+  Values init;
+  for (Operation &o : plan.block())
+    if (auto r = dyn_cast<rt::RowReduceOp>(o);
+        r && plan.at(r.getX()).pass == number) {
+      reductions.push_back(r);
+      init.push_back(at.neutral(
+          r.getKind(), VectorType::get({lanesOf(r.getType())}, r.getType())));
+    }
+  bool elements = number == plan.elementPass;
+  Values accs = forColumns(at, init, [&](Body &in, ValueRange carried) {
+    Values next;
+    for (auto [r, acc] : llvm::zip(reductions, carried)) {
+      Value x = in.maskTail(r.getKind(), in.vector(r.getX()));
+      int64_t own = lanesOf(
+          r.getType()); // wider than the register: ascending, part by part
+      Value sum = acc;
+      for (int64_t from = 0; from < plan.lanes; from += own) {
+        Value part = x;
+        if (own != plan.lanes)
+          part = vector::ExtractStridedSliceOp::create(
+              b, x, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{own},
+              ArrayRef<int64_t>{1});
+        sum = in.combine(r.getKind(), sum, part);
+      }
+      next.push_back(sum);
+    }
+    if (!elements)
+      return next;
+    SmallVector<Value> added;
+    for (ColumnSum &s : sums)
+      added.push_back(in.vector(s.op.getX()));
+    storeElements(in);
+    for (auto [s, x] : llvm::zip(sums, added))
+      in.accumulate(s.op.getKind(), s.memory,
+                    arith::AddIOp::create(b, s.offset, in.col), x);
+    return next;
+  });
+  for (auto [r, acc] : llvm::zip(reductions, accs))
+    at.setScalar(r.getResult(), fold(at, r.getKind(), acc));
+}
+
+Values RowEmitter::row(Body &at, ValueRange carried) {
+  unsigned passes = std::max(plan.reducePasses, plan.elementPass + 1);
+  for (unsigned p = 0; p < passes; ++p) {
+    at.scalarsOfRate(PerRow, p);
+    pass(at, p);
+  }
+  at.scalarsOfRate(PerRow, passes);
+  storeScalars(at, false);
+  Values next;
+  for (auto [sum, acc] : llvm::zip(scalarSums, carried))
+    next.push_back(at.combine(sum.getKind(), acc, at.scalar(sum.getX())));
+  return next;
+}
+
+/// What is computed from sums over the rows.
+void RowEmitter::finish(ValueRange carried) {
+  for (auto [sum, x] : llvm::zip(scalarSums, carried))
+    body.setScalar(sum.getResult(), x);
+  body.finalScalars();
+  SmallVector<unsigned> rest;
+  for (unsigned i = 0; i < plan.numOutputs(); ++i)
+    if (plan.at(plan.yielded(i)).final && plan.output(i).strides.alongCols() &&
+        !direct.count(i))
+      rest.push_back(i);
+  if (!rest.empty())
+    forColumns(body, {}, [&](Body &at, ValueRange) {
+      SmallVector<Value> values;
+      for (ColumnSum &s : sums)
+        at.setVector(s.op.getResult(),
+                     at.load(s.memory,
+                             arith::AddIOp::create(b, s.offset, at.col),
+                             s.op.getType(), at.width));
+      for (unsigned i : rest)
+        values.push_back(at.vector(plan.yielded(i)));
+      for (auto [i, x] : llvm::zip(rest, values))
+        at.storeVector(i, x);
+      return Values();
+    });
+  storeScalars(body, true);
+}
+
+LogicalResult RowEmitter::run(Value rowCount) {
+  if (failed(findSums()))
+    return failure();
+  for (ColumnSum &s : sums)
+    clear(s);
+  Values init;
+  for (rt::ColReduceOp sum : scalarSums)
+    init.push_back(body.neutral(sum.getKind(), sum.getType()));
+  Span rows = taskRows(body, rowCount);
+  Values carried = loop(body, rows.from, rows.to, 1, init,
+                        [&](Body &at, Value r, ValueRange carried) {
+                          at.atRow(r);
+                          return row(at, carried);
+                        });
+  finish(carried);
+  return success();
+}
+
+LogicalResult lower::emitRow(Body &body, Value rowCount) {
+  return RowEmitter(body).run(rowCount);
+}
