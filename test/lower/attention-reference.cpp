@@ -100,6 +100,8 @@ std::vector<Problem> tplan::test::shapes() {
   list[3].queries = 5, list[3].keys = 3, list[3].width = 7, list[3].heads = list[3].groups = 1;
   list[4].queries = list[4].keys = 128, list[4].width = 64, list[4].batch = 1;
   list[5].queries = 70, list[5].keys = 90, list[5].width = 256, list[5].batch = 1;
+  for (Problem &p : list)
+    p.scale = 1 / std::sqrt(p.width);
   return list;
 }
 
@@ -161,12 +163,12 @@ static double dot(const Problem &p, Tensor &a, Tensor &b, Index i, int64_t key) 
 }
 
 /// Probabilities of the keys of a row, and its log-sum-exp.
-static std::vector<double> softmax(const Problem &p, Tensors &t, const Index &i,
+static std::vector<double> softmax(const Problem &p, Tensor &q, Tensor &k, const Index &i,
                                    const std::vector<int64_t> &keys, double &lse) {
   std::vector<double> s;
   double max = -kInfinity, sum = 0;
   for (int64_t key : keys)
-    max = std::max(max, s.emplace_back(p.scale * dot(p, t["q"], t["k"], i, key)));
+    max = std::max(max, s.emplace_back(p.scale * dot(p, q, k, i, key)));
   for (double &x : s)
     sum += x = std::exp(x - max);
   for (double &x : s)
@@ -176,40 +178,42 @@ static std::vector<double> softmax(const Problem &p, Tensors &t, const Index &i,
 }
 
 void tplan::test::referenceForward(const Problem &p, Tensors &t) {
-  t["out"] = Tensor(p, p.qOrder);
-  t["lse"] = Tensor(p, p.lseOrder);
+  Tensor &q = t["q"], &k = t["k"], &v = t["v"];
+  Tensor &out = t["out"] = Tensor(p, p.qOrder), &lse = t["lse"] = Tensor(p, p.lseOrder);
   forEachRow(p, [&](Index i, const std::vector<int64_t> &keys) {
-    std::vector<double> weights = softmax(p, t, i, keys, t["lse"].at(i));
+    std::vector<double> weights = softmax(p, q, k, i, keys, lse.at(i));
     for (size_t n = 0; n < keys.size(); ++n) {
       i['T'] = keys[n];
       for (i['K'] = 0; i['K'] < p.width; ++i['K'])
-        t["out"].at(i) += weights[n] * t["v"].at(i);
+        out.at(i) += weights[n] * v.at(i);
     }
   });
 }
 
 void tplan::test::referenceDelta(const Problem &p, Tensors &t) {
-  t["delta"] = Tensor(p, p.lseOrder);
+  Tensor &out = t["out"], &dOut = t["d_out"], &dLse = t["d_lse"];
+  Tensor &delta = t["delta"] = Tensor(p, p.lseOrder);
   forEachRow(p, [&](Index i, const std::vector<int64_t> &) {
-    t["delta"].at(i) = dot(p, t["out"], t["d_out"], i, 0) - t["d_lse"].at(i);
+    delta.at(i) = dot(p, out, dOut, i, 0) - dLse.at(i);
   });
 }
 
 void tplan::test::referenceBackward(const Problem &p, Tensors &t) {
-  t["d_q"] = Tensor(p, p.qOrder);
-  t["d_k"] = t["d_v"] = Tensor(p, p.kOrder);
+  Tensor &q = t["q"], &k = t["k"], &v = t["v"], &dOut = t["d_out"], &dLse = t["d_lse"];
+  Tensor &dQ = t["d_q"] = Tensor(p, p.qOrder), &dK = t["d_k"] = Tensor(p, p.kOrder);
+  Tensor &dV = t["d_v"] = Tensor(p, p.kOrder);
   forEachRow(p, [&](Index i, const std::vector<int64_t> &keys) {
     double lse, mean = 0;
-    std::vector<double> weights = softmax(p, t, i, keys, lse), dp;
+    std::vector<double> weights = softmax(p, q, k, i, keys, lse), dp;
     for (size_t n = 0; n < keys.size(); ++n)
-      mean += weights[n] * dp.emplace_back(dot(p, t["d_out"], t["v"], i, keys[n]));
+      mean += weights[n] * dp.emplace_back(dot(p, dOut, v, i, keys[n]));
     for (size_t n = 0; n < keys.size(); ++n) {
-      double ds = p.scale * weights[n] * (dp[n] - mean + t["d_lse"].at(i));
+      double ds = p.scale * weights[n] * (dp[n] - mean + dLse.at(i));
       i['T'] = keys[n];
       for (i['K'] = 0; i['K'] < p.width; ++i['K']) {
-        t["d_v"].at(i) += weights[n] * t["d_out"].at(i);
-        t["d_k"].at(i) += ds * t["q"].at(i);
-        t["d_q"].at(i) += ds * t["k"].at(i);
+        dV.at(i) += weights[n] * dOut.at(i);
+        dK.at(i) += ds * q.at(i);
+        dQ.at(i) += ds * k.at(i);
       }
     }
   });

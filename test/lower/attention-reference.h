@@ -24,7 +24,7 @@ struct Segment {
 struct Problem {
   std::string qOrder = "BSHK", kOrder = "BTGK", lseOrder = "BSH";
   int64_t batch = 2, batch2 = 3, queries = 70, keys = 70, heads = 4, groups = 2, width = 24;
-  double scale = 0.3;
+  double scale = 0.2;
   std::string mask = "causal", element = "f64";
   std::vector<Segment> qPositions, kPositions;
 
