@@ -58,7 +58,7 @@ static double kernelRate(const Problem &p, const std::string &pass, const JitOpt
   std::vector<void *> args;
   for (auto &m : memory)
     args.push_back(m.data());
-  return kernel.flops / fastest([&] { kernel.run(args.data()); });
+  return kernel.flops / fastest([&] { kernel.run(args); });
 }
 
 int main(int argc, char **argv) {

@@ -1,15 +1,7 @@
 //===- Attention.cpp - lower-attention: rt.tile to vector code ------------===//
-//
-// Boundary of the attention kernels: arguments by address become packed memrefs,
-// and the pass walks the tiles of a module.
-//
-//===----------------------------------------------------------------------===//
 #include "lib/Lower/Attention.h"
 #include "lib/Lower/AttentionTiles.h"
-#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,6 +11,8 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
+constexpr llvm::StringLiteral kKernelAttr = "tplan.kernel";
+
 RegisterBlock RegisterBlock::of(int64_t registers, int64_t bytes) {
   // Beside rows x vectors of sums, a row of vectors and one coefficient are live.
   if (registers >= 32 && bytes >= 64)
@@ -27,35 +21,29 @@ RegisterBlock RegisterBlock::of(int64_t registers, int64_t bytes) {
 }
 
 func::FuncOp lower::emitAttention(OpBuilder &builder, rt::TileOp tile, RegisterBlock block) {
-  MLIRContext *ctx = tile.getContext();
   Location loc = tile.getLoc();
-  auto pointer = LLVM::LLVMPointerType::get(ctx);
-  auto type = FunctionType::get(ctx, {pointer, builder.getI64Type()}, {});
+  SmallVector<nn::Tensor> tensors;
+  SmallVector<Type> types;
+  for (TypeRange range : {TypeRange(tile.getFunctionType().getInputs()),
+                          TypeRange(tile.getFunctionType().getResults())})
+    for (Type type : range) {
+      auto tensor = tensors.emplace_back(cast<nn::Tensor>(type));
+      types.push_back(MemRefType::get({tensor.getNumElements()}, tensor.getElementType()));
+    }
+  types.push_back(builder.getIndexType());
+  auto type = builder.getFunctionType(types, {});
   auto func = func::FuncOp::create(builder, loc, tile.getSymName(), type);
+  func->setAttr(kKernelAttr, builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(func.addEntryBlock());
 
-  Type sum = rt::sumType(cast<nn::Tensor>(tile.getFunctionType().getInput(0)).getElementType());
-  TileCode code(loc, builder, sum, block);
+  TileCode code(loc, builder, rt::sumType(tensors.front().getElementType()), block);
   SmallVector<Operand> args;
-  LLVMTypeConverter converter(ctx);
-  SmallVector<Type> types(tile.getFunctionType().getInputs());
-  llvm::append_range(types, tile.getFunctionType().getResults());
-  for (auto [i, t] : llvm::enumerate(types)) {
-    auto tensor = cast<nn::Tensor>(t);
-    auto memory = MemRefType::get({tensor.getNumElements()}, tensor.getElementType());
-    Value slot = LLVM::GEPOp::create(code, pointer, pointer, func.getArgument(0),
-                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
-    Value address = LLVM::LoadOp::create(code, pointer, slot);
-    Value descriptor = MemRefDescriptor::fromStaticShape(code, loc, converter, memory, address);
-    Value cast = UnrealizedConversionCastOp::create(code, memory, descriptor).getResult(0);
-    args.push_back({tensor, cast});
-  }
-  Value task = arith::IndexCastOp::create(code, code.getIndexType(), func.getArgument(1));
-  if (tile.getPass() == rt::AttentionPass::Forward)
-    emitAttentionForward(code, tile, args, task);
-  else
-    emitAttentionBackward(code, tile, args, task);
+  for (auto [tensor, memory] : llvm::zip(tensors, func.getArguments()))
+    args.push_back({tensor, memory});
+  auto emit = tile.getPass() == rt::AttentionPass::Forward ? emitAttentionForward
+                                                           : emitAttentionBackward;
+  emit(code, tile, args, func.getArguments().back());
   func::ReturnOp::create(code);
   return func;
 }
@@ -77,7 +65,7 @@ struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
   StringRef getArgument() const override { return "lower-attention"; }
   StringRef getDescription() const override { return "code for attention kernels"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+    registry.insert<arith::ArithDialect, func::FuncDialect, math::MathDialect,
                     memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   }
 
@@ -99,4 +87,3 @@ struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
 std::unique_ptr<Pass> lower::createLowerAttentionPass(RegisterBlock block) {
   return std::make_unique<LowerAttention>(block);
 }
-void lower::registerLowerAttentionPass() { PassRegistration<LowerAttention>(); }

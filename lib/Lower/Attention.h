@@ -17,14 +17,14 @@ struct RegisterBlock {
   static RegisterBlock of(int64_t registers, int64_t bytes);
 };
 
-/// Makes `void NAME(void *const *args, int64_t task)` of a tile at the builder's
-/// place: inputs, then outputs, as in tp_kernel. It holds arith, math, memref,
-/// scf, vector and llvm ops; the tile stays.
+/// Makes a function of a tile at the builder's place: (memory of inputs, of
+/// outputs, task), with the attribute `tplan.kernel`. It holds arith, math, memref,
+/// scf and vector ops; the tile stays.
 mlir::func::FuncOp emitAttention(mlir::OpBuilder &builder, rt::TileOp tile, RegisterBlock block);
 
-/// Replaces every rt.tile of a module by its function.
-std::unique_ptr<mlir::Pass> createLowerAttentionPass(RegisterBlock block);
-void registerLowerAttentionPass();
+/// Replaces every rt.tile of a module by its function. The default block fits
+/// machines with 16 registers of 32 bytes.
+std::unique_ptr<mlir::Pass> createLowerAttentionPass(RegisterBlock block = {6, 1});
 
 } // namespace tplan::lower
 

@@ -1,7 +1,7 @@
 //===- attention-jit.cpp - attention kernels from text, run in process ----===//
 #include "test/lower/attention-jit.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -66,7 +66,9 @@ AttentionKernel::AttentionKernel(const std::string &text, const JitOptions &opti
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createConvertFuncToLLVMPass());
+  ConvertFuncToLLVMPassOptions funcOptions;
+  funcOptions.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(funcOptions));
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCanonicalizerPass());
   check(succeeded(pm.run(*module)), "kernel does not lower");
@@ -88,12 +90,17 @@ AttentionKernel::AttentionKernel(const std::string &text, const JitOptions &opti
   engineOptions.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Aggressive;
   engineOptions.enableObjectDump = true;
   engine = llvm::cantFail(ExecutionEngine::create(*module, engineOptions, std::move(machine)));
-  function = reinterpret_cast<decltype(function)>(llvm::cantFail(engine->lookup(name)));
+  function = llvm::cantFail(engine->lookupPacked(name));
   if (const char *file = getenv("TPLAN_DUMP_OBJECT"))
     engine->dumpToObjectFile(file);
 }
 
-void AttentionKernel::run(void *const *args) const {
-  for (int64_t task = 0; task < tasks; ++task)
-    function(args, task);
+void AttentionKernel::run(const std::vector<void *> &args) const {
+  std::vector<void *> packed;
+  for (void *const &arg : args)
+    packed.push_back(const_cast<void **>(&arg));
+  int64_t task = 0;
+  packed.push_back(&task);
+  for (; task < tasks; ++task)
+    function(packed.data());
 }

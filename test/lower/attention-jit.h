@@ -5,6 +5,7 @@
 #include "lib/Lower/Attention.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include <string>
+#include <vector>
 
 namespace tplan::test {
 
@@ -21,10 +22,10 @@ public:
 
   int64_t tasks = 0, flops = 0;
   /// All tasks, in order.
-  void run(void *const *args) const;
-  void (*function)(void *const *args, int64_t task) = nullptr;
+  void run(const std::vector<void *> &args) const;
 
 private:
+  void (*function)(void **) = nullptr;
   mlir::MLIRContext context;
   std::unique_ptr<mlir::ExecutionEngine> engine;
 };

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace tplan::test;
 
@@ -227,17 +229,47 @@ static size_t bytesOf(const std::string &element) {
   return element == "f64" ? 8 : element == "f32" ? 4 : 2;
 }
 
-static std::vector<char> pack(const std::vector<double> &data, const std::string &element) {
+namespace {
+/// Bytes that end at a page's end, with a page before and after them that may not be touched.
+class Guarded {
+public:
+  explicit Guarded(size_t bytes) : bytes(bytes) {
+    size_t page = sysconf(_SC_PAGESIZE);
+    inner = (bytes + page - 1) / page * page;
+    whole = inner + 2 * page;
+    void *at = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || mprotect(static_cast<char *>(at) + page, inner, PROT_READ | PROT_WRITE))
+      abort();
+    base = static_cast<char *>(at);
+    data = base + page + inner - bytes;
+    memset(data, 0xff, bytes);
+  }
+  Guarded(Guarded &&other) : data(other.data), bytes(other.bytes), base(other.base),
+                             inner(other.inner), whole(other.whole) {
+    other.base = nullptr;
+  }
+  ~Guarded() {
+    if (base)
+      munmap(base, whole);
+  }
+  char *data;
+  size_t bytes;
+
+private:
+  char *base;
+  size_t inner, whole;
+};
+} // namespace
+
+static void pack(const std::vector<double> &data, const std::string &element, char *to) {
   size_t bytes = bytesOf(element);
-  std::vector<char> memory(data.size() * bytes);
   for (size_t i = 0; i < data.size(); ++i) {
     float f = static_cast<float>(data[i]);
     uint16_t high = std::bit_cast<uint32_t>(f) >> 16;
     const void *from = element == "f64" ? (const void *)&data[i]
                        : element == "f32" ? (const void *)&f : (const void *)&high;
-    memcpy(&memory[i * bytes], from, bytes);
+    memcpy(to + i * bytes, from, bytes);
   }
-  return memory;
 }
 
 static double element(const char *from, const std::string &type) {
@@ -260,45 +292,52 @@ struct Argument {
 };
 } // namespace
 
-static void runKernel(const Problem &p, const std::string &pass, Tensors &t,
-                      const std::vector<Argument> &inputs, const std::vector<Argument> &outputs,
-                      const JitOptions &options) {
-  AttentionKernel kernel(p.text(pass), options);
-  std::vector<std::vector<char>> memory;
+static void runKernel(const AttentionKernel &kernel, const Problem &p, Tensors &t,
+                      const std::vector<Argument> &inputs, const std::vector<Argument> &outputs) {
+  std::vector<Guarded> memory;
   std::vector<void *> args;
-  for (const Argument &in : inputs)
-    memory.push_back(pack(t[in.name].data, in.element));
-  for (const Argument &out : outputs) { // every byte set: a kernel may rely on no content
-    t[out.name] = Tensor(p, out.order);
-    memory.emplace_back(t[out.name].data.size() * bytesOf(out.element), char(0xff));
+  for (const Argument &in : inputs) {
+    memory.emplace_back(t[in.name].data.size() * bytesOf(in.element));
+    pack(t[in.name].data, in.element, memory.back().data);
   }
-  for (std::vector<char> &m : memory)
-    args.push_back(m.data());
-  kernel.run(args.data());
+  for (const Argument &out : outputs) {
+    t[out.name] = Tensor(p, out.order);
+    memory.emplace_back(t[out.name].data.size() * bytesOf(out.element));
+  }
+  for (Guarded &m : memory)
+    args.push_back(m.data);
+  kernel.run(args);
   for (size_t n = 0; n < outputs.size(); ++n) {
     const Argument &out = outputs[n];
-    const char *from = memory[inputs.size() + n].data();
+    const char *from = memory[inputs.size() + n].data;
     for (size_t i = 0; i < t[out.name].data.size(); ++i)
       t[out.name].data[i] = element(from + i * bytesOf(out.element), out.element);
   }
 }
 
-void tplan::test::runForward(const Problem &p, Tensors &t, const JitOptions &options) {
+void tplan::test::runForward(const Problem &p, Tensors &t, const AttentionKernel &kernel) {
   const std::string &e = p.element;
-  runKernel(p, "forward", t, {{"q", p.qOrder, e}, {"k", p.kOrder, e}, {"v", p.kOrder, e}},
-            {{"out", p.qOrder, e}, {"lse", p.lseOrder, sumElement(p)}}, options);
+  runKernel(kernel, p, t, {{"q", p.qOrder, e}, {"k", p.kOrder, e}, {"v", p.kOrder, e}},
+            {{"out", p.qOrder, e}, {"lse", p.lseOrder, sumElement(p)}});
 }
 
-void tplan::test::runBackward(const Problem &p, Tensors &t, const JitOptions &options) {
+void tplan::test::runBackward(const Problem &p, Tensors &t, const AttentionKernel &kernel) {
   const std::string &e = p.element, sum = sumElement(p);
   std::vector<Argument> outputs = {
       {"d_q", p.qOrder, e}, {"d_k", p.kOrder, e}, {"d_v", p.kOrder, e}};
-  if (sum != e && e != "f64")
+  if (sum != e)
     outputs.push_back({"workspace", p.qOrder, sum});
-  runKernel(p, "backward", t,
+  runKernel(kernel, p, t,
             {{"q", p.qOrder, e}, {"k", p.kOrder, e}, {"v", p.kOrder, e}, {"d_out", p.qOrder, e},
              {"lse", p.lseOrder, sum}, {"delta", p.lseOrder, sum}},
-            outputs, options);
+            outputs);
+}
+
+void tplan::test::runForward(const Problem &p, Tensors &t, const JitOptions &options) {
+  runForward(p, t, AttentionKernel(p.text("forward"), options));
+}
+void tplan::test::runBackward(const Problem &p, Tensors &t, const JitOptions &options) {
+  runBackward(p, t, AttentionKernel(p.text("backward"), options));
 }
 
 double tplan::test::difference(const Tensor &a, const Tensor &b) {

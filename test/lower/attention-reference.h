@@ -59,6 +59,11 @@ void referenceDelta(const Problem &p, Tensors &t);
 /// From q, k, v, d_out and d_lse alone.
 void referenceBackward(const Problem &p, Tensors &t);
 
+/// Runs a kernel made from p.text("forward") or p.text("backward") on the tensors
+/// of t. Each argument lies between pages that may not be touched, outputs begin
+/// with every bit set.
+void runForward(const Problem &p, Tensors &t, const AttentionKernel &kernel);
+void runBackward(const Problem &p, Tensors &t, const AttentionKernel &kernel);
 void runForward(const Problem &p, Tensors &t, const JitOptions &options = {});
 void runBackward(const Problem &p, Tensors &t, const JitOptions &options = {});
 
