@@ -80,16 +80,11 @@ int64_t Problem::kPosition(int64_t row) const { return positionOf(kPositions, ro
 
 Tensor::Tensor(const Problem &p, const std::string &order) : order(order) {
   size_t n = 1;
-  for (char dim : order)
-    n *= sizes[dim] = p.size(dim);
+  for (char dim : llvm::reverse(order)) {
+    strides[dim] = n;
+    n *= p.size(dim);
+  }
   data.assign(n, 0.0);
-}
-
-double &Tensor::at(const Index &i) {
-  size_t at = 0;
-  for (char dim : order)
-    at = at * sizes[dim] + i[dim];
-  return data[at];
 }
 
 std::vector<Problem> tplan::test::shapes() {

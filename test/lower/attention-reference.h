@@ -39,12 +39,17 @@ using Index = std::array<int64_t, 128>;
 
 struct Tensor {
   std::string order;
-  std::array<int64_t, 128> sizes;
+  std::array<int64_t, 128> strides{}; // 0 for dimensions that it lacks
   std::vector<double> data;
 
   Tensor() = default;
   Tensor(const Problem &p, const std::string &order);
-  double &at(const Index &i);
+  double &at(const Index &i) {
+    size_t at = 0;
+    for (char dim : {'B', 'C', 'S', 'T', 'H', 'G', 'K'})
+      at += strides[dim] * i[dim];
+    return data[at];
+  }
 };
 using Tensors = std::map<std::string, Tensor>;
 
