@@ -185,38 +185,80 @@ void TileCode::unpack(const Scratch &from, const Rows &rows, int64_t width) {
   });
 }
 
-void TileCode::packTransposed(const Rows &rows, const Scratch &to, int64_t width) {
-  Value zero = number(sum, 0);
-  auto column = [&](Value i) { // where column i of row 0 lies
-    return add(mul(div(i, to.panel), to.panelStride), rem(i, to.panel));
-  };
-  loop(index(0), rows.count, 1, [&](Value i) {
-    Value at = column(i), from = add(rows.offset, mul(i, rows.stride));
-    loop(index(0), index(width), 1, [&](Value d) {
-      Value x = loadScalar(rows.operand->memory, add(from, d));
-      memref::StoreOp::create(*this, x, to.memory, add(at, mul(d, to.rowStride)));
-    });
+/// Exchanges rows and columns of a square, halving blocks of it: at each step the
+/// upper right and the lower left of each block change places.
+SmallVector<Value> TileCode::transpose(SmallVector<Value> rows) {
+  for (int64_t half = lanes / 2; half; half /= 2) {
+    SmallVector<int64_t> left, right;
+    for (int64_t j = 0; j < lanes; ++j) {
+      left.push_back(j & half ? lanes + j - half : j);
+      right.push_back(j & half ? lanes + j : j + half);
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half)
+        continue;
+      Value upper = rows[i], lower = rows[i + half];
+      rows[i] = vector::ShuffleOp::create(*this, upper, lower, left);
+      rows[i + half] = vector::ShuffleOp::create(*this, upper, lower, right);
+    }
+  }
+  return rows;
+}
+
+/// Calls `square` for each lanes x lanes part of the rows, with the row number of
+/// its first column, the first element and the number of elements in the width.
+void TileCode::forSquares(Value rows, int64_t width,
+                          function_ref<void(Value, Value, int64_t)> square) {
+  int64_t whole = width / lanes * lanes;
+  loop(index(0), rows, lanes, [&](Value i) {
+    loop(index(0), index(whole), lanes, [&](Value d) { square(i, d, lanes); });
+    if (whole < width)
+      square(i, index(whole), width - whole);
   });
-  loop(rows.count, index(to.cols), 1, [&](Value i) {
-    Value at = column(i);
-    loop(index(0), index(width), 1, [&](Value d) {
-      memref::StoreOp::create(*this, zero, to.memory, add(at, mul(d, to.rowStride)));
-    });
+}
+
+void TileCode::packTransposed(const Rows &rows, const Scratch &to, int64_t width) {
+  Value last = sub(rows.count, index(1));
+  forSquares(index(to.cols), width, [&](Value i, Value d, int64_t n) {
+    SmallVector<Value> square;
+    for (int64_t r = 0; r < lanes; ++r) {
+      Value row = min(add(i, r), last);
+      Value x = load(rows.operand->memory, add(add(rows.offset, mul(row, rows.stride)), d), n);
+      square.push_back(n == lanes ? x : widen(x));
+    }
+    square = transpose(square);
+    Value at = add(columnAt(to, i), mul(d, to.rowStride));
+    for (int64_t r = 0; r < n; ++r)
+      store(square[r], to.memory, add(at, r * to.rowStride));
   });
 }
 
 void TileCode::unpackTransposed(const Scratch &from, const Rows &rows, int64_t width) {
-  Type element = rows.operand->type.getElementType();
-  loop(index(0), rows.count, 1, [&](Value i) {
-    Value at = add(mul(div(i, from.panel), from.panelStride), rem(i, from.panel));
-    Value to = add(rows.offset, mul(i, rows.stride));
-    loop(index(0), index(width), 1, [&](Value d) {
-      Value x = loadScalar(from.memory, add(at, mul(d, from.rowStride)));
-      if (element != sum)
-        x = arith::TruncFOp::create(*this, element, x);
-      memref::StoreOp::create(*this, x, rows.operand->memory, add(to, d));
-    });
+  Value last = sub(rows.count, index(1));
+  forSquares(rows.count, width, [&](Value i, Value d, int64_t n) {
+    Value at = add(columnAt(from, i), mul(d, from.rowStride));
+    SmallVector<Value> square(lanes, number(vec, 0));
+    for (int64_t r = 0; r < n; ++r)
+      square[r] = load(from.memory, add(at, r * from.rowStride));
+    square = transpose(square);
+    // Rows after the last one are written to it, and it is written over them.
+    for (int64_t r = lanes; r-- > 0;) {
+      Value row = min(add(i, r), last);
+      Value x = n == lanes ? square[r]
+                           : vector::ExtractStridedSliceOp::create(*this, square[r], 0, n, 1);
+      store(x, rows.operand->memory, add(add(rows.offset, mul(row, rows.stride)), d));
+    }
   });
+}
+
+/// Where column i of row 0 lies.
+Value TileCode::columnAt(const Scratch &s, Value i) {
+  return add(mul(div(i, s.panel), s.panelStride), rem(i, s.panel));
+}
+
+/// A short vector with zeros after it.
+Value TileCode::widen(Value x) {
+  return vector::InsertStridedSliceOp::create(*this, x, number(vec, 0), 0, 1);
 }
 
 //===----------------------------------------------------------------------===//

@@ -114,7 +114,7 @@ public:
 
   /// to[i][:] = rows[i][:], widened; rows at and after the count are zero. `to` is row-major.
   void pack(const Rows &rows, const Scratch &to, int64_t width);
-  /// to[:][i] = rows[i][:], widened; columns at and after the count are zero.
+  /// to[:][i] = rows[i][:], widened; columns after the count repeat the last row.
   void packTransposed(const Rows &rows, const Scratch &to, int64_t width);
   /// rows[i][:] = from[i][:], rounded. `from` is row-major.
   void unpack(const Scratch &from, const Rows &rows, int64_t width);
@@ -129,6 +129,11 @@ public:
 private:
   void productRows(const Coefficients &a, const Scratch &b, const Scratch &c, Value panel, Value m,
                    int64_t rows, Value k, Start start, double scale, Value columns);
+  llvm::SmallVector<Value> transpose(llvm::SmallVector<Value> rows);
+  void forSquares(Value rows, int64_t width,
+                  llvm::function_ref<void(Value, Value, int64_t)> square);
+  Value columnAt(const Scratch &s, Value i);
+  Value widen(Value x);
   void copyRow(Value from, Value fromAt, Value to, Value toAt, int64_t width);
 
   RegisterBlock block;
