@@ -226,19 +226,10 @@ StringRef MatmulOp::getCategory() { return "gemm"; }
 // Launch, copy
 //===----------------------------------------------------------------------===//
 
-/// Matrix products of the tiles: 2 forward, 5 backward, counted without the mask.
-static int64_t tileFlops(TileOp tile) {
-  auto q = cast<Tensor>(tile.getFunctionType().getInput(0));
-  auto k = cast<Tensor>(tile.getFunctionType().getInput(1));
-  int64_t keys = k.getDims()[k.find(tile.getKey())].getSize();
-  int64_t products = tile.getPass() == AttentionPass::Forward ? 2 : 5;
-  return 2 * products * q.getNumElements() * keys;
-}
-
 int64_t LaunchOp::getFlops() {
   Operation *def = SymbolTable::lookupNearestSymbolFrom(*this, getKernelAttr());
   if (auto tile = dyn_cast<TileOp>(def))
-    return tileFlops(tile);
+    return tile.getFlops();
   auto kernel = cast<KernelOp>(def);
   int64_t ops = 0;
   for (Operation &op : kernel.getBody().front())

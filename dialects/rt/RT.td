@@ -137,10 +137,23 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
     by `lower`. Inputs and outputs, in this order:
     - forward: q, k, v -> out, lse. Tasks: (batch, head, block of queries).
     - backward: q, k, v, d_out, lse, delta -> d_q, d_k, d_v, where delta [B, S, H] =
-      sum over K of out * d_out, less d_lse. Tasks: (batch, key head).
-    Scratch is on the stack of the task: tiles, never a row of scores. Tiles where
-    the mask is empty are skipped; the order of keys is ascending. `nn.attention`
-    gives shapes, scale, mask, names and positions.
+      sum over K of out * d_out, less d_lse. Tasks: (batch, key head). Where q is
+      narrower than its sums (bf16), a fourth output has the type of d_q in f32: the
+      workspace in which d_q adds up, as d_q is complete only after the last key.
+    lse and delta have the type of the sums: f64 for f64, else f32.
+
+    Other scratch is on the stack of the task: tiles, never a row of scores. Tiles
+    where the mask is empty are skipped; keys, queries and the heads of a group are
+    added in ascending order. `nn.attention` gives shapes, scale, mask, names and
+    positions. The width K is innermost; the other dimensions are in any order.
+
+    Rounding: operands are widened to the type of the sums when a tile is packed;
+    scores, probabilities and all sums stay in it; each output is rounded once.
+
+    (C1) as many inputs and outputs as the pass has. (C2) q, k, v and the other
+    tensors of their shape have one element type, K innermost, and the same other
+    dimensions as q or k; lse and delta have q's without K, in the type of the sums.
+    (C3) H is a multiple of G. (C4) positions cover their dimension in order.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, RT_AttentionPass:$pass,
                        TypeAttrOf<FunctionType>:$function_type, F64Attr:$scale, NN_MaskAttr:$mask,
@@ -150,6 +163,14 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
   let assemblyFormat = [{
     $sym_name $pass `:` $function_type `over` $query `,` $key `heads` $heads `,` $groups
     `scale` $scale `mask` $mask attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Sizes of the operands and of the tiles.
+    AttentionShape getShape();
+    int64_t getNumTasks();
+    /// FLOPs of the tiles that are not skipped.
+    int64_t getFlops();
   }];
 }
 

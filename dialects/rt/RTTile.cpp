@@ -1,0 +1,216 @@
+//===- RTTile.cpp - shapes, tasks and FLOPs of attention kernels ----------===//
+//
+// The sizes of tiles are here, not in `lower`: schedules and reports need tasks
+// and FLOPs before there is code.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::rt;
+using nn::DimAttr;
+using nn::MaskAttr;
+using nn::SegmentAttr;
+using nn::Tensor;
+
+Type rt::sumType(Type element) {
+  return element.isF64() ? element : Float32Type::get(element.getContext());
+}
+
+static int64_t sizeOf(Tensor t, StringRef dim) {
+  int64_t at = t.find(dim);
+  return at < 0 ? 0 : t.getDims()[at].getSize();
+}
+
+/// The side in vector lanes has at most four vectors: their sums, for several rows of the
+/// other side, fill the registers. Wide heads take shorter tiles, so that all tiles of a task stay in
+/// the second cache.
+static int64_t laneTile(int64_t size, int64_t lanes) {
+  return std::min(4 * lanes, (size + lanes - 1) / lanes * lanes);
+}
+static int64_t rowTile(int64_t size, int64_t width) {
+  return std::min<int64_t>(width > 128 ? 32 : 64, size);
+}
+
+AttentionShape TileOp::getShape() {
+  auto q = cast<Tensor>(getFunctionType().getInput(0));
+  auto k = cast<Tensor>(getFunctionType().getInput(1));
+  AttentionShape shape;
+  for (DimAttr dim : q.getDims().drop_back())
+    if (dim.getName() != getQuery() && dim.getName() != getHeads()) {
+      shape.batchDims.push_back(dim);
+      shape.batch *= dim.getSize();
+    }
+  shape.queries = sizeOf(q, getQuery());
+  shape.keys = sizeOf(k, getKey());
+  shape.heads = sizeOf(q, getHeads());
+  shape.groups = sizeOf(k, getGroups());
+  shape.width = q.getDims().back().getSize();
+  shape.lanes = 64 / nn::elementBytes(sumType(q.getElementType()));
+  // Forward has queries in the lanes, backward keys: the side whose sums stay in place.
+  bool forward = getPass() == AttentionPass::Forward;
+  shape.queryTile = forward ? laneTile(shape.queries, shape.lanes)
+                            : rowTile(shape.queries, shape.width);
+  shape.keyTile = forward ? rowTile(shape.keys, shape.width) : laneTile(shape.keys, shape.lanes);
+  return shape;
+}
+
+int64_t TileOp::getNumTasks() {
+  AttentionShape shape = getShape();
+  return getPass() == AttentionPass::Forward ? shape.batch * shape.heads * shape.getQueryTiles()
+                                             : shape.batch * shape.groups;
+}
+
+//===----------------------------------------------------------------------===//
+// FLOPs
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct IntMath {
+  using Bool = bool;
+  bool less(int64_t a, int64_t b) { return a < b; }
+  bool lessEqual(int64_t a, int64_t b) { return a <= b; }
+  int64_t minus(int64_t a, int64_t n) { return a - n; }
+  int64_t constant(int64_t n) { return n; }
+  bool truth(bool b) { return b; }
+  bool both(bool a, bool b) { return a && b; }
+  bool either(bool a, bool b) { return a || b; }
+};
+
+/// Rows of a tile and the range of their logical positions.
+struct TileRows {
+  int64_t rows, min, max;
+};
+} // namespace
+
+static SmallVector<TileRows> rowsOfTiles(ArrayAttr segments, int64_t size, int64_t tile) {
+  SmallVector<TileRows> tiles;
+  for (int64_t begin = 0; begin < size; begin += tile) {
+    int64_t end = std::min(begin + tile, size);
+    TileRows rows{end - begin, begin, end - 1};
+    if (segments)
+      rows.min = INT64_MAX, rows.max = INT64_MIN;
+    for (Attribute attr : segments ? segments.getValue() : ArrayRef<Attribute>()) {
+      auto segment = cast<SegmentAttr>(attr);
+      int64_t from = std::max(begin, segment.getBegin());
+      int64_t to = std::min(end, segment.getBegin() + segment.getSize());
+      if (from >= to)
+        continue;
+      for (int64_t row : {from, to - 1}) {
+        int64_t at = segment.getFirst() + (row - segment.getBegin()) * segment.getStep();
+        rows.min = std::min(rows.min, at), rows.max = std::max(rows.max, at);
+      }
+    }
+    tiles.push_back(rows);
+  }
+  return tiles;
+}
+
+int64_t TileOp::getFlops() {
+  AttentionShape shape = getShape();
+  IntMath math;
+  int64_t pairs = 0;
+  auto keyTiles = rowsOfTiles(getKPositionsAttr(), shape.keys, shape.keyTile);
+  for (TileRows q : rowsOfTiles(getQPositionsAttr(), shape.queries, shape.queryTile))
+    for (TileRows k : keyTiles)
+      if (!sightOf<IntMath, int64_t>(getMask(), math, q.min, q.max, k.min, k.max).none)
+        pairs += q.rows * k.rows;
+  int64_t products = getPass() == AttentionPass::Forward ? 2 : 5;
+  return 2 * products * shape.width * pairs * shape.batch * shape.heads;
+}
+
+//===----------------------------------------------------------------------===//
+// Verifier
+//===----------------------------------------------------------------------===//
+
+/// (C4)
+static LogicalResult verifyPositions(TileOp op, StringRef name, ArrayAttr segments, int64_t size) {
+  int64_t end = 0;
+  for (Attribute attr : segments ? segments.getValue() : ArrayRef<Attribute>()) {
+    auto segment = cast<SegmentAttr>(attr);
+    if (segment.getBegin() != end || segment.getSize() < 1)
+      return op.emitOpError("positions of ") << name << " must continue at " << end << ", found "
+                                             << segment;
+    end += segment.getSize();
+  }
+  if (segments && end != size)
+    return op.emitOpError("positions must cover the ")
+           << size << " elements of " << name << ", found " << end;
+  return success();
+}
+
+LogicalResult TileOp::verify() {
+  FunctionType type = getFunctionType();
+  SmallVector<Tensor> in, out;
+  for (auto [from, to] : {std::pair(type.getInputs(), &in), std::pair(type.getResults(), &out)})
+    for (Type t : from) {
+      if (!isa<Tensor>(t))
+        return emitOpError("operands must be nn tensors, found ") << t;
+      to->push_back(cast<Tensor>(t));
+    }
+  bool forward = getPass() == AttentionPass::Forward;
+  if (in.size() != (forward ? 3 : 6)) // (C1)
+    return emitOpError("needs ") << (forward ? 3 : 6) << " inputs, found " << in.size();
+  Tensor q = in[0], k = in[1];
+  Type element = q.getElementType(), sum = sumType(element);
+  bool workspace = !forward && sum != element;
+  size_t outputs = forward ? 2 : workspace ? 4 : 3;
+  if (out.size() != outputs)
+    return emitOpError("needs ") << outputs << " outputs, found " << out.size();
+
+  if (!element.isF64() && !element.isF32() && !element.isBF16()) // (C2)
+    return emitOpError("elements must be f64, f32 or bf16, found ") << element;
+  for (auto [t, rows, heads] : {std::tuple(q, getQuery(), getHeads()),
+                                std::tuple(k, getKey(), getGroups())})
+    if (t.getRank() < 3 || t.find(rows) < 0 || t.find(heads) < 0 || rows == heads ||
+        t.find(rows) == t.getRank() - 1 || t.find(heads) == t.getRank() - 1)
+      return emitOpError("needs ") << rows << ", " << heads << " and the width, innermost, in "
+                                   << t;
+  if (q.getDims().back() != k.getDims().back())
+    return emitOpError("q and k must have one width, found ") << q << " and " << k;
+  SmallVector<DimAttr> kBatch;
+  for (DimAttr dim : k.getDims().drop_back())
+    if (dim.getName() != getKey() && dim.getName() != getGroups())
+      kBatch.push_back(dim);
+  AttentionShape shape = getShape();
+  if (kBatch.size() != shape.batchDims.size() ||
+      llvm::any_of(shape.batchDims, [&](DimAttr d) { return !llvm::is_contained(kBatch, d); }))
+    return emitOpError("q and k must have the same other dimensions, found ") << q << " and " << k;
+
+  auto like = [&](Tensor found, StringRef name, Tensor model, Type elementType,
+                  size_t rank) -> LogicalResult {
+    ArrayRef<DimAttr> dims = model.getDims().take_front(rank);
+    bool same = found.getElementType() == elementType && found.getDims().size() == rank &&
+                llvm::all_of(found.getDims(), [&](DimAttr d) { return llvm::is_contained(dims, d); });
+    if (same && rank == model.getDims().size())
+      same = found.getDims().back() == dims.back();
+    if (same)
+      return success();
+    return emitOpError() << name << " must have the dimensions " << model.withDims(dims).withElement(elementType)
+                         << ", found " << found;
+  };
+  size_t rank = q.getRank(), kRank = k.getRank();
+  if (failed(like(in[2], "v", k, element, kRank)))
+    return failure();
+  if (forward) {
+    if (failed(like(out[0], "out", q, element, rank)) ||
+        failed(like(out[1], "lse", q, sum, rank - 1)))
+      return failure();
+  } else if (failed(like(in[3], "d_out", q, element, rank)) ||
+             failed(like(in[4], "lse", q, sum, rank - 1)) ||
+             failed(like(in[5], "delta", q, sum, rank - 1)) ||
+             failed(like(out[0], "d_q", q, element, rank)) ||
+             failed(like(out[1], "d_k", k, element, kRank)) ||
+             failed(like(out[2], "d_v", k, element, kRank)) ||
+             (workspace && failed(like(out[3], "workspace", q, sum, rank)))) {
+    return failure();
+  }
+  if (shape.groups < 1 || shape.heads % shape.groups) // (C3)
+    return emitOpError("heads must be a multiple of key heads, found ")
+           << shape.heads << " and " << shape.groups;
+  if (failed(verifyPositions(*this, getQuery(), getQPositionsAttr(), shape.queries)))
+    return failure();
+  return verifyPositions(*this, getKey(), getKPositionsAttr(), shape.keys);
+}
