@@ -156,9 +156,19 @@ int64_t KernelBuilder::grain(unsigned rows) {
   return std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, columns));
 }
 
-/// An output may take over a temporary that is read nowhere but at the same place.
-/// A row kernel reads its inputs again in later passes, so there only what it
-/// writes once a row may.
+/// The argument whose memory the caller wants `output` in, if any.
+Value takenOver(Value output) {
+  auto layer = cast<LayerOp>(output.getDefiningOp()->getParentOp());
+  for (auto [r, v] : llvm::enumerate(layer.getReturn().getOperands()))
+    for (unsigned a = 0, e = layer.getNumArguments(); v == output && a < e; ++a)
+      if (layer.isInPlace(a, r))
+        return layer.getArgument(a);
+  return {};
+}
+
+/// An output may take over an input that is read nowhere but at the same place: the
+/// one that it updates, else a temporary. A row kernel reads its inputs again in
+/// later passes, so there only what it writes once a row may.
 SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
   SmallVector<int64_t> pairs;
   llvm::SmallDenseSet<unsigned> taken;
@@ -166,10 +176,12 @@ SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
     bool oncePerRow = typeOf(output).getRank() < static_cast<int64_t>(unit.dims.size());
     if (skeleton != rt::Skeleton::Map && !oncePerRow)
       continue;
+    Value updated = takenOver(output);
     for (auto [i, in] : llvm::enumerate(inputs)) {
       bool alone = llvm::count_if(inputs, [&](auto &x) { return x.first == in.first; }) == 1;
-      if (in.first.getDefiningOp() && in.first.getType() == output.getType() &&
-          in.second == identity() && alone && taken.insert(i).second) {
+      bool wanted = updated ? in.first == updated : in.first.getDefiningOp() != nullptr;
+      if (wanted && in.first.getType() == output.getType() && in.second == identity() && alone &&
+          taken.insert(i).second) {
         pairs.append({int64_t(i), int64_t(o)});
         break;
       }

@@ -155,7 +155,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
 
   int64_t placePersistent(OpBuilder &b, Location loc, ArrayRef<Persistent> values) {
     // One owner's arrays side by side, each in the order of the chain.
-    SmallVector<size_t> order(llvm::seq<size_t>(0, values.size()));
+    auto order = llvm::to_vector(llvm::seq<size_t>(0, values.size()));
     llvm::sort(order, [&](size_t a, size_t b) {
       return std::pair(values[a].owner, a) < std::pair(values[b].owner, b);
     });
