@@ -45,8 +45,6 @@ int main(int argc, char **argv) {
   options.overrides.assign(overrides.begin(), overrides.end());
   options.modelDirs = tplan::parse::defaultModelDirs(argv[0]);
   options.modelDirs.insert(options.modelDirs.begin(), modelDirs.begin(), modelDirs.end());
-  options.list = selector;
-  options.listOutput = &out->os();
 
   auto compile = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &os) {
     llvm::SourceMgr sources;
@@ -56,8 +54,10 @@ int main(int argc, char **argv) {
       auto module = tplan::parse::parseSource(context, sources, options);
       if (!module)
         return failure();
-      if (options.list.empty())
-        module->print(os);
+      if (!selector.empty())
+        return tplan::parse::listSelector(*module, sources, selector, os);
+      module->print(os);
+      os << "\n";
       return success();
     };
     if (verify) {

@@ -229,6 +229,9 @@ struct Builtins {
     if (q.getDims()[sq] != k.getDims()[sk])
       return fail(call.loc, "q and k of attention disagree on {0}: {1} and {2}", size.text, spell(q),
                   spell(k));
+    if (sq + 1 != q.getRank() || sk + 1 != k.getRank())
+      return fail(call.loc, "attention needs {0} as the last dimension, found {1} and {2}", size.text,
+                  spell(q), spell(k));
     // Whatever is left is a batch, and the same for both.
     SmallVector<nn::DimAttr> rest(q.without({query.text, heads.text, size.text}).getDims());
     nn::Tensor other = k.without({key.text, groups.text, size.text});
@@ -277,7 +280,7 @@ struct Builtins {
     if (!fits || !classes || (!over.empty() && over[0].text != classes.getName()))
       return fail(call.loc, "cross_entropy needs logits [.., V] and targets i32[..], found {0} and {1}",
                   spell(logits), spell(targets));
-    Type scalar = nn::Tensor::get(e.context, {}, e.builder.getF32Type());
+    Type scalar = nn::Tensor::get(e.context, {}, e.builder.getF64Type());
     if (e.tooLarge(call.loc))
       return {};
     if (!e.logitsOut && scope.model && !scope.loop) {

@@ -121,9 +121,8 @@ struct Scope {
   llvm::StringRef where; // name of the layer or model
 };
 
-/// The parts of a plan that other parts read.
+/// The weights and lists of a model.
 struct ModelInfo {
-  lang::ModelOp op;
   std::vector<WeightInfo> weights;
   struct List {
     std::string name;
@@ -131,8 +130,9 @@ struct ModelInfo {
   };
   std::vector<List> lists;
   int64_t layers = 0;
-  std::map<llvm::StringRef, Number> sizes; // final, defaults included
 };
+/// Read off the IR: members called twice have their weights once.
+ModelInfo modelInfo(mlir::ModuleOp module);
 
 /// Limits that keep any input within a second and little memory.
 namespace limits {
@@ -166,7 +166,9 @@ public:
   Report &report;
   mlir::MLIRContext *context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  ModelInfo info;
+  lang::ModelOp model;
+  std::map<llvm::StringRef, Number> sizes; // of the model, defaults included
+  ModelInfo info;                          // once the model is built
 
   // Layers.cpp
   LayerRef resolveLayer(const Expr &expr, Scope &scope);
@@ -220,8 +222,6 @@ private:
   void declareInput(const Stmt &stmt, Scope &scope);
   void assign(const Stmt &stmt, Scope &scope);
   void loop(const Stmt &stmt, Scope &scope);
-  void loopWeights(const Member &list, llvm::ArrayRef<std::vector<WeightInfo>> kinds,
-                   Scope &scope, llvm::SMLoc loc);
   bool declare(const Name &name, Scope &scope);
   nn::InitAttr init(const Stmt &stmt, llvm::StringRef kind, double value, Scope &scope);
   mlir::Value weight(llvm::StringRef name, llvm::StringRef kind, nn::InitAttr init,

@@ -313,7 +313,7 @@ Specialisation *Elaborator::specialise(const LayerRef &layer, ArrayRef<Val> args
   result->failed = false;
 
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(info.op);
+  builder.setInsertionPoint(model);
   SmallVector<Type> types;
   SmallVector<Location> locs;
   for (auto [arg, argDecl] : llvm::zip(args, decl.args))

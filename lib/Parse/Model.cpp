@@ -33,7 +33,8 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   scope.env = env;
   scope.model = true;
   scope.where = decl.name.text;
-  scope.weights = &info.weights;
+  std::vector<WeightInfo> weights;
+  scope.weights = &weights;
   for (auto &[name, bound] : sizes)
     if (llvm::none_of(decl.params, [&](const Param &p) { return p.name.text == name && !p.layer; })) {
       std::vector<StringRef> names;
@@ -67,12 +68,12 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
     }
     env->own[name] = param.name.loc;
     if (!param.layer)
-      info.sizes[name] = env->numbers[name].number;
+      this->sizes[name] = env->numbers[name].number;
   }
 
   builder.setInsertionPointToEnd(module->getBody());
-  info.op = lang::ModelOp::create(builder, report.at(decl.name.loc), modelSymbol);
-  builder.createBlock(&info.op.getBody());
+  model = lang::ModelOp::create(builder, report.at(decl.name.loc), modelSymbol);
+  builder.createBlock(&model.getBody());
   body(decl.body, scope);
   if (gaveUp)
     return false;
@@ -83,6 +84,7 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   if (report.errors() != before)
     return false;
   setVocabularies();
+  info = modelInfo(*module);
   return true;
 }
 
@@ -121,7 +123,7 @@ void Elaborator::setVocabularies() {
     return least;
   };
   llvm::StringMap<int64_t> sources;
-  auto ops = info.op.getBody().getOps<lang::InputOp>();
+  auto ops = model.getBody().getOps<lang::InputOp>();
   for (lang::InputOp input : ops) {
     auto [it, fresh] = sources.try_emplace(input.getSource(), none);
     it->second = std::min(it->second, bound(input.getValue()));

@@ -48,7 +48,6 @@ private:
   bool merge(const BlockDecl &block, Settings &into);
   void applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &into);
   OwningOpRef<ModuleOp> elaborate();
-  OwningOpRef<ModuleOp> list(const ModelInfo &info, OwningOpRef<ModuleOp> module);
 
   Report report;
   llvm::SourceMgr &sources;
@@ -439,25 +438,26 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   emitPlan(e, planSettings, *read, recipeSymbol, clusterSymbol, planSymbol);
   if (report.errors() != before)
     return nullptr;
-  return list(e.info, std::move(e.module));
+  if (failed(verify(*e.module)))
+    return nullptr;
+  return std::move(e.module);
 }
 
-OwningOpRef<ModuleOp> Program::list(const ModelInfo &info, OwningOpRef<ModuleOp> module) {
-  if (!options.list.empty()) {
-    unsigned id = sources.AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBufferCopy(options.list, "--list " + options.list), SMLoc());
-    Syntax syntax(report, arena, sources.getMemoryBuffer(id)->getBuffer());
-    if (!parseText(syntax, Start::Selector))
-      return nullptr;
-    auto matches = match(report, *syntax.selector, info);
-    if (!matches)
-      return nullptr;
-    if (options.listOutput)
-      printMatches(info, *matches, *options.listOutput);
-  }
-  if (failed(verify(*module)))
-    return nullptr;
-  return module;
+LogicalResult tplan::parse::listSelector(ModuleOp module, llvm::SourceMgr &sources,
+                                         StringRef selector, llvm::raw_ostream &os) {
+  Report report(*module.getContext(), sources);
+  Arena arena;
+  unsigned id = sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(selector, "--list " + selector), SMLoc());
+  Syntax syntax(report, arena, sources.getMemoryBuffer(id)->getBuffer());
+  if (!parseText(syntax, Start::Selector))
+    return failure();
+  ModelInfo info = modelInfo(module);
+  auto matches = match(report, *syntax.selector, info);
+  if (!matches)
+    return failure();
+  printMatches(info, *matches, os);
+  return success();
 }
 
 OwningOpRef<ModuleOp> tplan::parse::parseSource(MLIRContext &context, llvm::SourceMgr &sources,

@@ -101,8 +101,8 @@ void readStages(PlanContext &c, const Setting &line) {
   int64_t total = 0;
   for (const Item &item : line.items) {
     const Number &n = item.quantity.number;
-    if (!n.integer || n.whole < 0 || n.whole > limits::layers) {
-      c.e.report.error(item.loc, "a stage holds a whole number of layers from 0 to {0}, found {1}",
+    if (!n.integer || n.whole < 1 || n.whole > limits::layers) {
+      c.e.report.error(item.loc, "a stage holds a whole number of layers from 1 to {0}, found {1}",
                        limits::layers, spell(n));
       return;
     }
@@ -201,6 +201,11 @@ void readReduce(PlanContext &c, const Setting &line) {
     c.e.refuse(line.loc, Feature::Reduce);
 }
 
+void readMemory(PlanContext &c, const Setting &line) {
+  if (auto bytes = amount(c.e.report, line.items[0].quantity, Unit::Bytes, "memory"))
+    c.out.whole("memory", bytes->value, line.loc);
+}
+
 template <Feature feature> void notBuilt(PlanContext &c, const Setting &line) {
   c.e.refuse(line.loc, feature);
 }
@@ -210,7 +215,8 @@ const Line kLines[] = {
     {"pipeline", readPipeline},     {"stages", readStages},
     {"recompute", readRecompute},   {"fuse", readFuse},
     {"mesh", readMesh},             {"overlap", readOverlap},
-    {"reduce", readReduce},         {"shard", notBuilt<Feature::Shard>},
+    {"memory", readMemory},         {"reduce", readReduce},
+    {"shard", notBuilt<Feature::Shard>},
     {"layout", notBuilt<Feature::Layout>}, {"zero", notBuilt<Feature::Zero>},
     {"compress", notBuilt<Feature::Compress>},
 };

@@ -196,7 +196,11 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
         .suggest(item.name.text, names);
     return {};
   }
+  // Every entry is there, whatever the kind.
   std::map<StringRef, double> values;
+  for (const OptimizerKind &k : optimizers())
+    for (const OptimizerArg &arg : k.args)
+      values[arg.name] = 0;
   names.clear();
   for (const OptimizerArg &arg : kind->args) {
     values[arg.name] = arg.standard;
@@ -429,7 +433,7 @@ void tplan::parse::emitRecipe(Elaborator &e, const Recipe &recipe, StringRef sym
     return line ? line->loc : settings.name.loc;
   };
   SmallVector<NamedAttribute> sizes;
-  for (auto &[name, number] : e.info.sizes)
+  for (auto &[name, number] : e.sizes)
     sizes.push_back(b.getNamedAttr(name, number.integer ? Attribute(b.getI64IntegerAttr(number.whole))
                                                         : Attribute(b.getF64FloatAttr(number.real))));
   out.set("model", b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(recipe.model.text)),

@@ -361,9 +361,9 @@ void Elaborator::loop(const Stmt &stmt, Scope &scope) {
   auto op = lang::ForOp::create(builder, report.at(stmt.loc), ArrayRef(types).take_front(carried.size()),
                                 stmt.list.text, builder.getArrayAttr(runs), carriedValues,
                                 invariantValues, list->kinds.size());
-  std::vector<std::vector<WeightInfo>> weights(list->kinds.size());
   unsigned before = report.errors();
   for (auto [i, kind] : llvm::enumerate(list->kinds)) {
+    std::vector<WeightInfo> weights;
     OpBuilder::InsertionGuard guard(builder);
     Block *block = builder.createBlock(&op.getKinds()[i], {}, types, locs);
     Scope inner;
@@ -371,7 +371,7 @@ void Elaborator::loop(const Stmt &stmt, Scope &scope) {
     inner.outer = &scope;
     inner.loop = inner.model = true;
     inner.where = scope.where;
-    inner.weights = &weights[i];
+    inner.weights = &weights;
     unsigned position = 0;
     for (StringRef name : llvm::concat<StringRef>(carried, invariant)) {
       Variable v = scope.variables[name];
@@ -400,37 +400,12 @@ void Elaborator::loop(const Stmt &stmt, Scope &scope) {
     }
     lang::ReturnOp::create(builder, report.at(stmt.loc), results);
   }
-  if (report.errors() == before)
-    loopWeights(*list, weights, scope, stmt.loc);
   for (auto [i, name] : llvm::enumerate(carried)) {
     Val &val = scope.variables[name].val;
     val.value = op.getResult(i);
     if (report.errors() != before)
       val = Val();
   }
-}
-
-/// The weights of all layers of a list: one entry per run, position and weight.
-void Elaborator::loopWeights(const Member &list, ArrayRef<std::vector<WeightInfo>> kinds,
-                             Scope &scope, SMLoc loc) {
-  int64_t begin = 0;
-  for (const std::vector<int64_t> &run : list.runs) {
-    int64_t period = run.size() - 1;
-    for (int64_t j = 0; j < period; ++j) {
-      std::vector<WeightInfo> weights = kinds[run[j + 1]];
-      for (WeightInfo &weight : weights) {
-        weight.count = run[0];
-        weight.first = begin + j;
-        weight.step = period;
-      }
-      addWeights(weights, (list.name.text + ".{i}").str(), scope, loc);
-      if (gaveUp)
-        return;
-    }
-    begin += run[0] * period;
-  }
-  info.lists.push_back({list.name.text.str(), info.layers, begin});
-  info.layers += begin;
 }
 
 //===----------------------------------------------------------------------===//
