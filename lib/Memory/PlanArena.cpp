@@ -28,6 +28,7 @@ struct Persistent {
   std::string key;
   Owner owner;
   int64_t bytes, count;
+  NamedAttrList facts; // what the binary's tables say of it
 };
 
 int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
@@ -64,22 +65,39 @@ public:
 private:
   llvm::StringMap<size_t> number; // of a key
 
-  void add(const std::string &key, Owner owner, int64_t bytes, int64_t count = 1) {
+  Persistent &add(const std::string &key, Owner owner, Type type, int64_t count = 1) {
     auto [it, added] = number.try_emplace(key, values.size());
-    if (added)
-      values.push_back({key, owner, bytes, count});
-    else // rows of tokens: the largest shift decides
-      values[it->second].bytes = std::max(values[it->second].bytes, bytes);
+    if (added) {
+      values.push_back({key, owner, bytesOf(type), count, {}});
+      values.back().facts.set("type", TypeAttr::get(type));
+    }
+    return values[it->second];
+  }
+
+  void addOfParam(const std::string &key, Owner owner, Type type, nn::ParamOp param,
+                  StringRef slot) {
+    Persistent &value = add(key, owner, type, param.getCount());
+    value.facts.set("param", FlatSymbolRefAttr::get(param));
+    value.facts.set("slot", StringAttr::get(param.getContext(), slot));
   }
 
   /// Rows hold the values of all shifts: as many tokens more as the largest.
   void addInput(nn::InputOp input, int64_t microbatches) {
     auto type = cast<nn::Tensor>(input.getType());
-    int64_t length = type.getDims().back().getSize();
-    int64_t rows = type.getNumElements() / length;
-    add(inputRowsKey(input.getSource()), Owner::Input,
-        rows * (length + input.getShift()) * nn::elementBytes(type.getElementType()) *
-            microbatches);
+    Builder builder(input.getContext());
+    int64_t sequence = type.getDims().back().getSize(), rows = type.getNumElements() / sequence;
+    Persistent &value = add(inputRowsKey(input.getSource()), Owner::Input, type);
+    auto fact = [&](StringRef name, int64_t number) {
+      auto before = dyn_cast_or_null<IntegerAttr>(value.facts.get(name));
+      number = std::max(number, before ? before.getInt() : 0);
+      value.facts.set(name, builder.getI64IntegerAttr(number));
+      return number;
+    };
+    value.facts.set("source", input.getSourceAttr());
+    fact("vocabulary", input.getVocabulary());
+    int64_t length = fact("length", sequence + input.getShift());
+    value.bytes = fact("rows", rows) * length * nn::elementBytes(type.getElementType()) *
+                  microbatches;
   }
 
   LogicalResult addValue(const Run &run, const Callee &callee, Role role, StringRef name,
@@ -95,9 +113,10 @@ private:
       FailureOr<nn::ParamOp> op = param(name);
       if (failed(op))
         return failure();
-      bool weight = role == Role::Param;
-      add(weight ? paramKey(*op) : gradientKey(*op), weight ? Owner::Parameter : Owner::Gradient,
-          bytesOf(type), (*op).getCount());
+      if (role == Role::Param)
+        addOfParam(paramKey(*op), Owner::Parameter, type, *op, "");
+      else
+        addOfParam(gradientKey(*op), Owner::Gradient, type, *op, "grad");
       return success();
     }
     case Role::State: {
@@ -105,19 +124,19 @@ private:
       if (!op)
         return nn::RunOp(run.op).emitOpError("has a state that belongs to no parameter of ")
                << callee.name << ": " << name;
-      add(stateKey(name.drop_front(name.rfind('.') + 1), op), Owner::State, bytesOf(type),
-          op.getCount());
+      StringRef slot = name.drop_front(name.rfind('.') + 1);
+      addOfParam(stateKey(slot, op), Owner::State, type, op, slot);
       return success();
     }
     case Role::Scalar:
-      add(scalarKey(name), Owner::Scalar, bytesOf(type));
+      add(scalarKey(name), Owner::Scalar, type);
       return success();
     case Role::CotLoss:
-      add(cotLossKey(name), Owner::Scalar, bytesOf(type));
+      add(cotLossKey(name), Owner::Scalar, type);
       return success();
     case Role::Loss:
     case Role::Metric:
-      add(lossKey(name), Owner::Scalar, bytesOf(type));
+      add(lossKey(name), Owner::Scalar, type);
       return success();
     case Role::Contribution:
       return nn::RunOp(run.op).emitOpError("has a contribution to a state, which has no place: ")
@@ -132,9 +151,9 @@ private:
     for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
       Type type = func.getArgumentTypes()[i];
       if (isNorm && func.getArgRole(i) == Role::Carried) {
-        add(normKey(), Owner::Scalar, bytesOf(type), 2);
-        add(scalarKey("norm"), Owner::Scalar, bytesOf(type));
-        add(gradNormKey(), Owner::Scalar, bytesOf(type));
+        add(normKey(), Owner::Scalar, type, 2);
+        add(scalarKey("norm"), Owner::Scalar, type);
+        add(gradNormKey(), Owner::Scalar, type);
       } else if (failed(addValue(run, callee, func.getArgRole(i), func.getArgName(i), type))) {
         return failure();
       }
@@ -163,7 +182,8 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     for (size_t i : order) {
       const Persistent &value = values[i];
       sched::ValueOp::create(b, loc, value.key, value.owner, value.bytes, value.count,
-                             b.getI64IntegerAttr(at));
+                             b.getI64IntegerAttr(at))
+          ->setDiscardableAttrs(value.facts.getDictionary(b.getContext()));
       at += sched::alignUp(value.bytes) * value.count;
     }
     return at;

@@ -1,0 +1,63 @@
+//===- LowerHost.cpp - the host program becomes LLVM ----------------------===//
+#include "lib/Lower/Host.h"
+#include "lib/Lower/HostFunctions.h"
+#include "lib/Lower/HostProgram.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+namespace {
+struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerHost)
+  StringRef getArgument() const final { return "lower-host"; }
+  StringRef getDescription() const final { return "functions and program become LLVM"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<LLVM::LLVMDialect>();
+  }
+
+  LogicalResult run() {
+    ModuleOp module = getOperation();
+    auto program = module.lookupSymbol<sched::ProgramOp>("step");
+    if (!program || !program.getArena())
+      return module.emitError("there is no placed sched.program @step to lower");
+    FailureOr<schedule::Chain> train = schedule::readChain(program.getChain("train"));
+    if (failed(train))
+      return failure();
+    std::optional<schedule::Chain> counts;
+    if (nn::ChainOp op = program.getChain("counts")) {
+      FailureOr<schedule::Chain> chain = schedule::readChain(op);
+      if (failed(chain))
+        return failure();
+      counts = std::move(*chain);
+    }
+
+    HostBuilder host(module);
+    host.declare("tp_launch", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
+    host.declare("tp_matmul", {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.ptr});
+    host.declare("tp_copy", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
+    host.declare("tp_zero", {host.ptr, host.ptr, host.ptr, host.i64});
+    // The chains read the functions, so those go only when all code is written.
+    auto functions = llvm::to_vector(module.getOps<rt::FuncOp>());
+    for (rt::FuncOp func : functions)
+      lowerFunction(host, func);
+    HostPlaces places(host, program);
+    EntryPoints entries =
+        emitEntryPoints(host, places, program, *train, counts ? &*counts : nullptr);
+    auto cpu = module->getAttrOfType<StringAttr>("tplan.cpu");
+    emitTables(host, places, program, *train, entries, cpu ? cpu.getValue() : "x86-64-v3");
+
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (op.getName().getDialectNamespace() != "llvm")
+        op.erase();
+    return success();
+  }
+
+  void runOnOperation() final {
+    if (failed(run()))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createLowerHostPass() { return std::make_unique<LowerHost>(); }
