@@ -42,7 +42,7 @@ llvm::ArrayRef<PhaseInfo> phases() {
 llvm::ArrayRef<PassInfo> passes() {
   static const std::vector<PassInfo> table = {
 #define PASS(PHASE, CREATE, FLAG, SUMMARY)                                                         \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(PHASE::CREATE()); }, FLAG, SUMMARY},
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY},
 #include "lib/Driver/Phases.def"
   };
   return table;
