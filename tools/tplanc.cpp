@@ -142,11 +142,15 @@ int main(int argc, char **argv) {
   if (!file)
     return usage("cannot read '" + input + "': " + file.getError().message());
 
+  llvm::Expected<Target> machine = findTarget(target);
+  if (!machine)
+    return usage(llvm::toString(machine.takeError()));
+
   Options options;
   options.parse = {plan, sets, parse::defaultModelDirs(argv[0])};
   options.last = *last;
   options.list = list;
-  options.target = target;
+  options.target = *machine;
   options.configure = [](mlir::PassManager &manager) {
     return mlir::applyPassManagerCLOptions(manager);
   };
