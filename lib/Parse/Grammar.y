@@ -1,0 +1,768 @@
+/*===- Grammar.y - the grammar of .tplan -------------------------------------===
+ *
+ * docs/language.md explains it. Statements have no separators: each begins with a
+ * keyword or a name that cannot continue an expression.
+ *
+ *===------------------------------------------------------------------------===*/
+%define api.pure full
+%define api.prefix {tplan_yy}
+%define api.location.type {TplanRange}
+%define parse.error custom
+%locations
+%param {tplan::parse::Syntax &syntax}
+%expect 0
+
+%code requires {
+#include "lib/Parse/Syntax.h"
+using namespace tplan::parse; // this header is read by two files of this folder
+}
+
+%code {
+#define YYINITDEPTH 2000 // a fixed stack bounds nesting
+#define YYMAXDEPTH YYINITDEPTH
+#define YYLLOC_DEFAULT(Current, Rhs, N)                                                  \
+  do {                                                                                   \
+    (Current).begin = (N) ? YYRHSLOC(Rhs, 1).begin : YYRHSLOC(Rhs, 0).end;               \
+    (Current).end = YYRHSLOC(Rhs, N).end;                                                \
+  } while (0)
+int tplan_yylex(TPLAN_YYSTYPE *value, TplanRange *range, Syntax &syntax);
+static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
+
+namespace {
+template <class T, class... A> T *make(Syntax &s, A &&...args) {
+  return s.arena.make<T>(std::forward<A>(args)...);
+}
+/// A list that grows as the parser reduces; null stands for the empty one.
+template <class T> std::vector<T> *push(Syntax &s, std::vector<T> *list, T item) {
+  if (!list)
+    list = s.arena.make<std::vector<T>>();
+  list->push_back(std::move(item));
+  return list;
+}
+template <class T> std::vector<T> *one(Syntax &s, T item) {
+  return push<T>(s, nullptr, std::move(item));
+}
+template <class T> std::vector<T> take(std::vector<T> *list) {
+  return list ? std::move(*list) : std::vector<T>();
+}
+Names takeNames(std::vector<Name> *list) {
+  return list ? Names(list->begin(), list->end()) : Names();
+}
+Stmt *stmt(Syntax &s, Stmt::Kind kind, TplanRange at) {
+  Stmt *made = s.arena.make<Stmt>();
+  made->kind = kind;
+  made->loc = Syntax::loc(at);
+  return made;
+}
+TypeExpr *tensorType(Syntax &s, TplanRange at) {
+  TypeExpr *made = s.arena.make<TypeExpr>();
+  made->loc = Syntax::loc(at);
+  return made;
+}
+Item *item(Syntax &s, TplanRange at) {
+  Item *made = s.arena.make<Item>();
+  made->loc = Syntax::loc(at);
+  return made;
+}
+Item *named(Syntax &s, TplanRange at) {
+  Item *made = item(s, at);
+  made->name = s.name(at);
+  return made;
+}
+Setting *setting(Syntax &s, TplanRange key, std::vector<Item> *items) {
+  Setting *made = s.arena.make<Setting>();
+  made->key = s.name(key).text;
+  made->loc = Syntax::loc(key);
+  made->items = take(items);
+  return made;
+}
+BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name, std::vector<Setting> *settings) {
+  BlockDecl *made = s.arena.make<BlockDecl>();
+  made->kind = kind;
+  made->name = s.name(name);
+  made->settings = take(settings);
+  return made;
+}
+} // namespace
+}
+
+%union {
+  int64_t none;
+  Expr *expr;
+  std::vector<Expr *> *exprs;
+  Arg *arg;
+  std::vector<Arg> *args;
+  std::vector<Name> *names;
+  DimDecl *dim;
+  std::vector<DimDecl> *dims;
+  TypeExpr *type;
+  std::vector<TypeExpr *> *types;
+  Param *param;
+  std::vector<Param> *params;
+  ArgDecl *argDecl;
+  std::vector<ArgDecl> *argDecls;
+  Stmt *stmt;
+  std::vector<Stmt *> *body;
+  ListItem *listItem;
+  std::vector<ListItem> *listItems;
+  LayerDecl *layer;
+  BlockDecl *block;
+  Quantity *quantity;
+  Item *item;
+  std::vector<Item> *items;
+  Setting *setting;
+  std::vector<Setting> *settings;
+  Segment *segment;
+  SelectorItem *selectorItem;
+  std::vector<SelectorItem> *selectorItems;
+  Selector *selector;
+  Number *number;
+}
+
+%token END 0 "the end of the file"
+%token START_FILE START_SETTING START_EXPR START_SELECTOR
+%token <number> NUMBER "a number"
+%token STRING "a string" IDENT "a name" UNIT "a unit" TIMES "x"
+%token DOTS ".." ARROW "->"
+%token IMPORT "import" LAYER "layer" MODEL "model" RECIPE "recipe" CLUSTER "cluster" PLAN "plan"
+%token ON "on" LINEAR "linear" TABLE "table" WEIGHT "weight" STATE "state" UPDATE "update"
+%token METRIC "metric" LOSS "loss" INPUT "input" RETURN "return" FOR "for" IN "in" WITH "with"
+%token AT "at" OVER "over" WEIGHTS "weights" EXCEPT "except" EVERY "every" KEEP "keep" TO "to"
+%token OF "of" PER "per"
+%token K_MODEL "model " K_DATA "data" K_BATCH "batch" K_LENGTH "length" K_OPTIMIZER "optimizer"
+%token K_LR "lr" K_EVAL "eval" K_SAVE "save" K_MESH "mesh" K_MICROBATCH "microbatch"
+%token K_SHARD "shard" K_LAYOUT "layout" K_ZERO "zero" K_PIPELINE "pipeline" K_STAGES "stages"
+%token K_RECOMPUTE "recompute" K_OVERLAP "overlap" K_PRECISION "precision" K_COMPRESS "compress"
+%token K_REDUCE "reduce" K_FUSE "fuse" K_BETWEEN "between" K_INSIDE "inside" K_MEMORY "memory"
+
+%type <expr> expr postfix primary count init ref
+%type <exprs> exprs refs
+%type <arg> arg
+%type <args> args call_args brackets
+%type <names> names
+%type <dim> dim
+%type <dims> dims dim_list
+%type <type> type
+%type <types> types result
+%type <param> param
+%type <params> params sizes param_list
+%type <argDecl> arg_decl
+%type <argDecls> arg_decls
+%type <stmt> stmt
+%type <body> body
+%type <listItem> list_item
+%type <listItems> list_items
+%type <layer> layer_head
+%type <quantity> quantity
+%type <item> data_item lr_item eval_item save_item axis shard_item policy precision_item word
+%type <items> data lrs evals saves axes shards policies precisions words stages
+%type <setting> setting
+%type <settings> settings
+%type <segment> segment
+%type <selectorItem> path
+%type <selectorItems> paths
+%type <selector> selector
+%type <none> bias
+
+%left '|'
+%left '&'
+%left '+' '-'
+%left '*' '/'
+%precedence NEGATE
+
+%%
+start:
+  START_FILE file
+| START_SETTING setting     { syntax.setting = $2; }
+| START_EXPR expr           { syntax.expr = $2; }
+| START_SELECTOR selector   { syntax.selector = $2; }
+;
+
+file:
+  %empty
+| file declaration
+| file error
+;
+
+declaration:
+  IMPORT STRING             { Name n = syntax.name(@2);
+                              syntax.file.imports.push_back({n.text.slice(1, n.text.size() - 1), n.loc}); }
+| layer_head '{' body '}'   { $1->body = take($3); syntax.file.layers.push_back($1); }
+| MODEL IDENT sizes '{' body '}' {
+    auto *m = make<ModelDecl>(syntax);
+    m->name = syntax.name(@2);
+    m->params = take($3);
+    m->body = take($5);
+    syntax.file.models.push_back(m);
+  }
+| RECIPE IDENT '{' settings '}' {
+    syntax.file.blocks.push_back(block(syntax, BlockDecl::Recipe, @2, $4));
+  }
+| RECIPE IDENT '=' IDENT '{' settings '}' {
+    BlockDecl *b = block(syntax, BlockDecl::Recipe, @2, $6);
+    b->base = syntax.name(@4);
+    syntax.file.blocks.push_back(b);
+  }
+| CLUSTER IDENT '{' settings '}' {
+    syntax.file.blocks.push_back(block(syntax, BlockDecl::Cluster, @2, $4));
+  }
+| PLAN IDENT ':' IDENT '{' settings '}' {
+    BlockDecl *b = block(syntax, BlockDecl::Plan, @2, $6);
+    b->base = syntax.name(@4);
+    syntax.file.blocks.push_back(b);
+  }
+| PLAN IDENT ':' IDENT ON IDENT '{' settings '}' {
+    BlockDecl *b = block(syntax, BlockDecl::Plan, @2, $8);
+    b->base = syntax.name(@4);
+    b->on = syntax.name(@6);
+    syntax.file.blocks.push_back(b);
+  }
+;
+
+/*--- layers and models -----------------------------------------------------*/
+
+layer_head:
+  LAYER IDENT params '(' arg_decls ')' ARROW result {
+    $$ = make<LayerDecl>(syntax);
+    $$->name = syntax.name(@2);
+    $$->params = take($3);
+    $$->args = take($5);
+    $$->results = take($8);
+  }
+| IDENT layer_head {
+    $$ = $2;
+    if (syntax.name(@1).text == "norm")
+      $$->norm = true;
+    else
+      syntax.report.error(Syntax::loc(@1), "unknown kind of layer, expected norm: {0}",
+                          syntax.name(@1).text);
+  }
+;
+
+params:
+  %empty                    { $$ = nullptr; }
+| '[' ']'                   { $$ = nullptr; }
+| '[' param_list ']'        { $$ = $2; }
+;
+sizes:
+  %empty                    { $$ = nullptr; }
+| '(' ')'                   { $$ = nullptr; }
+| '(' param_list ')'        { $$ = $2; }
+;
+param_list:
+  param                     { $$ = one<Param>(syntax, *$1); }
+| param_list ',' param      { $$ = push(syntax, $1, *$3); }
+;
+param:
+  IDENT                     { $$ = make<Param>(syntax); $$->name = syntax.name(@1); }
+| IDENT '=' expr            { $$ = make<Param>(syntax); $$->name = syntax.name(@1); $$->value = $3; }
+| IDENT ':' LAYER           { $$ = make<Param>(syntax); $$->name = syntax.name(@1); $$->layer = true; }
+| IDENT ':' LAYER '=' expr  { $$ = make<Param>(syntax); $$->name = syntax.name(@1);
+                              $$->layer = true; $$->value = $5; }
+;
+
+arg_decls:
+  %empty                    { $$ = nullptr; }
+| arg_decl                  { $$ = one<ArgDecl>(syntax, *$1); }
+| arg_decls ',' arg_decl    { $$ = push(syntax, $1, *$3); }
+;
+arg_decl:
+  IDENT ':' type            { $$ = make<ArgDecl>(syntax); $$->name = syntax.name(@1); $$->type = $3; }
+;
+result:
+  types
+| '(' types ')'             { $$ = $2; }
+;
+types:
+  type                      { $$ = one<TypeExpr *>(syntax, $1); }
+| types ',' type            { $$ = push(syntax, $1, $3); }
+;
+type:
+  '[' dim_list ']'          { $$ = tensorType(syntax, @1); $$->dims = take($2); }
+| '[' DOTS ']'              { $$ = tensorType(syntax, @1); $$->rest = true; }
+| '[' DOTS ',' dims ']'     { $$ = tensorType(syntax, @1); $$->rest = true; $$->dims = take($4); }
+| IDENT                     { $$ = tensorType(syntax, @1);
+                              $$->element = syntax.name(@1);
+                              if ($$->element.text == "mask")
+                                $$->kind = TypeExpr::Mask; }
+| IDENT '[' dim_list ']'    { $$ = tensorType(syntax, @1); $$->element = syntax.name(@1);
+                              $$->dims = take($3); }
+| IDENT '[' DOTS ']'        { $$ = tensorType(syntax, @1); $$->element = syntax.name(@1);
+                              $$->rest = true; }
+| IDENT '[' DOTS ',' dims ']' { $$ = tensorType(syntax, @1); $$->element = syntax.name(@1);
+                              $$->rest = true; $$->dims = take($5); }
+;
+dim_list:
+  %empty                    { $$ = nullptr; }
+| dims
+;
+dims:
+  dim                       { $$ = one<DimDecl>(syntax, *$1); }
+| dims ',' dim              { $$ = push(syntax, $1, *$3); }
+;
+dim:
+  IDENT                     { $$ = make<DimDecl>(syntax); $$->name = syntax.name(@1); }
+| IDENT AT IDENT count {
+    $$ = make<DimDecl>(syntax);
+    $$->name = syntax.name(@1);
+    $$->atMost = $4;
+    if (syntax.name(@3).text != "most")
+      syntax.report.error(Syntax::loc(@3), "expected `at most` before a bound, found: at {0}",
+                          syntax.name(@3).text);
+  }
+;
+
+body:
+  %empty                    { $$ = nullptr; }
+| body stmt                 { $$ = $2 ? push(syntax, $1, $2) : $1; }
+| body error
+;
+
+stmt:
+  LINEAR names ':' dims ARROW dims init bias {
+    $$ = stmt(syntax, Stmt::Linear, @1);
+    $$->names = takeNames($2);
+    $$->from = take($4);
+    $$->to = take($6);
+    if ($7)
+      $$->values.push_back($7);
+    $$->bias = $8;
+  }
+| TABLE names ':' dims ARROW dims init {
+    $$ = stmt(syntax, Stmt::Table, @1);
+    $$->names = takeNames($2);
+    $$->from = take($4);
+    $$->to = take($6);
+    if ($7)
+      $$->values.push_back($7);
+  }
+| WEIGHT names ':' '[' dim_list ']' init {
+    $$ = stmt(syntax, Stmt::Weight, @1);
+    $$->names = takeNames($2);
+    $$->to = take($5);
+    if ($7)
+      $$->values.push_back($7);
+  }
+| STATE names ':' '[' dim_list ']' init {
+    $$ = stmt(syntax, Stmt::State, @1);
+    $$->names = takeNames($2);
+    $$->to = take($5);
+  }
+| INPUT names ':' type {
+    $$ = stmt(syntax, Stmt::Input, @1);
+    $$->names = takeNames($2);
+    $$->type = $4;
+  }
+| names ':' list_items {
+    $$ = stmt(syntax, Stmt::Members, @1);
+    $$->names = takeNames($1);
+    $$->items = take($3);
+  }
+| names '=' expr {
+    $$ = stmt(syntax, Stmt::Assign, @1);
+    $$->names = takeNames($1);
+    $$->values.push_back($3);
+  }
+| RETURN exprs {
+    $$ = stmt(syntax, Stmt::Return, @1);
+    $$->values = take($2);
+  }
+| FOR IDENT IN IDENT '{' body '}' {
+    $$ = stmt(syntax, Stmt::For, @1);
+    $$->names.push_back(syntax.name(@2));
+    $$->list = syntax.name(@4);
+    $$->body = take($6);
+  }
+| LOSS IDENT '=' expr {
+    $$ = stmt(syntax, Stmt::Loss, @1);
+    $$->names.push_back(syntax.name(@2));
+    $$->values.push_back($4);
+  }
+| UPDATE IDENT '=' expr     { $$ = stmt(syntax, Stmt::Update, @1); }
+| METRIC IDENT '=' expr     { $$ = stmt(syntax, Stmt::Metric, @1); }
+| WEIGHTS IDENT '{' maps '}' { $$ = stmt(syntax, Stmt::WeightMap, @1); }
+;
+
+names:
+  IDENT                     { $$ = one<Name>(syntax, syntax.name(@1)); }
+| names ',' IDENT           { $$ = push(syntax, $1, syntax.name(@3)); }
+;
+init:
+  %empty                    { $$ = nullptr; }
+| '=' expr                  { $$ = $2; }
+;
+bias:
+  %empty                    { $$ = 0; }
+| WITH IDENT {
+    $$ = 1;
+    if (syntax.name(@2).text != "bias")
+      syntax.report.error(Syntax::loc(@2), "expected `with bias`, found: with {0}",
+                          syntax.name(@2).text);
+  }
+;
+
+list_items:
+  list_item                 { $$ = one<ListItem>(syntax, *$1); }
+| list_items ',' list_item  { $$ = push(syntax, $1, *$3); }
+;
+list_item:
+  ref                       { $$ = make<ListItem>(syntax); $$->refs.push_back($1);
+                              $$->loc = Syntax::loc(@1); }
+| ref TIMES count           { $$ = make<ListItem>(syntax); $$->refs.push_back($1);
+                              $$->times = $3; $$->loc = Syntax::loc(@1); }
+| '(' refs ')' TIMES count  { $$ = make<ListItem>(syntax); $$->refs = take($2);
+                              $$->times = $5; $$->loc = Syntax::loc(@1); }
+;
+refs:
+  ref                       { $$ = one<Expr *>(syntax, $1); }
+| refs ',' ref              { $$ = push(syntax, $1, $3); }
+;
+ref:
+  IDENT                     { $$ = syntax.node(Expr::Ref, @1.begin); $$->text = syntax.name(@1).text; }
+| IDENT brackets            { $$ = syntax.node(Expr::Ref, @1.begin); $$->text = syntax.name(@1).text;
+                              $$ = syntax.node(Expr::Specialise, @1.begin, $$, nullptr, $2); }
+;
+count:
+  NUMBER                    { $$ = syntax.node(Expr::Literal, @1.begin); $$->number = *$1; }
+| IDENT                     { $$ = syntax.node(Expr::Ref, @1.begin); $$->text = syntax.name(@1).text; }
+| '(' expr ')'              { $$ = $2; }
+;
+
+maps:
+  %empty
+| maps map_path STRING '[' map_dims ']'
+;
+map_path:
+  IDENT
+| map_path '.' IDENT
+| map_path '.' '{' IDENT '}'
+;
+map_dims:
+  map_dim
+| map_dims ',' map_dim
+;
+map_dim:
+  IDENT
+| '(' map_group ')'
+;
+map_group:
+  IDENT
+| map_group IDENT
+;
+
+/*--- expressions -----------------------------------------------------------*/
+
+exprs:
+  expr                      { $$ = one<Expr *>(syntax, $1); }
+| exprs ',' expr            { $$ = push(syntax, $1, $3); }
+;
+expr:
+  postfix
+| expr '+' expr             { $$ = syntax.node(Expr::Binary, @2.begin, $1, $3); $$->text = "+"; }
+| expr '-' expr             { $$ = syntax.node(Expr::Binary, @2.begin, $1, $3); $$->text = "-"; }
+| expr '*' expr             { $$ = syntax.node(Expr::Binary, @2.begin, $1, $3); $$->text = "*"; }
+| expr '/' expr             { $$ = syntax.node(Expr::Binary, @2.begin, $1, $3); $$->text = "/"; }
+| expr '&' expr             { $$ = syntax.node(Expr::Binary, @2.begin, $1, $3); $$->text = "&"; }
+| expr '|' expr             { $$ = syntax.node(Expr::Binary, @2.begin, $1, $3); $$->text = "|"; }
+| '-' expr %prec NEGATE     { $$ = syntax.node(Expr::Unary, @1.begin, $2); $$->text = "-"; }
+;
+postfix:
+  primary
+| postfix call_args         { $$ = syntax.node(Expr::Call, $1->loc.getPointer(), $1, nullptr, $2); }
+| postfix brackets          { $$ = syntax.node(Expr::Specialise, $1->loc.getPointer(), $1, nullptr, $2); }
+| postfix '.' IDENT         { $$ = syntax.node(Expr::Member, $1->loc.getPointer(), $1);
+                              $$->text = syntax.name(@3).text; }
+;
+primary:
+  IDENT                     { $$ = syntax.node(Expr::Ref, @1.begin); $$->text = syntax.name(@1).text; }
+| NUMBER                    { $$ = syntax.node(Expr::Literal, @1.begin); $$->number = *$1; }
+| '(' expr ')'              { $$ = $2; }
+| '(' expr ',' exprs ')' {
+    std::vector<Arg> *items = one<Arg>(syntax, {{}, $2, {}, nullptr});
+    for (Expr *e : *$4)
+      items->push_back({{}, e, {}, nullptr});
+    $$ = syntax.node(Expr::Tuple, @1.begin, nullptr, nullptr, items);
+  }
+;
+call_args:
+  '(' ')'                   { $$ = nullptr; }
+| '(' args ')'              { $$ = $2; }
+;
+brackets:
+  '[' ']'                   { $$ = nullptr; }
+| '[' args ']'              { $$ = $2; }
+;
+args:
+  arg                       { $$ = one<Arg>(syntax, *$1); }
+| args ',' arg              { $$ = push(syntax, $1, *$3); }
+;
+arg:
+  expr                      { $$ = make<Arg>(syntax); $$->value = $1; }
+| expr OVER IDENT           { $$ = make<Arg>(syntax); $$->value = $1; $$->over = syntax.name(@3); }
+| IDENT '=' expr            { $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3; }
+| IDENT '=' expr EXCEPT path { $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3;
+                              $$->except = make<Selector>(syntax);
+                              $$->except->include.push_back(*$5); }
+;
+
+/*--- recipes, clusters and plans -------------------------------------------*/
+
+settings:
+  %empty                    { $$ = nullptr; }
+| settings setting          { $$ = push(syntax, $1, *$2); }
+| settings error
+;
+setting:
+  K_MODEL eq postfix        { Item *i = item(syntax, @3); i->expr = $3;
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_DATA eq data            { $$ = setting(syntax, @1, $3); }
+| K_BATCH eq quantity       { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_LENGTH eq quantity      { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_MICROBATCH eq quantity  { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_MEMORY eq quantity      { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_OPTIMIZER eq word       { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_LR eq lrs               { $$ = setting(syntax, @1, $3); }
+| K_EVAL eq evals           { $$ = setting(syntax, @1, $3); }
+| K_SAVE eq saves           { $$ = setting(syntax, @1, $3); }
+| K_MESH axes               { $$ = setting(syntax, @1, $2); }
+| K_MESH IDENT ':' axes     { $$ = setting(syntax, @1, $4); }
+| K_SHARD eq shards         { $$ = setting(syntax, @1, $3); }
+| K_LAYOUT eq word          { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_ZERO eq NUMBER OVER names { Item *i = item(syntax, @3); i->quantity.number = *$3;
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_PIPELINE eq word        { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_PIPELINE eq NUMBER UNIT { /* 1f1b */
+                              Item *i = item(syntax, @3);
+                              i->name = syntax.name({@3.begin, @4.end});
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_STAGES eq stages        { $$ = setting(syntax, @1, $3); }
+| K_RECOMPUTE eq policies   { $$ = setting(syntax, @1, $3); }
+| K_OVERLAP eq words        { $$ = setting(syntax, @1, $3); }
+| K_PRECISION eq precisions { $$ = setting(syntax, @1, $3); }
+| K_COMPRESS eq precisions  { $$ = setting(syntax, @1, $3); }
+| K_REDUCE eq word          { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_FUSE eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| NUMBER UNIT OF NUMBER STRING {
+    Item *i = item(syntax, @1);
+    i->quantity = {*$1, syntax.name(@2), Syntax::loc(@1)};
+    i->to = {*$4, {}, Syntax::loc(@4)};
+    Name n = syntax.name(@5);
+    i->string = n.text.slice(1, n.text.size() - 1);
+    $$ = setting(syntax, @2, one<Item>(syntax, *i));
+  }
+| K_BETWEEN link            { $$ = setting(syntax, @1, nullptr); $$->items.push_back(*$<item>2); }
+| K_INSIDE link             { $$ = setting(syntax, @1, nullptr); $$->items.push_back(*$<item>2); }
+;
+eq: %empty | '=' ;
+
+/* nodes: infiniband 400 Gb/s per gpu, rails 8 */
+link:
+  IDENT ':' IDENT quantity per rails {
+    Item *i = named(syntax, @3);
+    i->second = syntax.name(@1);
+    i->quantity = *$4;
+    i->names = takeNames($<names>5);
+    if ($<item>6)
+      i->to = $<item>6->quantity;
+    $<item>$ = i;
+  }
+;
+per:
+  %empty                    { $<names>$ = nullptr; }
+| PER IDENT                 { $<names>$ = one<Name>(syntax, syntax.name(@2)); }
+| PER IDENT IDENT IDENT     { $<names>$ = push(syntax, push(syntax, push(syntax, (std::vector<Name> *)nullptr,
+                                syntax.name(@2)), syntax.name(@3)), syntax.name(@4)); }
+;
+rails:
+  %empty                    { $<item>$ = nullptr; }
+| ',' IDENT NUMBER          { Item *i = named(syntax, @2); i->quantity = {*$3, {}, Syntax::loc(@3)};
+                              $<item>$ = i;
+                              if (i->name.text != "rails")
+                                syntax.report.error(i->name.loc, "expected `rails`, found: {0}",
+                                                    i->name.text); }
+;
+
+quantity:
+  NUMBER                    { $$ = make<Quantity>(syntax); *$$ = {*$1, {}, Syntax::loc(@1)}; }
+| NUMBER UNIT               { $$ = make<Quantity>(syntax); *$$ = {*$1, syntax.name(@2), Syntax::loc(@1)}; }
+;
+word:
+  IDENT                     { $$ = named(syntax, @1); }
+| IDENT call_args           { $$ = named(syntax, @1); $$->called = true; $$->args = take($2); }
+| STRING                    { $$ = item(syntax, @1);
+                              Name n = syntax.name(@1);
+                              $$->name = {n.text.slice(1, n.text.size() - 1), n.loc}; }
+;
+words:
+  word                      { $$ = one<Item>(syntax, *$1); }
+| words ',' word            { $$ = push(syntax, $1, *$3); }
+;
+
+data:
+  data_item                 { $$ = one<Item>(syntax, *$1); }
+| data ',' data_item        { $$ = push(syntax, $1, *$3); }
+;
+data_item:
+  STRING                    { $$ = item(syntax, @1); Name n = syntax.name(@1); $$->hasString = true;
+                              $$->string = n.text.slice(1, n.text.size() - 1); }
+| IDENT NUMBER STRING       { $$ = named(syntax, @1); Name n = syntax.name(@3); $$->hasString = true;
+                              $$->string = n.text.slice(1, n.text.size() - 1);
+                              $$->hasNumber = true; $$->quantity = {*$2, {}, Syntax::loc(@2)}; }
+| IDENT STRING              { $$ = named(syntax, @1); Name n = syntax.name(@2); $$->hasString = true;
+                              $$->string = n.text.slice(1, n.text.size() - 1); }
+| IDENT '=' expr            { $$ = named(syntax, @1); $$->expr = $3; }
+;
+
+lrs:
+  lr_item                   { $$ = one<Item>(syntax, *$1); }
+| lrs ',' lr_item           { $$ = push(syntax, $1, *$3); }
+;
+lr_item:
+  NUMBER                    { $$ = item(syntax, @1); $$->hasNumber = true;
+                              $$->quantity = {*$1, {}, Syntax::loc(@1)}; }
+| IDENT quantity            { $$ = named(syntax, @1); $$->quantity = *$2; }
+| IDENT quantity FOR quantity { $$ = named(syntax, @1); $$->quantity = *$2; $$->span = *$4; }
+| IDENT quantity TO quantity { $$ = named(syntax, @1); $$->quantity = *$2; $$->to = *$4; }
+| IDENT quantity TO quantity FOR quantity { $$ = named(syntax, @1); $$->quantity = *$2; $$->to = *$4;
+                              $$->span = *$6; }
+;
+
+evals:
+  eval_item                 { $$ = one<Item>(syntax, *$1); }
+| evals ',' eval_item       { $$ = push(syntax, $1, *$3); }
+;
+eval_item:
+  STRING                    { $$ = item(syntax, @1); Name n = syntax.name(@1); $$->hasString = true;
+                              $$->string = n.text.slice(1, n.text.size() - 1); }
+| quantity                  { $$ = item(syntax, @1); $$->hasNumber = true; $$->quantity = *$1; }
+| EVERY quantity            { $$ = named(syntax, @1); $$->quantity = *$2; }
+;
+saves:
+  save_item                 { $$ = one<Item>(syntax, *$1); }
+| saves ',' save_item       { $$ = push(syntax, $1, *$3); }
+;
+save_item:
+  EVERY quantity            { $$ = named(syntax, @1); $$->quantity = *$2; }
+| KEEP quantity             { $$ = named(syntax, @1); $$->quantity = *$2; }
+;
+
+axes:
+  axis                      { $$ = one<Item>(syntax, *$1); }
+| axes ',' axis             { $$ = push(syntax, $1, *$3); }
+;
+axis:
+  IDENT '=' NUMBER          { $$ = named(syntax, @1); $$->quantity = {*$3, {}, Syntax::loc(@3)}; }
+;
+shards:
+  shard_item                { $$ = one<Item>(syntax, *$1); }
+| shards ';' shard_item     { $$ = push(syntax, $1, *$3); }
+;
+shard_item:
+  names OVER names          { $$ = item(syntax, @1); $$->names = takeNames($1); $$->axes = takeNames($3); }
+| names OF IDENT OVER names { $$ = item(syntax, @1); $$->names = takeNames($1); $$->axes = takeNames($5); }
+;
+
+stages:
+  NUMBER                    { Item *i = item(syntax, @1); i->quantity = {*$1, {}, Syntax::loc(@1)};
+                              $$ = one<Item>(syntax, *i); }
+| stages ',' NUMBER         { Item *i = item(syntax, @3); i->quantity = {*$3, {}, Syntax::loc(@3)};
+                              $$ = push(syntax, $1, *i); }
+;
+policies:
+  policy                    { $$ = one<Item>(syntax, *$1); }
+| policies ';' policy       { $$ = push(syntax, $1, *$3); }
+;
+policy:
+  IDENT                     { $$ = named(syntax, @1); }
+| IDENT FOR selector        { $$ = named(syntax, @1); $$->selector = $3; }
+;
+precisions:
+  precision_item            { $$ = one<Item>(syntax, *$1); }
+| precisions ',' precision_item { $$ = push(syntax, $1, *$3); }
+;
+precision_item:
+  word
+| word FOR path             { $$ = $1; $$->selector = make<Selector>(syntax);
+                              $$->selector->include.push_back(*$3); }
+| word FOR path EXCEPT path { $$ = $1; $$->selector = make<Selector>(syntax);
+                              $$->selector->include.push_back(*$3);
+                              $$->selector->except.push_back(*$5); }
+;
+
+/*--- selectors -------------------------------------------------------------*/
+
+selector:
+  paths                     { $$ = make<Selector>(syntax); $$->include = take($1); }
+| paths EXCEPT paths        { $$ = make<Selector>(syntax); $$->include = take($1); $$->except = take($3); }
+;
+paths:
+  path                      { $$ = one<SelectorItem>(syntax, *$1); }
+| paths ',' path            { $$ = push(syntax, $1, *$3); }
+;
+path:
+  segment                   { $$ = make<SelectorItem>(syntax); $$->loc = Syntax::loc(@1);
+                              $$->path.push_back(*$1); }
+| path '.' segment          { $$ = $1; $$->path.push_back(*$3); }
+;
+segment:
+  IDENT                     { $$ = make<Segment>(syntax); $$->name = syntax.name(@1); }
+| '*'                       { $$ = make<Segment>(syntax); $$->name = syntax.name(@1); }
+| IDENT '[' NUMBER ']'      { $$ = make<Segment>(syntax); $$->name = syntax.name(@1); $$->ranged = true;
+                              $$->first = $$->last = $3->integer ? $3->whole : -1;
+                              $$->rangeLoc = Syntax::loc(@3); }
+| IDENT '[' NUMBER DOTS NUMBER ']' {
+                              $$ = make<Segment>(syntax); $$->name = syntax.name(@1); $$->ranged = true;
+                              $$->first = $3->integer ? $3->whole : -1;
+                              $$->last = $5->integer ? $5->whole : -1;
+                              $$->rangeLoc = Syntax::loc(@3); }
+;
+%%
+
+static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *) {
+  // With custom errors Bison calls this only when its stack is full.
+  syntax.report.error(Syntax::loc(*range), "nested too deeply");
+}
+
+/// Spelling of a token in an error: quoted if it is literal text.
+static std::string spell(yysymbol_kind_t symbol) {
+  llvm::StringRef name = yysymbol_name(symbol);
+  name = name.trim();
+  if (name.starts_with("a ") || name.starts_with("the "))
+    return name.str();
+  name.consume_front("'");
+  name.consume_back("'");
+  return ("`" + name + "`").str();
+}
+
+static int yyreport_syntax_error(const yypcontext_t *context, Syntax &syntax) {
+  enum { Max = 5 };
+  yysymbol_kind_t expected[Max + 1];
+  const TplanRange *range = yypcontext_location(context);
+  yysymbol_kind_t found = yypcontext_token(context);
+  int count = yypcontext_expected_tokens(context, expected, Max + 1);
+  llvm::StringRef text(range->begin, range->end - range->begin);
+  std::string what = found == YYSYMBOL_IDENT ? text.str() : spell(found);
+  syntax.skipFrom = range->end;
+  // A full list does not fit; the count is then 0.
+  bool keys = count == 0 && syntax.settings;
+  if (keys && found == YYSYMBOL_IDENT) {
+    std::vector<llvm::StringRef> all;
+    for (auto kind : {BlockDecl::Recipe, BlockDecl::Cluster, BlockDecl::Plan})
+      llvm::append_range(all, settingKeys(kind));
+    syntax.report.error(Syntax::loc(*range), "unknown setting: {0}", text).suggest(text, all);
+    return 0;
+  }
+  if (count == 0) {
+    syntax.report.error(Syntax::loc(*range), "unexpected {0}", what);
+    return 0;
+  }
+  std::string list;
+  for (int i = 0; i < count; ++i)
+    list += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + spell(expected[i]);
+  syntax.report.error(Syntax::loc(*range), "expected {0}, found {1}", list, what);
+  return 0;
+}

@@ -1,0 +1,482 @@
+//===- Parse.cpp - from files to a module ------------------------------------===//
+//
+// Reads the main file and its imports, picks plan, recipe, model and cluster, puts
+// --set over them, and elaborates in that order. Files with syntax errors are not
+// elaborated: what the recovery dropped would be missed everywhere.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Parse/Parse.h"
+#include "lib/Parse/Settings.h"
+#include "llvm/ADT/StringExtras.h"
+#include "lib/Parse/Syntax.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <deque>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::SMLoc;
+using llvm::StringRef;
+
+namespace {
+
+constexpr size_t kMaxFile = 4 << 20, kMaxFiles = 64, kMaxOverrides = 1024;
+
+class Program {
+public:
+  Program(MLIRContext &context, llvm::SourceMgr &sources, const ParseOptions &options)
+      : report(context, sources), sources(sources), options(options) {}
+
+  OwningOpRef<ModuleOp> run() {
+    if (!readFiles() || !readOverrides() || !checkNames())
+      return nullptr;
+    return elaborate();
+  }
+
+private:
+  bool readFiles();
+  bool parseBuffer(unsigned id, bool main);
+  bool import(const Name &name, StringRef from);
+  bool checkNames();
+  bool readOverrides();
+  const BlockDecl *choosePlan(bool &ok);
+  const BlockDecl *findBlock(BlockDecl::Kind kind, const Name &name, const char *unknown);
+  const ModelDecl *findModel(const Name &name);
+  bool merge(const BlockDecl &block, Settings &into);
+  void applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &into);
+  OwningOpRef<ModuleOp> elaborate();
+  OwningOpRef<ModuleOp> list(const ModelInfo &info, OwningOpRef<ModuleOp> module);
+
+  Report report;
+  llvm::SourceMgr &sources;
+  const ParseOptions &options;
+  Arena arena;
+  std::deque<Syntax> parses; // they own no nodes, but live as long as their overrides
+  File file;
+  std::vector<std::string> seen; // real paths
+  size_t mainBlocks = 0;         // blocks of the main file come first
+  llvm::StringMap<bool> fromPrelude;
+
+  struct Override {
+    StringRef block, key; // into its buffer
+    const Setting *setting = nullptr;
+    Bound number;
+    SMLoc loc;
+  };
+  std::vector<Override> overrides;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+bool Program::parseBuffer(unsigned id, bool main) {
+  const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(id);
+  StringRef text = buffer->getBuffer();
+  SMLoc begin = SMLoc::getFromPointer(text.data());
+  if (text.size() > kMaxFile) {
+    report.error(begin, "a source file has at most 4 MiB, found {0} bytes", text.size());
+    return false;
+  }
+  Syntax &syntax = parses.emplace_back(report, arena, text);
+  bool ok = parseText(syntax, Start::File);
+  llvm::append_range(file.layers, syntax.file.layers);
+  llvm::append_range(file.models, syntax.file.models);
+  llvm::append_range(file.blocks, syntax.file.blocks);
+  if (main)
+    mainBlocks = file.blocks.size();
+  std::string name = buffer->getBufferIdentifier().str();
+  for (const Name &imported : syntax.file.imports)
+    ok &= import(imported, name);
+  return ok;
+}
+
+/// Reads `name` from the folder of `from` or the installed models, once.
+bool Program::import(const Name &name, StringRef from) {
+  std::vector<std::string> folders = {llvm::sys::path::parent_path(from).str()};
+  llvm::append_range(folders, options.modelDirs);
+  if (name.text.empty() || name.text.contains('\0')) {
+    report.error(name.loc, "an import names a file: import \"llama.tplan\"");
+    return false;
+  }
+  if (seen.size() >= kMaxFiles) {
+    report.error(name.loc, "more than {0} files imported", kMaxFiles);
+    return false;
+  }
+  for (const std::string &folder : folders) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name.text);
+    // A folder opens too; only files are read.
+    if (!llvm::sys::fs::is_regular_file(path))
+      continue;
+    auto buffer = llvm::MemoryBuffer::getFile(path);
+    if (!buffer)
+      continue;
+    llvm::SmallString<128> real;
+    if (llvm::sys::fs::real_path(path, real))
+      real = path;
+    if (llvm::is_contained(seen, real.str()))
+      return true;
+    seen.push_back(real.str().str());
+    return parseBuffer(sources.AddNewSourceBuffer(std::move(*buffer), name.loc), false);
+  }
+  report.error(name.loc, "file not found: {0}; looked in {1}", name.text,
+               llvm::join(llvm::map_range(folders, [](const std::string &f) {
+                 return f.empty() ? std::string(".") : f;
+               }), ", "));
+  return false;
+}
+
+bool Program::readFiles() {
+  unsigned id = sources.getMainFileID();
+  llvm::SmallString<128> real;
+  StringRef name = sources.getMemoryBuffer(id)->getBufferIdentifier();
+  if (!llvm::sys::fs::real_path(name, real))
+    seen.push_back(real.str().str());
+  bool ok = parseBuffer(id, true);
+  size_t own = file.layers.size();
+  for (const std::string &folder : options.modelDirs) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, "prelude.tplan");
+    auto buffer = llvm::MemoryBuffer::getFile(path);
+    if (!buffer)
+      continue;
+    if (llvm::sys::fs::real_path(path, real))
+      real = path;
+    if (!llvm::is_contained(seen, real.str())) {
+      ok &= parseBuffer(sources.AddNewSourceBuffer(std::move(*buffer), SMLoc()), false);
+      // What the user declares hides the prelude's.
+      std::vector<LayerDecl *> kept(file.layers.begin(), file.layers.begin() + own);
+      for (LayerDecl *layer : llvm::drop_begin(file.layers, own))
+        if (llvm::none_of(kept, [&](LayerDecl *k) { return k->name.text == layer->name.text; }))
+          kept.push_back(layer);
+      file.layers = kept;
+    }
+    return ok;
+  }
+  report.error(SMLoc::getFromPointer(sources.getMemoryBuffer(id)->getBufferStart()),
+               "prelude.tplan not found in the folders of models: {0}",
+               llvm::join(options.modelDirs, ", "));
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+bool Program::checkNames() {
+  bool ok = true;
+  std::map<std::pair<int, StringRef>, SMLoc> names;
+  auto check = [&](int kind, const Name &name) {
+    auto [it, fresh] = names.try_emplace({kind, name.text}, name.loc);
+    if (!fresh) {
+      report.error(name.loc, "declared twice: {0}", name.text)
+          .note(it->second, "{0} is declared here", name.text);
+      ok = false;
+    }
+  };
+  for (const LayerDecl *layer : file.layers)
+    check(10, layer->name);
+  for (const ModelDecl *model : file.models)
+    check(11, model->name);
+  for (const BlockDecl *block : file.blocks)
+    check(block->kind, block->name);
+  return ok;
+}
+
+const BlockDecl *Program::findBlock(BlockDecl::Kind kind, const Name &name, const char *unknown) {
+  std::vector<StringRef> names;
+  for (const BlockDecl *block : file.blocks)
+    if (block->kind == kind) {
+      if (block->name.text == name.text)
+        return block;
+      names.push_back(block->name.text);
+    }
+  report.error(name.loc, "unknown {0}: {1}", unknown, name.text).suggest(name.text, names);
+  return nullptr;
+}
+
+const ModelDecl *Program::findModel(const Name &name) {
+  std::vector<StringRef> names;
+  for (const ModelDecl *model : file.models) {
+    if (model->name.text == name.text)
+      return model;
+    names.push_back(model->name.text);
+  }
+  report.error(name.loc, "unknown model: {0}", name.text).suggest(name.text, names);
+  return nullptr;
+}
+
+/// The plan to compile; null with `ok` if there is none and the default serves.
+const BlockDecl *Program::choosePlan(bool &ok) {
+  SMLoc begin = SMLoc::getFromPointer(sources.getMemoryBuffer(sources.getMainFileID())->getBufferStart());
+  std::vector<const BlockDecl *> plans;
+  std::vector<StringRef> names;
+  for (const BlockDecl *block : file.blocks)
+    if (block->kind == BlockDecl::Plan) {
+      plans.push_back(block);
+      names.push_back(block->name.text);
+    }
+  ok = false;
+  if (!options.plan.empty()) {
+    for (const BlockDecl *plan : plans)
+      if (plan->name.text == options.plan) {
+        ok = true;
+        return plan;
+      }
+    report.error(begin, "no plan is named {0}", options.plan).suggest(options.plan, names);
+    return nullptr;
+  }
+  // Plans of the main file come before imported ones.
+  size_t own = llvm::count_if(llvm::ArrayRef(file.blocks).take_front(mainBlocks),
+                              [](const BlockDecl *b) { return b->kind == BlockDecl::Plan; });
+  if (own == 1 || (own == 0 && plans.size() == 1)) {
+    ok = true;
+    return plans.front();
+  }
+  if (!plans.empty()) {
+    report.error(plans[1]->name.loc, "several plans: choose one with --plan: {0}", llvm::join(names, ", "));
+    return nullptr;
+  }
+  ok = true;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Settings
+//===----------------------------------------------------------------------===//
+
+/// Adds the lines of a block, and of the ones it overrides, to `into`.
+bool Program::merge(const BlockDecl &block, Settings &into) {
+  std::vector<const BlockDecl *> chain = {&block};
+  while (chain.back()->kind == BlockDecl::Recipe && !chain.back()->base.text.empty()) {
+    const BlockDecl *base = findBlock(BlockDecl::Recipe, chain.back()->base, "recipe");
+    if (!base)
+      return false;
+    if (llvm::is_contained(chain, base)) {
+      report.error(block.name.loc, "recipe {0} overrides itself", block.name.text);
+      return false;
+    }
+    chain.push_back(base);
+  }
+  into.name = block.name;
+  static constexpr llvm::StringLiteral what[] = {"recipe", "cluster", "plan"};
+  bool ok = true;
+  for (const BlockDecl *b : llvm::reverse(chain)) {
+    std::map<StringRef, SMLoc> own;
+    for (const Setting &setting : b->settings) {
+      StringRef key = setting.key == "node" ? StringRef("nodes") : setting.key;
+      std::vector<StringRef> keys = settingKeys(b->kind);
+      if (b->kind == BlockDecl::Cluster)
+        keys.push_back("nodes");
+      if (!llvm::is_contained(keys, key)) {
+        report.error(setting.loc, "a {0} has no line {1}", what[b->kind], key).suggest(key, keys);
+        ok = false;
+      }
+      // A second mesh names another factoring of the same ranks.
+      auto [it, fresh] = own.try_emplace(key, setting.loc);
+      if (!fresh && key == "mesh") {
+        report.error(setting.loc, "{0}", sentence(Feature::Factoring));
+        ok = false;
+      } else if (!fresh) {
+        report.error(setting.loc, "given twice: {0}", key).note(it->second, "{0} is given here", key);
+        ok = false;
+      }
+      into.lines[key] = &setting;
+    }
+  }
+  return ok;
+}
+
+/// Each --set is a buffer of its own, so that errors point into it.
+bool Program::readOverrides() {
+  bool ok = true;
+  if (options.overrides.size() > kMaxOverrides) {
+    report.error(SMLoc(), "more than {0} overrides", kMaxOverrides);
+    return false;
+  }
+  for (const std::string &text : options.overrides) {
+    unsigned id = sources.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(text, "--set " + text), SMLoc());
+    StringRef all = sources.getMemoryBuffer(id)->getBuffer();
+    SMLoc begin = SMLoc::getFromPointer(all.data());
+    auto [path, value] = all.split('=');
+    auto [block, key] = path.split('.');
+    if (value.empty() || key.empty()) {
+      report.error(begin, "expected --set PATH=VALUE, such as plan.microbatch=2, found {0}", all);
+      ok = false;
+      continue;
+    }
+    Override o{block, key, nullptr, {}, SMLoc::getFromPointer(key.data())};
+    bool numeric = block == "model" || block == "data";
+    if (!numeric && block != "plan" && block != "recipe") {
+      report.error(begin, "--set changes plan, recipe, model or data, found {0}", block)
+          .suggest(block, ArrayRef<StringRef>{"plan", "recipe", "model", "data"});
+      ok = false;
+      continue;
+    }
+    if (!numeric && !settingToken(key)) {
+      report.error(o.loc, "a {0} has no line {1}", block, key)
+          .suggest(key, settingKeys(block == "plan" ? BlockDecl::Plan : BlockDecl::Recipe));
+      ok = false;
+      continue;
+    }
+    Syntax &syntax = parses.emplace_back(report, arena, value);
+    if (!parseText(syntax, numeric ? Start::Expression : Start::Setting, numeric ? StringRef() : key)) {
+      ok = false;
+      continue;
+    }
+    o.setting = syntax.setting;
+    if (numeric) {
+      Elaborator numbers(report, file);
+      std::optional<Number> n = numbers.number(*syntax.expr, Env());
+      if (!n) {
+        ok = false;
+        continue;
+      }
+      o.number = {*n, o.loc};
+    }
+    overrides.push_back(o);
+  }
+  return ok;
+}
+
+void Program::applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &into) {
+  for (const Override &o : overrides) {
+    if (o.block != block)
+      continue;
+    std::vector<StringRef> keys = settingKeys(kind);
+    if (llvm::is_contained(keys, o.key))
+      into.lines[o.key] = o.setting;
+    else
+      report.error(o.loc, "a {0} has no line {1}", block, o.key).suggest(o.key, keys);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Elaboration
+//===----------------------------------------------------------------------===//
+
+OwningOpRef<ModuleOp> Program::elaborate() {
+  bool ok = false;
+  const BlockDecl *plan = choosePlan(ok);
+  if (!ok)
+    return nullptr;
+  const BlockDecl *recipe = nullptr;
+  Settings planSettings, recipeSettings;
+  if (plan) {
+    recipe = findBlock(BlockDecl::Recipe, plan->base, "recipe");
+    ok = recipe && merge(*plan, planSettings);
+  } else {
+    SMLoc begin =
+        SMLoc::getFromPointer(sources.getMemoryBuffer(sources.getMainFileID())->getBufferStart());
+    std::vector<StringRef> names;
+    for (const BlockDecl *block : file.blocks)
+      if (block->kind == BlockDecl::Recipe) {
+        recipe = block;
+        names.push_back(block->name.text);
+      }
+    if (names.empty())
+      report.error(begin, "nothing to compile: add a recipe, such as "
+                          "`recipe train {{ model .. data .. batch .. length .. lr .. }`");
+    else if (names.size() > 1)
+      report.error(begin, "several recipes and no plan: add `plan serial : {0} {{ }`; recipes are {1}",
+                   names[0], llvm::join(names, ", "));
+    ok = names.size() == 1;
+    if (ok)
+      planSettings.name = recipe->name;
+  }
+  if (!ok || !merge(*recipe, recipeSettings))
+    return nullptr;
+  unsigned before = report.errors();
+  applyOverrides("plan", BlockDecl::Plan, planSettings);
+  applyOverrides("recipe", BlockDecl::Recipe, recipeSettings);
+
+  Elaborator e(report, file);
+  std::map<StringRef, Bound> sizes, data;
+  for (const Override &o : overrides) {
+    if (o.block == "model")
+      sizes[o.key] = o.number;
+    if (o.block != "data")
+      continue;
+    const Number &n = o.number.number;
+    if (!n.integer || n.whole < 1 || n.whole > limits::size)
+      report.error(o.loc, "a size of the data must be a whole number from 1 to 2^40, found {0}", spell(n));
+    data[o.key] = o.number;
+  }
+  if (report.errors() != before)
+    return nullptr;
+  std::optional<Recipe> read = readRecipe(e, recipeSettings, data);
+  if (!read)
+    return nullptr;
+  read->sizes.insert(sizes.begin(), sizes.end());
+  for (auto &[name, bound] : sizes)
+    read->sizes[name] = bound;
+  const ModelDecl *model = findModel(read->model);
+  if (!model)
+    return nullptr;
+  // The user's names come before those of specialised layers.
+  std::string modelSymbol = e.symbol(model->name.text), recipeSymbol = e.symbol(recipe->name.text);
+  std::string planSymbol = e.symbol(plan ? plan->name.text : StringRef("serial")), clusterSymbol;
+  Settings clusterSettings;
+  if (plan && !plan->on.text.empty()) {
+    const BlockDecl *cluster = findBlock(BlockDecl::Cluster, plan->on, "cluster");
+    if (!cluster || !merge(*cluster, clusterSettings))
+      return nullptr;
+    clusterSymbol = e.symbol(cluster->name.text);
+  }
+  e.module->getOperation()->setLoc(report.at(model->name.loc));
+  if (!e.buildModel(*model, read->sizes, read->data, modelSymbol))
+    return nullptr;
+  emitRecipe(e, *read, recipeSymbol);
+  if (!clusterSymbol.empty())
+    emitCluster(e, clusterSettings, clusterSymbol);
+  emitPlan(e, planSettings, *read, recipeSymbol, clusterSymbol, planSymbol);
+  if (report.errors() != before)
+    return nullptr;
+  return list(e.info, std::move(e.module));
+}
+
+OwningOpRef<ModuleOp> Program::list(const ModelInfo &info, OwningOpRef<ModuleOp> module) {
+  if (!options.list.empty()) {
+    unsigned id = sources.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(options.list, "--list " + options.list), SMLoc());
+    Syntax syntax(report, arena, sources.getMemoryBuffer(id)->getBuffer());
+    if (!parseText(syntax, Start::Selector))
+      return nullptr;
+    auto matches = match(report, *syntax.selector, info);
+    if (!matches)
+      return nullptr;
+    if (options.listOutput)
+      printMatches(info, *matches, *options.listOutput);
+  }
+  if (failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+OwningOpRef<ModuleOp> tplan::parse::parseSource(MLIRContext &context, llvm::SourceMgr &sources,
+                                                const ParseOptions &options) {
+  context.loadDialect<lang::TplanDialect, nn::NNDialect>();
+  return Program(context, sources, options).run();
+}
+
+std::vector<std::string> tplan::parse::defaultModelDirs(const char *program) {
+  static int anchor;
+  std::string path = llvm::sys::fs::getMainExecutable(program, &anchor);
+  StringRef bin = llvm::sys::path::parent_path(path);
+  std::vector<std::string> folders;
+  for (StringRef relative : {"../share/tplan/models", "../../models"}) {
+    llvm::SmallString<128> folder(bin);
+    llvm::sys::path::append(folder, relative);
+    llvm::sys::path::remove_dots(folder, /*remove_dot_dot=*/true);
+    if (llvm::sys::fs::is_directory(folder))
+      folders.push_back(folder.str().str());
+  }
+  return folders;
+}

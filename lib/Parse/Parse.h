@@ -1,0 +1,50 @@
+//===- Parse.h - .tplan source to a module in the tplan dialect ------------===//
+//
+// The first phase: text -> syntax tree -> names, sizes and selectors resolved
+// -> `tplan` ops with the source location of each.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_PARSE_PARSE_H
+#define TPLAN_PARSE_PARSE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/SourceMgr.h"
+#include <string>
+#include <vector>
+
+namespace tplan::parse {
+
+struct ParseOptions {
+  /// The plan to compile. Empty: the only plan, or where there is none a default
+  /// (serial) plan of the only recipe.
+  std::string plan;
+  /// PATH=VALUE, each replacing one setting: "plan.microbatch=2", "model.L=4",
+  /// "recipe.lr=1e-4", "data.S=128".
+  std::vector<std::string> overrides;
+  /// Where imports are looked up after the importing file's own folder; one of
+  /// them holds prelude.tplan.
+  std::vector<std::string> modelDirs;
+  /// A selector whose weights are printed to `listOutput`, with shapes and bytes, one
+  /// line a group of equal weights. One that matches nothing is an error.
+  std::string list;
+  llvm::raw_ostream *listOutput = nullptr;
+};
+
+/// Parses the main buffer of `sources`; imported files become further buffers of
+/// it, so that diagnostics can show them. Errors (several in one run) go to the
+/// context's diagnostic engine; then the result is null. Loads its dialects.
+mlir::OwningOpRef<mlir::ModuleOp> parseSource(mlir::MLIRContext &context,
+                                              llvm::SourceMgr &sources,
+                                              const ParseOptions &options);
+
+/// The installed models beside the executable `program`, then those of the
+/// source tree it was built in.
+std::vector<std::string> defaultModelDirs(const char *program);
+
+/// The table of built-in functions as markdown rows: name, shapes, meaning.
+void printBuiltins(llvm::raw_ostream &os);
+
+} // namespace tplan::parse
+
+#endif // TPLAN_PARSE_PARSE_H

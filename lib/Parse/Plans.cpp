@@ -1,0 +1,306 @@
+//===- Plans.cpp - clusters, and how a step is laid out ----------------------===//
+//
+// Lines that no phase implements are refused here, at their place; a line whose
+// value changes nothing (a mesh of one rank, overlap none) passes.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Parse/Settings.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::SMLoc;
+using llvm::StringRef;
+
+namespace {
+struct PlanContext {
+  Elaborator &e;
+  const Settings &settings;
+  const Recipe &recipe;
+  Entries &out;
+  Builder b;
+};
+using LineReader = void (*)(PlanContext &, const Setting &);
+struct Line {
+  StringRef key;
+  LineReader read;
+};
+
+/// A word of a closed set, or an error that lists it.
+bool oneOf(PlanContext &c, const Name &word, ArrayRef<StringRef> known, StringRef what) {
+  if (llvm::is_contained(known, word.text))
+    return true;
+  c.e.report.error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text,
+                   llvm::join(known, ", "))
+      .suggest(word.text, known);
+  return false;
+}
+
+void readMicrobatch(PlanContext &c, const Setting &line) {
+  auto n = amount(c.e.report, line.items[0].quantity, Unit::Sequences, "a microbatch");
+  if (!n)
+    return;
+  int64_t batch = c.recipe.batch;
+  if (batch % n->value) {
+    int64_t down = 1, up = batch; // the nearest divisors; they come in pairs
+    for (int64_t d = 1; d <= batch / d; ++d)
+      if (batch % d == 0)
+        for (int64_t candidate : {d, batch / d}) {
+          if (candidate > n->value)
+            up = std::min(up, candidate);
+          else
+            down = std::max(down, candidate);
+        }
+    c.e.report.error(line.items[0].loc, "a microbatch must divide the batch of {0} sequences: {1} or "
+                                        "{2}, found {3}", batch, down, up, n->value)
+        .note(c.recipe.data.find("B")->second.loc, "the batch is given here");
+    return;
+  }
+  c.out.whole("microbatch", n->value, line.loc);
+}
+
+void readPrecision(PlanContext &c, const Setting &line) {
+  const Item &first = line.items[0];
+  if (line.items.size() > 1 || first.selector || first.called) {
+    const Item &at = line.items.size() > 1 ? line.items[1] : first;
+    c.e.refuse(at.loc, Feature::Fp8);
+    return;
+  }
+  if (oneOf(c, first.name, {"f32", "bf16", "f64"}, "precision"))
+    c.out.set("precision", c.b.getStringAttr(first.name.text), line.loc);
+}
+
+/// The name is a row of the registry of policies, which a later phase knows.
+void readPipeline(PlanContext &c, const Setting &line) {
+  const Item &item = line.items[0];
+  c.out.set("pipeline", c.b.getStringAttr(item.name.text), line.loc);
+  SmallVector<NamedAttribute> args;
+  static const Env none;
+  for (const Arg &arg : item.args) {
+    if (arg.key.text.empty() || arg.except || !arg.over.text.empty()) {
+      c.e.report.error(arg.value->loc, "arguments of a pipeline are given by name: chunks = 2");
+      return;
+    }
+    std::optional<int64_t> n = c.e.whole(*arg.value, none, 1, limits::layers, arg.key.text);
+    if (!n)
+      return;
+    for (NamedAttribute other : args)
+      if (other.getName() == arg.key.text) {
+        c.e.report.error(arg.key.loc, "given twice: {0}", arg.key.text);
+        return;
+      }
+    args.push_back(c.b.getNamedAttr(arg.key.text, c.b.getI64IntegerAttr(*n)));
+  }
+  if (!args.empty())
+    c.out.set("pipeline_args", c.b.getDictionaryAttr(args), line.loc);
+}
+
+void readStages(PlanContext &c, const Setting &line) {
+  SmallVector<int64_t> layers;
+  int64_t total = 0;
+  for (const Item &item : line.items) {
+    const Number &n = item.quantity.number;
+    if (!n.integer || n.whole < 0 || n.whole > limits::layers) {
+      c.e.report.error(item.loc, "a stage holds a whole number of layers from 0 to {0}, found {1}",
+                       limits::layers, spell(n));
+      return;
+    }
+    layers.push_back(n.whole);
+    total += n.whole;
+  }
+  if (total != c.e.info.layers) {
+    c.e.report.error(line.loc, "stages must add up to the {0} layers of the model's lists, found {1}",
+                     c.e.info.layers, total);
+    return;
+  }
+  c.out.set("stages", c.b.getI64ArrayAttr(layers), line.loc);
+}
+
+/// blocks[0..1] as numbers of layers of the whole model.
+std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &c, const SelectorItem &item) {
+  const Segment &s = item.path[0];
+  std::vector<StringRef> lists;
+  for (const ModelInfo::List &list : c.e.info.lists) {
+    lists.push_back(list.name);
+    if (list.name != s.name.text || item.path.size() != 1)
+      continue;
+    if (!s.ranged)
+      return std::pair(list.first, list.first + list.count - 1);
+    if (s.first < 0 || s.first > s.last || s.last >= list.count) {
+      c.e.report.error(s.rangeLoc, "{0} has the layers 0 to {1}, found {2}", list.name, list.count - 1,
+                       item.str());
+      return std::nullopt;
+    }
+    return std::pair(list.first + s.first, list.first + s.last);
+  }
+  c.e.report.error(item.loc, "recompute takes lists of layers, found {0}", item.str())
+      .suggest(s.name.text, lists);
+  return std::nullopt;
+}
+
+void readRecompute(PlanContext &c, const Setting &line) {
+  StringRef standard;
+  SmallVector<Attribute> rules;
+  for (const Item &item : line.items) {
+    if (!oneOf(c, item.name, {"none", "full"}, "recompute policy"))
+      return;
+    if (!item.selector) {
+      if (!standard.empty()) {
+        c.e.report.error(item.loc, "a second policy needs its layers: {0} for blocks[0..1]",
+                         item.name.text);
+        return;
+      }
+      standard = item.name.text;
+      continue;
+    }
+    if (!item.selector->except.empty()) {
+      c.e.report.error(item.selector->except[0].loc, "recompute takes no `except`: name the layers");
+      return;
+    }
+    for (const SelectorItem &selected : item.selector->include) {
+      auto range = layerRange(c, selected);
+      if (!range)
+        return;
+      rules.push_back(c.b.getDictionaryAttr(
+          {c.b.getNamedAttr("policy", c.b.getStringAttr(item.name.text)),
+           c.b.getNamedAttr("layers", c.b.getI64ArrayAttr({range->first, range->second}))}));
+    }
+  }
+  c.out.set("recompute",
+            c.b.getDictionaryAttr({c.b.getNamedAttr("default", c.b.getStringAttr(
+                                                       standard.empty() ? "none" : standard)),
+                                   c.b.getNamedAttr("rules", c.b.getArrayAttr(rules))}),
+            line.loc);
+}
+
+void readFuse(PlanContext &c, const Setting &line) {
+  if (oneOf(c, line.items[0].name, {"on", "off"}, "value of fuse"))
+    c.out.set("fuse", c.b.getBoolAttr(line.items[0].name.text == "on"), line.loc);
+}
+
+void readMesh(PlanContext &c, const Setting &line) {
+  for (const Item &axis : line.items) {
+    const Number &n = axis.quantity.number;
+    if (!n.integer || n.whole < 1)
+      c.e.report.error(axis.loc, "an axis of a mesh has a whole number of ranks from 1, found {0}",
+                       spell(n));
+    else if (n.whole != 1)
+      return c.e.refuse(line.loc, Feature::Mesh);
+  }
+}
+
+void readOverlap(PlanContext &c, const Setting &line) {
+  if (line.items.size() != 1 || line.items[0].name.text != "none")
+    c.e.refuse(line.loc, Feature::Overlap);
+}
+
+void readReduce(PlanContext &c, const Setting &line) {
+  if (oneOf(c, line.items[0].name, {"ordered", "native"}, "kind of reduction") &&
+      line.items[0].name.text == "native")
+    c.e.refuse(line.loc, Feature::Reduce);
+}
+
+template <Feature feature> void notBuilt(PlanContext &c, const Setting &line) {
+  c.e.refuse(line.loc, feature);
+}
+
+const Line kLines[] = {
+    {"microbatch", readMicrobatch}, {"precision", readPrecision},
+    {"pipeline", readPipeline},     {"stages", readStages},
+    {"recompute", readRecompute},   {"fuse", readFuse},
+    {"mesh", readMesh},             {"overlap", readOverlap},
+    {"reduce", readReduce},         {"shard", notBuilt<Feature::Shard>},
+    {"layout", notBuilt<Feature::Layout>}, {"zero", notBuilt<Feature::Zero>},
+    {"compress", notBuilt<Feature::Compress>},
+};
+} // namespace
+
+void tplan::parse::emitPlan(Elaborator &e, const Settings &settings, const Recipe &recipe,
+                            StringRef recipeSymbol, StringRef clusterSymbol, StringRef symbol) {
+  Entries out(e.report, settings.name.loc);
+  PlanContext c{e, settings, recipe, out, Builder(e.context)};
+  SMLoc loc = settings.name.loc;
+  out.set("recipe", c.b.getStringAttr(recipeSymbol), loc);
+  if (!clusterSymbol.empty())
+    out.set("cluster", c.b.getStringAttr(clusterSymbol), loc);
+  for (const Line &line : kLines)
+    if (const Setting *given = settings.find(line.key))
+      line.read(c, *given);
+  // Defaults: the serial meaning.
+  if (!settings.find("microbatch"))
+    out.whole("microbatch", recipe.batch, loc);
+  if (!settings.find("precision"))
+    out.set("precision", c.b.getStringAttr("f32"), loc);
+  if (!settings.find("pipeline"))
+    out.set("pipeline", c.b.getStringAttr("accumulate"), loc);
+  if (!settings.find("stages"))
+    out.set("stages", c.b.getI64ArrayAttr({e.info.layers}), loc);
+  if (!settings.find("recompute"))
+    out.set("recompute", c.b.getDictionaryAttr({c.b.getNamedAttr("default", c.b.getStringAttr("none")),
+                                                c.b.getNamedAttr("rules", c.b.getArrayAttr({}))}),
+            loc);
+  if (!settings.find("fuse"))
+    out.set("fuse", c.b.getBoolAttr(true), loc);
+  e.builder.setInsertionPointToEnd(e.module->getBody());
+  lang::PlanOp::create(e.builder, out.location(), symbol, out.settings());
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+/// A link's rate is per direction; names whose rates are often given as the sum of
+/// both must say so.
+static Attribute emitLink(Elaborator &e, const Item &item, StringRef where) {
+  Builder b(e.context);
+  if (item.second.text != where)
+    e.report.error(item.second.loc, "expected {0}, found {1}", where, item.second.text);
+  auto rate = amount(e.report, item.quantity, Unit::Rate, "the rate of a link");
+  std::string per;
+  for (const Name &word : item.names)
+    per += (per.empty() ? "" : " ") + word.text.str();
+  bool both = per == "gpu both ways", each = per == "gpu each way";
+  if (!both && !each && !per.empty() && per != "gpu")
+    e.report.error(item.names[0].loc, "expected `per gpu`, `per gpu each way` or `per gpu both ways`, "
+                                      "found: per {0}", per);
+  if (!both && !each && item.name.text != "infiniband" && item.name.text != "ethernet")
+    e.report.error(item.name.loc, "the rate of {0} leaves its direction open: add `per gpu each way` "
+                                  "or `per gpu both ways`", item.name.text);
+  int64_t rails = item.to.loc.isValid() && item.to.number.integer ? item.to.number.whole : 1;
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("kind", b.getStringAttr(item.name.text)),
+       b.getNamedAttr("bits_per_second",
+                      b.getI64IntegerAttr(rate ? (both ? rate->value / 2 : rate->value) : 0)),
+       b.getNamedAttr("rails", b.getI64IntegerAttr(rails))});
+}
+
+void tplan::parse::emitCluster(Elaborator &e, const Settings &settings, StringRef symbol) {
+  Entries out(e.report, settings.name.loc);
+  Builder b(e.context);
+  const Setting *nodes = settings.find("nodes");
+  if (!nodes) {
+    e.report.error(settings.name.loc, "cluster {0} needs its nodes: 4 nodes of 8 \"H100\"",
+                   settings.name.text);
+    return;
+  }
+  const Item &item = nodes->items[0];
+  auto count = amount(e.report, item.quantity, Unit::Nodes, "a cluster");
+  if (!item.to.number.integer || item.to.number.whole < 1 || item.to.number.whole > limits::size) {
+    e.report.error(item.to.loc, "a node has a whole number of devices from 1, found {0}",
+                   spell(item.to.number));
+    return;
+  }
+  out.whole("nodes", count ? count->value : 1, nodes->loc);
+  out.whole("devices", item.to.number.whole, nodes->loc);
+  out.set("device", b.getStringAttr(item.string), nodes->loc);
+  if (const Setting *line = settings.find("between"))
+    out.set("between", emitLink(e, line->items[0], "nodes"), line->loc);
+  if (const Setting *line = settings.find("inside"))
+    out.set("inside", emitLink(e, line->items[0], "node"), line->loc);
+  if (const Setting *line = settings.find("memory"))
+    if (auto bytes = amount(e.report, line->items[0].quantity, Unit::Bytes, "memory"))
+      out.whole("memory", bytes->value, line->loc);
+  e.builder.setInsertionPointToEnd(e.module->getBody());
+  lang::ClusterOp::create(e.builder, out.location(), symbol, out.settings());
+}

@@ -1,0 +1,452 @@
+//===- Recipes.cpp - how a model is trained ----------------------------------===//
+#include "lib/Parse/Settings.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::SMLoc;
+using llvm::StringRef;
+
+static const Env &emptyEnv() {
+  static const Env env;
+  return env;
+}
+
+//===----------------------------------------------------------------------===//
+// What the model needs to know
+//===----------------------------------------------------------------------===//
+
+/// model llama(V = 128256)
+static bool readModel(Elaborator &e, const Setting &line, Recipe &recipe) {
+  const Expr &expr = *line.items.front().expr;
+  const Expr &name = expr.kind == Expr::Call ? *expr.lhs : expr;
+  if (name.kind != Expr::Ref) {
+    e.report.error(expr.loc, "expected a model and its sizes: model llama(L = 32)");
+    return false;
+  }
+  recipe.model = {name.text, name.loc};
+  if (expr.kind != Expr::Call)
+    return true;
+  for (const Arg &arg : expr.args) {
+    if (arg.key.text.empty() || !arg.over.text.empty()) {
+      e.report.error(arg.value->loc, "sizes of a model are given by name: L = 32");
+      return false;
+    }
+    std::optional<Number> value = e.number(*arg.value, emptyEnv());
+    if (!value)
+      return false;
+    // --set comes first and wins.
+    recipe.sizes.try_emplace(arg.key.text, Bound{*value, arg.key.loc});
+  }
+  return true;
+}
+
+/// data web 0.8 "web/*.bin", S = 8192: here only the sizes.
+static bool readData(Elaborator &e, const Setting &line, Recipe &recipe) {
+  for (const Item &item : line.items) {
+    if (!item.expr)
+      continue;
+    if (item.name.text == "B") {
+      e.report.error(item.name.loc, "B is the batch: set it with `batch`");
+      return false;
+    }
+    std::optional<int64_t> value = e.whole(*item.expr, emptyEnv(), 1, limits::size,
+                                           "a size of the data");
+    if (!value)
+      return false;
+    recipe.data.try_emplace(item.name.text, Bound{Number::of(*value), item.name.loc});
+  }
+  return true;
+}
+
+/// The tokens of one row, for settings that count tokens.
+static int64_t rowLength(Elaborator &e, const Recipe &recipe, SMLoc loc) {
+  auto it = recipe.data.find("S");
+  if (it != recipe.data.end() && it->second.number.whole > 0)
+    return it->second.number.whole;
+  e.report.error(loc, "tokens need the length of a row: add S = .. to the data line");
+  return 0;
+}
+
+std::optional<Recipe> tplan::parse::readRecipe(Elaborator &e, const Settings &settings,
+                                               const std::map<StringRef, Bound> &dataOverrides) {
+  Recipe recipe;
+  recipe.settings = &settings;
+  recipe.data = dataOverrides;
+  bool ok = true;
+  for (StringRef key : {"model", "data", "batch", "length", "lr"})
+    if (!settings.find(key)) {
+      e.report.error(settings.name.loc, "recipe {0} needs a line: {1}", settings.name.text, key);
+      ok = false;
+    }
+  if (!ok)
+    return std::nullopt;
+  ok &= readModel(e, *settings.find("model"), recipe);
+  ok &= readData(e, *settings.find("data"), recipe);
+  const Setting &batch = *settings.find("batch"), &length = *settings.find("length");
+  auto rows = amount(e.report, batch.items[0].quantity, {Unit::Sequences, Unit::Tokens}, "a batch");
+  auto total = amount(e.report, length.items[0].quantity, {Unit::Steps, Unit::Tokens}, "the length");
+  if (!ok || !rows || !total)
+    return std::nullopt;
+  recipe.batch = rows->value;
+  if (rows->unit == Unit::Tokens) {
+    int64_t row = rowLength(e, recipe, batch.loc);
+    if (!row)
+      return std::nullopt;
+    if (rows->value % row) {
+      int64_t down = rows->value / row * row;
+      e.report.error(batch.items[0].loc, "a batch must be whole rows of {0} tokens: {1} or {2} tokens, "
+                                         "found {3}", row, down, down + row, rows->value)
+          .note(recipe.data.find("S")->second.loc, "S is given here");
+      return std::nullopt;
+    }
+    recipe.batch = rows->value / row;
+  }
+  if (recipe.batch > limits::size) {
+    e.report.error(batch.items[0].loc, "a batch has at most 2^40 sequences, found {0}", recipe.batch);
+    return std::nullopt;
+  }
+  if (recipe.data.count("S"))
+    recipe.sequence = recipe.data.find("S")->second.number.whole;
+  recipe.steps = total->value;
+  if (total->unit == Unit::Tokens) {
+    int64_t row = rowLength(e, recipe, length.loc), step;
+    if (!row)
+      return std::nullopt;
+    if (__builtin_mul_overflow(row, recipe.batch, &step))
+      step = INT64_MAX;
+    recipe.steps = total->value / step + (total->value % step != 0);
+  }
+  recipe.data["B"] = {Number::of(recipe.batch), batch.loc};
+  return recipe;
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizer
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An argument of an optimizer with its default and what it admits.
+struct OptimizerArg {
+  StringRef name;
+  double standard;
+  double least, below; // least <= value < below
+};
+struct OptimizerKind {
+  StringRef name;
+  std::vector<OptimizerArg> args;
+};
+} // namespace
+
+static const std::vector<OptimizerKind> &optimizers() {
+  constexpr double inf = 1e300;
+  static const std::vector<OptimizerKind> kinds = {
+      {"adamw", {{"beta1", 0.9, 0, 1}, {"beta2", 0.999, 0, 1}, {"eps", 1e-8, 0, inf},
+                 {"decay", 0, 0, inf}, {"clip", 0, 0, inf}}},
+      {"sgd", {{"momentum", 0, 0, 1}, {"decay", 0, 0, inf}, {"clip", 0, 0, inf}}},
+  };
+  return kinds;
+}
+
+/// Paths without layer numbers, of the weights that `except` names.
+static std::optional<std::vector<Attribute>> noDecay(Elaborator &e, const Selector &selector) {
+  auto matches = match(e.report, selector, e.info);
+  if (!matches)
+    return std::nullopt;
+  std::vector<Attribute> paths;
+  // Path -> selected and present instances.
+  std::map<std::string, std::pair<int64_t, int64_t>> counts;
+  for (auto [weight, ranges] : llvm::zip(e.info.weights, *matches)) {
+    std::string path = weight.path;
+    if (size_t at = path.find(".{i}"); at != std::string::npos)
+      path.erase(at, 4);
+    auto &[selected, present] = counts[path];
+    selected += instances(weight, ranges);
+    present += weight.count;
+  }
+  for (auto &[path, count] : counts) {
+    if (count.first == 0)
+      continue;
+    if (count.first != count.second) {
+      e.refuse(selector.include.front().loc, Feature::PartSelector);
+      return std::nullopt;
+    }
+    paths.push_back(StringAttr::get(e.context, path));
+  }
+  return paths;
+}
+
+static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
+  static const Item standard = [] {
+    Item item;
+    item.name.text = "adamw";
+    return item;
+  }();
+  const Item &item = line ? line->items.front() : standard;
+  const OptimizerKind *kind = nullptr;
+  std::vector<StringRef> names;
+  for (const OptimizerKind &k : optimizers()) {
+    names.push_back(k.name);
+    if (k.name == item.name.text)
+      kind = &k;
+  }
+  if (!kind) {
+    e.report.error(item.name.loc, "unknown optimizer: {0}; known are adamw and sgd", item.name.text)
+        .suggest(item.name.text, names);
+    return {};
+  }
+  std::map<StringRef, double> values;
+  names.clear();
+  for (const OptimizerArg &arg : kind->args) {
+    values[arg.name] = arg.standard;
+    names.push_back(arg.name);
+  }
+  if (kind->name == "adamw")
+    names.push_back("betas");
+  auto put = [&](StringRef name, const Expr &expr) {
+    std::optional<Number> n = e.number(expr, emptyEnv());
+    if (!n)
+      return;
+    for (const OptimizerArg &arg : kind->args)
+      if (arg.name == name && (n->real < arg.least || n->real >= arg.below))
+        e.report.error(expr.loc, "{0} must be at least {1:g}{2}, found {3}", name, arg.least,
+                       arg.below < 1e300 ? llvm::formatv(" and below {0:g}", arg.below).str() : "",
+                       spell(*n));
+    values[name] = n->real;
+  };
+  std::vector<Attribute> without;
+  Selector except;
+  bool open = false; // after `except`, further bare items are selectors
+  for (const Arg &arg : item.args) {
+    StringRef key = arg.key.text;
+    if (key.empty() && open && arg.value->kind == Expr::Ref && arg.over.text.empty()) {
+      SelectorItem more;
+      more.loc = arg.value->loc;
+      more.path.emplace_back().name = {arg.value->text, arg.value->loc};
+      except.include.push_back(more);
+      continue;
+    }
+    if (key.empty() || !llvm::is_contained(names, key)) {
+      e.report.error(key.empty() ? arg.value->loc : arg.key.loc, "{0} has no argument {1}",
+                     kind->name, key.empty() ? StringRef("without a name") : key)
+          .suggest(key, names);
+      continue;
+    }
+    open = false;
+    if (key == "betas") {
+      if (arg.value->kind != Expr::Tuple || arg.value->args.size() != 2) {
+        e.report.error(arg.value->loc, "betas are two numbers: betas = (0.9, 0.95)");
+        continue;
+      }
+      put("beta1", *arg.value->args[0].value);
+      put("beta2", *arg.value->args[1].value);
+    } else {
+      put(key, *arg.value);
+    }
+    if (arg.except) {
+      if (key != "decay") {
+        e.report.error(arg.key.loc, "`except` belongs to decay, not to {0}", key);
+        continue;
+      }
+      open = true;
+      llvm::append_range(except.include, arg.except->include);
+    }
+  }
+  if (!except.include.empty())
+    if (auto paths = noDecay(e, except))
+      without = *paths;
+  Builder b(e.context);
+  SmallVector<NamedAttribute> entries = {b.getNamedAttr("kind", b.getStringAttr(kind->name)),
+                                         b.getNamedAttr("no_decay", b.getArrayAttr(without))};
+  for (auto &[name, value] : values)
+    entries.push_back(b.getNamedAttr(name, b.getF64FloatAttr(value)));
+  return b.getDictionaryAttr(entries);
+}
+
+//===----------------------------------------------------------------------===//
+// Learning rate
+//===----------------------------------------------------------------------===//
+
+/// Pieces over the steps begin < step <= end, from `from` at begin to `to` at end.
+static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps) {
+  Builder b(e.context);
+  struct Piece {
+    StringRef shape;
+    double from, to;
+    int64_t length; // 0: what is left
+    bool warmup;
+  };
+  std::vector<Piece> pieces;
+  const Item *open = nullptr;
+  auto rate = [&](const Quantity &q) {
+    if (!q.unit.text.empty())
+      e.report.error(q.unit.loc, "a learning rate has no unit, found {0}", q.unit.text);
+    if (q.number.real < 0)
+      e.report.error(q.loc, "a learning rate cannot be negative: {0}", spell(q.number));
+    return q.number.real;
+  };
+  for (const Item &item : line.items) {
+    StringRef name = item.name.text;
+    Piece piece{"flat", 0, 0, 0, false};
+    if (item.hasNumber) {
+      piece.from = piece.to = rate(item.quantity);
+    } else if (name == "warmup") {
+      auto length = amount(e.report, item.quantity, Unit::Steps, "warmup");
+      piece.shape = "linear";
+      piece.warmup = true;
+      piece.length = length ? length->value : 1;
+    } else if (name == "flat" || name == "linear" || name == "cosine") {
+      piece.shape = name;
+      piece.from = rate(item.quantity);
+      piece.to = piece.from;
+      if (item.to.loc.isValid())
+        piece.to = rate(item.to);
+      if (item.to.loc.isValid() && name == "flat")
+        e.report.error(item.name.loc, "flat stays at one rate: flat 1e-4");
+      if (!item.to.loc.isValid() && name != "flat")
+        e.report.error(item.name.loc, "{0} goes from one rate to another: {0} 3e-4 to 3e-5", name);
+      if (item.span.loc.isValid())
+        if (auto length = amount(e.report, item.span, Unit::Steps, name))
+          piece.length = length->value;
+    } else {
+      e.report.error(item.name.loc, "unknown shape of the learning rate: {0}", name)
+          .suggest(name, ArrayRef<StringRef>{"warmup", "flat", "linear", "cosine"});
+      return {};
+    }
+    if (!piece.length) {
+      if (open) {
+        e.report.error(item.loc, "only one part of the learning rate may lack its length: add `for N steps`")
+            .note(open->loc, "this one lacks it too");
+        return {};
+      }
+      open = &item;
+    }
+    pieces.push_back(piece);
+  }
+  // Warmup ends where the next part begins.
+  int64_t known = 0;
+  for (auto [i, piece] : llvm::enumerate(pieces)) {
+    if (piece.warmup && i + 1 == pieces.size()) {
+      e.report.error(line.items[i].loc, "warmup needs a part after it: warmup 100 steps, flat 1e-4");
+      return {};
+    }
+    if (piece.warmup)
+      piece.to = pieces[i + 1].from;
+    known += piece.length;
+  }
+  SmallVector<Attribute> attrs;
+  int64_t begin = 0;
+  for (Piece &piece : pieces) {
+    int64_t end = begin + (piece.length ? piece.length : std::max<int64_t>(0, steps - known));
+    if (end > begin)
+      attrs.push_back(b.getDictionaryAttr({
+          b.getNamedAttr("begin", b.getI64IntegerAttr(begin)),
+          b.getNamedAttr("end", b.getI64IntegerAttr(end)),
+          b.getNamedAttr("from", b.getF64FloatAttr(piece.from)),
+          b.getNamedAttr("to", b.getF64FloatAttr(piece.to)),
+          b.getNamedAttr("shape", b.getStringAttr(piece.shape)),
+      }));
+    begin = end;
+  }
+  return b.getArrayAttr(attrs);
+}
+
+//===----------------------------------------------------------------------===//
+// The op
+//===----------------------------------------------------------------------===//
+
+static ArrayAttr emitData(Elaborator &e, const Setting &line) {
+  Builder b(e.context);
+  SmallVector<Attribute> streams;
+  std::map<StringRef, SMLoc> names;
+  for (const Item &item : line.items) {
+    if (!item.hasString)
+      continue;
+    StringRef name = item.name.text.empty() ? StringRef("data") : item.name.text;
+    if (auto [it, fresh] = names.try_emplace(name, item.loc); !fresh) {
+      e.report.error(item.loc, "declared twice: {0}", name)
+          .note(it->second, "{0} is declared here", name);
+      continue;
+    }
+    double weight = item.hasNumber ? item.quantity.number.real : 1.0;
+    if (weight <= 0)
+      e.report.error(item.loc, "the weight of a stream must be positive: {0}",
+                     spell(item.quantity.number));
+    streams.push_back(b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(name)),
+                                           b.getNamedAttr("weight", b.getF64FloatAttr(weight)),
+                                           b.getNamedAttr("path", b.getStringAttr(item.string))}));
+  }
+  return b.getArrayAttr(streams);
+}
+
+static DictionaryAttr emitEval(Elaborator &e, const Setting &line) {
+  Builder b(e.context);
+  int64_t every = 0, tokens = 0;
+  StringRef path;
+  for (const Item &item : line.items) {
+    if (item.hasString) {
+      path = item.string;
+    } else if (item.hasNumber) {
+      if (auto n = amount(e.report, item.quantity, Unit::Tokens, "an evaluation"))
+        tokens = n->value;
+    } else if (auto n = amount(e.report, item.quantity, Unit::Steps, "`every`")) {
+      every = n->value;
+    }
+  }
+  if (!every)
+    e.report.error(line.loc, "eval needs how often: eval \"val.bin\", every 100 steps");
+  return b.getDictionaryAttr({b.getNamedAttr("path", b.getStringAttr(path)),
+                              b.getNamedAttr("tokens", b.getI64IntegerAttr(tokens)),
+                              b.getNamedAttr("every", b.getI64IntegerAttr(every))});
+}
+
+static DictionaryAttr emitSave(Elaborator &e, const Setting &line) {
+  Builder b(e.context);
+  int64_t every = 0, keep = 0;
+  for (const Item &item : line.items) {
+    bool isKeep = item.name.text.starts_with("keep");
+    if (isKeep && !item.quantity.unit.text.empty()) {
+      e.report.error(item.quantity.unit.loc, "`keep` counts checkpoints, found a unit: {0}",
+                     item.quantity.unit.text);
+      continue;
+    }
+    auto n = amount(e.report, item.quantity, Unit::Steps, isKeep ? "`keep`" : "`every`");
+    (isKeep ? keep : every) = n ? n->value : 1;
+  }
+  if (!every)
+    e.report.error(line.loc, "save needs how often: save every 500 steps");
+  return b.getDictionaryAttr({b.getNamedAttr("every", b.getI64IntegerAttr(every)),
+                              b.getNamedAttr("keep", b.getI64IntegerAttr(keep))});
+}
+
+void tplan::parse::emitRecipe(Elaborator &e, const Recipe &recipe, StringRef symbol) {
+  const Settings &settings = *recipe.settings;
+  Entries out(e.report, settings.name.loc);
+  Builder b(e.context);
+  auto at = [&](StringRef key) {
+    const Setting *line = settings.find(key);
+    return line ? line->loc : settings.name.loc;
+  };
+  SmallVector<NamedAttribute> sizes;
+  for (auto &[name, number] : e.info.sizes)
+    sizes.push_back(b.getNamedAttr(name, number.integer ? Attribute(b.getI64IntegerAttr(number.whole))
+                                                        : Attribute(b.getF64FloatAttr(number.real))));
+  out.set("model", b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(recipe.model.text)),
+                                        b.getNamedAttr("sizes", b.getDictionaryAttr(sizes))}),
+          at("model"));
+  out.whole("batch", recipe.batch, at("batch"));
+  out.whole("sequence", recipe.sequence, at("data"));
+  out.whole("steps", recipe.steps, at("length"));
+  if (DictionaryAttr optimizer = emitOptimizer(e, settings.find("optimizer")))
+    out.set("optimizer", optimizer, at("optimizer"));
+  if (ArrayAttr rate = emitRate(e, *settings.find("lr"), recipe.steps))
+    out.set("lr", rate, at("lr"));
+  out.set("data", emitData(e, *settings.find("data")), at("data"));
+  if (const Setting *line = settings.find("eval"))
+    out.set("eval", emitEval(e, *line), line->loc);
+  if (const Setting *line = settings.find("save"))
+    out.set("save", emitSave(e, *line), line->loc);
+  e.builder.setInsertionPointToEnd(e.module->getBody());
+  lang::RecipeOp::create(e.builder, out.location(), symbol, out.settings());
+}

@@ -1,0 +1,55 @@
+//===- Report.cpp - errors with source locations ---------------------------===//
+#include "lib/Parse/Report.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tplan::parse;
+
+/// More errors than this in one run help nobody.
+static constexpr unsigned kMaxErrors = 20;
+
+Location Report::at(llvm::SMLoc loc) {
+  unsigned id = loc.isValid() ? sources.FindBufferContainingLoc(loc) : 0;
+  if (!id)
+    return UnknownLoc::get(&context);
+  auto [line, column] = sources.getLineAndColumn(loc, id);
+  return FileLineColLoc::get(&context, sources.getMemoryBuffer(id)->getBufferIdentifier(), line,
+                             column);
+}
+
+Report::Error Report::start(llvm::SMLoc loc, const std::string &text,
+                            DiagnosticSeverity severity) {
+  if (severity == DiagnosticSeverity::Error) {
+    ++count;
+    // One layer in two forms has its mistakes once.
+    if (!seen.insert({loc.getPointer(), text}).second)
+      return Error(*this, std::nullopt);
+    if (seen.size() == kMaxErrors + 1)
+      emitError(at(loc)) << "too many errors: stopped after " << kMaxErrors;
+    if (seen.size() > kMaxErrors)
+      return Error(*this, std::nullopt);
+    InFlightDiagnostic diag = emitError(at(loc)) << text;
+    if (!calls.empty())
+      diag.attachNote(at(calls.back().first))
+          << llvm::formatv("in {0}, called here", calls.back().second).str();
+    return Error(*this, std::move(diag));
+  }
+  if (!seen.insert({loc.getPointer(), text}).second)
+    return Error(*this, std::nullopt);
+  return Error(*this, emitWarning(at(loc)) << text);
+}
+
+std::string Report::closest(StringRef word, ArrayRef<StringRef> names) {
+  unsigned limit = word.size() / 3 + 1, best = limit + 1;
+  StringRef found;
+  for (StringRef name : names) {
+    if (name.empty() || name.size() > 4 * word.size() + 4)
+      continue;
+    unsigned distance = word.edit_distance(name, /*AllowReplacements=*/true, limit);
+    if (distance < best && distance < std::max<size_t>(name.size(), 2)) {
+      best = distance;
+      found = name;
+    }
+  }
+  return found.str();
+}

@@ -1,0 +1,87 @@
+//===- Report.h - errors with source locations -----------------------------===//
+//
+// Every error of this phase goes through here to MLIR's diagnostic engine. Texts
+// are format strings in one literal, so that test/diagnostics.py can match each of
+// them with a test.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_PARSE_REPORT_H
+#define TPLAN_PARSE_REPORT_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace tplan::parse {
+
+class Report {
+public:
+  Report(mlir::MLIRContext &context, llvm::SourceMgr &sources)
+      : context(context), sources(sources) {}
+
+  /// An error in flight, to which notes can be attached.
+  class Error {
+  public:
+    Error(Report &report, std::optional<mlir::InFlightDiagnostic> diag)
+        : report(report), diag(std::move(diag)) {}
+    template <class... A> Error &note(llvm::SMLoc loc, const char *text, A &&...args) {
+      if (diag && loc.isValid())
+        diag->attachNote(report.at(loc)) << llvm::formatv(text, std::forward<A>(args)...).str();
+      return *this;
+    }
+    /// A note "did you mean ..." if one of `names` is close to `word`.
+    template <class Range> Error &suggest(llvm::StringRef word, const Range &names) {
+      std::string best = closest(word, std::vector<llvm::StringRef>(names.begin(), names.end()));
+      if (diag && !best.empty())
+        *diag << "; did you mean " << best << "?";
+      return *this;
+    }
+
+  private:
+    Report &report;
+    std::optional<mlir::InFlightDiagnostic> diag;
+  };
+
+  template <class... A> Error error(llvm::SMLoc loc, const char *text, A &&...args) {
+    return start(loc, llvm::formatv(text, std::forward<A>(args)...).str(),
+                 mlir::DiagnosticSeverity::Error);
+  }
+  template <class... A> Error warning(llvm::SMLoc loc, const char *text, A &&...args) {
+    return start(loc, llvm::formatv(text, std::forward<A>(args)...).str(),
+                 mlir::DiagnosticSeverity::Warning);
+  }
+
+  /// While one lives, errors get a note at the call that led here.
+  class Context {
+  public:
+    Context(Report &report, llvm::SMLoc loc, llvm::StringRef name) : report(report) {
+      report.calls.push_back({loc, name});
+    }
+    ~Context() { report.calls.pop_back(); }
+
+  private:
+    Report &report;
+  };
+
+  /// File, line and column of `loc`; unknown if it lies in no buffer.
+  mlir::Location at(llvm::SMLoc loc);
+
+  unsigned errors() const { return count; }
+  mlir::MLIRContext &context;
+  llvm::SourceMgr &sources;
+
+private:
+  Error start(llvm::SMLoc loc, const std::string &text, mlir::DiagnosticSeverity severity);
+  static std::string closest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> names);
+  unsigned count = 0;
+  std::vector<std::pair<llvm::SMLoc, llvm::StringRef>> calls;
+  std::set<std::pair<const char *, std::string>> seen;
+};
+
+} // namespace tplan::parse
+
+#endif // TPLAN_PARSE_REPORT_H

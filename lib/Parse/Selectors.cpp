@@ -1,0 +1,187 @@
+//===- Selectors.cpp - which weights a selector names -----------------------===//
+//
+// A path selects what it names and all below it; an index may be left out, for all
+// layers of a list. Lists are matched as ranges of layers, never layer by layer.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Parse/Settings.h"
+#include "llvm/ADT/StringExtras.h"
+#include <set>
+
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+namespace {
+struct Kind {
+  StringRef word, kind;
+};
+const Kind kKinds[] = {
+    {"linear", "linear"}, {"norms", "norm"}, {"biases", "bias"}, {"embeddings", "embedding"},
+};
+constexpr int64_t kLast = INT64_MAX;
+} // namespace
+
+std::string SelectorItem::str() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto [i, segment] : llvm::enumerate(path)) {
+    os << (i ? "." : "") << segment.name.text;
+    if (segment.ranged && segment.first == segment.last)
+      os << "[" << segment.first << "]";
+    else if (segment.ranged)
+      os << "[" << segment.first << ".." << segment.last << "]";
+  }
+  return text;
+}
+
+/// The layers of `weight` that `item` matches.
+static Ranges matchItem(const SelectorItem &item, const WeightInfo &weight) {
+  Ranges all = {{0, kLast}};
+  if (item.path.size() == 1 && !item.path[0].ranged)
+    for (const Kind &kind : kKinds)
+      if (kind.word == item.path[0].name.text)
+        return weight.kind == kind.kind ? all : Ranges();
+  SmallVector<StringRef> parts;
+  StringRef(weight.path).split(parts, '.');
+  size_t at = 0;
+  for (const Segment &segment : item.path) {
+    if (at == parts.size() || (segment.name.text != "*" && segment.name.text != parts[at]))
+      return {};
+    ++at;
+    bool list = at < parts.size() && parts[at] == "{i}";
+    if (segment.ranged) {
+      if (!list)
+        return {};
+      all = {{segment.first, segment.last}};
+    }
+    at += list;
+  }
+  return all;
+}
+
+static void add(Ranges &to, const Ranges &from) {
+  llvm::append_range(to, from);
+  llvm::sort(to);
+  Ranges merged;
+  for (auto [a, b] : to)
+    if (!merged.empty() && (merged.back().second == kLast || a <= merged.back().second + 1))
+      merged.back().second = std::max(merged.back().second, b);
+    else
+      merged.push_back({a, b});
+  to = merged;
+}
+
+static void remove(Ranges &from, const Ranges &what) {
+  for (auto [a, b] : what) {
+    Ranges kept;
+    for (auto [x, y] : from) {
+      if (b < x || y < a) {
+        kept.push_back({x, y});
+        continue;
+      }
+      if (x < a)
+        kept.push_back({x, a - 1});
+      if (b < y)
+        kept.push_back({b + 1, y});
+    }
+    from = kept;
+  }
+}
+
+int64_t tplan::parse::instances(const WeightInfo &weight, const Ranges &ranges) {
+  int64_t count = 0, step = std::max<int64_t>(weight.step, 1);
+  int64_t last = weight.first + (weight.count - 1) * step;
+  for (auto [a, b] : ranges) {
+    int64_t from = std::max(a, weight.first), to = std::min(b, last);
+    if (from > to)
+      continue;
+    int64_t first = (from - weight.first + step - 1) / step;
+    int64_t end = (to - weight.first) / step;
+    count += std::max<int64_t>(0, end - first + 1);
+  }
+  return count;
+}
+
+std::optional<std::vector<Ranges>> tplan::parse::match(Report &report, const Selector &selector,
+                                                       const ModelInfo &info) {
+  std::vector<Ranges> matches(info.weights.size());
+  bool failed = false;
+  auto each = [&](const std::vector<SelectorItem> &items, void (*change)(Ranges &, const Ranges &)) {
+    for (const SelectorItem &item : items) {
+      if (item.path.size() == 1 && item.path[0].name.text == "experts") {
+        report.error(item.loc, "{0}", sentence(Feature::Experts));
+        failed = true;
+        continue;
+      }
+      bool any = false;
+      for (auto [weight, ranges] : llvm::zip(info.weights, matches)) {
+        Ranges found = matchItem(item, weight);
+        any |= instances(weight, found) > 0;
+        change(ranges, found);
+      }
+      if (any)
+        continue;
+      failed = true;
+      // Segments of real paths, for a word that is close to one.
+      std::set<StringRef> words;
+      for (const WeightInfo &weight : info.weights) {
+        SmallVector<StringRef> parts;
+        StringRef(weight.path).split(parts, '.');
+        words.insert(parts.begin(), parts.end());
+      }
+      for (const Kind &kind : kKinds)
+        words.insert(kind.word);
+      const Name *wrong = nullptr;
+      for (const Segment &segment : item.path)
+        if (!wrong && segment.name.text != "*" && !words.count(segment.name.text))
+          wrong = &segment.name;
+      auto error = report.error(item.loc, "selector matches no weight: {0}", item.str());
+      if (wrong)
+        error.suggest(wrong->text, words);
+    }
+  };
+  each(selector.include, add);
+  each(selector.except, remove);
+  if (failed)
+    return std::nullopt;
+  return matches;
+}
+
+void tplan::parse::printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches,
+                                llvm::raw_ostream &os) {
+  int64_t total = 0, tensors = 0;
+  for (auto [weight, ranges] : llvm::zip(info.weights, matches)) {
+    int64_t count = instances(weight, ranges);
+    if (!count)
+      continue;
+    std::string path = weight.path;
+    if (size_t at = path.find(".{i}"); at != std::string::npos) {
+      int64_t step = std::max<int64_t>(weight.step, 1);
+      int64_t end = weight.first + (weight.count - 1) * step;
+      std::string index;
+      for (auto [a, b] : ranges) {
+        int64_t from = std::max(a, weight.first), to = std::min(b, end);
+        from = weight.first + (from - weight.first + step - 1) / step * step;
+        to = weight.first + (to - weight.first) / step * step;
+        if (from > to)
+          continue;
+        index += (index.empty() ? "" : ",") + std::to_string(from);
+        if (to > from)
+          index += ".." + std::to_string(to);
+      }
+      path.replace(at, 4, "[" + index + "]");
+      if (step > 1)
+        path += " by " + std::to_string(step);
+    }
+    os << path << " " << spell(weight.type) << " " << weight.kind << " "
+       << weight.type.getBytes() << " bytes";
+    if (count > 1)
+      os << " x " << count;
+    os << "\n";
+    total += weight.type.getBytes() * count;
+    tensors += count;
+  }
+  os << tensors << " tensors, " << total << " bytes\n";
+}

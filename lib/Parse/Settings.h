@@ -1,0 +1,97 @@
+//===- Settings.h - recipes, clusters and plans ----------------------------===//
+//
+// Settings are merged by key first (a recipe over its base, --set over all), then
+// each line is read by the one function that knows it and becomes an entry of the
+// op's dictionary. The op's location keeps that of each line.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_PARSE_SETTINGS_H
+#define TPLAN_PARSE_SETTINGS_H
+
+#include "lib/Parse/Elaborate.h"
+
+namespace tplan::parse {
+
+enum class Unit { Sequences, Tokens, Steps, Nodes, Bytes, Rate };
+
+/// A quantity in one of the units `allowed`, SI units removed; `what` names it in
+/// errors. Without a unit it is an error if several are allowed.
+struct Amount {
+  int64_t value;
+  Unit unit;
+};
+std::optional<Amount> amount(Report &report, const Quantity &quantity,
+                             llvm::ArrayRef<Unit> allowed, llvm::StringRef what);
+
+/// The lines of one recipe, cluster or plan, by key.
+struct Settings {
+  Name name;
+  std::map<llvm::StringRef, const Setting *> lines;
+  const Setting *find(llvm::StringRef key) const {
+    auto it = lines.find(key);
+    return it == lines.end() ? nullptr : it->second;
+  }
+};
+
+/// Collects the dictionary of an op, and where each entry comes from.
+class Entries {
+public:
+  Entries(Report &report, llvm::SMLoc loc) : report(report), loc(loc), builder(&report.context) {}
+  void set(llvm::StringRef key, mlir::Attribute value, llvm::SMLoc at);
+  void whole(llvm::StringRef key, int64_t value, llvm::SMLoc at) {
+    set(key, builder.getI64IntegerAttr(value), at);
+  }
+  mlir::DictionaryAttr settings() const { return builder.getDictionaryAttr(entries); }
+  mlir::Location location() const;
+
+private:
+  Report &report;
+  llvm::SMLoc loc;
+
+public:
+  mutable mlir::Builder builder;
+
+private:
+  llvm::SmallVector<mlir::NamedAttribute> entries;
+  llvm::SmallVector<mlir::Location> locations;
+};
+
+//===----------------------------------------------------------------------===//
+// Selectors
+//===----------------------------------------------------------------------===//
+
+/// The layers of a weight's list that a selector matches, as [first, last]; a weight
+/// outside of lists is layer 0.
+using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+
+/// What `selector` matches, weight by weight; an error for each part that matches
+/// nothing.
+std::optional<std::vector<Ranges>> match(Report &report, const Selector &selector,
+                                         const ModelInfo &info);
+/// How many of the weight's instances lie in `ranges`.
+int64_t instances(const WeightInfo &weight, const Ranges &ranges);
+void printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches, llvm::raw_ostream &os);
+
+//===----------------------------------------------------------------------===//
+// What a recipe says before and after its model is built
+//===----------------------------------------------------------------------===//
+
+struct Recipe {
+  const Settings *settings;
+  Name model;
+  std::map<llvm::StringRef, Bound> sizes; // of the model, by the recipe or --set
+  std::map<llvm::StringRef, Bound> data;  // B and the data's dimensions
+  int64_t batch = 0, sequence = 0, steps = 0;
+};
+
+/// Reads model, data, batch and length.
+std::optional<Recipe> readRecipe(Elaborator &e, const Settings &settings,
+                                 const std::map<llvm::StringRef, Bound> &dataOverrides);
+void emitRecipe(Elaborator &e, const Recipe &recipe, llvm::StringRef symbol);
+void emitCluster(Elaborator &e, const Settings &settings, llvm::StringRef symbol);
+void emitPlan(Elaborator &e, const Settings &settings, const Recipe &recipe,
+              llvm::StringRef recipeSymbol, llvm::StringRef clusterSymbol, llvm::StringRef symbol);
+
+} // namespace tplan::parse
+
+#endif // TPLAN_PARSE_SETTINGS_H

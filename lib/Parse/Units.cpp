@@ -1,0 +1,91 @@
+//===- Units.cpp - quantities, and entries of settings -----------------------===//
+#include "lib/Parse/Settings.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::StringRef;
+
+namespace {
+struct UnitRow {
+  StringRef word;
+  Unit unit;
+  double factor;
+};
+const UnitRow kUnits[] = {
+#define UNIT(word, quantity, factor) {word, Unit::quantity, factor},
+#include "lib/Parse/Units.def"
+};
+struct AmbiguousRow {
+  StringRef word, one, other;
+};
+const AmbiguousRow kAmbiguous[] = {
+#define AMBIGUOUS(word, one, other) {word, one, other},
+#include "lib/Parse/Units.def"
+};
+
+/// The units of one quantity, in words: sequences or tokens.
+std::string words(ArrayRef<Unit> allowed) {
+  static constexpr StringRef names[] = {"sequences", "tokens", "steps", "nodes", "bytes (GiB, GB)",
+                                        "Gb/s or GB/s"};
+  std::string text;
+  for (auto [i, unit] : llvm::enumerate(allowed))
+    text += (i ? " or " : "") + names[static_cast<size_t>(unit)].str();
+  return text;
+}
+} // namespace
+
+std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quantity,
+                                           ArrayRef<Unit> allowed, StringRef what) {
+  const Number &n = quantity.number;
+  double factor = 1;
+  Unit unit = allowed.front();
+  StringRef word = quantity.unit.text;
+  if (word.empty()) {
+    if (allowed.size() > 1 || unit == Unit::Bytes || unit == Unit::Rate) {
+      report.error(quantity.loc, "{0} needs a unit: {1} of {2}", what, spell(n), words(allowed));
+      return std::nullopt;
+    }
+  } else {
+    const UnitRow *found = llvm::find_if(kUnits, [&](const UnitRow &row) { return row.word == word; });
+    if (found == std::end(kUnits)) {
+      for (const AmbiguousRow &row : kAmbiguous)
+        if (row.word == word) {
+          report.error(quantity.unit.loc, "ambiguous unit: {0}; write {1} or {2}", word, row.one,
+                       row.other);
+          return std::nullopt;
+        }
+      std::vector<StringRef> names;
+      for (const UnitRow &row : kUnits)
+        if (llvm::is_contained(allowed, row.unit))
+          names.push_back(row.word);
+      report.error(quantity.unit.loc, "unknown unit: {0}", word).suggest(word, names);
+      return std::nullopt;
+    }
+    if (!llvm::is_contained(allowed, found->unit)) {
+      report.error(quantity.unit.loc, "{0} is counted in {1}, found {2}", what, words(allowed), word);
+      return std::nullopt;
+    }
+    factor = found->factor;
+    unit = found->unit;
+  }
+  double value = n.real * factor;
+  if (value < 1 || value > 9e15 || value != std::floor(value)) {
+    report.error(quantity.loc, "{0} must be a whole number from 1 to 9e15, found {1}", what, spell(n));
+    return std::nullopt;
+  }
+  return Amount{static_cast<int64_t>(value), unit};
+}
+
+void Entries::set(StringRef key, Attribute value, llvm::SMLoc at) {
+  entries.push_back(builder.getNamedAttr(key, value));
+  locations.push_back(NameLoc::get(builder.getStringAttr(key), report.at(at)));
+}
+
+/// The declaration's location, fused with a named one for each entry.
+Location Entries::location() const {
+  SmallVector<Location> all = {report.at(loc)};
+  all.append(locations);
+  return FusedLoc::get(builder.getContext(), all);
+}

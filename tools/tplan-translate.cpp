@@ -1,0 +1,82 @@
+//===- tplan-translate.cpp - .tplan source to the tplan dialect --------------===//
+//
+// For tests of the front end: prints the module, or with -verify-diagnostics
+// checks the errors that the source expects.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Parse/Parse.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/ToolUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+namespace cl = llvm::cl;
+using namespace mlir;
+
+static cl::opt<std::string> input(cl::Positional, cl::desc("<file.tplan>"), cl::init("-"));
+static cl::opt<std::string> output("o", cl::desc("output file"), cl::init("-"));
+static cl::opt<std::string> plan("plan", cl::desc("plan to compile"));
+static cl::list<std::string> overrides("set", cl::desc("replace a setting: PATH=VALUE"));
+static cl::opt<std::string> selector("list", cl::desc("print the weights of a selector"));
+static cl::list<std::string> modelDirs("models", cl::desc("folder of installed models"));
+static cl::opt<bool> split("split-input-file", cl::desc("compile pieces between // -----"));
+static cl::opt<bool> verify("verify-diagnostics", cl::desc("check expected-error comments"));
+static cl::opt<bool> builtins("builtins", cl::desc("print the table of built-in functions"));
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerAsmPrinterCLOptions();
+  cl::ParseCommandLineOptions(argc, argv, "tplan source to the tplan dialect\n");
+  if (builtins) {
+    tplan::parse::printBuiltins(llvm::outs());
+    return 0;
+  }
+  std::string error;
+  auto file = openInputFile(input, &error);
+  auto out = file ? openOutputFile(output, &error) : nullptr;
+  if (!out) {
+    llvm::errs() << "tplan-translate: " << error << "\n";
+    return 1;
+  }
+  tplan::parse::ParseOptions options;
+  options.plan = plan;
+  options.overrides.assign(overrides.begin(), overrides.end());
+  options.modelDirs = tplan::parse::defaultModelDirs(argv[0]);
+  options.modelDirs.insert(options.modelDirs.begin(), modelDirs.begin(), modelDirs.end());
+  options.list = selector;
+  options.listOutput = &out->os();
+
+  auto compile = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &os) {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(std::move(chunk), llvm::SMLoc());
+    MLIRContext context(MLIRContext::Threading::DISABLED);
+    auto translate = [&]() -> LogicalResult {
+      auto module = tplan::parse::parseSource(context, sources, options);
+      if (!module)
+        return failure();
+      if (options.list.empty())
+        module->print(os);
+      return success();
+    };
+    if (verify) {
+      SourceMgrDiagnosticVerifierHandler handler(sources, &context);
+      (void)translate();
+      return handler.verify();
+    }
+    SourceMgrDiagnosticHandler handler(sources, &context);
+    return translate();
+  };
+  LogicalResult result =
+      split ? splitAndProcessBuffer(std::move(file),
+                                    [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &os) {
+                                      return compile(std::move(chunk), os);
+                                    },
+                                    out->os(), kDefaultSplitMarker, kDefaultSplitMarker)
+            : compile(std::move(file), out->os());
+  if (failed(result))
+    return 1;
+  out->keep();
+  return 0;
+}
