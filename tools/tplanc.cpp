@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
+#include "lib/Driver/Report.h"
 
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/CommandLine.h"
@@ -42,6 +43,12 @@ cl::opt<bool> check("check", cl::desc("every check, all phases through memory; w
 
 cl::opt<std::string> list("list", cl::desc("the weights that a selector matches"),
                           cl::value_desc("SELECTOR"), cl::cat(reports));
+enum class ReportKind { none, text, json };
+cl::opt<ReportKind> report("report", cl::desc("memory, work and tasks of the plan"),
+                           cl::ValueOptional,
+                           cl::values(clEnumValN(ReportKind::text, "", "tables"),
+                                      clEnumValN(ReportKind::json, "json", "for programs")),
+                           cl::cat(reports));
 cl::opt<bool> printTable("print-phases", cl::desc("the table of phases and passes"),
                          cl::cat(reports));
 cl::opt<bool> verbose("v", cl::desc("time of each phase, on standard error"), cl::cat(reports));
@@ -62,14 +69,16 @@ void groupOptions() {
 
 /// The last phase that the command line asks for; an error says what is legal.
 llvm::Expected<Phase> lastPhase() {
-  int asked = !emit.empty() + check + !list.empty() + objectOnly;
+  bool reported = report != ReportKind::none;
+  int asked = !emit.empty() + check + !list.empty() + objectOnly + reported;
   if (asked > 1)
-    return llvm::createStringError("more than one of -c, --check, --emit and --list: choose one");
+    return llvm::createStringError(
+        "more than one of -c, --check, --emit, --list and --report: choose one");
   if (check && !output.empty())
     return llvm::createStringError("--check writes nothing: leave out -o or --check");
   if (objectOnly && output.empty())
     return llvm::createStringError("-c needs a file to write: add -o FILE");
-  if (check)
+  if (check || reported)
     return Phase::memory;
   if (!list.empty())
     return Phase::parse;
@@ -81,7 +90,7 @@ llvm::Expected<Phase> lastPhase() {
   if (!output.empty())
     return Phase::emit;
   return llvm::createStringError("nothing to write: add -o FILE for a binary, --check, "
-                                 "--emit=PHASE or --list=SELECTOR");
+                                 "--emit=PHASE, --report or --list=SELECTOR");
 }
 
 void printTimes(const Result &result) {
@@ -102,9 +111,20 @@ llvm::Error write(llvm::StringRef file, llvm::function_ref<void(llvm::raw_ostrea
   });
 }
 
+llvm::Error writeReport(const Result &result) {
+  mlir::FailureOr<StepReport> numbers = getStepReport(*result.module);
+  if (mlir::failed(numbers))
+    return llvm::createStringError("no report");
+  return write(output, [&](llvm::raw_ostream &os) {
+    (report == ReportKind::json ? printReportAsJson : printReport)(*numbers, os);
+  });
+}
+
 llvm::Error writeResult(const Result &result, Phase last) {
   if (check)
     return llvm::Error::success();
+  if (report != ReportKind::none)
+    return writeReport(result);
   if (!list.empty())
     return write(output, [&](llvm::raw_ostream &os) { os << result.listing; });
   if (last != Phase::emit)
@@ -142,11 +162,15 @@ int main(int argc, char **argv) {
   if (!file)
     return usage("cannot read '" + input + "': " + file.getError().message());
 
+  llvm::Expected<Target> machine = findTarget(target);
+  if (!machine)
+    return usage(llvm::toString(machine.takeError()));
+
   Options options;
   options.parse = {plan, sets, parse::defaultModelDirs(argv[0])};
   options.last = *last;
   options.list = list;
-  options.target = target;
+  options.target = *machine;
   options.configure = [](mlir::PassManager &manager) {
     return mlir::applyPassManagerCLOptions(manager);
   };

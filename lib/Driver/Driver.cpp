@@ -57,8 +57,10 @@ bool Compile::internal(const llvm::Twine &what) {
 
 bool Compile::parse() {
   result.module = parse::parseSource(*result.context, *result.sources, options.parse);
-  if (result.module && !errors)
+  if (result.module && !errors) {
+    (*result.module)->setAttr(kTarget, options.target.asAttribute(result.context.get()));
     return true;
+  }
   return errors ? fail(Outcome::sourceError) : internal("no module and no message");
 }
 

@@ -9,6 +9,7 @@
 #define TPLAN_DRIVER_DRIVER_H
 
 #include "lib/Driver/Phases.h"
+#include "lib/Driver/Target.h"
 #include "lib/Parse/Parse.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -37,8 +38,7 @@ struct Options {
   Phase last = Phase::memory;
   /// Selector whose weights are listed after `parse`; then nothing else runs.
   std::string list;
-  /// "cpu" or "cpu:ARCH".
-  std::string target = "cpu";
+  Target target;
   /// Where diagnostics go.
   llvm::raw_ostream *errors = &llvm::errs();
   /// Called on the pass manager of each pass: command-line flags of MLIR.

@@ -52,16 +52,19 @@ llvm::ArrayRef<PassInfo> passes() {
 namespace {
 struct Gone {
   Phase phase;
-  llvm::StringRef pattern;
+  llvm::StringRef pattern; // "nn.* except nn.param nn.chain"
   bool matches(llvm::StringRef op) const {
-    llvm::StringRef prefix = pattern;
-    return prefix.consume_back("*") ? op.starts_with(prefix) : op == pattern;
+    auto [what, exceptions] = pattern.split(" except ");
+    llvm::SmallVector<llvm::StringRef> kept;
+    exceptions.split(kept, ' ');
+    bool whole = what.consume_back("*");
+    return (whole ? op.starts_with(what) : op == what) && !llvm::is_contained(kept, op);
   }
 };
 
 llvm::ArrayRef<Gone> gone() {
   static const Gone table[] = {
-#define GONE(PHASE, OPERATION) {Phase::PHASE, OPERATION},
+#define GONE(PHASE, PATTERN) {Phase::PHASE, PATTERN},
 #include "lib/Driver/Phases.def"
   };
   return table;

@@ -5,7 +5,8 @@ Writes beside itself, for each of llama, gpt2 and mlp:
   NAME.weights.safetensors    initial weights, f32, under tplan's names and shapes
   NAME.gradients.safetensors  gradients of the first step before clipping, f64
   NAME.json                   sizes, recipe, and 20 losses and gradient norms in f64 and in f32
-and tokens.safetensors, i32 [step, sequence, S + 1], the same for all three.
+and tokens.u16, the text of all three, which holds each row once: `--data u16:tokens.u16
+--seed 1` reads the rows in the order that is used here.
 
 The models are written out in elementary operations here, not taken from a library, so
 that each formula can be read beside tplan's: the sizes divide no vector and no tile.
@@ -184,17 +185,53 @@ MODELS = {"llama": (llama_weights, llama), "gpt2": (gpt2_weights, gpt2), "mlp": 
 
 
 def make_tokens():
-    """Rows that can be learned a little: each token often follows from the one before."""
-    noise = uniform(0, STEPS * BATCH * (S + 1)).reshape(STEPS, BATCH, S + 1)
-    tokens = np.empty(noise.shape, np.int32)
-    tokens[..., 0] = (noise[..., 0] + 1) / 2 * V
-    for t in range(1, S + 1):
-        drawn = ((noise[..., t] + 1) / 2 * V).astype(np.int32)
-        tokens[..., t] = np.where(noise[..., t] < 0.2, (3 * tokens[..., t - 1] + 7) % V, drawn)
+    """A stream that can be learned a little: each token often follows from the one before."""
+    count = STEPS * BATCH * S + 1
+    noise = uniform(0, count)
+    tokens = ((noise + 1) / 2 * V).astype(np.uint16)
+    for t in range(1, count):
+        if noise[t] < 0.2:
+            tokens[t] = (3 * int(tokens[t - 1]) + 7) % V
     return tokens
 
 
-def train(make, forward, tokens, dtype):
+def philox(key, high, low):
+    """Philox 4x32-10: the first of the four words."""
+    k0, k1 = key & 0xFFFFFFFF, key >> 32
+    c = [low & 0xFFFFFFFF, low >> 32, high & 0xFFFFFFFF, high >> 32]
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(p1 >> 32) ^ c[1] ^ k0, p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k1, p0 & 0xFFFFFFFF]
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return c[0]
+
+
+def permutation(seed, size):
+    """The order in which the runtime reads the windows of its first epoch (runtime/random.h)."""
+    half = 1
+    while 1 << 2 * half < size:
+        half += 1
+    mask = (1 << half) - 1
+    for index in range(size):
+        while True:
+            left, right = index >> half, index & mask
+            for step in range(4):
+                left, right = right, left ^ (philox(seed, (1 << 64) - 1, step << 32 | right) & mask)
+            index = left << half | right
+            if index < size:
+                break
+        yield index
+
+
+def make_rows(tokens):
+    """[step, sequence, S + 1]: windows of S + 1 tokens, S apart, in the order of seed 1."""
+    order = list(permutation(1, STEPS * BATCH))
+    assert sorted(order) == list(range(STEPS * BATCH))
+    rows = np.stack([tokens[at * S:at * S + S + 1] for at in order])
+    return rows.reshape(STEPS, BATCH, S + 1)
+
+
+def train(make, forward, rows, dtype):
     start = make()
     w = {name: t.to(dtype).requires_grad_() for name, t in start.items()}
     plain = [t for name, t in w.items() if start.kinds[name] != "linear"]
@@ -203,10 +240,10 @@ def train(make, forward, tokens, dtype):
         [dict(params=decayed, weight_decay=RECIPE["decay"]), dict(params=plain, weight_decay=0.0)],
         lr=RECIPE["lr"], betas=RECIPE["betas"], eps=RECIPE["eps"], foreach=False)
     losses, norms, gradients = [], [], {}
-    for rows in torch.tensor(tokens, dtype=torch.int64):
+    for batch in torch.tensor(rows.astype(np.int64)):
         optimizer.zero_grad()
         total = 0.0
-        for part in rows.split(MICROBATCH):
+        for part in batch.split(MICROBATCH):
             logits = forward(w, part[:, :-1])
             loss = fn.cross_entropy(logits.reshape(-1, V), part[:, 1:].reshape(-1), reduction="sum")
             loss = loss / (BATCH * S)
@@ -225,13 +262,14 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     tokens = make_tokens()
-    save_file({"tokens": tokens}, HERE / "tokens.safetensors")
+    (HERE / "tokens.u16").write_bytes(tokens.astype("<u2").tobytes())
+    rows = make_rows(tokens)
     for name, (make, forward) in MODELS.items():
         start = make()
         save_file({k: t.numpy() for k, t in start.items()}, HERE / f"{name}.weights.safetensors")
         record = dict(torch=torch.__version__, sizes=SIZES, recipe=RECIPE, kinds=start.kinds)
         for label, dtype in ("f64", torch.float64), ("f32", torch.float32):
-            losses, norms, gradients = train(make, forward, tokens, dtype)
+            losses, norms, gradients = train(make, forward, rows, dtype)
             record[label] = dict(loss=losses, grad_norm=norms)
             if label == "f64":
                 save_file(gradients, HERE / f"{name}.gradients.safetensors")

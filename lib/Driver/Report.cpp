@@ -1,0 +1,195 @@
+//===- Report.cpp - what a plan costs, read off the IR --------------------===//
+#include "lib/Driver/Report.h"
+
+#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
+#include "lib/Schedule/Chain.h"
+#include "lib/Schedule/Settings.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using llvm::formatv;
+
+namespace tplan {
+
+Work &Work::operator+=(const Work &other) {
+  calls += other.calls;
+  flops += other.flops;
+  bytes += other.bytes;
+  return *this;
+}
+
+namespace {
+
+/// Adds what `times` calls of a function cost, by category and by name.
+void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
+  if (!func)
+    return;
+  func.walk([&](rt::Call call) {
+    Work work = Work{1, call.getFlops(), call.getBytes()}.times(times);
+    report.categories[call.getCategory().str()] += work;
+    report.functions[func.getSymName().str()] += work;
+    report.total += work;
+  });
+}
+
+void addRun(StepReport &report, const schedule::Run &run, schedule::Part part, int64_t times) {
+  for (const schedule::Callee &callee : run.callees)
+    addFunction(report, callee.part(part), times * run.times());
+}
+
+/// The work of all tasks, then of what follows them once a step.
+LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
+  using schedule::Part;
+  FailureOr<schedule::Chain> train = schedule::readChain(program.getChain("train"));
+  if (failed(train))
+    return failure();
+  constexpr std::pair<sched::TaskKind, Part> parts[] = {{sched::TaskKind::F, Part::F},
+                                                        {sched::TaskKind::B, Part::B},
+                                                        {sched::TaskKind::I, Part::I},
+                                                        {sched::TaskKind::W, Part::W}};
+  llvm::raw_string_ostream tasks(report.tasks);
+  for (int64_t i = 0; i < program.getNumTasks(); ++i) {
+    sched::Task task = program.getTask(i);
+    tasks << (i ? " " : "") << sched::stringifyTaskKind(task.kind) << task.stage << "."
+          << task.microbatch;
+    for (const schedule::Run &run : train->runs)
+      if (run.stage == task.stage)
+        addRun(report, run, parts[static_cast<int>(task.kind)].second, 1);
+  }
+  if (nn::ChainOp op = program.getChain("counts")) {
+    FailureOr<schedule::Chain> counts = schedule::readChain(op);
+    if (failed(counts))
+      return failure();
+    for (const schedule::Run &run : counts->runs)
+      addRun(report, run, Part::E, report.microbatches);
+  }
+  for (Part part : {Part::N, Part::U})
+    for (const schedule::Run &run : train->runs)
+      addRun(report, run, part, 1);
+  return success();
+}
+
+/// "1,234,567": bytes are compared by eye.
+std::string grouped(int64_t n) {
+  std::string digits = std::to_string(n);
+  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(i, ",");
+  return digits;
+}
+
+/// Bytes of the arena by what they hold; owners are in order of their kind.
+llvm::MapVector<sched::Owner, std::pair<int64_t, int64_t>> byOwner(const memory::Report &memory) {
+  llvm::MapVector<sched::Owner, std::pair<int64_t, int64_t>> sums;
+  for (uint32_t i = 0; i <= sched::getMaxEnumValForOwner(); ++i)
+    for (const memory::OwnerReport &owner : memory.owners)
+      if (static_cast<uint32_t>(owner.owner) == i) {
+        sums[owner.owner].first += owner.bytes;
+        sums[owner.owner].second += owner.atPeak;
+      }
+  return sums;
+}
+
+void printWork(llvm::StringRef title, const llvm::MapVector<std::string, Work> &rows,
+               llvm::raw_ostream &os) {
+  if (!title.empty())
+    os << formatv("{0,-28} {1,12} {2,24} {3,22}\n", title, "calls", "FLOPs", "bytes moved");
+  for (const auto &[name, work] : rows)
+    os << formatv("  {0,-26} {1,12} {2,24} {3,22}\n", name, grouped(work.calls),
+                  grouped(work.flops), grouped(work.bytes));
+}
+
+} // namespace
+
+FailureOr<StepReport> getStepReport(ModuleOp module) {
+  StepReport report;
+  auto program = module.lookupSymbol<sched::ProgramOp>("step");
+  if (!program || !program.getArena())
+    return module.emitError("no report before phase 'memory'");
+  report.plan = schedule::Settings(module).planName.str();
+  report.policy = program.getPolicy().str();
+  report.stages = program.getStages();
+  report.microbatches = program.getMicrobatches();
+  report.memory = memory::getReport(module);
+  if (failed(addWork(report, program)))
+    return failure();
+  return report;
+}
+
+void printReport(const StepReport &report, llvm::raw_ostream &os) {
+  const memory::Report &memory = report.memory;
+  os << "plan " << report.plan << ": policy " << report.policy << ", stages " << report.stages
+     << ", microbatches " << report.microbatches << "\n\n";
+
+  os << formatv("memory of a rank: {0} bytes in one arena, {1} live at the peak ({2:P1})\n",
+                grouped(memory.arena), grouped(memory.live),
+                memory.arena ? static_cast<double>(memory.live) / memory.arena : 0.0);
+  os << "peak: " << memory.peak << "\n";
+  os << formatv("{0,-28} {1,20} {2,20}\n", "holds", "bytes", "at the peak");
+  for (const auto &[owner, bytes] : byOwner(memory))
+    os << formatv("  {0,-26} {1,20} {2,20}\n", sched::stringifyOwner(owner), grouped(bytes.first),
+                  grouped(bytes.second));
+
+  os << "\n";
+  printWork("work of a step", report.categories, os);
+  llvm::MapVector<std::string, Work> total;
+  total["total"] = report.total;
+  printWork("", total, os);
+  os << "\n";
+  printWork("by function", report.functions, os);
+  os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
+}
+
+void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
+  llvm::json::OStream json(os, 2);
+  auto works = [&](llvm::StringRef key, const llvm::MapVector<std::string, Work> &rows) {
+    json.attributeArray(key, [&] {
+      for (const auto &row : rows)
+        json.object([&] {
+          json.attribute("name", row.first);
+          json.attribute("calls", row.second.calls);
+          json.attribute("flops", row.second.flops);
+          json.attribute("bytes", row.second.bytes);
+        });
+    });
+  };
+  json.object([&] {
+    json.attribute("plan", report.plan);
+    json.attribute("policy", report.policy);
+    json.attribute("stages", report.stages);
+    json.attribute("microbatches", report.microbatches);
+    json.attribute("tasks", report.tasks);
+    json.attribute("flops", report.total.flops);
+    json.attribute("bytes_moved", report.total.bytes);
+    works("categories", report.categories);
+    works("functions", report.functions);
+    json.attributeObject("memory", [&] {
+      json.attribute("arena", report.memory.arena);
+      json.attribute("live", report.memory.live);
+      json.attribute("peak", report.memory.peak);
+      json.attributeArray("owners", [&] {
+        for (const memory::OwnerReport &owner : report.memory.owners)
+          json.object([&] {
+            json.attribute("name", owner.name);
+            json.attribute("holds", sched::stringifyOwner(owner.owner));
+            json.attribute("offset", owner.offset);
+            json.attribute("bytes", owner.bytes);
+            json.attribute("at_peak", owner.atPeak);
+          });
+      });
+      json.attributeArray("frames", [&] {
+        for (const memory::FrameReport &frame : report.memory.frames)
+          json.object([&] {
+            json.attribute("function", frame.function);
+            json.attribute("bytes", frame.bytes);
+            json.attribute("live", frame.live);
+          });
+      });
+    });
+  });
+  os << "\n";
+}
+
+} // namespace tplan

@@ -1,0 +1,43 @@
+//===- Report.h - what a plan costs, read off the IR ----------------------===//
+//
+// After `memory`: bytes by owner, work by category, tasks in order. Nothing here is
+// estimated: the numbers are those of the ops that are lowered.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_DRIVER_REPORT_H
+#define TPLAN_DRIVER_REPORT_H
+
+#include "lib/Memory/Memory.h"
+#include "llvm/ADT/MapVector.h"
+#include <string>
+
+namespace tplan {
+
+/// Calls, floating-point operations and bytes moved of one training step.
+struct Work {
+  int64_t calls = 0, flops = 0, bytes = 0;
+  Work &operator+=(const Work &other);
+  Work times(int64_t n) const { return {calls * n, flops * n, bytes * n}; }
+};
+
+struct StepReport {
+  std::string plan, policy;
+  int64_t stages = 0, microbatches = 0;
+  std::string tasks;                             // "F0.0 F0.1 B0.0 ...": kind, stage, microbatch
+  llvm::MapVector<std::string, Work> categories; // "gemm", "attention", "kernel", "copy"
+  llvm::MapVector<std::string, Work> functions;  // "block.F"
+  Work total;
+  memory::Report memory;
+};
+
+/// Valid after `memory`. Errors, at the program: a chain that does not bind.
+mlir::FailureOr<StepReport> getStepReport(mlir::ModuleOp module);
+
+/// For people: tables in plain text.
+void printReport(const StepReport &report, llvm::raw_ostream &os);
+/// For programs: the same numbers, whole (bytes, operations).
+void printReportAsJson(const StepReport &report, llvm::raw_ostream &os);
+
+} // namespace tplan
+
+#endif // TPLAN_DRIVER_REPORT_H
