@@ -27,8 +27,7 @@
 using namespace llvm;
 using namespace tplan;
 
-std::unique_ptr<Module> emit::translateToLLVM(mlir::ModuleOp module,
-                                              LLVMContext &context) {
+std::unique_ptr<Module> emit::translateToLLVM(mlir::ModuleOp module, LLVMContext &context) {
   mlir::DialectRegistry registry;
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
@@ -36,11 +35,9 @@ std::unique_ptr<Module> emit::translateToLLVM(mlir::ModuleOp module,
   return mlir::translateModuleToLLVMIR(module, context);
 }
 
-static Expected<std::unique_ptr<TargetMachine>> machineFor(StringRef cpu,
-                                                           StringRef features) {
-  static bool once =
-      (InitializeNativeTarget(), InitializeNativeTargetAsmPrinter(),
-       InitializeNativeTargetAsmParser(), true);
+static Expected<std::unique_ptr<TargetMachine>> machineFor(StringRef cpu, StringRef features) {
+  static bool once = (InitializeNativeTarget(), InitializeNativeTargetAsmPrinter(),
+                      InitializeNativeTargetAsmParser(), true);
   (void)once;
   Triple triple(sys::getDefaultTargetTriple());
   std::string error;
@@ -50,9 +47,8 @@ static Expected<std::unique_ptr<TargetMachine>> machineFor(StringRef cpu,
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Strict;
   options.FunctionSections = true;
-  std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, cpu, features, options, Reloc::PIC_,
-                                  std::nullopt, CodeGenOptLevel::Default));
+  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
+      triple, cpu, features, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
   if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
     return createStringError("no code for cpu: " + cpu);
   return std::move(machine);
@@ -84,8 +80,7 @@ static void optimise(Module &module, TargetMachine &machine) {
   manager.run(module, modules);
 }
 
-static Expected<SmallVector<char, 0>> emitFile(Module &module, StringRef cpu,
-                                               StringRef features,
+static Expected<SmallVector<char, 0>> emitFile(Module &module, StringRef cpu, StringRef features,
                                                CodeGenFileType kind) {
   Expected<std::unique_ptr<TargetMachine>> machine = machineFor(cpu, features);
   if (!machine)
@@ -102,8 +97,7 @@ static Expected<SmallVector<char, 0>> emitFile(Module &module, StringRef cpu,
   return std::move(bytes);
 }
 
-Expected<SmallVector<char, 0>> emit::emitObject(Module &module, StringRef cpu,
-                                                StringRef features) {
+Expected<SmallVector<char, 0>> emit::emitObject(Module &module, StringRef cpu, StringRef features) {
   return emitFile(module, cpu, features, CodeGenFileType::ObjectFile);
 }
 

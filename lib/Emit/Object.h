@@ -11,19 +11,17 @@
 namespace tplan::emit {
 
 /// A module in the LLVM dialect as LLVM IR, or null with a diagnostic.
-std::unique_ptr<llvm::Module> translateToLLVM(mlir::ModuleOp module,
-                                              llvm::LLVMContext &context);
+std::unique_ptr<llvm::Module> translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context);
 
 /// Optimises the module and compiles it to an object file for a CPU
 /// ("x86-64-v3", "znver4", ...) and features ("+avx512bf16,..."; "" for those
 /// of the CPU). The same module, CPU and features give the same bytes.
-llvm::Expected<llvm::SmallVector<char, 0>>
-emitObject(llvm::Module &module, llvm::StringRef cpu, llvm::StringRef features);
+llvm::Expected<llvm::SmallVector<char, 0>> emitObject(llvm::Module &module, llvm::StringRef cpu,
+                                                      llvm::StringRef features);
 
 /// The same as assembly text, for tests and reading.
-llvm::Expected<llvm::SmallVector<char, 0>>
-emitAssembly(llvm::Module &module, llvm::StringRef cpu,
-             llvm::StringRef features);
+llvm::Expected<llvm::SmallVector<char, 0>> emitAssembly(llvm::Module &module, llvm::StringRef cpu,
+                                                        llvm::StringRef features);
 
 /// Name and features of this machine's CPU.
 std::string hostCpu();

@@ -39,8 +39,7 @@ static LogicalResult lowerKernel(rt::KernelOp op) {
   args.push_back(IndexType::get(ctx));
 
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  auto func =
-      func::FuncOp::create(b, op.getSymName(), b.getFunctionType(args, {}));
+  auto func = func::FuncOp::create(b, op.getSymName(), b.getFunctionType(args, {}));
   func->setAttr(kKernelAttr, b.getUnitAttr());
   Block *entry = func.addEntryBlock();
   b.setInsertionPointToStart(entry);
@@ -54,10 +53,9 @@ static LogicalResult lowerKernel(rt::KernelOp op) {
     rowCount = runTimeRows(body, entry->getArgument(plan->operands.size()));
   body.scalarsOfRate(Uniform, 0);
 
-  static constexpr LogicalResult (*skeletons[])(Body &, Value) = {
-      emitMap, emitRow, emitColumn, emitTranspose};
-  if (failed(
-          skeletons[static_cast<unsigned>(op.getSkeleton())](body, rowCount)))
+  static constexpr LogicalResult (*skeletons[])(Body &, Value) = {emitMap, emitRow, emitColumn,
+                                                                  emitTranspose};
+  if (failed(skeletons[static_cast<unsigned>(op.getSkeleton())](body, rowCount)))
     return failure();
   op.erase();
   return success();
@@ -67,13 +65,10 @@ namespace {
 struct LowerKernels : PassWrapper<LowerKernels, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernels)
   StringRef getArgument() const override { return "lower-kernels"; }
-  StringRef getDescription() const override {
-    return "rt.kernel to vector, arith and scf";
-  }
+  StringRef getDescription() const override { return "rt.kernel to vector, arith and scf"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, func::FuncDialect, math::MathDialect,
-                    memref::MemRefDialect, scf::SCFDialect,
-                    vector::VectorDialect>();
+                    memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
@@ -84,6 +79,4 @@ struct LowerKernels : PassWrapper<LowerKernels, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-std::unique_ptr<Pass> lower::createLowerKernelsPass() {
-  return std::make_unique<LowerKernels>();
-}
+std::unique_ptr<Pass> lower::createLowerKernelsPass() { return std::make_unique<LowerKernels>(); }

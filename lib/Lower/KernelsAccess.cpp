@@ -10,6 +10,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -20,9 +21,7 @@ Value Body::weigh(ValueRange indices, ArrayRef<int64_t> strides, Value sum) {
   for (auto [i, stride] : llvm::zip(indices, strides)) {
     if (!stride)
       continue;
-    Value term = stride == 1
-                     ? Value(i)
-                     : arith::MulIOp::create(b, i, index(stride)).getResult();
+    Value term = stride == 1 ? Value(i) : arith::MulIOp::create(b, i, index(stride)).getResult();
     sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
   }
   return sum;
@@ -56,8 +55,7 @@ Body::Layout Body::layout(const Strides &s) const {
   if (!s.alongCols())
     return Layout::Splat;
   int64_t run = 1, contiguous = 0;
-  for (auto [size, stride] :
-       llvm::zip(llvm::reverse(plan.cols), llvm::reverse(s.cols))) {
+  for (auto [size, stride] : llvm::zip(llvm::reverse(plan.cols), llvm::reverse(s.cols))) {
     if (stride)
       break;
     run *= size;
@@ -65,8 +63,7 @@ Body::Layout Body::layout(const Strides &s) const {
   if (run > 1)
     return run % plan.lanes ? Layout::Scattered : Layout::Splat;
   // Inner loops that the operand walks element by element, as one.
-  for (auto [size, stride] :
-       llvm::zip(llvm::reverse(plan.cols), llvm::reverse(s.cols))) {
+  for (auto [size, stride] : llvm::zip(llvm::reverse(plan.cols), llvm::reverse(s.cols))) {
     if (stride != run)
       break;
     run *= size, ++contiguous;
@@ -83,16 +80,14 @@ Body::Layout Body::layout(const Strides &s) const {
 
 Value Body::laneColumns() {
   auto type = VectorType::get({plan.lanes}, b.getIndexType());
-  return arith::AddIOp::create(b, splat(col, plan.lanes),
-                               vector::StepOp::create(b, type));
+  return arith::AddIOp::create(b, splat(col, plan.lanes), vector::StepOp::create(b, type));
 }
 
 /// Weighted indices of the column loops in each lane.
 Value Body::laneOffsets(ArrayRef<int64_t> strides) {
   auto type = VectorType::get({plan.lanes}, b.getIndexType());
   auto constant = [&](int64_t i) -> Value {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type, b.getIndexAttr(i)));
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, b.getIndexAttr(i)));
   };
   Value rest = laneColumns(), sum;
   for (unsigned i = strides.size(); i-- > 0;) {
@@ -120,14 +115,12 @@ Value Body::fromMemory(Value x, Type element) {
   TypedAttr zero = b.getI8IntegerAttr(0);
   if (auto vec = dyn_cast<VectorType>(x.getType()))
     zero = DenseElementsAttr::get(vec, zero);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x,
-                               arith::ConstantOp::create(b, zero));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x, arith::ConstantOp::create(b, zero));
 }
 
 Value Body::load(Value memref, Value at, Type element, int64_t w) {
   Type kept = stored(element);
-  auto part = VectorType::get({w}, kept),
-       full = VectorType::get({plan.lanes}, kept);
+  auto part = VectorType::get({w}, kept), full = VectorType::get({plan.lanes}, kept);
   Value x = vector::LoadOp::create(b, part, memref, ValueRange{at});
   if (w != plan.lanes) {
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(full));
@@ -140,11 +133,10 @@ Value Body::load(Value memref, Value at, Type element, int64_t w) {
 void Body::store(Value memref, Value at, Value x, int64_t w) {
   auto type = cast<VectorType>(x.getType());
   if (type.getElementType().isInteger(1))
-    x = arith::ExtUIOp::create(
-        b, VectorType::get(type.getShape(), b.getI8Type()), x);
+    x = arith::ExtUIOp::create(b, VectorType::get(type.getShape(), b.getI8Type()), x);
   if (w != type.getNumElements())
-    x = vector::ExtractStridedSliceOp::create(
-        b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w}, ArrayRef<int64_t>{1});
+    x = vector::ExtractStridedSliceOp::create(b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w},
+                                              ArrayRef<int64_t>{1});
   vector::StoreOp::create(b, x, memref, ValueRange{at});
 }
 
@@ -152,8 +144,8 @@ Value Body::gather(unsigned number, Value at, Value lanes) {
   Type element = plan.operands[number].type.getElementType();
   auto type = VectorType::get({plan.lanes}, stored(element));
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  Value x = vector::GatherOp::create(b, type, memory[number], ValueRange{at},
-                                     lanes, laneMask(), none);
+  Value x =
+      vector::GatherOp::create(b, type, memory[number], ValueRange{at}, lanes, laneMask(), none);
   return fromMemory(x, element);
 }
 
@@ -162,21 +154,18 @@ Value Body::loadScalar(unsigned number) {
   Value at = offset(o), first;
   if (o.half) {
     Value i = weigh(rowIndex, o.rotated.rows, nullptr);
-    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                  i ? i : index(0), index(o.half));
-    Value step =
-        arith::SelectOp::create(b, first, index(o.half), index(-o.half));
+    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i ? i : index(0), index(o.half));
+    Value step = arith::SelectOp::create(b, first, index(o.half), index(-o.half));
     at = arith::AddIOp::create(b, at, step);
   }
   Value x = memref::LoadOp::create(b, memory[number], ValueRange{at});
   x = fromMemory(x, o.type.getElementType());
-  return o.half ? flipSign(x, o.access.getBy()
-                                  ? arith::XOrIOp::create(
-                                        b, first,
-                                        arith::ConstantIntOp::create(b, 1, 1))
-                                        .getResult()
-                                  : first)
-                : x;
+  return o.half
+             ? flipSign(x, o.access.getBy() ? arith::XOrIOp::create(
+                                                  b, first, arith::ConstantIntOp::create(b, 1, 1))
+                                                  .getResult()
+                                            : first)
+             : x;
 }
 
 Value Body::loadVector(unsigned number) {
@@ -189,8 +178,7 @@ Value Body::loadVector(unsigned number) {
     auto indices = VectorType::get({plan.lanes}, b.getIndexType());
     Value ids = arith::IndexCastOp::create(b, indices, vector(o.id));
     ids = arith::MaxSIOp::create(b, ids, splat(index(0), plan.lanes));
-    Value lanes =
-        arith::MulIOp::create(b, ids, splat(index(o.idStride), plan.lanes));
+    Value lanes = arith::MulIOp::create(b, ids, splat(index(o.idStride), plan.lanes));
     // The lanes' own columns count from column 0, the offset from the first
     // lane.
     Value base = weigh(rowIndex, o.strides.rows, nullptr);
@@ -212,8 +200,7 @@ Value Body::loadVector(unsigned number) {
       return x;
   Value base = weigh(rowIndex, o.strides.rows, nullptr);
   if (o.id)
-    base = base ? arith::AddIOp::create(b, base, idScalar(o)).getResult()
-                : idScalar(o);
+    base = base ? arith::AddIOp::create(b, base, idScalar(o)).getResult() : idScalar(o);
   return gather(number, base ? base : index(0), laneOffsets(o.strides.cols));
 }
 
@@ -226,9 +213,7 @@ Value Body::flipSign(Value x, Value negate) {
   Type bits = b.getIntegerType(element.getWidth());
   APInt sign = APInt::getSignMask(element.getWidth());
   bool onVectors = isa<VectorType>(x.getType());
-  auto shaped = [&](Type t) -> Type {
-    return onVectors ? VectorType::get({plan.lanes}, t) : t;
-  };
+  auto shaped = [&](Type t) -> Type { return onVectors ? VectorType::get({plan.lanes}, t) : t; };
   Value set = arith::ConstantOp::create(b, b.getIntegerAttr(bits, sign));
   Value clear = arith::ConstantOp::create(b, b.getIntegerAttr(bits, 0));
   if (isa<VectorType>(negate.getType()))
@@ -236,8 +221,7 @@ Value Body::flipSign(Value x, Value negate) {
   Value mask = arith::SelectOp::create(b, negate, set, clear);
   if (onVectors && !isa<VectorType>(negate.getType()))
     mask = splat(mask, plan.lanes);
-  Value flipped = arith::XOrIOp::create(
-      b, arith::BitcastOp::create(b, shaped(bits), x), mask);
+  Value flipped = arith::XOrIOp::create(b, arith::BitcastOp::create(b, shaped(bits), x), mask);
   return arith::BitcastOp::create(b, shaped(element), flipped);
 }
 
@@ -254,24 +238,19 @@ Value Body::loadRotated(unsigned number, Value at) {
   };
   if (whole || !o.rotated.alongCols()) {
     Value i = weigh(colIndex, o.rotated.cols, row);
-    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                  i ? i : index(0), index(o.half));
-    Value step =
-        arith::SelectOp::create(b, first, index(o.half), index(-o.half));
+    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i ? i : index(0), index(o.half));
+    Value step = arith::SelectOp::create(b, first, index(o.half), index(-o.half));
     Value from = arith::AddIOp::create(b, at, step);
     Value x;
     if (layout(o.strides) == Layout::Contiguous)
       x = load(memory[number], from, o.type.getElementType(), width);
     else
-      x = gather(number,
-                 arith::SubIOp::create(
-                     b, from, weigh(colIndex, o.strides.cols, nullptr)),
+      x = gather(number, arith::SubIOp::create(b, from, weigh(colIndex, o.strides.cols, nullptr)),
                  laneOffsets(o.strides.cols));
     return flipSign(x, invert(first));
   }
   Value i = laneOffsets(o.rotated.cols);
-  Value half = splat(index(o.half), plan.lanes),
-        back = splat(index(-o.half), plan.lanes);
+  Value half = splat(index(o.half), plan.lanes), back = splat(index(-o.half), plan.lanes);
   first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i, half);
   Value step = arith::SelectOp::create(b, first, half, back);
   Value lanes = arith::AddIOp::create(b, laneOffsets(o.strides.cols), step);
@@ -311,9 +290,7 @@ void Body::storeVector(unsigned output, Value x) {
     return store(memory[number], offset(o), x, width);
   Value base = weigh(rowIndex, o.strides.rows, nullptr);
   if (element.isInteger(1))
-    x = arith::ExtUIOp::create(b, VectorType::get({plan.lanes}, b.getI8Type()),
-                               x);
-  vector::ScatterOp::create(b, Type(), memory[number],
-                            ValueRange{base ? base : index(0)},
+    x = arith::ExtUIOp::create(b, VectorType::get({plan.lanes}, b.getI8Type()), x);
+  vector::ScatterOp::create(b, Type(), memory[number], ValueRange{base ? base : index(0)},
                             laneOffsets(o.strides.cols), laneMask(), x);
 }

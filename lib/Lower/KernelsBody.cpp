@@ -9,14 +9,14 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
 Type lower::stored(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
-                              : element;
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
 MemRefType lower::memoryOf(nn::Tensor type) {
@@ -40,8 +40,7 @@ SmallVector<Value> lower::delinearise(ImplicitLocOpBuilder &b, Value flat,
   return indices;
 }
 
-Body::Body(ImplicitLocOpBuilder &b, const KernelPlan &plan, ValueRange memory,
-           Value task)
+Body::Body(ImplicitLocOpBuilder &b, const KernelPlan &plan, ValueRange memory, Value task)
     : b(b), plan(plan), memory(memory), task(task) {}
 
 Value Body::index(int64_t i) { return arith::ConstantIndexOp::create(b, i); }
@@ -71,8 +70,7 @@ void Body::scalarsOfRate(unsigned rate, unsigned pass) {
     const ValuePlan &p = plan.at(v);
     Operation *op = v.getDefiningOp();
     bool reduction = isa_and_nonnull<rt::RowReduceOp, rt::ColReduceOp>(op);
-    if (p.rate == rate && p.pass == pass && !p.final && !reduction &&
-        !scalars.count(v))
+    if (p.rate == rate && p.pass == pass && !p.final && !reduction && !scalars.count(v))
       evaluateScalar(v);
   };
   for (BlockArgument arg : plan.block().getArguments())
@@ -86,8 +84,7 @@ void Body::finalScalars() {
   for (Operation &op : plan.block().without_terminator())
     for (Value v : op.getResults()) {
       const ValuePlan &p = plan.at(v);
-      if (p.final && p.rate == Uniform && !scalars.count(v) &&
-          !isa<rt::ColReduceOp>(op))
+      if (p.final && p.rate == Uniform && !scalars.count(v) && !isa<rt::ColReduceOp>(op))
         evaluateScalar(v);
     }
 }
@@ -97,14 +94,11 @@ Value Body::clone(Operation *op, unsigned result, bool onVectors) {
   auto &known = onVectors ? vectors : scalars;
   if (isa<rt::PositionOp>(op))
     return known[op->getResult(0)] = position(op, onVectors);
-  auto shape = [&](Type t) -> Type {
-    return onVectors ? VectorType::get({plan.lanes}, t) : t;
-  };
+  auto shape = [&](Type t) -> Type { return onVectors ? VectorType::get({plan.lanes}, t) : t; };
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     TypedAttr value = constant.getValue();
     if (onVectors)
-      value = DenseElementsAttr::get(
-          cast<VectorType>(shape(constant.getType())), value);
+      value = DenseElementsAttr::get(cast<VectorType>(shape(constant.getType())), value);
     return known[op->getResult(0)] = arith::ConstantOp::create(b, value);
   }
   IRMapping map;
@@ -119,8 +113,7 @@ Value Body::clone(Operation *op, unsigned result, bool onVectors) {
 }
 
 /// Logical position by segments; they cover the dimension in order.
-static Value throughSegments(ImplicitLocOpBuilder &b, Value local,
-                             rt::PositionOp op) {
+static Value throughSegments(ImplicitLocOpBuilder &b, Value local, rt::PositionOp op) {
   auto constant = [&](int64_t i) -> Value {
     TypedAttr attr = b.getI32IntegerAttr(i);
     if (auto type = dyn_cast<VectorType>(local.getType()))
@@ -133,11 +126,10 @@ static Value throughSegments(ImplicitLocOpBuilder &b, Value local,
   for (auto s : op.getSegments()->getAsRange<nn::SegmentAttr>()) {
     // first + (local - begin) * step
     Value scaled = arith::MulIOp::create(b, local, constant(s.getStep()));
-    Value here = arith::AddIOp::create(
-        b, scaled, constant(s.getFirst() - s.getBegin() * s.getStep()));
+    Value here =
+        arith::AddIOp::create(b, scaled, constant(s.getFirst() - s.getBegin() * s.getStep()));
     if (result) {
-      Value in = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, local,
-                                       constant(s.getBegin()));
+      Value in = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, local, constant(s.getBegin()));
       here = arith::SelectOp::create(b, in, here, result);
     }
     result = here;
@@ -150,14 +142,12 @@ Value Body::position(Operation *op, bool onVectors) {
   Value at = weigh(rowIndex, s.rows, nullptr);
   Type i32 = b.getI32Type();
   if (!onVectors)
-    return throughSegments(
-        b, arith::IndexCastOp::create(b, i32, at ? at : index(0)),
-        cast<rt::PositionOp>(op));
+    return throughSegments(b, arith::IndexCastOp::create(b, i32, at ? at : index(0)),
+                           cast<rt::PositionOp>(op));
   Value lanes = laneOffsets(s.cols);
   if (at)
     lanes = arith::AddIOp::create(b, lanes, splat(at, plan.lanes));
-  Value cast32 =
-      arith::IndexCastOp::create(b, VectorType::get({plan.lanes}, i32), lanes);
+  Value cast32 = arith::IndexCastOp::create(b, VectorType::get({plan.lanes}, i32), lanes);
   return throughSegments(b, cast32, cast<rt::PositionOp>(op));
 }
 
@@ -184,10 +174,8 @@ Value Body::vector(Value v) {
 Value Body::neutral(nn::ReduceKind kind, Type type) {
   auto element = cast<FloatType>(getElementTypeOrSelf(type));
   APFloat zero = APFloat::getZero(element.getFloatSemantics());
-  APFloat least =
-      APFloat::getInf(element.getFloatSemantics(), /*Negative=*/true);
-  TypedAttr value =
-      b.getFloatAttr(element, kind == nn::ReduceKind::sum ? zero : least);
+  APFloat least = APFloat::getInf(element.getFloatSemantics(), /*Negative=*/true);
+  TypedAttr value = b.getFloatAttr(element, kind == nn::ReduceKind::sum ? zero : least);
   if (auto vec = dyn_cast<VectorType>(type))
     value = DenseElementsAttr::get(vec, value);
   return arith::ConstantOp::create(b, value);
@@ -209,8 +197,7 @@ Value Body::laneMask() {
   for (int64_t i = 0; i < plan.lanes; ++i)
     bits[i] = i < width;
   auto type = VectorType::get({plan.lanes}, b.getI1Type());
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
 }
 
 Value Body::maskTail(nn::ReduceKind kind, Value x) {
@@ -242,6 +229,5 @@ void Body::storeScalar(unsigned output, Value x) {
   const OperandPlan &o = plan.output(output);
   if (x.getType().isInteger(1))
     x = arith::ExtUIOp::create(b, b.getI8Type(), x);
-  memref::StoreOp::create(b, x, memory[plan.numInputs() + output],
-                          ValueRange{offset(o)});
+  memref::StoreOp::create(b, x, memory[plan.numInputs() + output], ValueRange{offset(o)});
 }

@@ -19,11 +19,12 @@ namespace tplan::lower {
 
 class Body {
 public:
-  Body(mlir::ImplicitLocOpBuilder &b, const KernelPlan &plan,
-       mlir::ValueRange memory, mlir::Value task);
+  Body(mlir::ImplicitLocOpBuilder &b, const KernelPlan &plan, mlir::ValueRange memory,
+       mlir::Value task);
 
   /// Stands at row `row` (index); computes nothing.
   void atRow(mlir::Value row);
+  void atRow(mlir::ValueRange indices) { rowIndex = {indices.begin(), indices.end()}; }
   /// Stands at `width` columns (at most `lanes`) from `col` on.
   void atColumn(mlir::Value col, int64_t width);
 
@@ -47,8 +48,7 @@ public:
   void storeVector(unsigned output, mlir::Value x);
   /// Adds a vector of columns into the task's row of sums, which is an output's
   /// or a buffer.
-  void accumulate(nn::ReduceKind kind, mlir::Value memref, mlir::Value offset,
-                  mlir::Value x);
+  void accumulate(nn::ReduceKind kind, mlir::Value memref, mlir::Value offset, mlir::Value x);
 
   // Building blocks.
   mlir::Value index(int64_t i);
@@ -58,10 +58,8 @@ public:
   mlir::Value combine(nn::ReduceKind kind, mlir::Value acc, mlir::Value x);
   /// Lanes past the width become neutral.
   mlir::Value maskTail(nn::ReduceKind kind, mlir::Value x);
-  mlir::Value load(mlir::Value memref, mlir::Value offset, mlir::Type element,
-                   int64_t width);
-  void store(mlir::Value memref, mlir::Value offset, mlir::Value x,
-             int64_t width);
+  mlir::Value load(mlir::Value memref, mlir::Value offset, mlir::Type element, int64_t width);
+  void store(mlir::Value memref, mlir::Value offset, mlir::Value x, int64_t width);
   mlir::Value buffer(mlir::Type element, int64_t size);
 
   mlir::ImplicitLocOpBuilder &b;
@@ -75,12 +73,14 @@ public:
   /// come from here, by operand number.
   std::function<mlir::Value(unsigned)> tileLoad;
 
-private:
   /// How an operand lies along the columns where the body stands.
   enum class Layout { Splat, Contiguous, Scattered };
   Layout layout(const Strides &s) const;
-  mlir::Value weigh(mlir::ValueRange indices, llvm::ArrayRef<int64_t> strides,
-                    mlir::Value sum);
+  /// What memory holds as the element that the body computes with (i1 from bytes).
+  mlir::Value fromMemory(mlir::Value x, mlir::Type element);
+
+private:
+  mlir::Value weigh(mlir::ValueRange indices, llvm::ArrayRef<int64_t> strides, mlir::Value sum);
   mlir::Value laneOffsets(llvm::ArrayRef<int64_t> strides);
   mlir::Value laneColumns();
   mlir::Value laneMask();
@@ -89,7 +89,6 @@ private:
   mlir::Value loadVector(unsigned number);
   mlir::Value loadRotated(unsigned number, mlir::Value at);
   mlir::Value gather(unsigned number, mlir::Value at, mlir::Value lanes);
-  mlir::Value fromMemory(mlir::Value x, mlir::Type element);
   mlir::Value flipSign(mlir::Value x, mlir::Value negate);
   mlir::Value clone(mlir::Operation *op, unsigned result, bool vectors);
   mlir::Value position(mlir::Operation *op, bool vector);
@@ -105,8 +104,7 @@ mlir::MemRefType memoryOf(nn::Tensor type);
 mlir::Type stored(mlir::Type element);
 
 /// The indices of loops of the given sizes at a flat position, outermost first.
-llvm::SmallVector<mlir::Value> delinearise(mlir::ImplicitLocOpBuilder &b,
-                                           mlir::Value flat,
+llvm::SmallVector<mlir::Value> delinearise(mlir::ImplicitLocOpBuilder &b, mlir::Value flat,
                                            llvm::ArrayRef<int64_t> sizes);
 
 } // namespace tplan::lower

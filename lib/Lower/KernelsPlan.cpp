@@ -11,9 +11,7 @@ using namespace tplan;
 using namespace tplan::lower;
 using nn::DimAttr;
 
-int64_t lower::lanesOf(Type element) {
-  return 512 / element.getIntOrFloatBitWidth();
-}
+int64_t lower::lanesOf(Type element) { return 512 / element.getIntOrFloatBitWidth(); }
 
 namespace {
 /// A named loop before collapse.
@@ -29,8 +27,7 @@ public:
   FailureOr<KernelPlan> run();
 
 private:
-  LogicalResult operand(unsigned number, nn::Tensor type,
-                        rt::AccessAttr access);
+  LogicalResult operand(unsigned number, nn::Tensor type, rt::AccessAttr access);
   LogicalResult outputs();
   LogicalResult body();
   LogicalResult checkOp(Operation &o);
@@ -56,31 +53,25 @@ Strides &Planner::stridesOf(StringRef name, int64_t stride, Strides &s) {
   return s;
 }
 
-LogicalResult Planner::operand(unsigned number, nn::Tensor type,
-                               rt::AccessAttr access) {
+LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr access) {
   OperandPlan &o = plan.operands[number];
   o.type = type, o.access = access;
   o.strides.rows.assign(loops.size(), 0);
   StringRef kind = access.getKind();
   bool input = number < op.getNumInputs();
-  if (kind != "identity" && kind != (input ? "gather" : "scatter") &&
-      !(input && kind == "rotate"))
-    return op.emitOpError(input ? "reads no input by access "
-                                : "writes no output by access ")
+  if (kind != "identity" && kind != (input ? "gather" : "scatter") && !(input && kind == "rotate"))
+    return op.emitOpError(input ? "reads no input by access " : "writes no output by access ")
            << kind;
   if (kind == "gather" || kind == "scatter") {
     if (access.getBy() < 0 || access.getBy() >= op.getNumInputs())
-      return op.emitOpError("takes ids from an input that is not there: ")
-             << access.getBy();
+      return op.emitOpError("takes ids from an input that is not there: ") << access.getBy();
     o.id = plan.block().getArgument(access.getBy());
-    if (!o.id.getType().isInteger(32) ||
-        plan.operands[access.getBy()].isGather())
+    if (!o.id.getType().isInteger(32) || plan.operands[access.getBy()].isGather())
       return op.emitOpError("ids must be i32, read in place; found input ")
              << access.getBy() << " of type " << o.id.getType();
   }
   if (kind != "identity" && !type.has(access.getDim()))
-    return op.emitOpError(
-               "access goes along a dimension that the operand lacks: ")
+    return op.emitOpError("access goes along a dimension that the operand lacks: ")
            << access.getDim();
   int64_t stride = 1;
   for (DimAttr dim : llvm::reverse(type.getDims())) {
@@ -97,8 +88,7 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type,
   if (kind == "rotate") {
     DimAttr last = type.getDims().back();
     if (last.getName() != access.getDim() || last.getSize() % 2)
-      return op.emitOpError(
-                 "rotates only the last dimension, of even size; found ")
+      return op.emitOpError("rotates only the last dimension, of even size; found ")
              << access.getDim() << " of " << type;
     o.half = last.getSize() / 2;
     o.rotated.rows.assign(loops.size(), 0);
@@ -113,8 +103,7 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type,
 /// apart, except in a map where everything becomes a single loop.
 void Planner::collapse() {
   auto merges = [&](unsigned i, bool across) {
-    return (across || loops[i].row == loops[i + 1].row) &&
-           llvm::all_of(all, [&](Strides *s) {
+    return (across || loops[i].row == loops[i + 1].row) && llvm::all_of(all, [&](Strides *s) {
              return s->rows[i] == s->rows[i + 1] * loops[i + 1].size;
            });
   };
@@ -140,8 +129,7 @@ void Planner::collapse() {
   for (unsigned i = loops.size(); i-- > 1;)
     if (merges(i - 1, whole))
       merge(i - 1);
-  if (map && (loops.size() == 1 ||
-              llvm::all_of(loops, [](Loop &l) { return l.row; }))) {
+  if (map && (loops.size() == 1 || llvm::all_of(loops, [](Loop &l) { return l.row; }))) {
     // Without columns the innermost loop takes their place.
     if (!loops.empty())
       loops.back().row = false;
@@ -182,26 +170,19 @@ unsigned Planner::rateOf(const OperandPlan &o) {
 }
 
 LogicalResult Planner::checkOp(Operation &o) {
-  if (isa<rt::PositionOp, rt::RowReduceOp, rt::ColReduceOp, rt::YieldOp,
-          arith::ConstantOp>(o)) {
-    if (isa<rt::RowReduceOp, rt::ColReduceOp>(o) &&
-        o.getResult(0).getType().isBF16())
+  if (isa<rt::PositionOp, rt::RowReduceOp, rt::ColReduceOp, rt::YieldOp, arith::ConstantOp>(o)) {
+    if (isa<rt::RowReduceOp, rt::ColReduceOp>(o) && o.getResult(0).getType().isBF16())
       return o.emitOpError("reduces in f32 or f64, found bf16: add arith.extf");
     if (auto position = dyn_cast<rt::PositionOp>(o))
-      if (llvm::none_of(loops,
-                        [&](Loop &l) { return l.name == position.getDim(); }))
-        return o.emitOpError("position along a dimension that is no loop: ")
-               << position.getDim();
+      if (llvm::none_of(loops, [&](Loop &l) { return l.name == position.getDim(); }))
+        return o.emitOpError("position along a dimension that is no loop: ") << position.getDim();
     return success();
   }
   if (!OpTrait::hasElementwiseMappableTraits(&o))
-    return o.emitOpError(
-        "has no form on vectors, so no place in a kernel body");
-  bool bf16 =
-      llvm::any_of(o.getOperandTypes(), [](Type t) { return t.isBF16(); });
+    return o.emitOpError("has no form on vectors, so no place in a kernel body");
+  bool bf16 = llvm::any_of(o.getOperandTypes(), [](Type t) { return t.isBF16(); });
   if (bf16 && !isa<arith::ExtFOp, arith::SelectOp>(o))
-    return o.emitOpError(
-        "computes in bf16: add arith.extf and arith.truncf around it");
+    return o.emitOpError("computes in bf16: add arith.extf and arith.truncf around it");
   return success();
 }
 
@@ -225,8 +206,7 @@ LogicalResult Planner::body() {
     }
     if (isa<rt::ColReduceOp>(o)) {
       if (v.final)
-        return o.emitOpError(
-            "reduces over the rows what is known only after them");
+        return o.emitOpError("reduces over the rows what is known only after them");
       if (v.rate & PerColumn)
         lastElement = std::max(lastElement, v.pass);
       v.final = true, v.rate &= ~PerRow, v.pass = 0;
@@ -242,8 +222,7 @@ LogicalResult Planner::body() {
       lastElement = std::max(lastElement, v.pass);
   }
   // Elements are written in the last pass that reads the row: in place is safe.
-  plan.elementPass =
-      std::max(lastElement, plan.reducePasses ? plan.reducePasses - 1 : 0);
+  plan.elementPass = std::max(lastElement, plan.reducePasses ? plan.reducePasses - 1 : 0);
   return success();
 }
 
@@ -261,9 +240,7 @@ LogicalResult Planner::outputs() {
              << i;
     if (v.final) {
       if (o.strides.alongRows())
-        return op.emitOpError(
-                   "yields a sum over the rows to an output with rows: output ")
-               << i;
+        return op.emitOpError("yields a sum over the rows to an output with rows: output ") << i;
       if (!column && !o.taskStride && plan.tasks > 1)
         return op.emitOpError("needs the leading dimension 'task' in output ")
                << i << ", one sum for each of the tasks: " << plan.tasks;
@@ -296,8 +273,7 @@ FailureOr<KernelPlan> Planner::run() {
     }
   for (DimAttr dim : op.getCols().getAsRange<DimAttr>())
     if (dim.getBounded())
-      return op.emitOpError("columns are static, found a bound: ")
-             << dim.getName();
+      return op.emitOpError("columns are static, found a bound: ") << dim.getName();
   if (op.getNumRows() < 1 || op.getNumCols() < 1)
     return op.emitOpError("has an empty loop");
   for (Operation &o : plan.block())
@@ -310,14 +286,12 @@ FailureOr<KernelPlan> Planner::run() {
   llvm::append_range(types, type.getResults());
   plan.operands.resize(types.size());
   for (auto [i, t] : llvm::enumerate(types))
-    if (failed(operand(i, cast<nn::Tensor>(t),
-                       cast<rt::AccessAttr>(op.getAccesses()[i]))))
+    if (failed(operand(i, cast<nn::Tensor>(t), cast<rt::AccessAttr>(op.getAccesses()[i]))))
       return failure();
   for (Operation &o : plan.block())
     if (auto position = dyn_cast<rt::PositionOp>(o))
       plan.positions[&o].rows.assign(loops.size(), 0);
-  for (auto &[o, strides] :
-       plan.positions) { // the map has reached its size: addresses hold
+  for (auto &[o, strides] : plan.positions) { // the map has reached its size: addresses hold
     stridesOf(cast<rt::PositionOp>(o).getDim(), 1, strides);
     all.push_back(&strides);
   }
@@ -329,6 +303,4 @@ FailureOr<KernelPlan> Planner::run() {
   return std::move(plan);
 }
 
-FailureOr<KernelPlan> KernelPlan::get(rt::KernelOp op) {
-  return Planner(op).run();
-}
+FailureOr<KernelPlan> KernelPlan::get(rt::KernelOp op) { return Planner(op).run(); }

@@ -31,9 +31,7 @@ struct Strides {
   bool alongCols() const {
     return llvm::any_of(cols, [](int64_t s) { return s != 0; });
   }
-  unsigned rate() const {
-    return (alongRows() ? PerRow : 0) | (alongCols() ? PerColumn : 0);
-  }
+  unsigned rate() const { return (alongRows() ? PerRow : 0) | (alongCols() ? PerColumn : 0); }
 };
 
 struct OperandPlan {
@@ -53,8 +51,7 @@ struct OperandPlan {
 
 struct ValuePlan {
   unsigned rate = Uniform;
-  unsigned pass =
-      0; ///< number of row reductions before it, one after the other
+  unsigned pass = 0;  ///< number of row reductions before it, one after the other
   bool final = false; ///< known when all rows of the task are done
 };
 
@@ -76,16 +73,10 @@ struct KernelPlan {
   unsigned reducePasses = 0; ///< passes over a row that end in reductions
   unsigned elementPass = 0;  ///< the pass that writes elements
 
-  unsigned numInputs() const {
-    return const_cast<rt::KernelOp &>(op).getNumInputs();
-  }
+  unsigned numInputs() const { return const_cast<rt::KernelOp &>(op).getNumInputs(); }
   unsigned numOutputs() const { return operands.size() - numInputs(); }
-  mlir::Block &block() const {
-    return const_cast<rt::KernelOp &>(op).getBody().front();
-  }
-  const OperandPlan &output(unsigned i) const {
-    return operands[numInputs() + i];
-  }
+  mlir::Block &block() const { return const_cast<rt::KernelOp &>(op).getBody().front(); }
+  const OperandPlan &output(unsigned i) const { return operands[numInputs() + i]; }
   mlir::Value yielded(unsigned i) const {
     return const_cast<rt::KernelOp &>(op).getYield().getOperand(i);
   }

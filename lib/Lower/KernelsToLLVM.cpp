@@ -77,9 +77,7 @@ struct VectorsToLLVM : PassWrapper<VectorsToLLVM, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-std::unique_ptr<Pass> lower::createVectorsToLLVMPass() {
-  return std::make_unique<VectorsToLLVM>();
-}
+std::unique_ptr<Pass> lower::createVectorsToLLVMPass() { return std::make_unique<VectorsToLLVM>(); }
 
 LogicalResult lower::lowerKernelsToLLVM(ModuleOp module) {
   PassManager pm(module.getContext());

@@ -30,27 +30,23 @@ static void walkRows(Body &outer, ArrayRef<Value> starts, int64_t width,
   Values init;
   for (size_t i = 0; i < starts.size(); ++i)
     for (rt::ColReduceOp sum : sums)
-      init.push_back(outer.neutral(
-          sum.getKind(), VectorType::get({plan.lanes}, sum.getType())));
-  Values done =
-      loop(outer, rows.from, rows.to, 1, init,
-           [&](Body &at, Value r, ValueRange accs) {
-             at.atRow(r);
-             at.scalarsOfRate(PerRow, 0);
-             Values next;
-             for (Value start : starts) {
-               Body in = at;
-               in.atColumn(start, width);
-               for (rt::ColReduceOp sum : sums)
-                 next.push_back(in.combine(sum.getKind(), accs[next.size()],
-                                           in.vector(sum.getX())));
-               if (hasRowOutputs(plan))
-                 storeElements(in);
-             }
-             if (plan.numCols == 1)
-               storeScalars(at, /*final=*/false);
-             return next;
-           });
+      init.push_back(outer.neutral(sum.getKind(), VectorType::get({plan.lanes}, sum.getType())));
+  Values done = loop(outer, rows.from, rows.to, 1, init, [&](Body &at, Value r, ValueRange accs) {
+    at.atRow(r);
+    at.scalarsOfRate(PerRow, 0);
+    Values next;
+    for (Value start : starts) {
+      Body in = at;
+      in.atColumn(start, width);
+      for (rt::ColReduceOp sum : sums)
+        next.push_back(in.combine(sum.getKind(), accs[next.size()], in.vector(sum.getX())));
+      if (hasRowOutputs(plan))
+        storeElements(in);
+    }
+    if (plan.numCols == 1)
+      storeScalars(at, /*final=*/false);
+    return next;
+  });
   for (auto [i, start] : llvm::enumerate(starts)) {
     Body in = outer;
     in.atColumn(start, width);
@@ -67,13 +63,11 @@ static void walkRows(Body &outer, ArrayRef<Value> starts, int64_t width,
         continue;
       }
       // The same in every column: the first one writes it.
-      Value first = arith::CmpIOp::create(in.b, arith::CmpIPredicate::eq, start,
-                                          in.index(0));
+      Value first = arith::CmpIOp::create(in.b, arith::CmpIPredicate::eq, start, in.index(0));
       auto branch = scf::IfOp::create(in.b, first, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(in.b);
       in.b.setInsertionPointToStart(branch.thenBlock());
-      in.storeScalar(o,
-                     vector::ExtractOp::create(in.b, x, ArrayRef<int64_t>{0}));
+      in.storeScalar(o, vector::ExtractOp::create(in.b, x, ArrayRef<int64_t>{0}));
     }
   }
 }
@@ -85,8 +79,7 @@ LogicalResult lower::emitColumn(Body &body, Value rowCount) {
     if (auto sum = dyn_cast<rt::ColReduceOp>(o))
       sums.push_back(sum);
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (!plan.at(plan.yielded(i)).final &&
-        !plan.output(i).strides.alongCols() &&
+    if (!plan.at(plan.yielded(i)).final && !plan.output(i).strides.alongCols() &&
         (plan.numCols > 1 || plan.output(i).isScatter()))
       return body.plan.op->emitOpError(
                  "writes a value of a row from every block of columns: output ")

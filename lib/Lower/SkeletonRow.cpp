@@ -61,8 +61,7 @@ LogicalResult RowEmitter::findSums() {
           rowMajor.cols.insert(rowMajor.cols.begin(), stride);
           stride *= size;
         }
-        if (plan.yielded(i) != sum.getResult() ||
-            plan.output(i).strides.cols != rowMajor.cols)
+        if (plan.yielded(i) != sum.getResult() || plan.output(i).strides.cols != rowMajor.cols)
           continue;
         s.memory = body.memory[plan.numInputs() + i];
         s.offset = body.offset(plan.output(i));
@@ -71,8 +70,7 @@ LogicalResult RowEmitter::findSums() {
       if (!s.memory) {
         int64_t bytes = plan.numCols * nn::elementBytes(sum.getType());
         if (bytes > kBufferBytes)
-          return sum.emitOpError(
-                     "keeps sums over rows on the stack, at most 1 MiB; found ")
+          return sum.emitOpError("keeps sums over rows on the stack, at most 1 MiB; found ")
                  << bytes << " bytes: yield it to an output of its own type";
         s.memory = body.buffer(sum.getType(), plan.numCols);
         body.setBuffer(sum.getResult(), s.memory);
@@ -97,26 +95,22 @@ void RowEmitter::pass(Body &at, unsigned number) {
   SmallVector<rt::RowReduceOp> reductions;
   Values init;
   for (Operation &o : plan.block())
-    if (auto r = dyn_cast<rt::RowReduceOp>(o);
-        r && plan.at(r.getX()).pass == number) {
+    if (auto r = dyn_cast<rt::RowReduceOp>(o); r && plan.at(r.getX()).pass == number) {
       reductions.push_back(r);
-      init.push_back(at.neutral(
-          r.getKind(), VectorType::get({lanesOf(r.getType())}, r.getType())));
+      init.push_back(at.neutral(r.getKind(), VectorType::get({lanesOf(r.getType())}, r.getType())));
     }
   bool elements = number == plan.elementPass;
   Values accs = forColumns(at, init, [&](Body &in, ValueRange carried) {
     Values next;
     for (auto [r, acc] : llvm::zip(reductions, carried)) {
       Value x = in.maskTail(r.getKind(), in.vector(r.getX()));
-      int64_t own = lanesOf(
-          r.getType()); // wider than the register: ascending, part by part
+      int64_t own = lanesOf(r.getType()); // wider than the register: ascending, part by part
       Value sum = acc;
       for (int64_t from = 0; from < plan.lanes; from += own) {
         Value part = x;
         if (own != plan.lanes)
           part = vector::ExtractStridedSliceOp::create(
-              b, x, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{own},
-              ArrayRef<int64_t>{1});
+              b, x, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{own}, ArrayRef<int64_t>{1});
         sum = in.combine(r.getKind(), sum, part);
       }
       next.push_back(sum);
@@ -128,8 +122,7 @@ void RowEmitter::pass(Body &at, unsigned number) {
       added.push_back(in.vector(s.op.getX()));
     storeElements(in);
     for (auto [s, x] : llvm::zip(sums, added))
-      in.accumulate(s.op.getKind(), s.memory,
-                    arith::AddIOp::create(b, s.offset, in.col), x);
+      in.accumulate(s.op.getKind(), s.memory, arith::AddIOp::create(b, s.offset, in.col), x);
     return next;
   });
   for (auto [r, acc] : llvm::zip(reductions, accs))
@@ -157,17 +150,14 @@ void RowEmitter::finish(ValueRange carried) {
   body.finalScalars();
   SmallVector<unsigned> rest;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (plan.at(plan.yielded(i)).final && plan.output(i).strides.alongCols() &&
-        !direct.count(i))
+    if (plan.at(plan.yielded(i)).final && plan.output(i).strides.alongCols() && !direct.count(i))
       rest.push_back(i);
   if (!rest.empty())
     forColumns(body, {}, [&](Body &at, ValueRange) {
       SmallVector<Value> values;
       for (ColumnSum &s : sums)
-        at.setVector(s.op.getResult(),
-                     at.load(s.memory,
-                             arith::AddIOp::create(b, s.offset, at.col),
-                             s.op.getType(), at.width));
+        at.setVector(s.op.getResult(), at.load(s.memory, arith::AddIOp::create(b, s.offset, at.col),
+                                               s.op.getType(), at.width));
       for (unsigned i : rest)
         values.push_back(at.vector(plan.yielded(i)));
       for (auto [i, x] : llvm::zip(rest, values))
@@ -186,15 +176,13 @@ LogicalResult RowEmitter::run(Value rowCount) {
   for (rt::ColReduceOp sum : scalarSums)
     init.push_back(body.neutral(sum.getKind(), sum.getType()));
   Span rows = taskRows(body, rowCount);
-  Values carried = loop(body, rows.from, rows.to, 1, init,
-                        [&](Body &at, Value r, ValueRange carried) {
-                          at.atRow(r);
-                          return row(at, carried);
-                        });
+  Values carried =
+      loop(body, rows.from, rows.to, 1, init, [&](Body &at, Value r, ValueRange carried) {
+        at.atRow(r);
+        return row(at, carried);
+      });
   finish(carried);
   return success();
 }
 
-LogicalResult lower::emitRow(Body &body, Value rowCount) {
-  return RowEmitter(body).run(rowCount);
-}
+LogicalResult lower::emitRow(Body &body, Value rowCount) { return RowEmitter(body).run(rowCount); }

@@ -8,24 +8,21 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-Values lower::loop(Body &outer, Value from, Value to, int64_t by,
-                   ValueRange init,
+Values lower::loop(Body &outer, Value from, Value to, int64_t by, ValueRange init,
                    function_ref<Values(Body &, Value, ValueRange)> step) {
   auto &b = outer.b;
-  auto loop = scf::ForOp::create(
-      b, from, to, outer.index(by), init,
-      [&](OpBuilder &, Location, Value i, ValueRange carried) {
-        Body inner = outer;
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(cast<BlockArgument>(i).getOwner());
-        scf::YieldOp::create(b, step(inner, i, carried));
-      });
+  auto loop = scf::ForOp::create(b, from, to, outer.index(by), init,
+                                 [&](OpBuilder &, Location, Value i, ValueRange carried) {
+                                   Body inner = outer;
+                                   OpBuilder::InsertionGuard guard(b);
+                                   b.setInsertionPointToEnd(cast<BlockArgument>(i).getOwner());
+                                   scf::YieldOp::create(b, step(inner, i, carried));
+                                 });
   return Values(loop.getResults());
 }
 
 Values lower::forColumns(Body &outer, ValueRange init, Step step) {
-  int64_t cols = outer.plan.numCols, lanes = outer.plan.lanes,
-          whole = cols - cols % lanes;
+  int64_t cols = outer.plan.numCols, lanes = outer.plan.lanes, whole = cols - cols % lanes;
   Values carried(init);
   auto at = [&](Body &body, Value c, int64_t width, ValueRange carried) {
     body.atColumn(c, width);
@@ -35,9 +32,8 @@ Values lower::forColumns(Body &outer, ValueRange init, Step step) {
     Body inner = outer;
     carried = at(inner, outer.index(0), lanes, carried);
   } else if (whole) {
-    carried = loop(
-        outer, outer.index(0), outer.index(whole), lanes, carried,
-        [&](Body &b, Value c, ValueRange v) { return at(b, c, lanes, v); });
+    carried = loop(outer, outer.index(0), outer.index(whole), lanes, carried,
+                   [&](Body &b, Value c, ValueRange v) { return at(b, c, lanes, v); });
   }
   if (whole == cols)
     return carried;
@@ -49,20 +45,17 @@ Span lower::taskRows(Body &body, Value rowCount) {
   auto &b = body.b;
   const KernelPlan &plan = body.plan;
   auto min = [&](Value x) -> Value {
-    return arith::MinSIOp::create(
-        b, x, rowCount ? rowCount : body.index(plan.numRows));
+    return arith::MinSIOp::create(b, x, rowCount ? rowCount : body.index(plan.numRows));
   };
   if (plan.tasks == 1)
     return {body.index(0), min(body.index(plan.numRows))};
   int64_t loops = const_cast<rt::KernelOp &>(plan.op).getNumRows();
-  if (plan.numRows !=
-      loops) { // a row loop became the columns: the tasks share what is left
+  if (plan.numRows != loops) { // a row loop became the columns: the tasks share what is left
     Value n = body.index(plan.numRows), tasks = body.index(plan.tasks);
     auto bound = [&](Value t) -> Value {
       return arith::DivUIOp::create(b, arith::MulIOp::create(b, t, n), tasks);
     };
-    return {bound(body.task),
-            bound(arith::AddIOp::create(b, body.task, body.index(1)))};
+    return {bound(body.task), bound(arith::AddIOp::create(b, body.task, body.index(1)))};
   }
   Value from = arith::MulIOp::create(b, body.task, body.index(plan.grain));
   Value to = arith::AddIOp::create(b, from, body.index(plan.grain));
@@ -85,23 +78,18 @@ Span lower::taskColumns(Body &body) {
     at = arith::AndIOp::create(b, at, body.index(-plan.lanes));
     return arith::MinSIOp::create(b, at, body.index(plan.numCols));
   };
-  return {bound(body.task),
-          bound(arith::AddIOp::create(b, body.task, body.index(1)))};
+  return {bound(body.task), bound(arith::AddIOp::create(b, body.task, body.index(1)))};
 }
 
-void lower::forRange(
-    Body &outer, Span range, int64_t unroll,
-    function_ref<void(Body &, ArrayRef<Value>, int64_t)> step) {
+void lower::forRange(Body &outer, Span range, int64_t unroll,
+                     function_ref<void(Body &, ArrayRef<Value>, int64_t)> step) {
   auto &b = outer.b;
-  int64_t lanes = outer.plan.lanes, cols = outer.plan.numCols,
-          tail = cols % lanes;
+  int64_t lanes = outer.plan.lanes, cols = outer.plan.numCols, tail = cols % lanes;
   auto vectors = [&](Value from, Value to, int64_t n) {
     loop(outer, from, to, n * lanes, {}, [&](Body &inner, Value c, ValueRange) {
       Values starts;
       for (int64_t i = 0; i < n; ++i)
-        starts.push_back(
-            i ? arith::AddIOp::create(b, c, inner.index(i * lanes)).getResult()
-              : c);
+        starts.push_back(i ? arith::AddIOp::create(b, c, inner.index(i * lanes)).getResult() : c);
       step(inner, starts, lanes);
       return Values();
     });
@@ -111,8 +99,7 @@ void lower::forRange(
     Value length = arith::SubIOp::create(b, whole, range.from);
     length = arith::MaxSIOp::create(b, length, outer.index(0));
     Value rest = arith::RemUIOp::create(b, length, outer.index(unroll * lanes));
-    Value middle = arith::SubIOp::create(
-        b, arith::AddIOp::create(b, range.from, length), rest);
+    Value middle = arith::SubIOp::create(b, arith::AddIOp::create(b, range.from, length), rest);
     vectors(range.from, middle, unroll);
     range.from = middle;
   }
@@ -135,9 +122,8 @@ Value lower::fold(Body &body, nn::ReduceKind kind, Value acc) {
   auto &b = body.b;
   int64_t n = cast<VectorType>(acc.getType()).getNumElements();
   auto half = [&](int64_t from, int64_t size) -> Value {
-    return vector::ExtractStridedSliceOp::create(
-        b, acc, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{size},
-        ArrayRef<int64_t>{1});
+    return vector::ExtractStridedSliceOp::create(b, acc, ArrayRef<int64_t>{from},
+                                                 ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
   };
   for (n /= 2; n; n /= 2)
     acc = body.combine(kind, half(0, n), half(n, n));
@@ -157,7 +143,6 @@ void lower::storeElements(Body &body) {
 void lower::storeScalars(Body &body, bool final) {
   const KernelPlan &plan = body.plan;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (!plan.output(i).strides.alongCols() &&
-        plan.at(plan.yielded(i)).final == final)
+    if (!plan.output(i).strides.alongCols() && plan.at(plan.yielded(i)).final == final)
       body.storeScalar(i, body.scalar(plan.yielded(i)));
 }

@@ -22,10 +22,8 @@ using Step = llvm::function_ref<Values(Body &, mlir::ValueRange carried)>;
 
 /// A loop in [from, to) by `by`; the step gets a copy of the body and the index
 /// as its last value.
-Values
-loop(Body &outer, mlir::Value from, mlir::Value to, int64_t by,
-     mlir::ValueRange init,
-     llvm::function_ref<Values(Body &, mlir::Value, mlir::ValueRange)> step);
+Values loop(Body &outer, mlir::Value from, mlir::Value to, int64_t by, mlir::ValueRange init,
+            llvm::function_ref<Values(Body &, mlir::Value, mlir::ValueRange)> step);
 
 /// All columns: whole vectors, then the tail.
 Values forColumns(Body &outer, mlir::ValueRange init, Step step);
@@ -41,10 +39,9 @@ Span taskColumns(Body &body);
 /// Vectors in a range of columns, `unroll` at a time, then one by one, then the
 /// tail. The step stands at no column yet: it gets the first and the width of
 /// each.
-void forRange(Body &outer, Span range, int64_t unroll,
-              llvm::function_ref<void(
-                  Body &, llvm::ArrayRef<mlir::Value> starts, int64_t width)>
-                  step);
+void forRange(
+    Body &outer, Span range, int64_t unroll,
+    llvm::function_ref<void(Body &, llvm::ArrayRef<mlir::Value> starts, int64_t width)> step);
 
 /// A vector of partial results, folded in halves, the upper onto the lower.
 mlir::Value fold(Body &body, nn::ReduceKind kind, mlir::Value acc);

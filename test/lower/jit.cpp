@@ -14,8 +14,7 @@ using namespace tplan;
 
 using llvm::StringRef;
 
-static std::vector<std::pair<std::string, std::string>>
-parseSizes(StringRef text) {
+static std::vector<std::pair<std::string, std::string>> parseSizes(StringRef text) {
   std::vector<std::pair<std::string, std::string>> sizes;
   llvm::SmallVector<StringRef> parts;
   text.split(parts, ',', -1, /*KeepEmpty=*/false);
@@ -33,15 +32,13 @@ std::string KernelText::text(const std::string &name, const std::string &type,
     std::string out = "[";
     for (auto &[name, size] : parseSizes(loops)) {
       bool bounded = name.back() == '<';
-      out += (out.size() > 1 ? ", " : "") +
-             ("#nn.dim<\"" + name.substr(0, name.size() - bounded)) + "\", " +
-             size + (bounded ? ", true>" : ">");
+      out += (out.size() > 1 ? ", " : "") + ("#nn.dim<\"" + name.substr(0, name.size() - bounded)) +
+             "\", " + size + (bounded ? ", true>" : ">");
     }
     return out + "]";
   };
   std::string accesses;
-  auto tensors = [&](const std::vector<std::string> &operands,
-                     std::string *elements) {
+  auto tensors = [&](const std::vector<std::string> &operands, std::string *elements) {
     std::string out;
     for (const std::string &operand : operands) {
       llvm::SmallVector<StringRef> words, names;
@@ -55,16 +52,14 @@ std::string KernelText::text(const std::string &name, const std::string &type,
             shape += (shape.empty() ? "" : ", ") + dim.str() +
                      (known.back() == '<' ? " <= " : " ") + size;
       std::string t = element == "T" ? type : element.str();
-      out += (out.empty() ? "" : ", ") +
-             ("!nn.tensor<[" + shape + "], " + t + ">");
+      out += (out.empty() ? "" : ", ") + ("!nn.tensor<[" + shape + "], " + t + ">");
       if (elements)
         *elements += (elements->empty() ? "%" : ", %") +
                      std::to_string(llvm::count(*elements, '%')) + ": " + t;
       accesses += accesses.empty() ? "" : ", ";
-      accesses += words.size() == 1
-                      ? "#rt.access<\"identity\", \"\", 0>"
-                      : "#rt.access<\"" + words[1].str() + "\", \"" +
-                            words[2].str() + "\", " + words[3].str() + ">";
+      accesses += words.size() == 1 ? "#rt.access<\"identity\", \"\", 0>"
+                                    : "#rt.access<\"" + words[1].str() + "\", \"" + words[2].str() +
+                                          "\", " + words[3].str() + ">";
     }
     return "(" + out + ")";
   };
@@ -76,10 +71,9 @@ std::string KernelText::text(const std::string &name, const std::string &type,
                 (i + 1 == body.size() || !isalnum(body[i + 1]));
     code += word ? type : std::string(1, body[i]);
   }
-  return "rt.kernel @" + name + " " + skeleton + " rows " + dims(rows) +
-         " cols " + dims(cols) + " grain " + std::to_string(grain) + " : " +
-         in + " -> " + out + " access [" + accesses + "] {\n^bb0(" + arguments +
-         "):\n" + code + "\n}\n";
+  return "rt.kernel @" + name + " " + skeleton + " rows " + dims(rows) + " cols " + dims(cols) +
+         " grain " + std::to_string(grain) + " : " + in + " -> " + out + " access [" + accesses +
+         "] {\n^bb0(" + arguments + "):\n" + code + "\n}\n";
 }
 
 struct Jit::Impl {
@@ -88,8 +82,7 @@ struct Jit::Impl {
 
 Jit::~Jit() = default;
 
-Jit::Jit(const std::string &text, const std::string &cpu)
-    : impl(std::make_unique<Impl>()) {
+Jit::Jit(const std::string &text, const std::string &cpu) : impl(std::make_unique<Impl>()) {
   llvm::ExitOnError check("jit: ");
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
@@ -105,15 +98,12 @@ Jit::Jit(const std::string &text, const std::string &cpu)
   if (failed(lower::lowerKernelsToLLVM(*module)))
     exit(1);
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> ir =
-      emit::translateToLLVM(*module, llvmContext);
+  std::unique_ptr<llvm::Module> ir = emit::translateToLLVM(*module, llvmContext);
   if (!ir)
     exit(1);
   auto bytes = check(emit::emitObject(*ir, cpu.empty() ? emit::hostCpu() : cpu,
                                       cpu.empty() ? emit::hostFeatures() : ""));
-  seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   impl->jit = check(llvm::orc::LLJITBuilder().create());
   check(impl->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
       llvm::StringRef(bytes.data(), bytes.size()), "kernels")));

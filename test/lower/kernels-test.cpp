@@ -19,19 +19,17 @@ template <typename T> std::vector<T> numbers(size_t n, unsigned seed) {
   uint64_t state = seed * 0x9E3779B97F4A7C15ull + 1;
   for (T &v : x) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
-    v = T(float(double(int64_t(state >> 11)) / double(1ull << 52) - 1.0) *
-          3.0f);
+    v = T(float(double(int64_t(state >> 11)) / double(1ull << 52) - 1.0) * 3.0f);
   }
   return x;
 }
 
-template <typename T>
-void expectSame(const std::vector<T> &a, const std::vector<T> &b) {
+template <typename T> void expectSame(const std::vector<T> &a, const std::vector<T> &b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i)
     if (std::memcmp(&a[i], &b[i], sizeof(T)) != 0)
-      FAIL() << "element " << i << " of " << a.size() << ": " << double(a[i])
-             << " and " << double(b[i]);
+      FAIL() << "element " << i << " of " << a.size() << ": " << double(a[i]) << " and "
+             << double(b[i]);
 }
 
 /// Row reduction in the stated order.
@@ -51,13 +49,10 @@ using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(Floats, Types);
 
 template <typename T>
-std::unique_ptr<Jit> compile(const KernelText &k,
-                             const std::string &sizes = "") {
+std::unique_ptr<Jit> compile(const KernelText &k, const std::string &sizes = "") {
   return std::make_unique<Jit>(k.text("k", typeName<T>, sizes));
 }
-static std::string size(const char *name, int64_t n) {
-  return name + ("=" + std::to_string(n));
-}
+static std::string size(const char *name, int64_t n) { return name + ("=" + std::to_string(n)); }
 
 //===----------------------------------------------------------------------===//
 // Map
@@ -66,8 +61,7 @@ static std::string size(const char *name, int64_t n) {
 TYPED_TEST(Floats, MapFlat) {
   using T = TypeParam;
   for (int64_t n : {1, 7, 16, 72, 333 * 24}) {
-    auto jit =
-        compile<T>({"map", size("S", n), "", 5, {"S:T", "S:T"}, {"S:T"}, R"(
+    auto jit = compile<T>({"map", size("S", n), "", 5, {"S:T", "S:T"}, {"S:T"}, R"(
       %c = arith.constant 0.5 : T
       %x = arith.mulf %0, %c : T
       %y = arith.addf %x, %1 : T
@@ -107,21 +101,18 @@ TYPED_TEST(Floats, MapBroadcast) {
       %r = arith.muli %q, %m : i32
       %t = arith.addi %r, %k : i32
       rt.yield %e, %t : T, i32)"});
-    auto x = numbers<T>(B * S * H * K, 1), sk = numbers<T>(S * K, 2),
-         b = numbers<T>(B, 3), h = numbers<T>(H, 4), k = numbers<T>(K, 5),
-         u = numbers<T>(1, 6);
+    auto x = numbers<T>(B * S * H * K, 1), sk = numbers<T>(S * K, 2), b = numbers<T>(B, 3),
+         h = numbers<T>(H, 4), k = numbers<T>(K, 5), u = numbers<T>(1, 6);
     std::vector<T> want(x.size()), got(x.size());
     std::vector<int32_t> wantI(x.size()), gotI(x.size());
     for (int64_t i = 0; i < int64_t(x.size()); ++i) {
-      int64_t ki = i % K, hi = i / K % H, si = i / K / H % S,
-              bi = i / K / H / S;
+      int64_t ki = i % K, hi = i / K % H, si = i / K / H % S, bi = i / K / H / S;
       want[i] = ((x[i] * sk[si * K + ki] + b[bi]) * h[hi] - k[ki]) * u[0];
-      wantI[i] =
-          (si * 1000 + hi) * 1000 + (ki < 2 ? 10 + ki : 5 - 3 * (ki - 2));
+      wantI[i] = (si * 1000 + hi) * 1000 + (ki < 2 ? 10 + ki : 5 - 3 * (ki - 2));
     }
-    jit->run("k", (B * S + 6) / 7,
-             {x.data(), sk.data(), b.data(), h.data(), k.data(), u.data(),
-              got.data(), gotI.data()});
+    jit->run(
+        "k", (B * S + 6) / 7,
+        {x.data(), sk.data(), b.data(), h.data(), k.data(), u.data(), got.data(), gotI.data()});
     expectSame(got, want);
     expectSame(gotI, wantI);
   }
@@ -157,11 +148,9 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
         rt.yield %y, %m, %cs, %rs, %rm : T, T, T, T, T)"},
                             size("task", tasks));
       auto x = numbers<T>(S * D, 1), g = numbers<T>(D, 2);
-      std::vector<T> want(S * D), max(S), sums(tasks * D), rows(tasks),
-          largest(tasks, -INFINITY);
+      std::vector<T> want(S * D), max(S), sums(tasks * D), rows(tasks), largest(tasks, -INFINITY);
       for (int64_t s = 0; s < S; ++s) {
-        T ss = rowSum<T>(
-            D, [&](int64_t i) { return x[s * D + i] * x[s * D + i]; });
+        T ss = rowSum<T>(D, [&](int64_t i) { return x[s * D + i] * x[s * D + i]; });
         max[s] = -INFINITY;
         for (int64_t i = 0; i < D; ++i)
           max[s] = std::max(max[s], want[s * D + i] = x[s * D + i] / ss * g[i]);
@@ -173,11 +162,10 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
         largest[s / grain] = std::max(largest[s / grain], ss);
       }
       auto got = x;
-      std::vector<T> gotMax(S), gotSums(tasks * D, 7), gotRows(tasks),
-          gotLargest(tasks);
+      std::vector<T> gotMax(S), gotSums(tasks * D, 7), gotRows(tasks), gotLargest(tasks);
       jit->run("k", tasks,
-               {got.data(), g.data(), got.data(), gotMax.data(), gotSums.data(),
-                gotRows.data(), gotLargest.data()});
+               {got.data(), g.data(), got.data(), gotMax.data(), gotSums.data(), gotRows.data(),
+                gotLargest.data()});
       expectSame(got, want);
       expectSame(gotMax, max);
       expectSame(gotSums, sums);
@@ -207,8 +195,7 @@ TYPED_TEST(Floats, Column) {
         %max = rt.col_reduce max %0 : T
         %b = arith.addf %sum, %2 : T
         rt.yield %b, %max, %a : T, T, T)"});
-      auto x = numbers<T>(S * D, 1), w = numbers<T>(S, 2),
-           old = numbers<T>(D, 3);
+      auto x = numbers<T>(S * D, 1), w = numbers<T>(S, 2), old = numbers<T>(D, 3);
       std::vector<T> sum(D), max(D, -INFINITY), each(S * D);
       for (int64_t s = 0; s < S; ++s)
         for (int64_t i = 0; i < D; ++i) {
@@ -219,8 +206,7 @@ TYPED_TEST(Floats, Column) {
         sum[i] += old[i];
       std::vector<T> gotMax(D), gotEach(S * D);
       jit->run("k", tasks,
-               {x.data(), w.data(), old.data(), old.data(), gotMax.data(),
-                gotEach.data()});
+               {x.data(), w.data(), old.data(), old.data(), gotMax.data(), gotEach.data()});
       expectSame(old, sum);
       expectSame(gotMax, max);
       expectSame(gotEach, each);
