@@ -22,13 +22,24 @@ constexpr int64_t maxM = 256, maxN = 384, sliceK = 512;
 constexpr int64_t floatsA = maxM * sliceK, floatsB = maxN * sliceK, floatsC = maxM * maxN;
 constexpr int64_t floatsThread = floatsA + floatsB + floatsC;
 
-void widenBlock(const bf16 *from, int64_t stride, int64_t rows, int64_t columns, float *to) {
+} // namespace
+
+// The library is built for any x86-64; these two loops are worth a second body.
+#define TP_ALSO_AVX2 __attribute__((target_clones("avx2", "default")))
+
+TP_ALSO_AVX2 static void widenBlock(const bf16 *__restrict from, int64_t stride, int64_t rows, int64_t columns,
+                                    float *__restrict to) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[i * columns + j] = widen(from[i * stride + j]);
 }
 
-} // namespace
+TP_ALSO_AVX2 static void roundBlock(const float *__restrict from, int64_t rows, int64_t columns, bf16 *__restrict to,
+                                    int64_t stride) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[i * stride + j] = roundToBf16(from[i * columns + j]);
+}
 
 Status Widened::prepare(Team &team) {
   if (storage)
@@ -73,8 +84,6 @@ bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
     k += sliceK;
   } while (k < g.k);
   if (rounds)
-    for (int64_t i = 0; i < t.m; ++i)
-      for (int64_t j = 0; j < t.n; ++j)
-        ((bf16 *)t.c)[i * g.ldc + j] = roundToBf16(c[i * ldc + j]);
+    roundBlock(c, t.m, t.n, (bf16 *)t.c, g.ldc);
   return true;
 }

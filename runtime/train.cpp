@@ -143,10 +143,12 @@ Status Run::checkMetrics(int64_t step) {
 /// Evaluation and prediction write slots of their own.
 Status Run::auditMemory() {
   char *arena = rank.arena.data();
+  rank.profile.pause(true);
   if (program.evaluate)
     TP_TRY(result(program.evaluate(&rank, arena), "evaluation"));
   if (program.predict)
     TP_TRY(result(program.predict(&rank, arena), "prediction"));
+  rank.profile.pause(false);
   TP_TRY(rank.arena.audit(program.slots, program.num_slots));
   printf("memory audit: %lld slots written, nothing outside them, arena of %lld bytes\n",
          (long long)program.num_slots, (long long)program.arena_bytes);
@@ -215,7 +217,9 @@ Status Run::trainSteps() {
 Status Run::evaluate(int64_t step) {
   Evaluation evaluation;
   double begin = monotonicSeconds();
+  rank.profile.pause(true);
   TP_TRY(evaluateFiles(rank, options.eval, evaluation));
+  rank.profile.pause(false);
   TP_TRY(log.evaluation(step, evaluation.loss(), evaluation.tokens));
   printf("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n", (long long)step,
          evaluation.loss(), (long long)evaluation.tokens, options.eval.size(), options.eval.size() == 1 ? "" : "s",
