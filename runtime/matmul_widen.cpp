@@ -64,8 +64,7 @@ bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
   if (rounds && g.accumulate)
     widenBlock((const bf16 *)t.c, g.ldc, t.m, t.n, c);
   bool adds = g.accumulate;
-  int64_t k = 0;
-  do { // once for k = 0 too: C is then 0, or stays
+  for (int64_t k = 0; k < g.k; k += sliceK) {
     int64_t depth = std::min(sliceK, g.k - k);
     if (g.trans_a)
       widenBlock(a + k * g.lda, g.lda, depth, t.m, p.a);
@@ -75,14 +74,12 @@ bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
       widenBlock(b + k, g.ldb, t.n, depth, p.b);
     else
       widenBlock(b + k * g.ldb, g.ldb, depth, t.n, p.b);
-    int64_t lda = g.trans_a ? t.m : std::max<int64_t>(depth, 1);
-    int64_t ldb = g.trans_b ? std::max<int64_t>(depth, 1) : t.n;
+    int64_t lda = g.trans_a ? t.m : depth, ldb = g.trans_b ? depth : t.n;
     if (dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, depth, 1.0f, p.a, lda, p.b, ldb,
                    adds ? 1.0f : 0.0f, c, ldc) != dnnl_success)
       return false;
     adds = true;
-    k += sliceK;
-  } while (k < g.k);
+  }
   if (rounds)
     roundBlock(c, t.m, t.n, (bf16 *)t.c, g.ldc);
   return true;

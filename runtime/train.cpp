@@ -204,6 +204,10 @@ Status Run::trainSteps() {
     if (program.num_metrics)
       losses.push_back((float)readMetric(program.metrics[0], rank.arena.data()).value());
     printProgress(step, seconds, step == steps);
+    if (rank.gradientsReady)
+      return errorf("'%s' was not written: the plan '%s' was compiled without a call of "
+                    "tp_gradients_ready",
+                    options.dumpGradients.c_str(), program.plan);
     if (options.auditMemory && step == firstStep)
       TP_TRY(auditMemory());
     if (!options.eval.empty() && evalEvery > 0 && step % evalEvery == 0 && step != steps)
@@ -252,6 +256,8 @@ Status Run::finish() {
            (long long)(done * program.tokens_per_step), trainSeconds,
            (double)(done * program.tokens_per_step) / trainSeconds);
   rank.profile.printTotals(stdout, done);
+  printf("memory: arena of %lld bytes, scratch of GEMMs %lld bytes on %d threads\n",
+         (long long)rank.arena.size(), (long long)rank.matmul.bytes(), rank.team.size());
   if (options.profile)
     rank.profile.print(stdout, trainSeconds);
   if (!options.eval.empty())
