@@ -17,6 +17,14 @@ int64_t divideUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 
 const char *const typeNames[] = {"f64", "f32", "bf16", "i32", "i64", "i1"};
 
+/// An empty sum: the libraries leave C as it is.
+bool emptySumTile(void *, const tp_gemm &g, const Tile &t) {
+  int64_t size = g.out == TP_F64 ? 8 : g.out == TP_F32 ? 4 : 2;
+  for (int64_t i = 0; i < t.m && !g.accumulate; ++i)
+    memset(t.c + i * g.ldc * size, 0, t.n * size);
+  return true;
+}
+
 /// Bytes of C's rows are disjoint and operands are as wide as their shape says.
 Status check(const tp_gemm &g) {
   int64_t widthA = g.trans_a ? g.m : g.k, widthB = g.trans_b ? g.k : g.n;
@@ -100,13 +108,15 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
   Tiling tiling = tilingOf(g);
   TileFunction function = nullptr;
   void *way = nullptr;
-  if (g.in == TP_F32) {
+  if (g.k == 0) {
+    function = emptySumTile;
+  } else if (g.in == TP_F32) {
     function = sgemmTile;
   } else if (g.in == TP_F64) {
     TP_TRY(state->blas.load());
     function = Blas::tile;
     way = &state->blas;
-  } else if (state->way == Bf16Way::Library && g.k > 0) {
+  } else if (state->way == Bf16Way::Library) {
     TP_TRY(state->library.prepare(team, g, tiling, way));
     function = LibraryBf16::tile;
   } else {

@@ -179,9 +179,12 @@ Status LibraryBf16::prepare(Team &team, const tp_gemm &g, const Tiling &tiling, 
     Entry &entry = *found->second;
     entry.state = state.get();
     int64_t lastM = g.m - (tiling.tilesM - 1) * tiling.m, lastN = g.n - (tiling.tilesN - 1) * tiling.n;
-    for (int variant = 0; variant < 4; ++variant)
-      TP_TRY(state->make(g, variant & 1 ? lastM : tiling.m, variant & 2 ? lastN : tiling.n,
-                         entry.variants[variant]));
+    for (int variant = 0; variant < 4; ++variant) {
+      bool exists = ((variant & 1) || tiling.tilesM > 1) && ((variant & 2) || tiling.tilesN > 1);
+      if (exists)
+        TP_TRY(state->make(g, variant & 1 ? lastM : tiling.m, variant & 2 ? lastN : tiling.n,
+                           entry.variants[variant]));
+    }
   }
   way = found->second.get();
   return {};

@@ -22,13 +22,24 @@ constexpr int64_t maxM = 256, maxN = 384, sliceK = 512;
 constexpr int64_t floatsA = maxM * sliceK, floatsB = maxN * sliceK, floatsC = maxM * maxN;
 constexpr int64_t floatsThread = floatsA + floatsB + floatsC;
 
-void widenBlock(const bf16 *from, int64_t stride, int64_t rows, int64_t columns, float *to) {
+} // namespace
+
+// The library is built for any x86-64; these two loops are worth a second body.
+#define TP_ALSO_AVX2 __attribute__((target_clones("avx2", "default")))
+
+TP_ALSO_AVX2 static void widenBlock(const bf16 *__restrict from, int64_t stride, int64_t rows, int64_t columns,
+                                    float *__restrict to) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[i * columns + j] = widen(from[i * stride + j]);
 }
 
-} // namespace
+TP_ALSO_AVX2 static void roundBlock(const float *__restrict from, int64_t rows, int64_t columns, bf16 *__restrict to,
+                                    int64_t stride) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[i * stride + j] = roundToBf16(from[i * columns + j]);
+}
 
 Status Widened::prepare(Team &team) {
   if (storage)
@@ -53,8 +64,7 @@ bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
   if (rounds && g.accumulate)
     widenBlock((const bf16 *)t.c, g.ldc, t.m, t.n, c);
   bool adds = g.accumulate;
-  int64_t k = 0;
-  do { // once for k = 0 too: C is then 0, or stays
+  for (int64_t k = 0; k < g.k; k += sliceK) {
     int64_t depth = std::min(sliceK, g.k - k);
     if (g.trans_a)
       widenBlock(a + k * g.lda, g.lda, depth, t.m, p.a);
@@ -64,17 +74,13 @@ bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
       widenBlock(b + k, g.ldb, t.n, depth, p.b);
     else
       widenBlock(b + k * g.ldb, g.ldb, depth, t.n, p.b);
-    int64_t lda = g.trans_a ? t.m : std::max<int64_t>(depth, 1);
-    int64_t ldb = g.trans_b ? std::max<int64_t>(depth, 1) : t.n;
+    int64_t lda = g.trans_a ? t.m : depth, ldb = g.trans_b ? depth : t.n;
     if (dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, depth, 1.0f, p.a, lda, p.b, ldb,
                    adds ? 1.0f : 0.0f, c, ldc) != dnnl_success)
       return false;
     adds = true;
-    k += sliceK;
-  } while (k < g.k);
+  }
   if (rounds)
-    for (int64_t i = 0; i < t.m; ++i)
-      for (int64_t j = 0; j < t.n; ++j)
-        ((bf16 *)t.c)[i * g.ldc + j] = roundToBf16(c[i * ldc + j]);
+    roundBlock(c, t.m, t.n, (bf16 *)t.c, g.ldc);
   return true;
 }

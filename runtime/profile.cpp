@@ -40,6 +40,8 @@ double tplan::monotonicSeconds() {
 void Profile::enable() { table.resize(tableSize); }
 
 void Profile::count(const tp_call &call, double seconds) {
+  if (paused)
+    return;
   bool known = call.category >= 0 && call.category < TP_CATEGORIES;
   add(totals[known ? call.category : TP_KERNEL], call, seconds);
   if (table.empty())

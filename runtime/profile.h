@@ -31,6 +31,9 @@ public:
   void enable();
   bool enabled() const { return !table.empty(); }
 
+  /// Evaluation, sampling and audits are not counted: the totals are the training's.
+  void pause(bool on) { paused = on; }
+
   /// Counts one call; `seconds` is 0 where times are not taken.
   void count(const tp_call &call, double seconds);
 
@@ -47,6 +50,7 @@ private:
   std::vector<Entry> table;
   Entry overflow; // calls beyond the table
   int64_t used = 0;
+  bool paused = false;
 };
 
 /// Times one call from its construction to its end, where times are taken.

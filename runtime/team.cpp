@@ -81,6 +81,14 @@ Team::~Team() {
   futexWake(signal, INT_MAX);
   for (pthread_t worker : workers)
     pthread_join(worker, nullptr);
+  // The thread that started the team gets its own mask back.
+  if (!cpus.empty()) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (int cpu : cpus)
+      CPU_SET(cpu, &mask);
+    pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);
+  }
 }
 
 void Team::pin(int thread) {

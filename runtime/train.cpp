@@ -143,10 +143,12 @@ Status Run::checkMetrics(int64_t step) {
 /// Evaluation and prediction write slots of their own.
 Status Run::auditMemory() {
   char *arena = rank.arena.data();
+  rank.profile.pause(true);
   if (program.evaluate)
     TP_TRY(result(program.evaluate(&rank, arena), "evaluation"));
   if (program.predict)
     TP_TRY(result(program.predict(&rank, arena), "prediction"));
+  rank.profile.pause(false);
   TP_TRY(rank.arena.audit(program.slots, program.num_slots));
   printf("memory audit: %lld slots written, nothing outside them, arena of %lld bytes\n",
          (long long)program.num_slots, (long long)program.arena_bytes);
@@ -202,6 +204,10 @@ Status Run::trainSteps() {
     if (program.num_metrics)
       losses.push_back((float)readMetric(program.metrics[0], rank.arena.data()).value());
     printProgress(step, seconds, step == steps);
+    if (rank.gradientsReady)
+      return errorf("'%s' was not written: the plan '%s' was compiled without a call of "
+                    "tp_gradients_ready",
+                    options.dumpGradients.c_str(), program.plan);
     if (options.auditMemory && step == firstStep)
       TP_TRY(auditMemory());
     if (!options.eval.empty() && evalEvery > 0 && step % evalEvery == 0 && step != steps)
@@ -215,7 +221,9 @@ Status Run::trainSteps() {
 Status Run::evaluate(int64_t step) {
   Evaluation evaluation;
   double begin = monotonicSeconds();
+  rank.profile.pause(true);
   TP_TRY(evaluateFiles(rank, options.eval, evaluation));
+  rank.profile.pause(false);
   TP_TRY(log.evaluation(step, evaluation.loss(), evaluation.tokens));
   printf("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n", (long long)step,
          evaluation.loss(), (long long)evaluation.tokens, options.eval.size(), options.eval.size() == 1 ? "" : "s",
@@ -248,6 +256,8 @@ Status Run::finish() {
            (long long)(done * program.tokens_per_step), trainSeconds,
            (double)(done * program.tokens_per_step) / trainSeconds);
   rank.profile.printTotals(stdout, done);
+  printf("memory: arena of %lld bytes, scratch of GEMMs %lld bytes on %d threads\n",
+         (long long)rank.arena.size(), (long long)rank.matmul.bytes(), rank.team.size());
   if (options.profile)
     rank.profile.print(stdout, trainSeconds);
   if (!options.eval.empty())

@@ -1,0 +1,69 @@
+//===- helpers.cpp - what the runtime's tests share -------------------------===//
+
+#include "helpers.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <unistd.h>
+
+using namespace helpers;
+
+Scratch::Scratch() {
+  std::string name = (std::filesystem::temp_directory_path() / "tplan-test-XXXXXX").string();
+  path = mkdtemp(name.data());
+}
+
+Scratch::~Scratch() { std::filesystem::remove_all(path); }
+
+void helpers::writeFile(const std::string &path, const std::string &bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), (std::streamsize)bytes.size());
+}
+
+std::string helpers::readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string helpers::someText(size_t bytes, unsigned seed) {
+  const char *const words[] = {"the ", "layer ", "of ", "a ", "model ", "is ", "cut, ", "then ", "run.\n"};
+  std::string text;
+  uint32_t state = seed * 2654435761u + 1;
+  while (text.size() < bytes) {
+    state = state * 1664525u + 1013904223u;
+    text += words[(state >> 16) % std::size(words)];
+  }
+  text.resize(bytes);
+  return text;
+}
+
+Outcome helpers::runMain(const tp_program &program, std::vector<std::string> arguments) {
+  std::vector<char *> argv;
+  arguments.insert(arguments.begin(), "train");
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  Outcome outcome;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  outcome.code = tp_main((int)argv.size(), argv.data(), &program);
+  fflush(stdout);
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+::testing::AssertionResult helpers::failsWith(const tplan::Status &status, const std::vector<std::string> &parts) {
+  if (status.ok())
+    return ::testing::AssertionFailure() << "no error";
+  for (const std::string &part : parts)
+    if (status.message().find(part) == std::string::npos)
+      return ::testing::AssertionFailure() << "'" << part << "' is not in: " << status.message();
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult helpers::succeeds(const tplan::Status &status) {
+  if (status.ok())
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << status.message();
+}

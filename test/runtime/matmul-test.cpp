@@ -1,0 +1,217 @@
+//===- matmul-test.cpp - GEMMs against a loop, and the same bits on any team --===//
+
+#include "helpers.h"
+
+#include "runtime/bf16.h"
+#include "runtime/random.h"
+#include "runtime/rank.h"
+#include "runtime/tensors.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace tplan;
+
+namespace {
+
+struct Case {
+  int64_t m, n, k, batch;
+  int32_t in, out;
+  bool transA, transB, accumulate;
+};
+
+std::string caseName(const Case &c) {
+  return std::string(nameOf(c.in)) + "_" + nameOf(c.out) + "_" + std::to_string(c.m) + "x" + std::to_string(c.n) + "x" +
+         std::to_string(c.k) + "_" + std::to_string(c.batch) + (c.transA ? "_ta" : "") + (c.transB ? "_tb" : "") +
+         (c.accumulate ? "_acc" : "");
+}
+
+void PrintTo(const Case &c, std::ostream *to) { *to << caseName(c); }
+
+std::vector<Case> allCases() {
+  struct Size {
+    int64_t m, n, k, batch;
+  };
+  // Odd sizes; several tiles with ragged edges; one element; deep K over more
+  // than one slice of the widened way; K = 0.
+  const Size sizes[] = {{1, 1, 1, 1}, {7, 5, 3, 2}, {130, 97, 65, 1}, {333, 259, 72, 1},
+                        {64, 96, 1100, 1}, {17, 400, 31, 3}, {5, 6, 0, 1}};
+  const std::pair<int32_t, int32_t> types[] = {{TP_F32, TP_F32}, {TP_F64, TP_F64}, {TP_BF16, TP_BF16}, {TP_BF16, TP_F32}};
+  std::vector<Case> cases;
+  for (const Size &s : sizes)
+    for (auto [in, out] : types)
+      for (int flags = 0; flags < 8; ++flags)
+        cases.push_back({s.m, s.n, s.k, s.batch, in, out, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});
+  return cases;
+}
+
+/// Operands with padded rows; the padding holds NaN, so that reading it shows.
+struct Operands {
+  tp_gemm gemm = {};
+  std::vector<char> a, b, c;
+
+  explicit Operands(const Case &s) {
+    int64_t rowsA = s.transA ? s.k : s.m, widthA = s.transA ? s.m : s.k;
+    int64_t rowsB = s.transB ? s.n : s.k, widthB = s.transB ? s.k : s.n;
+    gemm = {s.m, s.n, s.k, widthA + 3, widthB + 1, s.n + 2, s.batch, 0, 0, 0, s.transA, s.transB, s.accumulate, s.in,
+            s.out};
+    gemm.stride_a = rowsA * gemm.lda + 5;
+    gemm.stride_b = rowsB * gemm.ldb + 4;
+    gemm.stride_c = s.m * gemm.ldc + 7;
+    fill(a, s.in, gemm.stride_a * s.batch, gemm.lda, widthA, gemm.stride_a, rowsA, 1);
+    fill(b, s.in, gemm.stride_b * s.batch, gemm.ldb, widthB, gemm.stride_b, rowsB, 2);
+    fill(c, s.out, gemm.stride_c * s.batch, gemm.ldc, s.n, gemm.stride_c, s.m, 3);
+  }
+
+  static void fill(std::vector<char> &to, int32_t type, int64_t elements, int64_t ld, int64_t width, int64_t stride,
+                   int64_t rows, int64_t stream) {
+    to.resize(std::max<int64_t>(1, elements) * bytesOf(type));
+    for (int64_t e = 0; e < elements; ++e) {
+      int64_t inMatrix = e % stride;
+      bool used = inMatrix / ld < rows && inMatrix % ld < width;
+      setElement(to.data(), type, e, used ? normalAt(7, stream, e) : NAN);
+    }
+  }
+};
+
+/// Largest error allowed in units of sum |a||b| and of the result.
+bool within(const Case &s, double found, double expected, double magnitude) {
+  double sums = s.in == TP_F64 ? 1e-14 : 1e-6, rounding = s.out == TP_BF16 ? 0.00392 : 0;
+  return std::abs(found - expected) <= sums * magnitude + rounding * std::abs(expected) + 1e-30;
+}
+
+void expectProduct(const Case &s, const Operands &before, const Operands &after) {
+  const tp_gemm &g = before.gemm;
+  for (int64_t batch = 0; batch < g.batch; ++batch)
+    for (int64_t i = 0; i < g.m; ++i)
+      for (int64_t j = 0; j < g.ldc; ++j) {
+        int64_t at = batch * g.stride_c + i * g.ldc + j;
+        if (j >= g.n) { // padding stays
+          ASSERT_EQ(memcmp(before.c.data() + at * bytesOf(g.out), after.c.data() + at * bytesOf(g.out), bytesOf(g.out)), 0);
+          continue;
+        }
+        double sum = s.accumulate ? getElement(before.c.data(), g.out, at) : 0, magnitude = std::abs(sum);
+        for (int64_t k = 0; k < g.k; ++k) {
+          double x = getElement(before.a.data(), g.in, batch * g.stride_a + (g.trans_a ? k * g.lda + i : i * g.lda + k));
+          double y = getElement(before.b.data(), g.in, batch * g.stride_b + (g.trans_b ? j * g.ldb + k : k * g.ldb + j));
+          sum += x * y;
+          magnitude += std::abs(x * y);
+        }
+        double found = getElement(after.c.data(), g.out, at);
+        ASSERT_TRUE(within(s, found, sum, magnitude)) << "C[" << batch << "][" << i << "][" << j << "] = " << found
+                                                      << ", expected " << sum;
+      }
+}
+
+Status multiply(int threads, const char *way, Operands &operands) {
+  tp_rank rank;
+  TP_TRY(rank.team.start(threads));
+  TP_TRY(rank.matmul.start(rank.team, way));
+  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
+  tp_matmul(&rank, &call, &operands.gemm, operands.a.data(), operands.b.data(), operands.c.data());
+  return std::move(rank.error);
+}
+
+class MatmulOf : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(All, MatmulOf, testing::ValuesIn(allCases()),
+                         [](const auto &info) { return caseName(info.param); });
+
+} // namespace
+
+TEST_P(MatmulOf, EqualsALoopAndHasTheSameBitsOnAnyTeam) {
+  const Case &s = GetParam();
+  Operands before(s);
+  // The widened way runs on every machine, the library's where the CPU has it.
+  for (const char *way : {"widen", (const char *)nullptr}) {
+    std::vector<char> first;
+    for (int threads = 1; threads <= 4; ++threads) {
+      Operands after = before;
+      ASSERT_OK(multiply(threads, way, after));
+      if (threads == 1) {
+        expectProduct(s, before, after);
+        first = after.c;
+      } else {
+        ASSERT_EQ(memcmp(first.data(), after.c.data(), first.size()), 0) << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
+  for (auto [in, out] : {std::pair(TP_F32, TP_F32), std::pair(TP_BF16, TP_BF16), std::pair(TP_BF16, TP_F32)})
+    for (int transposes = 0; transposes < 4; ++transposes) {
+      Case s{801, 1201, 1500, 1, in, out, (transposes & 1) != 0, (transposes & 2) != 0, true};
+      Operands before(s), first = before;
+      ASSERT_OK(multiply(1, nullptr, first));
+      for (int threads = 2; threads <= 4; ++threads) {
+        Operands after = before;
+        ASSERT_OK(multiply(threads, nullptr, after));
+        EXPECT_EQ(memcmp(first.c.data(), after.c.data(), first.c.size()), 0) << caseName(s) << ", " << threads;
+      }
+    }
+}
+
+TEST(Matmul, TilesAreEvenAndCoverC) {
+  for (int64_t m : {1, 15, 64, 500, 4096, 100000})
+    for (int64_t n : {1, 47, 256, 777, 128256}) {
+      tp_gemm g = {m, n, 64, 64, n, n, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32};
+      Tiling t = tilingOf(g);
+      EXPECT_GE(t.tilesM * t.m, m);
+      EXPECT_LT((t.tilesM - 1) * t.m, m);
+      EXPECT_GE(t.tilesN * t.n, n);
+      EXPECT_LT((t.tilesN - 1) * t.n, n);
+      EXPECT_LE(t.m, 256);
+      EXPECT_LE(t.n, 384);
+    }
+}
+
+TEST(Matmul, AccumulationRoundsOnce) {
+  // 1 + 2^-9 + 2^-9 is 1 + 2^-8, half a unit above 1 in bf16: it rounds to even, 1.
+  // 1 + 3 * 2^-9 rounds to 1 + 2^-7; adding 2^-9 to a rounded sum three times
+  // would stay at 1.
+  for (const char *way : {"widen", (const char *)nullptr}) {
+    std::vector<bf16> a(3, roundToBf16(0x1p-9f)), b(3, roundToBf16(1)), c(1, roundToBf16(1));
+    tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16};
+    tp_rank rank;
+    ASSERT_OK(rank.team.start(1));
+    ASSERT_OK(rank.matmul.start(rank.team, way));
+    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
+    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), c.data()), 0);
+    EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
+  }
+}
+
+TEST(Matmul, RefusesWhatItCannotDo) {
+  auto run = [](tp_gemm g) {
+    tp_rank rank;
+    Status started = rank.team.start(1);
+    if (started.ok())
+      started = rank.matmul.start(rank.team, nullptr);
+    tp_call call = {"matmul", "x.tplan", 42, TP_GEMM, 0, 0};
+    char buffer[64] = {};
+    EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, buffer), 1);
+    return std::move(rank.error);
+  };
+  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}), "x.tplan:42: ", "lda = 1 of 2");
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32}), "i32 to i32");
+  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}), "negative size: m = -2");
+  tp_rank rank;
+  ASSERT_OK(rank.team.start(1));
+  EXPECT_FAILS(rank.matmul.start(rank.team, "fast"), "'library' or 'widen', found 'fast'");
+}
+
+TEST(Bf16, RoundsToNearestEvenAndKeepsSpecials) {
+  EXPECT_EQ(widen(roundToBf16(1 + 0x1p-8f)), 1);
+  EXPECT_EQ(widen(roundToBf16(1 + 3 * 0x1p-8f)), 1 + 0x1p-6f);
+  EXPECT_EQ(widen(roundToBf16(std::nextafter(1 + 0x1p-8f, 2.0f))), 1 + 0x1p-7f);
+  EXPECT_EQ(widen(roundToBf16(-INFINITY)), -INFINITY);
+  EXPECT_EQ(widen(roundToBf16(3.4e38f)), INFINITY);
+  EXPECT_TRUE(std::isnan(widen(roundToBf16(NAN))));
+  for (uint32_t bits = 0; bits < 0x10000; ++bits)
+    if (!std::isnan(widen(bf16(bits))))
+      ASSERT_EQ(roundToBf16(widen(bf16(bits))), bits);
+  // From double in one rounding: f32 would land on the half and go to even.
+  bf16 value;
+  setElement(&value, TP_BF16, 0, 1 + 0x1p-8 + 0x1p-40);
+  EXPECT_EQ(widen(value), 1 + 0x1p-7f);
+}

@@ -1,0 +1,192 @@
+//===- tensors-test.cpp - initial values, names, scalars, CPU, options ---------===//
+
+#include "helpers.h"
+#include "toy_program.h"
+
+#include "runtime/cpu.h"
+#include "runtime/options.h"
+#include "runtime/random.h"
+#include "runtime/rank.h"
+#include "runtime/scalars.h"
+#include "runtime/tensors.h"
+
+#include <cmath>
+
+using namespace tplan;
+
+namespace {
+
+tp_tensor normalTensor(const int64_t *shape, int32_t type, int64_t id) {
+  return {"w.{i}", "", TP_WEIGHT, type, 1, shape, 1, 0, 1, 0, 0, id, 1, TP_NORMAL, 0.02};
+}
+
+} // namespace
+
+TEST(Initialize, HasTheMomentsOfANormal) {
+  int64_t shape[] = {400001};
+  tp_tensor tensor = normalTensor(shape, TP_F32, 3);
+  tp_program program = {};
+  program.tensors = &tensor;
+  program.num_tensors = 1;
+  std::vector<float> data(shape[0]);
+  Team team;
+  ASSERT_OK(team.start(2));
+  initializeTensors(program, (char *)data.data(), 1, team);
+  double sum = 0, square = 0, cube = 0, fourth = 0, neighbours = 0;
+  for (size_t i = 0; i < data.size(); ++i) {
+    double x = data[i] / 0.02;
+    sum += x;
+    square += x * x;
+    cube += x * x * x;
+    fourth += x * x * x * x;
+    if (i)
+      neighbours += x * data[i - 1] / 0.02;
+  }
+  double n = (double)data.size(), sigma = 1 / std::sqrt(n);
+  EXPECT_LT(std::abs(sum / n), 5 * sigma);
+  EXPECT_LT(std::abs(square / n - 1), 5 * std::sqrt(2) * sigma);
+  EXPECT_LT(std::abs(cube / n), 5 * std::sqrt(15) * sigma);
+  EXPECT_LT(std::abs(fourth / n - 3), 5 * std::sqrt(96) * sigma);
+  EXPECT_LT(std::abs(neighbours / n), 5 * sigma);
+}
+
+TEST(Initialize, DependsOnSeedIdAndElementAlone) {
+  int64_t shape[] = {50001};
+  auto values = [&](uint64_t seed, int64_t id, int threads, int32_t type, int64_t count) {
+    tp_tensor tensor = normalTensor(shape, type, id);
+    tensor.count = count;
+    tensor.stride = 8 * (shape[0] + 7);
+    tp_program program = {};
+    program.tensors = &tensor;
+    program.num_tensors = 1;
+    std::vector<double> storage(count * (shape[0] + 7));
+    Team team;
+    EXPECT_OK(team.start(threads));
+    initializeTensors(program, (char *)storage.data(), seed, team);
+    std::vector<double> last(shape[0]);
+    for (int64_t i = 0; i < shape[0]; ++i)
+      last[i] = getElement((char *)storage.data() + (count - 1) * tensor.stride, type, i);
+    return last;
+  };
+  auto base = values(1, 5, 1, TP_F64, 1);
+  EXPECT_EQ(base, values(1, 5, 4, TP_F64, 1));
+  EXPECT_EQ(base, values(1, 3, 2, TP_F64, 3)); // instance 2 of a family from id 3
+  EXPECT_NE(base, values(2, 5, 1, TP_F64, 1));
+  EXPECT_NE(base, values(1, 6, 1, TP_F64, 1));
+  auto narrow = values(1, 5, 3, TP_F32, 1);
+  for (int64_t i = 0; i < shape[0]; ++i)
+    ASSERT_EQ((float)base[i], (float)narrow[i]); // one value, cast to the type
+}
+
+TEST(Tensors, ExpandPathsAndSlots) {
+  tp_program program = toy::program();
+  std::vector<char> arena(program.arena_bytes);
+  auto weights = logicalTensors(program, arena.data(), TP_WEIGHT);
+  ASSERT_EQ(weights.size(), 3u);
+  EXPECT_EQ(weights[0].name, "head.weight");
+  EXPECT_EQ(weights[1].name, "parts.0.bias");
+  EXPECT_EQ(weights[2].name, "parts.1.bias");
+  EXPECT_EQ(weights[2].data - weights[1].data, 2 * toy::vocabulary);
+  EXPECT_EQ(logicalTensors(program, arena.data(), TP_OPTIMIZER_STATE)[2].name, "parts.1.bias.m");
+}
+
+TEST(Tensors, CheckTheProgramAgainstItsArena) {
+  tp_program program = toy::program();
+  EXPECT_OK(checkProgram(program));
+  program.arena_bytes = 1000;
+  EXPECT_FAILS(checkProgram(program), "'head.weight'", "arena of 1000 bytes");
+  program = toy::program();
+  program.abi_version = 99;
+  EXPECT_FAILS(checkProgram(program), "interface 99", "runtime has 1");
+}
+
+TEST(Scalars, LearningRatePieces) {
+  tp_lr_piece pieces[] = {{0, 100, 0, 3e-4, TP_LINEAR}, {100, 300, 3e-4, 3e-5, TP_COSINE}, {300, 400, 3e-5, 3e-5, TP_FLAT}};
+  tp_program program = {};
+  program.lr = pieces;
+  program.num_lr = 3;
+  EXPECT_DOUBLE_EQ(learningRate(program, 1), 3e-6);
+  EXPECT_DOUBLE_EQ(learningRate(program, 50), 1.5e-4);
+  EXPECT_DOUBLE_EQ(learningRate(program, 100), 3e-4);
+  EXPECT_DOUBLE_EQ(learningRate(program, 150), 3e-5 + 2.7e-4 * 0.5 * (1 + std::sqrt(0.5)));
+  EXPECT_DOUBLE_EQ(learningRate(program, 200), 1.65e-4);
+  EXPECT_DOUBLE_EQ(learningRate(program, 300), 3e-5);
+  EXPECT_DOUBLE_EQ(learningRate(program, 5000), 3e-5);
+  program.num_lr = 1;
+  EXPECT_DOUBLE_EQ(learningRate(program, 5000), 3e-4); // holds the last value
+  program.num_lr = 0;
+  EXPECT_EQ(learningRate(program, 1), 0);
+}
+
+TEST(Scalars, AreWrittenByKindAndType) {
+  struct {
+    int32_t seed, step;
+    double lr;
+    float power;
+    int32_t microbatch;
+  } arena = {0, 0, 0, 0, 77};
+  tp_lr_piece piece = {0, 10, 1, 1, TP_FLAT};
+  tp_scalar scalars[] = {{TP_SEED, TP_I32, 0, 0}, {TP_STEP, TP_I32, 4, 0}, {TP_LR, TP_F64, 8, 0},
+                         {TP_POWER, TP_F32, 16, 0.9}, {TP_MICROBATCH, TP_I32, 20, 0}};
+  tp_program program = {};
+  program.scalars = scalars;
+  program.num_scalars = std::size(scalars);
+  program.lr = &piece;
+  program.num_lr = 1;
+  setScalars(program, (char *)&arena, 42, 3);
+  EXPECT_EQ(arena.seed, 42);
+  EXPECT_EQ(arena.step, 3);
+  EXPECT_EQ(arena.lr, 1);
+  EXPECT_EQ(arena.power, (float)std::pow(0.9, 3));
+  EXPECT_EQ(arena.microbatch, 77);
+}
+
+TEST(Cpu, NamesTheMissingFeature) {
+  EXPECT_OK(checkCpu(nullptr));
+  EXPECT_OK(checkCpu(""));
+  EXPECT_OK(checkCpu("x86-64-v2"));
+  EXPECT_OK(checkCpu("sse4.2,popcnt"));
+  EXPECT_FAILS(checkCpu("sse4.2,amx-quantum"), "does not know: 'amx-quantum'");
+  Status level = checkCpu("x86-64-v4");
+  __builtin_cpu_init();
+  EXPECT_EQ(level.ok(), __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"));
+  if (!level.ok()) {
+    EXPECT_FAILS(level, "x86-64-v4", "lacks avx512");
+  }
+}
+
+class BadOption : public testing::TestWithParam<std::pair<std::vector<std::string>, std::string>> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, BadOption,
+    testing::Values(std::pair(std::vector<std::string>{"--stepz", "5"}, "did you mean '--steps'? legal: --data"),
+                    std::pair(std::vector<std::string>{"--frobnicate-everything"}, "legal: --data"),
+                    std::pair(std::vector<std::string>{"5"}, "unexpected argument '5'"),
+                    std::pair(std::vector<std::string>{"--steps"}, "--steps takes N, found the end"),
+                    std::pair(std::vector<std::string>{"--steps", "3x"}, "of at least 0, found '3x'"),
+                    std::pair(std::vector<std::string>{"--steps=-1"}, "found '-1'"),
+                    std::pair(std::vector<std::string>{"--steps=99999999999999999999"}, "found '99999999999999999999'"),
+                    std::pair(std::vector<std::string>{"--threads", "0"}, "at least 1 and at most 4096, found '0'"),
+                    std::pair(std::vector<std::string>{"--seed", "4294967296"}, "at most 2147483647"),
+                    std::pair(std::vector<std::string>{"--temperature", "nan"}, "finite number of at least 0, found 'nan'"),
+                    std::pair(std::vector<std::string>{"--curve=yes"}, "--curve takes no argument, found 'yes'"),
+                    std::pair(std::vector<std::string>{"--save="}, "--save takes DIR, found an empty argument"),
+                    std::pair(std::vector<std::string>{"--data", "a,,b"}, "empty name"),
+                    std::pair(std::vector<std::string>{"--resume"}, "--resume needs --save DIR"),
+                    std::pair(std::vector<std::string>{"--resume", "--save=x", "--load=y"}, "choose one"),
+                    std::pair(std::vector<std::string>{"--resume", "--save=x", "--dump-gradients=y"}, "skips")));
+
+TEST_P(BadOption, ExitsTwoWithAWayOut) {
+  auto [arguments, message] = GetParam();
+  helpers::Outcome outcome = helpers::runMain(toy::program(), arguments);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.find("train: error: "), 0u);
+  EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
+}
+
+TEST(Options, HelpListsEachOption) {
+  helpers::Outcome outcome = helpers::runMain(toy::program(), {"--help"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char *name : {"--data", "--steps", "--seed", "--threads", "--save", "--resume", "--metrics", "--sample",
+                           "--profile", "--audit-memory", "--dump-gradients", "u16", "exit codes"})
+    EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
+}
