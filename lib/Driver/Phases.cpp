@@ -8,6 +8,7 @@
 #include "lib/Differentiate/Differentiate.h"
 #include "lib/Fuse/Fuse.h"
 #include "lib/Memory/Memory.h"
+#include "lib/Lower/Attention.h"
 #include "lib/Model/Model.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Precision/Precision.h"
