@@ -38,9 +38,8 @@ template <typename Run> static double fastest(Run run) {
 static double gemmRate() {
   int64_t n = 1024;
   std::vector<float> a(n * n, 1.0f), b(n * n, 1.0f), c(n * n);
-  double time = fastest([&] {
-    dnnl_sgemm('N', 'N', n, n, n, 1.0f, a.data(), n, b.data(), n, 0.0f, c.data(), n);
-  });
+  double time = fastest(
+      [&] { dnnl_sgemm('N', 'N', n, n, n, 1.0f, a.data(), n, b.data(), n, 0.0f, c.data(), n); });
   return 2.0 * n * n * n / time;
 }
 

@@ -75,10 +75,9 @@ Sight<typename Math::Bool> sightOf(nn::MaskAttr mask, Math &math, Int qMin, Int 
   Sight<typename Math::Bool> sight{math.truth(!conjunction), math.truth(conjunction)};
   for (nn::MaskAttr term : mask.getTerms()) {
     auto other = sightOf(term, math, qMin, qMax, kMin, kMax);
-    sight.none = conjunction ? math.either(sight.none, other.none)
-                             : math.both(sight.none, other.none);
-    sight.all = conjunction ? math.both(sight.all, other.all)
-                            : math.either(sight.all, other.all);
+    sight.none =
+        conjunction ? math.either(sight.none, other.none) : math.both(sight.none, other.none);
+    sight.all = conjunction ? math.both(sight.all, other.all) : math.either(sight.all, other.all);
   }
   return sight;
 }

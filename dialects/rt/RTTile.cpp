@@ -25,8 +25,8 @@ static int64_t sizeOf(Tensor t, StringRef dim) {
 }
 
 /// The side in vector lanes has at most four vectors: their sums, for several rows of the
-/// other side, fill the registers. Wide heads take shorter tiles, so that all tiles of a task stay in
-/// the second cache.
+/// other side, fill the registers. Wide heads take shorter tiles, so that all tiles of a task stay
+/// in the second cache.
 static int64_t laneTile(int64_t size, int64_t lanes) {
   return std::min(4 * lanes, (size + lanes - 1) / lanes * lanes);
 }
@@ -51,8 +51,8 @@ AttentionShape TileOp::getShape() {
   shape.lanes = 64 / nn::elementBytes(sumType(q.getElementType()));
   // Forward has queries in the lanes, backward keys: the side whose sums stay in place.
   bool forward = getPass() == AttentionPass::Forward;
-  shape.queryTile = forward ? laneTile(shape.queries, shape.lanes)
-                            : rowTile(shape.queries, shape.width);
+  shape.queryTile =
+      forward ? laneTile(shape.queries, shape.lanes) : rowTile(shape.queries, shape.width);
   shape.keyTile = forward ? rowTile(shape.keys, shape.width) : laneTile(shape.keys, shape.lanes);
   return shape;
 }
@@ -131,8 +131,8 @@ static LogicalResult verifyPositions(TileOp op, StringRef name, ArrayAttr segmen
   for (Attribute attr : segments ? segments.getValue() : ArrayRef<Attribute>()) {
     auto segment = cast<SegmentAttr>(attr);
     if (segment.getBegin() != end || segment.getSize() < 1)
-      return op.emitOpError("positions of ") << name << " must continue at " << end << ", found "
-                                             << segment;
+      return op.emitOpError("positions of ")
+             << name << " must continue at " << end << ", found " << segment;
     end += segment.getSize();
   }
   if (segments && end != size)
@@ -162,12 +162,16 @@ LogicalResult TileOp::verify() {
 
   if (!element.isF64() && !element.isF32() && !element.isBF16()) // (C2)
     return emitOpError("elements must be f64, f32 or bf16, found ") << element;
-  for (auto [t, rows, heads] : {std::tuple(q, getQuery(), getHeads()),
-                                std::tuple(k, getKey(), getGroups())})
+  for (Tensor t : {q, k})
+    for (DimAttr dim : t.getDims())
+      if (dim.getBounded() || dim.getSize() < 1)
+        return emitOpError("sizes must be fixed and at least 1, found ") << t;
+  for (auto [t, rows, heads] :
+       {std::tuple(q, getQuery(), getHeads()), std::tuple(k, getKey(), getGroups())})
     if (t.getRank() < 3 || t.find(rows) < 0 || t.find(heads) < 0 || rows == heads ||
         t.find(rows) == t.getRank() - 1 || t.find(heads) == t.getRank() - 1)
-      return emitOpError("needs ") << rows << ", " << heads << " and the width, innermost, in "
-                                   << t;
+      return emitOpError("needs ")
+             << rows << ", " << heads << " and the width, innermost, in " << t;
   if (q.getDims().back() != k.getDims().back())
     return emitOpError("q and k must have one width, found ") << q << " and " << k;
   SmallVector<DimAttr> kBatch;
@@ -182,14 +186,15 @@ LogicalResult TileOp::verify() {
   auto like = [&](Tensor found, StringRef name, Tensor model, Type elementType,
                   size_t rank) -> LogicalResult {
     ArrayRef<DimAttr> dims = model.getDims().take_front(rank);
-    bool same = found.getElementType() == elementType && found.getDims().size() == rank &&
-                llvm::all_of(found.getDims(), [&](DimAttr d) { return llvm::is_contained(dims, d); });
+    bool same =
+        found.getElementType() == elementType && found.getDims().size() == rank &&
+        llvm::all_of(found.getDims(), [&](DimAttr d) { return llvm::is_contained(dims, d); });
     if (same && rank == model.getDims().size())
       same = found.getDims().back() == dims.back();
     if (same)
       return success();
-    return emitOpError() << name << " must have the dimensions " << model.withDims(dims).withElement(elementType)
-                         << ", found " << found;
+    return emitOpError() << name << " must have the dimensions "
+                         << model.withDims(dims).withElement(elementType) << ", found " << found;
   };
   size_t rank = q.getRank(), kRank = k.getRank();
   if (failed(like(in[2], "v", k, element, kRank)))

@@ -10,6 +10,7 @@
 #include "lib/Lower/Host.h"
 #include "lib/Lower/Kernels.h"
 #include "lib/Memory/Memory.h"
+#include "lib/Lower/Attention.h"
 #include "lib/Model/Model.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Precision/Precision.h"

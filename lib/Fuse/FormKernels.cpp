@@ -101,13 +101,18 @@ rt::LaunchOp FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
                                                         : op->getAttr(name))
       attrs.push_back(atEnd.getNamedAttr(name, attr));
   SmallVector<Value> args = lookup(inputs);
-  auto type = atEnd.getFunctionType(ValueRange(args).getTypes(), op->getResultTypes());
+  SmallVector<Type> results(op->getResultTypes());
+  auto dQ = cast<Tensor>(results.front());
+  Type sum = rt::sumType(dQ.getElementType());
+  if (pass == rt::AttentionPass::Backward && dQ.getElementType() != sum)
+    results.push_back(dQ.withElement(sum)); // the workspace
+  auto type = atEnd.getFunctionType(ValueRange(args).getTypes(), results);
   attrs.push_back(atEnd.getNamedAttr("function_type", TypeAttr::get(type)));
   attrs.push_back(
       atEnd.getNamedAttr("pass", rt::AttentionPassAttr::get(atEnd.getContext(), pass)));
   attrs.push_back(atEnd.getNamedAttr("sym_name", atEnd.getStringAttr(kernelName("attention"))));
   auto tile = rt::TileOp::create(atEnd, op->getLoc(), TypeRange(), ValueRange(), attrs);
-  return rt::LaunchOp::create(builder, op->getLoc(), op->getResultTypes(), kernels.intern(tile),
+  return rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile),
                               args, Value(), builder.getDenseI64ArrayAttr({}));
 }
 

@@ -41,8 +41,8 @@ func::FuncOp lower::emitAttention(OpBuilder &builder, rt::TileOp tile, RegisterB
   SmallVector<Operand> args;
   for (auto [tensor, memory] : llvm::zip(tensors, func.getArguments()))
     args.push_back({tensor, memory});
-  auto emit = tile.getPass() == rt::AttentionPass::Forward ? emitAttentionForward
-                                                           : emitAttentionBackward;
+  auto emit =
+      tile.getPass() == rt::AttentionPass::Forward ? emitAttentionForward : emitAttentionBackward;
   emit(code, tile, args, func.getArguments().back());
   func::ReturnOp::create(code);
   return func;

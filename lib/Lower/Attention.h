@@ -24,7 +24,8 @@ mlir::func::FuncOp emitAttention(mlir::OpBuilder &builder, rt::TileOp tile, Regi
 
 /// Replaces every rt.tile of a module by its function. The default block fits
 /// machines with 16 registers of 32 bytes.
-std::unique_ptr<mlir::Pass> createLowerAttentionPass(RegisterBlock block = {6, 1});
+std::unique_ptr<mlir::Pass> createLowerAttentionPass(RegisterBlock block = RegisterBlock::of(16,
+                                                                                             32));
 
 } // namespace tplan::lower
 

@@ -33,8 +33,8 @@ static void emitScoreGrads(TileCode &c, const Scratch &scores, const Scratch &dS
   c.loop(c.index(0), lse.count, 1, [&](Value i) {
     Value shift = c.loadScalar(lse.operand->memory, c.add(lse.offset, c.mul(i, lse.stride)));
     // A row that sees no key has lse = -inf and scores of -inf only: their exp shall be 0.
-    Value none = arith::CmpFOp::create(c, arith::CmpFPredicate::OEQ, shift,
-                                       c.number(c.sum, -infinity));
+    Value none =
+        arith::CmpFOp::create(c, arith::CmpFPredicate::OEQ, shift, c.number(c.sum, -infinity));
     shift = c.splat(arith::SelectOp::create(c, none, c.number(c.sum, 0), shift));
     Value less =
         c.splat(c.loadScalar(delta.operand->memory, c.add(delta.offset, c.mul(i, delta.stride))));

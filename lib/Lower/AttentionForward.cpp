@@ -46,14 +46,12 @@ static void emitSoftmax(TileCode &c, const Scratch &scores, const State &state, 
     };
     auto old = each([&](int64_t v) { return c.load(state.max.memory, c.add(lane, v * c.lanes)); });
     auto max = c.fold(c.index(0), keys, old, [&](Value key, ValueRange m) {
-      return each([&](int64_t v) {
-        return c.larger(c.load(scores.memory, place(key, v)), m[v]);
-      });
+      return each([&](int64_t v) { return c.larger(c.load(scores.memory, place(key, v)), m[v]); });
     });
     // A row that has seen no key keeps m = -inf; 0 in its place gives exp(-inf) = 0.
     auto shift = each([&](int64_t v) {
-      Value none = arith::CmpFOp::create(c, arith::CmpFPredicate::OEQ, max[v],
-                                         c.number(c.vec, -kInfinity));
+      Value none =
+          arith::CmpFOp::create(c, arith::CmpFPredicate::OEQ, max[v], c.number(c.vec, -kInfinity));
       return arith::SelectOp::create(c, none, c.number(c.vec, 0), max[v]).getResult();
     });
     auto sum = each([&](int64_t v) {

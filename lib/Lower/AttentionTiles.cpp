@@ -244,8 +244,8 @@ void TileCode::unpackTransposed(const Scratch &from, const Rows &rows, int64_t w
     // Rows after the last one are written to it, and it is written over them.
     for (int64_t r = lanes; r-- > 0;) {
       Value row = min(add(i, r), last);
-      Value x = n == lanes ? square[r]
-                           : vector::ExtractStridedSliceOp::create(*this, square[r], 0, n, 1);
+      Value x =
+          n == lanes ? square[r] : vector::ExtractStridedSliceOp::create(*this, square[r], 0, n, 1);
       store(x, rows.operand->memory, add(add(rows.offset, mul(row, rows.stride)), d));
     }
   });
@@ -269,9 +269,8 @@ void TileCode::product(const Coefficients &a, const Scratch &b, const Scratch &c
                        Value k, Start start, double scale, Value columns) {
   loop(index(0), index(c.panels()), 1, [&](Value panel) {
     int64_t whole = m / block.rows * block.rows;
-    loop(index(0), index(whole), block.rows, [&](Value i) {
-      productRows(a, b, c, panel, i, block.rows, k, start, scale, columns);
-    });
+    loop(index(0), index(whole), block.rows,
+         [&](Value i) { productRows(a, b, c, panel, i, block.rows, k, start, scale, columns); });
     if (whole < m)
       productRows(a, b, c, panel, index(whole), m - whole, k, start, scale, columns);
   });

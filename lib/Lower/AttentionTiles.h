@@ -87,8 +87,8 @@ class TileCode : public Code {
 public:
   TileCode(mlir::Location loc, mlir::OpBuilder &b, mlir::Type sum, RegisterBlock block);
 
-  mlir::Type sum;        // f32 or f64
-  mlir::VectorType vec;  // 64 bytes of sums
+  mlir::Type sum;       // f32 or f64
+  mlir::VectorType vec; // 64 bytes of sums
   int64_t lanes;
 
   /// Scratch whose panels lie one after the other, as the inner loop of a product

@@ -133,17 +133,16 @@ rt::Sight<Value> lower::emitSight(TileCode &code, MaskAttr mask, const Positions
   return rt::sightOf<CodeMath, Value>(mask, math, q.min, q.max, k.min, k.max);
 }
 
-void lower::emitHide(TileCode &code, MaskAttr mask, const Scratch &scores,
-                     const Positions &rowSide, const Positions &laneSide, Value rows,
-                     bool lanesAreQueries) {
+void lower::emitHide(TileCode &code, MaskAttr mask, const Scratch &scores, const Positions &rowSide,
+                     const Positions &laneSide, Value rows, bool lanesAreQueries) {
   Value hidden = code.number(code.vec, -std::numeric_limits<double>::infinity());
   code.loop(code.index(0), rows, 1, [&](Value i) {
     Value row = code.splat(code.loadScalar(rowSide.table, i));
     code.loop(code.index(0), code.index(scores.panels()), 1, [&](Value panel) {
       for (int64_t v = 0; v < scores.panel; v += code.lanes) {
         Value lane = code.load(laneSide.table, code.add(code.mul(panel, scores.panel), v));
-        Value sees = lanesAreQueries ? emitMask(code, mask, lane, row)
-                                     : emitMask(code, mask, row, lane);
+        Value sees =
+            lanesAreQueries ? emitMask(code, mask, lane, row) : emitMask(code, mask, row, lane);
         Value at = code.add(code.mul(panel, scores.panelStride),
                             code.add(code.mul(i, scores.rowStride), v));
         Value x = code.load(scores.memory, at);

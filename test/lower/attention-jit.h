@@ -10,7 +10,7 @@
 namespace tplan::test {
 
 struct JitOptions {
-  lower::RegisterBlock block{8, 2};
+  lower::RegisterBlock block = lower::RegisterBlock::of(32, 64);
   /// Machine features to leave out, as in "-avx512f"; empty: all of this machine's.
   std::string features;
 };

@@ -19,20 +19,28 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 int64_t Problem::size(char dim) const {
   switch (dim) {
-  case 'B': return batch;
-  case 'C': return batch2;
-  case 'S': return queries;
-  case 'T': return keys;
-  case 'H': return heads;
-  case 'G': return groups;
-  default: return width;
+  case 'B':
+    return batch;
+  case 'C':
+    return batch2;
+  case 'S':
+    return queries;
+  case 'T':
+    return keys;
+  case 'H':
+    return heads;
+  case 'G':
+    return groups;
+  default:
+    return width;
   }
 }
 
 static std::string typeOf(const Problem &p, const std::string &order, const std::string &element) {
   std::string text = "!nn.tensor<[";
   for (char dim : order)
-    text += (text.back() == '[' ? "" : ", ") + std::string(1, dim) + " " + std::to_string(p.size(dim));
+    text +=
+        (text.back() == '[' ? "" : ", ") + std::string(1, dim) + " " + std::to_string(p.size(dim));
   return text + "], " + element + ">";
 }
 
@@ -115,9 +123,9 @@ Tensors tplan::test::randomTensors(const Problem &p) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal;
   Tensors t;
-  for (auto [name, order] : {std::pair("q", p.qOrder), std::pair("k", p.kOrder),
-                             std::pair("v", p.kOrder), std::pair("d_out", p.qOrder),
-                             std::pair("d_lse", p.lseOrder)}) {
+  for (auto [name, order] :
+       {std::pair("q", p.qOrder), std::pair("k", p.kOrder), std::pair("v", p.kOrder),
+        std::pair("d_out", p.qOrder), std::pair("d_lse", p.lseOrder)}) {
     t[name] = Tensor(p, order);
     for (double &x : t[name].data)
       x = rounded(p, normal(random));
@@ -129,12 +137,16 @@ Tensors tplan::test::randomTensors(const Problem &p) {
 // Definitions
 //===----------------------------------------------------------------------===//
 
+tplan::nn::MaskAttr tplan::test::parseMask(const Problem &p, mlir::MLIRContext &context) {
+  context.loadDialect<tplan::nn::NNDialect>();
+  return llvm::cast<tplan::nn::MaskAttr>(
+      mlir::parseAttribute("#nn.mask<" + p.mask + ">", &context));
+}
+
 /// Calls `row` for each (batch, head, query) with the keys that it sees.
 template <typename Row> static void forEachRow(const Problem &p, Row row) {
   mlir::MLIRContext context;
-  context.loadDialect<tplan::nn::NNDialect>();
-  auto mask = llvm::cast<tplan::nn::MaskAttr>(
-      mlir::parseAttribute("#nn.mask<" + p.mask + ">", &context));
+  tplan::nn::MaskAttr mask = parseMask(p, context);
   bool twoBatches = p.qOrder.find('C') != std::string::npos;
   bool oneBatch = p.qOrder.find('B') != std::string::npos;
   Index i{};
@@ -239,8 +251,9 @@ public:
     data = base + page + inner - bytes;
     memset(data, 0xff, bytes);
   }
-  Guarded(Guarded &&other) : data(other.data), bytes(other.bytes), base(other.base),
-                             inner(other.inner), whole(other.whole) {
+  Guarded(Guarded &&other)
+      : data(other.data), bytes(other.bytes), base(other.base), inner(other.inner),
+        whole(other.whole) {
     other.base = nullptr;
   }
   ~Guarded() {
@@ -261,8 +274,9 @@ static void pack(const std::vector<double> &data, const std::string &element, ch
   for (size_t i = 0; i < data.size(); ++i) {
     float f = static_cast<float>(data[i]);
     uint16_t high = std::bit_cast<uint32_t>(f) >> 16;
-    const void *from = element == "f64" ? (const void *)&data[i]
-                       : element == "f32" ? (const void *)&f : (const void *)&high;
+    const void *from = element == "f64"   ? (const void *)&data[i]
+                       : element == "f32" ? (const void *)&f
+                                          : (const void *)&high;
     memcpy(to + i * bytes, from, bytes);
   }
 }
@@ -323,8 +337,12 @@ void tplan::test::runBackward(const Problem &p, Tensors &t, const AttentionKerne
   if (sum != e)
     outputs.push_back({"workspace", p.qOrder, sum});
   runKernel(kernel, p, t,
-            {{"q", p.qOrder, e}, {"k", p.kOrder, e}, {"v", p.kOrder, e}, {"d_out", p.qOrder, e},
-             {"lse", p.lseOrder, sum}, {"delta", p.lseOrder, sum}},
+            {{"q", p.qOrder, e},
+             {"k", p.kOrder, e},
+             {"v", p.kOrder, e},
+             {"d_out", p.qOrder, e},
+             {"lse", p.lseOrder, sum},
+             {"delta", p.lseOrder, sum}},
             outputs);
 }
 

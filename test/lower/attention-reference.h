@@ -34,6 +34,8 @@ struct Problem {
   int64_t kPosition(int64_t row) const;
 };
 
+nn::MaskAttr parseMask(const Problem &p, mlir::MLIRContext &context);
+
 /// An index has a place for each letter; those that a tensor lacks are ignored.
 using Index = std::array<int64_t, 128>;
 

@@ -9,11 +9,14 @@
 #include <cmath>
 #include <limits>
 
+using namespace tplan;
 using namespace tplan::test;
 
-
-static const char *kMasks[] = {"all", "causal", "and(causal, window(40))",
-                               "or(causal, prefix(70))", "window(9)",
+static const char *kMasks[] = {"all",
+                               "causal",
+                               "and(causal, window(40))",
+                               "or(causal, prefix(70))",
+                               "window(9)",
                                "or(and(causal, window(20)), prefix(3))"};
 
 static double tolerance(const Problem &p) {
@@ -130,7 +133,9 @@ static void expectReordered(std::vector<Segment> segments) {
 }
 
 // Blocks of 50 and 37 rows: tiles lie across their borders.
-TEST(Attention, ZigZag) { expectReordered({{0, 50, 0, 1}, {50, 50, 150, 1}, {100, 50, 50, 1}, {150, 50, 100, 1}}); }
+TEST(Attention, ZigZag) {
+  expectReordered({{0, 50, 0, 1}, {50, 50, 150, 1}, {100, 50, 50, 1}, {150, 50, 100, 1}});
+}
 TEST(Attention, Strided) { expectReordered({{0, 100, 0, 2}, {100, 100, 1, 2}}); }
 TEST(Attention, Reversed) { expectReordered({{0, 37, 199, -1}, {37, 163, 0, 1}}); }
 
@@ -189,8 +194,8 @@ TEST(Attention, KeysInThreePiecesMerge) {
       lse.data[row] = max + std::log(sum);
       for (Tensors &t : pieces)
         for (int64_t i = 0; i < p.width; ++i)
-          out.data[row * p.width + i] += std::exp(t["lse"].data[row] - lse.data[row]) *
-                                         t["out"].data[row * p.width + i];
+          out.data[row * p.width + i] +=
+              std::exp(t["lse"].data[row] - lse.data[row]) * t["out"].data[row * p.width + i];
     }
     EXPECT_LE(difference(out, whole["out"]), 1e-12);
     EXPECT_LE(difference(lse, whole["lse"]), 1e-12);
@@ -224,8 +229,9 @@ TEST(Attention, KeysInThreePiecesMerge) {
 }
 
 TEST(Attention, GradientsMatchFiniteDifferences) {
-  for (auto [mask, queries, keys] : {std::tuple("causal", 70, 70), std::tuple("all", 40, 133),
-                                     std::tuple("or(and(causal, window(20)), prefix(3))", 99, 70)}) {
+  for (auto [mask, queries, keys] :
+       {std::tuple("causal", 70, 70), std::tuple("all", 40, 133),
+        std::tuple("or(and(causal, window(20)), prefix(3))", 99, 70)}) {
     Problem p;
     p.batch = 1, p.queries = queries, p.keys = keys, p.mask = mask;
     SCOPED_TRACE(p.text("backward"));
@@ -245,7 +251,8 @@ TEST(Attention, GradientsMatchFiniteDifferences) {
     runForward(p, r, forward);
     referenceDelta(p, r);
     runBackward(p, r);
-    for (auto [name, gradient] : {std::pair("q", "d_q"), std::pair("k", "d_k"), std::pair("v", "d_v")})
+    for (auto [name, gradient] :
+         {std::pair("q", "d_q"), std::pair("k", "d_k"), std::pair("v", "d_v")})
       for (size_t step = 0; step < 12; ++step) {
         std::vector<double> &data = t[name].data;
         size_t at = (step * 7919 + 13) % data.size();
@@ -279,13 +286,44 @@ TEST(Attention, SameBitsWithoutAvx512AndInAnyBlocks) {
     runForward(p, first);
     referenceDelta(p, first);
     runBackward(p, first);
-    for (JitOptions options : {JitOptions{{6, 1}, "-avx512f"}, JitOptions{{4, 3}, ""},
-                               JitOptions{{1, 1}, ""}}) {
+    for (JitOptions options :
+         {JitOptions{{6, 1}, "-avx512f"}, JitOptions{{4, 3}, ""}, JitOptions{{1, 1}, ""}}) {
       Tensors other = first;
       runForward(p, other, options);
       runBackward(p, other, options);
       EXPECT_TRUE(sameBits(first, other, {"out", "lse", "d_q", "d_k", "d_v"}))
           << options.block.rows << " x " << options.block.vectors;
     }
+  }
+}
+
+/// Pairs of queries and keys in the tiles where the mask shows any.
+static int64_t visiblePairs(const Problem &p, int64_t queryTile, int64_t keyTile) {
+  mlir::MLIRContext context;
+  nn::MaskAttr mask = parseMask(p, context);
+  int64_t pairs = 0;
+  for (int64_t q = 0; q < p.queries; q += queryTile)
+    for (int64_t k = 0; k < p.keys; k += keyTile) {
+      int64_t qEnd = std::min(q + queryTile, p.queries), kEnd = std::min(k + keyTile, p.keys);
+      bool any = false;
+      for (int64_t i = q; i < qEnd; ++i)
+        for (int64_t j = k; j < kEnd; ++j)
+          any |= mask.sees(p.qPosition(i), p.kPosition(j));
+      pairs += any ? (qEnd - q) * (kEnd - k) : 0;
+    }
+  return pairs;
+}
+
+TEST(Attention, TasksAndFlops) {
+  for (const char *mask : {"all", "causal", "window(9)", "and(causal, window(40))"}) {
+    Problem p; // f64: 32 queries (backward: keys) in lanes, 64 in rows
+    p.queries = 333, p.keys = 300, p.mask = mask;
+    SCOPED_TRACE(mask);
+    AttentionKernel forward(p.text("forward")), backward(p.text("backward"));
+    EXPECT_EQ(forward.tasks, p.batch * p.heads * 11);
+    EXPECT_EQ(backward.tasks, p.batch * p.groups);
+    int64_t each = 2 * p.batch * p.heads * p.width;
+    EXPECT_EQ(forward.flops, 2 * each * visiblePairs(p, 32, 64));
+    EXPECT_EQ(backward.flops, 5 * each * visiblePairs(p, 64, 32));
   }
 }

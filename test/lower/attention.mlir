@@ -1,0 +1,52 @@
+// RUN: tplan-opt %s -split-input-file -lower-attention | FileCheck %s
+
+// The widest scratch is tile x width; nothing has S = 4096 x T = 4096 elements,
+// or a row of them.
+// CHECK-LABEL: func.func @causal(
+// CHECK-SAME: %{{.*}}: memref<2097152xf32>
+// CHECK-SAME: index) attributes {tplan.kernel}
+// CHECK-NOT: memref.alloc(
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<4096xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<4096xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<4096xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<4096xf32>
+// CHECK-COUNT-3: memref.alloca() {alignment = 64 : i64} : memref<64xf32>
+// CHECK-COUNT-2: memref.alloca() {alignment = 64 : i64} : memref<64xi32>
+// CHECK-NOT: memref.alloc
+// Keys, tile by tile: skipped where the last query is before the first key ...
+// CHECK: scf.for %{{.*}} to %{{.*}} step %c64
+// CHECK: %[[KMIN:.*]] = vector.reduction <minsi>
+// CHECK: %[[KMAX:.*]] = vector.reduction <maxsi>
+// CHECK: %[[NONE:.*]] = arith.cmpi slt, %[[QMAX:.*]], %[[KMIN]] : i32
+// CHECK: %[[ALL:.*]] = arith.cmpi sle, %[[KMAX]], %[[QMIN:.*]] : i32
+// CHECK: %[[SOME:.*]] = arith.xori %[[NONE]]
+// CHECK: scf.if %[[SOME]] {
+// CHECK: math.fma
+// ... and the mask is asked where not all of it is seen.
+// CHECK: %[[MIXED:.*]] = arith.xori %[[ALL]]
+// CHECK: scf.if %[[MIXED]] {
+// CHECK: arith.cmpi sle, {{.*}} : vector<16xi32>
+// CHECK: arith.select {{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK: math.exp {{.*}} : vector<16xf32>
+// CHECK-NOT: memref.alloc
+rt.tile @causal forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>) -> (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, H 8], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+
+// -----
+
+// Every tile is seen: no branch.
+// CHECK-LABEL: func.func @all(
+// CHECK-NOT: scf.if
+// CHECK: return
+rt.tile @all forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>) -> (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, H 8], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <all>
+
+// -----
+
+// bf16 adds up in f32; d_q in the workspace, the last argument before the task.
+// CHECK-LABEL: func.func @backward(
+// CHECK-SAME: memref<16384xf32>, %{{.*}}: index)
+// CHECK-COUNT-10: memref.alloca() {{.*}}xf32>
+// CHECK-NOT: memref.alloc{{.*}}f32>
+// CHECK: arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xbf16>
+// CHECK: return
+rt.tile @backward backward : (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2], f32>, !nn.tensor<[S 128, H 2], f32>) -> (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <causal>
