@@ -69,11 +69,12 @@ int main(int argc, char **argv) {
     return translate();
   };
   LogicalResult result =
-      split ? splitAndProcessBuffer(std::move(file),
-                                    [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &os) {
-                                      return compile(std::move(chunk), os);
-                                    },
-                                    out->os(), kDefaultSplitMarker, kDefaultSplitMarker)
+      split ? splitAndProcessBuffer(
+                  std::move(file),
+                  [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &os) {
+                    return compile(std::move(chunk), os);
+                  },
+                  out->os(), kDefaultSplitMarker, kDefaultSplitMarker)
             : compile(std::move(file), out->os());
   if (failed(result))
     return 1;

@@ -167,9 +167,8 @@ int main(int argc, char **argv) {
     return usage(llvm::toString(machine.takeError()));
 
   Options options;
-  options.parse = {plan, sets, parse::defaultModelDirs(argv[0])};
+  options.parse = {plan, sets, parse::defaultModelDirs(argv[0]), list, nullptr};
   options.last = *last;
-  options.list = list;
   options.target = *machine;
   options.configure = [](mlir::PassManager &manager) {
     return mlir::applyPassManagerCLOptions(manager);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
+#include "lib/Emit/Object.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -31,6 +32,7 @@ private:
   bool runPhase(Phase phase);
   bool parse();
   bool runPass(const PassInfo &pass);
+  bool emit();
   bool internal(const llvm::Twine &what);
   bool fail(Outcome outcome) {
     result.outcome = outcome;
@@ -56,7 +58,10 @@ bool Compile::internal(const llvm::Twine &what) {
 }
 
 bool Compile::parse() {
-  result.module = parse::parseSource(*result.context, *result.sources, options.parse);
+  parse::ParseOptions parseOptions = options.parse;
+  llvm::raw_string_ostream listing(result.listing);
+  parseOptions.listOutput = &listing;
+  result.module = parse::parseSource(*result.context, *result.sources, parseOptions);
   if (result.module && !errors) {
     (*result.module)->setAttr(kTarget, options.target.asAttribute(result.context.get()));
     return true;
@@ -82,6 +87,19 @@ bool Compile::runPass(const PassInfo &next) {
   return true;
 }
 
+bool Compile::emit() {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = emit::translateToLLVM(*result.module, context);
+  if (!code)
+    return internal("no LLVM module");
+  llvm::Expected<llvm::SmallVector<char, 0>> object =
+      emit::emitObject(*code, options.target.cpu, options.target.features);
+  if (!object)
+    return internal(llvm::toString(object.takeError()));
+  result.object = std::move(*object);
+  return true;
+}
+
 bool Compile::runPhase(Phase next) {
   phase = next;
   auto start = std::chrono::steady_clock::now();
@@ -92,6 +110,8 @@ bool Compile::runPhase(Phase next) {
       return false;
   if (failed(verifyAfter(phase, *result.module)))
     return internal("the verifier of the phase failed");
+  if (phase == Phase::emit && !emit())
+    return false;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   result.times.push_back({phase, seconds.count()});
   return true;
@@ -111,13 +131,6 @@ void Compile::run() {
   for (const PhaseInfo &next : phases()) {
     if (!runPhase(next.phase))
       return;
-    if (!options.list.empty()) {
-      llvm::raw_string_ostream os(result.listing);
-      bool listed =
-          succeeded(parse::listSelector(*result.module, *result.sources, options.list, os));
-      result.outcome = listed ? Outcome::ok : Outcome::sourceError;
-      return;
-    }
     if (next.phase == options.last)
       break;
   }

@@ -36,8 +36,6 @@ struct Source {
 struct Options {
   parse::ParseOptions parse;
   Phase last = Phase::memory;
-  /// Selector whose weights are listed after `parse`; then nothing else runs.
-  std::string list;
   Target target;
   /// Where diagnostics go.
   llvm::raw_ostream *errors = &llvm::errs();
@@ -56,7 +54,7 @@ struct Result {
   std::unique_ptr<llvm::SourceMgr> sources;
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module; // after the last phase that ran
-  std::string listing;                      // of `list`
+  std::string listing;                      // of `parse.list`
   llvm::SmallVector<char, 0> object;        // of `emit`
   std::vector<PhaseTime> times;
 

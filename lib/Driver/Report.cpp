@@ -80,19 +80,17 @@ std::string grouped(int64_t n) {
   return digits;
 }
 
-/// Bytes of the arena by what they hold; owners are in order of their kind.
-llvm::MapVector<sched::Owner, std::pair<int64_t, int64_t>> byOwner(const memory::Report &memory) {
-  llvm::MapVector<sched::Owner, std::pair<int64_t, int64_t>> sums;
-  for (uint32_t i = 0; i <= sched::getMaxEnumValForOwner(); ++i)
-    for (const memory::OwnerReport &owner : memory.owners)
-      if (static_cast<uint32_t>(owner.owner) == i) {
-        sums[owner.owner].first += owner.bytes;
-        sums[owner.owner].second += owner.atPeak;
-      }
+/// Bytes of the arena, in all and at the peak, by what they hold.
+std::map<sched::Owner, std::pair<int64_t, int64_t>> byOwner(const memory::Report &memory) {
+  std::map<sched::Owner, std::pair<int64_t, int64_t>> sums;
+  for (const memory::OwnerReport &owner : memory.owners) {
+    sums[owner.owner].first += owner.bytes;
+    sums[owner.owner].second += owner.atPeak;
+  }
   return sums;
 }
 
-void printWork(llvm::StringRef title, const llvm::MapVector<std::string, Work> &rows,
+void printWork(llvm::StringRef title, const std::map<std::string, Work> &rows,
                llvm::raw_ostream &os) {
   if (!title.empty())
     os << formatv("{0,-28} {1,12} {2,24} {3,22}\n", title, "calls", "FLOPs", "bytes moved");
@@ -134,9 +132,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
 
   os << "\n";
   printWork("work of a step", report.categories, os);
-  llvm::MapVector<std::string, Work> total;
-  total["total"] = report.total;
-  printWork("", total, os);
+  printWork("", {{"total", report.total}}, os);
   os << "\n";
   printWork("by function", report.functions, os);
   os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
@@ -144,7 +140,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
 
 void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
   llvm::json::OStream json(os, 2);
-  auto works = [&](llvm::StringRef key, const llvm::MapVector<std::string, Work> &rows) {
+  auto works = [&](llvm::StringRef key, const std::map<std::string, Work> &rows) {
     json.attributeArray(key, [&] {
       for (const auto &row : rows)
         json.object([&] {

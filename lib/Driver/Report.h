@@ -8,7 +8,7 @@
 #define TPLAN_DRIVER_REPORT_H
 
 #include "lib/Memory/Memory.h"
-#include "llvm/ADT/MapVector.h"
+#include <map>
 #include <string>
 
 namespace tplan {
@@ -23,9 +23,9 @@ struct Work {
 struct StepReport {
   std::string plan, policy;
   int64_t stages = 0, microbatches = 0;
-  std::string tasks;                             // "F0.0 F0.1 B0.0 ...": kind, stage, microbatch
-  llvm::MapVector<std::string, Work> categories; // "gemm", "attention", "kernel", "copy"
-  llvm::MapVector<std::string, Work> functions;  // "block.F"
+  std::string tasks;                      // "F0.0 F0.1 B0.0 ...": kind, stage, microbatch
+  std::map<std::string, Work> categories; // "gemm", "attention", "kernel", "copy"
+  std::map<std::string, Work> functions;  // "block.F"
   Work total;
   memory::Report memory;
 };
