@@ -1,0 +1,21 @@
+// RUN: tplan-opt --form-kernels %s | FileCheck %s
+// One row kernel: the mean square of a row, then the row scaled by it.
+!x = !nn.tensor<[S 8, D 16], f32>
+
+// CHECK-LABEL: rt.func @norm
+// CHECK-NEXT:    %[[Y:.+]] = rt.launch @norm.k0(%arg0)
+// CHECK-NEXT:    rt.return %[[Y]]
+// CHECK:       rt.kernel @norm.k0 row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 16>]
+// CHECK-NEXT:  ^bb0(%[[X:.+]]: f32):
+// CHECK-NEXT:    %[[SQ:.+]] = arith.mulf %[[X]], %[[X]]
+// CHECK-NEXT:    %[[SUM:.+]] = rt.row_reduce sum %[[SQ]] : f32
+// CHECK-NEXT:    %[[R:.+]] = math.rsqrt %[[SUM]]
+// CHECK-NEXT:    %[[Z:.+]] = arith.mulf %[[X]], %[[R]]
+// CHECK-NEXT:    rt.yield %[[Z]]
+nn.layer @norm(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.mul %x, %x : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  %1 = nn.reduce sum %0 : <[S 8, D 16], f32> -> <[S 8], f32>
+  %2 = nn.rsqrt %1 : <[S 8], f32>
+  %3 = nn.mul %x, %2 : (<[S 8, D 16], f32>, <[S 8], f32>) -> <[S 8, D 16], f32>
+  nn.return %3 : !x
+}

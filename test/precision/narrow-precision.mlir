@@ -1,0 +1,28 @@
+// RUN: tplan-opt --narrow-precision %s | FileCheck %s
+// A contraction reads and gives bf16, its weight as a working copy; the gradient of
+// the weight stays f32; what the layer hands on is bf16.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[F 8, D 4], f32>
+!y = !nn.tensor<[B 2, F 8], f32>
+tplan.plan @p {precision = "bf16"}
+
+// CHECK:       nn.param @w.bf16 : !nn.tensor<[F 8, D 4], bf16>
+// CHECK:       nn.run [@layer] {{.*}} params [{w = @w, w.bf16 = @w.bf16}]{{.*}} -> !nn.tensor<[B 2, F 8], bf16>
+nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, D 4], f32>
+  %y = nn.run [@layer] x 1 layer 0 carried(%x) invariant() params [{w = @w}] : (!x) -> !y
+}
+
+// CHECK-LABEL: nn.layer @layer
+// CHECK:         %[[X:.+]] = nn.cast %arg0 : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
+// CHECK:         nn.contract %[[X]], %arg4 : {{.*}} -> <[B 2, F 8], bf16>
+// CHECK:         nn.contract %arg2, %{{.+}} : (<[B 2, F 8], bf16>, <[B 2, D 4], bf16>) -> <[F 8, D 4], f32>
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"},
+                %dy: !y {nn.role = "cot_carried", nn.name = "c0"}, %dw: !w {nn.role = "cot_param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0"}, !w {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+  %1 = nn.contract %dy, %x : (<[B 2, F 8], f32>, <[B 2, D 4], f32>) -> <[F 8, D 4], f32>
+  %2 = nn.add %dw, %1 : (<[F 8, D 4], f32>, <[F 8, D 4], f32>) -> <[F 8, D 4], f32>
+  nn.return %0, %2 : !y, !w
+}

@@ -1,0 +1,28 @@
+// RUN: tplan-opt --cut-joint %s | FileCheck %s
+// y = w x^2 element by element. Element-wise values are computed again, so only the
+// layer's input is kept from F, as itself: no residual.
+!x = !nn.tensor<[D 4], f32>
+
+// CHECK-LABEL: nn.layer @layer.F
+// CHECK-SAME:    part = "F", residual_bytes = {f_to_i = 0 : i64, f_to_w = 0 : i64, i_to_w = 0 : i64}
+// CHECK-LABEL: nn.layer @layer.B
+// CHECK-SAME:    nn.role = "carried"
+// CHECK:         nn.return %{{.+}}, %{{.+}}
+// CHECK-LABEL: nn.layer @layer.I
+// CHECK-SAME:    nn.role = "cot_carried"{{.*}}) -> (!nn.tensor<[D 4], f32> {nn.name = "c0", nn.role = "cot_carried"})
+// CHECK-LABEL: nn.layer @layer.W
+// CHECK-SAME:    -> (!nn.tensor<[D 4], f32> {nn.name = "w", nn.role = "cot_param"})
+// CHECK-LABEL: nn.layer @layer.E
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !x {nn.role = "param", nn.name = "w"},
+                %dy: !x {nn.role = "cot_carried", nn.name = "c0"}, %dw: !x {nn.role = "cot_param", nn.name = "w"})
+    -> (!x {nn.role = "carried", nn.name = "c0"}, !x {nn.role = "cot_carried", nn.name = "c0"},
+        !x {nn.role = "cot_param", nn.name = "w"}) {
+  %x2 = nn.mul %x, %x : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  %y = nn.mul %x2, %w : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  %gw = nn.mul %dy, %x2 : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  %d = nn.mul %dy, %w : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  %dx0 = nn.mul %d, %x : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  %dx = nn.add %dx0, %dx0 : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  %sum = nn.add %dw, %gw : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  nn.return %y, %dx, %sum : !x, !x, !x
+}

@@ -1,0 +1,16 @@
+// RUN: tplan-opt --split-microbatches %s | FileCheck %s
+// The size of one name changes, wherever it stands.
+tplan.plan @p {microbatch = 2 : i64}
+
+// CHECK: nn.input "tokens" {{.*}} : <[B 2, S 8], i32>
+// CHECK: nn.layer @layer(%arg0: !nn.tensor<[B 2, S 8], i32>
+// CHECK: nn.cast %arg0 : <[B 2, S 8], i32> -> <[B 2, S 8], f32>
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "tokens" shift 0 vocabulary 9 : <[B 8, S 8], i32>
+  nn.run [@layer] x 1 layer 0 carried() invariant(%x) params [{}] : (!nn.tensor<[B 8, S 8], i32>) -> ()
+}
+nn.layer @layer(%x: !nn.tensor<[B 8, S 8], i32> {nn.role = "invariant", nn.name = "i0"})
+    -> (!nn.tensor<[B 8, S 8], f32> {nn.role = "output", nn.name = "y"}) {
+  %0 = nn.cast %x : <[B 8, S 8], i32> -> <[B 8, S 8], f32>
+  nn.return %0 : !nn.tensor<[B 8, S 8], f32>
+}
