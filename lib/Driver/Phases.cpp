@@ -7,6 +7,7 @@
 #include "dialects/tplan/Tplan.h"
 #include "lib/Differentiate/Differentiate.h"
 #include "lib/Fuse/Fuse.h"
+#include "lib/Lower/Attention.h"
 #include "lib/Lower/Host.h"
 #include "lib/Lower/Kernels.h"
 #include "lib/Memory/Memory.h"
