@@ -73,7 +73,7 @@ struct RecordCalls : PassWrapper<RecordCalls, OperationPass<ModuleOp>> {
           if (auto kernel = dyn_cast_or_null<rt::KernelOp>(def)) {
             tasks = kernel.getNumTasks();
           } else if (auto tile = dyn_cast_or_null<rt::TileOp>(def)) {
-            tasks = 1;
+            tasks = tile.getNumTasks();
           } else {
             launch.emitOpError("launches no kernel: ") << launch.getKernelAttr();
             return signalPassFailure();
