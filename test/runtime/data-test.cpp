@@ -87,7 +87,8 @@ TEST(Data, ChecksEachTokenAgainstTheVocabulary) {
   TokenStream stream;
   ASSERT_OK(stream.open({scratch / "a"}, 65));
   int32_t row[65];
-  EXPECT_FAILS(stream.readRow(1, 0, 65, 128, row), scratch / "a", "byte 37", "token 200", "vocabulary of 128");
+  EXPECT_FAILS(stream.readRow(1, 0, 65, 128, row), scratch / "a", "byte 37", "token 200",
+               "vocabulary of 128");
   EXPECT_OK(stream.readRow(1, 0, 65, 256, row));
 }
 
