@@ -36,6 +36,14 @@ TEST(Random, PermutationHitsEachOnce) {
   }
 }
 
+TEST(Random, PermutationIsTheOneOfTheOracle) {
+  // test/oracle/make_oracle.py reads its rows in this order.
+  Permutation order(1, dataOrderStream, 0, 80);
+  const uint64_t first[] = {2, 10, 26, 33, 24, 38, 69, 11};
+  for (size_t i = 0; i < std::size(first); ++i)
+    EXPECT_EQ(order[i], first[i]);
+}
+
 TEST(Data, PredictsEachTokenOnceInAnEpoch) {
   Scratch scratch;
   std::string text;
