@@ -30,18 +30,21 @@ struct Shape {
   int64_t m, n, k;
 };
 // Tokens x width of a projection: the table of issue-sized and odd models.
-constexpr Shape shapes[] = {{512, 256, 256},    {2048, 256, 256},  {2048, 688, 256},  {2048, 256, 688},
-                            {4096, 512, 512},   {4096, 1408, 512}, {4096, 512, 1408}, {4096, 8192, 512},
-                            {1024, 4096, 1024}, {512, 2048, 8192}, {2048, 1024, 64},  {1000, 777, 333}};
+constexpr Shape shapes[] = {{512, 256, 256},   {2048, 256, 256},  {2048, 688, 256},
+                            {2048, 256, 688},  {4096, 512, 512},  {4096, 1408, 512},
+                            {4096, 512, 1408}, {4096, 8192, 512}, {1024, 4096, 1024},
+                            {512, 2048, 8192}, {2048, 1024, 64},  {1000, 777, 333}};
 
 struct Transposes {
   bool a, b;
   const char *name;
 };
-constexpr Transposes transposes[] = {{false, false, "NN"}, {false, true, "NT"}, {true, false, "TN"}};
+constexpr Transposes transposes[] = {
+    {false, false, "NN"}, {false, true, "NT"}, {true, false, "TN"}};
 
 tp_gemm gemmOf(const Shape &s, const Transposes &t, int32_t type) {
-  return {s.m, s.n, s.k, t.a ? s.m : s.k, t.b ? s.k : s.n, s.n, 1, 0, 0, 0, t.a, t.b, 0, type, type};
+  return {s.m, s.n,  s.k, t.a ? s.m : s.k, t.b ? s.k : s.n, s.n, 1, 0, 0, 0, t.a, t.b,
+          0,   type, type};
 }
 
 /// Seconds of each candidate, medians of rounds in turns.
@@ -72,11 +75,13 @@ int main(int argc, char **argv) {
   // The library makes its threads before ours are pinned: they would inherit the pin.
   std::vector<float> square(512 * 512, 1.0f), product(512 * 512);
   setThreads(threads);
-  dnnl_sgemm('N', 'N', 512, 512, 512, 1, square.data(), 512, square.data(), 512, 0, product.data(), 512);
+  dnnl_sgemm('N', 'N', 512, 512, 512, 1, square.data(), 512, square.data(), 512, 0, product.data(),
+             512);
   tp_rank rank, widening;
   cpu_set_t mask; // the first team pins this thread, the second must see all CPUs
   sched_getaffinity(0, sizeof mask, &mask);
-  for (auto [each, way] : {std::pair(&rank, (const char *)nullptr), std::pair(&widening, "widen")}) {
+  for (auto [each, way] :
+       {std::pair(&rank, (const char *)nullptr), std::pair(&widening, "widen")}) {
     sched_setaffinity(0, sizeof mask, &mask);
     Status status = each->team.start(threads);
     if (status.ok())
@@ -89,8 +94,8 @@ int main(int argc, char **argv) {
   bool library = rank.matmul.bf16Way() == Bf16Way::Library;
   tp_call call = {"matmul", "", 0, TP_GEMM, 0, 0};
   double total[4] = {}, peerTotal = 0;
-  printf("%5s %5s %5s    %9s %9s %6s   %9s %9s   (GFLOP/s, %d threads)\n", "m", "n", "k", "ours f32", "oneDNN",
-         "ratio", library ? "bf16" : "-", "widened", threads);
+  printf("%5s %5s %5s    %9s %9s %6s   %9s %9s   (GFLOP/s, %d threads)\n", "m", "n", "k",
+         "ours f32", "oneDNN", "ratio", library ? "bf16" : "-", "widened", threads);
   for (const Shape &s : shapes)
     for (const Transposes &t : transposes) {
       std::vector<float> a(s.m * s.k), b(s.k * s.n), c(s.m * s.n);
@@ -100,21 +105,21 @@ int main(int argc, char **argv) {
       for (size_t i = 0; i < b.size(); ++i)
         b16[i] = roundToBf16(b[i] = float(i * 104729 % 103) / 51 - 1);
       tp_gemm f32 = gemmOf(s, t, TP_F32), half = gemmOf(s, t, TP_BF16);
-      std::vector<double> seconds = race(
-          {[&] { tp_matmul(&rank, &call, &f32, a.data(), b.data(), c.data()); },
-           [&] {
-             setThreads(threads);
-             dnnl_sgemm(t.a ? 'T' : 'N', t.b ? 'T' : 'N', s.m, s.n, s.k, 1, a.data(), f32.lda, b.data(), f32.ldb, 0,
-                        c.data(), f32.ldc);
-             setThreads(1);
-           },
-           [&] { tp_matmul(&rank, &call, &half, a16.data(), b16.data(), c16.data()); },
-           [&] { tp_matmul(&widening, &call, &half, a16.data(), b16.data(), c16.data()); }},
-          rounds);
+      std::vector<double> seconds =
+          race({[&] { tp_matmul(&rank, &call, &f32, a.data(), b.data(), c.data()); },
+                [&] {
+                  setThreads(threads);
+                  dnnl_sgemm(t.a ? 'T' : 'N', t.b ? 'T' : 'N', s.m, s.n, s.k, 1, a.data(), f32.lda,
+                             b.data(), f32.ldb, 0, c.data(), f32.ldc);
+                  setThreads(1);
+                },
+                [&] { tp_matmul(&rank, &call, &half, a16.data(), b16.data(), c16.data()); },
+                [&] { tp_matmul(&widening, &call, &half, a16.data(), b16.data(), c16.data()); }},
+               rounds);
       double work = 2e-9 * (double)(s.m * s.n * s.k);
-      printf("%5lld %5lld %5lld %s %9.1f %9.1f %6.3f   %9.1f %9.1f\n", (long long)s.m, (long long)s.n, (long long)s.k,
-             t.name, work / seconds[0], work / seconds[1], seconds[1] / seconds[0], work / seconds[2],
-             work / seconds[3]);
+      printf("%5lld %5lld %5lld %s %9.1f %9.1f %6.3f   %9.1f %9.1f\n", (long long)s.m,
+             (long long)s.n, (long long)s.k, t.name, work / seconds[0], work / seconds[1],
+             seconds[1] / seconds[0], work / seconds[2], work / seconds[3]);
       for (int i = 0; i < 4; ++i)
         total[i] += seconds[i];
       peerTotal += seconds[1];

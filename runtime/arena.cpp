@@ -45,10 +45,12 @@ Status Arena::map(int64_t wanted) {
   size_t page = sysconf(_SC_PAGESIZE);
   size_t usable = roundUp(std::max<size_t>(wanted, 1), page);
   mappingBytes = guardBytes + hugePage + usable + guardBytes;
-  mapping = mmap(nullptr, mappingBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  mapping =
+      mmap(nullptr, mappingBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     mapping = nullptr;
-    return errorf("cannot reserve %lld bytes for the arena: %s", (long long)wanted, strerror(errno));
+    return errorf("cannot reserve %lld bytes for the arena: %s", (long long)wanted,
+                  strerror(errno));
   }
   start = (char *)roundUp((size_t)mapping + guardBytes, hugePage);
   if (mprotect(start, usable, PROT_READ | PROT_WRITE) != 0)
@@ -85,9 +87,10 @@ Status Arena::audit(const tp_slot *slots, int64_t count) const {
         first = at;
     }
     if (missing)
-      return errorf("memory audit: %lld of %lld bytes of slot '%s' were never written, the first at "
-                    "arena offset %lld",
-                    (long long)missing, (long long)slot.bytes, slot.name, (long long)first);
+      return errorf(
+          "memory audit: %lld of %lld bytes of slot '%s' were never written, the first at "
+          "arena offset %lld",
+          (long long)missing, (long long)slot.bytes, slot.name, (long long)first);
   }
 
   // Outside: walk the gaps between the slots in order of offset.

@@ -39,10 +39,12 @@ bool isLeftover(const std::string &name) {
 }
 
 std::string stateText(const tp_program &program, const TrainingState &state) {
-  return format("{\n  \"format\": %" PRId64 ",\n  \"plan\": %s,\n  \"fingerprint\": %s,\n  \"step\": %" PRId64
-                ",\n  \"seed\": %" PRId64 ",\n  \"data\": {\"rows\": %" PRId64 ", \"tokens\": %" PRId64 "}\n}\n",
-                formatVersion, quoteJson(program.plan).c_str(), quoteJson(program.fingerprint).c_str(), state.step,
-                state.seed, state.dataRows, state.dataTokens);
+  return format(
+      "{\n  \"format\": %" PRId64 ",\n  \"plan\": %s,\n  \"fingerprint\": %s,\n  \"step\": %" PRId64
+      ",\n  \"seed\": %" PRId64 ",\n  \"data\": {\"rows\": %" PRId64 ", \"tokens\": %" PRId64
+      "}\n}\n",
+      formatVersion, quoteJson(program.plan).c_str(), quoteJson(program.fingerprint).c_str(),
+      state.step, state.seed, state.dataRows, state.dataTokens);
 }
 
 /// Name, size and checksum of each file that belongs to a checkpoint.
@@ -54,8 +56,9 @@ struct ManifestEntry {
 std::string manifestText(const std::vector<ManifestEntry> &files) {
   std::string text = format("{\n  \"format\": %" PRId64 ",\n  \"files\": {", formatVersion);
   for (const ManifestEntry &file : files)
-    text += format("%s\n    %s: {\"bytes\": %" PRId64 ", \"xxh3_128\": \"%s\"}", &file == &files[0] ? "" : ",",
-                   quoteJson(file.name).c_str(), file.bytes, file.checksum.c_str());
+    text += format("%s\n    %s: {\"bytes\": %" PRId64 ", \"xxh3_128\": \"%s\"}",
+                   &file == &files[0] ? "" : ",", quoteJson(file.name).c_str(), file.bytes,
+                   file.checksum.c_str());
   return text + "\n  }\n}\n";
 }
 
@@ -68,7 +71,8 @@ Status readJson(const std::string &path, json &value) {
   int64_t version;
   TP_TRY(getInteger(value, "format", path, version));
   if (version != formatVersion)
-    return errorf("'%s' has format %" PRId64 ", this program reads %" PRId64, path.c_str(), version, formatVersion);
+    return errorf("'%s' has format %" PRId64 ", this program reads %" PRId64, path.c_str(), version,
+                  formatVersion);
   return {};
 }
 
@@ -90,12 +94,12 @@ Status checkManifest(const std::string &directory) {
     std::string filePath = directory + "/" + name;
     TP_TRY(file.open(filePath));
     if (file.size() != bytes)
-      return errorf("'%s' has %lld bytes, its manifest says %" PRId64, filePath.c_str(), (long long)file.size(),
-                    bytes);
+      return errorf("'%s' has %lld bytes, its manifest says %" PRId64, filePath.c_str(),
+                    (long long)file.size(), bytes);
     std::string found = checksumOf(file.data(), file.size());
     if (found != checksum)
-      return errorf("'%s' is damaged: its checksum is %s, its manifest says %s", filePath.c_str(), found.c_str(),
-                    checksum.c_str());
+      return errorf("'%s' is damaged: its checksum is %s, its manifest says %s", filePath.c_str(),
+                    found.c_str(), checksum.c_str());
   }
   return {};
 }
@@ -113,9 +117,11 @@ Status readState(const tp_program &program, const std::string &path, TrainingSta
   TP_TRY(getInteger(*data, "rows", path, state.dataRows));
   TP_TRY(getInteger(*data, "tokens", path, state.dataTokens));
   if (fingerprint != program.fingerprint)
-    return errorf("'%s' was written by plan '%s' with fingerprint %s; the model or recipe of this program ('%s') "
+    return errorf("'%s' was written by plan '%s' with fingerprint %s; the model or recipe of this "
+                  "program ('%s') "
                   "differs: %s",
-                  path.c_str(), plan.c_str(), fingerprint.c_str(), program.plan, program.fingerprint);
+                  path.c_str(), plan.c_str(), fingerprint.c_str(), program.plan,
+                  program.fingerprint);
   if (state.step < 0 || state.seed < 0 || state.dataRows < 0)
     return errorf("'%s' holds a negative step, seed or position", path.c_str());
   return {};
@@ -132,8 +138,9 @@ Status prune(const std::string &directory, int64_t current, int64_t keep) {
     else if (isStepName(name) && atoll(name.c_str() + 5) <= current)
       steps.push_back(name);
   }
-  std::sort(steps.begin(), steps.end(),
-            [](const std::string &a, const std::string &b) { return atoll(a.c_str() + 5) < atoll(b.c_str() + 5); });
+  std::sort(steps.begin(), steps.end(), [](const std::string &a, const std::string &b) {
+    return atoll(a.c_str() + 5) < atoll(b.c_str() + 5);
+  });
   for (size_t i = 0; keep > 0 && i + keep < steps.size(); ++i) {
     std::string old = directory + "/.old-" + steps[i];
     TP_TRY(renamePath(directory + "/" + steps[i], old));
@@ -147,16 +154,18 @@ Status prune(const std::string &directory, int64_t current, int64_t keep) {
 Status tplan::saveCheckpoint(const tp_program &program, char *arena, const std::string &directory,
                              const TrainingState &state, int64_t keep) {
   TP_TRY(makeDirectory(directory));
-  std::string name = stepName(state.step), final = directory + "/" + name, temporary = directory + "/.tmp-" + name;
+  std::string name = stepName(state.step), final = directory + "/" + name,
+              temporary = directory + "/.tmp-" + name;
   if (pathExists(temporary))
     TP_TRY(removeDirectory(temporary));
   TP_TRY(makeDirectory(temporary));
   std::vector<ManifestEntry> manifest;
-  for (auto [file, role] : {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
+  for (auto [file, role] :
+       {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
     ManifestEntry &entry = manifest.emplace_back();
     entry.name = file;
-    TP_TRY(writeSafetensors(temporary + "/" + file, logicalTensors(program, arena, role), &entry.checksum,
-                            &entry.bytes));
+    TP_TRY(writeSafetensors(temporary + "/" + file, logicalTensors(program, arena, role),
+                            &entry.checksum, &entry.bytes));
   }
   std::string text = stateText(program, state);
   TP_TRY(writeText(temporary + "/" + stateFile, text));
@@ -192,13 +201,15 @@ Status tplan::loadCheckpoint(const tp_program &program, char *arena, const std::
   std::string name;
   TP_TRY(latestCheckpoint(directory, name));
   if (name.empty())
-    return errorf("nothing to resume: '%s/%s' does not exist; start without --resume", directory.c_str(), latestFile);
+    return errorf("nothing to resume: '%s/%s' does not exist; start without --resume",
+                  directory.c_str(), latestFile);
   std::string path = directory + "/" + name;
   TP_TRY(checkManifest(path));
   TrainingState read;
   TP_TRY(readState(program, path + "/" + stateFile, read));
   if (stepName(read.step) != name)
-    return errorf("'%s/%s' holds step %" PRId64 ", its directory says otherwise", path.c_str(), stateFile, read.step);
+    return errorf("'%s/%s' holds step %" PRId64 ", its directory says otherwise", path.c_str(),
+                  stateFile, read.step);
   SafetensorsFile model, optimizer;
   TP_TRY(model.open(path + "/" + modelFile));
   TP_TRY(optimizer.open(path + "/" + optimizerFile));

@@ -20,10 +20,10 @@ namespace tplan {
 
 /// What a checkpoint holds beside tensors.
 struct TrainingState {
-  int64_t step = 0;        // done
+  int64_t step = 0; // done
   int64_t seed = 0;
-  int64_t dataRows = 0;    // rows read so far: the position in the data
-  int64_t dataTokens = 0;  // of the stream, to know it again
+  int64_t dataRows = 0;   // rows read so far: the position in the data
+  int64_t dataTokens = 0; // of the stream, to know it again
 };
 
 /// Writes DIR/step-N and points `latest` at it; then removes the oldest beyond

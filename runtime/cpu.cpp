@@ -10,8 +10,7 @@ struct Feature {
   const char *name;
   bool (*present)();
 };
-#define FEATURE(name, builtin)                                                                     \
-  { name, [] { return __builtin_cpu_supports(builtin) != 0; } }
+#define FEATURE(name, builtin) {name, [] { return __builtin_cpu_supports(builtin) != 0; }}
 constexpr Feature features[] = {
     FEATURE("sse3", "sse3"),
     FEATURE("ssse3", "ssse3"),
@@ -61,7 +60,8 @@ Status checkFeatures(const std::string &list, const char *needs) {
       if (name == feature.name)
         found = &feature;
     if (!found)
-      return errorf("this program needs a CPU feature that its runtime does not know: '%s'", name.c_str());
+      return errorf("this program needs a CPU feature that its runtime does not know: '%s'",
+                    name.c_str());
     if (!found->present())
       return errorf("this program was compiled for %s, and this CPU lacks %s; compile it with "
                     "--target=cpu on this machine, or with --target=cpu:x86-64-v2",

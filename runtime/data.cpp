@@ -28,8 +28,8 @@ Status TokenFile::open(const std::string &option) {
   }
   TP_TRY(file.open(name));
   if (file.size() % format->bytesPerToken)
-    return errorf("'%s' has %lld bytes, which is no multiple of the %lld bytes of a token", name.c_str(),
-                  (long long)file.size(), (long long)format->bytesPerToken);
+    return errorf("'%s' has %lld bytes, which is no multiple of the %lld bytes of a token",
+                  name.c_str(), (long long)file.size(), (long long)format->bytesPerToken);
   count = file.size() / format->bytesPerToken;
   return {};
 }
@@ -47,7 +47,8 @@ Status TokenFile::read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to
     }
     if (token >= vocabulary)
       return errorf("'%s', byte %lld: token %lld is outside the vocabulary of %lld", name.c_str(),
-                    (long long)(std::max<int64_t>(at, 0) * width), (long long)token, (long long)vocabulary);
+                    (long long)(std::max<int64_t>(at, 0) * width), (long long)token,
+                    (long long)vocabulary);
     to[i] = (int32_t)token;
   }
   return {};
@@ -123,18 +124,18 @@ Status tplan::checkInputs(const tp_program &program, int64_t &length) {
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i], &first = program.inputs[0];
     if (strcmp(input.source, first.source))
-      return errorf("the plan reads the streams '%s' and '%s'; this runtime serves one", first.source,
-                    input.source);
+      return errorf("the plan reads the streams '%s' and '%s'; this runtime serves one",
+                    first.source, input.source);
     if (input.rows != first.rows)
-      return errorf("the inputs of stream '%s' have %lld and %lld rows", first.source, (long long)first.rows,
-                    (long long)input.rows);
+      return errorf("the inputs of stream '%s' have %lld and %lld rows", first.source,
+                    (long long)first.rows, (long long)input.rows);
     length = std::max(length, input.length);
   }
   return {};
 }
 
-Status tplan::fillStep(const tp_program &program, char *arena, const TokenStream &stream, uint64_t seed,
-                       int64_t step) {
+Status tplan::fillStep(const tp_program &program, char *arena, const TokenStream &stream,
+                       uint64_t seed, int64_t step) {
   int64_t rows = rowsPerStep(program);
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i];

@@ -27,7 +27,8 @@ Status scoreMicrobatch(tp_rank &rank, int64_t tokens, Evaluation &result) {
   MetricValue value = readMetric(loss, arena);
   double counted = loss.count_offset >= 0 ? value.count : (double)tokens;
   if (counted != (double)tokens)
-    return errorf("evaluation counted %.17g tokens where the rows hold %lld", counted, (long long)tokens);
+    return errorf("evaluation counted %.17g tokens where the rows hold %lld", counted,
+                  (long long)tokens);
   result.sum += value.sum;
   result.tokens += tokens;
   return {};
@@ -35,18 +36,20 @@ Status scoreMicrobatch(tp_rank &rank, int64_t tokens, Evaluation &result) {
 
 } // namespace
 
-Status tplan::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, Evaluation &result) {
+Status tplan::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names,
+                            Evaluation &result) {
   const tp_program &program = *rank.program;
   if (!program.evaluate || !program.num_metrics || !program.num_inputs)
     return errorf("the plan '%s' was compiled without evaluation", program.plan);
   const tp_input &input = program.inputs[0];
   for (int64_t i = 1; i < program.num_inputs; ++i)
     if (program.inputs[i].length != input.length)
-      return errorf("evaluation needs inputs of one length, found %lld and %lld", (long long)input.length,
-                    (long long)program.inputs[i].length);
+      return errorf("evaluation needs inputs of one length, found %lld and %lld",
+                    (long long)input.length, (long long)program.inputs[i].length);
   int64_t predictions = input.length - 1;
   if (predictions < 1)
-    return errorf("evaluation needs rows of at least 2 tokens, found %lld", (long long)input.length);
+    return errorf("evaluation needs rows of at least 2 tokens, found %lld",
+                  (long long)input.length);
 
   std::vector<int32_t> rows(input.rows * input.length, -1);
   int64_t row = 0, tokens = 0;
@@ -55,7 +58,8 @@ Status tplan::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names
       return {};
     std::fill(rows.begin() + row * input.length, rows.end(), -1);
     for (int64_t i = 0; i < program.num_inputs; ++i)
-      std::copy(rows.begin(), rows.end(), (int32_t *)(rank.arena.data() + program.inputs[i].offset));
+      std::copy(rows.begin(), rows.end(),
+                (int32_t *)(rank.arena.data() + program.inputs[i].offset));
     TP_TRY(scoreMicrobatch(rank, tokens, result));
     row = tokens = 0;
     return {};
@@ -75,6 +79,7 @@ Status tplan::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names
   }
   TP_TRY(flush());
   if (!result.tokens)
-    return errorf("the files of --eval hold nothing to predict: '%s'", names.empty() ? "" : names[0].c_str());
+    return errorf("the files of --eval hold nothing to predict: '%s'",
+                  names.empty() ? "" : names[0].c_str());
   return {};
 }

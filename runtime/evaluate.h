@@ -24,7 +24,8 @@ Status evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, Evalu
 
 /// Continues `text` by `count` tokens drawn at `temperature` (0: the likeliest),
 /// number i by (seed, i). Appends to `text` as it goes.
-Status sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count, std::string &text);
+Status sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
+                  std::string &text);
 
 } // namespace tplan
 

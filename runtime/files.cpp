@@ -136,13 +136,15 @@ Status tplan::syncDirectory(const std::string &path) {
   if (descriptor < 0)
     return systemError("open directory", path);
   // Some file systems cannot flush a directory and say EINVAL.
-  Status status = fsync(descriptor) != 0 && errno != EINVAL ? systemError("flush directory", path) : Status();
+  Status status =
+      fsync(descriptor) != 0 && errno != EINVAL ? systemError("flush directory", path) : Status();
   close(descriptor);
   return status;
 }
 
 Status tplan::renamePath(const std::string &from, const std::string &to) {
-  return rename(from.c_str(), to.c_str()) != 0 ? systemError("create", to) : syncDirectory(parentOf(to));
+  return rename(from.c_str(), to.c_str()) != 0 ? systemError("create", to)
+                                               : syncDirectory(parentOf(to));
 }
 
 Status tplan::removeDirectory(const std::string &path) {

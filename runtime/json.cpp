@@ -17,7 +17,9 @@ struct StrictSax : json::json_sax_t {
   bool null() override { return build.null(); }
   bool boolean(bool value) override { return build.boolean(value); }
   bool number_integer(json::number_integer_t value) override { return build.number_integer(value); }
-  bool number_unsigned(json::number_unsigned_t value) override { return build.number_unsigned(value); }
+  bool number_unsigned(json::number_unsigned_t value) override {
+    return build.number_unsigned(value);
+  }
   bool number_float(json::number_float_t value, const std::string &text) override {
     return build.number_float(value, text);
   }
@@ -74,12 +76,13 @@ Status tplan::parseJson(std::string_view text, const std::string &file, int64_t 
   if (json::sax_parse(text.begin(), text.end(), &sax) && sax.problem.empty())
     return {};
   if (sax.position)
-    return errorf("'%s', byte %lld: %s", file.c_str(), (long long)(base + (int64_t)sax.position - 1),
-                  sax.problem.c_str());
+    return errorf("'%s', byte %lld: %s", file.c_str(),
+                  (long long)(base + (int64_t)sax.position - 1), sax.problem.c_str());
   return errorf("'%s': %s", file.c_str(), sax.problem.c_str());
 }
 
-Status tplan::getInteger(const json &object, const char *key, const std::string &file, int64_t &value) {
+Status tplan::getInteger(const json &object, const char *key, const std::string &file,
+                         int64_t &value) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer() ||
       (found->is_number_unsigned() && found->get<uint64_t>() > (uint64_t)INT64_MAX))
@@ -88,7 +91,8 @@ Status tplan::getInteger(const json &object, const char *key, const std::string 
   return {};
 }
 
-Status tplan::getString(const json &object, const char *key, const std::string &file, std::string &value) {
+Status tplan::getString(const json &object, const char *key, const std::string &file,
+                        std::string &value) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_string())
     return missing(key, file, "a string");
@@ -96,7 +100,8 @@ Status tplan::getString(const json &object, const char *key, const std::string &
   return {};
 }
 
-Status tplan::getObject(const json &object, const char *key, const std::string &file, const json *&value) {
+Status tplan::getObject(const json &object, const char *key, const std::string &file,
+                        const json *&value) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_object())
     return missing(key, file, "an object");

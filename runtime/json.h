@@ -15,11 +15,14 @@
 namespace tplan {
 
 /// Parses `text`; `file` and `base` (its offset in the file) are for errors.
-Status parseJson(std::string_view text, const std::string &file, int64_t base, nlohmann::json &value);
+Status parseJson(std::string_view text, const std::string &file, int64_t base,
+                 nlohmann::json &value);
 
 /// A member of an object, by type; errors name file and key.
-Status getInteger(const nlohmann::json &object, const char *key, const std::string &file, int64_t &value);
-Status getString(const nlohmann::json &object, const char *key, const std::string &file, std::string &value);
+Status getInteger(const nlohmann::json &object, const char *key, const std::string &file,
+                  int64_t &value);
+Status getString(const nlohmann::json &object, const char *key, const std::string &file,
+                 std::string &value);
 Status getObject(const nlohmann::json &object, const char *key, const std::string &file,
                  const nlohmann::json *&value);
 

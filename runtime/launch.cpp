@@ -22,7 +22,8 @@ struct TypeFacts {
   const char *name;
   int64_t bytes;
 };
-constexpr TypeFacts typeFacts[] = {{"f64", 8}, {"f32", 4}, {"bf16", 2}, {"i32", 4}, {"i64", 8}, {"i1", 1}};
+constexpr TypeFacts typeFacts[] = {{"f64", 8}, {"f32", 4}, {"bf16", 2},
+                                   {"i32", 4}, {"i64", 8}, {"i1", 1}};
 
 } // namespace
 
@@ -37,10 +38,12 @@ int tplan::fail(tp_rank &rank, const tp_call *call, Status status) {
   return 1;
 }
 
-int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const *args, int64_t tasks) {
+int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const *args,
+              int64_t tasks) {
   CallTimer timer(rank->profile, call);
   if (tasks > INT_MAX)
-    return fail(*rank, call, errorf("kernel '%s' has too many tasks: %lld", call->name, (long long)tasks));
+    return fail(*rank, call,
+                errorf("kernel '%s' has too many tasks: %lld", call->name, (long long)tasks));
   rank->team.forEach(tasks, [=](int64_t task, int) { kernel(args, task); });
   return 0;
 }

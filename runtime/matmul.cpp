@@ -29,20 +29,23 @@ bool emptySumTile(void *, const tp_gemm &g, const Tile &t) {
 Status check(const tp_gemm &g) {
   int64_t widthA = g.trans_a ? g.m : g.k, widthB = g.trans_b ? g.k : g.n;
   if (g.m < 0 || g.n < 0 || g.k < 0 || g.batch < 0)
-    return errorf("matmul of a negative size: m = %lld, n = %lld, k = %lld, batch = %lld", (long long)g.m,
-                  (long long)g.n, (long long)g.k, (long long)g.batch);
+    return errorf("matmul of a negative size: m = %lld, n = %lld, k = %lld, batch = %lld",
+                  (long long)g.m, (long long)g.n, (long long)g.k, (long long)g.batch);
   if (g.lda < widthA || g.ldb < widthB || g.ldc < g.n)
-    return errorf("matmul with a leading dimension below its row: lda = %lld of %lld, ldb = %lld of %lld, "
-                  "ldc = %lld of %lld",
-                  (long long)g.lda, (long long)widthA, (long long)g.ldb, (long long)widthB,
-                  (long long)g.ldc, (long long)g.n);
+    return errorf(
+        "matmul with a leading dimension below its row: lda = %lld of %lld, ldb = %lld of %lld, "
+        "ldc = %lld of %lld",
+        (long long)g.lda, (long long)widthA, (long long)g.ldb, (long long)widthB, (long long)g.ldc,
+        (long long)g.n);
   bool known = (g.in == TP_F32 && g.out == TP_F32) || (g.in == TP_F64 && g.out == TP_F64) ||
                (g.in == TP_BF16 && (g.out == TP_BF16 || g.out == TP_F32));
   if (known)
     return {};
-  auto name = [](int32_t type) { return type >= TP_F64 && type <= TP_I1 ? typeNames[type] : "unknown"; };
-  return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32", name(g.in),
-                name(g.out));
+  auto name = [](int32_t type) {
+    return type >= TP_F64 && type <= TP_I1 ? typeNames[type] : "unknown";
+  };
+  return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32",
+                name(g.in), name(g.out));
 }
 
 } // namespace
@@ -137,25 +140,26 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
   int64_t sizeIn = g.in == TP_F64 ? 8 : g.in == TP_F32 ? 4 : 2;
   int64_t sizeOut = g.out == TP_F64 ? 8 : g.out == TP_F32 ? 4 : 2;
 
-  team.forEach(tiling.tilesM * tiling.tilesN * g.batch, [&job, sizeIn, sizeOut](int64_t task, int thread) {
-    const tp_gemm &g = job.g;
-    int64_t column = task % job.tiling.tilesN, rest = task / job.tiling.tilesN;
-    int64_t row = rest % job.tiling.tilesM, batch = rest / job.tiling.tilesM;
-    Tile tile;
-    tile.thread = thread;
-    tile.lastM = row == job.tiling.tilesM - 1;
-    tile.lastN = column == job.tiling.tilesN - 1;
-    int64_t i = row * job.tiling.m, j = column * job.tiling.n;
-    tile.m = std::min(job.tiling.m, g.m - i);
-    tile.n = std::min(job.tiling.n, g.n - j);
-    tile.a = job.a + (batch * g.stride_a + i * (g.trans_a ? 1 : g.lda)) * sizeIn;
-    tile.b = job.b + (batch * g.stride_b + j * (g.trans_b ? g.ldb : 1)) * sizeIn;
-    tile.c = job.c + (batch * g.stride_c + i * g.ldc + j) * sizeOut;
-    if (!job.function(job.way, g, tile))
-      job.failed.store(true, std::memory_order_relaxed);
-  });
+  team.forEach(tiling.tilesM * tiling.tilesN * g.batch,
+               [&job, sizeIn, sizeOut](int64_t task, int thread) {
+                 const tp_gemm &g = job.g;
+                 int64_t column = task % job.tiling.tilesN, rest = task / job.tiling.tilesN;
+                 int64_t row = rest % job.tiling.tilesM, batch = rest / job.tiling.tilesM;
+                 Tile tile;
+                 tile.thread = thread;
+                 tile.lastM = row == job.tiling.tilesM - 1;
+                 tile.lastN = column == job.tiling.tilesN - 1;
+                 int64_t i = row * job.tiling.m, j = column * job.tiling.n;
+                 tile.m = std::min(job.tiling.m, g.m - i);
+                 tile.n = std::min(job.tiling.n, g.n - j);
+                 tile.a = job.a + (batch * g.stride_a + i * (g.trans_a ? 1 : g.lda)) * sizeIn;
+                 tile.b = job.b + (batch * g.stride_b + j * (g.trans_b ? g.ldb : 1)) * sizeIn;
+                 tile.c = job.c + (batch * g.stride_c + i * g.ldc + j) * sizeOut;
+                 if (!job.function(job.way, g, tile))
+                   job.failed.store(true, std::memory_order_relaxed);
+               });
   if (job.failed)
-    return errorf("the library refused a matmul of m = %lld, n = %lld, k = %lld, %s", (long long)g.m,
-                  (long long)g.n, (long long)g.k, typeNames[g.in]);
+    return errorf("the library refused a matmul of m = %lld, n = %lld, k = %lld, %s",
+                  (long long)g.m, (long long)g.n, (long long)g.k, typeNames[g.in]);
   return {};
 }

@@ -37,9 +37,9 @@ Status tplan::setLibraryThreads(Team &team) {
 }
 
 bool tplan::sgemmTile(void *, const tp_gemm &g, const Tile &t) {
-  return dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, g.k, 1.0f, (const float *)t.a,
-                    g.lda, (const float *)t.b, g.ldb, g.accumulate ? 1.0f : 0.0f, (float *)t.c,
-                    g.ldc) == dnnl_success;
+  return dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, g.k, 1.0f,
+                    (const float *)t.a, g.lda, (const float *)t.b, g.ldb,
+                    g.accumulate ? 1.0f : 0.0f, (float *)t.c, g.ldc) == dnnl_success;
 }
 
 Status Blas::load() {
@@ -52,9 +52,10 @@ Status Blas::load() {
   auto setThreads = (void (*)(int))dlsym(library, "openblas_set_num_threads");
   auto function = (Dgemm)dlsym(library, "cblas_dgemm");
   if (!setThreads || !function)
-    return errorf("f64 matmul needs OpenBLAS: %s lacks cblas_dgemm or openblas_set_num_threads; install "
-                  "the package %s",
-                  blasFile, blasPackage);
+    return errorf(
+        "f64 matmul needs OpenBLAS: %s lacks cblas_dgemm or openblas_set_num_threads; install "
+        "the package %s",
+        blasFile, blasPackage);
   setThreads(1);
   dgemm = function;
   return {};
@@ -64,8 +65,8 @@ bool Blas::tile(void *way, const tp_gemm &g, const Tile &t) {
   if (g.k > INT_MAX || g.lda > INT_MAX || g.ldb > INT_MAX || g.ldc > INT_MAX)
     return false;
   static_cast<Blas *>(way)->dgemm(rowMajor, g.trans_a ? transpose : noTranspose,
-                                  g.trans_b ? transpose : noTranspose, (int)t.m, (int)t.n, (int)g.k, 1.0,
-                                  (const double *)t.a, (int)g.lda, (const double *)t.b, (int)g.ldb,
-                                  g.accumulate ? 1.0 : 0.0, (double *)t.c, (int)g.ldc);
+                                  g.trans_b ? transpose : noTranspose, (int)t.m, (int)t.n, (int)g.k,
+                                  1.0, (const double *)t.a, (int)g.lda, (const double *)t.b,
+                                  (int)g.ldb, g.accumulate ? 1.0 : 0.0, (double *)t.c, (int)g.ldc);
   return true;
 }

@@ -19,8 +19,8 @@ using namespace tplan;
 namespace {
 
 auto keyOf(const tp_gemm &g) {
-  return std::make_tuple(g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.trans_a, g.trans_b, g.accumulate, g.out,
-                         g.batch > 1);
+  return std::make_tuple(g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.trans_a, g.trans_b, g.accumulate,
+                         g.out, g.batch > 1);
 }
 using Key = decltype(keyOf(tp_gemm()));
 
@@ -52,8 +52,8 @@ struct LibraryBf16::Entry {
 
 struct LibraryBf16::State {
   dnnl_engine_t engine = nullptr;
-  std::vector<dnnl_stream_t> streams;   // of each thread
-  std::vector<char *> scratch;          // of each thread, all of scratchBytes
+  std::vector<dnnl_stream_t> streams; // of each thread
+  std::vector<char *> scratch;        // of each thread, all of scratchBytes
   int64_t scratchBytes = 0;
   std::map<Key, std::unique_ptr<Entry>> entries;
 
@@ -83,7 +83,8 @@ LibraryBf16::~LibraryBf16() {
 }
 
 bool LibraryBf16::native() {
-  return __builtin_cpu_supports("avx512bf16") && dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core_bf16;
+  return __builtin_cpu_supports("avx512bf16") &&
+         dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core_bf16;
 }
 
 int64_t LibraryBf16::bytes() const { return state->scratchBytes * (int64_t)state->scratch.size(); }
@@ -92,7 +93,8 @@ Status LibraryBf16::State::start(int threads) {
   TP_TRY(checkLibrary(dnnl_engine_create(&engine, dnnl_cpu, 0), "creating an engine"));
   for (int thread = 0; thread < threads; ++thread) {
     dnnl_stream_t stream;
-    TP_TRY(checkLibrary(dnnl_stream_create(&stream, engine, dnnl_stream_in_order), "creating a stream"));
+    TP_TRY(checkLibrary(dnnl_stream_create(&stream, engine, dnnl_stream_in_order),
+                        "creating a stream"));
     streams.push_back(stream);
   }
   scratch.resize(threads, nullptr);
@@ -113,8 +115,9 @@ Status LibraryBf16::State::growScratch(int64_t bytes) {
     for (Variant &variant : entry->variants)
       for (size_t thread = 0; thread < variant.threads.size(); ++thread)
         if (variant.threads[thread].scratch)
-          TP_TRY(checkLibrary(dnnl_memory_set_data_handle(variant.threads[thread].scratch, scratch[thread]),
-                              "moving scratch"));
+          TP_TRY(checkLibrary(
+              dnnl_memory_set_data_handle(variant.threads[thread].scratch, scratch[thread]),
+              "moving scratch"));
   return {};
 }
 
@@ -126,10 +129,12 @@ Status LibraryBf16::State::make(const tp_gemm &g, int64_t m, int64_t n, Variant 
     stridesA[0] = 1, stridesA[1] = g.lda;
   if (g.trans_b)
     stridesB[0] = 1, stridesB[1] = g.ldb;
-  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&a, 2, dimsA, dnnl_bf16, stridesA), "describing A"));
-  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&b, 2, dimsB, dnnl_bf16, stridesB), "describing B"));
-  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&c, 2, dimsC, g.out == TP_BF16 ? dnnl_bf16 : dnnl_f32,
-                                                       stridesC),
+  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&a, 2, dimsA, dnnl_bf16, stridesA),
+                      "describing A"));
+  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&b, 2, dimsB, dnnl_bf16, stridesB),
+                      "describing B"));
+  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(
+                          &c, 2, dimsC, g.out == TP_BF16 ? dnnl_bf16 : dnnl_f32, stridesC),
                       "describing C"));
   dnnl_matmul_desc_t matmul;
   TP_TRY(checkLibrary(dnnl_matmul_desc_init(&matmul, &a, &b, nullptr, &c), "describing a matmul"));
@@ -144,7 +149,8 @@ Status LibraryBf16::State::make(const tp_gemm &g, int64_t m, int64_t n, Variant 
     dnnl_post_ops_destroy(add);
   }
   dnnl_primitive_desc_t description;
-  dnnl_status_t code = dnnl_primitive_desc_create(&description, &matmul, attributes, engine, nullptr);
+  dnnl_status_t code =
+      dnnl_primitive_desc_create(&description, &matmul, attributes, engine, nullptr);
   dnnl_primitive_attr_destroy(attributes);
   TP_TRY(checkLibrary(code, "choosing a bf16 matmul"));
   const dnnl_memory_desc_t *scratchpad =
@@ -158,7 +164,8 @@ Status LibraryBf16::State::make(const tp_gemm &g, int64_t m, int64_t n, Variant 
     Arguments &arguments = variant.threads.emplace_back();
     auto create = [&](dnnl_memory_t &memory, const dnnl_memory_desc_t &type, void *handle) {
       if (status.ok())
-        status = checkLibrary(dnnl_memory_create(&memory, &type, engine, handle), "creating a memory");
+        status =
+            checkLibrary(dnnl_memory_create(&memory, &type, engine, handle), "creating a memory");
     };
     create(arguments.a, a, DNNL_MEMORY_NONE);
     create(arguments.b, b, DNNL_MEMORY_NONE);
@@ -178,7 +185,8 @@ Status LibraryBf16::prepare(Team &team, const tp_gemm &g, const Tiling &tiling, 
     found = state->entries.emplace(keyOf(g), std::make_unique<Entry>()).first;
     Entry &entry = *found->second;
     entry.state = state.get();
-    int64_t lastM = g.m - (tiling.tilesM - 1) * tiling.m, lastN = g.n - (tiling.tilesN - 1) * tiling.n;
+    int64_t lastM = g.m - (tiling.tilesM - 1) * tiling.m,
+            lastN = g.n - (tiling.tilesN - 1) * tiling.n;
     for (int variant = 0; variant < 4; ++variant) {
       bool exists = ((variant & 1) || tiling.tilesM > 1) && ((variant & 2) || tiling.tilesN > 1);
       if (exists)

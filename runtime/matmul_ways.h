@@ -38,8 +38,8 @@ public:
   static bool tile(void *way, const tp_gemm &gemm, const Tile &tile);
 
 private:
-  using Dgemm = void (*)(int, int, int, int, int, int, double, const double *, int, const double *, int,
-                         double, double *, int);
+  using Dgemm = void (*)(int, int, int, int, int, int, double, const double *, int, const double *,
+                         int, double, double *, int);
   Dgemm dgemm = nullptr;
 };
 

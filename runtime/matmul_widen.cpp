@@ -27,15 +27,15 @@ constexpr int64_t floatsThread = floatsA + floatsB + floatsC;
 // The library is built for any x86-64; these two loops are worth a second body.
 #define TP_ALSO_AVX2 __attribute__((target_clones("avx2", "default")))
 
-TP_ALSO_AVX2 static void widenBlock(const bf16 *__restrict from, int64_t stride, int64_t rows, int64_t columns,
-                                    float *__restrict to) {
+TP_ALSO_AVX2 static void widenBlock(const bf16 *__restrict from, int64_t stride, int64_t rows,
+                                    int64_t columns, float *__restrict to) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[i * columns + j] = widen(from[i * stride + j]);
 }
 
-TP_ALSO_AVX2 static void roundBlock(const float *__restrict from, int64_t rows, int64_t columns, bf16 *__restrict to,
-                                    int64_t stride) {
+TP_ALSO_AVX2 static void roundBlock(const float *__restrict from, int64_t rows, int64_t columns,
+                                    bf16 *__restrict to, int64_t stride) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[i * stride + j] = roundToBf16(from[i * columns + j]);
@@ -75,8 +75,8 @@ bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
     else
       widenBlock(b + k * g.ldb, g.ldb, depth, t.n, p.b);
     int64_t lda = g.trans_a ? t.m : depth, ldb = g.trans_b ? depth : t.n;
-    if (dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, depth, 1.0f, p.a, lda, p.b, ldb,
-                   adds ? 1.0f : 0.0f, c, ldc) != dnnl_success)
+    if (dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, depth, 1.0f, p.a, lda,
+                   p.b, ldb, adds ? 1.0f : 0.0f, c, ldc) != dnnl_success)
       return false;
     adds = true;
   }

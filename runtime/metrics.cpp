@@ -48,7 +48,8 @@ int64_t bytesUntil(const std::string &text, int64_t lastStep) {
     size_t end = text.find('\n', at);
     const char *key = "\"step\": ";
     size_t found = text.find(key, at);
-    if (end == std::string::npos || found > end || atoll(text.c_str() + found + strlen(key)) > lastStep)
+    if (end == std::string::npos || found > end ||
+        atoll(text.c_str() + found + strlen(key)) > lastStep)
       break;
     at = end + 1;
   }
@@ -78,7 +79,8 @@ Status MetricsLog::open(const std::string &file, bool resume, int64_t lastStep) 
     keep = bytesUntil(text, lastStep);
   }
   descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0 || ftruncate(descriptor, keep) != 0 || lseek(descriptor, keep, SEEK_SET) != keep)
+  if (descriptor < 0 || ftruncate(descriptor, keep) != 0 ||
+      lseek(descriptor, keep, SEEK_SET) != keep)
     return errorf("cannot write '%s': %s", path.c_str(), strerror(errno));
   return {};
 }
@@ -111,8 +113,8 @@ Status MetricsLog::step(const tp_program &program, const char *arena, const Step
   line.number("tokens_per_second", report.tokensPerSecond);
   line.add("}\n");
   if (line.length >= (int)sizeof line.text)
-    return errorf("a line of '%s' is longer than %zu bytes: the plan has too many metrics", path.c_str(),
-                  sizeof line.text);
+    return errorf("a line of '%s' is longer than %zu bytes: the plan has too many metrics",
+                  path.c_str(), sizeof line.text);
   return writeLine(line.text, line.length);
 }
 

@@ -53,30 +53,44 @@ Option files(const char *name, const char *argument, const char *meaning,
 
 std::vector<Option> optionTable() {
   std::vector<Option> table = {
-      files("--data", "F[,F...]", "train on these files; @LIST names a file with one name a line", &Options::data),
-      integer("--steps", "N", "stop after step N, counted from the start of the training", &Options::steps, 0),
-      integer("--seed", "S", "seed of initial values, data order and dropout (1)", &Options::seed, 0, INT32_MAX),
-      integer("--threads", "T", "threads; the result does not depend on it (CPUs of the affinity mask)",
+      files("--data", "F[,F...]", "train on these files; @LIST names a file with one name a line",
+            &Options::data),
+      integer("--steps", "N", "stop after step N, counted from the start of the training",
+              &Options::steps, 0),
+      integer("--seed", "S", "seed of initial values, data order and dropout (1)", &Options::seed,
+              0, INT32_MAX),
+      integer("--threads", "T",
+              "threads; the result does not depend on it (CPUs of the affinity mask)",
               &Options::threads, 1, 4096),
       text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save),
-      integer("--save-every", "N", "steps between checkpoints; 0: only the last", &Options::saveEvery, 0),
+      integer("--save-every", "N", "steps between checkpoints; 0: only the last",
+              &Options::saveEvery, 0),
       integer("--save-keep", "N", "checkpoints to keep; 0: all", &Options::saveKeep, 0),
       flag("--resume", "go on from the latest checkpoint in the DIR of --save", &Options::resume),
       text("--load", "F.safetensors", "start from these weights, by name", &Options::load),
-      text("--metrics", "M.jsonl", "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
-           "tokens_per_second", &Options::metrics),
+      text("--metrics", "M.jsonl",
+           "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
+           "tokens_per_second",
+           &Options::metrics),
       files("--eval", "F[,F...]", "score every byte of these files at the end", &Options::eval),
-      integer("--eval-every", "N", "score them every N steps too; 0: never", &Options::evalEvery, 0),
-      text("--sample", "TEXT", "at the end, continue TEXT with bytes drawn from the model", &Options::sample),
+      integer("--eval-every", "N", "score them every N steps too; 0: never", &Options::evalEvery,
+              0),
+      text("--sample", "TEXT", "at the end, continue TEXT with bytes drawn from the model",
+           &Options::sample),
       integer("--sample-bytes", "N", "bytes to draw (256)", &Options::sampleBytes, 1, 1 << 24),
       Option{"--temperature", "T", "divides the logits when drawing; 0: the likeliest byte (0.8)",
              Option::Number},
-      integer("--print-every", "N", "steps between progress lines; 0: about once a second", &Options::printEvery, 0),
+      integer("--print-every", "N", "steps between progress lines; 0: about once a second",
+              &Options::printEvery, 0),
       flag("--curve", "draw the loss at the end", &Options::curve),
-      flag("--profile", "print time, GFLOP/s and GB/s of each category and call at the end", &Options::profile),
-      flag("--audit-memory", "check after the first step that each slot of the arena was written and nothing "
-           "else", &Options::auditMemory),
-      text("--dump-gradients", "F.safetensors", "write the gradients of the first step", &Options::dumpGradients),
+      flag("--profile", "print time, GFLOP/s and GB/s of each category and call at the end",
+           &Options::profile),
+      flag("--audit-memory",
+           "check after the first step that each slot of the arena was written and nothing "
+           "else",
+           &Options::auditMemory),
+      text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
+           &Options::dumpGradients),
       flag("--help", "print this", &Options::help),
   };
   for (Option &option : table)
@@ -124,7 +138,8 @@ Status assign(const Option &option, const char *value, Options &options) {
   case Option::Integer: {
     long long parsed = strtoll(value, &end, 10);
     if (end == value || *end || errno || parsed < option.lowest || parsed > option.highest) {
-      std::string upper = option.highest == INT64_MAX ? "" : format(" and at most %lld", (long long)option.highest);
+      std::string upper =
+          option.highest == INT64_MAX ? "" : format(" and at most %lld", (long long)option.highest);
       return errorf("%s takes a whole number of at least %lld%s, found '%s'", option.name,
                     (long long)option.lowest, upper.c_str(), value);
     }
@@ -160,16 +175,21 @@ Status tplan::parseOptions(int argc, char **argv, Options &options) {
     if (name == "-h")
       name = "--help";
     if (name.compare(0, 1, "-") != 0)
-      return errorf("unexpected argument '%s': every argument belongs to an option, see --help", argv[i]);
-    auto option = std::find_if(table.begin(), table.end(), [&](const Option &o) { return name == o.name; });
+      return errorf("unexpected argument '%s': every argument belongs to an option, see --help",
+                    argv[i]);
+    auto option =
+        std::find_if(table.begin(), table.end(), [&](const Option &o) { return name == o.name; });
     if (option == table.end())
       return unknownOption(name, table);
     bool isFlag = option->kind == Option::Flag;
     if (isFlag && equals != std::string::npos)
       return errorf("%s takes no argument, found '%s'", option->name, word.c_str() + equals + 1);
     if (!isFlag && equals == std::string::npos && i + 1 == argc)
-      return errorf("%s takes %s, found the end of the command line", option->name, option->argument);
-    const char *value = isFlag ? "" : equals != std::string::npos ? argv[i] + equals + 1 : argv[++i];
+      return errorf("%s takes %s, found the end of the command line", option->name,
+                    option->argument);
+    const char *value = isFlag                        ? ""
+                        : equals != std::string::npos ? argv[i] + equals + 1
+                                                      : argv[++i];
     TP_TRY(assign(*option, value, options));
     options.hasSample |= option->text == &Options::sample;
     options.seedGiven |= option->integer == &Options::seed;
@@ -190,10 +210,13 @@ Status tplan::parseOptions(int argc, char **argv, Options &options) {
 }
 
 void tplan::printHelp(FILE *to, const char *command, const tp_program &program) {
-  fprintf(to, "usage: %s --data FILE [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n\n", command,
-          program.plan, (long long)program.steps, (long long)program.tokens_per_step);
+  fprintf(
+      to,
+      "usage: %s --data FILE [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n\n",
+      command, program.plan, (long long)program.steps, (long long)program.tokens_per_step);
   for (const Option &option : optionTable()) {
-    std::string left = std::string(option.name) + (option.argument ? std::string(" ") + option.argument : "");
+    std::string left =
+        std::string(option.name) + (option.argument ? std::string(" ") + option.argument : "");
     fprintf(to, "  %-26s %s\n", left.c_str(), option.meaning);
   }
   fprintf(to, "\nformats of token files, as FORMAT:FILE:\n");

@@ -14,7 +14,8 @@ using namespace tplan;
 namespace {
 
 constexpr size_t tableSize = size_t(1) << 14; // distinct calls of a program: hundreds
-const char *const categoryNames[TP_CATEGORIES] = {"kernel", "gemm", "attention", "optimizer", "copy"};
+const char *const categoryNames[TP_CATEGORIES] = {"kernel", "gemm", "attention", "optimizer",
+                                                  "copy"};
 
 void add(Profile::Entry &to, const tp_call &call, double seconds) {
   ++to.count;
@@ -25,8 +26,9 @@ void add(Profile::Entry &to, const tp_call &call, double seconds) {
 
 void printRow(FILE *to, const char *name, const Profile::Entry &entry, double wall) {
   double s = std::max(entry.seconds, 1e-12);
-  fprintf(to, "%-36.36s %10" PRId64 " %10.4f %6.1f%% %10.1f %10.1f", name, entry.count, entry.seconds,
-          100 * entry.seconds / std::max(wall, 1e-12), entry.flops / s * 1e-9, entry.bytes / s * 1e-9);
+  fprintf(to, "%-36.36s %10" PRId64 " %10.4f %6.1f%% %10.1f %10.1f", name, entry.count,
+          entry.seconds, 100 * entry.seconds / std::max(wall, 1e-12), entry.flops / s * 1e-9,
+          entry.bytes / s * 1e-9);
 }
 
 } // namespace
@@ -92,8 +94,8 @@ void Profile::print(FILE *to, double wall) const {
   if (overflow.count)
     byName["(further calls)"] = overflow;
   std::vector<std::pair<std::string, Entry>> rows(byName.begin(), byName.end());
-  std::sort(rows.begin(), rows.end(),
-                   [](auto &a, auto &b) { return std::tie(b.second.seconds, a.first) < std::tie(a.second.seconds, b.first);
+  std::sort(rows.begin(), rows.end(), [](auto &a, auto &b) {
+    return std::tie(b.second.seconds, a.first) < std::tie(a.second.seconds, b.first);
   });
   fprintf(to, "%-36s %10s %10s %7s %10s %10s  %s\n", "call", "calls", "seconds", "share", "GFLOP/s",
           "GB/s", "first line");
@@ -111,6 +113,6 @@ void Profile::printTotals(FILE *to, int64_t steps) const {
     flops += entry.flops;
     bytes += entry.bytes;
   }
-  fprintf(to, "counted: %" PRId64 " FLOPs and %" PRId64 " bytes in %" PRId64 " steps\n", flops, bytes,
-          steps);
+  fprintf(to, "counted: %" PRId64 " FLOPs and %" PRId64 " bytes in %" PRId64 " steps\n", flops,
+          bytes, steps);
 }

@@ -21,10 +21,12 @@ enum RandomStream : int64_t { dataOrderStream = -1, sampleStream = -2 };
 
 inline std::array<uint32_t, 4> philox(uint64_t key, uint64_t high, uint64_t low) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-  std::array<uint32_t, 4> c = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
+  std::array<uint32_t, 4> c = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high,
+                               (uint32_t)(high >> 32)};
   for (int round = 0; round < 10; ++round) {
     uint64_t p0 = uint64_t(0xD2511F53) * c[0], p1 = uint64_t(0xCD9E8D57) * c[2];
-    c = {(uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ c[3] ^ k1, (uint32_t)p0};
+    c = {(uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ c[3] ^ k1,
+         (uint32_t)p0};
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
@@ -67,7 +69,8 @@ public:
     do {
       uint64_t left = index >> halfBits, right = index & mask;
       for (uint64_t step = 0; step < 4; ++step) {
-        uint64_t mixed = left ^ (philox(seed, stream, (round << 34) | (step << 32) | right)[0] & mask);
+        uint64_t mixed =
+            left ^ (philox(seed, stream, (round << 34) | (step << 32) | right)[0] & mask);
         left = right;
         right = mixed;
       }

@@ -23,8 +23,8 @@ struct tp_rank {
   tplan::Team team;
   tplan::Matmul matmul;
   tplan::Profile profile;
-  tplan::Status error;                               // the first failure of generated code
-  std::function<tplan::Status()> gradientsReady;     // run once where the gradients are whole
+  tplan::Status error;                           // the first failure of generated code
+  std::function<tplan::Status()> gradientsReady; // run once where the gradients are whole
 };
 
 namespace tplan {

@@ -43,15 +43,17 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   return "[" + text + "]";
 }
 
-std::string hexOf(XXH128_hash_t hash) { return format("%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64); }
+std::string hexOf(XXH128_hash_t hash) {
+  return format("%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+}
 
 bool isNonNegative(const json &value) {
   return value.is_number_unsigned() && value.get<uint64_t>() <= (uint64_t)INT64_MAX;
 }
 
 /// One entry of the header, with the offsets of its bytes.
-Status readEntry(const std::string &file, const std::string &name, const json &entry, StoredTensor &tensor,
-                 int64_t &begin, int64_t &end) {
+Status readEntry(const std::string &file, const std::string &name, const json &entry,
+                 StoredTensor &tensor, int64_t &begin, int64_t &end) {
   auto wrong = [&](const std::string &what) {
     return errorf("'%s': tensor '%s': %s", file.c_str(), name.c_str(), what.c_str());
   };
@@ -60,13 +62,15 @@ Status readEntry(const std::string &file, const std::string &name, const json &e
   for (auto &[key, value] : entry.items())
     if (key != "dtype" && key != "shape" && key != "data_offsets")
       return wrong("unknown key '" + key + "'");
-  auto dtype = entry.find("dtype"), shape = entry.find("shape"), offsets = entry.find("data_offsets");
+  auto dtype = entry.find("dtype"), shape = entry.find("shape"),
+       offsets = entry.find("data_offsets");
   if (dtype == entry.end() || !dtype->is_string())
     return wrong("'dtype' is missing or is not a string");
   auto known = std::find_if(std::begin(typeNames), std::end(typeNames),
                             [&](const TypeName &t) { return dtype->get<std::string>() == t.name; });
   if (known == std::end(typeNames))
-    return wrong("dtype is not one of F64, F32, BF16, I32, I64, BOOL: '" + dtype->get<std::string>() + "'");
+    return wrong("dtype is not one of F64, F32, BF16, I32, I64, BOOL: '" +
+                 dtype->get<std::string>() + "'");
   tensor.type = known->type;
   if (shape == entry.end() || !shape->is_array())
     return wrong("'shape' is missing or is not an array");
@@ -78,14 +82,15 @@ Status readEntry(const std::string &file, const std::string &name, const json &e
     if (__builtin_mul_overflow(bytes, tensor.shape.back(), &bytes))
       return wrong("the product of its shape overflows: " + shapeText(tensor.shape));
   }
-  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 || !isNonNegative((*offsets)[0]) ||
-      !isNonNegative((*offsets)[1]))
+  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
+      !isNonNegative((*offsets)[0]) || !isNonNegative((*offsets)[1]))
     return wrong("'data_offsets' is not two whole numbers");
   begin = (*offsets)[0].get<int64_t>();
   end = (*offsets)[1].get<int64_t>();
   if (begin > end || end - begin != bytes)
-    return wrong(format("its offsets [%" PRId64 ", %" PRId64 "] are not the %" PRId64 " bytes of %s %s", begin,
-                        end, bytes, known->name, shapeText(tensor.shape).c_str()));
+    return wrong(format("its offsets [%" PRId64 ", %" PRId64 "] are not the %" PRId64
+                        " bytes of %s %s",
+                        begin, end, bytes, known->name, shapeText(tensor.shape).c_str()));
   tensor.bytes = bytes;
   return {};
 }
@@ -95,24 +100,29 @@ Status checkMetadata(const std::string &file, const json &metadata) {
     return errorf("'%s': '__metadata__' is not an object", file.c_str());
   for (auto &[key, value] : metadata.items())
     if (!value.is_string())
-      return errorf("'%s': '__metadata__' holds a value that is not a string: '%s'", file.c_str(), key.c_str());
+      return errorf("'%s': '__metadata__' holds a value that is not a string: '%s'", file.c_str(),
+                    key.c_str());
   return {};
 }
 
 } // namespace
 
-std::string tplan::checksumOf(const void *data, int64_t bytes) { return hexOf(XXH3_128bits(data, bytes)); }
+std::string tplan::checksumOf(const void *data, int64_t bytes) {
+  return hexOf(XXH3_128bits(data, bytes));
+}
 
 Status SafetensorsFile::open(const std::string &path) {
   name = path;
   TP_TRY(mapped.open(path));
   const char *file = path.c_str();
   if (mapped.size() < 8)
-    return errorf("'%s' has %lld bytes, too few for a safetensors file", file, (long long)mapped.size());
+    return errorf("'%s' has %lld bytes, too few for a safetensors file", file,
+                  (long long)mapped.size());
   uint64_t length;
   memcpy(&length, mapped.data(), 8);
   if (length > (uint64_t)maxHeader || (int64_t)length > mapped.size() - 8)
-    return errorf("'%s', byte 0: a header of %" PRIu64 " bytes does not fit: the file has %lld, the limit is %lld",
+    return errorf("'%s', byte 0: a header of %" PRIu64
+                  " bytes does not fit: the file has %lld, the limit is %lld",
                   file, length, (long long)mapped.size(), (long long)maxHeader);
   std::string_view text((const char *)mapped.data() + 8, length);
   json header;
@@ -135,23 +145,27 @@ Status SafetensorsFile::open(const std::string &path) {
     int64_t begin, end;
     TP_TRY(readEntry(path, key, value, tensor, begin, end));
     if (end > buffer)
-      return errorf("'%s': tensor '%s' ends at byte %lld of %lld bytes of data: the file is truncated or damaged",
+      return errorf("'%s': tensor '%s' ends at byte %lld of %lld bytes of data: the file is "
+                    "truncated or damaged",
                     file, key.c_str(), (long long)end, (long long)buffer);
     tensor.data = mapped.data() + 8 + length + begin;
     auto placed = entries.emplace(key, std::move(tensor)).first;
     places.push_back({begin, end, &placed->first});
   }
-  std::sort(places.begin(), places.end(),
-            [](const Place &a, const Place &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+  std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
   int64_t at = 0;
   for (const Place &place : places) {
     if (place.begin != at)
-      return errorf("'%s': tensor '%s' begins at byte %lld of the data, the one before ends at %lld", file,
-                    place.name->c_str(), (long long)place.begin, (long long)at);
+      return errorf(
+          "'%s': tensor '%s' begins at byte %lld of the data, the one before ends at %lld", file,
+          place.name->c_str(), (long long)place.begin, (long long)at);
     at = place.end;
   }
   if (at != buffer)
-    return errorf("'%s': its tensors have %lld bytes, its data %lld", file, (long long)at, (long long)buffer);
+    return errorf("'%s': its tensors have %lld bytes, its data %lld", file, (long long)at,
+                  (long long)buffer);
   return {};
 }
 
@@ -163,12 +177,13 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
       return errorf("'%s' lacks the tensor '%s' of this program", file, tensor.name.c_str());
     const StoredTensor &stored = found->second;
     if (stored.shape != tensor.shape)
-      return errorf("'%s': tensor '%s' has shape %s, this program wants %s", file, tensor.name.c_str(),
-                    shapeText(stored.shape).c_str(), shapeText(tensor.shape).c_str());
+      return errorf("'%s': tensor '%s' has shape %s, this program wants %s", file,
+                    tensor.name.c_str(), shapeText(stored.shape).c_str(),
+                    shapeText(tensor.shape).c_str());
     bool convertible = convert && isFloat(stored.type) && isFloat(tensor.type);
     if (stored.type != tensor.type && !convertible)
-      return errorf("'%s': tensor '%s' has type %s, this program wants %s", file, tensor.name.c_str(),
-                    storedName(stored.type), storedName(tensor.type));
+      return errorf("'%s': tensor '%s' has type %s, this program wants %s", file,
+                    tensor.name.c_str(), storedName(stored.type), storedName(tensor.type));
   }
   if (wanted.size() == entries.size())
     return {};
@@ -211,9 +226,10 @@ Status tplan::writeSafetensors(const std::string &path, const std::vector<Logica
   std::string header = "{\"__metadata__\":{\"format\":\"pt\"}";
   int64_t at = 0;
   for (const LogicalTensor *tensor : order) {
-    header += "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
-              "\",\"shape\":" + shapeText(tensor->shape) +
-              format(",\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)(at + tensor->bytes));
+    header +=
+        "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
+        "\",\"shape\":" + shapeText(tensor->shape) +
+        format(",\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)(at + tensor->bytes));
     at += tensor->bytes;
   }
   header += "}";

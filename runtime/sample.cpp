@@ -36,7 +36,8 @@ static int64_t draw(const std::vector<double> &logits, double temperature, doubl
   return last;
 }
 
-Status tplan::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count, std::string &text) {
+Status tplan::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
+                         std::string &text) {
   const tp_program &program = *rank.program;
   if (!program.predict)
     return errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan);
@@ -62,7 +63,8 @@ Status tplan::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64
         row[at] = (unsigned char)history[history.size() - length + at];
     }
     if (program.predict(&rank, rank.arena.data()) != 0)
-      return rank.error.ok() ? errorf("prediction failed without a message") : std::move(rank.error);
+      return rank.error.ok() ? errorf("prediction failed without a message")
+                             : std::move(rank.error);
     for (size_t id = 0; id < logits.size(); ++id) {
       logits[id] = getElement(rank.arena.data() + program.logits_offset, program.logits_type,
                               (length - 1) * program.logits_vocabulary + (int64_t)id);

@@ -19,7 +19,8 @@ int64_t tplan::elementsOf(const tp_tensor &tensor) {
 
 static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
   std::string name = tensor.path, number = std::to_string(tensor.first + instance * tensor.step);
-  for (size_t at = name.find("{i}"); at != std::string::npos; at = name.find("{i}", at + number.size()))
+  for (size_t at = name.find("{i}"); at != std::string::npos;
+       at = name.find("{i}", at + number.size()))
     name.replace(at, 3, number);
   if (tensor.slot && *tensor.slot)
     name += std::string(".") + tensor.slot;
@@ -36,16 +37,18 @@ std::vector<LogicalTensor> tplan::logicalTensors(const tp_program &program, char
     for (int64_t j = 0; j < tensor.count; ++j)
       all.push_back({expandPath(tensor, j), tensor.type,
                      std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank),
-                     arena + tensor.offset + j * tensor.stride, elementsOf(tensor) * bytesOf(tensor.type)});
+                     arena + tensor.offset + j * tensor.stride,
+                     elementsOf(tensor) * bytesOf(tensor.type)});
   }
   return all;
 }
 
 Status tplan::checkProgram(const tp_program &p) {
   if (p.abi_version != TP_ABI_VERSION)
-    return errorf("this program was compiled for runtime interface %d, this runtime has %d: build both from "
-                  "one release",
-                  p.abi_version, TP_ABI_VERSION);
+    return errorf(
+        "this program was compiled for runtime interface %d, this runtime has %d: build both from "
+        "one release",
+        p.abi_version, TP_ABI_VERSION);
   auto inside = [&](const char *what, const char *name, int64_t offset, int64_t bytes) -> Status {
     if (offset >= 0 && bytes >= 0 && bytes <= p.arena_bytes && offset <= p.arena_bytes - bytes)
       return {};

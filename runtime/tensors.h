@@ -30,7 +30,8 @@ struct LogicalTensor {
 int64_t elementsOf(const tp_tensor &tensor);
 
 /// All instances of the tensors with `role`, in the order of the table.
-std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena, tp_tensor_role role);
+std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena,
+                                          tp_tensor_role role);
 
 /// Checks that every tensor, input, scalar, metric and slot lies in the arena.
 Status checkProgram(const tp_program &program);

@@ -82,7 +82,8 @@ Status Run::start() {
   TP_TRY(checkInputs(program, length));
   if (steps > 0 && program.num_inputs) {
     if (options.data.empty())
-      return errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing", program.plan);
+      return errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing",
+                    program.plan);
     TP_TRY(stream.open(options.data, length));
   }
   return {};
@@ -96,7 +97,8 @@ Status Run::setTensors() {
   if (!options.save.empty()) {
     TP_TRY(latestCheckpoint(options.save, existing));
     if (!options.resume && !existing.empty())
-      return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, or choose another "
+      return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, "
+                    "or choose another "
                     "directory",
                     options.save.c_str(), existing.c_str());
   }
@@ -104,15 +106,17 @@ Status Run::setTensors() {
   if (options.resume) {
     TP_TRY(loadCheckpoint(program, rank.arena.data(), options.save, state));
     if (state.seed != options.seed && options.seedGiven)
-      return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld", (long long)state.seed,
-                    (long long)options.seed);
+      return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
+                    (long long)state.seed, (long long)options.seed);
     if (stream.files() && state.dataTokens != stream.tokens())
-      return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its position means "
+      return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
+                    "position means "
                     "nothing there",
                     (long long)state.dataTokens, (long long)stream.tokens());
     if (state.dataRows != state.step * rowsPerStep(program))
-      return errorf("the checkpoint has read %lld rows in %lld steps, this program reads %lld a step",
-                    (long long)state.dataRows, (long long)state.step, (long long)rowsPerStep(program));
+      return errorf(
+          "the checkpoint has read %lld rows in %lld steps, this program reads %lld a step",
+          (long long)state.dataRows, (long long)state.step, (long long)rowsPerStep(program));
     firstStep = state.step + 1;
     savedStep = state.step;
     printf("resumed at step %lld\n", (long long)state.step);
@@ -123,7 +127,8 @@ Status Run::setTensors() {
     TP_TRY(result(program.prepare(&rank, rank.arena.data()), "preparation"));
   if (!options.dumpGradients.empty())
     rank.gradientsReady = [this] {
-      return writeSafetensors(options.dumpGradients, logicalTensors(program, rank.arena.data(), TP_GRADIENT), nullptr,
+      return writeSafetensors(options.dumpGradients,
+                              logicalTensors(program, rank.arena.data(), TP_GRADIENT), nullptr,
                               nullptr);
     };
   return {};
@@ -134,8 +139,9 @@ Status Run::checkMetrics(int64_t step) {
   for (int64_t i = 0; i < program.num_metrics; ++i) {
     double value = readMetric(program.metrics[i], rank.arena.data()).value();
     if (!std::isfinite(value))
-      return errorf("%s is %g in step %lld; lower the learning rate, or resume from an earlier checkpoint",
-                    program.metrics[i].name, value, (long long)step);
+      return errorf(
+          "%s is %g in step %lld; lower the learning rate, or resume from an earlier checkpoint",
+          program.metrics[i].name, value, (long long)step);
   }
   return {};
 }
@@ -175,7 +181,8 @@ void Run::printProgress(int64_t step, double seconds, bool last) {
   double span = since > 1 || seconds <= 0 ? now - lastPrint : seconds;
   printf("step %lld/%lld", (long long)step, (long long)steps);
   for (int64_t i = 0; i < program.num_metrics; ++i)
-    printf("  %s %.4f", program.metrics[i].name, readMetric(program.metrics[i], rank.arena.data()).value());
+    printf("  %s %.4f", program.metrics[i].name,
+           readMetric(program.metrics[i], rank.arena.data()).value());
   if (program.num_lr)
     printf("  lr %.3g", learningRate(program, step));
   printf("  %.0f tokens/s\n", (double)(program.tokens_per_step * since) / std::max(span, 1e-9));
@@ -188,7 +195,8 @@ Status Run::trainSteps() {
   int64_t saveEvery = every(options.saveEvery, program.save_every);
   int64_t evalEvery = every(options.evalEvery, program.eval_every);
   if (steps < firstStep && options.resume)
-    printf("the training is at step %lld of %lld already\n", (long long)(firstStep - 1), (long long)steps);
+    printf("the training is at step %lld of %lld already\n", (long long)(firstStep - 1),
+           (long long)steps);
   losses.reserve(std::max<int64_t>(0, steps - firstStep + 1));
   lastPrint = monotonicSeconds();
   lastPrintStep = firstStep - 1;
@@ -225,9 +233,9 @@ Status Run::evaluate(int64_t step) {
   TP_TRY(evaluateFiles(rank, options.eval, evaluation));
   rank.profile.pause(false);
   TP_TRY(log.evaluation(step, evaluation.loss(), evaluation.tokens));
-  printf("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n", (long long)step,
-         evaluation.loss(), (long long)evaluation.tokens, options.eval.size(), options.eval.size() == 1 ? "" : "s",
-         monotonicSeconds() - begin);
+  printf("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n",
+         (long long)step, evaluation.loss(), (long long)evaluation.tokens, options.eval.size(),
+         options.eval.size() == 1 ? "" : "s", monotonicSeconds() - begin);
   fflush(stdout);
   // The time spent here is not the training's.
   lastPrint = monotonicSeconds();
@@ -238,7 +246,8 @@ Status Run::evaluate(int64_t step) {
 Status Run::save(int64_t step) {
   if (savedStep == step)
     return {};
-  TP_TRY(saveCheckpoint(program, rank.arena.data(), options.save, state, every(options.saveKeep, program.save_keep)));
+  TP_TRY(saveCheckpoint(program, rank.arena.data(), options.save, state,
+                        every(options.saveKeep, program.save_keep)));
   savedStep = step;
   printf("saved step %lld in '%s'\n", (long long)step, options.save.c_str());
   fflush(stdout);

@@ -72,9 +72,9 @@ TEST(Allocation, NoneOfOursAfterTheFirstStep) {
   innerStep = program.step;
   program.step = countedStep;
   stepsSeen = 0;
-  helpers::Outcome outcome = helpers::runMain(
-      program, {"--data", scratch / "text", "--steps", "51", "--metrics", scratch / "m", "--print-every", "1",
-                "--profile", "--threads", "3"});
+  helpers::Outcome outcome = helpers::runMain(program, {"--data", scratch / "text", "--steps", "51",
+                                                        "--metrics", scratch / "m", "--print-every",
+                                                        "1", "--profile", "--threads", "3"});
   counting = false;
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   ASSERT_EQ(stepsSeen, 51);

@@ -11,7 +11,8 @@ using namespace tplan;
 
 namespace {
 
-const tp_slot slots[] = {{"first", 0, 100}, {"second", 128, 64}, {"inside second", 136, 8}, {"third", 256, 44}};
+const tp_slot slots[] = {
+    {"first", 0, 100}, {"second", 128, 64}, {"inside second", 136, 8}, {"third", 256, 44}};
 
 void writeAll(Arena &arena) {
   for (const tp_slot &slot : slots)

@@ -36,6 +36,14 @@ TEST(Random, PermutationHitsEachOnce) {
   }
 }
 
+TEST(Random, PermutationIsTheOneOfTheOracle) {
+  // test/oracle/make_oracle.py reads its rows in this order.
+  Permutation order(1, dataOrderStream, 0, 80);
+  const uint64_t first[] = {2, 10, 26, 33, 24, 38, 69, 11};
+  for (size_t i = 0; i < std::size(first); ++i)
+    EXPECT_EQ(order[i], first[i]);
+}
+
 TEST(Data, PredictsEachTokenOnceInAnEpoch) {
   Scratch scratch;
   std::string text;
@@ -87,7 +95,8 @@ TEST(Data, ChecksEachTokenAgainstTheVocabulary) {
   TokenStream stream;
   ASSERT_OK(stream.open({scratch / "a"}, 65));
   int32_t row[65];
-  EXPECT_FAILS(stream.readRow(1, 0, 65, 128, row), scratch / "a", "byte 37", "token 200", "vocabulary of 128");
+  EXPECT_FAILS(stream.readRow(1, 0, 65, 128, row), scratch / "a", "byte 37", "token 200",
+               "vocabulary of 128");
   EXPECT_OK(stream.readRow(1, 0, 65, 256, row));
 }
 

@@ -27,7 +27,8 @@ std::string helpers::readFile(const std::string &path) {
 }
 
 std::string helpers::someText(size_t bytes, unsigned seed) {
-  const char *const words[] = {"the ", "layer ", "of ", "a ", "model ", "is ", "cut, ", "then ", "run.\n"};
+  const char *const words[] = {"the ", "layer ", "of ",   "a ",    "model ",
+                               "is ",  "cut, ",  "then ", "run.\n"};
   std::string text;
   uint32_t state = seed * 2654435761u + 1;
   while (text.size() < bytes) {
@@ -53,7 +54,8 @@ Outcome helpers::runMain(const tp_program &program, std::vector<std::string> arg
   return outcome;
 }
 
-::testing::AssertionResult helpers::failsWith(const tplan::Status &status, const std::vector<std::string> &parts) {
+::testing::AssertionResult helpers::failsWith(const tplan::Status &status,
+                                              const std::vector<std::string> &parts) {
   if (status.ok())
     return ::testing::AssertionFailure() << "no error";
   for (const std::string &part : parts)

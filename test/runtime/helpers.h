@@ -35,7 +35,8 @@ struct Outcome {
 Outcome runMain(const tp_program &program, std::vector<std::string> arguments);
 
 /// The status is an error whose message holds every one of `parts`.
-::testing::AssertionResult failsWith(const tplan::Status &status, const std::vector<std::string> &parts);
+::testing::AssertionResult failsWith(const tplan::Status &status,
+                                     const std::vector<std::string> &parts);
 ::testing::AssertionResult succeeds(const tplan::Status &status);
 
 } // namespace helpers

@@ -21,9 +21,9 @@ struct Case {
 };
 
 std::string caseName(const Case &c) {
-  return std::string(nameOf(c.in)) + "_" + nameOf(c.out) + "_" + std::to_string(c.m) + "x" + std::to_string(c.n) + "x" +
-         std::to_string(c.k) + "_" + std::to_string(c.batch) + (c.transA ? "_ta" : "") + (c.transB ? "_tb" : "") +
-         (c.accumulate ? "_acc" : "");
+  return std::string(nameOf(c.in)) + "_" + nameOf(c.out) + "_" + std::to_string(c.m) + "x" +
+         std::to_string(c.n) + "x" + std::to_string(c.k) + "_" + std::to_string(c.batch) +
+         (c.transA ? "_ta" : "") + (c.transB ? "_tb" : "") + (c.accumulate ? "_acc" : "");
 }
 
 void PrintTo(const Case &c, std::ostream *to) { *to << caseName(c); }
@@ -34,14 +34,16 @@ std::vector<Case> allCases() {
   };
   // Odd sizes; several tiles with ragged edges; one element; deep K over more
   // than one slice of the widened way; K = 0.
-  const Size sizes[] = {{1, 1, 1, 1}, {7, 5, 3, 2}, {130, 97, 65, 1}, {333, 259, 72, 1},
+  const Size sizes[] = {{1, 1, 1, 1},      {7, 5, 3, 2},     {130, 97, 65, 1}, {333, 259, 72, 1},
                         {64, 96, 1100, 1}, {17, 400, 31, 3}, {5, 6, 0, 1}};
-  const std::pair<int32_t, int32_t> types[] = {{TP_F32, TP_F32}, {TP_F64, TP_F64}, {TP_BF16, TP_BF16}, {TP_BF16, TP_F32}};
+  const std::pair<int32_t, int32_t> types[] = {
+      {TP_F32, TP_F32}, {TP_F64, TP_F64}, {TP_BF16, TP_BF16}, {TP_BF16, TP_F32}};
   std::vector<Case> cases;
   for (const Size &s : sizes)
     for (auto [in, out] : types)
       for (int flags = 0; flags < 8; ++flags)
-        cases.push_back({s.m, s.n, s.k, s.batch, in, out, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});
+        cases.push_back({s.m, s.n, s.k, s.batch, in, out, (flags & 1) != 0, (flags & 2) != 0,
+                         (flags & 4) != 0});
   return cases;
 }
 
@@ -53,8 +55,8 @@ struct Operands {
   explicit Operands(const Case &s) {
     int64_t rowsA = s.transA ? s.k : s.m, widthA = s.transA ? s.m : s.k;
     int64_t rowsB = s.transB ? s.n : s.k, widthB = s.transB ? s.k : s.n;
-    gemm = {s.m, s.n, s.k, widthA + 3, widthB + 1, s.n + 2, s.batch, 0, 0, 0, s.transA, s.transB, s.accumulate, s.in,
-            s.out};
+    gemm = {s.m, s.n, s.k,      widthA + 3, widthB + 1,   s.n + 2, s.batch, 0,
+            0,   0,   s.transA, s.transB,   s.accumulate, s.in,    s.out};
     gemm.stride_a = rowsA * gemm.lda + 5;
     gemm.stride_b = rowsB * gemm.ldb + 4;
     gemm.stride_c = s.m * gemm.ldc + 7;
@@ -63,8 +65,8 @@ struct Operands {
     fill(c, s.out, gemm.stride_c * s.batch, gemm.ldc, s.n, gemm.stride_c, s.m, 3);
   }
 
-  static void fill(std::vector<char> &to, int32_t type, int64_t elements, int64_t ld, int64_t width, int64_t stride,
-                   int64_t rows, int64_t stream) {
+  static void fill(std::vector<char> &to, int32_t type, int64_t elements, int64_t ld, int64_t width,
+                   int64_t stride, int64_t rows, int64_t stream) {
     to.resize(std::max<int64_t>(1, elements) * bytesOf(type));
     for (int64_t e = 0; e < elements; ++e) {
       int64_t inMatrix = e % stride;
@@ -87,19 +89,24 @@ void expectProduct(const Case &s, const Operands &before, const Operands &after)
       for (int64_t j = 0; j < g.ldc; ++j) {
         int64_t at = batch * g.stride_c + i * g.ldc + j;
         if (j >= g.n) { // padding stays
-          ASSERT_EQ(memcmp(before.c.data() + at * bytesOf(g.out), after.c.data() + at * bytesOf(g.out), bytesOf(g.out)), 0);
+          ASSERT_EQ(memcmp(before.c.data() + at * bytesOf(g.out),
+                           after.c.data() + at * bytesOf(g.out), bytesOf(g.out)),
+                    0);
           continue;
         }
-        double sum = s.accumulate ? getElement(before.c.data(), g.out, at) : 0, magnitude = std::abs(sum);
+        double sum = s.accumulate ? getElement(before.c.data(), g.out, at) : 0,
+               magnitude = std::abs(sum);
         for (int64_t k = 0; k < g.k; ++k) {
-          double x = getElement(before.a.data(), g.in, batch * g.stride_a + (g.trans_a ? k * g.lda + i : i * g.lda + k));
-          double y = getElement(before.b.data(), g.in, batch * g.stride_b + (g.trans_b ? j * g.ldb + k : k * g.ldb + j));
+          double x = getElement(before.a.data(), g.in,
+                                batch * g.stride_a + (g.trans_a ? k * g.lda + i : i * g.lda + k));
+          double y = getElement(before.b.data(), g.in,
+                                batch * g.stride_b + (g.trans_b ? j * g.ldb + k : k * g.ldb + j));
           sum += x * y;
           magnitude += std::abs(x * y);
         }
         double found = getElement(after.c.data(), g.out, at);
-        ASSERT_TRUE(within(s, found, sum, magnitude)) << "C[" << batch << "][" << i << "][" << j << "] = " << found
-                                                      << ", expected " << sum;
+        ASSERT_TRUE(within(s, found, sum, magnitude))
+            << "C[" << batch << "][" << i << "][" << j << "] = " << found << ", expected " << sum;
       }
 }
 
@@ -138,7 +145,8 @@ TEST_P(MatmulOf, EqualsALoopAndHasTheSameBitsOnAnyTeam) {
 }
 
 TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
-  for (auto [in, out] : {std::pair(TP_F32, TP_F32), std::pair(TP_BF16, TP_BF16), std::pair(TP_BF16, TP_F32)})
+  for (auto [in, out] :
+       {std::pair(TP_F32, TP_F32), std::pair(TP_BF16, TP_BF16), std::pair(TP_BF16, TP_F32)})
     for (int transposes = 0; transposes < 4; ++transposes) {
       Case s{801, 1201, 1500, 1, in, out, (transposes & 1) != 0, (transposes & 2) != 0, true};
       Operands before(s), first = before;
@@ -146,7 +154,8 @@ TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
       for (int threads = 2; threads <= 4; ++threads) {
         Operands after = before;
         ASSERT_OK(multiply(threads, nullptr, after));
-        EXPECT_EQ(memcmp(first.c.data(), after.c.data(), first.c.size()), 0) << caseName(s) << ", " << threads;
+        EXPECT_EQ(memcmp(first.c.data(), after.c.data(), first.c.size()), 0)
+            << caseName(s) << ", " << threads;
       }
     }
 }
@@ -192,9 +201,11 @@ TEST(Matmul, RefusesWhatItCannotDo) {
     EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, buffer), 1);
     return std::move(rank.error);
   };
-  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}), "x.tplan:42: ", "lda = 1 of 2");
+  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}),
+               "x.tplan:42: ", "lda = 1 of 2");
   EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32}), "i32 to i32");
-  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}), "negative size: m = -2");
+  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}),
+               "negative size: m = -2");
   tp_rank rank;
   ASSERT_OK(rank.team.start(1));
   EXPECT_FAILS(rank.matmul.start(rank.team, "fast"), "'library' or 'widen', found 'fast'");

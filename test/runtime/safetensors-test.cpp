@@ -20,7 +20,8 @@ std::string fileOf(const std::string &header, const std::string &data) {
   return std::string((const char *)&length, 8) + header + data;
 }
 
-LogicalTensor tensorOf(const char *name, int32_t type, std::vector<int64_t> shape, void *data, int64_t bytes) {
+LogicalTensor tensorOf(const char *name, int32_t type, std::vector<int64_t> shape, void *data,
+                       int64_t bytes) {
   return {name, type, std::move(shape), (char *)data, bytes};
 }
 
@@ -34,7 +35,8 @@ TEST(Safetensors, RoundTrip) {
   int32_t d[2] = {-7, 8};
   std::vector<LogicalTensor> tensors = {
       tensorOf("b \"quoted\"", TP_BF16, {3}, b, 6), tensorOf("a", TP_F32, {2, 3}, a, 24),
-      tensorOf("c", TP_F64, {}, c, 8), tensorOf("d", TP_I32, {2, 1}, d, 8), tensorOf("empty", TP_F32, {0, 4}, a, 0)};
+      tensorOf("c", TP_F64, {}, c, 8), tensorOf("d", TP_I32, {2, 1}, d, 8),
+      tensorOf("empty", TP_F32, {0, 4}, a, 0)};
   std::string checksum;
   int64_t bytes = 0;
   ASSERT_OK(writeSafetensors(scratch / "x.safetensors", tensors, &checksum, &bytes));
@@ -56,7 +58,8 @@ TEST(Safetensors, RoundTrip) {
   int32_t d2[2] = {};
   std::vector<LogicalTensor> into = {
       tensorOf("b \"quoted\"", TP_BF16, {3}, b2, 6), tensorOf("a", TP_F32, {2, 3}, a2, 24),
-      tensorOf("c", TP_F64, {}, c2, 8), tensorOf("d", TP_I32, {2, 1}, d2, 8), tensorOf("empty", TP_F32, {0, 4}, a2, 0)};
+      tensorOf("c", TP_F64, {}, c2, 8), tensorOf("d", TP_I32, {2, 1}, d2, 8),
+      tensorOf("empty", TP_F32, {0, 4}, a2, 0)};
   read.copyTo(into);
   EXPECT_EQ(memcmp(a, a2, sizeof a), 0);
   EXPECT_EQ(memcmp(b, b2, sizeof b), 0);
@@ -83,13 +86,16 @@ TEST(Safetensors, ConvertsFloatsOnlyWhenAsked) {
 TEST(Safetensors, MatchesNamesAndShapes) {
   Scratch scratch;
   float a[4] = {};
-  ASSERT_OK(writeSafetensors(scratch / "x", {tensorOf("a", TP_F32, {2}, a, 8), tensorOf("b", TP_F32, {2}, a, 8)},
+  ASSERT_OK(writeSafetensors(scratch / "x",
+                             {tensorOf("a", TP_F32, {2}, a, 8), tensorOf("b", TP_F32, {2}, a, 8)},
                              nullptr, nullptr));
   SafetensorsFile file;
   ASSERT_OK(file.open(scratch / "x"));
   EXPECT_FAILS(file.match({tensorOf("c", TP_F32, {2}, a, 8)}, false), "lacks the tensor 'c'");
-  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2, 1}, a, 8)}, false), "shape [2]", "wants [2, 1]");
-  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2}, a, 8)}, false), "holds the tensor 'b', which this program lacks");
+  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2, 1}, a, 8)}, false), "shape [2]",
+               "wants [2, 1]");
+  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2}, a, 8)}, false),
+               "holds the tensor 'b', which this program lacks");
 }
 
 namespace {
@@ -103,7 +109,9 @@ void PrintTo(const Broken &b, std::ostream *to) { *to << b.name; }
 
 std::vector<Broken> brokenFiles() {
   const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
-  auto one = [](const std::string &entry) { return fileOf("{\"a\":" + entry + "}", std::string(8, 'x')); };
+  auto one = [](const std::string &entry) {
+    return fileOf("{\"a\":" + entry + "}", std::string(8, 'x'));
+  };
   auto header = [](uint64_t n) { return std::string((const char *)&n, 8) + "{}"; };
   std::string nested;
   for (int i = 0; i < 100000; ++i)
@@ -112,36 +120,51 @@ std::vector<Broken> brokenFiles() {
       {"Empty", "", "0 bytes, too few"},
       {"Short", "1234567", "7 bytes, too few"},
       {"HeaderBeyondFile", header(100), "byte 0: a header of 100 bytes does not fit"},
-      {"HeaderHuge", header(uint64_t(1) << 63), "a header of 9223372036854775808 bytes does not fit"},
+      {"HeaderHuge", header(uint64_t(1) << 63),
+       "a header of 9223372036854775808 bytes does not fit"},
       {"HeaderAllOnes", header(~uint64_t(0)), "does not fit"},
       {"NotJson", fileOf("hello!!!", ""), "malformed"},
       {"CutJson", fileOf("{" + a, std::string(8, 'x')), "byte 61: JSON is malformed"},
       {"TextAfterJson", fileOf("{" + a + "} extra", std::string(8, 'x')), "malformed"},
       {"NotAnObject", fileOf("[1, 2]  ", ""), "the header is not a JSON object"},
       {"DepthBomb", fileOf(nested, ""), "nests deeper than 8"},
-      {"DuplicateTensor", fileOf("{" + a + "," + a + "}", std::string(8, 'x')), "the key 'a' stands twice"},
-      {"DuplicateKey", one(R"({"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]})"), "'dtype' stands twice"},
+      {"DuplicateTensor", fileOf("{" + a + "," + a + "}", std::string(8, 'x')),
+       "the key 'a' stands twice"},
+      {"DuplicateKey", one(R"({"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]})"),
+       "'dtype' stands twice"},
       {"EntryNotAnObject", one("5"), "tensor 'a': its entry is not an object"},
-      {"UnknownKey", one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"strides":[1]})"), "unknown key 'strides'"},
+      {"UnknownKey", one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"strides":[1]})"),
+       "unknown key 'strides'"},
       {"UnknownType", one(R"({"dtype":"F31","shape":[2],"data_offsets":[0,8]})"), "BOOL: 'F31'"},
       {"NoType", one(R"({"shape":[2],"data_offsets":[0,8]})"), "'dtype' is missing"},
       {"NoShape", one(R"({"dtype":"F32","data_offsets":[0,8]})"), "'shape' is missing"},
-      {"NegativeSize", one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"), "a size in 'shape'"},
-      {"FractionalSize", one(R"({"dtype":"F32","shape":[2.5],"data_offsets":[0,8]})"), "a size in 'shape'"},
-      {"ShapeOverflow", one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]})"), "overflows"},
-      {"OneOffset", one(R"({"dtype":"F32","shape":[2],"data_offsets":[8]})"), "not two whole numbers"},
-      {"OffsetsBackward", one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})"), "offsets [8, 0] are not the 8 bytes"},
-      {"OffsetsDisagree", one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})"), "not the 12 bytes of F32 [3]"},
+      {"NegativeSize", one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"),
+       "a size in 'shape'"},
+      {"FractionalSize", one(R"({"dtype":"F32","shape":[2.5],"data_offsets":[0,8]})"),
+       "a size in 'shape'"},
+      {"ShapeOverflow",
+       one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]})"), "overflows"},
+      {"OneOffset", one(R"({"dtype":"F32","shape":[2],"data_offsets":[8]})"),
+       "not two whole numbers"},
+      {"OffsetsBackward", one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})"),
+       "offsets [8, 0] are not the 8 bytes"},
+      {"OffsetsDisagree", one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})"),
+       "not the 12 bytes of F32 [3]"},
       {"Truncated", fileOf("{" + a + "}", "1234"), "ends at byte 8 of 4 bytes"},
-      {"TrailingBytes", fileOf("{" + a + "}", std::string(12, 'x')), "its tensors have 8 bytes, its data 12"},
-      {"Hole", fileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", std::string(8, 'x')),
+      {"TrailingBytes", fileOf("{" + a + "}", std::string(12, 'x')),
+       "its tensors have 8 bytes, its data 12"},
+      {"Hole",
+       fileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", std::string(8, 'x')),
        "begins at byte 4 of the data, the one before ends at 0"},
       {"Overlap",
-       fileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
-              std::string(8, 'x')),
+       fileOf(
+           R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+           std::string(8, 'x')),
        "tensor 'b' begins at byte 4"},
-      {"BadMetadata", fileOf(R"({"__metadata__":{"n":1},)" + a + "}", std::string(8, 'x')), "not a string: 'n'"},
-      {"MetadataNoObject", fileOf(R"({"__metadata__":1,)" + a + "}", std::string(8, 'x')), "'__metadata__' is not"},
+      {"BadMetadata", fileOf(R"({"__metadata__":{"n":1},)" + a + "}", std::string(8, 'x')),
+       "not a string: 'n'"},
+      {"MetadataNoObject", fileOf(R"({"__metadata__":1,)" + a + "}", std::string(8, 'x')),
+       "'__metadata__' is not"},
   };
 }
 
@@ -155,13 +178,15 @@ TEST_P(BrokenFile, IsRefusedByName) {
   Scratch scratch;
   writeFile(scratch / "broken.safetensors", GetParam().bytes);
   SafetensorsFile file;
-  EXPECT_FAILS(file.open(scratch / "broken.safetensors"), scratch / "broken.safetensors", GetParam().message);
+  EXPECT_FAILS(file.open(scratch / "broken.safetensors"), scratch / "broken.safetensors",
+               GetParam().message);
 }
 
 TEST(Safetensors, AnyFlippedHeaderByteIsRefusedOrRead) {
   Scratch scratch;
   float a[4] = {1, 2, 3, 4};
-  ASSERT_OK(writeSafetensors(scratch / "x", {tensorOf("a", TP_F32, {2}, a, 8), tensorOf("b", TP_F32, {2}, a, 8)},
+  ASSERT_OK(writeSafetensors(scratch / "x",
+                             {tensorOf("a", TP_F32, {2}, a, 8), tensorOf("b", TP_F32, {2}, a, 8)},
                              nullptr, nullptr));
   std::string good = readFile(scratch / "x");
   int refused = 0;
@@ -184,8 +209,9 @@ TEST(Safetensors, AnyFlippedHeaderByteIsRefusedOrRead) {
 TEST(Safetensors, LeavesNothingWhenItCannotWrite) {
   Scratch scratch;
   float a[1] = {};
-  EXPECT_FAILS(writeSafetensors(scratch / "no/such/x", {tensorOf("a", TP_F32, {1}, a, 4)}, nullptr, nullptr),
-               "cannot create");
+  EXPECT_FAILS(
+      writeSafetensors(scratch / "no/such/x", {tensorOf("a", TP_F32, {1}, a, 4)}, nullptr, nullptr),
+      "cannot create");
   std::vector<std::string> names;
   ASSERT_OK(listDirectory(scratch.path, names));
   EXPECT_TRUE(names.empty());

@@ -101,7 +101,9 @@ TEST(Tensors, CheckTheProgramAgainstItsArena) {
 }
 
 TEST(Scalars, LearningRatePieces) {
-  tp_lr_piece pieces[] = {{0, 100, 0, 3e-4, TP_LINEAR}, {100, 300, 3e-4, 3e-5, TP_COSINE}, {300, 400, 3e-5, 3e-5, TP_FLAT}};
+  tp_lr_piece pieces[] = {{0, 100, 0, 3e-4, TP_LINEAR},
+                          {100, 300, 3e-4, 3e-5, TP_COSINE},
+                          {300, 400, 3e-5, 3e-5, TP_FLAT}};
   tp_program program = {};
   program.lr = pieces;
   program.num_lr = 3;
@@ -126,8 +128,11 @@ TEST(Scalars, AreWrittenByKindAndType) {
     int32_t microbatch;
   } arena = {0, 0, 0, 0, 77};
   tp_lr_piece piece = {0, 10, 1, 1, TP_FLAT};
-  tp_scalar scalars[] = {{TP_SEED, TP_I32, 0, 0}, {TP_STEP, TP_I32, 4, 0}, {TP_LR, TP_F64, 8, 0},
-                         {TP_POWER, TP_F32, 16, 0.9}, {TP_MICROBATCH, TP_I32, 20, 0}};
+  tp_scalar scalars[] = {{TP_SEED, TP_I32, 0, 0},
+                         {TP_STEP, TP_I32, 4, 0},
+                         {TP_LR, TP_F64, 8, 0},
+                         {TP_POWER, TP_F32, 16, 0.9},
+                         {TP_MICROBATCH, TP_I32, 20, 0}};
   tp_program program = {};
   program.scalars = scalars;
   program.num_scalars = std::size(scalars);
@@ -155,25 +160,33 @@ TEST(Cpu, NamesTheMissingFeature) {
   }
 }
 
-class BadOption : public testing::TestWithParam<std::pair<std::vector<std::string>, std::string>> {};
+class BadOption : public testing::TestWithParam<std::pair<std::vector<std::string>, std::string>> {
+};
 INSTANTIATE_TEST_SUITE_P(
     All, BadOption,
-    testing::Values(std::pair(std::vector<std::string>{"--stepz", "5"}, "did you mean '--steps'? legal: --data"),
-                    std::pair(std::vector<std::string>{"--frobnicate-everything"}, "legal: --data"),
-                    std::pair(std::vector<std::string>{"5"}, "unexpected argument '5'"),
-                    std::pair(std::vector<std::string>{"--steps"}, "--steps takes N, found the end"),
-                    std::pair(std::vector<std::string>{"--steps", "3x"}, "of at least 0, found '3x'"),
-                    std::pair(std::vector<std::string>{"--steps=-1"}, "found '-1'"),
-                    std::pair(std::vector<std::string>{"--steps=99999999999999999999"}, "found '99999999999999999999'"),
-                    std::pair(std::vector<std::string>{"--threads", "0"}, "at least 1 and at most 4096, found '0'"),
-                    std::pair(std::vector<std::string>{"--seed", "4294967296"}, "at most 2147483647"),
-                    std::pair(std::vector<std::string>{"--temperature", "nan"}, "finite number of at least 0, found 'nan'"),
-                    std::pair(std::vector<std::string>{"--curve=yes"}, "--curve takes no argument, found 'yes'"),
-                    std::pair(std::vector<std::string>{"--save="}, "--save takes DIR, found an empty argument"),
-                    std::pair(std::vector<std::string>{"--data", "a,,b"}, "empty name"),
-                    std::pair(std::vector<std::string>{"--resume"}, "--resume needs --save DIR"),
-                    std::pair(std::vector<std::string>{"--resume", "--save=x", "--load=y"}, "choose one"),
-                    std::pair(std::vector<std::string>{"--resume", "--save=x", "--dump-gradients=y"}, "skips")));
+    testing::Values(
+        std::pair(std::vector<std::string>{"--stepz", "5"},
+                  "did you mean '--steps'? legal: --data"),
+        std::pair(std::vector<std::string>{"--frobnicate-everything"}, "legal: --data"),
+        std::pair(std::vector<std::string>{"5"}, "unexpected argument '5'"),
+        std::pair(std::vector<std::string>{"--steps"}, "--steps takes N, found the end"),
+        std::pair(std::vector<std::string>{"--steps", "3x"}, "of at least 0, found '3x'"),
+        std::pair(std::vector<std::string>{"--steps=-1"}, "found '-1'"),
+        std::pair(std::vector<std::string>{"--steps=99999999999999999999"},
+                  "found '99999999999999999999'"),
+        std::pair(std::vector<std::string>{"--threads", "0"},
+                  "at least 1 and at most 4096, found '0'"),
+        std::pair(std::vector<std::string>{"--seed", "4294967296"}, "at most 2147483647"),
+        std::pair(std::vector<std::string>{"--temperature", "nan"},
+                  "finite number of at least 0, found 'nan'"),
+        std::pair(std::vector<std::string>{"--curve=yes"},
+                  "--curve takes no argument, found 'yes'"),
+        std::pair(std::vector<std::string>{"--save="}, "--save takes DIR, found an empty argument"),
+        std::pair(std::vector<std::string>{"--data", "a,,b"}, "empty name"),
+        std::pair(std::vector<std::string>{"--resume"}, "--resume needs --save DIR"),
+        std::pair(std::vector<std::string>{"--resume", "--save=x", "--load=y"}, "choose one"),
+        std::pair(std::vector<std::string>{"--resume", "--save=x", "--dump-gradients=y"},
+                  "skips")));
 
 TEST_P(BadOption, ExitsTwoWithAWayOut) {
   auto [arguments, message] = GetParam();
@@ -186,7 +199,8 @@ TEST_P(BadOption, ExitsTwoWithAWayOut) {
 TEST(Options, HelpListsEachOption) {
   helpers::Outcome outcome = helpers::runMain(toy::program(), {"--help"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char *name : {"--data", "--steps", "--seed", "--threads", "--save", "--resume", "--metrics", "--sample",
-                           "--profile", "--audit-memory", "--dump-gradients", "u16", "exit codes"})
+  for (const char *name :
+       {"--data", "--steps", "--seed", "--threads", "--save", "--resume", "--metrics", "--sample",
+        "--profile", "--audit-memory", "--dump-gradients", "u16", "exit codes"})
     EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
 }

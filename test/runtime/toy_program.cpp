@@ -15,23 +15,26 @@ constexpr int64_t V = vocabulary, S = length - 1, N = rows * S;
 constexpr int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // The arena, in order.
-constexpr int64_t weightAt = 0;                          // [V, V]
+constexpr int64_t weightAt = 0;                           // [V, V]
 constexpr int64_t biasAt = weightAt + aligned(4 * V * V); // 2 x [V / 2], as a list of two
 constexpr int64_t weightMomentAt = biasAt + aligned(4 * V);
 constexpr int64_t biasMomentAt = weightMomentAt + aligned(4 * V * V);
 constexpr int64_t weightGradientAt = biasMomentAt + aligned(4 * V);
 constexpr int64_t biasGradientAt = weightGradientAt + aligned(4 * V * V);
 constexpr int64_t tokensAt = biasGradientAt + aligned(4 * V);
-constexpr int64_t scalarsAt = tokensAt + aligned(4 * microbatches * rows * length); // seed, step, lr, power
-constexpr int64_t metricsAt = scalarsAt + 64;                                       // loss, count, norm
+constexpr int64_t scalarsAt =
+    tokensAt + aligned(4 * microbatches * rows * length); // seed, step, lr, power
+constexpr int64_t metricsAt = scalarsAt + 64;             // loss, count, norm
 constexpr int64_t onehotAt = metricsAt + 64;
 constexpr int64_t logitsAt = onehotAt + aligned(4 * N * V);
 constexpr int64_t arenaBytes = logitsAt + aligned(4 * N * V);
 
 const tp_call onehotCall = {"onehot", "toy.tplan", 3, TP_KERNEL, 0, 4 * N *V};
-const tp_call logitsCall = {"logits", "toy.tplan", 4, TP_GEMM, 2 * N *V *V, 4 * (2 * N * V + V * V)};
+const tp_call logitsCall = {"logits", "toy.tplan",   4,
+                            TP_GEMM,  2 * N * V * V, 4 * (2 * N * V + V * V)};
 const tp_call softmaxCall = {"softmax", "toy.tplan", 5, TP_KERNEL, 5 * N *V, 8 * N *V};
-const tp_call gradientCall = {"gradient", "toy.tplan", 4, TP_GEMM, 2 * N *V *V, 4 * (2 * N * V + V * V)};
+const tp_call gradientCall = {"gradient", "toy.tplan",   4,
+                              TP_GEMM,    2 * N * V * V, 4 * (2 * N * V + V * V)};
 const tp_call updateCall = {"update", "toy.tplan", 8, TP_OPTIMIZER, 4 * V *V, 16 * V *V};
 const tp_call zeroCall = {"zero", "toy.tplan", 8, TP_COPY, 0, 4 * V *V};
 
@@ -75,12 +78,13 @@ int softmaxLoss(tp_rank *rank, char *arena, const int32_t *tokens, bool backward
         if (!backwardToo)
           continue;
         for (int64_t i = 0; i < V; ++i)
-          x[i] = (float)((std::exp((double)x[i] - top) / sum - (i == target)) / (double)(N * microbatches));
+          x[i] = (float)((std::exp((double)x[i] - top) / sum - (i == target)) /
+                         (double)(N * microbatches));
       }
     }
   };
-  void *args[] = {arena + logitsAt, (void *)tokens, arena + metricsAt, backwardToo ? arena : nullptr,
-                  arena + biasAt};
+  void *args[] = {arena + logitsAt, (void *)tokens, arena + metricsAt,
+                  backwardToo ? arena : nullptr, arena + biasAt};
   return tp_launch(rank, &softmaxCall, Task::run, args, 1);
 }
 
@@ -88,7 +92,8 @@ int forwardPass(tp_rank *rank, char *arena, const int32_t *tokens) {
   void *args[] = {(void *)tokens, arena + onehotAt};
   if (tp_launch(rank, &onehotCall, onehotKernel, args, rows))
     return 1;
-  return tp_matmul(rank, &logitsCall, &forward, arena + onehotAt, arena + weightAt, arena + logitsAt);
+  return tp_matmul(rank, &logitsCall, &forward, arena + onehotAt, arena + weightAt,
+                   arena + logitsAt);
 }
 
 void updateKernel(void *const *args, int64_t task) {
@@ -111,7 +116,8 @@ int step(tp_rank *rank, char *arena) {
   for (int64_t micro = 0; micro < microbatches; ++micro) {
     const int32_t *tokens = at<int32_t>(arena, tokensAt) + micro * rows * length;
     if (forwardPass(rank, arena, tokens) || softmaxLoss(rank, arena, tokens, true) ||
-        tp_matmul(rank, &gradientCall, &backward, arena + onehotAt, arena + logitsAt, arena + weightGradientAt))
+        tp_matmul(rank, &gradientCall, &backward, arena + onehotAt, arena + logitsAt,
+                  arena + weightGradientAt))
       return 1;
     for (int64_t row = 0; row < N; ++row)
       for (int64_t i = 0; i < V; ++i)
@@ -145,13 +151,18 @@ int predict(tp_rank *rank, char *arena) {
 
 const int64_t weightShape[] = {V, V}, biasShape[] = {V / 2};
 const tp_tensor tensors[] = {
-    {"head.weight", "", TP_WEIGHT, TP_F32, 2, weightShape, 1, 0, 1, weightAt, 0, 0, 0, TP_NORMAL, 0.1},
-    {"parts.{i}.bias", "", TP_WEIGHT, TP_F32, 1, biasShape, 2, 0, 1, biasAt, 2 * V, 1, 1, TP_CONSTANT, 0.25},
-    {"head.weight", "m", TP_OPTIMIZER_STATE, TP_F32, 2, weightShape, 1, 0, 1, weightMomentAt, 0, 0, 0, TP_CONSTANT, 0},
-    {"parts.{i}.bias", "m", TP_OPTIMIZER_STATE, TP_F32, 1, biasShape, 2, 0, 1, biasMomentAt, 2 * V, 0, 0,
+    {"head.weight", "", TP_WEIGHT, TP_F32, 2, weightShape, 1, 0, 1, weightAt, 0, 0, 0, TP_NORMAL,
+     0.1},
+    {"parts.{i}.bias", "", TP_WEIGHT, TP_F32, 1, biasShape, 2, 0, 1, biasAt, 2 * V, 1, 1,
+     TP_CONSTANT, 0.25},
+    {"head.weight", "m", TP_OPTIMIZER_STATE, TP_F32, 2, weightShape, 1, 0, 1, weightMomentAt, 0, 0,
+     0, TP_CONSTANT, 0},
+    {"parts.{i}.bias", "m", TP_OPTIMIZER_STATE, TP_F32, 1, biasShape, 2, 0, 1, biasMomentAt, 2 * V,
+     0, 0, TP_CONSTANT, 0},
+    {"head.weight", "", TP_GRADIENT, TP_F32, 2, weightShape, 1, 0, 1, weightGradientAt, 0, 0, 0,
      TP_CONSTANT, 0},
-    {"head.weight", "", TP_GRADIENT, TP_F32, 2, weightShape, 1, 0, 1, weightGradientAt, 0, 0, 0, TP_CONSTANT, 0},
-    {"parts.{i}.bias", "", TP_GRADIENT, TP_F32, 1, biasShape, 2, 0, 1, biasGradientAt, 2 * V, 0, 0, TP_CONSTANT, 0},
+    {"parts.{i}.bias", "", TP_GRADIENT, TP_F32, 1, biasShape, 2, 0, 1, biasGradientAt, 2 * V, 0, 0,
+     TP_CONSTANT, 0},
 };
 const tp_input inputs[] = {{"text", tokensAt, rows, length, V}};
 const tp_scalar scalars[] = {{TP_SEED, TP_I32, scalarsAt, 0},
@@ -159,22 +170,25 @@ const tp_scalar scalars[] = {{TP_SEED, TP_I32, scalarsAt, 0},
                              {TP_LR, TP_F32, scalarsAt + 8, 0},
                              {TP_POWER, TP_F32, scalarsAt + 12, 0.9}};
 const tp_lr_piece lr[] = {{0, 10, 0, 2.0, TP_LINEAR}, {10, 100, 2.0, 0.5, TP_COSINE}};
-const tp_metric metrics[] = {{"loss", TP_F32, metricsAt, metricsAt + 4}, {"grad_norm", TP_F32, metricsAt + 8, -1}};
+const tp_metric metrics[] = {{"loss", TP_F32, metricsAt, metricsAt + 4},
+                             {"grad_norm", TP_F32, metricsAt + 8, -1}};
 const tp_slot slots[] = {
-    {"head.weight", weightAt, 4 * V *V},
+    {"head.weight", weightAt, 4 * V * V},
     {"parts.bias", biasAt, 4 * V},
-    {"head.weight.m", weightMomentAt, 4 * V *V},
+    {"head.weight.m", weightMomentAt, 4 * V * V},
     {"parts.bias.m", biasMomentAt, 4 * V},
-    {"head.weight.gradient", weightGradientAt, 4 * V *V},
+    {"head.weight.gradient", weightGradientAt, 4 * V * V},
     {"parts.bias.gradient", biasGradientAt, 4 * V},
-    {"tokens", tokensAt, 4 * microbatches *rows *length},
+    {"tokens", tokensAt, 4 * microbatches * rows * length},
     {"scalars", scalarsAt, 16},
     {"metrics", metricsAt, 12},
-    {"onehot", onehotAt, 4 * N *V},
-    {"logits", logitsAt, 4 * N *V},
+    {"onehot", onehotAt, 4 * N * V},
+    {"logits", logitsAt, 4 * N * V},
 };
 
-template <typename T, size_t Size> constexpr int64_t count(const T (&)[Size]) { return (int64_t)Size; }
+template <typename T, size_t Size> constexpr int64_t count(const T (&)[Size]) {
+  return (int64_t)Size;
+}
 
 } // namespace
 

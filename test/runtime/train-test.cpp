@@ -62,10 +62,11 @@ std::vector<double> column(const std::string &text, const std::string &key) {
 } // namespace
 
 TEST_F(Training, LearnsAndReports) {
-  std::string out = trained({"--steps", "60", "--metrics", scratch / "m", "--curve", "--profile", "--print-every", "20"});
+  std::string out = trained(
+      {"--steps", "60", "--metrics", scratch / "m", "--curve", "--profile", "--print-every", "20"});
   std::string metrics = readFile(scratch / "m");
-  auto losses = column(metrics, "loss"), steps = column(metrics, "step"), lr = column(metrics, "lr"),
-       tokens = column(metrics, "tokens");
+  auto losses = column(metrics, "loss"), steps = column(metrics, "step"),
+       lr = column(metrics, "lr"), tokens = column(metrics, "tokens");
   ASSERT_EQ(losses.size(), 60u);
   EXPECT_NEAR(losses[0], std::log(128), 0.1);
   EXPECT_LT(losses[59], losses[0] - 1);
@@ -75,8 +76,8 @@ TEST_F(Training, LearnsAndReports) {
   EXPECT_EQ(column(metrics, "grad_norm").size(), 60u);
   EXPECT_EQ(column(metrics, "step_seconds").size(), 60u);
   EXPECT_EQ(column(metrics, "tokens_per_second").size(), 60u);
-  for (const char *part : {"step 20/60", "step 40/60", "step 60/60", "  loss", "GFLOP/s", "softmax", "toy.tplan:5",
-                           "counted: "})
+  for (const char *part : {"step 20/60", "step 40/60", "step 60/60", "  loss", "GFLOP/s", "softmax",
+                           "toy.tplan:5", "counted: "})
     EXPECT_HAS(out, part);
 }
 
@@ -104,10 +105,11 @@ TEST_F(Training, HasTheSameBitsOnAnyTeam) {
 TEST_F(Training, ResumeEqualsAnUnbrokenRunBitForBit) {
   trained({"--steps", "20", "--save", scratch / "whole", "--metrics", scratch / "whole.jsonl"});
   trained({"--steps", "10", "--save", scratch / "parts", "--metrics", scratch / "parts.jsonl"});
-  std::string out = trained({"--steps", "20", "--save", scratch / "parts", "--metrics", scratch / "parts.jsonl",
-                             "--resume"});
+  std::string out = trained({"--steps", "20", "--save", scratch / "parts", "--metrics",
+                             scratch / "parts.jsonl", "--resume"});
   EXPECT_HAS(out, "resumed at step 10");
-  for (const char *name : {"model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"})
+  for (const char *name :
+       {"model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"})
     EXPECT_TRUE(readFile(scratch / (std::string("whole/step-00000020/") + name)) ==
                 readFile(scratch / (std::string("parts/step-00000020/") + name)))
         << name;
@@ -120,9 +122,11 @@ TEST_F(Training, ResumeEqualsAnUnbrokenRunBitForBit) {
 TEST_F(Training, ResumeDropsMetricsBeyondTheCheckpoint) {
   trained({"--steps", "8", "--save", scratch / "s", "--metrics", scratch / "m"});
   std::string until = readFile(scratch / "m");
-  writeFile(scratch / "m", until + "{\"step\": 9, \"loss\": 1}\n{\"step\": 10, \"lo"); // a run that died
+  writeFile(scratch / "m",
+            until + "{\"step\": 9, \"loss\": 1}\n{\"step\": 10, \"lo"); // a run that died
   trained({"--steps", "9", "--save", scratch / "s", "--metrics", scratch / "m", "--resume"});
-  EXPECT_EQ(column(readFile(scratch / "m"), "step"), (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(column(readFile(scratch / "m"), "step"),
+            (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(readFile(scratch / "m").compare(0, until.size(), until), 0);
 }
 
@@ -132,7 +136,8 @@ TEST_F(Training, KeepsTheNewestCheckpoints) {
   trained({"--steps", "20", "--save", scratch / "t", "--save-every", "5", "--save-keep", "0"});
   EXPECT_EQ(names("t").size(), 5u);
   EXPECT_EQ(names("s/step-00000010"),
-            (std::vector<std::string>{"manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"}));
+            (std::vector<std::string>{"manifest.json", "model.safetensors", "optimizer.safetensors",
+                                      "state.json"}));
 }
 
 TEST_F(Training, SurvivesWhatACrashedSaveLeft) {
@@ -150,19 +155,23 @@ TEST_F(Training, SurvivesWhatACrashedSaveLeft) {
 
 TEST_F(Training, RefusesToOverwriteAnEarlierTraining) {
   trained({"--steps", "5", "--save", scratch / "s"});
-  EXPECT_HAS(failed({"--steps", "5", "--save", scratch / "s"}), "add --resume to go on, or choose another");
+  EXPECT_HAS(failed({"--steps", "5", "--save", scratch / "s"}),
+             "add --resume to go on, or choose another");
 }
 
 TEST_F(Training, RefusesWhatCannotBeResumed) {
   EXPECT_HAS(failed({"--save", scratch / "none", "--resume"}), "nothing to resume");
   trained({"--steps", "5", "--save", scratch / "s", "--seed", "3"});
-  EXPECT_HAS(failed({"--steps", "6", "--save", scratch / "s", "--resume", "--seed", "4"}), "the checkpoint, 3; --seed is 4");
+  EXPECT_HAS(failed({"--steps", "6", "--save", scratch / "s", "--resume", "--seed", "4"}),
+             "the checkpoint, 3; --seed is 4");
   writeFile(scratch / "other", someText(3000));
-  Outcome other = runMain(toy::program(), {"--data", scratch / "other", "--save", scratch / "s", "--resume"});
+  Outcome other =
+      runMain(toy::program(), {"--data", scratch / "other", "--save", scratch / "s", "--resume"});
   EXPECT_HAS(other.err, "trained on 20001 tokens of data, --data holds 3001");
   tp_program changed = toy::program();
   changed.fingerprint = "ffff";
-  EXPECT_HAS(runMain(changed, {"--data", data(), "--save", scratch / "s", "--resume"}).err, "differs: ffff");
+  EXPECT_HAS(runMain(changed, {"--data", data(), "--save", scratch / "s", "--resume"}).err,
+             "differs: ffff");
   trained({"--steps", "6", "--save", scratch / "s", "--resume"}); // the checkpoint's seed holds
   EXPECT_HAS(readFile(scratch / "s/step-00000006/state.json"), "\"seed\": 3");
 }
@@ -179,25 +188,36 @@ void PrintTo(const Damage &d, std::ostream *to) { *to << d.name; }
 
 void writeManifestAgain(const std::string &checkpoint, const std::string &name) {
   // A damage that the checksum cannot see: the manifest is made to agree.
-  std::string manifest = readFile(checkpoint + "/manifest.json"), file = readFile(checkpoint + "/" + name);
+  std::string manifest = readFile(checkpoint + "/manifest.json"),
+              file = readFile(checkpoint + "/" + name);
   size_t at = manifest.find("\"" + name + "\"");
   size_t begin = manifest.find('{', at), end = manifest.find('}', at);
-  manifest.replace(begin, end - begin, "{\"bytes\": " + std::to_string(file.size()) + ", \"xxh3_128\": \"" +
-                                           tplan::checksumOf(file.data(), (int64_t)file.size()) + "\"");
+  manifest.replace(begin, end - begin,
+                   "{\"bytes\": " + std::to_string(file.size()) + ", \"xxh3_128\": \"" +
+                       tplan::checksumOf(file.data(), (int64_t)file.size()) + "\"");
   writeFile(checkpoint + "/manifest.json", manifest);
 }
 
 const Damage damages[] = {
-    {"FlippedWeight", "step-00000005/model.safetensors", [](std::string &b) { b[b.size() - 5] ^= 1; }, "is damaged"},
-    {"FlippedState", "step-00000005/optimizer.safetensors", [](std::string &b) { b[b.size() / 2] ^= 8; }, "is damaged"},
-    {"TruncatedWeights", "step-00000005/model.safetensors", [](std::string &b) { b.resize(b.size() - 4); }, "its manifest says"},
-    {"EditedStep", "step-00000005/state.json", [](std::string &b) { b.replace(b.find("\"step\": 5"), 9, "\"step\": 4"); }, "is damaged"},
-    {"BrokenManifest", "step-00000005/manifest.json", [](std::string &b) { b.resize(b.size() / 2); }, "JSON is malformed"},
-    {"EmptyManifest", "step-00000005/manifest.json", [](std::string &b) { b = "{}"; }, "'format' is missing"},
+    {"FlippedWeight", "step-00000005/model.safetensors",
+     [](std::string &b) { b[b.size() - 5] ^= 1; }, "is damaged"},
+    {"FlippedState", "step-00000005/optimizer.safetensors",
+     [](std::string &b) { b[b.size() / 2] ^= 8; }, "is damaged"},
+    {"TruncatedWeights", "step-00000005/model.safetensors",
+     [](std::string &b) { b.resize(b.size() - 4); }, "its manifest says"},
+    {"EditedStep", "step-00000005/state.json",
+     [](std::string &b) { b.replace(b.find("\"step\": 5"), 9, "\"step\": 4"); }, "is damaged"},
+    {"BrokenManifest", "step-00000005/manifest.json",
+     [](std::string &b) { b.resize(b.size() / 2); }, "JSON is malformed"},
+    {"EmptyManifest", "step-00000005/manifest.json", [](std::string &b) { b = "{}"; },
+     "'format' is missing"},
     {"ManifestLacksFile", "step-00000005/manifest.json",
-     [](std::string &b) { b.replace(b.find("state.json"), 10, "other.json"); }, "'state.json' is missing"},
-    {"OtherFormat", "step-00000005/manifest.json", [](std::string &b) { b.replace(b.find("1"), 1, "9"); }, "has format 9"},
-    {"LatestElsewhere", "latest", [](std::string &b) { b = "../../etc"; }, "does not name a checkpoint: '../../etc'"},
+     [](std::string &b) { b.replace(b.find("state.json"), 10, "other.json"); },
+     "'state.json' is missing"},
+    {"OtherFormat", "step-00000005/manifest.json",
+     [](std::string &b) { b.replace(b.find("1"), 1, "9"); }, "has format 9"},
+    {"LatestElsewhere", "latest", [](std::string &b) { b = "../../etc"; },
+     "does not name a checkpoint: '../../etc'"},
     {"LatestAbsent", "latest", [](std::string &b) { b = "step-00000077\n"; }, "No such file"},
 };
 
@@ -224,11 +244,12 @@ TEST_F(Training, RefusesACheckpointWhoseStateDisagrees) {
   struct Edit {
     const char *from, *to, *message;
   };
-  for (const Edit &edit : {Edit{"\"step\": 5", "\"step\": 4", "holds step 4"},
-                           Edit{"\"rows\": 30", "\"rows\": 31", "has read 31 rows in 5 steps"},
-                           Edit{"\"seed\": 1", "\"seed\": -1", "negative"},
-                           Edit{"\"seed\": 1", "\"seed\": \"1\"", "'seed' is missing or is not a whole number"},
-                           Edit{"\"plan\"", "\"step\"", "'step' stands twice"}}) {
+  for (const Edit &edit :
+       {Edit{"\"step\": 5", "\"step\": 4", "holds step 4"},
+        Edit{"\"rows\": 30", "\"rows\": 31", "has read 31 rows in 5 steps"},
+        Edit{"\"seed\": 1", "\"seed\": -1", "negative"},
+        Edit{"\"seed\": 1", "\"seed\": \"1\"", "'seed' is missing or is not a whole number"},
+        Edit{"\"plan\"", "\"step\"", "'step' stands twice"}}) {
     std::string changed = state;
     changed.replace(changed.find(edit.from), strlen(edit.from), edit.to);
     writeFile(directory + "/state.json", changed);
@@ -271,20 +292,22 @@ TEST_F(Training, DumpsTheFirstGradients) {
 TEST_F(Training, SaysWhenAProgramDumpsNoGradients) {
   tp_program program = toy::program();
   program.step = [](tp_rank *, char *) { return 0; };
-  Outcome outcome = runMain(program, {"--data", data(), "--steps", "2", "--dump-gradients", scratch / "g"});
+  program.num_metrics = 0;
+  Outcome outcome =
+      runMain(program, {"--data", data(), "--steps", "2", "--dump-gradients", scratch / "g"});
   EXPECT_EQ(outcome.code, 1);
-  // The toy's metrics are 0 / 0 where its step does nothing.
-  EXPECT_HAS(outcome.err, "loss is");
+  EXPECT_HAS(outcome.err, "without a call of tp_gradients_ready");
 }
 
 TEST_F(Training, EvaluatesEachByteOfTheFilesOnce) {
   writeFile(scratch / "e1", someText(1001, 5));
   writeFile(scratch / "e2", someText(7, 6));
   writeFile(scratch / "e3", "");
-  std::string out = trained({"--steps", "20", "--eval", scratch / "e1", scratch / "e2", scratch / "e3", "--metrics",
-                             scratch / "m", "--eval-every", "10"});
+  std::string out = trained({"--steps", "20", "--eval", scratch / "e1", scratch / "e2",
+                             scratch / "e3", "--metrics", scratch / "m", "--eval-every", "10"});
   EXPECT_HAS(out, "over 1008 tokens of 3 files");
-  auto losses = column(readFile(scratch / "m"), "eval_loss"), counts = column(readFile(scratch / "m"), "eval_tokens");
+  auto losses = column(readFile(scratch / "m"), "eval_loss"),
+       counts = column(readFile(scratch / "m"), "eval_tokens");
   ASSERT_EQ(losses.size(), 2u);
   EXPECT_LT(losses[1], losses[0]);
   EXPECT_EQ(counts[0], 1008);
@@ -294,7 +317,8 @@ TEST_F(Training, EvaluatesEachByteOfTheFilesOnce) {
   trained({"--steps", "20", "--save", scratch / "s"});
   double sum = 0;
   for (auto [name, bytes] : {std::pair("e1", 1001), std::pair("e2", 7)}) {
-    trained({"--steps", "20", "--save", scratch / "s", "--resume", "--eval", scratch / name, "--metrics", scratch / "one"});
+    trained({"--steps", "20", "--save", scratch / "s", "--resume", "--eval", scratch / name,
+             "--metrics", scratch / "one"});
     sum += column(readFile(scratch / "one"), "eval_loss").back() * bytes;
   }
   EXPECT_NEAR(sum / 1008, losses[1], 1e-6);
@@ -303,7 +327,8 @@ TEST_F(Training, EvaluatesEachByteOfTheFilesOnce) {
 TEST_F(Training, SamplesTheSameTextForASeed) {
   trained({"--steps", "60", "--save", scratch / "s"});
   auto sample = [&](std::vector<std::string> more) {
-    more.insert(more.end(), {"--steps", "60", "--save", scratch / "s", "--resume", "--sample", "the la", "--sample-bytes", "30"});
+    more.insert(more.end(), {"--steps", "60", "--save", scratch / "s", "--resume", "--sample",
+                             "the la", "--sample-bytes", "30"});
     std::string out = trained(more);
     return out.substr(out.find("sample:\n"));
   };
@@ -319,7 +344,8 @@ TEST_F(Training, SamplesTheSameTextForASeed) {
 }
 
 TEST_F(Training, AuditsTheArena) {
-  EXPECT_HAS(trained({"--steps", "2", "--audit-memory"}), "memory audit: 11 slots written, nothing outside them");
+  EXPECT_HAS(trained({"--steps", "2", "--audit-memory"}),
+             "memory audit: 11 slots written, nothing outside them");
   tp_program program = toy::program();
   std::vector<tp_slot> slots(program.slots, program.slots + program.num_slots);
   tp_slot scalars = slots[7];
@@ -357,7 +383,8 @@ TEST_F(Training, StopsWhenTheLossIsNotFinite) {
   tp_lr_piece steep = {0, 1000, 1e38, 1e38, TP_FLAT};
   program.lr = &steep;
   program.num_lr = 1;
-  Outcome outcome = runMain(program, {"--data", data(), "--steps", "50", "--save", scratch / "s", "--metrics", scratch / "m"});
+  Outcome outcome = runMain(program, {"--data", data(), "--steps", "50", "--save", scratch / "s",
+                                      "--metrics", scratch / "m"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_HAS(outcome.err, "lower the learning rate");
   EXPECT_HAS(readFile(scratch / "m"), "null");
