@@ -26,16 +26,21 @@ typedef struct tp_rank tp_rank; /* opaque: arena, team, error state */
 
 /* What a generated call is, for errors, profile and counters. */
 typedef enum tp_category {
-  TP_KERNEL, TP_GEMM, TP_ATTENTION, TP_OPTIMIZER, TP_COPY, TP_CATEGORIES
+  TP_KERNEL,
+  TP_GEMM,
+  TP_ATTENTION,
+  TP_OPTIMIZER,
+  TP_COPY,
+  TP_CATEGORIES
 } tp_category;
 
 typedef struct tp_call {
-  const char *name;   /* kernel symbol or library call */
-  const char *file;   /* .tplan file and line that the work comes from */
+  const char *name; /* kernel symbol or library call */
+  const char *file; /* .tplan file and line that the work comes from */
   int32_t line;
-  int32_t category;   /* tp_category */
-  int64_t flops;      /* of one call */
-  int64_t bytes;      /* read and written by one call */
+  int32_t category; /* tp_category */
+  int64_t flops;    /* of one call */
+  int64_t bytes;    /* read and written by one call */
 } tp_call;
 
 /* A generated kernel: task i of `tasks`, arguments by address. Tasks write
@@ -65,7 +70,12 @@ int tp_gradients_ready(tp_rank *);
 
 /*--- tables ---------------------------------------------------------------*/
 
-typedef enum tp_tensor_role { TP_WEIGHT, TP_OPTIMIZER_STATE, TP_GRADIENT, TP_WORKING_COPY } tp_tensor_role;
+typedef enum tp_tensor_role {
+  TP_WEIGHT,
+  TP_OPTIMIZER_STATE,
+  TP_GRADIENT,
+  TP_WORKING_COPY
+} tp_tensor_role;
 typedef enum tp_init_kind { TP_CONSTANT, TP_NORMAL } tp_init_kind;
 
 /* `count` tensors of one shape at a constant stride. `path` holds `{i}` where
@@ -73,32 +83,32 @@ typedef enum tp_init_kind { TP_CONSTANT, TP_NORMAL } tp_init_kind;
  * Optimizer state repeats the path of its weight; `slot` names it ("m", "v"). */
 typedef struct tp_tensor {
   const char *path;
-  const char *slot;          /* "" for weights */
-  int32_t role, type;        /* tp_tensor_role, tp_type */
+  const char *slot;   /* "" for weights */
+  int32_t role, type; /* tp_tensor_role, tp_type */
   int32_t rank;
   const int64_t *shape;
   int64_t count, first, step;
-  int64_t offset, stride;    /* bytes */
-  int64_t id, id_step;       /* key of initial values: normal numbers from (seed, id, element) */
-  int32_t init;              /* tp_init_kind */
+  int64_t offset, stride; /* bytes */
+  int64_t id, id_step;    /* key of initial values: normal numbers from (seed, id, element) */
+  int32_t init;           /* tp_init_kind */
   double init_value;
 } tp_tensor;
 
 /* Rows of `length` tokens each, i32, one microbatch after the other: the loader
  * fills all rows of a step (or of one evaluation microbatch, at the start). */
 typedef struct tp_input {
-  const char *source;        /* stream name */
+  const char *source; /* stream name */
   int64_t offset;
-  int64_t rows, length;      /* rows of one microbatch; S + 1 for language models */
-  int64_t vocabulary;        /* ids are checked against it when read */
+  int64_t rows, length; /* rows of one microbatch; S + 1 for language models */
+  int64_t vocabulary;   /* ids are checked against it when read */
 } tp_input;
 
 typedef enum tp_scalar_kind {
-  TP_SEED,        /* i32, of --seed */
-  TP_STEP,        /* i32, from 1 */
-  TP_LR,          /* learning rate of this step */
-  TP_POWER,       /* value to the power of step: bias correction */
-  TP_MICROBATCH   /* written by generated code */
+  TP_SEED,      /* i32, of --seed */
+  TP_STEP,      /* i32, from 1 */
+  TP_LR,        /* learning rate of this step */
+  TP_POWER,     /* value to the power of step: bias correction */
+  TP_MICROBATCH /* written by generated code */
 } tp_scalar_kind;
 typedef struct tp_scalar {
   int32_t kind, type;
@@ -108,41 +118,54 @@ typedef struct tp_scalar {
 
 /* Learning rate: piecewise over steps [begin, end), interpolated from a to b. */
 typedef enum tp_lr_shape { TP_LINEAR, TP_COSINE, TP_FLAT } tp_lr_shape;
-typedef struct tp_lr_piece { int64_t begin, end; double from, to; int32_t shape; } tp_lr_piece;
+typedef struct tp_lr_piece {
+  int64_t begin, end;
+  double from, to;
+  int32_t shape;
+} tp_lr_piece;
 
 /* A number that a step leaves behind: sum over the batch, and the count that
  * divides it (count_offset < 0: none). Type f32 or f64; counts likewise. */
 typedef struct tp_metric {
-  const char *name;          /* "loss" first; "grad_norm" ... */
+  const char *name; /* "loss" first; "grad_norm" ... */
   int32_t type;
   int64_t offset, count_offset;
 } tp_metric;
 
 /* A live slot of the arena, for the report and the memory audit. */
-typedef struct tp_slot { const char *name; int64_t offset, bytes; } tp_slot;
+typedef struct tp_slot {
+  const char *name;
+  int64_t offset, bytes;
+} tp_slot;
 
 typedef struct tp_program {
   int32_t abi_version;
-  const char *plan;          /* name of the plan */
-  const char *fingerprint;   /* hash of model and recipe: what a checkpoint must match */
-  const char *cpu;           /* architecture level the code needs: "x86-64-v3", ... */
+  const char *plan;        /* name of the plan */
+  const char *fingerprint; /* hash of model and recipe: what a checkpoint must match */
+  const char *cpu;         /* architecture level the code needs: "x86-64-v3", ... */
   int64_t arena_bytes;
-  int64_t microbatches;      /* of one step */
+  int64_t microbatches; /* of one step */
   int64_t tokens_per_step;
-  int64_t steps;             /* default of --steps */
+  int64_t steps;                             /* default of --steps */
   int64_t eval_every, save_every, save_keep; /* 0: never */
-  const tp_tensor *tensors;  int64_t num_tensors;
-  const tp_input *inputs;    int64_t num_inputs;
-  const tp_scalar *scalars;  int64_t num_scalars;
-  const tp_lr_piece *lr;     int64_t num_lr;
-  const tp_metric *metrics;  int64_t num_metrics;
-  const tp_slot *slots;      int64_t num_slots;
+  const tp_tensor *tensors;
+  int64_t num_tensors;
+  const tp_input *inputs;
+  int64_t num_inputs;
+  const tp_scalar *scalars;
+  int64_t num_scalars;
+  const tp_lr_piece *lr;
+  int64_t num_lr;
+  const tp_metric *metrics;
+  int64_t num_metrics;
+  const tp_slot *slots;
+  int64_t num_slots;
   /* Generated entry points; the arena is that of the rank. */
-  int (*prepare)(tp_rank *, char *arena);  /* once, after weights are set: working copies, tables */
+  int (*prepare)(tp_rank *, char *arena); /* once, after weights are set: working copies, tables */
   int (*step)(tp_rank *, char *arena);
-  int (*evaluate)(tp_rank *, char *arena); /* one microbatch: adds to metrics */
-  int (*predict)(tp_rank *, char *arena);  /* one microbatch: writes logits; null: cannot sample */
-  int64_t logits_offset, logits_vocabulary;/* [rows, S, V] of `logits_type` */
+  int (*evaluate)(tp_rank *, char *arena);  /* one microbatch: adds to metrics */
+  int (*predict)(tp_rank *, char *arena);   /* one microbatch: writes logits; null: cannot sample */
+  int64_t logits_offset, logits_vocabulary; /* [rows, S, V] of `logits_type` */
   int32_t logits_type;
   /* Library memory beside the arena, by the report. */
   int64_t library_bytes;
