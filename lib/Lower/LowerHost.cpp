@@ -44,8 +44,10 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     HostPlaces places(host, program);
     EntryPoints entries =
         emitEntryPoints(host, places, program, *train, counts ? &*counts : nullptr);
-    auto cpu = module->getAttrOfType<StringAttr>("tplan.cpu");
-    emitTables(host, places, program, *train, entries, cpu ? cpu.getValue() : "x86-64-v3");
+    // What the driver says of the machine (lib/Driver/Target.h).
+    auto target = module->getAttrOfType<DictionaryAttr>("tplan.target");
+    auto needs = target ? target.getAs<StringAttr>("needs") : StringAttr();
+    emitTables(host, places, program, *train, entries, needs ? needs.getValue() : "");
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (op.getName().getDialectNamespace() != "llvm")

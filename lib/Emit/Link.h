@@ -1,0 +1,24 @@
+//===- Link.h - a binary from an object -----------------------------------===//
+#ifndef TPLAN_EMIT_LINK_H
+#define TPLAN_EMIT_LINK_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace tplan::emit {
+
+/// The runtime library that belongs to an executable of ours: ../lib beside it.
+/// `executable` is argv[0]. An error names the path where it should be.
+llvm::Expected<std::string> findRuntime(const char *executable);
+
+/// Links an object with the runtime into `output`, whole or not at all, with the
+/// C++ compiler found on PATH. The same object gives the same bytes. Errors: no
+/// compiler found (and what to install), what the linker said.
+llvm::Error linkBinary(llvm::ArrayRef<char> object, llvm::StringRef output,
+                       llvm::StringRef runtime);
+
+} // namespace tplan::emit
+
+#endif // TPLAN_EMIT_LINK_H
