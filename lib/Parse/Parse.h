@@ -30,8 +30,7 @@ struct ParseOptions {
 /// Parses the main buffer of `sources`; imported files become further buffers of
 /// it, so that diagnostics can show them. Errors (several in one run) go to the
 /// context's diagnostic engine; then the result is null. Loads its dialects.
-mlir::OwningOpRef<mlir::ModuleOp> parseSource(mlir::MLIRContext &context,
-                                              llvm::SourceMgr &sources,
+mlir::OwningOpRef<mlir::ModuleOp> parseSource(mlir::MLIRContext &context, llvm::SourceMgr &sources,
                                               const ParseOptions &options);
 
 /// Prints the weights of a parsed module that `selector` matches, with shapes and
