@@ -52,12 +52,14 @@ int main(int argc, char **argv) {
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(std::move(chunk), llvm::SMLoc());
     MLIRContext context(MLIRContext::Threading::DISABLED);
+    options.list = selector;
+    options.listOutput = &os;
     auto translate = [&]() -> LogicalResult {
       auto module = tplan::parse::parseSource(context, sources, options);
       if (!module)
         return failure();
       if (!selector.empty())
-        return tplan::parse::listSelector(*module, sources, selector, os);
+        return success();
       module->print(os);
       os << "\n";
       return success();

@@ -48,6 +48,7 @@ private:
   bool merge(const BlockDecl &block, Settings &into);
   void applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &into);
   OwningOpRef<ModuleOp> elaborate();
+  bool list(const ModelInfo &info);
 
   Report report;
   llvm::SourceMgr &sources;
@@ -446,26 +447,24 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   emitPlan(e, planSettings, *read, recipeSymbol, clusterSymbol, planSymbol);
   if (report.errors() != before)
     return nullptr;
-  if (failed(verify(*e.module)))
+  if (!list(e.info) || failed(verify(*e.module)))
     return nullptr;
   return std::move(e.module);
 }
 
-LogicalResult tplan::parse::listSelector(ModuleOp module, llvm::SourceMgr &sources,
-                                         StringRef selector, llvm::raw_ostream &os) {
-  Report report(*module.getContext(), sources);
-  Arena arena;
+/// Prints what the selector of the options matches; false after an error.
+bool Program::list(const ModelInfo &info) {
+  if (options.list.empty())
+    return true;
   unsigned id = sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBufferCopy(selector, "--list " + selector), SMLoc());
+      llvm::MemoryBuffer::getMemBufferCopy(options.list, "--list " + options.list), SMLoc());
   Syntax syntax(report, arena, sources.getMemoryBuffer(id)->getBuffer());
   if (!parseText(syntax, Start::Selector))
-    return failure();
-  ModelInfo info = modelInfo(module);
+    return false;
   auto matches = match(report, *syntax.selector, info);
-  if (!matches)
-    return failure();
-  printMatches(info, *matches, os);
-  return success();
+  if (matches && options.listOutput)
+    printMatches(info, *matches, *options.listOutput);
+  return matches.has_value();
 }
 
 OwningOpRef<ModuleOp> tplan::parse::parseSource(MLIRContext &context, llvm::SourceMgr &sources,
