@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   omp_set_num_threads(1);
   JitOptions options;
   if (argc > 1)
-    options.features = argv[1]; // such as -avx512f
+    options.cpu = argv[1]; // such as x86-64-v3
   if (argc > 3)
     options.block = {atoi(argv[2]), atoi(argv[3])};
   double gemm = gemmRate();

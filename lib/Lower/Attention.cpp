@@ -1,6 +1,7 @@
 //===- Attention.cpp - lower-attention: rt.tile to vector code ------------===//
 #include "lib/Lower/Attention.h"
 #include "lib/Lower/AttentionTiles.h"
+#include "lib/Lower/Kernels.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -10,8 +11,6 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
-
-constexpr llvm::StringLiteral kKernelAttr = "tplan.kernel";
 
 RegisterBlock RegisterBlock::of(int64_t registers, int64_t bytes) {
   // Beside rows x vectors of sums, a row of vectors and one coefficient are live.

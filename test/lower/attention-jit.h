@@ -2,8 +2,9 @@
 #ifndef TPLAN_TEST_LOWER_ATTENTION_JIT_H
 #define TPLAN_TEST_LOWER_ATTENTION_JIT_H
 
+#include "include/tplan/runtime.h"
 #include "lib/Lower/Attention.h"
-#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,23 +12,26 @@ namespace tplan::test {
 
 struct JitOptions {
   lower::RegisterBlock block = lower::RegisterBlock::of(32, 64);
-  /// Machine features to leave out, as in "-avx512f"; empty: all of this machine's.
-  std::string features;
+  std::string cpu; // empty: this machine's
 };
 
-/// The code of the only rt.tile in a text.
+/// The code of the only rt.tile in a text, made as it is for a binary.
 class AttentionKernel {
 public:
   explicit AttentionKernel(const std::string &text, const JitOptions &options = {});
+  ~AttentionKernel();
 
   int64_t tasks = 0, flops = 0;
   /// All tasks, in order.
-  void run(const std::vector<void *> &args) const;
+  void run(const std::vector<void *> &args) const {
+    for (int64_t task = 0; task < tasks; ++task)
+      kernel(args.data(), task);
+  }
 
 private:
-  void (*function)(void **) = nullptr;
-  mlir::MLIRContext context;
-  std::unique_ptr<mlir::ExecutionEngine> engine;
+  struct Code;
+  std::unique_ptr<Code> code;
+  tp_kernel kernel = nullptr;
 };
 
 } // namespace tplan::test

@@ -287,7 +287,7 @@ TEST(Attention, SameBitsWithoutAvx512AndInAnyBlocks) {
     referenceDelta(p, first);
     runBackward(p, first);
     for (JitOptions options :
-         {JitOptions{{6, 1}, "-avx512f"}, JitOptions{{4, 3}, ""}, JitOptions{{1, 1}, ""}}) {
+         {JitOptions{{6, 1}, "x86-64-v3"}, JitOptions{{4, 3}, ""}, JitOptions{{1, 1}, ""}}) {
       Tensors other = first;
       runForward(p, other, options);
       runBackward(p, other, options);
