@@ -2,6 +2,7 @@
 # scripts/test runs it; by hand:  /usr/lib/llvm-22/bin/lit -v test/fuse
 # A build elsewhere than in build/ is named by --param build=DIR.
 import os
+import sys
 
 import lit.formats
 
@@ -27,3 +28,4 @@ for name in "OMP_NUM_THREADS", "HOME":
 config.substitutions.append(("%source", source))
 # "not --crash" aside, a test that expects an exit code says so: %exit 2 tplanc ...
 config.substitutions.append(("%exit", os.path.join(source, "test", "exit-with")))
+config.substitutions.append(("%python", sys.executable))

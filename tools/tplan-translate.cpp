@@ -23,6 +23,7 @@ static cl::opt<std::string> selector("list", cl::desc("print the weights of a se
 static cl::list<std::string> modelDirs("models", cl::desc("folder of installed models"));
 static cl::opt<bool> split("split-input-file", cl::desc("compile pieces between // -----"));
 static cl::opt<bool> verify("verify-diagnostics", cl::desc("check expected-error comments"));
+static cl::opt<bool> bare("no-installed-models", cl::desc("look for models in --models only"));
 static cl::opt<bool> builtins("builtins", cl::desc("print the table of built-in functions"));
 
 int main(int argc, char **argv) {
@@ -43,19 +44,22 @@ int main(int argc, char **argv) {
   tplan::parse::ParseOptions options;
   options.plan = plan;
   options.overrides.assign(overrides.begin(), overrides.end());
-  options.modelDirs = tplan::parse::defaultModelDirs(argv[0]);
+  if (!bare)
+    options.modelDirs = tplan::parse::defaultModelDirs(argv[0]);
   options.modelDirs.insert(options.modelDirs.begin(), modelDirs.begin(), modelDirs.end());
 
   auto compile = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &os) {
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(std::move(chunk), llvm::SMLoc());
     MLIRContext context(MLIRContext::Threading::DISABLED);
+    options.list = selector;
+    options.listOutput = &os;
     auto translate = [&]() -> LogicalResult {
       auto module = tplan::parse::parseSource(context, sources, options);
       if (!module)
         return failure();
       if (!selector.empty())
-        return tplan::parse::listSelector(*module, sources, selector, os);
+        return success();
       module->print(os);
       os << "\n";
       return success();

@@ -36,22 +36,22 @@ struct Number {
 struct Expr;
 /// One item in parentheses or brackets: `e`, `key = e`, `e over D`.
 struct Arg {
-  Name key;          // empty: positional
+  Name key; // empty: positional
   Expr *value = nullptr;
-  Name over;         // `mean(x over B, S)`: B here, S is the next bare item
+  Name over;                         // `mean(x over B, S)`: B here, S is the next bare item
   struct Selector *except = nullptr; // `decay = 0.1 except norms`
 };
 using Args = std::vector<Arg>;
 
 struct Expr {
   enum Kind { Literal, Ref, Unary, Binary, Call, Specialise, Member, Tuple } kind;
-  llvm::SMLoc loc;       // of the operator or the callee's name
-  llvm::SMLoc begin;     // of the first token
+  llvm::SMLoc loc;   // of the operator or the callee's name
+  llvm::SMLoc begin; // of the first token
   int depth = 1;
-  llvm::StringRef text;  // name, operator, or member
+  llvm::StringRef text; // name, operator, or member
   Number number;
   Expr *lhs = nullptr, *rhs = nullptr;
-  Args args;             // Call, Specialise, Tuple
+  Args args; // Call, Specialise, Tuple
 };
 
 /// A number with its unit as written: 1024 sequences, 400 Gb/s.
@@ -91,8 +91,8 @@ struct DimDecl {
 struct TypeExpr {
   enum Kind { Tensor, Mask, Layer } kind = Tensor;
   llvm::SMLoc loc;
-  Name element;           // empty: f32
-  bool rest = false;      // `..`: any further dimensions
+  Name element;      // empty: f32
+  bool rest = false; // `..`: any further dimensions
   std::vector<DimDecl> dims;
 };
 
@@ -112,18 +112,29 @@ struct WeightMapEntry {
 
 struct Stmt {
   enum Kind {
-    Linear, Table, Weight, State, Members, Assign, Return, For, Input, Loss, Update, Metric,
+    Linear,
+    Table,
+    Weight,
+    State,
+    Members,
+    Assign,
+    Return,
+    For,
+    Input,
+    Loss,
+    Update,
+    Metric,
     WeightMap
   } kind;
   llvm::SMLoc loc;
-  Names names;                // what it declares or assigns; For: the variable
+  Names names;                   // what it declares or assigns; For: the variable
   std::vector<DimDecl> from, to; // Linear, Table: dims in and out; Weight, State: to
-  TypeExpr *type = nullptr;   // Input
+  TypeExpr *type = nullptr;      // Input
   bool bias = false;
-  std::vector<Expr *> values; // initial value, assigned, returned
-  std::vector<ListItem> items;// Members
-  Name list;                  // For
-  Body body;                  // For
+  std::vector<Expr *> values;  // initial value, assigned, returned
+  std::vector<ListItem> items; // Members
+  Name list;                   // For
+  Body body;                   // For
 };
 
 struct Param {
@@ -162,11 +173,11 @@ struct Item {
   Name second;            // cluster: "per gpu"; zero: axis
   llvm::StringRef string; // quoted text, without quotes
   bool hasString = false, hasNumber = false, called = false;
-  Quantity quantity, to;  // to: `3e-4 to 3e-5`, or `for 100 steps`
-  Quantity span;          // `for 100 steps`
+  Quantity quantity, to; // to: `3e-4 to 3e-5`, or `for 100 steps`
+  Quantity span;         // `for 100 steps`
   Expr *expr = nullptr;
   Args args;
-  Names names, axes;      // shard: dims over axes
+  Names names, axes; // shard: dims over axes
   Selector *selector = nullptr;
 };
 

@@ -196,7 +196,7 @@ struct Builtins {
       return fail(turned.loc, "rope needs an even size of {0}: {1} or {2}, found {3}", turned.text,
                   size - 1, size + 1, size);
     if (*base <= 0)
-      return fail(call.loc, "base must be positive, found {0:g}", *base);
+      return fail(call.loc, "base must be positive, found {0}", spell(Number::of(*base)));
     return e.apply(name, values[0].value, x, call.loc,
                    {text("over", turned.text), text("positions", along.text), real("base", *base)});
   }
@@ -220,23 +220,25 @@ struct Builtins {
       if (n->text.empty())
         return {};
     if (k != v)
-      return fail(call.loc, "attention needs k and v of one type, found {0} and {1}", spell(k), spell(v));
+      return fail(call.loc, "attention needs k and v of one type, found {0} and {1}", spell(k),
+                  spell(v));
     int64_t h = find(q, heads, "q of attention"), g = find(k, groups, "k of attention");
     int64_t sq = find(q, size, "q of attention"), sk = find(k, size, "k of attention");
     if (h < 0 || g < 0 || sq < 0 || sk < 0 || find(q, query, "q of attention") < 0 ||
         find(k, key, "k of attention") < 0)
       return {};
     if (q.getDims()[sq] != k.getDims()[sk])
-      return fail(call.loc, "q and k of attention disagree on {0}: {1} and {2}", size.text, spell(q),
-                  spell(k));
-    if (sq + 1 != q.getRank() || sk + 1 != k.getRank())
-      return fail(call.loc, "attention needs {0} as the last dimension, found {1} and {2}", size.text,
+      return fail(call.loc, "q and k of attention disagree on {0}: {1} and {2}", size.text,
                   spell(q), spell(k));
+    if (sq + 1 != q.getRank() || sk + 1 != k.getRank())
+      return fail(call.loc, "attention needs {0} as the last dimension, found {1} and {2}",
+                  size.text, spell(q), spell(k));
     // Whatever is left is a batch, and the same for both.
     SmallVector<nn::DimAttr> rest(q.without({query.text, heads.text, size.text}).getDims());
     nn::Tensor other = k.without({key.text, groups.text, size.text});
-    bool same = static_cast<int64_t>(rest.size()) == other.getRank() &&
-                llvm::all_of(rest, [&](nn::DimAttr d) { return llvm::is_contained(other.getDims(), d); });
+    bool same =
+        static_cast<int64_t>(rest.size()) == other.getRank() &&
+        llvm::all_of(rest, [&](nn::DimAttr d) { return llvm::is_contained(other.getDims(), d); });
     if (!same || (query.text == key.text &&
                   q.getDims()[q.find(query.text)] != k.getDims()[k.find(key.text)]))
       return fail(call.loc, "q and k of attention disagree outside of heads: {0} and {1}", spell(q),
@@ -248,8 +250,9 @@ struct Builtins {
         --down;
       while (up < nh && nh % up)
         ++up;
-      return fail(call.loc, "{0} = {1} key heads do not divide {2} = {3} query heads; the nearest "
-                            "that do: {4} and {5}",
+      return fail(call.loc,
+                  "{0} = {1} key heads do not divide {2} = {3} query heads; the nearest "
+                  "that do: {4} and {5}",
                   groups.text, ng, heads.text, nh, down, up);
     }
     std::optional<double> scale =
@@ -269,7 +272,8 @@ struct Builtins {
       return {};
     nn::Tensor logits = values[0].type(), targets = values[1].type();
     if (!targets.getElementType().isInteger(32))
-      return fail(call.loc, "the targets of cross_entropy must be i32 ids, found {0}", spell(targets));
+      return fail(call.loc, "the targets of cross_entropy must be i32 ids, found {0}",
+                  spell(targets));
     nn::DimAttr classes;
     bool fits = logits.getRank() == targets.getRank() + 1;
     for (nn::DimAttr dim : logits.getDims())
@@ -278,7 +282,8 @@ struct Builtins {
         classes = dim;
       }
     if (!fits || !classes || (!over.empty() && over[0].text != classes.getName()))
-      return fail(call.loc, "cross_entropy needs logits [.., V] and targets i32[..], found {0} and {1}",
+      return fail(call.loc,
+                  "cross_entropy needs logits [.., V] and targets i32[..], found {0} and {1}",
                   spell(logits), spell(targets));
     Type scalar = nn::Tensor::get(e.context, {}, e.builder.getF64Type());
     if (e.tooLarge(call.loc))
@@ -287,8 +292,8 @@ struct Builtins {
       lang::OutputOp::create(e.builder, e.report.at(call.loc), "logits", values[0].value);
       e.logitsOut = true;
     }
-    auto op = lang::ApplyOp::create(e.builder, e.report.at(call.loc), TypeRange{scalar, scalar}, name,
-                                    ValueRange{values[0].value, values[1].value});
+    auto op = lang::ApplyOp::create(e.builder, e.report.at(call.loc), TypeRange{scalar, scalar},
+                                    name, ValueRange{values[0].value, values[1].value});
     op->setAttr("over", e.builder.getStringAttr(classes.getName()));
     Val v;
     v.kind = Val::Loss;
@@ -467,8 +472,9 @@ void Elaborator::evalLoss(const Stmt &stmt, Scope &scope) {
       refuse(term->loc, Feature::PlainLoss);
       return;
     }
-    lang::LossOp::create(builder, report.at(name.loc), builder.getStringAttr(name.text), builder.getF64FloatAttr(factor),
-                         v.value, Value(), builder.getI64IntegerAttr(isMean ? x.getNumElements() : 1));
+    lang::LossOp::create(builder, report.at(name.loc), builder.getStringAttr(name.text),
+                         builder.getF64FloatAttr(factor), v.value, Value(),
+                         builder.getI64IntegerAttr(isMean ? x.getNumElements() : 1));
     return;
   }
   Val v = eval(*term, scope);

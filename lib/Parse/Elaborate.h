@@ -224,8 +224,8 @@ private:
   void loop(const Stmt &stmt, Scope &scope);
   bool declare(const Name &name, Scope &scope);
   nn::InitAttr init(const Stmt &stmt, llvm::StringRef kind, double value, Scope &scope);
-  mlir::Value weight(llvm::StringRef name, llvm::StringRef kind, nn::InitAttr init,
-                     nn::Tensor type, Scope &scope, llvm::SMLoc loc);
+  mlir::Value weight(llvm::StringRef name, llvm::StringRef kind, nn::InitAttr init, nn::Tensor type,
+                     Scope &scope, llvm::SMLoc loc);
   void addWeights(llvm::ArrayRef<WeightInfo> from, llvm::StringRef prefix, Scope &scope,
                   llvm::SMLoc loc);
   void setVocabularies();

@@ -84,8 +84,10 @@ bool Elaborator::wantTensor(const Val &v, SMLoc loc, StringRef what) {
   else if (v.kind == Val::Num)
     report.error(loc, "{0} must be a tensor, found the number {1}", what, spell(v.number));
   else if (v.kind == Val::Loss)
-    report.error(loc, "{0} must be a tensor, found a sum and a count: cross_entropy belongs "
-                      "into a `loss`", what);
+    report.error(loc,
+                 "{0} must be a tensor, found a sum and a count: cross_entropy belongs "
+                 "into a `loss`",
+                 what);
   return false;
 }
 
@@ -94,8 +96,7 @@ bool Elaborator::wantFloat(const Val &v, SMLoc loc, StringRef what) {
     return false;
   if (isa<FloatType>(v.type().getElementType()))
     return true;
-  report.error(loc, "{0} must hold floats, found {1}: convert with f32(..)", what,
-               spell(v.type()));
+  report.error(loc, "{0} must hold floats, found {1}: convert with f32(..)", what, spell(v.type()));
   return false;
 }
 
@@ -124,7 +125,8 @@ Val Elaborator::binary(StringRef op, Val lhs, Val rhs, SMLoc loc) {
     Val loss = lhs.kind == Val::Loss ? lhs : rhs, other = lhs.kind == Val::Loss ? rhs : lhs;
     bool scaled = other.kind == Val::Num && (op == "*" || (op == "/" && lhs.kind == Val::Loss));
     if (!scaled || (op == "/" && other.number.real == 0)) {
-      report.error(loc, "a loss can only be multiplied by a number: write each term as its own `loss`");
+      report.error(loc,
+                   "a loss can only be multiplied by a number: write each term as its own `loss`");
       return {};
     }
     loss.factor = op == "*" ? loss.factor * other.number.real : loss.factor / other.number.real;
@@ -146,7 +148,11 @@ Val Elaborator::binary(StringRef op, Val lhs, Val rhs, SMLoc loc) {
   std::optional<nn::Tensor> result = tensor(broadcast.getDims(), broadcast.getElementType(), loc);
   if (!result)
     return {};
-  StringRef function = op == "+" ? "add" : op == "-" ? "sub" : op == "*" ? "mul" : op == "/" ? "div" : op;
+  StringRef function = op == "+"   ? "add"
+                       : op == "-" ? "sub"
+                       : op == "*" ? "mul"
+                       : op == "/" ? "div"
+                                   : op;
   return apply(function, {lhs.value, rhs.value}, *result, loc);
 }
 
@@ -235,7 +241,8 @@ std::vector<Val> Elaborator::evalMany(const Expr &expr, Scope &scope) {
       Member *member = findMember(callee.lhs->text, scope);
       if (member) {
         Val x;
-        if (expr.args.size() == 1 && expr.args[0].key.text.empty() && expr.args[0].over.text.empty())
+        if (expr.args.size() == 1 && expr.args[0].key.text.empty() &&
+            expr.args[0].over.text.empty())
           x = eval(*expr.args[0].value, scope);
         else
           report.error(expr.loc, "{0}.T takes one value, found {1}", callee.lhs->text,
@@ -245,7 +252,8 @@ std::vector<Val> Elaborator::evalMany(const Expr &expr, Scope &scope) {
       }
     }
     if (callee.kind != Expr::Ref && callee.kind != Expr::Member) {
-      report.error(expr.loc, "only a layer or a function can be called: declare `name : layer[..]`");
+      report.error(expr.loc,
+                   "only a layer or a function can be called: declare `name : layer[..]`");
       return {};
     }
     if (callee.kind == Expr::Member) {

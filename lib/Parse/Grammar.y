@@ -763,6 +763,9 @@ static int yyreport_syntax_error(const yypcontext_t *context, Syntax &syntax) {
   std::string list;
   for (int i = 0; i < count; ++i)
     list += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + spell(expected[i]);
-  syntax.report.error(Syntax::loc(*range), "expected {0}, found {1}", list, what);
+  auto error = syntax.report.error(Syntax::loc(*range), "expected {0}, found {1}", list, what);
+  // A misspelt keyword reads as a name: `lineer q`.
+  if (found == YYSYMBOL_IDENT && !syntax.settings)
+    error.suggest(syntax.lastWord, modelKeywords());
   return 0;
 }

@@ -107,8 +107,9 @@ LayerRef Elaborator::fillBrackets(const LayerDecl &decl, const Args &args, SMLoc
     } else if (position < decl.params.size()) {
       param = &decl.params[position++];
     } else {
-      report.error(arg.value->loc, "{0} takes {1} in brackets, found more", decl.name.text,
-                   decl.params.size())
+      report
+          .error(arg.value->loc, "{0} takes {1} in brackets, found more", decl.name.text,
+                 decl.params.size())
           .note(decl.name.loc, "{0} is declared here", decl.name.text);
       return nullptr;
     }
@@ -169,8 +170,9 @@ bool Elaborator::bindDims(const LayerValue &layer, const ArgDecl &decl, const Va
   if (want.kind == TypeExpr::Mask) {
     if (arg.kind == Val::Mask)
       return true;
-    report.error(call.loc, "argument {0} of {1} must be a mask", decl.name.text,
-                 layer.decl->name.text)
+    report
+        .error(call.loc, "argument {0} of {1} must be a mask", decl.name.text,
+               layer.decl->name.text)
         .note(decl.name.loc, "{0} is declared here", decl.name.text);
     return false;
   }
@@ -188,8 +190,9 @@ bool Elaborator::bindDims(const LayerValue &layer, const ArgDecl &decl, const Va
     fits &= type.has(dim.name.text);
   fits &= want.rest || type.getRank() == static_cast<int64_t>(want.dims.size());
   if (!fits) {
-    report.error(call.loc, "argument {0} of {1} has other dimensions than declared, found {2}",
-                 decl.name.text, layer.decl->name.text, spell(type))
+    report
+        .error(call.loc, "argument {0} of {1} has other dimensions than declared, found {2}",
+               decl.name.text, layer.decl->name.text, spell(type))
         .note(decl.name.loc, "{0} is declared here", decl.name.text);
     return false;
   }
@@ -204,8 +207,9 @@ bool Elaborator::bindDims(const LayerValue &layer, const ArgDecl &decl, const Va
     auto it = env.numbers.find(name);
     if (it != env.numbers.end() && env.own.count(name) &&
         (!it->second.number.integer || it->second.number.whole != size)) {
-      report.error(call.loc, "argument {0} of {1} has {2} = {3}, but {2} is {4}", decl.name.text,
-                   layer.decl->name.text, name, size, spell(it->second.number))
+      report
+          .error(call.loc, "argument {0} of {1} has {2} = {3}, but {2} is {4}", decl.name.text,
+                 layer.decl->name.text, name, size, spell(it->second.number))
           .note(it->second.loc, "{0} is given here", name);
       return false;
     }
@@ -219,8 +223,9 @@ std::optional<Env> Elaborator::bindArgs(const LayerValue &layer, ArrayRef<Val> a
                                         const Expr &call) {
   const LayerDecl &decl = *layer.decl;
   if (args.size() != decl.args.size()) {
-    report.error(call.loc, "{0} takes {1} values, found {2}", decl.name.text, decl.args.size(),
-                 args.size())
+    report
+        .error(call.loc, "{0} takes {1} values, found {2}", decl.name.text, decl.args.size(),
+               args.size())
         .note(decl.name.loc, "{0} is declared here", decl.name.text);
     return std::nullopt;
   }
@@ -258,8 +263,9 @@ std::optional<Env> Elaborator::bindArgs(const LayerValue &layer, ArrayRef<Val> a
     if (!first || env.numbers.count(name))
       continue;
     if (!param.value) {
-      report.error(layer.loc, "{0} needs a size: {1}; give it in brackets or to the model",
-                   decl.name.text, name)
+      report
+          .error(layer.loc, "{0} needs a size: {1}; give it in brackets or to the model",
+                 decl.name.text, name)
           .note(param.name.loc, "{0} is declared here", name);
       return std::nullopt;
     }
@@ -323,8 +329,7 @@ Specialisation *Elaborator::specialise(const LayerRef &layer, ArrayRef<Val> args
     }
   // The type is set once the results are known.
   result->op = lang::LayerOp::create(builder, report.at(decl.name.loc), symbol(decl.name.text),
-                                     builder.getFunctionType(types, {}),
-                                     ArrayAttr(), ArrayAttr());
+                                     builder.getFunctionType(types, {}), ArrayAttr(), ArrayAttr());
   Block *block = builder.createBlock(&result->op.getBody(), {}, types, locs);
 
   Scope scope;
@@ -377,8 +382,9 @@ Specialisation *Elaborator::specialise(const LayerRef &layer, ArrayRef<Val> args
 /// The returned values against the declared result types.
 void Elaborator::checkResults(const LayerDecl &decl, const Env &env, Scope &scope, SMLoc loc) {
   if (scope.returned.size() != decl.results.size()) {
-    report.error(loc, "{0} returns {1} values, but declares {2}", decl.name.text,
-                 scope.returned.size(), decl.results.size())
+    report
+        .error(loc, "{0} returns {1} values, but declares {2}", decl.name.text,
+               scope.returned.size(), decl.results.size())
         .note(decl.name.loc, "{0} is declared here", decl.name.text);
     return;
   }
@@ -399,8 +405,9 @@ void Elaborator::checkResults(const LayerDecl &decl, const Env &env, Scope &scop
     }
     fits &= want->rest || type.getRank() == static_cast<int64_t>(declared->size());
     if (!fits)
-      report.error(loc, "{0} returns other dimensions than declared: {1}", decl.name.text,
-                   spell(type))
+      report
+          .error(loc, "{0} returns other dimensions than declared: {1}", decl.name.text,
+                 spell(type))
           .note(want->loc, "the result is declared here");
   }
 }
@@ -490,16 +497,18 @@ std::vector<Val> Elaborator::callMember(Member &member, const Expr &call, Scope 
     member.weights = weights;
     addWeights(weights, prefix, scope, call.loc);
   } else if (!sameWeights(member.weights, weights)) {
-    report.error(call.loc, "two calls of {0} need different weights: calls of one member share "
-                           "them", member.name.text)
+    report
+        .error(call.loc,
+               "two calls of {0} need different weights: calls of one member share "
+               "them",
+               member.name.text)
         .note(member.calledAt, "the first call is here");
     return {};
   }
   return results;
 }
 
-void Elaborator::addWeights(ArrayRef<WeightInfo> from, StringRef prefix, Scope &scope,
-                            SMLoc loc) {
+void Elaborator::addWeights(ArrayRef<WeightInfo> from, StringRef prefix, Scope &scope, SMLoc loc) {
   for (const WeightInfo &weight : from) {
     if (scope.weights->size() >= limits::weights) {
       report.error(loc, "the program is too large: more than {0} weights", limits::weights);
@@ -518,14 +527,14 @@ void Elaborator::addWeights(ArrayRef<WeightInfo> from, StringRef prefix, Scope &
 
 /// x without `from`, then `to`: the result of a map from names to names.
 static std::optional<nn::Tensor> mapped(Elaborator &e, nn::Tensor x, ArrayRef<nn::DimAttr> from,
-                                        ArrayRef<nn::DimAttr> to, const Member &member,
-                                        SMLoc loc) {
+                                        ArrayRef<nn::DimAttr> to, const Member &member, SMLoc loc) {
   SmallVector<StringRef> gone;
   for (nn::DimAttr dim : from) {
     int64_t i = x.find(dim.getName());
     if (i < 0 || x.getDims()[i] != dim) {
-      e.report.error(loc, "{0} needs {1} of size {2}, found {3}", member.name.text, dim.getName(),
-                     dim.getSize(), spell(x))
+      e.report
+          .error(loc, "{0} needs {1} of size {2}, found {3}", member.name.text, dim.getName(),
+                 dim.getSize(), spell(x))
           .note(member.name.loc, "{0} is declared here", member.name.text);
       return std::nullopt;
     }
@@ -534,8 +543,9 @@ static std::optional<nn::Tensor> mapped(Elaborator &e, nn::Tensor x, ArrayRef<nn
   SmallVector<nn::DimAttr> dims(x.without(gone).getDims());
   for (nn::DimAttr dim : to) {
     if (llvm::any_of(dims, [&](nn::DimAttr d) { return d.getName() == dim.getName(); })) {
-      e.report.error(loc, "{0} yields {1}, which its operand already has: {2}", member.name.text,
-                     dim.getName(), spell(x))
+      e.report
+          .error(loc, "{0} yields {1}, which its operand already has: {2}", member.name.text,
+                 dim.getName(), spell(x))
           .note(member.name.loc, "{0} is declared here", member.name.text);
       return std::nullopt;
     }
@@ -561,8 +571,9 @@ Val Elaborator::applyTable(Member &member, Val ids, bool backwards, SMLoc loc) {
     return {};
   nn::DimAttr rows = member.from.front();
   if (!ids.type().getElementType().isInteger(32)) {
-    report.error(loc, "{0} looks up i32 ids, found {1}; write {0}.T(x) for the map backwards",
-                 member.name.text, spell(ids.type()))
+    report
+        .error(loc, "{0} looks up i32 ids, found {1}; write {0}.T(x) for the map backwards",
+               member.name.text, spell(ids.type()))
         .note(member.name.loc, "{0} is declared here", member.name.text);
     return {};
   }
@@ -570,14 +581,15 @@ Val Elaborator::applyTable(Member &member, Val ids, bool backwards, SMLoc loc) {
   if (auto op = ids.value.getDefiningOp<lang::ApplyOp>(); op && op.getFunction() == "positions") {
     nn::DimAttr along = ids.type().getDims().front();
     if (along.getSize() > rows.getSize()) {
-      report.error(loc, "{0} has {1} rows, fewer than the positions along {2}: {3}",
-                   member.name.text, rows.getSize(), along.getName(), along.getSize())
+      report
+          .error(loc, "{0} has {1} rows, fewer than the positions along {2}: {3}", member.name.text,
+                 rows.getSize(), along.getName(), along.getSize())
           .note(member.name.loc, "{0} is declared here", member.name.text);
       return {};
     }
   }
-  std::optional<nn::Tensor> type = mapped(
-      *this, ids.type().withElement(builder.getF32Type()), {}, member.to, member, loc);
+  std::optional<nn::Tensor> type =
+      mapped(*this, ids.type().withElement(builder.getF32Type()), {}, member.to, member, loc);
   if (!type)
     return {};
   return apply("lookup", {member.weight, ids.value}, *type, loc,

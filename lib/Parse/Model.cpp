@@ -36,7 +36,8 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   std::vector<WeightInfo> weights;
   scope.weights = &weights;
   for (auto &[name, bound] : sizes)
-    if (llvm::none_of(decl.params, [&](const Param &p) { return p.name.text == name && !p.layer; })) {
+    if (llvm::none_of(decl.params,
+                      [&](const Param &p) { return p.name.text == name && !p.layer; })) {
       std::vector<StringRef> names;
       for (const Param &p : decl.params)
         names.push_back(p.name.text);
@@ -78,7 +79,8 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   if (gaveUp)
     return false;
   warnUncalled(scope);
-  if (report.errors() == before && !module->walk([](lang::LossOp) { return WalkResult::interrupt(); }).wasInterrupted())
+  if (report.errors() == before &&
+      !module->walk([](lang::LossOp) { return WalkResult::interrupt(); }).wasInterrupted())
     report.error(decl.name.loc, "a model needs a loss: {0}; add `loss main = cross_entropy(..)`",
                  decl.name.text);
   if (report.errors() != before)

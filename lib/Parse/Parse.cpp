@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Parse.h"
 #include "lib/Parse/Settings.h"
-#include "llvm/ADT/StringExtras.h"
 #include "lib/Parse/Syntax.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <deque>
@@ -48,6 +48,7 @@ private:
   bool merge(const BlockDecl &block, Settings &into);
   void applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &into);
   OwningOpRef<ModuleOp> elaborate();
+  bool list(const ModelInfo &info);
 
   Report report;
   llvm::SourceMgr &sources;
@@ -125,9 +126,11 @@ bool Program::import(const Name &name, StringRef from) {
     return parseBuffer(sources.AddNewSourceBuffer(std::move(*buffer), name.loc), false);
   }
   report.error(name.loc, "file not found: {0}; looked in {1}", name.text,
-               llvm::join(llvm::map_range(folders, [](const std::string &f) {
-                 return f.empty() ? std::string(".") : f;
-               }), ", "));
+               llvm::join(llvm::map_range(folders,
+                                          [](const std::string &f) {
+                                            return f.empty() ? std::string(".") : f;
+                                          }),
+                          ", "));
   return false;
 }
 
@@ -213,7 +216,8 @@ const ModelDecl *Program::findModel(const Name &name) {
 
 /// The plan to compile; null with `ok` if there is none and the default serves.
 const BlockDecl *Program::choosePlan(bool &ok) {
-  SMLoc begin = SMLoc::getFromPointer(sources.getMemoryBuffer(sources.getMainFileID())->getBufferStart());
+  SMLoc begin =
+      SMLoc::getFromPointer(sources.getMemoryBuffer(sources.getMainFileID())->getBufferStart());
   std::vector<const BlockDecl *> plans;
   std::vector<StringRef> names;
   for (const BlockDecl *block : file.blocks)
@@ -239,7 +243,8 @@ const BlockDecl *Program::choosePlan(bool &ok) {
     return plans.front();
   }
   if (!plans.empty()) {
-    report.error(plans[1]->name.loc, "several plans: choose one with --plan: {0}", llvm::join(names, ", "));
+    report.error(plans[1]->name.loc, "several plans: choose one with --plan: {0}",
+                 llvm::join(names, ", "));
     return nullptr;
   }
   ok = true;
@@ -283,7 +288,8 @@ bool Program::merge(const BlockDecl &block, Settings &into) {
         report.error(setting.loc, "{0}", sentence(Feature::Factoring));
         ok = false;
       } else if (!fresh) {
-        report.error(setting.loc, "given twice: {0}", key).note(it->second, "{0} is given here", key);
+        report.error(setting.loc, "given twice: {0}", key)
+            .note(it->second, "{0} is given here", key);
         ok = false;
       }
       into.lines[key] = &setting;
@@ -326,7 +332,8 @@ bool Program::readOverrides() {
       continue;
     }
     Syntax &syntax = parses.emplace_back(report, arena, value);
-    if (!parseText(syntax, numeric ? Start::Expression : Start::Setting, numeric ? StringRef() : key)) {
+    if (!parseText(syntax, numeric ? Start::Expression : Start::Setting,
+                   numeric ? StringRef() : key)) {
       ok = false;
       continue;
     }
@@ -384,7 +391,8 @@ OwningOpRef<ModuleOp> Program::elaborate() {
       report.error(begin, "nothing to compile: add a recipe, such as "
                           "`recipe train {{ model .. data .. batch .. length .. lr .. }`");
     else if (names.size() > 1)
-      report.error(begin, "several recipes and no plan: add `plan serial : {0} {{ }`; recipes are {1}",
+      report.error(begin,
+                   "several recipes and no plan: add `plan serial : {0} {{ }`; recipes are {1}",
                    names[0], llvm::join(names, ", "));
     ok = names.size() == 1;
     if (ok)
@@ -405,7 +413,8 @@ OwningOpRef<ModuleOp> Program::elaborate() {
       continue;
     const Number &n = o.number.number;
     if (!n.integer || n.whole < 1 || n.whole > limits::size)
-      report.error(o.loc, "a size of the data must be a whole number from 1 to 2^40, found {0}", spell(n));
+      report.error(o.loc, "a size of the data must be a whole number from 1 to 2^40, found {0}",
+                   spell(n));
     data[o.key] = o.number;
   }
   if (report.errors() != before)
@@ -438,26 +447,24 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   emitPlan(e, planSettings, *read, recipeSymbol, clusterSymbol, planSymbol);
   if (report.errors() != before)
     return nullptr;
-  if (failed(verify(*e.module)))
+  if (!list(e.info) || failed(verify(*e.module)))
     return nullptr;
   return std::move(e.module);
 }
 
-LogicalResult tplan::parse::listSelector(ModuleOp module, llvm::SourceMgr &sources,
-                                         StringRef selector, llvm::raw_ostream &os) {
-  Report report(*module.getContext(), sources);
-  Arena arena;
+/// Prints what the selector of the options matches; false after an error.
+bool Program::list(const ModelInfo &info) {
+  if (options.list.empty())
+    return true;
   unsigned id = sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBufferCopy(selector, "--list " + selector), SMLoc());
+      llvm::MemoryBuffer::getMemBufferCopy(options.list, "--list " + options.list), SMLoc());
   Syntax syntax(report, arena, sources.getMemoryBuffer(id)->getBuffer());
   if (!parseText(syntax, Start::Selector))
-    return failure();
-  ModelInfo info = modelInfo(module);
+    return false;
   auto matches = match(report, *syntax.selector, info);
-  if (!matches)
-    return failure();
-  printMatches(info, *matches, os);
-  return success();
+  if (matches && options.listOutput)
+    printMatches(info, *matches, *options.listOutput);
+  return matches.has_value();
 }
 
 OwningOpRef<ModuleOp> tplan::parse::parseSource(MLIRContext &context, llvm::SourceMgr &sources,

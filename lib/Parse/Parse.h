@@ -25,19 +25,17 @@ struct ParseOptions {
   /// Where imports are looked up after the importing file's own folder; one of
   /// them holds prelude.tplan.
   std::vector<std::string> modelDirs;
+  /// A selector whose weights are printed to `listOutput`, with shapes and bytes, one
+  /// line a group of equal weights. One that matches nothing is an error.
+  std::string list;
+  llvm::raw_ostream *listOutput = nullptr;
 };
 
 /// Parses the main buffer of `sources`; imported files become further buffers of
 /// it, so that diagnostics can show them. Errors (several in one run) go to the
 /// context's diagnostic engine; then the result is null. Loads its dialects.
-mlir::OwningOpRef<mlir::ModuleOp> parseSource(mlir::MLIRContext &context,
-                                              llvm::SourceMgr &sources,
+mlir::OwningOpRef<mlir::ModuleOp> parseSource(mlir::MLIRContext &context, llvm::SourceMgr &sources,
                                               const ParseOptions &options);
-
-/// Prints the weights of a parsed module that `selector` matches, with shapes and
-/// bytes, one line a group of equal weights; an error if there are none.
-mlir::LogicalResult listSelector(mlir::ModuleOp module, llvm::SourceMgr &sources,
-                                 llvm::StringRef selector, llvm::raw_ostream &os);
 
 /// The installed models beside the executable `program`, then those of the
 /// source tree it was built in.

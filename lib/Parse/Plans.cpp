@@ -31,8 +31,8 @@ struct Line {
 bool oneOf(PlanContext &c, const Name &word, ArrayRef<StringRef> known, StringRef what) {
   if (llvm::is_contained(known, word.text))
     return true;
-  c.e.report.error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text,
-                   llvm::join(known, ", "))
+  c.e.report
+      .error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text, llvm::join(known, ", "))
       .suggest(word.text, known);
   return false;
 }
@@ -52,8 +52,11 @@ void readMicrobatch(PlanContext &c, const Setting &line) {
           else
             down = std::max(down, candidate);
         }
-    c.e.report.error(line.items[0].loc, "a microbatch must divide the batch of {0} sequences: {1} or "
-                                        "{2}, found {3}", batch, down, up, n->value)
+    c.e.report
+        .error(line.items[0].loc,
+               "a microbatch must divide the batch of {0} sequences: {1} or "
+               "{2}, found {3}",
+               batch, down, up, n->value)
         .note(c.recipe.data.find("B")->second.loc, "the batch is given here");
     return;
   }
@@ -110,7 +113,8 @@ void readStages(PlanContext &c, const Setting &line) {
     total += n.whole;
   }
   if (total != c.e.info.layers) {
-    c.e.report.error(line.loc, "stages must add up to the {0} layers of the model's lists, found {1}",
+    c.e.report.error(line.loc,
+                     "stages must add up to the {0} layers of the model's lists, found {1}",
                      c.e.info.layers, total);
     return;
   }
@@ -128,8 +132,8 @@ std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &c, const Sele
     if (!s.ranged)
       return std::pair(list.first, list.first + list.count - 1);
     if (s.first < 0 || s.first > s.last || s.last >= list.count) {
-      c.e.report.error(s.rangeLoc, "{0} has the layers 0 to {1}, found {2}", list.name, list.count - 1,
-                       item.str());
+      c.e.report.error(s.rangeLoc, "{0} has the layers 0 to {1}, found {2}", list.name,
+                       list.count - 1, item.str());
       return std::nullopt;
     }
     return std::pair(list.first + s.first, list.first + s.last);
@@ -155,7 +159,8 @@ void readRecompute(PlanContext &c, const Setting &line) {
       continue;
     }
     if (!item.selector->except.empty()) {
-      c.e.report.error(item.selector->except[0].loc, "recompute takes no `except`: name the layers");
+      c.e.report.error(item.selector->except[0].loc,
+                       "recompute takes no `except`: name the layers");
       return;
     }
     for (const SelectorItem &selected : item.selector->include) {
@@ -167,11 +172,12 @@ void readRecompute(PlanContext &c, const Setting &line) {
            c.b.getNamedAttr("layers", c.b.getI64ArrayAttr({range->first, range->second}))}));
     }
   }
-  c.out.set("recompute",
-            c.b.getDictionaryAttr({c.b.getNamedAttr("default", c.b.getStringAttr(
-                                                       standard.empty() ? "none" : standard)),
-                                   c.b.getNamedAttr("rules", c.b.getArrayAttr(rules))}),
-            line.loc);
+  c.out.set(
+      "recompute",
+      c.b.getDictionaryAttr(
+          {c.b.getNamedAttr("default", c.b.getStringAttr(standard.empty() ? "none" : standard)),
+           c.b.getNamedAttr("rules", c.b.getArrayAttr(rules))}),
+      line.loc);
 }
 
 void readFuse(PlanContext &c, const Setting &line) {
@@ -211,13 +217,19 @@ template <Feature feature> void notBuilt(PlanContext &c, const Setting &line) {
 }
 
 const Line kLines[] = {
-    {"microbatch", readMicrobatch}, {"precision", readPrecision},
-    {"pipeline", readPipeline},     {"stages", readStages},
-    {"recompute", readRecompute},   {"fuse", readFuse},
-    {"mesh", readMesh},             {"overlap", readOverlap},
-    {"memory", readMemory},         {"reduce", readReduce},
+    {"microbatch", readMicrobatch},
+    {"precision", readPrecision},
+    {"pipeline", readPipeline},
+    {"stages", readStages},
+    {"recompute", readRecompute},
+    {"fuse", readFuse},
+    {"mesh", readMesh},
+    {"overlap", readOverlap},
+    {"memory", readMemory},
+    {"reduce", readReduce},
     {"shard", notBuilt<Feature::Shard>},
-    {"layout", notBuilt<Feature::Layout>}, {"zero", notBuilt<Feature::Zero>},
+    {"layout", notBuilt<Feature::Layout>},
+    {"zero", notBuilt<Feature::Zero>},
     {"compress", notBuilt<Feature::Compress>},
 };
 } // namespace
@@ -243,8 +255,9 @@ void tplan::parse::emitPlan(Elaborator &e, const Settings &settings, const Recip
   if (!settings.find("stages"))
     out.set("stages", c.b.getI64ArrayAttr({e.info.layers}), loc);
   if (!settings.find("recompute"))
-    out.set("recompute", c.b.getDictionaryAttr({c.b.getNamedAttr("default", c.b.getStringAttr("none")),
-                                                c.b.getNamedAttr("rules", c.b.getArrayAttr({}))}),
+    out.set("recompute",
+            c.b.getDictionaryAttr({c.b.getNamedAttr("default", c.b.getStringAttr("none")),
+                                   c.b.getNamedAttr("rules", c.b.getArrayAttr({}))}),
             loc);
   if (!settings.find("fuse"))
     out.set("fuse", c.b.getBoolAttr(true), loc);
@@ -268,11 +281,15 @@ static Attribute emitLink(Elaborator &e, const Item &item, StringRef where) {
     per += (per.empty() ? "" : " ") + word.text.str();
   bool both = per == "gpu both ways", each = per == "gpu each way";
   if (!both && !each && !per.empty() && per != "gpu")
-    e.report.error(item.names[0].loc, "expected `per gpu`, `per gpu each way` or `per gpu both ways`, "
-                                      "found: per {0}", per);
+    e.report.error(item.names[0].loc,
+                   "expected `per gpu`, `per gpu each way` or `per gpu both ways`, "
+                   "found: per {0}",
+                   per);
   if (!both && !each && item.name.text != "infiniband" && item.name.text != "ethernet")
-    e.report.error(item.name.loc, "the rate of {0} leaves its direction open: add `per gpu each way` "
-                                  "or `per gpu both ways`", item.name.text);
+    e.report.error(item.name.loc,
+                   "the rate of {0} leaves its direction open: add `per gpu each way` "
+                   "or `per gpu both ways`",
+                   item.name.text);
   int64_t rails = item.to.loc.isValid() && item.to.number.integer ? item.to.number.whole : 1;
   return b.getDictionaryAttr(
       {b.getNamedAttr("kind", b.getStringAttr(item.name.text)),

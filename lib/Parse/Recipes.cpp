@@ -51,8 +51,8 @@ static bool readData(Elaborator &e, const Setting &line, Recipe &recipe) {
       e.report.error(item.name.loc, "B is the batch: set it with `batch`");
       return false;
     }
-    std::optional<int64_t> value = e.whole(*item.expr, emptyEnv(), 1, limits::size,
-                                           "a size of the data");
+    std::optional<int64_t> value =
+        e.whole(*item.expr, emptyEnv(), 1, limits::size, "a size of the data");
     if (!value)
       return false;
     recipe.data.try_emplace(item.name.text, Bound{Number::of(*value), item.name.loc});
@@ -86,7 +86,8 @@ std::optional<Recipe> tplan::parse::readRecipe(Elaborator &e, const Settings &se
   ok &= readData(e, *settings.find("data"), recipe);
   const Setting &batch = *settings.find("batch"), &length = *settings.find("length");
   auto rows = amount(e.report, batch.items[0].quantity, {Unit::Sequences, Unit::Tokens}, "a batch");
-  auto total = amount(e.report, length.items[0].quantity, {Unit::Steps, Unit::Tokens}, "the length");
+  auto total =
+      amount(e.report, length.items[0].quantity, {Unit::Steps, Unit::Tokens}, "the length");
   if (!ok || !rows || !total)
     return std::nullopt;
   recipe.batch = rows->value;
@@ -96,15 +97,19 @@ std::optional<Recipe> tplan::parse::readRecipe(Elaborator &e, const Settings &se
       return std::nullopt;
     if (rows->value % row) {
       int64_t down = rows->value / row * row;
-      e.report.error(batch.items[0].loc, "a batch must be whole rows of {0} tokens: {1} or {2} tokens, "
-                                         "found {3}", row, down, down + row, rows->value)
+      e.report
+          .error(batch.items[0].loc,
+                 "a batch must be whole rows of {0} tokens: {1} or {2} tokens, "
+                 "found {3}",
+                 row, down, down + row, rows->value)
           .note(recipe.data.find("S")->second.loc, "S is given here");
       return std::nullopt;
     }
     recipe.batch = rows->value / row;
   }
   if (recipe.batch > limits::size) {
-    e.report.error(batch.items[0].loc, "a batch has at most 2^40 sequences, found {0}", recipe.batch);
+    e.report.error(batch.items[0].loc, "a batch has at most 2^40 sequences, found {0}",
+                   recipe.batch);
     return std::nullopt;
   }
   if (recipe.data.count("S"))
@@ -127,11 +132,10 @@ std::optional<Recipe> tplan::parse::readRecipe(Elaborator &e, const Settings &se
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// An argument of an optimizer with its default and what it admits.
+/// An argument of an optimizer: its default, and 0 <= value < below.
 struct OptimizerArg {
   StringRef name;
-  double standard;
-  double least, below; // least <= value < below
+  double standard, below;
 };
 struct OptimizerKind {
   StringRef name;
@@ -142,9 +146,13 @@ struct OptimizerKind {
 static const std::vector<OptimizerKind> &optimizers() {
   constexpr double inf = 1e300;
   static const std::vector<OptimizerKind> kinds = {
-      {"adamw", {{"beta1", 0.9, 0, 1}, {"beta2", 0.999, 0, 1}, {"eps", 1e-8, 0, inf},
-                 {"decay", 0, 0, inf}, {"clip", 0, 0, inf}}},
-      {"sgd", {{"momentum", 0, 0, 1}, {"decay", 0, 0, inf}, {"clip", 0, 0, inf}}},
+      {"adamw",
+       {{"beta1", 0.9, 1},
+        {"beta2", 0.999, 1},
+        {"eps", 1e-8, inf},
+        {"decay", 0, inf},
+        {"clip", 0, inf}}},
+      {"sgd", {{"momentum", 0, 1}, {"decay", 0, inf}, {"clip", 0, inf}}},
   };
   return kinds;
 }
@@ -213,10 +221,9 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
     if (!n)
       return;
     for (const OptimizerArg &arg : kind->args)
-      if (arg.name == name && (n->real < arg.least || n->real >= arg.below))
-        e.report.error(expr.loc, "{0} must be at least {1:g}{2}, found {3}", name, arg.least,
-                       arg.below < 1e300 ? llvm::formatv(" and below {0:g}", arg.below).str() : "",
-                       spell(*n));
+      if (arg.name == name && (n->real < 0 || n->real >= arg.below))
+        e.report.error(expr.loc, "{0} must be at least 0{1}, found {2}", name,
+                       arg.below == 1 ? " and below 1" : "", spell(*n));
     values[name] = n->real;
   };
   std::vector<Attribute> without;
@@ -232,8 +239,9 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
       continue;
     }
     if (key.empty() || !llvm::is_contained(names, key)) {
-      e.report.error(key.empty() ? arg.value->loc : arg.key.loc, "{0} has no argument {1}",
-                     kind->name, key.empty() ? StringRef("without a name") : key)
+      e.report
+          .error(key.empty() ? arg.value->loc : arg.key.loc, "{0} has no argument {1}", kind->name,
+                 key.empty() ? StringRef("without a name") : key)
           .suggest(key, names);
       continue;
     }
@@ -286,8 +294,6 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps) {
   auto rate = [&](const Quantity &q) {
     if (!q.unit.text.empty())
       e.report.error(q.unit.loc, "a learning rate has no unit, found {0}", q.unit.text);
-    if (q.number.real < 0)
-      e.report.error(q.loc, "a learning rate cannot be negative: {0}", spell(q.number));
     return q.number.real;
   };
   for (const Item &item : line.items) {
@@ -320,7 +326,9 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps) {
     }
     if (!piece.length) {
       if (open) {
-        e.report.error(item.loc, "only one part of the learning rate may lack its length: add `for N steps`")
+        e.report
+            .error(item.loc,
+                   "only one part of the learning rate may lack its length: add `for N steps`")
             .note(open->loc, "this one lacks it too");
         return {};
       }
@@ -332,7 +340,8 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps) {
   int64_t known = 0;
   for (auto [i, piece] : llvm::enumerate(pieces)) {
     if (piece.warmup && i + 1 == pieces.size()) {
-      e.report.error(line.items[i].loc, "warmup needs a part after it: warmup 100 steps, flat 1e-4");
+      e.report.error(line.items[i].loc,
+                     "warmup needs a part after it: warmup 100 steps, flat 1e-4");
       return {};
     }
     if (piece.warmup)
@@ -434,10 +443,12 @@ void tplan::parse::emitRecipe(Elaborator &e, const Recipe &recipe, StringRef sym
   };
   SmallVector<NamedAttribute> sizes;
   for (auto &[name, number] : e.sizes)
-    sizes.push_back(b.getNamedAttr(name, number.integer ? Attribute(b.getI64IntegerAttr(number.whole))
-                                                        : Attribute(b.getF64FloatAttr(number.real))));
-  out.set("model", b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(recipe.model.text)),
-                                        b.getNamedAttr("sizes", b.getDictionaryAttr(sizes))}),
+    sizes.push_back(b.getNamedAttr(name, number.integer
+                                             ? Attribute(b.getI64IntegerAttr(number.whole))
+                                             : Attribute(b.getF64FloatAttr(number.real))));
+  out.set("model",
+          b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(recipe.model.text)),
+                               b.getNamedAttr("sizes", b.getDictionaryAttr(sizes))}),
           at("model"));
   out.whole("batch", recipe.batch, at("batch"));
   out.whole("sequence", recipe.sequence, at("data"));

@@ -17,8 +17,7 @@ Location Report::at(llvm::SMLoc loc) {
                              column);
 }
 
-Report::Error Report::start(llvm::SMLoc loc, const std::string &text,
-                            DiagnosticSeverity severity) {
+Report::Error Report::start(llvm::SMLoc loc, const std::string &text, DiagnosticSeverity severity) {
   if (severity == DiagnosticSeverity::Error) {
     ++count;
     // One layer in two forms has its mistakes once.
@@ -40,13 +39,16 @@ Report::Error Report::start(llvm::SMLoc loc, const std::string &text,
 }
 
 std::string Report::closest(StringRef word, ArrayRef<StringRef> names) {
-  unsigned limit = word.size() / 3 + 1, best = limit + 1;
+  // A third of a word may be wrong; another name of one or two letters is no mistake.
+  unsigned limit = word.size() / 3, best = limit + 1;
+  if (!limit)
+    return {};
   StringRef found;
   for (StringRef name : names) {
-    if (name.empty() || name.size() > 4 * word.size() + 4)
+    if (name.empty() || name == word || name.size() > 4 * word.size() + 4)
       continue;
     unsigned distance = word.edit_distance(name, /*AllowReplacements=*/true, limit);
-    if (distance < best && distance < std::max<size_t>(name.size(), 2)) {
+    if (distance < best) {
       best = distance;
       found = name;
     }

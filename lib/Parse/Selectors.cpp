@@ -18,7 +18,10 @@ struct Kind {
   StringRef word, kind;
 };
 const Kind kKinds[] = {
-    {"linear", "linear"}, {"norms", "norm"}, {"biases", "bias"}, {"embeddings", "embedding"},
+    {"linear", "linear"},
+    {"norms", "norm"},
+    {"biases", "bias"},
+    {"embeddings", "embedding"},
 };
 constexpr int64_t kLast = INT64_MAX;
 } // namespace
@@ -189,7 +192,8 @@ std::optional<std::vector<Ranges>> tplan::parse::match(Report &report, const Sel
                                                        const ModelInfo &info) {
   std::vector<Ranges> matches(info.weights.size());
   bool failed = false;
-  auto each = [&](const std::vector<SelectorItem> &items, void (*change)(Ranges &, const Ranges &)) {
+  auto each = [&](const std::vector<SelectorItem> &items,
+                  void (*change)(Ranges &, const Ranges &)) {
     for (const SelectorItem &item : items) {
       if (item.path.size() == 1 && item.path[0].name.text == "experts") {
         report.error(item.loc, "{0}", sentence(Feature::Experts));
@@ -256,8 +260,8 @@ void tplan::parse::printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> ma
       if (step > 1)
         path += " by " + std::to_string(step);
     }
-    os << path << " " << spell(weight.type) << " " << weight.kind << " "
-       << weight.type.getBytes() << " bytes";
+    os << path << " " << spell(weight.type) << " " << weight.kind << " " << weight.type.getBytes()
+       << " bytes";
     if (count > 1)
       os << " x " << count;
     os << "\n";

@@ -20,8 +20,8 @@ struct Amount {
   int64_t value;
   Unit unit;
 };
-std::optional<Amount> amount(Report &report, const Quantity &quantity,
-                             llvm::ArrayRef<Unit> allowed, llvm::StringRef what);
+std::optional<Amount> amount(Report &report, const Quantity &quantity, llvm::ArrayRef<Unit> allowed,
+                             llvm::StringRef what);
 
 /// The lines of one recipe, cluster or plan, by key.
 struct Settings {

@@ -1,6 +1,7 @@
 //===- Sizes.cpp - numbers, dimensions and tensor types --------------------===//
 #include "lib/Parse/Elaborate.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include <cmath>
 
 using namespace mlir;
@@ -22,7 +23,9 @@ void Elaborator::refuse(llvm::SMLoc loc, Feature feature) {
 std::string tplan::parse::spell(const Number &number) {
   if (number.integer)
     return std::to_string(number.whole);
-  return llvm::formatv("{0:g}", number.real).str();
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number.real);
+  return text;
 }
 
 std::string tplan::parse::spell(nn::Tensor type) {
@@ -59,9 +62,15 @@ std::optional<Number> arithmetic(Report &report, const Expr &at, Number a, Numbe
     int64_t r = 0;
     bool overflow = false;
     switch (at.text[0]) {
-    case '+': overflow = __builtin_add_overflow(a.whole, b.whole, &r); break;
-    case '-': overflow = __builtin_sub_overflow(a.whole, b.whole, &r); break;
-    case '*': overflow = __builtin_mul_overflow(a.whole, b.whole, &r); break;
+    case '+':
+      overflow = __builtin_add_overflow(a.whole, b.whole, &r);
+      break;
+    case '-':
+      overflow = __builtin_sub_overflow(a.whole, b.whole, &r);
+      break;
+    case '*':
+      overflow = __builtin_mul_overflow(a.whole, b.whole, &r);
+      break;
     default:
       if (b.whole == 0) {
         report.error(at.loc, "division by zero");
@@ -82,10 +91,17 @@ std::optional<Number> arithmetic(Report &report, const Expr &at, Number a, Numbe
   }
   double r = 0;
   switch (at.text[0]) {
-  case '+': r = a.real + b.real; break;
-  case '-': r = a.real - b.real; break;
-  case '*': r = a.real * b.real; break;
-  default: r = a.real / b.real;
+  case '+':
+    r = a.real + b.real;
+    break;
+  case '-':
+    r = a.real - b.real;
+    break;
+  case '*':
+    r = a.real * b.real;
+    break;
+  default:
+    r = a.real / b.real;
   }
   if (!std::isfinite(r)) {
     report.error(at.loc, "number out of range: {0} {1} {2}", spell(a), at.text, spell(b));
@@ -173,8 +189,11 @@ std::optional<nn::DimAttr> Elaborator::dim(const DimDecl &decl, const Env &env, 
   }
   const Number &n = it->second.number;
   if (!n.integer || n.whole < 1 || n.whole > limits::size) {
-    report.error(decl.name.loc, "the size of a dimension must be a whole number from 1 to 2^40, "
-                                "found {0} = {1}", decl.name.text, spell(n))
+    report
+        .error(decl.name.loc,
+               "the size of a dimension must be a whole number from 1 to 2^40, "
+               "found {0} = {1}",
+               decl.name.text, spell(n))
         .note(it->second.loc, "{0} is given here", decl.name.text);
     return std::nullopt;
   }
@@ -208,8 +227,7 @@ std::optional<nn::Tensor> Elaborator::tensor(llvm::ArrayRef<nn::DimAttr> dims, T
                    dim.getName());
       return std::nullopt;
     }
-    if (__builtin_mul_overflow(elements, dim.getSize(), &elements) ||
-        elements > limits::elements) {
+    if (__builtin_mul_overflow(elements, dim.getSize(), &elements) || elements > limits::elements) {
       report.error(loc, "a tensor has at most 2^50 elements, found {0}",
                    spell(nn::Tensor::get(context, dims, element)));
       return std::nullopt;

@@ -43,8 +43,10 @@ nn::InitAttr Elaborator::init(const Stmt &stmt, StringRef kind, double value, Sc
   if (e.kind == Expr::Call && e.lhs->kind == Expr::Ref) {
     if (e.lhs->text != "normal" || e.args.size() != 1 || !e.args[0].key.text.empty() ||
         !e.args[0].over.text.empty()) {
-      report.error(e.loc, "unknown initial value: {0}; known are ones, zeros, normal(deviation) "
-                          "and a number", e.lhs->text);
+      report.error(e.loc,
+                   "unknown initial value: {0}; known are ones, zeros, normal(deviation) "
+                   "and a number",
+                   e.lhs->text);
       return attr(kind, value);
     }
     std::optional<Number> n = number(*e.args[0].value, *scope.env);
@@ -70,8 +72,9 @@ void Elaborator::declareLinear(const Stmt &stmt, Scope &scope) {
   for (const DimDecl &out : stmt.to)
     for (const DimDecl &in : stmt.from)
       if (in.name.text == out.name.text) {
-        report.error(out.name.loc, "a linear maps to other names than it reads, found in both: {0}",
-                     out.name.text)
+        report
+            .error(out.name.loc, "a linear maps to other names than it reads, found in both: {0}",
+                   out.name.text)
             .note(in.name.loc, "{0} is read here", in.name.text);
         return;
       }
@@ -92,7 +95,8 @@ void Elaborator::declareLinear(const Stmt &stmt, Scope &scope) {
     std::optional<nn::Tensor> type = tensor(all, builder.getF32Type(), name.loc);
     if (!type)
       continue;
-    member.weight = weight((name.text + ".weight").str(), "linear", initial, *type, scope, name.loc);
+    member.weight =
+        weight((name.text + ".weight").str(), "linear", initial, *type, scope, name.loc);
     if (stmt.bias)
       member.bias = weight((name.text + ".bias").str(), "bias",
                            nn::InitAttr::get(context, "constant", builder.getF64FloatAttr(0)),
@@ -181,7 +185,8 @@ void Elaborator::declareMembers(const Stmt &stmt, Scope &scope) {
         break;
       }
       if (run.size() > limits::items) {
-        report.error(item.loc, "a list has at most {0} items, found {1}", limits::items, run.size());
+        report.error(item.loc, "a list has at most {0} items, found {1}", limits::items,
+                     run.size());
         return;
       }
       total += *times * run.size();
@@ -325,8 +330,8 @@ void Elaborator::loop(const Stmt &stmt, Scope &scope) {
   }
   SmallVector<StringRef> carried, invariant;
   for (StringRef name : assigned)
-    if (auto it = scope.variables.find(name); it != scope.variables.end() &&
-                                              !llvm::is_contained(carried, name)) {
+    if (auto it = scope.variables.find(name);
+        it != scope.variables.end() && !llvm::is_contained(carried, name)) {
       if (it->second.val.kind == Val::Error)
         return;
       if (!wantTensor(it->second.val, stmt.loc, "a value that the loop changes"))
@@ -358,9 +363,9 @@ void Elaborator::loop(const Stmt &stmt, Scope &scope) {
   SmallVector<Attribute> runs;
   for (const std::vector<int64_t> &run : list->runs)
     runs.push_back(builder.getI64ArrayAttr(run));
-  auto op = lang::ForOp::create(builder, report.at(stmt.loc), ArrayRef(types).take_front(carried.size()),
-                                stmt.list.text, builder.getArrayAttr(runs), carriedValues,
-                                invariantValues, list->kinds.size());
+  auto op = lang::ForOp::create(
+      builder, report.at(stmt.loc), ArrayRef(types).take_front(carried.size()), stmt.list.text,
+      builder.getArrayAttr(runs), carriedValues, invariantValues, list->kinds.size());
   unsigned before = report.errors();
   for (auto [i, kind] : llvm::enumerate(list->kinds)) {
     std::vector<WeightInfo> weights;
@@ -421,18 +426,42 @@ void Elaborator::body(const Body &stmts, Scope &scope) {
       return;
     }
     switch (stmt->kind) {
-    case Stmt::Linear: declareLinear(*stmt, scope); break;
-    case Stmt::Table: declareTable(*stmt, scope); break;
-    case Stmt::Weight: declareWeight(*stmt, scope); break;
-    case Stmt::Members: declareMembers(*stmt, scope); break;
-    case Stmt::Input: declareInput(*stmt, scope); break;
-    case Stmt::Assign: assign(*stmt, scope); break;
-    case Stmt::For: loop(*stmt, scope); break;
-    case Stmt::Loss: evalLoss(*stmt, scope); break;
-    case Stmt::State: refuse(stmt->loc, Feature::State); break;
-    case Stmt::Update: refuse(stmt->loc, Feature::Update); break;
-    case Stmt::Metric: refuse(stmt->loc, Feature::Metric); break;
-    case Stmt::WeightMap: refuse(stmt->loc, Feature::WeightMap); break;
+    case Stmt::Linear:
+      declareLinear(*stmt, scope);
+      break;
+    case Stmt::Table:
+      declareTable(*stmt, scope);
+      break;
+    case Stmt::Weight:
+      declareWeight(*stmt, scope);
+      break;
+    case Stmt::Members:
+      declareMembers(*stmt, scope);
+      break;
+    case Stmt::Input:
+      declareInput(*stmt, scope);
+      break;
+    case Stmt::Assign:
+      assign(*stmt, scope);
+      break;
+    case Stmt::For:
+      loop(*stmt, scope);
+      break;
+    case Stmt::Loss:
+      evalLoss(*stmt, scope);
+      break;
+    case Stmt::State:
+      refuse(stmt->loc, Feature::State);
+      break;
+    case Stmt::Update:
+      refuse(stmt->loc, Feature::Update);
+      break;
+    case Stmt::Metric:
+      refuse(stmt->loc, Feature::Metric);
+      break;
+    case Stmt::WeightMap:
+      refuse(stmt->loc, Feature::WeightMap);
+      break;
     case Stmt::Return:
       if (scope.model) {
         report.error(stmt->loc, "a model returns nothing: name a `loss`");
@@ -452,6 +481,8 @@ void Elaborator::body(const Body &stmts, Scope &scope) {
 }
 
 void Elaborator::warnUncalled(const Scope &scope) {
+  if (report.errors()) // what would have used it may have failed
+    return;
   for (auto &[name, member] : scope.members)
     if (!member.called)
       report.warning(member.name.loc, "never used: {0}", name);

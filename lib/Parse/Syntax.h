@@ -41,15 +41,16 @@ struct Syntax {
 
   // Scanner.
   void *scanner = nullptr;
-  const char *cursor;               // end of the token just scanned
+  const char *cursor; // end of the token just scanned
   Number literal;
   std::vector<std::pair<int, llvm::StringRef>> injected; // tokens before the text, last first
 
   // Token filter.
   int braces = 0, parens = 0, last = 0;
   const char *lastEnd = nullptr;
+  llvm::StringRef lastWord, word; // the token before the lookahead, and that one
   bool settings = false, header = false, member = false;
-  const char *skipFrom = nullptr;   // after a syntax error: drop the rest of its line
+  const char *skipFrom = nullptr; // after a syntax error: drop the rest of its line
 
   // Grammar.
   bool tooDeep = false;
@@ -71,6 +72,9 @@ int settingToken(llvm::StringRef key);
 
 /// The keys of recipes, clusters or plans.
 std::vector<llvm::StringRef> settingKeys(BlockDecl::Kind kind);
+
+/// The reserved words of layers and models.
+std::vector<llvm::StringRef> modelKeywords();
 
 } // namespace tplan::parse
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Tokens.h"
-#include "lib/Parse/Syntax.h"
 #include "Grammar.h"
+#include "lib/Parse/Syntax.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
@@ -44,10 +44,9 @@ struct Suffix {
   double factor;
 };
 const Suffix kSuffixes[] = {
-    {"k", 1e3},           {"K", 1e3},           {"M", 1e6},           {"G", 1e9},
-    {"B", 1e9},
-    {"T", 1e12},          {"Ki", 1024.0},       {"Mi", 1048576.0},    {"Gi", 1073741824.0},
-    {"Ti", 1099511627776.0},
+    {"k", 1e3},        {"K", 1e3},           {"M", 1e6},
+    {"G", 1e9},        {"T", 1e12},          {"Ki", 1024.0},
+    {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0},
 };
 
 int keyword(StringRef word, Context context) {
@@ -66,6 +65,14 @@ int tplan::parse::settingToken(StringRef key) {
     if (k.word == key)
       return k.token;
   return 0;
+}
+
+std::vector<StringRef> tplan::parse::modelKeywords() {
+  std::vector<StringRef> words;
+  for (const Keyword &k : kKeywords)
+    if (k.context == Model)
+      words.push_back(k.word);
+  return words;
 }
 
 std::vector<StringRef> tplan::parse::settingKeys(BlockDecl::Kind kind) {
@@ -121,7 +128,8 @@ int tplan::parse::scanNumber(Syntax &syntax, const char *text, int length) {
     double value = real * factor;
     bool exact = factor > 1 && value == std::floor(value) && value < 9e15;
     syntax.literal = exact ? Number::of(static_cast<int64_t>(value)) : Number::of(value);
-    if (!std::isfinite(value) || (!exact && digits.find_first_not_of("0123456789") == StringRef::npos)) {
+    if (!std::isfinite(value) ||
+        (!exact && digits.find_first_not_of("0123456789") == StringRef::npos)) {
       syntax.report.error(llvm::SMLoc::getFromPointer(syntax.cursor - length),
                           "number out of range: {0}", all);
       syntax.literal = Number::of(static_cast<int64_t>(1));
@@ -196,7 +204,9 @@ static int word(Syntax &syntax, StringRef text) {
 /// Keeps track of braces, and of whether a settings block or a member list is open.
 static void track(Syntax &syntax, int kind) {
   switch (kind) {
-  case RECIPE: case CLUSTER: case PLAN:
+  case RECIPE:
+  case CLUSTER:
+  case PLAN:
     syntax.header = syntax.braces == 0;
     break;
   case '{':
@@ -212,16 +222,23 @@ static void track(Syntax &syntax, int kind) {
     syntax.member = false;
     syntax.parens = 0;
     break;
-  case '(': case '[':
+  case '(':
+  case '[':
     ++syntax.parens;
     break;
-  case ')': case ']':
+  case ')':
+  case ']':
     syntax.parens -= syntax.parens > 0;
     break;
   case ':':
     syntax.member |= syntax.parens == 0;
     break;
-  case IDENT: case TIMES: case NUMBER: case UNIT: case ',': case '.':
+  case IDENT:
+  case TIMES:
+  case NUMBER:
+  case UNIT:
+  case ',':
+  case '.':
     break;
   default:
     syntax.member &= syntax.parens > 0;
@@ -252,19 +269,30 @@ int tplan_yylex(TPLAN_YYSTYPE *value, TplanRange *range, Syntax &syntax) {
     int kind = raw(syntax, *range);
     StringRef text(range->begin, range->end - range->begin);
     switch (kind) {
-    case token::Word: kind = word(syntax, text); break;
-    case token::String: kind = STRING; break;
-    case token::Arrow: kind = ARROW; break;
-    case token::Dots: kind = DOTS; break;
+    case token::Word:
+      kind = word(syntax, text);
+      break;
+    case token::String:
+      kind = STRING;
+      break;
+    case token::Arrow:
+      kind = ARROW;
+      break;
+    case token::Dots:
+      kind = DOTS;
+      break;
     case token::Number:
       kind = NUMBER;
       value->number = syntax.arena.make<Number>(syntax.literal);
       break;
-    default: break;
+    default:
+      break;
     }
     track(syntax, kind);
     syntax.last = kind;
     syntax.lastEnd = range->end;
+    syntax.lastWord = syntax.word;
+    syntax.word = text;
     if (!skipped(syntax, kind, *range))
       return kind;
   }

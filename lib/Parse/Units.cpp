@@ -27,8 +27,8 @@ const AmbiguousRow kAmbiguous[] = {
 
 /// The units of one quantity, in words: sequences or tokens.
 std::string words(ArrayRef<Unit> allowed) {
-  static constexpr StringRef names[] = {"sequences", "tokens", "steps", "nodes", "bytes (GiB, GB)",
-                                        "Gb/s or GB/s"};
+  static constexpr StringRef names[] = {"sequences", "tokens",          "steps",
+                                        "nodes",     "bytes (GiB, GB)", "Gb/s or GB/s"};
   std::string text;
   for (auto [i, unit] : llvm::enumerate(allowed))
     text += (i ? " or " : "") + names[static_cast<size_t>(unit)].str();
@@ -48,7 +48,8 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
       return std::nullopt;
     }
   } else {
-    const UnitRow *found = llvm::find_if(kUnits, [&](const UnitRow &row) { return row.word == word; });
+    const UnitRow *found =
+        llvm::find_if(kUnits, [&](const UnitRow &row) { return row.word == word; });
     if (found == std::end(kUnits)) {
       for (const AmbiguousRow &row : kAmbiguous)
         if (row.word == word) {
@@ -64,7 +65,8 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
       return std::nullopt;
     }
     if (!llvm::is_contained(allowed, found->unit)) {
-      report.error(quantity.unit.loc, "{0} is counted in {1}, found {2}", what, words(allowed), word);
+      report.error(quantity.unit.loc, "{0} is counted in {1}, found {2}", what, words(allowed),
+                   word);
       return std::nullopt;
     }
     factor = found->factor;
@@ -72,7 +74,8 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
   }
   double value = n.real * factor;
   if (value < 1 || value > 9e15 || value != std::floor(value)) {
-    report.error(quantity.loc, "{0} must be a whole number from 1 to 9e15, found {1}", what, spell(n));
+    report.error(quantity.loc, "{0} must be a whole number from 1 to 9e15, found {1}", what,
+                 spell(n));
     return std::nullopt;
   }
   return Amount{static_cast<int64_t>(value), unit};
