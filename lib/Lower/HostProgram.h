@@ -19,7 +19,8 @@ EntryPoints emitEntryPoints(HostBuilder &host, HostPlaces &places, sched::Progra
 
 /// Emits the tp_program with its tables, and `main`.
 void emitTables(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
-                const schedule::Chain &train, const EntryPoints &entries, llvm::StringRef cpu);
+                const schedule::Chain &train, const schedule::Chain *counts,
+                const EntryPoints &entries, llvm::StringRef cpu);
 
 /// The value that part E hands to the runtime as logits, if the model has one.
 std::optional<nn::Tensor> logitsType(const schedule::Chain &train);

@@ -108,7 +108,8 @@ Value HostRuns::at(const Layer &layer, bool first, Value border, Value inner) {
 
 Value HostRuns::handover(const Layer &layer, unsigned k, Value number) {
   std::string key = handoverKey(chain, layer.run, layer.part, k);
-  Value which = LLVM::AndOp::create(host.b, host.loc, number, host.number(1));
+  int64_t buffers = places.find(key).getCount(); // one where a single parity needs it
+  Value which = LLVM::AndOp::create(host.b, host.loc, number, host.number(buffers - 1));
   return places.at(layer.context.arena, key, which);
 }
 

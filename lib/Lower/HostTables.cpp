@@ -10,6 +10,7 @@
 #include "lib/Schedule/Settings.h"
 #include "tplan/runtime.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/SHA256.h"
 
@@ -24,8 +25,8 @@ namespace {
 class TableEmitter {
 public:
   TableEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
-               const Chain &train)
-      : host(host), places(places), program(program), train(train),
+               const Chain &train, const Chain *counts)
+      : host(host), places(places), program(program), train(train), counts(counts),
         module(program->getParentOfType<ModuleOp>()), settings(module) {}
 
   void emit(const EntryPoints &entries, StringRef cpu);
@@ -35,6 +36,7 @@ private:
   HostPlaces &places;
   sched::ProgramOp program;
   const Chain &train;
+  const Chain *counts;
   ModuleOp module;
   Settings settings;
 
@@ -44,6 +46,8 @@ private:
   SmallVector<Record> rates();
   SmallVector<Record> metrics();
   SmallVector<Record> slots();
+  void addFrame(const Chain &chain, const Run &run, Part part,
+                llvm::function_ref<void(StringRef, int64_t, int64_t)> add);
   std::string fingerprint();
   int64_t setting(StringRef group, StringRef key);
 };
@@ -171,20 +175,71 @@ SmallVector<Record> TableEmitter::metrics() {
   return table;
 }
 
-/// Everything in the arena, without the padding behind it.
+/// Every byte that a step leaves written: values without the padding between
+/// them, frames without their holes, nothing that only evaluation touches.
 SmallVector<Record> TableEmitter::slots() {
   SmallVector<Record> table;
   auto add = [&](StringRef name, int64_t offset, int64_t bytes) {
     table.push_back({Field::string(name), Field::i64(offset), Field::i64(bytes)});
   };
-  for (Operation &op : program.getBody().front()) {
-    if (auto value = dyn_cast<sched::ValueOp>(op))
-      add(value.getKey(), *value.getAt(),
-          value.getStride() * (value.getCount() - 1) + value.getBytes());
-    if (auto family = dyn_cast<sched::FamilyOp>(op))
-      add(family.getName(), *family.getAt(), family.getSlots() * family.getBytes());
+  auto addValue = [&](sched::ValueOp value, int64_t base) {
+    int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
+    if (bytes == stride)
+      return add(value.getKey(), base, bytes * count);
+    for (int64_t i = 0; i < count; ++i)
+      add(value.getKey(), base + i * stride, bytes);
+  };
+  llvm::StringSet<> evaluation;
+  for (const Run &run : train.runs) {
+    evaluation.insert(frameKey(train, run, Part::E));
+    for (unsigned k = 0, e = run.callees.front().carriedIn.size(); k < e; ++k)
+      evaluation.insert(handoverKey(train, run, Part::E, k));
   }
+  for (Operation &op : program.getBody().front()) {
+    auto value = dyn_cast<sched::ValueOp>(op);
+    if (value && value.getOwner() != Owner::Frame && value.getOwner() != Owner::Logits &&
+        !evaluation.contains(value.getKey()))
+      addValue(value, *value.getAt());
+    auto family = dyn_cast<sched::FamilyOp>(op);
+    for (int64_t slot = 0, e = family ? family.getSlots() : 0; slot < e; ++slot)
+      for (auto member : family.getBody().getOps<sched::ValueOp>())
+        addValue(member, *family.getAt() + slot * family.getBytes() + *member.getAt());
+  }
+  bool split = program.isSplit();
+  for (const Run &run : train.runs)
+    for (Part part : {Part::F, split ? Part::I : Part::B, Part::W, Part::N, Part::U})
+      if (part != Part::W || split)
+        addFrame(train, run, part, add);
+  if (counts)
+    for (const Run &run : counts->runs)
+      addFrame(*counts, run, Part::E, add);
   return table;
+}
+
+/// The temporaries of a run's functions, as runs of bytes without holes.
+void TableEmitter::addFrame(const Chain &chain, const Run &run, Part part,
+                            llvm::function_ref<void(StringRef, int64_t, int64_t)> add) {
+  std::string key = frameKey(chain, run, part);
+  if (!places.has(key))
+    return;
+  std::vector<std::pair<int64_t, int64_t>> pieces;
+  for (const Callee &callee : run.callees)
+    if (rt::FuncOp func = callee.part(part))
+      for (Operation &op : func.getBlock().without_terminator())
+        for (auto [result, attr] :
+             llvm::zip(op.getResults(), op.getAttrOfType<ArrayAttr>(sched::kPlaces)))
+          if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == "frame")
+            pieces.push_back(
+                {place.getN(),
+                 place.getN() + cast<nn::Tensor>(result.getType()).getBytes()});
+  llvm::sort(pieces);
+  int64_t base = places.offsetOf(key);
+  for (size_t i = 0; i < pieces.size();) {
+    auto [begin, end] = pieces[i];
+    for (++i; i < pieces.size() && pieces[i].first <= end; ++i)
+      end = std::max(end, pieces[i].second);
+    add(key, base + begin, end - begin);
+  }
 }
 
 /// What a checkpoint must agree on: the weights, and how they are trained. Not
@@ -248,7 +303,8 @@ void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
 }
 
 void lower::emitTables(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
-                       const Chain &train, const EntryPoints &entries, StringRef cpu) {
+                       const Chain &train, const Chain *counts, const EntryPoints &entries,
+                       StringRef cpu) {
   host.loc = program.getLoc();
-  TableEmitter(host, places, program, train).emit(entries, cpu);
+  TableEmitter(host, places, program, train, counts).emit(entries, cpu);
 }

@@ -47,7 +47,8 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     // What the driver says of the machine (lib/Driver/Target.h).
     auto target = module->getAttrOfType<DictionaryAttr>("tplan.target");
     auto needs = target ? target.getAs<StringAttr>("needs") : StringAttr();
-    emitTables(host, places, program, *train, entries, needs ? needs.getValue() : "");
+    emitTables(host, places, program, *train, counts ? &*counts : nullptr, entries,
+               needs ? needs.getValue() : "");
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (op.getName().getDialectNamespace() != "llvm")

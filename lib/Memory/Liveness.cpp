@@ -54,31 +54,27 @@ size_t Liveness::addBlock(Piece block) {
 // Points, and what lives at one of them only
 //===----------------------------------------------------------------------===//
 
-/// Whether the values between the layers of a run need a buffer in this part:
-/// unless each has a place in a family.
-static bool needsHandover(const Chain &chain, sched::ProgramOp program, const Run &run, Part part,
-                          unsigned k) {
-  if (run.layers() < 2 || part == Part::W)
-    return false;
-  bool split = program.isSplit();
-  for (auto [j, callee] : llvm::enumerate(run.callees)) {
-    bool kept;
-    if (part == Part::F) {
-      if (run.times() - (j == 0) == 0)
-        continue;
-      kept = readsInput(callee, split ? Part::I : Part::B, k) ||
-             (split && readsInput(callee, Part::W, k));
-    } else if (part == Part::E) {
-      kept = false;
-    } else {
-      if (run.times() - (j + 1 == run.callees.size()) == 0)
-        continue;
-      kept = split && readsCotangent(callee, Part::W, k);
-    }
-    if (!kept)
-      return true;
-  }
-  return false;
+/// Buffers that carried value k needs between the layers of a run in this part: a
+/// value that has no place in a family goes to the buffer of its layer's parity.
+static int64_t handoverBuffers(sched::ProgramOp program, const Run &run, Part part, unsigned k) {
+  bool split = program.isSplit(), forward = part == Part::F || part == Part::E;
+  if (part == Part::W || part == Part::N || part == Part::U || part == Part::P)
+    return 0;
+  auto kept = [&](const Callee &callee) {
+    if (part == Part::E)
+      return false;
+    if (!forward)
+      return split && readsCotangent(callee, Part::W, k);
+    return readsInput(callee, split ? Part::I : Part::B, k) ||
+           (split && readsInput(callee, Part::W, k));
+  };
+  // A period of even length gives each function one parity.
+  int64_t n = run.callees.size(), last = std::min(run.layers() - 1, 2 * n + 1);
+  bool used[2] = {false, false};
+  for (int64_t i = 0; i < last; ++i) // layer i's cotangent, or layer i + 1's input
+    if (!kept(run.callees[(forward ? i + 1 : i) % n]))
+      used[i & 1] = true;
+  return used[0] + used[1];
 }
 
 void Liveness::addTransients(const Chain &chain, const Run &run, Part part) {
@@ -95,17 +91,14 @@ void Liveness::addTransients(const Chain &chain, const Run &run, Part part) {
     intervals.push_back({block, point, point, live});
   }
   bool forward = part == Part::F || part == Part::E;
-  if (!forward && part != Part::B && part != Part::I)
-    return;
   nn::RunOp op = run.op;
-  for (auto [k, value] : llvm::enumerate(op.getCarried())) {
-    if (!needsHandover(chain, program, run, part, k))
-      continue;
-    Piece block{handoverKey(chain, run, part, k), forward ? Owner::Carried : Owner::Cotangent,
-                bytesOf(value.getType()), std::min<int64_t>(2, run.layers() - 1), {}};
-    int64_t total = block.total();
-    intervals.push_back({addBlock(std::move(block)), point, point, total});
-  }
+  for (auto [k, value] : llvm::enumerate(op.getCarried()))
+    if (int64_t buffers = handoverBuffers(program, run, part, k)) {
+      Piece block{handoverKey(chain, run, part, k), forward ? Owner::Carried : Owner::Cotangent,
+                  bytesOf(value.getType()), buffers, {}};
+      int64_t total = block.total();
+      intervals.push_back({addBlock(std::move(block)), point, point, total});
+    }
 }
 
 int64_t Liveness::addPoint(const Chain &chain, const Run &run, Part part, int64_t stage,
