@@ -234,7 +234,8 @@ private:
   const File &file;
   llvm::StringMap<const LayerDecl *> layers;
   std::map<const LayerDecl *, std::set<llvm::StringRef>> needed;
-  llvm::StringMap<unsigned> symbols;
+  // The chains of later phases stand in the same table.
+  llvm::StringMap<unsigned> symbols = {{"train", 1}, {"counts", 1}};
   std::map<std::string, std::unique_ptr<Specialisation>> made;
   unsigned nesting = 0, ops = 0;
   int64_t sites = 0;
