@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
 #include "lib/Driver/Report.h"
+#include "lib/Emit/Link.h"
 
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/CommandLine.h"
@@ -37,7 +38,7 @@ cl::opt<std::string> target("target", cl::desc("cpu or cpu:ARCH (default: this m
 cl::opt<std::string> output("o", cl::desc("output file (default: standard output for text)"),
                             cl::value_desc("FILE"), cl::cat(outputs));
 cl::opt<bool> objectOnly("c", cl::desc("an object, not linked"), cl::cat(outputs));
-cl::opt<std::string> emit("emit", cl::value_desc("PHASE"), cl::cat(outputs));
+cl::opt<std::string> emitted("emit", cl::value_desc("PHASE"), cl::cat(outputs));
 cl::opt<bool> check("check", cl::desc("every check, all phases through memory; writes nothing"),
                     cl::cat(outputs));
 
@@ -70,7 +71,7 @@ void groupOptions() {
 /// The last phase that the command line asks for; an error says what is legal.
 llvm::Expected<Phase> lastPhase() {
   bool reported = report != ReportKind::none;
-  int asked = !emit.empty() + check + !list.empty() + objectOnly + reported;
+  int asked = !emitted.empty() + check + !list.empty() + objectOnly + reported;
   if (asked > 1)
     return llvm::createStringError(
         "more than one of -c, --check, --emit, --list and --report: choose one");
@@ -82,10 +83,11 @@ llvm::Expected<Phase> lastPhase() {
     return Phase::memory;
   if (!list.empty())
     return Phase::parse;
-  if (!emit.empty()) {
-    if (std::optional<Phase> phase = findPhase(emit))
+  if (!emitted.empty()) {
+    if (std::optional<Phase> phase = findPhase(emitted))
       return *phase;
-    return llvm::createStringError("no phase is called '" + emit + "'; there are " + phaseNames());
+    return llvm::createStringError("no phase is called '" + emitted + "'; there are " +
+                                   phaseNames());
   }
   if (!output.empty())
     return Phase::emit;
@@ -120,7 +122,7 @@ llvm::Error writeReport(const Result &result) {
   });
 }
 
-llvm::Error writeResult(const Result &result, Phase last) {
+llvm::Error writeResult(const Result &result, Phase last, const char *program) {
   if (check)
     return llvm::Error::success();
   if (report != ReportKind::none)
@@ -133,8 +135,12 @@ llvm::Error writeResult(const Result &result, Phase last) {
       module->print(os);
       os << "\n";
     });
-  return write(
-      output, [&](llvm::raw_ostream &os) { os.write(result.object.data(), result.object.size()); });
+  if (objectOnly)
+    return write(output, [&](llvm::raw_ostream &os) {
+      os.write(result.object.data(), result.object.size());
+    });
+  llvm::Expected<std::string> runtime = emit::findRuntime(program);
+  return runtime ? emit::linkBinary(result.object, output, *runtime) : runtime.takeError();
 }
 } // namespace
 
@@ -145,7 +151,7 @@ int main(int argc, char **argv) {
   mlir::registerAsmPrinterCLOptions();
   groupOptions();
   std::string emitHelp = "stop after a phase and print its IR: " + phaseNames();
-  emit.setDescription(emitHelp);
+  emitted.setDescription(emitHelp);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a training plan to a binary that trains\n",
                                    &llvm::errs()))
     return static_cast<int>(Outcome::usageError);
@@ -178,7 +184,7 @@ int main(int argc, char **argv) {
   if (verbose)
     printTimes(result);
   if (result.ok())
-    if (llvm::Error error = writeResult(result, *last))
+    if (llvm::Error error = writeResult(result, *last, argv[0]))
       return usage("cannot write '" + output + "': " + llvm::toString(std::move(error)));
   return static_cast<int>(result.outcome);
 }
