@@ -82,7 +82,7 @@ Tensor tplan::nn::broadcastType(Tensor lhs, Tensor rhs) {
   return Tensor::get(lhs.getContext(), dims, lhs.getElementType());
 }
 
-// [B 8, S 64, T <= 32], f32
+// [B 8, S 64, T max 32], f32
 Type Tensor::parse(AsmParser &parser) {
   SmallVector<DimAttr> dims;
   Type element;
@@ -92,12 +92,7 @@ Type Tensor::parse(AsmParser &parser) {
     bool bounded = false;
     if (parser.parseKeywordOrString(&name))
       return failure();
-    if (succeeded(parser.parseOptionalLess())) {
-      // `T <= 8` lexes as `<`, `=`, integer.
-      if (parser.parseEqual())
-        return failure();
-      bounded = true;
-    }
+    bounded = succeeded(parser.parseOptionalKeyword("max"));
     if (parser.parseInteger(size))
       return failure();
     dims.push_back(DimAttr::get(parser.getContext(), name, size, bounded));
@@ -114,7 +109,7 @@ void Tensor::print(AsmPrinter &printer) const {
   printer << "<[";
   llvm::interleaveComma(getDims(), printer, [&](DimAttr dim) {
     printer.printKeywordOrString(dim.getName());
-    printer << (dim.getBounded() ? " <= " : " ") << dim.getSize();
+    printer << (dim.getBounded() ? " max " : " ") << dim.getSize();
   });
   printer << "], " << getElementType() << ">";
 }

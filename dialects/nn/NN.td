@@ -44,7 +44,7 @@ class NN_Attr<string name, string mnem> : AttrDef<NN_Dialect, name> {
 def NN_DimAttr : NN_Attr<"Dim", "dim"> {
   let summary = "a named dimension: name, size, and whether size is a bound";
   let description = [{
-    `B 8` has eight elements along B; `T <= 64` has at most 64, and the count
+    `B 8` has eight elements along B; `T max 64` has at most 64, and the count
     comes with the data at run time.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$size,

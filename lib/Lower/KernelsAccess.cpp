@@ -37,11 +37,10 @@ Value Body::idScalar(const OperandPlan &o) {
   return arith::MulIOp::create(b, id, index(o.idStride));
 }
 
-/// Offset of the operand's element at the row and the first lane.
-Value Body::offset(const OperandPlan &o) {
+/// Offset of the operand's element at the row and column 0; without the id where
+/// each column has its own.
+Value Body::rowOffset(const OperandPlan &o) {
   Value sum = weigh(rowIndex, o.strides.rows, nullptr);
-  if (col && o.strides.alongCols())
-    sum = weigh(colIndex, o.strides.cols, sum);
   if (o.id && !(plan.at(o.id).rate & PerColumn)) {
     Value id = idScalar(o);
     sum = sum ? arith::AddIOp::create(b, sum, id).getResult() : id;
@@ -49,6 +48,12 @@ Value Body::offset(const OperandPlan &o) {
   if (o.taskStride)
     sum = weigh(ValueRange{task}, o.taskStride, sum);
   return sum ? sum : index(0);
+}
+
+/// The same at the first lane.
+Value Body::offset(const OperandPlan &o) {
+  Value at = rowOffset(o);
+  return col && o.strides.alongCols() ? weigh(colIndex, o.strides.cols, at) : at;
 }
 
 Body::Layout Body::layout(const Strides &s) const {
@@ -198,10 +203,7 @@ Value Body::loadVector(unsigned number) {
   if (tileLoad)
     if (Value x = tileLoad(number))
       return x;
-  Value base = weigh(rowIndex, o.strides.rows, nullptr);
-  if (o.id)
-    base = base ? arith::AddIOp::create(b, base, idScalar(o)).getResult() : idScalar(o);
-  return gather(number, base ? base : index(0), laneOffsets(o.strides.cols));
+  return gather(number, rowOffset(o), laneOffsets(o.strides.cols));
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,8 +256,7 @@ Value Body::loadRotated(unsigned number, Value at) {
   first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i, half);
   Value step = arith::SelectOp::create(b, first, half, back);
   Value lanes = arith::AddIOp::create(b, laneOffsets(o.strides.cols), step);
-  Value base = weigh(rowIndex, o.strides.rows, nullptr);
-  return flipSign(gather(number, base ? base : index(0), lanes), invert(first));
+  return flipSign(gather(number, rowOffset(o), lanes), invert(first));
 }
 
 //===----------------------------------------------------------------------===//
@@ -288,9 +289,8 @@ void Body::storeVector(unsigned output, Value x) {
   }
   if (layout(o.strides) == Layout::Contiguous)
     return store(memory[number], offset(o), x, width);
-  Value base = weigh(rowIndex, o.strides.rows, nullptr);
   if (element.isInteger(1))
     x = arith::ExtUIOp::create(b, VectorType::get({plan.lanes}, b.getI8Type()), x);
-  vector::ScatterOp::create(b, Type(), memory[number], ValueRange{base ? base : index(0)},
+  vector::ScatterOp::create(b, Type(), memory[number], ValueRange{rowOffset(o)},
                             laneOffsets(o.strides.cols), laneMask(), x);
 }

@@ -52,6 +52,7 @@ public:
 
   // Building blocks.
   mlir::Value index(int64_t i);
+  mlir::Value rowOffset(const OperandPlan &o);
   mlir::Value offset(const OperandPlan &o);
   mlir::Value splat(mlir::Value scalar, int64_t n);
   mlir::Value neutral(nn::ReduceKind kind, mlir::Type type);

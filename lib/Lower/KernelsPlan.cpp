@@ -66,7 +66,8 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
     if (access.getBy() < 0 || access.getBy() >= op.getNumInputs())
       return op.emitOpError("takes ids from an input that is not there: ") << access.getBy();
     o.id = plan.block().getArgument(access.getBy());
-    if (!o.id.getType().isInteger(32) || plan.operands[access.getBy()].isGather())
+    if (!o.id.getType().isInteger(32) ||
+        cast<rt::AccessAttr>(op.getAccesses()[access.getBy()]).getKind() != "identity")
       return op.emitOpError("ids must be i32, read in place; found input ")
              << access.getBy() << " of type " << o.id.getType();
   }

@@ -75,5 +75,9 @@ rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K
 
 // -----
 
+// expected-error @below {{sizes must be fixed and at least 1, found '!nn.tensor<[T max 8, G 2, K 16], f32>'}}
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T max 8, G 2, K 16], f32>, !nn.tensor<[T max 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
+
+// -----
 // expected-error @below {{sizes must be fixed and at least 1, found '!nn.tensor<[T 0, G 2, K 16], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 0, G 2, K 16], f32>, !nn.tensor<[T 0, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>

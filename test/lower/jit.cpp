@@ -50,7 +50,7 @@ std::string KernelText::text(const std::string &name, const std::string &type,
         for (auto &[known, size] : sizes)
           if (StringRef(known).rtrim('<') == dim)
             shape += (shape.empty() ? "" : ", ") + dim.str() +
-                     (known.back() == '<' ? " <= " : " ") + size;
+                     (known.back() == '<' ? " max " : " ") + size;
       std::string t = element == "T" ? type : element.str();
       out += (out.empty() ? "" : ", ") + ("!nn.tensor<[" + shape + "], " + t + ">");
       if (elements)

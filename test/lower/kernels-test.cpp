@@ -225,3 +225,321 @@ TYPED_TEST(Floats, ColumnScalars) {
   jit->run("k", 1, {x.data(), got.data()});
   expectSame(got, want);
 }
+
+//===----------------------------------------------------------------------===//
+// Gather, scatter, rotate
+//===----------------------------------------------------------------------===//
+
+static std::vector<int32_t> ids(size_t n, int32_t below, int32_t from = 0) {
+  std::vector<int32_t> x(n);
+  auto r = numbers<double>(n, 99);
+  for (size_t i = 0; i < n; ++i)
+    x[i] = from + int32_t((r[i] + 3) / 6 * (below - from - 1e-9));
+  return x;
+}
+
+TYPED_TEST(Floats, Gather) {
+  using T = TypeParam;
+  const int64_t S = 333, D = 72, V = 259;
+  // A row of the table per row, one element of the row (a label), one element
+  // per element.
+  auto jit =
+      compile<T>({"map",
+                  size("S", S),
+                  size("D", D),
+                  50,
+                  {"V,D:T gather V 1", "S:i32", "S,V:T gather V 1", "V:T gather V 4", "S,D:i32"},
+                  {"S,D:T", "S,D:T"},
+                  R"(
+    %a = arith.addf %0, %2 : T
+    rt.yield %a, %3 : T, T)"},
+                 size("V", V));
+  auto table = numbers<T>(V * D, 1), logits = numbers<T>(S * V, 2), flat = numbers<T>(V, 3);
+  auto row = ids(S, V, -1), each = ids(S * D, V);
+  std::vector<T> want(S * D), got(S * D), wantEach(S * D), gotEach(S * D);
+  for (int64_t s = 0; s < S; ++s)
+    for (int64_t d = 0; d < D; ++d) {
+      int32_t id = std::max(row[s], 0);
+      want[s * D + d] = table[id * D + d] + logits[s * V + id];
+      wantEach[s * D + d] = flat[each[s * D + d]];
+    }
+  jit->run("k", (S + 49) / 50,
+           {table.data(), row.data(), logits.data(), flat.data(), each.data(), got.data(),
+            gotEach.data()});
+  expectSame(got, want);
+  expectSame(gotEach, wantEach);
+}
+
+TYPED_TEST(Floats, Scatter) {
+  using T = TypeParam;
+  for (int64_t D : {5, 16, 72, 259}) {
+    const int64_t S = 333, V = 31, grain = 80;
+    auto jit = compile<T>(
+        {"column", size("S", S), size("D", D), grain, {"S,D:T", "S:i32"}, {"V,D:T scatter V 1"}, R"(
+      %a = arith.mulf %0, %0 : T
+      rt.yield %a : T)"},
+        size("V", V));
+    auto x = numbers<T>(S * D, 1), want = numbers<T>(V * D, 2), got = want;
+    auto id = ids(S, V, -3);
+    for (int64_t s = 0; s < S; ++s)
+      for (int64_t d = 0; d < D; ++d)
+        if (id[s] >= 0)
+          want[id[s] * D + d] += x[s * D + d] * x[s * D + d];
+    jit->run("k", (D + grain - 1) / grain, {x.data(), id.data(), got.data()});
+    expectSame(got, want);
+  }
+}
+
+TYPED_TEST(Floats, Rotate) {
+  using T = TypeParam;
+  for (int64_t K : {2, 24, 32, 64, 160})
+    for (int inverse : {0, 1})
+      for (bool heads : {false, true}) {
+        const int64_t S = 37, H = 3, n = K / 2;
+        std::string by = std::to_string(inverse);
+        auto jit = compile<T>({"map",
+                               heads ? "S=37" : "S=37,H=3",
+                               (heads ? "H=3," : "") + size("K", K),
+                               16,
+                               {"S,H,K:T", "S,H,K:T rotate K " + by, "S,K:T", "S,K:T"},
+                               {"S,H,K:T"},
+                               R"(
+          %a = arith.mulf %0, %2 : T
+          %b = arith.mulf %1, %3 : T
+          %c = arith.addf %a, %b : T
+          rt.yield %c : T)"});
+        auto x = numbers<T>(S * H * K, 1), c = numbers<T>(S * K, 2), s = numbers<T>(S * K, 3);
+        std::vector<T> want(x.size()), got(x.size());
+        for (int64_t i = 0; i < int64_t(x.size()); ++i) {
+          int64_t k = i % K, row = i / K / H;
+          T other = x[i - k + (k + n) % K];
+          bool negative = inverse ? k >= n : k < n;
+          want[i] = x[i] * c[row * K + k] + (negative ? -other : other) * s[row * K + k];
+        }
+        jit->run("k", ((heads ? S : S * H) + 15) / 16,
+                 {x.data(), x.data(), c.data(), s.data(), got.data()});
+        expectSame(got, want);
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Transpose
+//===----------------------------------------------------------------------===//
+
+TYPED_TEST(Floats, Transpose) {
+  using T = TypeParam;
+  struct Shape {
+    int64_t B, S, D;
+  };
+  for (Shape p : {Shape{1, 16, 16}, {2, 333, 72}, {3, 5, 259}, {1, 64, 7}, {2, 33, 31}}) {
+    // y[B,D,S] = x[B,S,D] * w[S] - v[D] * u[B]; z[B,S,D] is written turned.
+    const int64_t rows = p.B * p.D, grain = 20, tasks = (rows + grain - 1) / grain;
+    auto jit = compile<T>({"transpose",
+                           size("B", p.B) + "," + size("D", p.D),
+                           size("S", p.S),
+                           grain,
+                           {"B,S,D:T", "S:T", "D:T", "B:T", "B,D,S:i1"},
+                           {"B,D,S:T", "B,S,D:T", "B,S,D:i1"},
+                           R"(
+      %a = arith.mulf %0, %1 : T
+      %b = arith.mulf %2, %3 : T
+      %c = arith.subf %a, %b : T
+      %d = arith.select %4, %c, %0 : T
+      rt.yield %c, %d, %4 : T, T, i1)"});
+    auto x = numbers<T>(p.B * p.S * p.D, 1), w = numbers<T>(p.S, 2), v = numbers<T>(p.D, 3),
+         u = numbers<T>(p.B, 4);
+    std::vector<uint8_t> bit(x.size()), wantBit(x.size()), gotBit(x.size());
+    std::vector<T> want(x.size()), got(x.size()), wantZ(x.size()), gotZ(x.size());
+    for (int64_t b = 0; b < p.B; ++b)
+      for (int64_t s = 0; s < p.S; ++s)
+        for (int64_t d = 0; d < p.D; ++d) {
+          int64_t from = (b * p.S + s) * p.D + d, to = (b * p.D + d) * p.S + s;
+          bit[to] = wantBit[from] = x[from] > 0;
+          want[to] = x[from] * w[s] - v[d] * u[b];
+          wantZ[from] = bit[to] ? want[to] : x[from];
+        }
+    jit->run("k", tasks,
+             {x.data(), w.data(), v.data(), u.data(), bit.data(), got.data(), gotZ.data(),
+              gotBit.data()});
+    expectSame(got, want);
+    expectSame(gotZ, wantZ);
+    expectSame(gotBit, wantBit);
+  }
+}
+
+TEST(Kernels, TransposeGroups) {
+  // Columns of two loops that the operand has in the other order, and in a map kernel.
+  const int64_t S = 21, H = 3, K = 24;
+  for (const char *skeleton : {"transpose", "map"})
+    for (const char *type : {"bf16", "i32"}) {
+      KernelText k{skeleton, "S=21", "H=3,K=24", 9, {"K,H,S:T"}, {"S,H,K:T"}, "rt.yield %0 : T"};
+      Jit jit(k.text("k", type));
+      auto run = [&](auto x) {
+        auto want = x, got = x;
+        for (int64_t i = 0; i < S * H * K; ++i)
+          want[i] = x[(i % K * H + i / K % H) * S + i / K / H];
+        jit.run("k", 3, {x.data(), got.data()});
+        expectSame(got, want);
+      };
+      if (type == std::string("bf16"))
+        run(numbers<bf16>(S * H * K, 1));
+      else
+        run(ids(S * H * K, 1 << 30));
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// bf16, mixed types, run-time counts
+//===----------------------------------------------------------------------===//
+
+TEST(Kernels, Bf16) {
+  for (int64_t D : {1, 24, 259}) {
+    const int64_t S = 333, grain = 50, tasks = 7;
+    auto jit = compile<bf16>({"row",
+                              size("S", S),
+                              size("D", D),
+                              grain,
+                              {"S,D:T", "D:T"},
+                              {"S,D:T", "S:f32", "D,task:T"},
+                              R"(
+      %x = arith.extf %0 : T to f32
+      %g = arith.extf %1 : T to f32
+      %x2 = arith.mulf %x, %x : f32
+      %s = rt.row_reduce sum %x2 : f32
+      %y = arith.mulf %x, %g : f32
+      %z = arith.divf %y, %s : f32
+      %o = arith.truncf %z : f32 to T
+      %c = rt.col_reduce sum %z : f32
+      %ct = arith.truncf %c : f32 to T
+      rt.yield %o, %s, %ct : T, f32, T)"},
+                             size("task", tasks));
+    auto x = numbers<bf16>(S * D, 1), g = numbers<bf16>(D, 2);
+    std::vector<bf16> want(S * D), wantSums(tasks * D), gotSums(tasks * D);
+    std::vector<float> ss(S), gotSs(S), sums(tasks * D);
+    for (int64_t s = 0; s < S; ++s) {
+      ss[s] =
+          rowSum<float>(D, [&](int64_t i) { return float(x[s * D + i]) * float(x[s * D + i]); });
+      for (int64_t i = 0; i < D; ++i) {
+        float z = float(x[s * D + i]) * float(g[i]) / ss[s];
+        want[s * D + i] = z;
+        sums[s / grain * D + i] += z;
+      }
+    }
+    for (int64_t t = 0; t < tasks; ++t) // the sums lie with task innermost
+      for (int64_t i = 0; i < D; ++i)
+        wantSums[i * tasks + t] = sums[t * D + i];
+    jit->run("k", tasks, {x.data(), g.data(), x.data(), gotSs.data(), gotSums.data()});
+    expectSame(x, want);
+    expectSame(gotSs, ss);
+    expectSame(gotSums, wantSums);
+  }
+}
+
+TEST(Kernels, Bf16Rounding) {
+  // Every upper half with lower halves around the tie; from f32 and from f64.
+  const int64_t n = 65536 * 6;
+  std::vector<float> x(n);
+  std::vector<double> y(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t low[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
+    uint32_t bits = uint32_t(i / 6) << 16 | low[i % 6];
+    std::memcpy(&x[i], &bits, 4);
+    y[i] = x[i];
+    if (std::isfinite(x[i])) // beside an f32 tie: rounding twice goes wrong here
+      y[i] *= 1 + 0x1p-40 * (i % 3 - 1);
+  }
+  Jit jit(KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
+    %a = arith.truncf %0 : f32 to T
+    %b = arith.truncf %1 : f64 to T
+    %c = arith.extf %a : T to f64
+    rt.yield %a, %b, %c : T, T, f64)"}
+              .text("k", "bf16"));
+  std::vector<bf16> a(n), b(n);
+  std::vector<double> c(n);
+  jit.run("k", 1, {x.data(), y.data(), a.data(), b.data(), c.data()});
+  int wrong = 0;
+  for (int64_t i = 0; i < n && wrong < 10; ++i) {
+    bf16 want = x[i];
+    if (std::isnan(x[i])) {
+      wrong += !(std::isnan(float(a[i])) && std::isnan(float(b[i])) && std::isnan(c[i]));
+      continue;
+    }
+    if (a[i].bits != want.bits || c[i] != double(float(a[i])))
+      ++wrong, ADD_FAILURE() << x[i] << " gave " << float(a[i]);
+    // The nearest of the neighbours, ties to even, in f64.
+    double best = INFINITY;
+    uint16_t nearest = 0;
+    for (int d = -1; d <= 1; ++d) {
+      bf16 v;
+      v.bits = want.bits + d;
+      double value = float(v);
+      if (std::isnan(value))
+        continue;
+      if (std::isinf(value))
+        value = std::copysign(0x1p128, value);
+      double away = std::fabs(value - y[i]);
+      if (away < best || (away == best && !(v.bits & 1)))
+        best = away, nearest = v.bits;
+    }
+    if (std::isfinite(x[i]) && (want.bits & 0x7FFF) > 1 && b[i].bits != nearest)
+      ++wrong, ADD_FAILURE() << y[i] << " gave " << float(b[i]) << " for " << std::hexfloat << y[i];
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Kernels, ReductionsOfBothWidths) {
+  // The f32 sum must not notice the f64 sum beside it, nor the other way round.
+  const int64_t S = 7, D = 259;
+  Jit both(KernelText{"row", size("S", S), size("D", D), 3, {"S,D:f32"}, {"S:f32", "S:f64"}, R"(
+    %a = rt.row_reduce sum %0 : f32
+    %x = arith.extf %0 : f32 to f64
+    %b = rt.row_reduce sum %x : f64
+    rt.yield %a, %b : f32, f64)"}
+               .text("k", "f32"));
+  auto x = numbers<float>(S * D, 1);
+  std::vector<float> a(S), wantA(S);
+  std::vector<double> b(S), wantB(S);
+  for (int64_t s = 0; s < S; ++s) {
+    wantA[s] = rowSum<float>(D, [&](int64_t i) { return x[s * D + i]; });
+    wantB[s] = rowSum<double>(D, [&](int64_t i) { return double(x[s * D + i]); });
+  }
+  both.run("k", 3, {x.data(), a.data(), b.data()});
+  expectSame(a, wantA);
+  expectSame(b, wantB);
+}
+
+TEST(Kernels, RunTimeCount) {
+  const int64_t T = 50, S = 3, D = 24;
+  struct {
+    const char *skeleton, *out, *body;
+    int64_t tasks;
+  } table[] = {
+      {"map", "T,S,D:f32", "%a = arith.addf %0, %0 : f32\nrt.yield %a : f32", (T * S + 19) / 20},
+      {"row", "task,D:f32", "%a = rt.col_reduce sum %0 : f32\nrt.yield %a : f32",
+       (T * S + 19) / 20},
+      {"column", "D:f32", "%a = rt.col_reduce sum %0 : f32\nrt.yield %a : f32", 2},
+  };
+  for (auto &c : table) {
+    Jit jit(KernelText{c.skeleton, "T<=50,S=3", "D=24", 20, {"T,S,D:f32"}, {c.out}, c.body}.text(
+        "k", "f32", size("task", c.tasks)));
+    auto x = numbers<float>(T * S * D, 1);
+    for (int64_t count : {0, 1, 17, 50}) {
+      std::vector<float> got(T * S * D, 9), want(T * S * D, 9);
+      if (c.out[0] != 'T')
+        std::fill_n(want.begin(), c.out[0] == 'D' ? D : c.tasks * D, 0);
+      for (int64_t i = 0; i < count * S * D; ++i)
+        switch (c.out[0]) {
+        case 'T':
+          want[i] = x[i] + x[i];
+          break;
+        case 't':
+          want[i / D / 20 * D + i % D] += x[i];
+          break;
+        default:
+          want[i % D] += x[i];
+        }
+      jit.run("k", c.tasks, {x.data(), got.data(), &count});
+      expectSame(got, want);
+    }
+  }
+}
