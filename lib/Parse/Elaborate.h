@@ -20,6 +20,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 #include <set>
 
@@ -150,8 +151,8 @@ public:
   bool buildModel(const ModelDecl &decl, const std::map<llvm::StringRef, Bound> &sizes,
                   const std::map<llvm::StringRef, Bound> &data, llvm::StringRef modelSymbol);
 
-  /// `name`, or `name_1` ... if it is taken: all symbols share one table.
-  std::string symbol(llvm::StringRef name);
+  /// `name`, or one with a number if it is taken: all symbols share one table.
+  std::string symbol(llvm::StringRef name, llvm::StringRef kind);
 
   // Sizes.cpp
   std::optional<Number> number(const Expr &expr, const Env &env, bool inherited = false);
@@ -236,6 +237,7 @@ private:
   std::map<const LayerDecl *, std::set<llvm::StringRef>> needed;
   // The chains of later phases stand in the same table.
   llvm::StringMap<unsigned> symbols = {{"train", 1}, {"counts", 1}};
+  llvm::StringSet<> symbols;
   std::map<std::string, std::unique_ptr<Specialisation>> made;
   unsigned nesting = 0, ops = 0;
   int64_t sites = 0;

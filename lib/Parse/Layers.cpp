@@ -328,8 +328,9 @@ Specialisation *Elaborator::specialise(const LayerRef &layer, ArrayRef<Val> args
       locs.push_back(report.at(argDecl.name.loc));
     }
   // The type is set once the results are known.
-  result->op = lang::LayerOp::create(builder, report.at(decl.name.loc), symbol(decl.name.text),
-                                     builder.getFunctionType(types, {}), ArrayAttr(), ArrayAttr());
+  result->op =
+      lang::LayerOp::create(builder, report.at(decl.name.loc), symbol(decl.name.text, "layer"),
+                            builder.getFunctionType(types, {}), ArrayAttr(), ArrayAttr());
   Block *block = builder.createBlock(&result->op.getBody(), {}, types, locs);
 
   Scope scope;

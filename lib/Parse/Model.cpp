@@ -15,11 +15,15 @@ Elaborator::Elaborator(Report &report, const File &file)
     layers[layer->name.text] = layer;
 }
 
-std::string Elaborator::symbol(StringRef name) {
-  unsigned &used = symbols[name];
-  std::string unique = used ? (name + "_" + Twine(used)).str() : name.str();
-  ++used;
-  return used == 1 || symbols.try_emplace(unique, 1).second ? unique : symbol(name);
+std::string Elaborator::symbol(StringRef name, StringRef kind) {
+  // Later phases name the chains of the model so.
+  static constexpr StringRef reserved[] = {"train", "counts"};
+  std::string unique = name.str();
+  if (llvm::is_contained(reserved, name))
+    unique = (kind + "." + name).str();
+  for (unsigned n = 1; !symbols.insert(unique).second; ++n)
+    unique = (name + "_" + Twine(n)).str();
+  return unique;
 }
 
 bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bound> &sizes,

@@ -429,14 +429,16 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   if (!model)
     return nullptr;
   // The user's names come before those of specialised layers.
-  std::string modelSymbol = e.symbol(model->name.text), recipeSymbol = e.symbol(recipe->name.text);
-  std::string planSymbol = e.symbol(plan ? plan->name.text : StringRef("serial")), clusterSymbol;
+  std::string modelSymbol = e.symbol(model->name.text, "model"),
+              recipeSymbol = e.symbol(recipe->name.text, "recipe");
+  std::string planSymbol = e.symbol(plan ? plan->name.text : StringRef("serial"), "plan"),
+              clusterSymbol;
   Settings clusterSettings;
   if (plan && !plan->on.text.empty()) {
     const BlockDecl *cluster = findBlock(BlockDecl::Cluster, plan->on, "cluster");
     if (!cluster || !merge(*cluster, clusterSettings))
       return nullptr;
-    clusterSymbol = e.symbol(cluster->name.text);
+    clusterSymbol = e.symbol(cluster->name.text, "cluster");
   }
   e.module->getOperation()->setLoc(report.at(model->name.loc));
   if (!e.buildModel(*model, read->sizes, read->data, modelSymbol))
