@@ -236,8 +236,7 @@ private:
   llvm::StringMap<const LayerDecl *> layers;
   std::map<const LayerDecl *, std::set<llvm::StringRef>> needed;
   // The chains of later phases stand in the same table.
-  llvm::StringMap<unsigned> symbols = {{"train", 1}, {"counts", 1}};
-  llvm::StringSet<> symbols;
+  llvm::StringSet<> symbols = {"train", "counts"};
   std::map<std::string, std::unique_ptr<Specialisation>> made;
   unsigned nesting = 0, ops = 0;
   int64_t sites = 0;
