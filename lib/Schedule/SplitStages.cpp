@@ -92,7 +92,7 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
     if (stages.empty())
       return SmallVector<int64_t>{layers};
     for (int64_t count : stages)
-      if (count < 1)
+      if (count < 1 && stages.size() > 1)
         return emitError(settings.planLoc, "each stage needs at least one layer, found ") << count;
     int64_t sum = std::accumulate(stages.begin(), stages.end(), int64_t(0));
     if (sum != layers) {
