@@ -89,7 +89,8 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
     if (list)
       for (auto count : list.getAsRange<IntegerAttr>())
         stages.push_back(count.getInt());
-    if (stages.empty())
+    // One stage holds whatever there is, also a model without lists.
+    if (stages.empty() || (stages.size() == 1 && stages[0] == layers))
       return SmallVector<int64_t>{layers};
     for (int64_t count : stages)
       if (count < 1 && stages.size() > 1)

@@ -52,8 +52,9 @@ class Weights(dict):
         super().__init__()
         self.kinds = {}
 
-    def add(self, name, kind, *shape, fan_in=D):
-        centre, width = START[kind]
+    def add(self, name, kind, *shape, fan_in=D, centre=None):
+        usual, width = START[kind]
+        centre = usual if centre is None else centre
         width = width or math.sqrt(3 / fan_in)
         values = centre + width * uniform(len(self) + 1, math.prod(shape)).reshape(shape)
         self[name] = torch.tensor(values.astype(np.float32))
@@ -75,7 +76,7 @@ def rmsnorm(x, w, pre):
 def layernorm(x, w, pre):
     centred = x - x.mean(-1, keepdim=True)
     return (centred * torch.rsqrt((centred * centred).mean(-1, keepdim=True) + 1e-5)
-            * w[pre + ".gain"] + w[pre + ".bias"])
+            * w[pre + ".gain"] + w[pre + ".offset"])
 
 
 def rope(x):
@@ -132,7 +133,7 @@ def llama(w, tokens):
 def gpt2_weights():
     w = Weights()
     w.add("embed.weight", "embedding", V, D)
-    w.add("positions.weight", "embedding", S, D)
+    w.add("place.weight", "embedding", S, D)
     for i in range(L):
         p = f"blocks.{i}."
         for part in "qkv":
@@ -146,14 +147,14 @@ def gpt2_weights():
         w.add(p + "ffn.down.bias", "bias", D)
         for norm in "norm1", "norm2":
             w.add(f"{p}{norm}.gain", "norm", D)
-            w.add(f"{p}{norm}.bias", "bias", D)
+            w.add(f"{p}{norm}.offset", "norm", D, centre=0.0)
     w.add("norm.gain", "norm", D)
-    w.add("norm.bias", "bias", D)
+    w.add("norm.offset", "norm", D, centre=0.0)
     return w
 
 
 def gpt2(w, tokens):
-    x = w["embed.weight"][tokens] + w["positions.weight"]
+    x = w["embed.weight"][tokens] + w["place.weight"]
     for i in range(L):
         p = f"blocks.{i}."
         h = layernorm(x, w, p + "norm1")
