@@ -29,7 +29,7 @@ static Part partOf(TaskKind kind) {
 }
 
 Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *counts)
-    : program(program), train(train) {
+    : program(program), train(train), split(program.isSplit()) {
   for (const Run &run : train.runs)
     addPoint(train, run, Part::P);
   if (counts)
@@ -56,8 +56,8 @@ size_t Liveness::addBlock(Piece block) {
 
 /// Buffers that carried value k needs between the layers of a run in this part: a
 /// value that has no place in a family goes to the buffer of its layer's parity.
-static int64_t handoverBuffers(sched::ProgramOp program, const Run &run, Part part, unsigned k) {
-  bool split = program.isSplit(), forward = part == Part::F || part == Part::E;
+static int64_t handoverBuffers(bool split, const Run &run, Part part, unsigned k) {
+  bool forward = part == Part::F || part == Part::E;
   if (part == Part::W || part == Part::N || part == Part::U || part == Part::P)
     return 0;
   auto kept = [&](const Callee &callee) {
@@ -93,7 +93,7 @@ void Liveness::addTransients(const Chain &chain, const Run &run, Part part) {
   bool forward = part == Part::F || part == Part::E;
   nn::RunOp op = run.op;
   for (auto [k, value] : llvm::enumerate(op.getCarried()))
-    if (int64_t buffers = handoverBuffers(program, run, part, k)) {
+    if (int64_t buffers = handoverBuffers(split, run, part, k)) {
       Piece block{handoverKey(chain, run, part, k), forward ? Owner::Carried : Owner::Cotangent,
                   bytesOf(value.getType()), buffers, {}};
       int64_t total = block.total();

@@ -55,6 +55,7 @@ private:
 
   sched::ProgramOp program;
   const schedule::Chain &train;
+  bool split;
   std::vector<Interval> intervals;
   std::vector<Point> points;
   std::map<std::string, size_t> byKey;

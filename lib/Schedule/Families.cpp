@@ -40,9 +40,10 @@ int64_t bytesOf(Type type) { return cast<Tensor>(type).getBytes(); }
 class FamilyBuilder {
 public:
   FamilyBuilder(sched::ProgramOp program, const Chain &chain)
-      : program(program), chain(chain), split(program.isSplit()) {
+      : program(program), chain(chain), split(program.isSplit()),
+        position(4 * program.getStages() * program.getMicrobatches(), 0) {
     for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i)
-      position[key(program.getTask(i))] = i;
+      position[indexOf(program.getTask(i))] = i;
   }
 
   void addAll() {
@@ -59,11 +60,12 @@ private:
   sched::ProgramOp program;
   const Chain &chain;
   bool split;
-  llvm::DenseMap<int64_t, int64_t> position;
+  std::vector<int64_t> position; // in the order, by kind, stage and microbatch
 
-  static int64_t key(Task task) {
-    return (static_cast<int64_t>(task.microbatch) * 4 + static_cast<int64_t>(task.kind)) << 24 |
-           task.stage;
+  int64_t indexOf(Task task) {
+    return (static_cast<int64_t>(task.kind) * program.getStages() + task.stage) *
+               program.getMicrobatches() +
+           task.microbatch;
   }
   /// Parts of the backward that run as tasks.
   SmallVector<std::pair<Part, TaskKind>> backwardParts() const {
@@ -235,8 +237,8 @@ void FamilyBuilder::addChainValue(Value value) {
 
 void FamilyBuilder::emit(const Family &family) {
   auto at = [&](Place place, int64_t m) {
-    return position.lookup(
-        key({place.kind, static_cast<int32_t>(place.stage), static_cast<int32_t>(m)}));
+    return position[indexOf(
+        {place.kind, static_cast<int32_t>(place.stage), static_cast<int32_t>(m)})];
   };
   std::vector<Lifetime> lifetimes;
   Place last = family.readers.front();
