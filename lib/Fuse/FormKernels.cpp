@@ -52,8 +52,10 @@ private:
 class FunctionBuilder {
 public:
   FunctionBuilder(LayerOp layer, KernelTable &kernels, bool merge)
-      : layer(layer), kernels(kernels), units(formUnits(layer, merge)),
-        builder(layer->getContext()) {}
+      : layer(layer), kernels(kernels), builder(layer->getContext()) {
+    splitReturnedConstants();
+    units = formUnits(layer, merge);
+  }
 
   void build();
 
@@ -65,6 +67,7 @@ private:
   SmallVector<Value> lookup(ArrayRef<Value> list) {
     return llvm::map_to_vector(list, [&](Value v) { return values.lookup(v); });
   }
+  void splitReturnedConstants();
   void buildUnit(const Unit &unit);
   void buildSingle(const Unit &unit);
   void launch(BuiltKernel built, Value onto);
@@ -79,6 +82,19 @@ private:
   DenseMap<Value, Value> values; // nn -> rt
   unsigned numKernels = 0;
 };
+
+/// A constant returned twice (two gradients set to zero) is written twice, each by
+/// the kernel that suits it, rather than once and copied.
+void FunctionBuilder::splitReturnedConstants() {
+  DenseSet<Value> returned;
+  for (OpOperand &operand : layer.getReturn()->getOpOperands()) {
+    Operation *op = operand.get().getDefiningOp();
+    if (!op || returned.insert(operand.get()).second || !isCloned(op))
+      continue;
+    OpBuilder atOp(op);
+    operand.set(atOp.clone(*op)->getResult(0));
+  }
+}
 
 void FunctionBuilder::launch(BuiltKernel built, Value onto) {
   SmallVector<Value> inputs = lookup(built.inputs);
