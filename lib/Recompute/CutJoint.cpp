@@ -298,10 +298,16 @@ void Cutter::emitParts() {
 }
 
 /// Policy of the plan: full or none, for the whole model.
-bool recomputesFull(ModuleOp module) {
+FailureOr<bool> recomputesFull(ModuleOp module) {
   for (auto plan : module.getOps<lang::PlanOp>())
-    if (auto recompute = plan.getSettings().getAs<DictionaryAttr>("recompute"))
+    if (auto recompute = plan.getSettings().getAs<DictionaryAttr>("recompute")) {
+      auto rules = recompute.getAs<ArrayAttr>("rules");
+      if (rules && !rules.empty())
+        return plan.emitError("recompute differs between layers, which is not built yet; write one "
+                              "policy for all, found rules: ")
+               << rules.size();
       return recompute.getAs<StringAttr>("default").getValue() == "full";
+    }
   return false;
 }
 
@@ -311,7 +317,9 @@ struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
   StringRef getDescription() const final { return "joint layers become parts F, B, I, W and E"; }
 
   void runOnOperation() final {
-    bool full = recomputesFull(getOperation());
+    FailureOr<bool> full = recomputesFull(getOperation());
+    if (failed(full))
+      return signalPassFailure();
     // The counts are no part of training: evaluated as they are.
     SymbolTable symbols(getOperation());
     for (auto chain : getOperation().getOps<ChainOp>())
@@ -324,7 +332,7 @@ struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
           }
     for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>()))
       if (!layer.getPart()) {
-        Cutter(layer, full).emitParts();
+        Cutter(layer, *full).emitParts();
         layer.erase();
       }
   }
