@@ -9,7 +9,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
-#include "dialects/tplan/Tplan.h"
 #include "lib/Recompute/MinCut.h"
 #include "lib/Recompute/Recompute.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -297,29 +296,12 @@ void Cutter::emitParts() {
   emit("E", evaluated, none, {});
 }
 
-/// Policy of the plan: full or none, for the whole model.
-FailureOr<bool> recomputesFull(ModuleOp module) {
-  for (auto plan : module.getOps<lang::PlanOp>())
-    if (auto recompute = plan.getSettings().getAs<DictionaryAttr>("recompute")) {
-      auto rules = recompute.getAs<ArrayAttr>("rules");
-      if (rules && !rules.empty())
-        return plan.emitError("recompute differs between layers, which is not built yet; write one "
-                              "policy for all, found rules: ")
-               << rules.size();
-      return recompute.getAs<StringAttr>("default").getValue() == "full";
-    }
-  return false;
-}
-
 struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CutJointPass)
   StringRef getArgument() const final { return "cut-joint"; }
   StringRef getDescription() const final { return "joint layers become parts F, B, I, W and E"; }
 
   void runOnOperation() final {
-    FailureOr<bool> full = recomputesFull(getOperation());
-    if (failed(full))
-      return signalPassFailure();
     // The counts are no part of training: evaluated as they are.
     SymbolTable symbols(getOperation());
     for (auto chain : getOperation().getOps<ChainOp>())
@@ -332,7 +314,8 @@ struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
           }
     for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>()))
       if (!layer.getPart()) {
-        Cutter(layer, *full).emitParts();
+        auto policy = layer->getAttrOfType<StringAttr>("recompute");
+        Cutter(layer, policy && policy.getValue() == "full").emitParts();
         layer.erase();
       }
   }

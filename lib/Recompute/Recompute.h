@@ -5,6 +5,7 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tplan::recompute {
+std::unique_ptr<mlir::Pass> createSplitPoliciesPass();
 std::unique_ptr<mlir::Pass> createCutJointPass();
 } // namespace tplan::recompute
 

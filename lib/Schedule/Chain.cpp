@@ -206,7 +206,7 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
     run.stage = runOp.getStage().value_or(0);
     run.title = titleOf(runOp);
     if (runOp.getParams().size() != runOp.getCallees().size())
-      return runOp.emitOpError("needs one list of parameters for each of its layers, found ")
+      return runOp.emitOpError("needs a dictionary of parameters for each of its layers, found ")
              << runOp.getParams().size();
     for (auto [ref, binding] :
          llvm::zip(runOp.getCallees().getAsRange<FlatSymbolRefAttr>(), runOp.getParams())) {

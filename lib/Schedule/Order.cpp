@@ -205,24 +205,47 @@ LogicalResult tplan::schedule::checkOrder(ArrayRef<StageOrder> order, int64_t st
                  failed(play(order, stages, emitError)));
 }
 
+/// What a task needs last, in order of time: its input from another stage, else
+/// what its own stage did for it.
+static std::vector<Task> neededBy(Task task, int64_t stages) {
+  auto [kind, s, m] = task;
+  if (kind == TaskKind::F)
+    return s > 0 ? std::vector<Task>{{TaskKind::F, s - 1, m}} : std::vector<Task>{};
+  if (kind == TaskKind::W)
+    return {{TaskKind::I, s, m}};
+  if (s + 1 < stages)
+    return {{TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}};
+  return {{TaskKind::F, s, m}};
+}
+
 std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64_t stages,
                                                int64_t microbatches) {
   std::vector<Task> merged;
   std::vector<size_t> next(stages, 0);
+  std::map<Task, int64_t, Less> position;
   TaskSet done;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int64_t s = stages - 1; s >= 0 && !moved; --s) {
+  while (true) {
+    int64_t best = -1, newest = -1;
+    for (int64_t s = 0; s < stages; ++s) {
       Task missing;
       if (next[s] >= order[s].size() || !isReady(order[s][next[s]], done, stages, missing))
         continue;
-      Task task = order[s][next[s]++];
-      merged.push_back(task);
-      done.insert(task);
-      moved = true;
+      int64_t age = 0;
+      for (Task needed : neededBy(order[s][next[s]], stages))
+        if (auto it = position.find(needed); it != position.end())
+          age = it->second + 1;
+      if (age > newest) {
+        best = s;
+        newest = age;
+      }
     }
+    if (best < 0)
+      return merged;
+    Task task = order[best][next[best]++];
+    position[task] = merged.size();
+    merged.push_back(task);
+    done.insert(task);
   }
-  return merged;
 }
 
 //===----------------------------------------------------------------------===//

@@ -44,6 +44,24 @@ LogicalResult checkParts(const Chain &chain, bool split) {
   return success();
 }
 
+/// A run writes the cotangent of what it carries in, so nobody else may. Model
+/// forks values that several runs are trained through.
+LogicalResult checkCotangents(const Chain &chain) {
+  for (const Run &run : chain.runs)
+    for (Value value : nn::RunOp(run.op).getCarried()) {
+      SmallVector<Reader> writers = cotangentWriters(chain, value);
+      if (writers.size() < 2)
+        continue;
+      InFlightDiagnostic diag = nn::RunOp(run.op).emitOpError(
+          "carries a value whose cotangent is given twice");
+      for (Reader writer : writers)
+        diag.attachNote(nn::RunOp(chain.runs[writer.run].op).getLoc())
+            << "given here, as " << (writer.carried ? "carried" : "invariant");
+      return diag;
+    }
+  return success();
+}
+
 struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderTasks)
   StringRef getArgument() const final { return "order-tasks"; }
@@ -80,7 +98,7 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     auto program = sched::ProgramOp::create(b, train.getLoc(), "step", (*policy)->name, stages,
                                             *microbatches, tasks, IntegerAttr(), IntegerAttr());
     Block *body = b.createBlock(&program.getBody());
-    if (failed(checkParts(*chain, program.isSplit())))
+    if (failed(checkParts(*chain, program.isSplit())) || failed(checkCotangents(*chain)))
       return failure();
     auto counts = module.lookupSymbol<nn::ChainOp>("counts");
     train->moveBefore(body, body->end());

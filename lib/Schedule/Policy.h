@@ -45,7 +45,8 @@ mlir::LogicalResult checkOrder(llvm::ArrayRef<StageOrder> order, int64_t stages,
                                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// One order for a single rank that holds all stages: each stage keeps its own,
-/// and of the stages that can go on, the last does. The order must be checked.
+/// and of the stages that can go on, the one whose input is newest does, so that
+/// little waits between stages. The order must be checked.
 std::vector<Task> mergeOrders(llvm::ArrayRef<StageOrder> order, int64_t stages,
                               int64_t microbatches);
 

@@ -1,0 +1,62 @@
+//===- NNRuns.cpp - cutting runs of layers --------------------------------===//
+#include "dialects/nn/NNRuns.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan::nn;
+
+int64_t tplan::nn::layersOf(RunOp run) { return run.getTimes() * run.getCallees().size(); }
+
+bool tplan::nn::isListRun(RunOp run) {
+  if (layersOf(run) > 1)
+    return true;
+  auto module = run->getParentOfType<ModuleOp>();
+  bool numbered = false;
+  run.getParams().walk([&](FlatSymbolRefAttr ref) {
+    if (auto param = module.lookupSymbol<ParamOp>(ref.getValue()))
+      numbered |= param.getPath().contains("{i}");
+  });
+  return numbered;
+}
+
+/// Layers [begin, end) of `run`: whole periods, or a piece of one period.
+static RunOp piece(OpBuilder &b, RunOp run, int64_t begin, int64_t end, ValueRange carried) {
+  int64_t period = run.getCallees().size(), from = begin % period;
+  int64_t width = std::min(period - from, end - begin);
+  auto slice = [&](ArrayAttr attr) { return b.getArrayAttr(attr.getValue().slice(from, width)); };
+  // Inner values of a run have the types of what it carries in.
+  bool last = end == layersOf(run);
+  SmallVector<Type> results(last ? SmallVector<Type>(run->getResultTypes())
+                                 : SmallVector<Type>(run.getCarried().getTypes()));
+  auto piece = RunOp::create(b, run.getLoc(), results, slice(run.getCallees()),
+                             (end - begin) / width, run.getFirstLayer() + begin, carried,
+                             run.getInvariants(), slice(run.getParams()),
+                             run.getFirstInstance() + begin / period, run.getStageAttr());
+  for (NamedAttribute attr : run->getDiscardableAttrs())
+    piece->setAttr(attr.getName(), attr.getValue());
+  return piece;
+}
+
+SmallVector<SmallVector<RunOp, 3>> tplan::nn::cutRun(RunOp run, ArrayRef<int64_t> borders) {
+  OpBuilder b(run);
+  int64_t period = run.getCallees().size(), begin = 0;
+  SmallVector<int64_t> ends(borders);
+  ends.push_back(layersOf(run));
+  SmallVector<Value> carried(run.getCarried());
+  SmallVector<SmallVector<RunOp, 3>> intervals;
+  for (int64_t end : ends) {
+    intervals.emplace_back();
+    int64_t head = std::min((begin + period - 1) / period * period, end);
+    int64_t body = std::max(head, end / period * period);
+    for (int64_t to : {head, body, end})
+      if (to > begin) {
+        intervals.back().push_back(piece(b, run, begin, to, carried));
+        carried = SmallVector<Value>(intervals.back().back()->getResults());
+        begin = to;
+      }
+  }
+  run->replaceAllUsesWith(carried);
+  run.erase();
+  return intervals;
+}

@@ -1,0 +1,28 @@
+//===- NNRuns.h - cutting runs of layers ----------------------------------===//
+//
+// Shared by the phases that treat layers of one list differently: policies of
+// recompute, stages of a pipeline.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_DIALECTS_NN_RUNS_H
+#define TPLAN_DIALECTS_NN_RUNS_H
+
+#include "dialects/nn/NN.h"
+
+namespace tplan::nn {
+
+/// Layers of a run: times * callees.
+int64_t layersOf(RunOp run);
+
+/// A run of a list: several layers, or parameters that are numbered.
+bool isListRun(RunOp run);
+
+/// Cuts a run at `borders`, layer numbers inside it, ascending; the run is gone.
+/// Gives the runs of each interval in order. An interval that begins or ends
+/// inside a period of several kinds has up to three runs: the rest of a period,
+/// whole periods, the beginning of one.
+llvm::SmallVector<llvm::SmallVector<RunOp, 3>> cutRun(RunOp run, llvm::ArrayRef<int64_t> borders);
+
+} // namespace tplan::nn
+
+#endif // TPLAN_DIALECTS_NN_RUNS_H

@@ -1,0 +1,113 @@
+//===- SplitPolicies.cpp - which layers recompute -------------------------===//
+//
+// The plan names a policy for all layers and others for ranges of the lists. Runs
+// are cut where the policy changes; a layer with a second policy gets a copy of
+// its joint function, of its update and of its norm under another name.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNRuns.h"
+#include "dialects/tplan/Tplan.h"
+#include "lib/Recompute/Recompute.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+constexpr StringLiteral kPolicy = "recompute";
+
+class Policies {
+public:
+  Policies(ModuleOp module, DictionaryAttr settings) : symbols(module), settings(settings) {}
+
+  /// Policy of layer `layer`, counted over all lists; later rules win.
+  StringRef of(int64_t layer) const {
+    StringRef policy = settings.getAs<StringAttr>("default").getValue();
+    if (auto rules = settings.getAs<ArrayAttr>("rules"))
+      for (auto rule : rules.getAsRange<DictionaryAttr>()) {
+        auto range = llvm::map_to_vector(rule.getAs<ArrayAttr>("layers").getAsRange<IntegerAttr>(),
+                                         [](IntegerAttr a) { return a.getInt(); });
+        if (range[0] <= layer && layer <= range[1])
+          policy = rule.getAs<StringAttr>("policy").getValue();
+      }
+    return policy;
+  }
+
+  void apply(RunOp run, StringRef policy) {
+    SmallVector<Attribute> callees;
+    for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
+      callees.push_back(withPolicy(callee.getValue(), policy));
+    run.setCalleesAttr(ArrayAttr::get(run.getContext(), callees));
+  }
+
+private:
+  /// The layer under a policy: itself the first time, then a copy.
+  FlatSymbolRefAttr withPolicy(StringRef name, StringRef policy) {
+    auto layer = symbols.lookup<LayerOp>(name);
+    MLIRContext *ctx = layer.getContext();
+    auto has = layer->getAttrOfType<StringAttr>(kPolicy);
+    if (!has)
+      layer->setAttr(kPolicy, StringAttr::get(ctx, policy));
+    if (!has || has.getValue() == policy)
+      return FlatSymbolRefAttr::get(layer);
+    std::string other = (name + "_" + policy).str();
+    if (!symbols.lookup(other)) {
+      for (StringRef part : {"", ".N", ".U", ".P"})
+        if (auto original = symbols.lookup<LayerOp>((name + part).str())) {
+          LayerOp copy = original.clone();
+          copy.setSymName((other + part).str());
+          OpBuilder(original).insert(copy);
+          symbols.insert(copy);
+        }
+      symbols.lookup(other)->setAttr(kPolicy, StringAttr::get(ctx, policy));
+    }
+    return FlatSymbolRefAttr::get(ctx, other);
+  }
+
+  SymbolTable symbols;
+  DictionaryAttr settings;
+};
+
+struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitPoliciesPass)
+  StringRef getArgument() const final { return "split-policies"; }
+  StringRef getDescription() const final { return "a layer with two policies becomes two"; }
+
+  void runOnOperation() final {
+    for (auto plan : getOperation().getOps<lang::PlanOp>())
+      if (auto settings = plan.getSettings().getAs<DictionaryAttr>("recompute"))
+        for (auto chain : getOperation().getOps<ChainOp>())
+          if (chain.getLosses())
+            split(chain, Policies(getOperation(), settings));
+  }
+
+  static void split(ChainOp chain, Policies policies) {
+    int64_t layer = 0; // over all lists
+    for (auto run : llvm::make_early_inc_range(chain.getOps<RunOp>())) {
+      if (!isListRun(run)) {
+        policies.apply(run, policies.of(-1));
+        continue;
+      }
+      SmallVector<int64_t> borders;
+      SmallVector<StringRef> of = {policies.of(layer)};
+      int64_t layers = layersOf(run);
+      for (int64_t i = 1; i < layers; ++i)
+        if (StringRef next = policies.of(layer + i); next != of.back()) {
+          borders.push_back(i);
+          of.push_back(next);
+        }
+      for (auto [policy, pieces] : llvm::zip(of, cutRun(run, borders)))
+        for (RunOp piece : pieces)
+          policies.apply(piece, policy);
+      layer += layers;
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::recompute::createSplitPoliciesPass() {
+  return std::make_unique<SplitPoliciesPass>();
+}

@@ -1,0 +1,37 @@
+// RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
+
+// A function takes the rank and one table of pointers: arguments, results, frame. It
+// leaves with the status of a call that fails.
+// CHECK-LABEL: llvm.func internal @tplan.layer.block.F(%arg0: !llvm.ptr, %arg1: !llvm.ptr) -> i32
+// CHECK:         %[[S:.+]] = llvm.call @tp_matmul(%arg0,
+// CHECK:         %[[BAD:.+]] = llvm.icmp "ne" %[[S]]
+// CHECK:         llvm.cond_br %[[BAD]], ^[[FAIL:bb[0-9]+]](%[[S]] : i32)
+// CHECK:         %[[K:.+]] = llvm.mlir.addressof @relu
+// CHECK:         llvm.call @tp_launch(%arg0, {{.*}}, %[[K]]
+// CHECK:       ^[[FAIL]](%[[X:.+]]: i32):
+// CHECK-NEXT:    llvm.return %[[X]]
+
+// Two layers of a list are one call in a loop.
+// CHECK-LABEL: llvm.func internal @tplan.task.F.0(
+// CHECK:         llvm.call @tp_copy
+// CHECK:         llvm.call @tplan.layer.entry.F
+// CHECK:         llvm.icmp "slt"
+// CHECK:         llvm.call @tplan.layer.block.F
+// CHECK-NOT:     llvm.call @tplan.layer.block.F
+// CHECK:         llvm.call @tplan.layer.exit.F
+
+// A step: counts, where the backward begins, tasks by a table, norm, updates.
+// CHECK-LABEL: llvm.func internal @tplan.step(
+// CHECK:         llvm.call @tplan.layer.count_terms.E
+// CHECK:         llvm.fdiv
+// CHECK:         llvm.call %{{.*}}(%arg0, %arg1, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64) -> i32
+// CHECK:         llvm.call @tp_gradients_ready(%arg0)
+// CHECK:         llvm.call @tplan.layer.block.N
+// CHECK:         llvm.intr.sqrt
+// CHECK:         llvm.call @tplan.layer.exit.U
+// CHECK-LABEL: llvm.func internal @tplan.prepare(
+// CHECK-LABEL: llvm.func internal @tplan.evaluate(
+// CHECK:         llvm.call @tplan.layer.exit.E
+// CHECK-LABEL: llvm.func internal @tplan.predict(
+// CHECK-LABEL: llvm.func @main(%arg0: i32, %arg1: !llvm.ptr) -> i32
+// CHECK:         llvm.call @tp_main(%arg0, %arg1, %{{.*}})

@@ -1,0 +1,32 @@
+// RUN: tplan-opt --record-calls %s | FileCheck %s
+!x = !nn.tensor<[B 16, D 8], f32>
+!w = !nn.tensor<[D 8, E 4], f32>
+!y = !nn.tensor<[B 16, E 4], f32>
+#id = #rt.access<"identity", "", 0>
+
+// Categories are 0 kernel, 1 gemm, 2 attention, 3 optimizer, 4 copy.
+// CHECK-LABEL: rt.func @a.F
+// CHECK:         rt.matmul {{.*}} {tp.call = {bytes = 896 : i64, category = 1 : i64, flops = 1024 : i64, tasks = 1 : i64}}
+// CHECK:         rt.launch @double(%0) {tp.call = {bytes = 512 : i64, category = 0 : i64, flops = 64 : i64, tasks = 4 : i64}}
+// CHECK:         rt.copy %1 {tp.call = {bytes = 512 : i64, category = 4 : i64, flops = 0 : i64, tasks = 1 : i64}}
+rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0"}) attributes {part = "F"} {
+  %0 = rt.matmul %x, %w : (!x, !w) -> !y
+  %1 = rt.launch @double(%0) : (!y) -> !y
+  %2 = rt.copy %1 : !y -> !y
+  rt.return %2 : !y
+}
+// A kernel of the update counts as optimizer.
+// CHECK-LABEL: rt.func @a.U
+// CHECK:         rt.launch {{.*}} category = 3 : i64
+rt.func @a.U(%x: !y {nn.role = "param", nn.name = "w"}) -> (!y {nn.role = "param", nn.name = "w"})
+    attributes {part = "U"} {
+  %0 = rt.launch @double(%x) : (!y) -> !y
+  rt.return %0 : !y
+}
+rt.kernel @double map rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 4>] grain 4 : (!y) -> (!y)
+    access [#id, #id] {
+^bb0(%x: f32):
+  %0 = arith.addf %x, %x : f32
+  rt.yield %0 : f32
+}

@@ -1,0 +1,68 @@
+// RUN: tplan-opt --order-tasks --plan-frames --plan-arena --split-input-file --verify-diagnostics %s
+!x = !nn.tensor<[B 100], f32>
+// expected-error@below {{the plan needs 960 bytes of memory on a rank, it may use 512}}
+// expected-note@below {{the peak is at F of a, stage 0, microbatch 0}}
+// expected-note@below {{448 bytes at the peak are param w}}
+// expected-note@below {{448 bytes at the peak are r0.a.0.out.c0}}
+// expected-note@below {{64 bytes at the peak are loss main}}
+// expected-note@below {{a smaller microbatch, recompute or another pipeline needs less}}
+tplan.plan @p {memory = 512 : i64}
+// The plan's own limit counts before the machine's.
+tplan.cluster @c {memory = 100 : i64}
+nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> !x
+}
+rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"},
+             %l: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"})
+    -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k(%w) : (!x) -> !x
+  rt.return %0 : !x
+}
+rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{there is no chain @train to order}}
+module {}
+
+// -----
+
+!x = !nn.tensor<[B 4], f32>
+nn.chain @train {
+  // expected-error@below {{binds no parameter to a w}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"})
+    -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k(%w) : (!x) -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 4], f32>
+nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+nn.chain @train {
+  // expected-error@below {{has a state that belongs to no parameter of a: v.m}}
+  nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> ()
+}
+rt.func @a.F() {
+  rt.return
+}
+rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m"}) {
+  rt.return
+}
+
+// -----
+
+!x = !nn.tensor<[B 4], f32>
+nn.chain @train {
+  // expected-error@below {{has a contribution to a state, which has no place: load}}
+  nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> ()
+}
+rt.func @a.F(%c: !x {nn.role = "contribution", nn.name = "load"}) {
+  rt.return
+}

@@ -1,0 +1,17 @@
+// RUN: tplan-opt --split-policies %s | FileCheck %s
+// The run is cut where the policy changes; the second policy has a layer of its own.
+!x = !nn.tensor<[D 4], f32>
+tplan.plan @p {recompute = {default = "none", rules = [{layers = [0, 1], policy = "full"}]}}
+
+// CHECK: %[[X:.+]] = nn.input
+// CHECK: %[[Y:.+]] = nn.run [@blocks] x 2 layer 0 carried(%[[X]])
+// CHECK: nn.run [@blocks_none] x 3 layer 2 carried(%[[Y]]) {{.*}} {first_instance = 2 : i64}
+// CHECK-DAG: nn.layer @blocks(%{{.+}}recompute = "full"
+// CHECK-DAG: nn.layer @blocks_none(%{{.+}}recompute = "none"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[D 4], f32>
+  %y = nn.run [@blocks] x 5 layer 0 carried(%x) invariant() params [{}] : (!x) -> !x
+}
+nn.layer @blocks(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  nn.return %x : !x
+}

@@ -1,0 +1,162 @@
+// RUN: tplan-opt --order-tasks --split-input-file --verify-diagnostics %s
+// expected-error@below {{there is no chain @train to order}}
+module {}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{a batch of 6 sequences is no multiple of the microbatch, 4; choose a divisor of the batch}}
+tplan.plan @p {microbatch = 4 : i64}
+tplan.recipe @r {batch = 6 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{has neither part F nor E of layer a}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{has no part F of layer a}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.E() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{needs part B of layer a}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @a.W() -> (!x {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+  // expected-error@below {{'nn.neg' op does not belong into a chain}}
+  %y = nn.neg %x : !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{needs a dictionary of parameters for each of its layers, found 0}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{binds parameters by name, found @w}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [@w] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{binds w of layer a to no nn.param: @w}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.param @w : !x x 2 path "w.{i}" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"
+nn.chain @train {
+  // expected-error@below {{needs 3 instances of @w, which has 2}}
+  %x = nn.run [@a] x 3 layer 0 carried() invariant() params [{w = @w}] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{gives layer a 0 values called i0, i1, ...; it also takes i0}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.F(%i: !x {nn.role = "invariant", nn.name = "i0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  // expected-error@below {{has more results than part F of layer a carries out: 2}}
+  %x:2 = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> (!x, !x)
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+  // expected-error@below {{carries a value whose cotangent is given twice}}
+  // expected-note@below {{given here, as carried}}
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] : (!x) -> ()
+  // expected-note@below {{given here, as carried}}
+  nn.run [@b] x 1 layer 2 carried(%x) invariant() params [{}] : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+rt.func @b.B() -> (!x {nn.role = "cot_carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}

@@ -1,0 +1,116 @@
+//===- order-test.cpp - policies, slots and packing -----------------------===//
+#include "lib/Memory/Pack.h"
+#include "lib/Schedule/Policy.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace tplan;
+using namespace tplan::schedule;
+
+namespace {
+
+std::vector<Task> orderOf(llvm::StringRef policy, int64_t stages, int64_t microbatches) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  std::vector<StageOrder> orders = findPolicy(policy)->order(stages, microbatches);
+  auto report = [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); };
+  EXPECT_TRUE(mlir::succeeded(checkOrder(orders, stages, microbatches, report))) << policy.str();
+  return mergeOrders(orders, stages, microbatches);
+}
+
+/// Slots of what lives from a stage's F to the last of its backward.
+int64_t residualSlots(llvm::StringRef policy, int64_t stages, int64_t microbatches, int stage) {
+  std::vector<Task> order = orderOf(policy, stages, microbatches);
+  std::vector<Lifetime> lifetimes(microbatches, {-1, -1});
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i].stage == stage) {
+      Lifetime &life = lifetimes[order[i].microbatch];
+      life = {life.begin < 0 ? static_cast<int64_t>(i) : life.begin, static_cast<int64_t>(i)};
+    }
+  return countSlots(lifetimes).count;
+}
+
+TEST(Policies, AreCompleteForAllSmallShapes) {
+  for (const char *policy : {"accumulate", "gpipe", "gpipe_split"})
+    for (int64_t stages = 1; stages <= 4; ++stages)
+      for (int64_t microbatches = 1; microbatches <= 6; ++microbatches) {
+        size_t perMicrobatch = llvm::StringRef(policy) == "gpipe_split" ? 3 : 2;
+        EXPECT_EQ(orderOf(policy, stages, microbatches).size(),
+                  perMicrobatch * stages * microbatches);
+      }
+}
+
+TEST(Policies, UnknownOnesAreNotFound) { EXPECT_EQ(findPolicy("1f1b"), nullptr); }
+
+TEST(Slots, OneWhenEachMicrobatchIsFinishedFirst) {
+  EXPECT_EQ(residualSlots("accumulate", 1, 4, 0), 1);
+  EXPECT_EQ(residualSlots("accumulate", 3, 4, 1), 1);
+}
+
+TEST(Slots, AsManyAsMicrobatchesWhenAllForwardsComeFirst) {
+  EXPECT_EQ(residualSlots("gpipe", 1, 4, 0), 4);
+  EXPECT_EQ(residualSlots("gpipe_split", 2, 5, 1), 5);
+}
+
+TEST(Slots, ReuseOnlyWhatIsFree) {
+  Slots slots = countSlots(std::vector<Lifetime>{{0, 3}, {1, 2}, {3, 4}, {4, 5}});
+  // The third begins where the first ends, so it cannot take its place; the second's it can.
+  EXPECT_EQ(slots.count, 2);
+  EXPECT_EQ(slots.slotOf, (std::vector<int32_t>{0, 1, 1, 0}));
+}
+
+struct Lives {
+  std::vector<int64_t> bytes;
+  std::vector<llvm::BitVector> conflicts;
+  int64_t live = 0;
+};
+
+Lives randomLives(std::mt19937 &random, size_t pieces, int64_t length) {
+  Lives lives;
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  for (size_t i = 0; i < pieces; ++i) {
+    int64_t begin = random() % length;
+    spans.push_back({begin, std::min<int64_t>(length - 1, begin + random() % 6)});
+    lives.bytes.push_back(64 * (random() % 40));
+    lives.conflicts.emplace_back(pieces);
+  }
+  for (size_t i = 0; i < pieces; ++i)
+    for (size_t j = 0; j < pieces; ++j)
+      if (i != j && spans[i].first <= spans[j].second && spans[j].first <= spans[i].second)
+        lives.conflicts[i].set(j);
+  for (int64_t t = 0; t < length; ++t) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < pieces; ++i)
+      sum += spans[i].first <= t && t <= spans[i].second ? lives.bytes[i] : 0;
+    lives.live = std::max(lives.live, sum);
+  }
+  return lives;
+}
+
+TEST(Packing, NoTwoLivePiecesOverlap) {
+  std::mt19937 random(1);
+  double worst = 1, sum = 0;
+  constexpr int kRounds = 200;
+  for (int round = 0; round < kRounds; ++round) {
+    Lives lives = randomLives(random, 5 + random() % 60, 40);
+    memory::Packing packing = memory::pack(lives.bytes, lives.conflicts);
+    for (size_t i = 0; i < lives.bytes.size(); ++i) {
+      EXPECT_EQ(packing.offsets[i] % 64, 0);
+      EXPECT_LE(packing.offsets[i] + lives.bytes[i], packing.bytes);
+      for (unsigned j : lives.conflicts[i].set_bits())
+        EXPECT_TRUE(!lives.bytes[i] || !lives.bytes[j] ||
+                    packing.offsets[i] + lives.bytes[i] <= packing.offsets[j] ||
+                    packing.offsets[j] + lives.bytes[j] <= packing.offsets[i]);
+    }
+    double ratio = lives.live ? static_cast<double>(packing.bytes) / lives.live : 1;
+    EXPECT_GE(ratio, 1);
+    worst = std::max(worst, ratio);
+    sum += ratio;
+  }
+  EXPECT_LT(sum / kRounds, 1.05);
+  EXPECT_LT(worst, 1.25); // random lives are harder than those of layers
+}
+
+} // namespace

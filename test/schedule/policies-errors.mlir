@@ -1,0 +1,182 @@
+// RUN: schedule-opt --order-tasks --split-input-file --verify-diagnostics %s
+// Orders with one fault each, from test/schedule/policies.cpp.
+// expected-error@below {{schedule no_last_stage: the order must have 2 stages, found 1}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "no_last_stage"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule foreign: task stands in the list of stage 0: B of stage 1, microbatch 0}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "foreign"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule twice: task is done twice: F of stage 0, microbatch 0}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "twice"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule missing: task is missing: B of stage 0, microbatch 1}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "missing"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule missing_w: task is missing: W of stage 0, microbatch 0}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "missing_w"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule both: backward is done both whole and in parts: B of stage 0, microbatch 0}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "both"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule not_fifo: stage 0 sends microbatch 1 where stage 1 receives another: F of stage 1, microbatch 0}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "not_fifo"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule early: task comes before F of stage 0, microbatch 0, which it needs: B of stage 0, microbatch 0}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "early"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{schedule deadlock: deadlock: the stages wait for each other at F of stage 0, microbatch 1}}
+// expected-note@below {{stage 0 sends the result of F of stage 0, microbatch 1}}
+// expected-note@below {{stage 1 sends the result of B of stage 1, microbatch 0}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "deadlock"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}
+
+// -----
+
+// expected-error@below {{there is no pipeline schedule: 1f1b}}
+// expected-note@below {{schedules are accumulate, backwards, both, deadlock, early, foreign, gpipe, gpipe_split, missing, missing_w, no_last_stage, not_fifo, twice}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "1f1b"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
+  rt.return
+}

@@ -1,0 +1,45 @@
+//===- policies.cpp - schedules that tests add, without an edit in lib/ ---===//
+//
+// Linked into schedule-opt beside the main of tplan-opt. `backwards` is a legal fourth
+// policy; the others each break one rule of the checker.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/Policy.h"
+
+using namespace tplan::schedule;
+
+namespace {
+constexpr TaskKind F = TaskKind::F, B = TaskKind::B, I = TaskKind::I, W = TaskKind::W;
+
+/// Microbatches in falling order, so that no order of ours is taken for granted.
+const RegisterPolicy backwards({"backwards", "F and B, from the last microbatch to the first",
+                                [](int64_t stages, int64_t microbatches) {
+                                  std::vector<StageOrder> order(stages);
+                                  for (int32_t s = 0; s < stages; ++s)
+                                    for (int32_t m = microbatches - 1; m >= 0; --m)
+                                      for (TaskKind kind : {F, B})
+                                        order[s].push_back({kind, s, m});
+                                  return order;
+                                }});
+
+/// A policy that is right up to one fault, for two stages and microbatches.
+RegisterPolicy faulty(llvm::StringRef name, std::vector<StageOrder> order) {
+  return RegisterPolicy({name, "", [order](int64_t, int64_t) { return order; }});
+}
+
+const StageOrder last = {{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}};
+
+const RegisterPolicy faults[] = {
+    faulty("no_last_stage", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}}),
+    faulty("foreign", {{{F, 0, 0}, {B, 1, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
+    faulty("twice", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 0}, {B, 0, 1}}, last}),
+    faulty("missing", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}}, last}),
+    faulty("missing_w", {{{F, 0, 0}, {I, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
+    faulty("both", {{{F, 0, 0}, {B, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
+    faulty("not_fifo", {{{F, 0, 1}, {B, 0, 1}, {F, 0, 0}, {B, 0, 0}}, last}),
+    faulty("early", {{{B, 0, 0}, {F, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
+    // Without a send and a receive at once, 1F1B waits for itself: stage 0 sends
+    // microbatch 1 forward while stage 1 sends microbatch 0 backward.
+    faulty("deadlock", {{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {B, 0, 1}}, last}),
+};
+} // namespace
