@@ -93,9 +93,10 @@ Error emit::linkBinary(ArrayRef<char> object, StringRef output, StringRef runtim
     return error;
 
   // No build id, for it would hash what is the same anyway.
-  SmallVector<StringRef> arguments = {*compiler,    "-o",    binary.path,        input.path,
-                                      runtime,      "-pie",  "-Wl,--gc-sections", "-Wl,--build-id=none",
-                                      "-Wl,--as-needed"};
+  SmallVector<StringRef> arguments = {
+      *compiler,        "-o",   binary.path,         input.path,
+      runtime,          "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none",
+      "-Wl,--as-needed"};
   arguments.append(std::begin(kLibraries), std::end(kLibraries));
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(messages.path),
                                           StringRef(messages.path)};

@@ -55,8 +55,7 @@ void HostBuilder::call(StringRef callee, ArrayRef<Value> arguments) {
 void HostBuilder::callPointer(Value callee, ArrayRef<Value> arguments) {
   SmallVector<Value> operands = {callee};
   llvm::append_range(operands, arguments);
-  auto type = LLVM::LLVMFunctionType::get(
-      i32, llvm::to_vector(ValueRange(arguments).getTypes()));
+  auto type = LLVM::LLVMFunctionType::get(i32, llvm::to_vector(ValueRange(arguments).getTypes()));
   leaveUnlessZero(LLVM::CallOp::create(b, loc, type, operands).getResult());
 }
 
@@ -149,13 +148,13 @@ HostBuilder::Value HostBuilder::load(Type type, Value from) {
 void HostBuilder::store(Value v, Value to) { LLVM::StoreOp::create(b, loc, v, to); }
 
 void HostBuilder::storePointer(Value pointer, Value table, int64_t index) {
-  Value place = LLVM::GEPOp::create(b, loc, ptr, ptr, table,
-                                    ArrayRef<GEPArg>{static_cast<int32_t>(index)});
+  Value place =
+      LLVM::GEPOp::create(b, loc, ptr, ptr, table, ArrayRef<GEPArg>{static_cast<int32_t>(index)});
   store(pointer, place);
 }
 HostBuilder::Value HostBuilder::loadPointer(Value table, int64_t index) {
-  Value place = LLVM::GEPOp::create(b, loc, ptr, ptr, table,
-                                    ArrayRef<GEPArg>{static_cast<int32_t>(index)});
+  Value place =
+      LLVM::GEPOp::create(b, loc, ptr, ptr, table, ArrayRef<GEPArg>{static_cast<int32_t>(index)});
   return load(ptr, place);
 }
 
@@ -240,8 +239,8 @@ std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records)
   auto record = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
   auto type = LLVM::LLVMArrayType::get(record, records.size());
   std::string symbol = fresh(name);
-  auto global = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true,
-                                       LLVM::Linkage::Internal, symbol, Attribute());
+  auto global = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                                       symbol, Attribute());
   OpBuilder at(b.getContext());
   at.createBlock(&global.getInitializerRegion());
   Value all = LLVM::UndefOp::create(at, loc, type);
@@ -250,8 +249,8 @@ std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records)
     for (auto [k, field] : llvm::enumerate(fields))
       one = LLVM::InsertValueOp::create(at, loc, one, constant(at, field),
                                         ArrayRef<int64_t>{static_cast<int64_t>(k)});
-    all = LLVM::InsertValueOp::create(at, loc, all, one,
-                                      ArrayRef<int64_t>{static_cast<int64_t>(i)});
+    all =
+        LLVM::InsertValueOp::create(at, loc, all, one, ArrayRef<int64_t>{static_cast<int64_t>(i)});
   }
   LLVM::ReturnOp::create(at, loc, all);
   return symbol;

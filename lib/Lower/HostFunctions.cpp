@@ -127,8 +127,8 @@ public:
     args = host.pointers(maxArguments());
     for (Operation &op : func.getBlock().without_terminator()) {
       placeResults(&op);
-      llvm::TypeSwitch<Operation *>(&op)
-          .Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp>([&](auto call) { emit(call); });
+      llvm::TypeSwitch<Operation *>(&op).Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp>(
+          [&](auto call) { emit(call); });
     }
     host.end();
   }
@@ -170,8 +170,8 @@ private:
   Value record(Operation *call, StringRef name) {
     auto facts = call->getAttrOfType<DictionaryAttr>(kCallRecord);
     auto fact = [&](StringRef key) { return facts.getAs<IntegerAttr>(key).getInt(); };
-    return host.address(callRecord(host, name, call->getLoc(), fact("category"), fact("flops"),
-                                   fact("bytes")));
+    return host.address(
+        callRecord(host, name, call->getLoc(), fact("category"), fact("flops"), fact("bytes")));
   }
 
   void emit(rt::LaunchOp launch) {
@@ -206,9 +206,9 @@ private:
   }
 
   void emit(rt::CopyOp copy) {
-    host.call("tp_copy", {rank, record(copy, "copy"), pointer[copy.getResult()],
-                          pointer[copy.getX()],
-                          host.number(cast<nn::Tensor>(copy.getX().getType()).getBytes())});
+    host.call("tp_copy",
+              {rank, record(copy, "copy"), pointer[copy.getResult()], pointer[copy.getX()],
+               host.number(cast<nn::Tensor>(copy.getX().getType()).getBytes())});
   }
 };
 } // namespace

@@ -141,8 +141,8 @@ void ProgramEmitter::emitCotangentsOfLosses(Value arena) {
     Value value = host.real(weight);
     if (places.has(count)) {
       Value terms = host.load(host.f64, places.at(arena, count));
-      Value none = LLVM::FCmpOp::create(host.b, host.loc, LLVM::FCmpPredicate::oeq, terms,
-                                        host.real(0));
+      Value none =
+          LLVM::FCmpOp::create(host.b, host.loc, LLVM::FCmpPredicate::oeq, terms, host.real(0));
       Value quotient = LLVM::FDivOp::create(host.b, host.loc, value, terms);
       value = host.select(none, host.real(0), quotient);
     }
@@ -253,8 +253,7 @@ std::optional<nn::Tensor> lower::logitsType(const Chain &train) {
   return std::nullopt;
 }
 
-EntryPoints lower::emitEntryPoints(HostBuilder &host, HostPlaces &places,
-                                   sched::ProgramOp program, const Chain &train,
-                                   const Chain *counts) {
+EntryPoints lower::emitEntryPoints(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
+                                   const Chain &train, const Chain *counts) {
   return ProgramEmitter(host, places, program, train, counts).emitAll();
 }

@@ -75,8 +75,7 @@ void HostRuns::emitLayer(const Layer &layer) {
     if (auto index = tableIndexOfResult(func, i))
       host.storePointer(result(layer, func.getResultRole(i), func.getResultName(i)), table, *index);
   std::string frame = frameKey(chain, layer.run, layer.part);
-  host.storePointer(places.has(frame) ? places.at(layer.context.arena, frame)
-                                      : layer.context.arena,
+  host.storePointer(places.has(frame) ? places.at(layer.context.arena, frame) : layer.context.arena,
                     table, tableIndexOfFrame(func));
   host.call(codeSymbol(func), {layer.context.rank, table});
 }
@@ -118,8 +117,7 @@ Value HostRuns::innerInput(const Layer &layer, unsigned k, unsigned j, Value per
   std::string key = inputKey(layer.run, j, k);
   if (layer.context.training && places.has(key)) // the first layer's is not in the array
     return keyed(layer, key, host.multiplyAdd(host.number(j == 0 ? -1 : 0), period, 1));
-  return handover(layer, k,
-                  host.multiplyAdd(host.number(j + 1), period, layer.run.callees.size()));
+  return handover(layer, k, host.multiplyAdd(host.number(j + 1), period, layer.run.callees.size()));
 }
 
 Value HostRuns::input(const Layer &layer, unsigned k) {
@@ -186,11 +184,11 @@ Value HostRuns::instanceOf(const Layer &layer, nn::ParamOp param) {
 
 Value HostRuns::parameter(const Layer &layer, Role role, StringRef name) {
   const Callee &callee = layer.run.callees[layer.j];
-  nn::ParamOp param =
-      role == Role::State ? callee.paramOfState(name) : callee.params.lookup(name);
-  std::string key = role == Role::Param      ? paramKey(param)
-                    : role == Role::CotParam ? gradientKey(param)
-                                             : stateKey(name.drop_front(name.rfind('.') + 1), param);
+  nn::ParamOp param = role == Role::State ? callee.paramOfState(name) : callee.params.lookup(name);
+  std::string key = role == Role::Param ? paramKey(param)
+                    : role == Role::CotParam
+                        ? gradientKey(param)
+                        : stateKey(name.drop_front(name.rfind('.') + 1), param);
   return places.at(layer.context.arena, key, instanceOf(layer, param));
 }
 
@@ -269,23 +267,20 @@ void HostRuns::unpackInputs(const Run &run, const TaskContext &context) {
     from = host.offset(from, host.multiplyAdd(host.number(input.getShift() * element),
                                               context.microbatch, fact("rows") * rowBytes));
     std::string key = chainKey(chain, input.getValue());
-    Value to = context.training
-                   ? places.at(context.arena, key, host.number(0), context.microbatch)
-                   : places.at(context.arena, key);
+    Value to = context.training ? places.at(context.arena, key, host.number(0), context.microbatch)
+                                : places.at(context.arena, key);
     std::string record = callRecord(host, "input", input.getLoc(), kCopy, 0, 2 * bytes);
     host.loop(fact("rows"), [&](Value row) {
-      host.call("tp_copy",
-                {context.rank, host.address(record),
-                 host.offset(to, host.multiplyAdd(host.number(0), row, bytes)),
-                 host.offset(from, host.multiplyAdd(host.number(0), row, rowBytes)),
-                 host.number(bytes)});
+      host.call("tp_copy", {context.rank, host.address(record),
+                            host.offset(to, host.multiplyAdd(host.number(0), row, bytes)),
+                            host.offset(from, host.multiplyAdd(host.number(0), row, rowBytes)),
+                            host.number(bytes)});
     });
   }
 }
 
 void HostRuns::zero(const Run &run, const TaskContext &context, Value place, int64_t bytes) {
-  std::string record =
-      callRecord(host, "zero", nn::RunOp(run.op).getLoc(), kCopy, 0, bytes);
+  std::string record = callRecord(host, "zero", nn::RunOp(run.op).getLoc(), kCopy, 0, bytes);
   host.call("tp_zero", {context.rank, host.address(record), place, host.number(bytes)});
 }
 
@@ -330,7 +325,6 @@ void HostRuns::zeroMissing(const Layer &layer) {
       continue;
     if (layer.j == 0 && !hasCotangent(chain, op.getCarried()[k]))
       continue;
-    zero(layer.run, layer.context, cotangentOut(layer, k),
-         bytesOf(op.getCarried()[k].getType()));
+    zero(layer.run, layer.context, cotangentOut(layer, k), bytesOf(op.getCarried()[k].getType()));
   }
 }

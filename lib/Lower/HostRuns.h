@@ -39,8 +39,8 @@ private:
     const schedule::Run &run;
     schedule::Part part;
     const TaskContext &context;
-    unsigned j;        // function of the period
-    mlir::Value period; // i64
+    unsigned j;                                    // function of the period
+    mlir::Value period;                            // i64
     int64_t normBase, normsPerPeriod, normsBefore; // calls of part N, for its cells
   };
 
@@ -63,8 +63,7 @@ private:
   mlir::Value at(const Layer &layer, bool first, mlir::Value border, mlir::Value inner);
   void zeroCotangents(const schedule::Run &run, const TaskContext &context);
   void zeroMissing(const Layer &layer);
-  void zero(const schedule::Run &run, const TaskContext &context, mlir::Value place,
-            int64_t bytes);
+  void zero(const schedule::Run &run, const TaskContext &context, mlir::Value place, int64_t bytes);
 };
 
 } // namespace tplan::lower

@@ -24,8 +24,8 @@ namespace {
 
 class TableEmitter {
 public:
-  TableEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
-               const Chain &train, const Chain *counts)
+  TableEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program, const Chain &train,
+               const Chain *counts)
       : host(host), places(places), program(program), train(train), counts(counts),
         module(program->getParentOfType<ModuleOp>()), settings(module) {}
 
@@ -84,17 +84,15 @@ SmallVector<Record> TableEmitter::tensors() {
     // Only weights start at random; everything else at zero.
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
     double start = role == TP_WEIGHT ? init.getValue().getValueAsDouble() : 0;
-    table.push_back({Field::string(param.getPath()),
-                     Field::string(value->getAttrOfType<StringAttr>("slot").getValue()),
-                     Field::i32(role), Field::i32(runtimeType(type.getElementType())),
-                     Field::i32(type.getRank()),
-                     shape.empty() ? Field::null()
-                                   : Field::address(host.recordsSymbol("shape", shape)),
-                     Field::i64(param.getCount()), Field::i64(param.getFirst()),
-                     Field::i64(param.getStep()), Field::i64(*value.getAt()),
-                     Field::i64(value.getStride()), Field::i64(param.getId()),
-                     Field::i64(param.getIdStep()), Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
-                     Field::f64(start)});
+    table.push_back(
+        {Field::string(param.getPath()),
+         Field::string(value->getAttrOfType<StringAttr>("slot").getValue()), Field::i32(role),
+         Field::i32(runtimeType(type.getElementType())), Field::i32(type.getRank()),
+         shape.empty() ? Field::null() : Field::address(host.recordsSymbol("shape", shape)),
+         Field::i64(param.getCount()), Field::i64(param.getFirst()), Field::i64(param.getStep()),
+         Field::i64(*value.getAt()), Field::i64(value.getStride()), Field::i64(param.getId()),
+         Field::i64(param.getIdStep()), Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
+         Field::f64(start)});
   }
   return table;
 }
@@ -125,9 +123,8 @@ SmallVector<Record> TableEmitter::scalars() {
                        .Case("lr", TP_LR)
                        .Cases({"layer", "offset"}, TP_MICROBATCH)
                        .Default(TP_POWER);
-    double base = kind == TP_POWER && optimizer
-                      ? getFloat(optimizer, name.take_front(name.find('_')), 0)
-                      : 0;
+    double base =
+        kind == TP_POWER && optimizer ? getFloat(optimizer, name.take_front(name.find('_')), 0) : 0;
     table.push_back({Field::i32(kind),
                      Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
                      Field::i64(places.offsetOf(key)), Field::f64(base)});
@@ -230,8 +227,7 @@ void TableEmitter::addFrame(const Chain &chain, const Run &run, Part part,
              llvm::zip(op.getResults(), op.getAttrOfType<ArrayAttr>(sched::kPlaces)))
           if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == "frame")
             pieces.push_back(
-                {place.getN(),
-                 place.getN() + cast<nn::Tensor>(result.getType()).getBytes()});
+                {place.getN(), place.getN() + cast<nn::Tensor>(result.getType()).getBytes()});
   llvm::sort(pieces);
   int64_t base = places.offsetOf(key);
   for (size_t i = 0; i < pieces.size();) {

@@ -94,8 +94,11 @@ void Liveness::addTransients(const Chain &chain, const Run &run, Part part) {
   nn::RunOp op = run.op;
   for (auto [k, value] : llvm::enumerate(op.getCarried()))
     if (int64_t buffers = handoverBuffers(split, run, part, k)) {
-      Piece block{handoverKey(chain, run, part, k), forward ? Owner::Carried : Owner::Cotangent,
-                  bytesOf(value.getType()), buffers, {}};
+      Piece block{handoverKey(chain, run, part, k),
+                  forward ? Owner::Carried : Owner::Cotangent,
+                  bytesOf(value.getType()),
+                  buffers,
+                  {}};
       int64_t total = block.total();
       intervals.push_back({addBlock(std::move(block)), point, point, total});
     }
@@ -172,9 +175,9 @@ void Liveness::addFamilies() {
   std::map<std::string, Users> users = chainUsers(train);
   for (auto family : program.getBody().getOps<sched::FamilyOp>()) {
     sched::ValueOp value = *family.getBody().getOps<sched::ValueOp>().begin();
-    size_t block = addBlock({family.getName().str(), value.getOwner(),
-                             static_cast<int64_t>(family.getBytes()),
-                             static_cast<int64_t>(family.getSlots()), family});
+    size_t block =
+        addBlock({family.getName().str(), value.getOwner(), static_cast<int64_t>(family.getBytes()),
+                  static_cast<int64_t>(family.getSlots()), family});
     auto found = users.find(family.getName().str());
     int64_t producerStage = family.getProducerStage(), readerStage = family.getReaderStage();
     for (int64_t m = 0, e = program.getMicrobatches(); m < e; ++m) {
@@ -208,8 +211,8 @@ void Liveness::addChainPass(const Chain &chain) {
     for (unsigned run : users.runs)
       end = std::max<int64_t>(end, run);
     if (auto it = byKey.find(key); it != byKey.end()) {
-      intervals.push_back({it->second, first + users.producer, first + end,
-                           blocks[it->second].bytes});
+      intervals.push_back(
+          {it->second, first + users.producer, first + end, blocks[it->second].bytes});
       continue;
     }
     if (&chain == &train)
@@ -232,8 +235,11 @@ void Liveness::addChainPass(const Chain &chain) {
       rt::FuncOp func = callee.part(Part::E);
       for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
         if (func.getResultRole(i) == Role::Output) {
-          Piece block{outputKey(func.getResultName(i)), Owner::Logits,
-                      bytesOf(func.getResultTypes()[i]), 1, {}};
+          Piece block{outputKey(func.getResultName(i)),
+                      Owner::Logits,
+                      bytesOf(func.getResultTypes()[i]),
+                      1,
+                      {}};
           int64_t bytes = block.total();
           intervals.push_back({addBlock(std::move(block)), first + run.index, last, bytes});
         }

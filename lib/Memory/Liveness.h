@@ -21,16 +21,15 @@ namespace tplan::memory {
 struct Piece {
   std::string key;
   sched::Owner owner;
-  int64_t bytes = 0; // of one instance
-  int64_t count = 1; // instances at a constant stride
+  int64_t bytes = 0;      // of one instance
+  int64_t count = 1;      // instances at a constant stride
   sched::FamilyOp family; // of which it is the memory, or null
   int64_t total() const { return sched::alignUp(bytes) * count; }
 };
 
 class Liveness {
 public:
-  Liveness(sched::ProgramOp program, const schedule::Chain &train,
-           const schedule::Chain *counts);
+  Liveness(sched::ProgramOp program, const schedule::Chain &train, const schedule::Chain *counts);
 
   std::vector<Piece> blocks;
   /// Blocks that are live at one point, by pairs.

@@ -27,9 +27,9 @@ struct FrameReport {
   int64_t bytes, live; // live: largest sum of live temporaries
 };
 struct Report {
-  int64_t arena = 0;    // bytes that the binary asks for
-  int64_t live = 0;     // largest sum of bytes live at once
-  std::string peak;     // where that is: "F of stage 0, microbatch 3, block[0..7]"
+  int64_t arena = 0;               // bytes that the binary asks for
+  int64_t live = 0;                // largest sum of bytes live at once
+  std::string peak;                // where that is: "F of stage 0, microbatch 3, block[0..7]"
   std::vector<OwnerReport> owners; // by offset
   std::vector<FrameReport> frames;
 };

@@ -74,9 +74,8 @@ Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
   for (const Key &key : keys) {
     std::vector<size_t> order(sizes.size());
     std::iota(order.begin(), order.end(), 0);
-    llvm::sort(order, [&](size_t a, size_t b) {
-      return std::pair(key(a), a) < std::pair(key(b), b);
-    });
+    llvm::sort(order,
+               [&](size_t a, size_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
     Packing packing = place(sizes, conflicts, order);
     if (first || packing.bytes < best.bytes)
       best = packing;

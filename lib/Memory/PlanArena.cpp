@@ -96,8 +96,8 @@ private:
     value.facts.set("source", input.getSourceAttr());
     fact("vocabulary", input.getVocabulary());
     int64_t length = fact("length", sequence + input.getShift());
-    value.bytes = fact("rows", rows) * length * nn::elementBytes(type.getElementType()) *
-                  microbatches;
+    value.bytes =
+        fact("rows", rows) * length * nn::elementBytes(type.getElementType()) * microbatches;
   }
 
   LogicalResult addValue(const Run &run, const Callee &callee, Role role, StringRef name,
@@ -214,8 +214,8 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
       return success();
     Settings settings(getOperation());
     InFlightDiagnostic diag = emitError(settings.planLoc)
-                              << "the plan needs " << arena << " bytes of memory on a rank, it may use "
-                              << budget;
+                              << "the plan needs " << arena
+                              << " bytes of memory on a rank, it may use " << budget;
     Report report = getReport(getOperation());
     llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
       return std::pair(-a.atPeak, a.offset) < std::pair(-b.atPeak, b.offset);

@@ -134,9 +134,9 @@ bool FramePlanner::mayOverwrite(const Group &group, BlockArgument arg) {
     int64_t at = number[use.getOwner()];
     if (at < group.begin)
       continue;
-    bool updates = use.getOwner() == first.getOwner() &&
-                   aliasOf(first.getOwner(), first.getResultNumber()) ==
-                       static_cast<int64_t>(use.getOperandNumber());
+    bool updates =
+        use.getOwner() == first.getOwner() && aliasOf(first.getOwner(), first.getResultNumber()) ==
+                                                  static_cast<int64_t>(use.getOperandNumber());
     if (!updates)
       return false;
   }
@@ -244,4 +244,6 @@ struct PlanFrames : PassWrapper<PlanFrames, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-std::unique_ptr<Pass> tplan::memory::createPlanFramesPass() { return std::make_unique<PlanFrames>(); }
+std::unique_ptr<Pass> tplan::memory::createPlanFramesPass() {
+  return std::make_unique<PlanFrames>();
+}

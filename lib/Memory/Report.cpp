@@ -1,8 +1,8 @@
 //===- Report.cpp - what the arena holds, read off the IR -----------------===//
+#include "dialects/rt/RT.h"
 #include "lib/Memory/Liveness.h"
 #include "lib/Memory/Memory.h"
 #include "lib/Schedule/Settings.h"
-#include "dialects/rt/RT.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -10,8 +10,7 @@ using namespace tplan::memory;
 
 int64_t memory::getBudget(ModuleOp module) {
   schedule::Settings settings(module);
-  return schedule::getInt(settings.plan, "memory",
-                          schedule::getInt(settings.cluster, "memory", 0));
+  return schedule::getInt(settings.plan, "memory", schedule::getInt(settings.cluster, "memory", 0));
 }
 
 Report memory::getReport(ModuleOp module) {

@@ -51,7 +51,8 @@ bool Callee::gives(Part p, Role role, StringRef name) const {
 }
 
 nn::ParamOp Callee::paramOfState(StringRef state) const {
-  for (size_t dot = state.rfind('.'); dot != StringRef::npos; dot = state.take_front(dot).rfind('.'))
+  for (size_t dot = state.rfind('.'); dot != StringRef::npos;
+       dot = state.take_front(dot).rfind('.'))
     if (auto it = params.find(state.take_front(dot)); it != params.end())
       return it->second;
   return {};
@@ -112,8 +113,8 @@ static LogicalResult checkName(nn::RunOp run, const Callee &callee, StringRef na
   if (position && *position < count)
     return success();
   return run.emitOpError("gives layer ")
-         << callee.name << " " << count << " values called " << letter
-         << "0, " << letter << "1, ...; it also takes " << name;
+         << callee.name << " " << count << " values called " << letter << "0, " << letter
+         << "1, ...; it also takes " << name;
 }
 
 static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
@@ -146,13 +147,13 @@ static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, At
   auto ref = dyn_cast<FlatSymbolRefAttr>(symbol);
   auto param = ref ? module.lookupSymbol<nn::ParamOp>(ref.getValue()) : nn::ParamOp();
   if (!param)
-    return run.emitOpError("binds ") << name << " of layer " << callee.name
-                                     << " to no nn.param: " << symbol;
+    return run.emitOpError("binds ")
+           << name << " of layer " << callee.name << " to no nn.param: " << symbol;
   int64_t count = param.getCount();
   int64_t needed = static_cast<int64_t>(run.getFirstInstance() + run.getTimes());
   if (count != 1 && count < needed)
-    return run.emitOpError("needs ") << needed << " instances of " << ref << ", which has "
-                                     << count;
+    return run.emitOpError("needs ")
+           << needed << " instances of " << ref << ", which has " << count;
   callee.params[name] = param;
   return success();
 }

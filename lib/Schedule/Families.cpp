@@ -181,8 +181,7 @@ static bool producerTakesCotangent(const Chain &chain, Value value, Part p) {
 }
 
 bool schedule::hasCotangent(const Chain &chain, Value value) {
-  return !cotangentWriters(chain, value).empty() ||
-         producerTakesCotangent(chain, value, Part::B) ||
+  return !cotangentWriters(chain, value).empty() || producerTakesCotangent(chain, value, Part::B) ||
          producerTakesCotangent(chain, value, Part::I) ||
          producerTakesCotangent(chain, value, Part::W);
 }
@@ -194,18 +193,17 @@ void FamilyBuilder::addChainValue(Value value) {
     return;
   int64_t stage = chain.runs[producer ? producer->first : readers.front().run].stage;
   Family family{chainKey(chain, value), {TaskKind::F, stage}, {{TaskKind::F, stage}}, {}};
-  family.values.push_back({family.name, producer ? Owner::Chain : Owner::Input,
-                           bytesOf(value.getType()), 1});
+  family.values.push_back(
+      {family.name, producer ? Owner::Chain : Owner::Input, bytesOf(value.getType()), 1});
   for (Reader reader : readers) {
     const Run &run = chain.runs[reader.run];
     family.readers.push_back({TaskKind::F, run.stage});
     for (auto [part, kind] : backwardParts()) {
       bool reads = false;
       for (const Callee &callee : run.callees)
-        reads |= reader.carried ? &callee == &run.callees.front() &&
-                                      readsInput(callee, part, reader.number)
-                                : callee.reads(part, Role::Invariant,
-                                               callee.invariants[reader.number]);
+        reads |= reader.carried
+                     ? &callee == &run.callees.front() && readsInput(callee, part, reader.number)
+                     : callee.reads(part, Role::Invariant, callee.invariants[reader.number]);
       if (reads)
         family.readers.push_back({kind, run.stage});
     }
@@ -217,12 +215,9 @@ void FamilyBuilder::addChainValue(Value value) {
   // The backward of the last reader begins the cotangent, or the producer's own.
   SmallVector<Reader> writers = cotangentWriters(chain, value);
   int64_t first = writers.empty() ? stage : chain.runs[writers.back().run].stage;
-  Family cotangent{chainCotangentKey(chain, value),
-                   {cotangentKind(), first},
-                   {{cotangentKind(), first}},
-                   {}};
-  cotangent.values.push_back(
-      {cotangent.name, Owner::Cotangent, bytesOf(value.getType()), 1});
+  Family cotangent{
+      chainCotangentKey(chain, value), {cotangentKind(), first}, {{cotangentKind(), first}}, {}};
+  cotangent.values.push_back({cotangent.name, Owner::Cotangent, bytesOf(value.getType()), 1});
   for (Reader writer : writers)
     cotangent.readers.push_back({cotangentKind(), chain.runs[writer.run].stage});
   for (auto [part, kind] : backwardParts())

@@ -35,8 +35,7 @@ inline std::string chainKey(const Chain &chain, mlir::Value value) {
   if (auto producer = chain.producerOf(value)) {
     const Run &run = chain.runs[producer->first];
     unsigned last = run.callees.size() - 1;
-    return prefix + layerKey(run, last) + ".out." +
-           run.callees[last].carriedOut[producer->second];
+    return prefix + layerKey(run, last) + ".out." + run.callees[last].carriedOut[producer->second];
   }
   auto input = value.getDefiningOp<nn::InputOp>();
   return prefix + input.getSource().str() + "+" + std::to_string(input.getShift());
@@ -45,7 +44,6 @@ inline std::string chainKey(const Chain &chain, mlir::Value value) {
 inline std::string chainCotangentKey(const Chain &chain, mlir::Value value) {
   return chainKey(chain, value) + ".cot";
 }
-
 
 /// Instances of a parameter, its gradient, an optimizer state.
 inline std::string paramKey(nn::ParamOp param) { return "param " + param.getSymName().str(); }

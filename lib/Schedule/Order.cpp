@@ -15,8 +15,8 @@ using namespace mlir;
 using namespace tplan::schedule;
 
 std::string tplan::schedule::describe(Task task) {
-  return (sched::stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) +
-          ", microbatch " + Twine(task.microbatch))
+  return (sched::stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) + ", microbatch " +
+          Twine(task.microbatch))
       .str();
 }
 
@@ -52,8 +52,8 @@ bool isReady(Task task, const TaskSet &done, int64_t stages, Task &missing) {
 // Complete
 //===----------------------------------------------------------------------===//
 
-static LogicalResult checkComplete(ArrayRef<StageOrder> order, int64_t stages,
-                                   int64_t microbatches, Report emitError) {
+static LogicalResult checkComplete(ArrayRef<StageOrder> order, int64_t stages, int64_t microbatches,
+                                   Report emitError) {
   if (static_cast<int64_t>(order.size()) != stages)
     return emitError() << "the order must have " << stages << " stages, found " << order.size();
   TaskSet seen;
@@ -109,8 +109,8 @@ static LogicalResult checkFifo(ArrayRef<StageOrder> order, int64_t stages, Repor
       for (Task task : order[to])
         if (backward && isBackward(task.kind))
           kind = task.kind;
-      return emitError() << "stage " << from << " sends microbatch " << *a << " where stage "
-                         << to << " receives another: " << describe({kind, to, *b});
+      return emitError() << "stage " << from << " sends microbatch " << *a << " where stage " << to
+                         << " receives another: " << describe({kind, to, *b});
     }
   return success();
 }
@@ -162,8 +162,8 @@ static LogicalResult play(ArrayRef<StageOrder> order, int64_t stages, Report emi
         process.sending = true;
       }
       auto receiver = receiverOf(task, stages);
-      if (receiver && !receives(order[receiver->first], processes[receiver->first], task,
-                                receiver->second))
+      if (receiver &&
+          !receives(order[receiver->first], processes[receiver->first], task, receiver->second))
         continue;
       done.insert(task);
       process = {process.next + 1, false};

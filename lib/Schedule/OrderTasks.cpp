@@ -19,8 +19,8 @@ FailureOr<const SchedulePolicy *> choosePolicy(const Settings &settings) {
   StringRef name = getString(settings.plan, "pipeline", "accumulate");
   if (const SchedulePolicy *policy = findPolicy(name))
     return policy;
-  InFlightDiagnostic diag = emitError(settings.planLoc) << "there is no pipeline schedule: "
-                                                        << name;
+  InFlightDiagnostic diag = emitError(settings.planLoc)
+                            << "there is no pipeline schedule: " << name;
   std::string list;
   for (const SchedulePolicy *policy : getPolicies())
     list += (list.empty() ? "" : ", ") + policy->name.str();
@@ -52,8 +52,8 @@ LogicalResult checkCotangents(const Chain &chain) {
       SmallVector<Reader> writers = cotangentWriters(chain, value);
       if (writers.size() < 2)
         continue;
-      InFlightDiagnostic diag = nn::RunOp(run.op).emitOpError(
-          "carries a value whose cotangent is given twice");
+      InFlightDiagnostic diag =
+          nn::RunOp(run.op).emitOpError("carries a value whose cotangent is given twice");
       for (Reader writer : writers)
         diag.attachNote(nn::RunOp(chain.runs[writer.run].op).getLoc())
             << "given here, as " << (writer.carried ? "carried" : "invariant");
@@ -86,7 +86,9 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
       stages = std::max(stages, run.stage + 1);
     std::vector<StageOrder> orders = (*policy)->order(stages, *microbatches);
     auto report = [&] {
-      return emitError(settings.planLoc) << "schedule " << (*policy)->name << ": ";
+      InFlightDiagnostic diag = emitError(settings.planLoc);
+      diag.attachNote() << "in the order of schedule " << (*policy)->name;
+      return diag;
     };
     if (failed(checkOrder(orders, stages, *microbatches, report)))
       return failure();
@@ -116,4 +118,6 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> tplan::schedule::createOrderTasksPass() { return std::make_unique<OrderTasks>(); }
+std::unique_ptr<Pass> tplan::schedule::createOrderTasksPass() {
+  return std::make_unique<OrderTasks>();
+}

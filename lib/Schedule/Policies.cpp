@@ -5,7 +5,6 @@
 
 using namespace tplan::schedule;
 
-
 /// Filled by constructors of static objects, read-only afterwards.
 static std::vector<SchedulePolicy> &registry() {
   static std::vector<SchedulePolicy> policies;
@@ -55,16 +54,14 @@ const RegisterPolicy accumulate({"accumulate", "F and B of each microbatch in tu
 /// Source: Huang et al., "GPipe", NeurIPS 2019.
 const RegisterPolicy gpipe({"gpipe", "F of all microbatches, then B of all",
                             [](int64_t stages, int64_t microbatches) {
-                              return inPhases({{TaskKind::F}, {TaskKind::B}}, stages,
-                                              microbatches);
+                              return inPhases({{TaskKind::F}, {TaskKind::B}}, stages, microbatches);
                             }});
 
 /// GPipe with the backward cut as in Qi et al., "Zero Bubble Pipeline
 /// Parallelism", ICLR 2024.
 const RegisterPolicy gpipeSplit({"gpipe_split", "F of all microbatches, then I of all, then W",
                                  [](int64_t stages, int64_t microbatches) {
-                                   return inPhases(
-                                       {{TaskKind::F}, {TaskKind::I}, {TaskKind::W}}, stages,
-                                       microbatches);
+                                   return inPhases({{TaskKind::F}, {TaskKind::I}, {TaskKind::W}},
+                                                   stages, microbatches);
                                  }});
 } // namespace

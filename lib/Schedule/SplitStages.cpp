@@ -91,4 +91,6 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> tplan::schedule::createSplitStagesPass() { return std::make_unique<SplitStages>(); }
+std::unique_ptr<Pass> tplan::schedule::createSplitStagesPass() {
+  return std::make_unique<SplitStages>();
+}

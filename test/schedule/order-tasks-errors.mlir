@@ -57,7 +57,7 @@ rt.func @a.W() -> (!x {nn.role = "cot_param", nn.name = "w"}) {
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
-  // expected-error@below {{'nn.neg' op does not belong into a chain}}
+  // expected-error@below {{does not belong into a chain}}
   %y = nn.neg %x : !x
 }
 rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {

@@ -1,6 +1,7 @@
 // RUN: schedule-opt --order-tasks --split-input-file --verify-diagnostics %s
 // Orders with one fault each, from test/schedule/policies.cpp.
-// expected-error@below {{schedule no_last_stage: the order must have 2 stages, found 1}}
+// expected-error@below {{the order must have 2 stages, found 1}}
+// expected-note@below {{in the order of schedule no_last_stage}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "no_last_stage"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -18,7 +19,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule foreign: task stands in the list of stage 0: B of stage 1, microbatch 0}}
+// expected-error@below {{task stands in the list of stage 0: B of stage 1, microbatch 0}}
+// expected-note@below {{in the order of schedule foreign}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "foreign"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -36,7 +38,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule twice: task is done twice: F of stage 0, microbatch 0}}
+// expected-error@below {{task is done twice: F of stage 0, microbatch 0}}
+// expected-note@below {{in the order of schedule twice}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "twice"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -54,7 +57,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule missing: task is missing: B of stage 0, microbatch 1}}
+// expected-error@below {{task is missing: B of stage 0, microbatch 1}}
+// expected-note@below {{in the order of schedule missing}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "missing"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -72,7 +76,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule missing_w: task is missing: W of stage 0, microbatch 0}}
+// expected-error@below {{task is missing: W of stage 0, microbatch 0}}
+// expected-note@below {{in the order of schedule missing_w}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "missing_w"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -90,7 +95,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule both: backward is done both whole and in parts: B of stage 0, microbatch 0}}
+// expected-error@below {{backward is done both whole and in parts: B of stage 0, microbatch 0}}
+// expected-note@below {{in the order of schedule both}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "both"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -108,7 +114,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule not_fifo: stage 0 sends microbatch 1 where stage 1 receives another: F of stage 1, microbatch 0}}
+// expected-error@below {{stage 0 sends microbatch 1 where stage 1 receives another: F of stage 1, microbatch 0}}
+// expected-note@below {{in the order of schedule not_fifo}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "not_fifo"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -126,7 +133,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule early: task comes before F of stage 0, microbatch 0, which it needs: B of stage 0, microbatch 0}}
+// expected-error@below {{task comes before F of stage 0, microbatch 0, which it needs: B of stage 0, microbatch 0}}
+// expected-note@below {{in the order of schedule early}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "early"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -144,7 +152,8 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
-// expected-error@below {{schedule deadlock: deadlock: the stages wait for each other at F of stage 0, microbatch 1}}
+// expected-error@below {{deadlock: the stages wait for each other at F of stage 0, microbatch 1}}
+// expected-note@below {{in the order of schedule deadlock}}
 // expected-note@below {{stage 0 sends the result of F of stage 0, microbatch 1}}
 // expected-note@below {{stage 1 sends the result of B of stage 1, microbatch 0}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "deadlock"}
