@@ -1,5 +1,6 @@
 //===- kernels-avx2.cpp - the hand-written loops on 8 lanes ---------------===//
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <immintrin.h>
 

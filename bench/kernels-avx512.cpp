@@ -1,5 +1,6 @@
 //===- kernels-avx512.cpp - the hand-written loops on 16 lanes ------------===//
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <immintrin.h>
 

@@ -84,9 +84,8 @@ def erf_tail(lo, hi):
 
 
 TABLE = [
-    # e^r = 1 + r + r^2 p(r) on +- ln2/2
-    ("Exp", near(lambda r: (exp(r) - 1 - r) / r**2, mpf(1) / 2), lambda r: r**2 / exp(r) + mpf(10) ** -30,
-     -half_ln2, half_ln2, 4, 10),
+    # e^r on +- ln2
+    ("Exp", exp, lambda r: exp(-r), -2 * half_ln2, 2 * half_ln2, 7, 14),
     # e^r - 1 = r + r^2 p(r), to relative accuracy of e^r - 1
     ("Expm1", near(lambda r: (expm1(r) - r) / r**2, mpf(1) / 2),
      near(lambda r: abs(r**2 / expm1(r)) + mpf(10) ** -30, mpf(10) ** -30), -half_ln2, half_ln2, 5, 11),

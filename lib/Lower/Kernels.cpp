@@ -8,6 +8,7 @@
 #include "lib/Lower/Skeletons.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -57,6 +58,9 @@ static LogicalResult lowerKernel(rt::KernelOp op) {
                                                                   emitTranspose};
   if (failed(skeletons[static_cast<unsigned>(op.getSkeleton())](body, rowCount)))
     return failure();
+  // Streaming stores are ordered before the task ends, as ordinary ones are.
+  if (llvm::any_of(plan->operands, [](const OperandPlan &o) { return o.streams; }))
+    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::seq_cst, StringRef());
   op.erase();
   return success();
 }
@@ -67,7 +71,7 @@ struct LowerKernels : PassWrapper<LowerKernels, OperationPass<ModuleOp>> {
   StringRef getArgument() const override { return "lower-kernels"; }
   StringRef getDescription() const override { return "rt.kernel to vector, arith and scf"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, func::FuncDialect, math::MathDialect,
+    registry.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
                     memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {

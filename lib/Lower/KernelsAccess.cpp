@@ -83,18 +83,19 @@ Body::Layout Body::layout(const Strides &s) const {
 // Lanes
 //===----------------------------------------------------------------------===//
 
-Value Body::laneColumns() {
-  auto type = VectorType::get({plan.lanes}, b.getIndexType());
-  return arith::AddIOp::create(b, splat(col, plan.lanes), vector::StepOp::create(b, type));
-}
-
 /// Weighted indices of the column loops in each lane.
-Value Body::laneOffsets(ArrayRef<int64_t> strides) {
-  auto type = VectorType::get({plan.lanes}, b.getIndexType());
+Value Body::laneOffsets(ArrayRef<int64_t> strides, Type element) {
+  Type unit = element ? element : b.getIndexType();
+  auto type = VectorType::get({plan.lanes}, unit);
   auto constant = [&](int64_t i) -> Value {
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, b.getIndexAttr(i)));
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, b.getIntegerAttr(unit, i)));
   };
-  Value rest = laneColumns(), sum;
+  SmallVector<Attribute> numbers;
+  for (int64_t l = 0; l < plan.lanes; ++l)
+    numbers.push_back(b.getIntegerAttr(unit, l));
+  Value steps = arith::ConstantOp::create(b, DenseElementsAttr::get(type, numbers));
+  Value first = element ? arith::IndexCastOp::create(b, element, col).getResult() : col;
+  Value rest = arith::AddIOp::create(b, splat(first, plan.lanes), steps), sum;
   for (unsigned i = strides.size(); i-- > 0;) {
     Value here = rest;
     if (i > 0) {
@@ -135,14 +136,20 @@ Value Body::load(Value memref, Value at, Type element, int64_t w) {
   return fromMemory(x, element);
 }
 
-void Body::store(Value memref, Value at, Value x, int64_t w) {
+void Body::store(Value memref, Value at, Value x, int64_t w, bool streams) {
   auto type = cast<VectorType>(x.getType());
   if (type.getElementType().isInteger(1))
     x = arith::ExtUIOp::create(b, VectorType::get(type.getShape(), b.getI8Type()), x);
   if (w != type.getNumElements())
     x = vector::ExtractStridedSliceOp::create(b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w},
                                               ArrayRef<int64_t>{1});
-  vector::StoreOp::create(b, x, memref, ValueRange{at});
+  if (!streams) {
+    vector::StoreOp::create(b, x, memref, ValueRange{at});
+    return;
+  }
+  int64_t bytes = w * nn::elementBytes(type.getElementType());
+  vector::StoreOp::create(b, x, memref, ValueRange{at}, /*nontemporal=*/true,
+                          llvm::MaybeAlign(bytes));
 }
 
 Value Body::gather(unsigned number, Value at, Value lanes) {
@@ -288,7 +295,7 @@ void Body::storeVector(unsigned output, Value x) {
     return;
   }
   if (layout(o.strides) == Layout::Contiguous)
-    return store(memory[number], offset(o), x, width);
+    return store(memory[number], offset(o), x, width, o.streams);
   if (element.isInteger(1))
     x = arith::ExtUIOp::create(b, VectorType::get({plan.lanes}, b.getI8Type()), x);
   vector::ScatterOp::create(b, Type(), memory[number], ValueRange{rowOffset(o)},

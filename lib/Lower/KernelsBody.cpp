@@ -144,11 +144,11 @@ Value Body::position(Operation *op, bool onVectors) {
   if (!onVectors)
     return throughSegments(b, arith::IndexCastOp::create(b, i32, at ? at : index(0)),
                            cast<rt::PositionOp>(op));
-  Value lanes = laneOffsets(s.cols);
+  Value lanes = laneOffsets(s.cols, i32);
   if (at)
-    lanes = arith::AddIOp::create(b, lanes, splat(at, plan.lanes));
-  Value cast32 = arith::IndexCastOp::create(b, VectorType::get({plan.lanes}, i32), lanes);
-  return throughSegments(b, cast32, cast<rt::PositionOp>(op));
+    lanes =
+        arith::AddIOp::create(b, lanes, splat(arith::IndexCastOp::create(b, i32, at), plan.lanes));
+  return throughSegments(b, lanes, cast<rt::PositionOp>(op));
 }
 
 //===----------------------------------------------------------------------===//

@@ -60,7 +60,8 @@ public:
   /// Lanes past the width become neutral.
   mlir::Value maskTail(nn::ReduceKind kind, mlir::Value x);
   mlir::Value load(mlir::Value memref, mlir::Value offset, mlir::Type element, int64_t width);
-  void store(mlir::Value memref, mlir::Value offset, mlir::Value x, int64_t width);
+  void store(mlir::Value memref, mlir::Value offset, mlir::Value x, int64_t width,
+             bool streams = false);
   mlir::Value buffer(mlir::Type element, int64_t size);
 
   mlir::ImplicitLocOpBuilder &b;
@@ -82,8 +83,7 @@ public:
 
 private:
   mlir::Value weigh(mlir::ValueRange indices, llvm::ArrayRef<int64_t> strides, mlir::Value sum);
-  mlir::Value laneOffsets(llvm::ArrayRef<int64_t> strides);
-  mlir::Value laneColumns();
+  mlir::Value laneOffsets(llvm::ArrayRef<int64_t> strides, mlir::Type element = {});
   mlir::Value laneMask();
   mlir::Value idScalar(const OperandPlan &o);
   mlir::Value loadScalar(unsigned number);

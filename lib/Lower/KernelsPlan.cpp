@@ -33,6 +33,7 @@ private:
   LogicalResult checkOp(Operation &o);
   void collapse();
   void chooseLanes();
+  void chooseStreams();
   void split();
   Strides &stridesOf(StringRef name, int64_t stride, Strides &s);
   unsigned rateOf(const OperandPlan &o);
@@ -161,6 +162,23 @@ void Planner::chooseLanes() {
     f32Reduce |= reduce && value.getType().isF32();
   }
   plan.lanes = f64 && !f32Reduce ? 8 : 16;
+}
+
+/// Large outputs whose vectors are all aligned: whole rows of vectors, or flat. In a
+/// transpose each store must be a whole cache line, for its neighbour comes late.
+void Planner::chooseStreams() {
+  rt::Skeleton skeleton = op.getSkeleton();
+  if (skeleton == rt::Skeleton::Column)
+    return;
+  for (unsigned i = 0; i < op.getNumOutputs(); ++i) {
+    OperandPlan &o = plan.operands[op.getNumInputs() + i];
+    bool aligned = plan.numCols % plan.lanes == 0 && !plan.at(plan.yielded(i)).final;
+    for (int64_t stride : o.strides.rows)
+      aligned &= stride % plan.lanes == 0;
+    int64_t bytes = nn::elementBytes(o.type.getElementType());
+    o.streams = aligned && o.type.getBytes() >= kStreamBytes &&
+                (skeleton != rt::Skeleton::Transpose || bytes * plan.lanes % 64 == 0);
+  }
 }
 
 unsigned Planner::rateOf(const OperandPlan &o) {
@@ -301,6 +319,7 @@ FailureOr<KernelPlan> Planner::run() {
   if (failed(body()) || failed(outputs()))
     return failure();
   chooseLanes();
+  chooseStreams();
   return std::move(plan);
 }
 

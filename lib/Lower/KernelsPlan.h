@@ -43,6 +43,7 @@ struct OperandPlan {
   int64_t taskStride = 0; ///< outputs with one row per task
   int64_t half = 0;       ///< rotate: half of the dimension
   Strides rotated;        ///< rotate: index along the dimension
+  bool streams = false;   ///< output: written past the caches, in aligned vectors
 
   bool isGather() const { return access.getKind() == "gather"; }
   bool isScatter() const { return access.getKind() == "scatter"; }
@@ -86,6 +87,10 @@ struct KernelPlan {
   /// of what kernels can do.
   static mlir::FailureOr<KernelPlan> get(rt::KernelOp op);
 };
+
+/// An output of at least so many bytes does not stay in a cache until it is read:
+/// it goes past them, which saves reading it first. Bits do not depend on it.
+inline constexpr int64_t kStreamBytes = 64 << 20;
 
 /// Lanes of 64 bytes.
 int64_t lanesOf(mlir::Type element);

@@ -17,6 +17,10 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
+/// Squares side by side that a task goes down together: runs of four lines in both
+/// operands, so that pages and lines are used while they are near.
+static constexpr int64_t kBand = 4;
+
 /// The transposed square, given by its rows.
 static Values transpose(ImplicitLocOpBuilder &b, Values rows) {
   int64_t n = rows.size();
@@ -58,7 +62,7 @@ private:
     return !o.half && !o.id && body.layout(o.strides) == Body::Layout::Scattered &&
            o.strides.rows.back() == 1;
   }
-  void rowOfSquares(Body &at, ArrayRef<Value> outer, Value first, int64_t height);
+  void band(Body &outside, Span squares, Value from, int64_t width);
   void square(Body &at, ArrayRef<Value> outer, Value first, int64_t height, Value col,
               int64_t width);
   Values readSquare(Body &at, unsigned number, Value col, int64_t height, int64_t width);
@@ -105,7 +109,7 @@ void TransposeEmitter::writeSquare(Body &at, unsigned output, Values rows, Value
     rows.push_back(rows.back());
   rows = transpose(b, rows);
   for (auto [j, to] : llvm::enumerate(offsets(at, o, col, width)))
-    at.store(at.memory[plan.numInputs() + output], to, rows[j], height);
+    at.store(at.memory[plan.numInputs() + output], to, rows[j], height, o.streams);
 }
 
 void TransposeEmitter::square(Body &at, ArrayRef<Value> outer, Value first, int64_t height,
@@ -149,41 +153,58 @@ void TransposeEmitter::square(Body &at, ArrayRef<Value> outer, Value first, int6
     writeSquare(at, i, rows, col, height, width);
 }
 
-void TransposeEmitter::rowOfSquares(Body &at, ArrayRef<Value> outer, Value first, int64_t height) {
-  forColumns(at, {}, [&](Body &in, ValueRange) {
-    square(in, outer, first, height, in.col, in.width);
-    return Values();
-  });
-}
-
-LogicalResult TransposeEmitter::run() {
+/// Columns [from, from + width) of all rows of the task's squares.
+void TransposeEmitter::band(Body &outside, Span squares, Value from, int64_t width) {
   int64_t last = plan.rows.back(), blocks = (last + n - 1) / n, tail = last % n;
-  int64_t total = plan.numRows / last * blocks;
-  auto bound = [&](Value task) -> Value {
-    Value x = arith::MulIOp::create(b, task, body.index(total));
-    return arith::DivUIOp::create(b, x, body.index(plan.tasks));
-  };
-  Value from = bound(body.task);
-  Value to = bound(arith::AddIOp::create(b, body.task, body.index(1)));
-  ArrayRef<int64_t> outerSizes = ArrayRef(plan.rows).drop_back();
-  loop(body, from, to, 1, {}, [&](Body &at, Value q, ValueRange) {
+  loop(outside, squares.from, squares.to, 1, {}, [&](Body &at, Value q, ValueRange) {
     Value block = arith::RemUIOp::create(b, q, at.index(blocks));
     Value rest = arith::DivUIOp::create(b, q, at.index(blocks));
-    SmallVector<Value> outer = delinearise(b, rest, outerSizes);
+    SmallVector<Value> outer = delinearise(b, rest, ArrayRef(plan.rows).drop_back());
     Value first = arith::MulIOp::create(b, block, at.index(n));
+    auto across = [&](int64_t height) {
+      if (width < n)
+        return square(at, outer, first, height, from, width);
+      Value to = arith::AddIOp::create(b, from, at.index(width));
+      loop(at, from, to, n, {}, [&](Body &in, Value col, ValueRange) {
+        square(in, outer, first, height, col, n);
+        return Values();
+      });
+    };
     if (!tail || blocks == 1) {
-      rowOfSquares(at, outer, first, tail ? tail : n);
+      across(tail ? tail : n);
       return Values();
     }
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block, at.index(blocks - 1));
     auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    rowOfSquares(at, outer, first, tail);
+    across(tail);
     b.setInsertionPointToStart(branch.elseBlock());
-    rowOfSquares(at, outer, first, n);
+    across(n);
     return Values();
   });
+}
+
+LogicalResult TransposeEmitter::run() {
+  int64_t last = plan.rows.back(), blocks = (last + n - 1) / n;
+  int64_t total = plan.numRows / last * blocks;
+  auto bound = [&](Value task) -> Value {
+    Value x = arith::MulIOp::create(b, task, body.index(total));
+    return arith::DivUIOp::create(b, x, body.index(plan.tasks));
+  };
+  Span squares{bound(body.task), bound(arith::AddIOp::create(b, body.task, body.index(1)))};
+  // Bands, then what is left of whole squares, then the tail.
+  int64_t wide = kBand * n, bands = plan.numCols / wide * wide;
+  int64_t whole = plan.numCols / n * n;
+  if (bands)
+    loop(body, body.index(0), body.index(bands), wide, {}, [&](Body &at, Value from, ValueRange) {
+      band(at, squares, from, wide);
+      return Values();
+    });
+  if (whole > bands)
+    band(body, squares, body.index(bands), whole - bands);
+  if (plan.numCols > whole)
+    band(body, squares, body.index(whole), plan.numCols - whole);
   return success();
 }
 

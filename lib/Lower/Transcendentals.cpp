@@ -201,15 +201,19 @@ private:
 // The functions
 //===----------------------------------------------------------------------===//
 
-/// e^x = 2^k (1 + r + r^2 p(r)). 2^k in two factors: the second product rounds once
-/// into the denormals, or to infinity. 1 ulp.
+/// e^x = 2^k e^r 2^k, r = x - 2 k ln2. Half of the exponent is always in the normal
+/// range, so the last product is what rounds into the denormals, or to infinity, and
+/// 2^k costs one shift: the magic number carries the exponent's bias. 2 ulp.
 Num Functions::exp(Num x) {
-  x = atLeast(atMost(x, format().expMax), format().expMin);
-  Reduced part = reduceLn2(x);
-  Num r = part.r;
-  Num y = real(1) + fma(r * r, poly(r, kExp32, kExp64), r);
-  Num half = sra(part.k, integer(1));
-  return y * power(half) * power(isub(part.k, half));
+  const Format &f = format();
+  x = atLeast(atMost(x, f.expMax), f.expMin);
+  Num magic = real(f.magic + f.bias);
+  Num t = fma(x, real(0x1.71547652b82fep-1), magic);
+  Num k = t - magic;
+  Num r = fma(k, real(-2 * f.ln2.hi), x);
+  r = fma(k, real(-2 * f.ln2.mid), r);
+  Num scale = asReal(shl(asBits(t), integer(f.mantissa)));
+  return poly(r, kExp32, kExp64) * scale * scale;
 }
 
 /// log x = e ln2 + log m, m in [sqrt 1/2, sqrt 2); with f = m - 1, s = f / (2 + f):

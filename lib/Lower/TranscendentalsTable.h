@@ -9,22 +9,26 @@
 
 namespace tplan::lower {
 
-// relative error 2^-28.0
-constexpr float kExp32[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f, 0x1.123a2p-7f,
-                            0x1.6a23dp-10f};
+// relative error 2^-23.3
+constexpr float kExp32[] = {0x1p+0f,        0x1.000002p+0f, 0x1.000014p-1f, 0x1.5554d4p-3f,
+                            0x1.55471ap-5f, 0x1.112f5cp-7f, 0x1.72392p-10f, 0x1.9a93bp-13f};
 
-// relative error 2^-60.3
-constexpr double kExp64[] = {0x1p-1,
-                             0x1.555555555555bp-3,
-                             0x1.5555555555503p-5,
-                             0x1.111111110ec3fp-7,
-                             0x1.6c16c16c305dbp-10,
-                             0x1.a01a01b38a1d5p-13,
-                             0x1.a01a01364ea22p-16,
-                             0x1.71ddf00273fcdp-19,
-                             0x1.27e5b491e8ecdp-22,
-                             0x1.af6c1dce97f31p-26,
-                             0x1.1e3d0912f8052p-29};
+// relative error 2^-54.7
+constexpr double kExp64[] = {0x1p+0,
+                             0x1p+0,
+                             0x1p-1,
+                             0x1.555555555554bp-3,
+                             0x1.55555555555c8p-5,
+                             0x1.1111111111fcap-7,
+                             0x1.6c16c16c0bb15p-10,
+                             0x1.a01a019dc014ep-13,
+                             0x1.a01a01b030d47p-16,
+                             0x1.71de3d65f851dp-19,
+                             0x1.27e4efbde3414p-22,
+                             0x1.ae601498e829fp-26,
+                             0x1.1ef5839da3babp-29,
+                             0x1.642441c396ee8p-33,
+                             0x1.9091a670a7d58p-37};
 
 // relative error 2^-28.7
 constexpr float kExpm132[] = {0x1p-1f,        0x1.555554p-3f,  0x1.5554bp-5f,
