@@ -20,9 +20,8 @@ void TplanDialect::initialize() {
 
 ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag, std::string &) {
-    return b.getFunctionType(args, results);
-  };
+                  function_interface_impl::VariadicFlag,
+                  std::string &) { return b.getFunctionType(args, results); };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
       getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
@@ -34,16 +33,16 @@ void LayerOp::print(OpAsmPrinter &printer) {
                                            getResAttrsAttrName());
 }
 
-// tplan.for "blocks" runs [[3, 0]] carried(%x) invariant(%y) : (types) -> types { ^bb0(..): } { .. }
+// tplan.for "blocks" runs [[3, 0]] carried(%x) invariant(%y) : (types) -> types { ^bb0(..): } { ..
+// }
 ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr member;
   ArrayAttr runs;
   SmallVector<OpAsmParser::UnresolvedOperand> carried, invariants;
   FunctionType type;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseAttribute(member, "member", result.attributes) ||
-      parser.parseKeyword("runs") || parser.parseAttribute(runs, "runs", result.attributes) ||
-      parser.parseKeyword("carried") ||
+  if (parser.parseAttribute(member, "member", result.attributes) || parser.parseKeyword("runs") ||
+      parser.parseAttribute(runs, "runs", result.attributes) || parser.parseKeyword("carried") ||
       parser.parseOperandList(carried, AsmParser::Delimiter::Paren) ||
       parser.parseKeyword("invariant") ||
       parser.parseOperandList(invariants, AsmParser::Delimiter::Paren) ||
@@ -86,4 +85,15 @@ LogicalResult ForOp::verify() {
     if (region.getArgumentTypes() != getOperandTypes())
       return emitOpError("a kind's arguments must be the carried and invariant values");
   return success();
+}
+
+// The parse phase fuses the op's place with one named location per line.
+Location tplan::lang::settingLoc(Operation *op, StringRef key) {
+  auto fused = dyn_cast<FusedLoc>(op->getLoc());
+  if (!fused)
+    return op->getLoc();
+  for (Location loc : fused.getLocations())
+    if (auto named = dyn_cast<NameLoc>(loc); named && named.getName() == key)
+      return named.getChildLoc();
+  return fused.getLocations().front();
 }

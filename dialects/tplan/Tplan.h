@@ -8,4 +8,10 @@
 #define GET_OP_CLASSES
 #include "dialects/tplan/TplanOps.h.inc"
 
+namespace tplan::lang {
+/// Where the line of setting `key` stands in the source; the op's own place where the
+/// setting has none (a default). For recipes, clusters and plans.
+mlir::Location settingLoc(mlir::Operation *op, llvm::StringRef key);
+} // namespace tplan::lang
+
 #endif // TPLAN_DIALECTS_TPLAN_H

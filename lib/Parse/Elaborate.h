@@ -235,8 +235,7 @@ private:
   const File &file;
   llvm::StringMap<const LayerDecl *> layers;
   std::map<const LayerDecl *, std::set<llvm::StringRef>> needed;
-  // The chains of later phases stand in the same table.
-  llvm::StringSet<> symbols = {"train", "counts"};
+  llvm::StringSet<> symbols;
   std::map<std::string, std::unique_ptr<Specialisation>> made;
   unsigned nesting = 0, ops = 0;
   int64_t sites = 0;
