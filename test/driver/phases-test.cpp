@@ -30,7 +30,7 @@ nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) {
   nn.return
 })";
 
-// CHECK lines for test/diagnostics.py, which reads expectations as text:
+// As text, for test/diagnostics.py:
 // CHECK: error: may not be there after phase 'fuse': nn.layer
 TEST(VerifyAfter, NamesWhatMayNotBeThere) {
   EXPECT_EQ(errorsAfter(Phase::recompute, kLayer), "");

@@ -35,7 +35,7 @@ func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
 // -----
 
 func.func @index() {
-  // expected-error @+1 {{result must have one dimension and element type i32, found}}
+  // expected-error @+1 {{result must have one dimension and element type i32, found '!nn.tensor<[S 3], f32>'}}
   %0 = nn.index : !nn.tensor<[S 3], f32>
   return
 }
@@ -99,4 +99,51 @@ nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) -> 
 // expected-error @+1 {{body must return the types of the results}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) {
   nn.return %x : !nn.tensor<[D 3], f32>
+}
+
+// -----
+
+// expected-error @+1 {{negative size of dimension D}}
+func.func private @negative(!nn.tensor<[D -3], f32>)
+
+// -----
+
+// expected-error @+1 {{elements must be numbers, found 'none'}}
+func.func private @elements(!nn.tensor<[D 3], none>)
+
+// -----
+
+// expected-error @+1 {{unknown mask: casual}}
+func.func private @mask() attributes {m = #nn.mask<casual>}
+
+// -----
+
+func.func @rope(%x: !nn.tensor<[S 2, K 3], f32>, %t: !nn.tensor<[S 2, K 3], f32>) {
+  // expected-error @+1 {{needs a last dimension of even size named K}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>
+  return
+}
+
+// -----
+
+func.func @tables(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[T 2, K 4], f32>) {
+  // expected-error @+1 {{operand lacks the tables' dimension T}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>
+  return
+}
+
+// -----
+
+func.func @names(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>) {
+  // expected-error @+1 {{q needs dimensions X and H, k needs T and G}}
+  %0:2 = nn.attention %q, %k, %k over "X", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
+  return
+}
+
+// -----
+
+func.func @values(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>, %v: !nn.tensor<[T 2, G 2, K 5], f32>) {
+  // expected-error @+1 {{q, k and v must agree, found '!nn.tensor<[S 2, H 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 5], f32>'}}
+  %0:2 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 5], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
+  return
 }
