@@ -120,11 +120,12 @@ LogicalResult verifyAfter(Phase phase, ModuleOp module) {
     return failure();
   // Names repeat thousands of times, so each is matched against the table once.
   llvm::DenseMap<OperationName, const Gone *> known;
-  WalkResult result = module.walk([&](Operation *op) {
+  // From the outside in, so that the op that holds the others is the one that is named.
+  WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     auto [it, inserted] = known.try_emplace(op->getName(), nullptr);
     if (inserted)
       for (const Gone &entry : gone())
-        if (entry.phase <= phase && entry.matches(op->getName().getStringRef()))
+        if (!it->second && entry.phase <= phase && entry.matches(op->getName().getStringRef()))
           it->second = &entry;
     if (!it->second)
       return WalkResult::advance();

@@ -1,0 +1,100 @@
+// The verifier of a phase, and memory over many compiles.
+#include "lib/Driver/Driver.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace tplan;
+
+namespace {
+
+/// The errors of verifyAfter on a module in text.
+std::string errorsAfter(Phase phase, llvm::StringRef text) {
+  mlir::MLIRContext context(dialects());
+  std::string errors;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
+    errors += d.str() + "\n";
+    return mlir::success();
+  });
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  EXPECT_TRUE(module);
+  EXPECT_EQ(mlir::failed(verifyAfter(phase, *module)), !errors.empty());
+  return errors;
+}
+
+constexpr const char *kLayer = R"(
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) {
+  nn.return
+})";
+
+// As text, for test/diagnostics.py:
+// CHECK: error: may not be there after phase 'fuse': nn.layer
+TEST(VerifyAfter, NamesWhatMayNotBeThere) {
+  EXPECT_EQ(errorsAfter(Phase::recompute, kLayer), "");
+  EXPECT_EQ(errorsAfter(Phase::fuse, kLayer), "may not be there after phase 'fuse': nn.layer\n");
+  EXPECT_EQ(errorsAfter(Phase::lower, kLayer), "may not be there after phase 'fuse': nn.layer\n");
+}
+
+TEST(Phases, FlagsAreThoseOfThePasses) {
+  for (const PassInfo &pass : passes())
+    EXPECT_EQ(pass.create()->getArgument(), pass.flag);
+}
+
+int64_t residentKiB() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total, resident;
+  statm >> total >> resident;
+  return resident * 4;
+}
+
+constexpr const char *kModel = R"(
+model m(V = 61, D = 24, L = 2) {
+  input tokens : i32[B, S]
+  table embed : V -> D
+  linear head : D -> V
+  loss main = cross_entropy(head(embed(tokens)), shift(tokens, 1))
+}
+recipe r {
+  model m
+  data "d", S = 17
+  batch 4 sequences
+  length 2 steps
+  lr flat 1e-3
+}
+plan p : r { microbatch 2 sequences }
+)";
+
+TEST(Compile, MemoryIsFlatOverManyCalls) {
+  Options options;
+  std::string errors;
+  llvm::raw_string_ostream os(errors);
+  options.errors = &os;
+  options.parse.modelDirs = {std::string(SOURCE) + "/models"};
+  options.target = llvm::cantFail(findTarget("cpu"));
+  int64_t after10 = 0;
+  for (int i = 0; i < 100; ++i) {
+    // Each call a different plan, so that new attributes are uniqued in each.
+    options.parse.overrides = {"model.D=" + std::to_string(8 * (i + 1))};
+    Result result = compile({"m.tplan", kModel}, options);
+    ASSERT_EQ(result.outcome, Outcome::ok) << errors;
+    if (i == 10)
+      after10 = residentKiB();
+  }
+  EXPECT_LE(residentKiB(), after10 + 1024);
+}
+
+TEST(Compile, ErrorsOfTheSourceAreCounted) {
+  Options options;
+  std::string errors;
+  llvm::raw_string_ostream os(errors);
+  options.errors = &os;
+  options.parse.modelDirs = {std::string(SOURCE) + "/models"};
+  Result result = compile({"m.tplan", "model m {"}, options);
+  EXPECT_EQ(result.outcome, Outcome::sourceError);
+  EXPECT_NE(errors.find("m.tplan:1:"), std::string::npos);
+}
+
+} // namespace

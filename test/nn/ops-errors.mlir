@@ -1,0 +1,149 @@
+// RUN: tplan-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{count must be at least 1, found 0}}
+nn.param @w : !nn.tensor<[D 3], f32> x 0 path "w" first 0 step 1 id 0 by 1 <"normal", 0.02 : f64> "linear"
+
+// -----
+
+// expected-error @+1 {{dimension named twice: D}}
+func.func private @twice(!nn.tensor<[D 3, D 4], f32>)
+
+// -----
+
+func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
+  // expected-error @+1 {{result lacks a dimension of an operand: S}}
+  %0 = nn.add %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[S 2], f32>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+func.func @beyond(%a: !nn.tensor<[D 3], f32>) {
+  // expected-error @+1 {{no operand has the result's dimension S}}
+  %0 = nn.add %a, %a : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f32>) -> !nn.tensor<[D 3, S 2], f32>
+  return
+}
+
+// -----
+
+func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
+  // expected-error @+1 {{element types differ: 'f32', 'f64', 'f32'}}
+  %0 = nn.mul %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f64>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+func.func @index() {
+  // expected-error @+1 {{result must have one dimension and element type i32, found '!nn.tensor<[S 3], f32>'}}
+  %0 = nn.index : !nn.tensor<[S 3], f32>
+  return
+}
+
+// -----
+
+func.func @reduce(%a: !nn.tensor<[D 3], f32>) {
+  // expected-error @+1 {{operand lacks the result's dimension S}}
+  %0 = nn.reduce sum %a : !nn.tensor<[D 3], f32> -> !nn.tensor<[S 3], f32>
+  return
+}
+
+// -----
+
+func.func @sizes(%a: !nn.tensor<[D 3, S 2], f32>, %b: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{operands disagree on the size of D}}
+  %0 = nn.contract %a, %b : (!nn.tensor<[D 3, S 2], f32>, !nn.tensor<[D 4], f32>) -> !nn.tensor<[S 2], f32>
+  return
+}
+
+// -----
+
+func.func @dropped(%a: !nn.tensor<[D 3, S 2], f32>, %b: !nn.tensor<[D 3], f32>) {
+  // expected-error @+1 {{dimension of one operand only is not in the result: S}}
+  %0 = nn.contract %a, %b : (!nn.tensor<[D 3, S 2], f32>, !nn.tensor<[D 3], f32>) -> !nn.tensor<[], f32>
+  return
+}
+
+// -----
+
+func.func @lookup(%table: !nn.tensor<[V 9, D 3], f32>, %ids: !nn.tensor<[S 2], i32>) {
+  // expected-error @+1 {{expected result '!nn.tensor<[S 2, D 3], f32>'}}
+  %0 = nn.lookup %table["V" = %ids] : (!nn.tensor<[V 9, D 3], f32>, !nn.tensor<[S 2], i32>) -> !nn.tensor<[S 2], f32>
+  return
+}
+
+// -----
+
+func.func @heads(%q: !nn.tensor<[S 2, H 3, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>) {
+  // expected-error @+1 {{query heads must be a multiple of key heads, found 3 and 2}}
+  %0:2 = nn.attention %q, %k, %k over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[S 2, H 3], f32>)
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument without a role: 0}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32>) {
+  nn.return
+}
+
+// -----
+
+// expected-error @+1 {{result without a role: 0}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) -> !nn.tensor<[D 3], f32> {
+  nn.return %x : !nn.tensor<[D 3], f32>
+}
+
+// -----
+
+// expected-error @+1 {{body must return the types of the results}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) {
+  nn.return %x : !nn.tensor<[D 3], f32>
+}
+
+// -----
+
+// expected-error @+1 {{negative size of dimension D}}
+func.func private @negative(!nn.tensor<[D -3], f32>)
+
+// -----
+
+// expected-error @+1 {{elements must be numbers, found 'none'}}
+func.func private @elements(!nn.tensor<[D 3], none>)
+
+// -----
+
+// expected-error @+1 {{unknown mask: casual}}
+func.func private @mask() attributes {m = #nn.mask<casual>}
+
+// -----
+
+func.func @rope(%x: !nn.tensor<[S 2, K 3], f32>, %t: !nn.tensor<[S 2, K 3], f32>) {
+  // expected-error @+1 {{needs a last dimension of even size named K}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>
+  return
+}
+
+// -----
+
+func.func @tables(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[T 2, K 4], f32>) {
+  // expected-error @+1 {{operand lacks the tables' dimension T}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>
+  return
+}
+
+// -----
+
+func.func @names(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>) {
+  // expected-error @+1 {{q needs dimensions X and H, k needs T and G}}
+  %0:2 = nn.attention %q, %k, %k over "X", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
+  return
+}
+
+// -----
+
+func.func @values(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>, %v: !nn.tensor<[T 2, G 2, K 5], f32>) {
+  // expected-error @+1 {{q, k and v must agree, found '!nn.tensor<[S 2, H 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 5], f32>'}}
+  %0:2 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 5], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
+  return
+}
