@@ -92,7 +92,7 @@ def pattern(literal, prefix):
 def expectations():
     found = []
     for path in sorted((ROOT / "test").rglob("*")):
-        if path.suffix not in (".tplan", ".mlir", ".test", ".md"):
+        if path.suffix not in (".tplan", ".mlir", ".test", ".md", ".cpp"):
             continue
         text = path.read_text()
         found += re.findall(r"expected-(?:error|warning|note)[^{\n]*\{\{(.*?)\}\}(?!\})", text)

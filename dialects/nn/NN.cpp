@@ -114,8 +114,8 @@ void Tensor::print(AsmPrinter &printer) const {
   printer << "], " << getElementType() << ">";
 }
 
-LogicalResult Tensor::verify(function_ref<InFlightDiagnostic()> emitError,
-                             ArrayRef<DimAttr> dims, Type elementType) {
+LogicalResult Tensor::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<DimAttr> dims,
+                             Type elementType) {
   llvm::StringSet<> seen;
   for (DimAttr dim : dims) {
     if (!seen.insert(dim.getName()).second)

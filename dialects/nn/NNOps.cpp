@@ -27,9 +27,8 @@ LogicalResult ParamOp::verify() {
 
 ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag, std::string &) {
-    return b.getFunctionType(args, results);
-  };
+                  function_interface_impl::VariadicFlag,
+                  std::string &) { return b.getFunctionType(args, results); };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
       getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
@@ -182,9 +181,8 @@ LogicalResult AttentionOp::verify() {
   Tensor q = tensorOf(getQ()), k = tensorOf(getK()), v = tensorOf(getV());
   int64_t h = q.find(getHeads()), g = k.find(getGroups());
   if (h < 0 || g < 0 || !q.has(getQuery()) || !k.has(getKey()))
-    return emitOpError("q needs dimensions ")
-           << getQuery() << " and " << getHeads() << ", k needs " << getKey() << " and "
-           << getGroups();
+    return emitOpError("q needs dimensions ") << getQuery() << " and " << getHeads() << ", k needs "
+                                              << getKey() << " and " << getGroups();
   int64_t heads = q.getDims()[h].getSize(), groups = k.getDims()[g].getSize();
   if (groups == 0 || heads % groups) // (C1)
     return emitOpError("query heads must be a multiple of key heads, found ")

@@ -103,9 +103,8 @@ LogicalResult KernelOp::verify() {
 
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag, std::string &) {
-    return b.getFunctionType(args, results);
-  };
+                  function_interface_impl::VariadicFlag,
+                  std::string &) { return b.getFunctionType(args, results); };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
       getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));

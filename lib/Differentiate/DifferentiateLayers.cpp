@@ -70,8 +70,8 @@ private:
   /// Parameters and invariants keep their terms apart: each is added onto the accumulator.
   bool isAccumulated(Value value) {
     auto arg = dyn_cast<BlockArgument>(value);
-    return arg && llvm::is_contained({Role::Param, Role::Invariant},
-                                     layer.getArgRole(arg.getArgNumber()));
+    return arg &&
+           llvm::is_contained({Role::Param, Role::Invariant}, layer.getArgRole(arg.getArgNumber()));
   }
 
   void accumulate(Value value, Value cotangent) {
@@ -82,8 +82,8 @@ private:
   }
 
   void sweep(Operation *op) {
-    SmallVector<Value> dy = llvm::map_to_vector(
-        op->getResults(), [&](Value v) { return cotangents.lookup(v); });
+    SmallVector<Value> dy =
+        llvm::map_to_vector(op->getResults(), [&](Value v) { return cotangents.lookup(v); });
     if (llvm::none_of(dy, [](Value v) { return bool(v); }))
       return;
     NNBuilder b = builderAt(op->getLoc());
@@ -140,8 +140,8 @@ public:
 private:
   bool visit(RunOp run) {
     bool changed = false;
-    SmallVector<bool> carried = llvm::map_to_vector(
-        run.getCarried(), [&](Value v) { return activeValues.contains(v); });
+    SmallVector<bool> carried =
+        llvm::map_to_vector(run.getCarried(), [&](Value v) { return activeValues.contains(v); });
     // The second time around, what a layer carries out is what it carries in.
     for (int64_t t = 0, e = std::min<int64_t>(run.getTimes(), 2); t < e; ++t)
       for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
@@ -177,8 +177,7 @@ private:
   DenseSet<Value> activeValues;
 };
 
-struct DifferentiateLayersPass
-    : PassWrapper<DifferentiateLayersPass, OperationPass<ModuleOp>> {
+struct DifferentiateLayersPass : PassWrapper<DifferentiateLayersPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DifferentiateLayersPass)
   StringRef getArgument() const final { return "differentiate-layers"; }
   StringRef getDescription() const final { return "forward layers become joint layers"; }

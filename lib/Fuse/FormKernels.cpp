@@ -111,10 +111,11 @@ rt::LaunchOp FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
                                          ArrayRef<Value> inputs) {
   OpBuilder atEnd = OpBuilder::atBlockEnd(kernels.module.getBody());
   SmallVector<NamedAttribute> attrs;
-  for (StringRef name : {"scale", "mask", "query", "key", "heads", "groups", "q_positions",
-                         "k_positions"})
-    if (Attribute attr = op->getPropertiesAsAttribute() ? op->getInherentAttr(name).value_or(Attribute())
-                                                        : op->getAttr(name))
+  for (StringRef name :
+       {"scale", "mask", "query", "key", "heads", "groups", "q_positions", "k_positions"})
+    if (Attribute attr = op->getPropertiesAsAttribute()
+                             ? op->getInherentAttr(name).value_or(Attribute())
+                             : op->getAttr(name))
       attrs.push_back(atEnd.getNamedAttr(name, attr));
   SmallVector<Value> args = lookup(inputs);
   SmallVector<Type> results(op->getResultTypes());
@@ -124,12 +125,11 @@ rt::LaunchOp FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
     results.push_back(dQ.withElement(sum)); // the workspace
   auto type = atEnd.getFunctionType(ValueRange(args).getTypes(), results);
   attrs.push_back(atEnd.getNamedAttr("function_type", TypeAttr::get(type)));
-  attrs.push_back(
-      atEnd.getNamedAttr("pass", rt::AttentionPassAttr::get(atEnd.getContext(), pass)));
+  attrs.push_back(atEnd.getNamedAttr("pass", rt::AttentionPassAttr::get(atEnd.getContext(), pass)));
   attrs.push_back(atEnd.getNamedAttr("sym_name", atEnd.getStringAttr(kernelName("attention"))));
   auto tile = rt::TileOp::create(atEnd, op->getLoc(), TypeRange(), ValueRange(), attrs);
-  return rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile),
-                              args, Value(), builder.getDenseI64ArrayAttr({}));
+  return rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile), args, Value(),
+                              builder.getDenseI64ArrayAttr({}));
 }
 
 void FunctionBuilder::buildSingle(const Unit &unit) {
@@ -149,9 +149,9 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
     values[attention.getLse()] = call.getResult(1);
   } else {
     auto back = cast<AttentionGradOp>(op); // d_lse holds delta since prepare-fusion
-    rt::LaunchOp call =
-        launchTile(op, rt::AttentionPass::Backward, {back.getQ(), back.getK(), back.getV(),
-                                                     back.getDOut(), back.getLse(), back.getDLse()});
+    rt::LaunchOp call = launchTile(
+        op, rt::AttentionPass::Backward,
+        {back.getQ(), back.getK(), back.getV(), back.getDOut(), back.getLse(), back.getDLse()});
     for (unsigned i = 0; i < 3; ++i)
       values[back->getResult(i)] = call.getResult(i);
   }
@@ -202,9 +202,9 @@ void FunctionBuilder::buildReturn() {
 
 void FunctionBuilder::build() {
   builder.setInsertionPoint(layer);
-  auto func = rt::FuncOp::create(builder, layer.getLoc(), layer.getSymName(),
-                                 layer.getFunctionType(), layer.getPartAttr(),
-                                 layer.getArgAttrsAttr(), layer.getResAttrsAttr());
+  auto func =
+      rt::FuncOp::create(builder, layer.getLoc(), layer.getSymName(), layer.getFunctionType(),
+                         layer.getPartAttr(), layer.getArgAttrsAttr(), layer.getResAttrsAttr());
   if (Attribute bytes = layer->getAttr("residual_bytes"))
     func->setAttr("residual_bytes", bytes);
   Block *body = builder.createBlock(&func.getBody());

@@ -72,8 +72,8 @@ Value KernelBuilder::compute(Operation *op) {
   MLIRContext *ctx = builder.getContext();
   if (auto rope = dyn_cast<RopeOp>(op)) {
     Value x = input(rope.getX(), identity());
-    Value turned = input(rope.getX(),
-                         AccessAttr::get(ctx, "rotate", rope.getDim(), rope.getInverse()));
+    Value turned =
+        input(rope.getX(), AccessAttr::get(ctx, "rotate", rope.getDim(), rope.getInverse()));
     return buildRope(builder, op->getLoc(), x, turned, valueOf(rope.getCos()),
                      valueOf(rope.getSin()));
   }
@@ -113,8 +113,7 @@ unsigned KernelBuilder::numRows() {
   int64_t columns = unit.dims[rows].getSize();
   auto keepsRun = [&](Tensor type, unsigned from) {
     ArrayRef<DimAttr> run = ArrayRef(unit.dims).drop_front(from);
-    bool whole = type.getDims().size() >= run.size() &&
-                 type.getDims().take_back(run.size()) == run;
+    bool whole = type.getDims().size() >= run.size() && type.getDims().take_back(run.size()) == run;
     return whole || llvm::none_of(run, [&](DimAttr d) { return type.has(d.getName()); });
   };
   while (rows > 0 && columns < kMapColumns) {

@@ -53,9 +53,8 @@ Value convert(OpBuilder &b, Location loc, Value x, Type to) {
 Value compare(OpBuilder &b, Location loc, CmpKind kind, Value x, Value y) {
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
-  static constexpr std::pair<F, I> table[] = {{F::OEQ, I::eq},  {F::ONE, I::ne},
-                                              {F::OLT, I::slt}, {F::OLE, I::sle},
-                                              {F::OGT, I::sgt}, {F::OGE, I::sge}};
+  static constexpr std::pair<F, I> table[] = {{F::OEQ, I::eq},  {F::ONE, I::ne},  {F::OLT, I::slt},
+                                              {F::OLE, I::sle}, {F::OGT, I::sgt}, {F::OGE, I::sge}};
   auto [f, i] = table[static_cast<unsigned>(kind)];
   if (isa<FloatType>(x.getType()))
     return arith::CmpFOp::create(b, loc, f, x, y);
@@ -94,8 +93,8 @@ Value philox(OpBuilder &b, Location loc, Value key[2], Value counter[4], Value l
   }
   Value word = c[3];
   for (int i = 2; i >= 0; --i) {
-    Value is = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
-                                     constantOf(b, loc, i32, i));
+    Value is =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane, constantOf(b, loc, i32, i));
     word = arith::SelectOp::create(b, loc, is, c[i], word);
   }
   return word;
@@ -111,12 +110,12 @@ Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
     if (!index)
       at = arith::AddIOp::create(b, loc, at, scalars[3]);
     at = arith::ExtSIOp::create(b, loc, i64, at);
-    index = index ? arith::AddIOp::create(
-                        b, loc,
-                        arith::MulIOp::create(b, loc, index,
-                                              constantOf(b, loc, i64, dim.getSize())),
-                        at)
-                  : at;
+    index =
+        index
+            ? arith::AddIOp::create(
+                  b, loc,
+                  arith::MulIOp::create(b, loc, index, constantOf(b, loc, i64, dim.getSize())), at)
+            : at;
   }
   if (!index)
     index = arith::ExtSIOp::create(b, loc, i64, scalars[3]);
@@ -136,8 +135,8 @@ Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
   double rate = op.getRate().convertToDouble();
   Type element = typeOf(op.getResult()).getElementType();
   auto threshold = static_cast<uint32_t>(std::ldexp(rate, 32));
-  Value limit = arith::ConstantOp::create(
-      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(threshold)));
+  Value limit =
+      arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(threshold)));
   Value keep = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, word, limit);
   return arith::SelectOp::create(b, loc, keep, constantOf(b, loc, element, 1 / (1 - rate)),
                                  constantOf(b, loc, element, 0));
@@ -167,16 +166,13 @@ Value fuse::buildScalar(OpBuilder &b, Operation *op, ArrayRef<Value> x) {
       .Case([&](SqrtOp) { return unary(math::SqrtOp()); })
       .Case([&](BroadcastOp) { return x[0]; })
       .Case([&](CmpOp cmp) { return compare(b, loc, cmp.getKind(), x[0], x[1]); })
-      .Case([&](SelectOp) -> Value {
-        return arith::SelectOp::create(b, loc, x[0], x[1], x[2]);
-      })
+      .Case([&](SelectOp) -> Value { return arith::SelectOp::create(b, loc, x[0], x[1], x[2]); })
       .Case([&](CastOp) { return convert(b, loc, x[0], element); })
       .Case([&](RoundOp round) {
         return convert(b, loc, convert(b, loc, x[0], round.getAs()), element);
       })
-      .Case([&](ConstantOp c) {
-        return constantOf(b, loc, element, c.getValue().convertToDouble());
-      })
+      .Case(
+          [&](ConstantOp c) { return constantOf(b, loc, element, c.getValue().convertToDouble()); })
       .Case([&](IndexOp index) -> Value {
         StringRef dim = typeOf(index.getResult()).getDims().front().getName();
         return rt::PositionOp::create(b, loc, b.getI32Type(), b.getStringAttr(dim),

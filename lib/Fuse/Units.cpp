@@ -23,9 +23,8 @@ bool fuse::isCloned(Operation *op) {
   if (auto broadcast = dyn_cast<BroadcastOp>(op))
     if (typeOf(broadcast.getX()).getRank() == typeOf(broadcast.getResult()).getRank())
       return false;
-  return llvm::all_of(op->getOperands(), [](Value v) {
-    return !v.getDefiningOp() || isCloned(v.getDefiningOp());
-  });
+  return llvm::all_of(op->getOperands(),
+                      [](Value v) { return !v.getDefiningOp() || isCloned(v.getDefiningOp()); });
 }
 
 /// An accumulator: an argument that the caller hands in to be added to, or a sum onto one.

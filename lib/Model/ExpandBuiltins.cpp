@@ -79,9 +79,7 @@ Values mean(NNBuilder &b, ApplyOp op) {
   SmallVector<StringRef> names = over(op);
   return {b.scale(sumOver(b, arg(op), names), 1.0 / NNBuilder::extent(typeOf(arg(op)), names))};
 }
-Values maximum(NNBuilder &b, ApplyOp op) {
-  return {b.reduce(ReduceKind::max, arg(op), over(op))};
-}
+Values maximum(NNBuilder &b, ApplyOp op) { return {b.reduce(ReduceKind::max, arg(op), over(op))}; }
 
 Values softmax(NNBuilder &b, ApplyOp op) {
   Value x = arg(op);
@@ -139,10 +137,10 @@ Values attention(NNBuilder &b, ApplyOp op) {
   Tensor q = typeOf(arg(op));
   StringRef width = q.getDims().back().getName();
   auto text = [&](StringRef key) { return op->getAttrOfType<StringAttr>(key); };
-  auto call = b.create<AttentionOp>(
-      q, q.without({width}), arg(op, 0), arg(op, 1), arg(op, 2),
-      op->getAttrOfType<FloatAttr>("scale"), op->getAttrOfType<MaskAttr>("mask"), text("query"),
-      text("key"), text("heads"), text("groups"), ArrayAttr(), ArrayAttr());
+  auto call = b.create<AttentionOp>(q, q.without({width}), arg(op, 0), arg(op, 1), arg(op, 2),
+                                    op->getAttrOfType<FloatAttr>("scale"),
+                                    op->getAttrOfType<MaskAttr>("mask"), text("query"), text("key"),
+                                    text("heads"), text("groups"), ArrayAttr(), ArrayAttr());
   return {call.getOut()};
 }
 
@@ -165,19 +163,40 @@ Values convert(NNBuilder &b, ApplyOp op) {
 }
 
 const llvm::StringMap<Expansion> &table() {
-  static const llvm::StringMap<Expansion> rows = {
-      {"add", binary<AddOp>}, {"sub", binary<SubOp>}, {"mul", binary<MulOp>},
-      {"div", binary<DivOp>}, {"max2", binary<MaxOp>}, {"min2", binary<MinOp>},
-      {"neg", unary<&NNBuilder::neg>}, {"exp", unary<&NNBuilder::exp>},
-      {"log", unary<&NNBuilder::log>}, {"tanh", unary<&NNBuilder::tanh>},
-      {"erf", unary<&NNBuilder::erf>}, {"sin", unary<&NNBuilder::sin>},
-      {"cos", unary<&NNBuilder::cos>}, {"sqrt", unary<&NNBuilder::sqrt>},
-      {"rsqrt", unary<&NNBuilder::rsqrt>}, {"sigmoid", sigmoid}, {"silu", silu},
-      {"relu", relu}, {"gelu", gelu}, {"gelu_tanh", geluTanh}, {"square", square},
-      {"sum", sum}, {"mean", mean}, {"max", maximum}, {"softmax", softmax},
-      {"cross_entropy", crossEntropy}, {"contract", contract}, {"lookup", lookup},
-      {"rope", rope}, {"attention", attention}, {"dropout", dropout},
-      {"constant", constant}, {"positions", positions}, {"cast", convert}};
+  static const llvm::StringMap<Expansion> rows = {{"add", binary<AddOp>},
+                                                  {"sub", binary<SubOp>},
+                                                  {"mul", binary<MulOp>},
+                                                  {"div", binary<DivOp>},
+                                                  {"max2", binary<MaxOp>},
+                                                  {"min2", binary<MinOp>},
+                                                  {"neg", unary<&NNBuilder::neg>},
+                                                  {"exp", unary<&NNBuilder::exp>},
+                                                  {"log", unary<&NNBuilder::log>},
+                                                  {"tanh", unary<&NNBuilder::tanh>},
+                                                  {"erf", unary<&NNBuilder::erf>},
+                                                  {"sin", unary<&NNBuilder::sin>},
+                                                  {"cos", unary<&NNBuilder::cos>},
+                                                  {"sqrt", unary<&NNBuilder::sqrt>},
+                                                  {"rsqrt", unary<&NNBuilder::rsqrt>},
+                                                  {"sigmoid", sigmoid},
+                                                  {"silu", silu},
+                                                  {"relu", relu},
+                                                  {"gelu", gelu},
+                                                  {"gelu_tanh", geluTanh},
+                                                  {"square", square},
+                                                  {"sum", sum},
+                                                  {"mean", mean},
+                                                  {"max", maximum},
+                                                  {"softmax", softmax},
+                                                  {"cross_entropy", crossEntropy},
+                                                  {"contract", contract},
+                                                  {"lookup", lookup},
+                                                  {"rope", rope},
+                                                  {"attention", attention},
+                                                  {"dropout", dropout},
+                                                  {"constant", constant},
+                                                  {"positions", positions},
+                                                  {"cast", convert}};
   return rows;
 }
 

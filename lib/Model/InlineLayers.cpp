@@ -30,12 +30,11 @@ void inlineCall(lang::CallOp call, lang::LayerOp layer) {
     if (auto weight = dyn_cast<lang::WeightOp>(copy))
       weight.setName((call.getMember() + "." + weight.getName()).str());
     if (auto nested = dyn_cast<lang::CallOp>(copy))
-      nested.setMember((call.getMember() +
-                        (nested.getMember().empty() ? "" : "." + nested.getMember().str()))
-                           .str());
+      nested.setMember(
+          (call.getMember() + (nested.getMember().empty() ? "" : "." + nested.getMember().str()))
+              .str());
   }
-  for (auto [result, value] :
-       llvm::zip(call.getResults(), body.getTerminator()->getOperands()))
+  for (auto [result, value] : llvm::zip(call.getResults(), body.getTerminator()->getOperands()))
     result.replaceAllUsesWith(map.lookupOrDefault(value));
   call.erase();
 }

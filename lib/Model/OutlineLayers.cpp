@@ -36,8 +36,7 @@ DenseSet<Operation *> constantOps(Block &block) {
   DenseSet<Operation *> constant;
   for (Operation &op : block)
     if (isa<ConstantOp, IndexOp>(op) ||
-        (isa<Elemental>(op) && op.getNumOperands() &&
-         llvm::all_of(op.getOperands(), [&](Value v) {
+        (isa<Elemental>(op) && op.getNumOperands() && llvm::all_of(op.getOperands(), [&](Value v) {
            return v.getDefiningOp() && constant.contains(v.getDefiningOp());
          })))
       constant.insert(&op);
@@ -198,10 +197,10 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   OpBuilder chainBuilder;
-  SmallVector<Ops> segments; // a list alone, or a stretch of code
-  DenseMap<Value, SmallVector<unsigned>> readers; // segments that read a value of another
-  DenseSet<Value> trained;                        // depends on a weight
-  DenseMap<Value, Value> chain;                   // value of the model's body -> of the chain
+  SmallVector<Ops> segments;                          // a list alone, or a stretch of code
+  DenseMap<Value, SmallVector<unsigned>> readers;     // segments that read a value of another
+  DenseSet<Value> trained;                            // depends on a weight
+  DenseMap<Value, Value> chain;                       // value of the model's body -> of the chain
   DenseMap<std::pair<Value, unsigned>, Value> forked; // ... for one reading segment
   int64_t layers = 0, ids = 0;
 };
@@ -267,9 +266,9 @@ SmallVector<Value> Outliner::addRun(ArrayRef<Attribute> callees, int64_t times,
   for (unsigned i = 0, e = first.getNumResults(); i < e; ++i)
     if (first.getResultRole(i) == Role::Carried)
       results.push_back(first.getResultTypes()[i]);
-  auto run = RunOp::create(chainBuilder, loc, results, chainBuilder.getArrayAttr(callees), times,
-                           layers, carried, invariants, chainBuilder.getArrayAttr(params), 0,
-                           IntegerAttr());
+  auto run =
+      RunOp::create(chainBuilder, loc, results, chainBuilder.getArrayAttr(callees), times, layers,
+                    carried, invariants, chainBuilder.getArrayAttr(params), 0, IntegerAttr());
   layers += times * callees.size();
   return SmallVector<Value>(run.getResults());
 }
@@ -278,9 +277,9 @@ FlatSymbolRefAttr Outliner::bindParam(lang::WeightOp weight, Twine symbol, Twine
                                       int64_t count, int64_t first, int64_t step, int64_t idStep) {
   std::string name = symbol.str();
   if (!symbols.lookup(name)) { // used before: a tied weight
-    auto param = ParamOp::create(chainBuilder, weight.getLoc(), name, typeOf(weight.getValue()),
-                                 count, path.str(), first, step, ids, idStep, weight.getInit(),
-                                 weight.getKind());
+    auto param =
+        ParamOp::create(chainBuilder, weight.getLoc(), name, typeOf(weight.getValue()), count,
+                        path.str(), first, step, ids, idStep, weight.getInit(), weight.getKind());
     param->moveBefore(model);
     symbols.insert(param);
     ++ids;
@@ -350,16 +349,16 @@ void Outliner::outlineStretch(ArrayRef<Operation *> ops, unsigned at) {
   NamedAttrList params;
   for (auto [name, weight] : layer.weights)
     params.set(name, bindParam(weight, name, name, 1, 0, 1, 0));
-  SmallVector<Value> out = addRun({FlatSymbolRefAttr::get(layer.layer)}, 1, carried, invariants,
-                                  {params.getDictionary(module.getContext())},
-                                  ops.front()->getLoc());
+  SmallVector<Value> out =
+      addRun({FlatSymbolRefAttr::get(layer.layer)}, 1, carried, invariants,
+             {params.getDictionary(module.getContext())}, ops.front()->getLoc());
   for (auto [v, value] : llvm::zip(results, out))
     chain[v] = value;
 }
 
 LogicalResult Outliner::outlineList(lang::ForOp loop) {
-  unsigned at = llvm::find_if(segments, [&](Ops &s) { return s.front() == loop; }) -
-                segments.begin();
+  unsigned at =
+      llvm::find_if(segments, [&](Ops &s) { return s.front() == loop; }) - segments.begin();
   // One layer function per kind.
   SmallVector<std::unique_ptr<LayerBuilder>> kinds;
   for (Region &region : loop.getKinds()) {
@@ -477,8 +476,7 @@ LogicalResult Outliner::outlineCounts() {
   for (Value v : inputs) {
     auto input = v.getDefiningOp<lang::InputOp>();
     operands.push_back(InputOp::create(chainBuilder, input.getLoc(), input.getType(),
-                                       input.getSource(), input.getShift(),
-                                       input.getVocabulary()));
+                                       input.getSource(), input.getShift(), input.getVocabulary()));
   }
   int64_t layersBefore = layers;
   addRun({FlatSymbolRefAttr::get(layer.layer)}, 1, {}, operands,

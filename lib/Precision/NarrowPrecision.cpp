@@ -34,8 +34,7 @@ public:
       ops.push_back(&op);
     for (Operation *op : ops)
       narrowOp(op);
-    layer.setFunctionType(FunctionType::get(layer.getContext(),
-                                            layer.getBlock().getArgumentTypes(),
+    layer.setFunctionType(FunctionType::get(layer.getContext(), layer.getBlock().getArgumentTypes(),
                                             layer.getReturn().getOperandTypes()));
   }
 
@@ -91,17 +90,17 @@ private:
     for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i) {
       Role role = layer.getArgRole(i);
       BlockArgument arg = layer.getArgument(i);
-      if (isF32(arg) && (role == Role::CotCarried ||
-                         (role == Role::Carried &&
-                          isTrained(layer.getArgName(i), Role::CotCarried, true))))
+      if (isF32(arg) &&
+          (role == Role::CotCarried ||
+           (role == Role::Carried && isTrained(layer.getArgName(i), Role::CotCarried, true))))
         retype(arg, OpBuilder::atBlockBegin(&layer.getBlock()));
     }
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
       Role role = layer.getResultRole(i);
       OpOperand &value = layer.getReturn()->getOpOperand(i);
-      if (isF32(value.get()) && (role == Role::CotCarried ||
-                                 (role == Role::Carried &&
-                                  isTrained(layer.getResultName(i), Role::CotCarried, false))))
+      if (isF32(value.get()) &&
+          (role == Role::CotCarried ||
+           (role == Role::Carried && isTrained(layer.getResultName(i), Role::CotCarried, false))))
         value.set(narrowed(layer.getReturn(), value.get()));
     }
   }
@@ -189,16 +188,15 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
                                           run.getParams().getAsRange<DictionaryAttr>())) {
       NamedAttrList list(bound);
       for (const std::string &name : copied[symbols.lookup<LayerOp>(callee.getValue())]) {
-        auto master =
-            symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
+        auto master = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
         std::string symbol = master.getSymName().str() + kCopy.str();
         if (!symbols.lookup(symbol)) {
           ParamOp copy = master.clone();
           copy.setSymName(symbol);
           copy.setPath(master.getPath().str() + kCopy.str());
           copy.setKind("copy");
-          copy.setType(cast<Tensor>(master.getType())
-                           .withElement(BFloat16Type::get(&getContext())));
+          copy.setType(
+              cast<Tensor>(master.getType()).withElement(BFloat16Type::get(&getContext())));
           OpBuilder(master).insert(copy);
           symbols.insert(copy);
         }
@@ -227,9 +225,9 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
       if (!update || symbols.lookup(prepareName))
         continue;
       OpBuilder builder(update);
-      auto prepare = LayerOp::create(builder, update.getLoc(), prepareName,
-                                     builder.getFunctionType({}, {}), builder.getStringAttr("P"),
-                                     ArrayAttr(), ArrayAttr());
+      auto prepare =
+          LayerOp::create(builder, update.getLoc(), prepareName, builder.getFunctionType({}, {}),
+                          builder.getStringAttr("P"), ArrayAttr(), ArrayAttr());
       builder.createBlock(&prepare.getBody());
       ReturnOp::create(builder, update.getLoc(), ValueRange());
       for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {

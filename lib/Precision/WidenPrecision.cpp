@@ -18,9 +18,8 @@ namespace {
 
 void widen(ModuleOp module) {
   AttrTypeReplacer replacer;
-  replacer.addReplacement([](Float32Type type) -> Type {
-    return Float64Type::get(type.getContext());
-  });
+  replacer.addReplacement(
+      [](Float32Type type) -> Type { return Float64Type::get(type.getContext()); });
   replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
   module.walk([](CastOp cast) { // those between f32 and f64

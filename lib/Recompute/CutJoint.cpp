@@ -76,9 +76,8 @@ private:
     return selected;
   }
   SmallVector<Value> valuesOf(const Results &numbers) {
-    return llvm::map_to_vector(numbers, [&](unsigned i) {
-      return joint.getReturn().getOperands()[i];
-    });
+    return llvm::map_to_vector(numbers,
+                               [&](unsigned i) { return joint.getReturn().getOperands()[i]; });
   }
   void findCotangents();
   void keepFromForward(bool full);
@@ -123,8 +122,8 @@ void Cutter::keepFromForward(bool full) {
     auto arg = dyn_cast<BlockArgument>(v);
     return arg && joint.getArgRole(arg.getArgNumber()) != Role::Carried;
   };
-  OpSet backward = slice(valuesOf(select({Role::CotCarried, Role::CotInvariant, Role::CotParam})),
-                         {});
+  OpSet backward =
+      slice(valuesOf(select({Role::CotCarried, Role::CotInvariant, Role::CotParam})), {});
   for (Operation *op : order) {
     if (!backward.contains(op))
       continue;
@@ -226,8 +225,8 @@ LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &giv
   for (unsigned i = 0, e = joint.getNumArguments(); i < e; ++i) {
     BlockArgument arg = joint.getArgument(i);
     if (used.contains(arg))
-      map.map(arg, layer.addArg(joint.getArgRole(i), joint.getArgName(i), arg.getType(),
-                                arg.getLoc()));
+      map.map(arg,
+              layer.addArg(joint.getArgRole(i), joint.getArgName(i), arg.getType(), arg.getLoc()));
   }
   auto residualName = [&](Value v) {
     for (auto [i, k] : llvm::enumerate(kept))
@@ -248,8 +247,7 @@ LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &giv
     auto mask = dyn_cast<DropoutMaskOp>(op);
     if (mask && part == "E") { // evaluation keeps every element
       NNBuilder b(op->getLoc(), builder);
-      map.map(mask.getResult(),
-              b.broadcast(b.like(mask.getResult(), 1), typeOf(mask.getResult())));
+      map.map(mask.getResult(), b.broadcast(b.like(mask.getResult(), 1), typeOf(mask.getResult())));
     } else {
       builder.clone(*op, map);
     }
@@ -279,14 +277,13 @@ void Cutter::emitParts() {
   ValueSet none, forWeights = kept;
   forWeights.insert(passed.begin(), passed.end());
 
-  LayerOp f = emit("F", forward, none,
-                   {{Role::ResFI, &keptInput}, {Role::ResFW, &keptWeights}});
+  LayerOp f = emit("F", forward, none, {{Role::ResFI, &keptInput}, {Role::ResFW, &keptWeights}});
   Builder b(joint.getContext());
-  f->setAttr("residual_bytes",
-             b.getDictionaryAttr(
-                 {b.getNamedAttr("f_to_i", b.getI64IntegerAttr(totalBytes(keptInput))),
-                  b.getNamedAttr("f_to_w", b.getI64IntegerAttr(totalBytes(keptWeights))),
-                  b.getNamedAttr("i_to_w", b.getI64IntegerAttr(totalBytes(passed)))}));
+  f->setAttr(
+      "residual_bytes",
+      b.getDictionaryAttr({b.getNamedAttr("f_to_i", b.getI64IntegerAttr(totalBytes(keptInput))),
+                           b.getNamedAttr("f_to_w", b.getI64IntegerAttr(totalBytes(keptWeights))),
+                           b.getNamedAttr("i_to_w", b.getI64IntegerAttr(totalBytes(passed)))}));
   if (!both.empty())
     emit("B", both, kept, {});
   if (!inputs.empty() || !passed.empty())

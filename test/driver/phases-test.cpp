@@ -1,5 +1,6 @@
 // The verifier of a phase, and memory over many compiles.
 #include "lib/Driver/Driver.h"
+#include "lib/Driver/Report.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -36,6 +37,17 @@ TEST(VerifyAfter, NamesWhatMayNotBeThere) {
   EXPECT_EQ(errorsAfter(Phase::recompute, kLayer), "");
   EXPECT_EQ(errorsAfter(Phase::fuse, kLayer), "may not be there after phase 'fuse': nn.layer\n");
   EXPECT_EQ(errorsAfter(Phase::lower, kLayer), "may not be there after phase 'fuse': nn.layer\n");
+}
+
+// CHECK: error: no report before phase 'memory'
+TEST(Report, NeedsAPlannedModule) {
+  mlir::MLIRContext context(dialects());
+  std::string errors;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) { errors += d.str(); });
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  EXPECT_TRUE(mlir::failed(getStepReport(*module)));
+  EXPECT_EQ(errors, "no report before phase 'memory'");
 }
 
 TEST(Phases, FlagsAreThoseOfThePasses) {

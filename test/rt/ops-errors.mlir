@@ -74,7 +74,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // -----
 
 func.func @interleaved(%a: !nn.tensor<[M 2, K 3, N 4, J 5], f32>, %b: !nn.tensor<[K 3, J 5, P 6], f32>) {
-  // expected-error @below {{is no GEMM: a group of dimensions is not contiguous in}}
+  // expected-error @below {{is no GEMM: a group of dimensions is not contiguous in '!nn.tensor}}
   %0 = rt.matmul %a, %b : (!nn.tensor<[M 2, K 3, N 4, J 5], f32>, !nn.tensor<[K 3, J 5, P 6], f32>) -> !nn.tensor<[M 2, N 4, P 6], f32>
   return
 }
