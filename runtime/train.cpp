@@ -146,15 +146,8 @@ Status Run::checkMetrics(int64_t step) {
   return {};
 }
 
-/// Evaluation and prediction write slots of their own.
+/// Before evaluation and prediction, which may write where a step keeps nothing alive.
 Status Run::auditMemory() {
-  char *arena = rank.arena.data();
-  rank.profile.pause(true);
-  if (program.evaluate)
-    TP_TRY(result(program.evaluate(&rank, arena), "evaluation"));
-  if (program.predict)
-    TP_TRY(result(program.predict(&rank, arena), "prediction"));
-  rank.profile.pause(false);
   TP_TRY(rank.arena.audit(program.slots, program.num_slots));
   printf("memory audit: %lld slots written, nothing outside them, arena of %lld bytes\n",
          (long long)program.num_slots, (long long)program.arena_bytes);
