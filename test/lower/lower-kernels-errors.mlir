@@ -241,8 +241,8 @@ rt.kernel @k transpose rows [#nn.dim<"S", 8, true>] cols [#nn.dim<"D", 32>] grai
 // -----
 
 // expected-error @below {{transposes rows and columns larger than 1}}
-rt.kernel @k transpose rows [] cols [#nn.dim<"D", 8>] grain 4
-    : (!nn.tensor<[D 8], f32>) -> (!nn.tensor<[D 8], f32>)
+rt.kernel @k transpose rows [#nn.dim<"S", 1>] cols [#nn.dim<"D", 8>] grain 4
+    : (!nn.tensor<[D 8, S 1], f32>) -> (!nn.tensor<[S 1, D 8], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32

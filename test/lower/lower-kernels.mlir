@@ -3,8 +3,9 @@
 // All operands walk all loops as one: flat, from a multiple of 16 on; one tail.
 // CHECK-LABEL: func.func @flat(
 // CHECK-SAME: %[[X:.*]]: memref<333xf32>, %[[OUT:.*]]: memref<333xf32>, %[[TASK:.*]]: index) attributes {tplan.kernel}
-// CHECK: scf.for {{.*}} step %c16
-// CHECK:   vector.load %[[X]][{{.*}}] : memref<333xf32>, vector<16xf32>
+// CHECK: scf.for %[[C:.*]] = {{.*}} step %c16
+// CHECK:   %[[AT:.*]] = arith.addi %{{.*}}, %[[C]]
+// CHECK:   vector.load %[[X]][%[[AT]]] : memref<333xf32>, vector<16xf32>
 // CHECK:   arith.mulf {{.*}} : vector<16xf32>
 // CHECK:   vector.store {{.*}} : memref<333xf32>, vector<16xf32>
 // CHECK: scf.if
