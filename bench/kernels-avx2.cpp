@@ -45,7 +45,9 @@ inline V load(const uint16_t *p) {
 }
 inline void store(float *p, V x) { _mm256_storeu_ps(p, x.v); }
 inline void store(uint16_t *p, V x) {
-  __m256i u = _mm256_castps_si256(x.v);
+  __m256 nan = _mm256_cmp_ps(x.v, x.v, _CMP_UNORD_Q);
+  __m256 quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000));
+  __m256i u = _mm256_castps_si256(_mm256_blendv_ps(x.v, quiet, nan));
   __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
   u = _mm256_srli_epi32(_mm256_add_epi32(u, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))), 16);
   __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(u, u), 0xd8);

@@ -28,7 +28,8 @@ inline V load(const uint16_t *p) {
 }
 inline void store(float *p, V x) { _mm512_storeu_ps(p, x.v); }
 inline void store(uint16_t *p, V x) {
-  __m512i u = _mm512_castps_si512(x.v);
+  __mmask16 nan = _mm512_cmp_ps_mask(x.v, x.v, _CMP_UNORD_Q);
+  __m512i u = _mm512_mask_mov_epi32(_mm512_castps_si512(x.v), nan, _mm512_set1_epi32(0x7FC00000));
   __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
   u = _mm512_add_epi32(u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
   _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(u, 16)));

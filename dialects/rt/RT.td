@@ -38,10 +38,10 @@ def RT_AccessAttr : AttrDef<RT_Dialect, "Access"> {
     - `rotate` of the last dimension, of size 2n: element i is x[(i + n) mod 2n], negated
       for i < n (`by` = 0) or for i >= n (`by` = 1, the inverse).
     - `gather` along `dim`: at position id, where id is the element of input number `by`
-      (i32) at the same place.
+      (i32) at the same place. An id below zero (an ignored row) reads element 0.
     - `scatter` along `dim` (outputs of column kernels): the element is added at
       position id of input number `by`; rows in ascending order. The output's old
-      content is the first addend.
+      content is the first addend. Rows with an id below zero are skipped.
   }];
   let parameters = (ins StringRefParameter<"identity|rotate|gather|scatter">:$kind,
                         StringRefParameter<"dimension">:$dim, "int64_t":$by);
@@ -75,9 +75,17 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
 
     `grain` is the number of rows (column kernels: columns) of a task; tasks =
     ceil(rows / grain). It depends on shapes alone, so sums do not depend on
-    threads. Order of a row reduction: 64 bytes of lanes, lane l adds elements
-    l, l + lanes, ... ascending; then lanes are folded in halves (the upper half
-    onto the lower).
+    threads. Order of a row reduction: 64 bytes of lanes of its own type
+    (16 of f32, 8 of f64) start at +0, or -infinity for a maximum; lane l adds
+    elements l, l + lanes, ... ascending; then lanes are folded in halves (the
+    upper half onto the lower). Sums over rows start the same way. A maximum is
+    NaN where an element is.
+
+    In an object, a kernel is a tp_kernel. `args` are the inputs, then the outputs,
+    each packed and beginning at a multiple of 64 bytes (large outputs are written
+    in aligned vectors, past the caches). A bounded outermost row loop has one
+    argument more: the address of an i64, the count in use; tasks past it do
+    nothing but clear their sums.
 
     (C1) one block argument per input with the element type; one yielded value
     per output. (C2) `accesses` has one entry per input and output. (C3) names of

@@ -31,6 +31,8 @@ private:
   void clear(ColumnSum &sum);
   Values row(Body &at, ValueRange carried);
   void pass(Body &at, unsigned number);
+  void writeElements(Body &in);
+  void prefetchNext(Body &in);
   void finish(ValueRange carried);
 
   Body &body;
@@ -89,44 +91,90 @@ void RowEmitter::clear(ColumnSum &sum) {
   });
 }
 
-/// One way through the row: reductions of values of this pass, elements in the
-/// last.
+/// One way through the row: reductions of values of this pass, elements in the last.
+/// A maximum carries beside it the lanes that met a NaN: one compare is then all
+/// that each element waits for.
 void RowEmitter::pass(Body &at, unsigned number) {
   SmallVector<rt::RowReduceOp> reductions;
   Values init;
   for (Operation &o : plan.block())
     if (auto r = dyn_cast<rt::RowReduceOp>(o); r && plan.at(r.getX()).pass == number) {
       reductions.push_back(r);
-      init.push_back(at.neutral(r.getKind(), VectorType::get({lanesOf(r.getType())}, r.getType())));
+      auto type = VectorType::get({lanesOf(r.getType())}, r.getType());
+      init.push_back(at.neutral(r.getKind(), type));
+      auto nans = VectorType::get(type.getShape(), b.getI1Type());
+      if (r.getKind() == nn::ReduceKind::max)
+        init.push_back(arith::ConstantOp::create(b, b.getZeroAttr(nans)));
     }
   bool elements = number == plan.elementPass;
   Values accs = forColumns(at, init, [&](Body &in, ValueRange carried) {
     Values next;
-    for (auto [r, acc] : llvm::zip(reductions, carried)) {
+    for (rt::RowReduceOp r : reductions) {
       Value x = in.maskTail(r.getKind(), in.vector(r.getX()));
       int64_t own = lanesOf(r.getType()); // wider than the register: ascending, part by part
-      Value sum = acc;
+      Value acc = carried[next.size()], nans;
+      if (r.getKind() == nn::ReduceKind::max)
+        nans = carried[next.size() + 1];
       for (int64_t from = 0; from < plan.lanes; from += own) {
         Value part = x;
         if (own != plan.lanes)
           part = vector::ExtractStridedSliceOp::create(
               b, x, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{own}, ArrayRef<int64_t>{1});
-        sum = in.combine(r.getKind(), sum, part);
+        if (!nans) {
+          acc = in.combine(r.getKind(), acc, part);
+          continue;
+        }
+        Value more = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, part, acc);
+        acc = arith::SelectOp::create(b, more, part, acc);
+        Value nan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, part, part);
+        nans = arith::OrIOp::create(b, nans, nan);
       }
-      next.push_back(sum);
+      next.push_back(acc);
+      if (nans)
+        next.push_back(nans);
     }
-    if (!elements)
-      return next;
-    SmallVector<Value> added;
-    for (ColumnSum &s : sums)
-      added.push_back(in.vector(s.op.getX()));
-    storeElements(in);
-    for (auto [s, x] : llvm::zip(sums, added))
-      in.accumulate(s.op.getKind(), s.memory, arith::AddIOp::create(b, s.offset, in.col), x);
+    if (elements) {
+      writeElements(in);
+      prefetchNext(in);
+    }
     return next;
   });
-  for (auto [r, acc] : llvm::zip(reductions, accs))
+  unsigned n = 0;
+  for (rt::RowReduceOp r : reductions) {
+    Value acc = accs[n++];
+    if (r.getKind() == nn::ReduceKind::max) {
+      TypedAttr nan =
+          DenseElementsAttr::get(cast<VectorType>(acc.getType()),
+                                 APFloat::getNaN(cast<FloatType>(r.getType()).getFloatSemantics()));
+      acc = arith::SelectOp::create(b, accs[n++], arith::ConstantOp::create(b, nan), acc);
+    }
     at.setScalar(r.getResult(), fold(at, r.getKind(), acc));
+  }
+}
+
+void RowEmitter::writeElements(Body &in) {
+  SmallVector<Value> added;
+  for (ColumnSum &s : sums)
+    added.push_back(in.vector(s.op.getX()));
+  storeElements(in);
+  for (auto [s, x] : llvm::zip(sums, added))
+    in.accumulate(s.op.getKind(), s.memory, arith::AddIOp::create(b, s.offset, in.col), x);
+}
+
+/// The last of several passes reads from the cache: meanwhile the next row comes in.
+void RowEmitter::prefetchNext(Body &in) {
+  if (plan.elementPass == 0 || in.width < plan.lanes)
+    return;
+  int64_t row = plan.numCols;
+  for (unsigned i = 0; i < plan.numInputs(); ++i) {
+    const OperandPlan &o = plan.operands[i];
+    if (o.id || o.half || o.type.getBytes() < kStreamBytes || o.strides.rows.empty() ||
+        o.strides.rows.back() != row || in.layout(o.strides) != Body::Layout::Contiguous)
+      continue;
+    Value next = arith::AddIOp::create(b, in.offset(o), in.index(row));
+    memref::PrefetchOp::create(b, in.memory[i], ValueRange{next}, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
 }
 
 Values RowEmitter::row(Body &at, ValueRange carried) {

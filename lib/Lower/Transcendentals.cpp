@@ -15,11 +15,9 @@
 #include "lib/Lower/Kernels.h"
 #include "lib/Lower/TranscendentalsTable.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -291,35 +289,50 @@ constexpr Entry kTable[] = {
 constexpr StringLiteral kNative[] = {"math.sqrt", "math.fma",       "math.absf",    "math.floor",
                                      "math.ceil", "math.roundeven", "math.copysign"};
 
-/// bf16 to f64 goes through f32, exactly.
-void extendToF64(arith::ExtFOp op, ImplicitLocOpBuilder &b) {
-  Type f32 = b.getF32Type();
-  if (auto vector = dyn_cast<VectorType>(op.getType()))
-    f32 = vector.clone(f32);
-  op.getInMutable().assign(arith::ExtFOp::create(b, f32, op.getIn()));
+/// The type with another element.
+Type withElement(Type type, Type element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+/// bf16 is the upper half of an f32.
+Value extendBf16(Value x, ImplicitLocOpBuilder &b) {
+  Type f32 = withElement(x.getType(), b.getF32Type());
+  Functions wide(b, f32);
+  Value half = arith::BitcastOp::create(b, withElement(x.getType(), b.getI16Type()), x);
+  Num bits{arith::ExtUIOp::create(b, withElement(x.getType(), b.getI32Type()), half), &b};
+  return wide.asReal(shl(bits, wide.integer(16))).v;
+}
+
+/// f32 to bf16, to nearest even: half of the last place is added, less one bit where
+/// the last place is even. Integers, for instructions that do it flush denormals.
+Value truncateToBf16(Value x, ImplicitLocOpBuilder &b) {
+  Functions f(b, x.getType());
+  Num value{x, &b}, nan = compare(arith::CmpFPredicate::UNO, value, value);
+  Num bits = select(nan, f.integer(0x7FC00000), f.asBits(value));
+  Num even = isZero(iand(bits, f.integer(0x10000)), f.integer(0));
+  Num rounded = iadd(bits, select(even, f.integer(0x7FFF), f.integer(0x8000)));
+  Value top = arith::ShRUIOp::create(b, rounded.v, f.integer(16).v);
+  Value half = arith::TruncIOp::create(b, withElement(x.getType(), b.getI16Type()), top);
+  return arith::BitcastOp::create(b, withElement(x.getType(), b.getBF16Type()), half);
 }
 
 /// f64 to bf16 through f32 rounded to odd, so that the second rounding sees whether
 /// the first was exact. Source: Boldo and Melquiond, "Emulation of FMA and correctly
 /// rounded sums", 2008.
-void truncateFromF64(arith::TruncFOp op, ImplicitLocOpBuilder &b) {
-  auto like = [&](Type t) -> Type {
-    auto vector = dyn_cast<VectorType>(op.getType());
-    return vector ? Type(vector.clone(t)) : t;
-  };
-  Functions narrow(b, like(b.getF32Type()));
-  Num wide{op.getIn(), &b};
-  Num near{arith::TruncFOp::create(b, like(b.getF32Type()), wide.v), &b};
-  Num back{arith::ExtFOp::create(b, wide.v.getType(), near.v), &b};
-  Functions full(b, wide.v.getType());
+Value truncateToOdd(Value x, ImplicitLocOpBuilder &b) {
+  Type f32 = withElement(x.getType(), b.getF32Type());
+  Functions narrow(b, f32), full(b, x.getType());
+  Num wide{x, &b};
+  Num near{arith::TruncFOp::create(b, f32, x), &b};
+  Num back{arith::ExtFOp::create(b, x.getType(), near.v), &b};
   Num raw = narrow.asBits(near), one = narrow.integer(1), none = narrow.integer(0);
   // Where the value was rounded away from zero, one step back; then the low bit is
   // set where it was inexact. Infinities from finite values come back too.
   Num away = full.magnitude(back) > full.magnitude(wide);
   Num toZero = isub(raw, select(away, one, none));
   Num inexact = compare(arith::CmpFPredicate::ONE, back, wide);
-  Num odd = ior(toZero, select(inexact, one, none));
-  op.getInMutable().assign(narrow.asReal(odd).v);
+  return narrow.asReal(ior(toZero, select(inexact, one, none))).v;
 }
 
 struct ExpandTranscendentals : PassWrapper<ExpandTranscendentals, OperationPass<ModuleOp>> {
@@ -339,23 +352,27 @@ struct ExpandTranscendentals : PassWrapper<ExpandTranscendentals, OperationPass<
     for (Operation *op : ops)
       if (failed(expand(op)))
         return signalPassFailure();
-    RewritePatternSet patterns(&getContext());
-    arith::populateExpandBFloat16Patterns(patterns);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 
 private:
   static LogicalResult expand(Operation *op) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
     auto element = [](Value v) { return getElementTypeOrSelf(v.getType()); };
-    if (auto ext = dyn_cast<arith::ExtFOp>(op)) {
-      if (element(ext.getIn()).isBF16() && element(ext.getOut()).isF64())
-        extendToF64(ext, b);
+    auto replace = [&](Value with) {
+      op->getResult(0).replaceAllUsesWith(with);
+      op->erase();
       return success();
-    }
-    if (auto trunc = dyn_cast<arith::TruncFOp>(op)) {
-      if (element(trunc.getIn()).isF64() && element(trunc.getOut()).isBF16())
-        truncateFromF64(trunc, b);
+    };
+    if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
+      Value from = op->getOperand(0);
+      Type to = op->getResult(0).getType();
+      if (element(from).isBF16()) {
+        Value wide = extendBf16(from, b);
+        return replace(wide.getType() == to ? wide
+                                            : arith::ExtFOp::create(b, to, wide).getResult());
+      }
+      if (getElementTypeOrSelf(to).isBF16())
+        return replace(truncateToBf16(element(from).isF64() ? truncateToOdd(from, b) : from, b));
       return success();
     }
     StringRef name = op->getName().getStringRef();
@@ -366,9 +383,7 @@ private:
         if (!element(op->getResult(0)).isF32() && !element(op->getResult(0)).isF64())
           return op->emitOpError("is computed in f32 or f64, found ") << op->getResult(0).getType();
         Functions functions(b, op->getResult(0).getType());
-        op->getResult(0).replaceAllUsesWith((functions.*entry.expand)({op->getOperand(0), &b}).v);
-        op->erase();
-        return success();
+        return replace((functions.*entry.expand)({op->getOperand(0), &b}).v);
       }
     return op->emitOpError("is not in the table of transcendentals: exp, log, tanh, erf, sin, cos, "
                            "rsqrt, sqrt");

@@ -22,7 +22,7 @@ func.func @both(%x: vector<16xf32>, %y: f64) -> (vector<16xf32>, f64) {
 // bf16 by shifts and by rounding to nearest even, on every CPU the same.
 // CHECK-LABEL: func.func @bf16(
 // CHECK: arith.shli {{.*}} : vector<16xi32>
-// CHECK: arith.cmpf une
+// CHECK: arith.cmpf uno
 // CHECK: arith.trunci {{.*}} : vector<16xi32> to vector<16xi16>
 // CHECK-NOT: bf16 to
 func.func @bf16(%x: vector<16xbf16>) -> vector<16xbf16> {
