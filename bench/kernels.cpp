@@ -237,6 +237,8 @@ template <typename T> static void transpose(int64_t bytes, const Handwritten &ha
 int main(int argc, char **argv) {
   long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
   int64_t bytes = 8 * std::max<int64_t>(cache, 8 << 20);
+  if (argc > 2) // in MiB
+    bytes = atol(argv[2]) << 20;
   const Handwritten &hand = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
                                 ? handwrittenAvx512
                                 : handwrittenAvx2;

@@ -32,7 +32,6 @@ private:
   Values row(Body &at, ValueRange carried);
   void pass(Body &at, unsigned number);
   void writeElements(Body &in);
-  void prefetchNext(Body &in);
   void finish(ValueRange carried);
 
   Body &body;
@@ -133,10 +132,8 @@ void RowEmitter::pass(Body &at, unsigned number) {
       if (nans)
         next.push_back(nans);
     }
-    if (elements) {
+    if (elements)
       writeElements(in);
-      prefetchNext(in);
-    }
     return next;
   });
   unsigned n = 0;
@@ -159,22 +156,6 @@ void RowEmitter::writeElements(Body &in) {
   storeElements(in);
   for (auto [s, x] : llvm::zip(sums, added))
     in.accumulate(s.op.getKind(), s.memory, arith::AddIOp::create(b, s.offset, in.col), x);
-}
-
-/// The last of several passes reads from the cache: meanwhile the next row comes in.
-void RowEmitter::prefetchNext(Body &in) {
-  if (plan.elementPass == 0 || in.width < plan.lanes)
-    return;
-  int64_t row = plan.numCols;
-  for (unsigned i = 0; i < plan.numInputs(); ++i) {
-    const OperandPlan &o = plan.operands[i];
-    if (o.id || o.half || o.type.getBytes() < kStreamBytes || o.strides.rows.empty() ||
-        o.strides.rows.back() != row || in.layout(o.strides) != Body::Layout::Contiguous)
-      continue;
-    Value next = arith::AddIOp::create(b, in.offset(o), in.index(row));
-    memref::PrefetchOp::create(b, in.memory[i], ValueRange{next}, /*isWrite=*/false,
-                               /*localityHint=*/3, /*isDataCache=*/true);
-  }
 }
 
 Values RowEmitter::row(Body &at, ValueRange carried) {
