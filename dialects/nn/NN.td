@@ -185,7 +185,8 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
   let description = [{
     Made by `model` (the forward function), replaced by `differentiate` (the joint
     function: forward and backward in one graph) and by `recompute` (`part` =
-    F, B, I, W or E: the cut functions, E for evaluation); consumed by `fuse`.
+    F, B, I, W or E: the cut functions, E for evaluation). The parts N, U and P of
+    the optimizer come from `differentiate` and `precision`. Consumed by `fuse`.
     Every argument and result carries `nn.role` and `nn.name`.
 
     (C1) every argument and result has a role.
@@ -365,8 +366,7 @@ def NN_RoundOp : NN_Op<"round", [Pure, SameOperandsAndResultType,
                                  NN_Elemental]> {
   let summary = "rounds to the values of a narrower type without changing the type";
   let description = [{
-    Made by `precision-oracle`: an f64 program that rounds where a low-precision
-    plan would. Lowered as a cast there and back.
+    For oracles in IR: an f64 program that rounds where a low-precision plan would. Lowered as a cast there and back.
   }];
   let arguments = (ins NN_AnyTensor:$x, TypeAttr:$as);
   let results = (outs NN_AnyTensor:$result);

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NN.h"
+#include "dialects/nn/NNFunction.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
 using namespace tplan::nn;
@@ -26,19 +26,10 @@ LogicalResult ParamOp::verify() {
 }
 
 ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag,
-                  std::string &) { return b.getFunctionType(args, results); };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return parseFunction<LayerOp>(parser, result);
 }
 
-void LayerOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
-                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
-                                           getResAttrsAttrName());
-}
+void LayerOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
 static std::optional<Role> roleOf(Attribute attr) {
   auto name = dyn_cast_or_null<StringAttr>(attr);

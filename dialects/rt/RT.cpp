@@ -1,8 +1,8 @@
 //===- RT.cpp - registration, syntax, verifiers and costs of the rt dialect ===//
 #include "dialects/rt/RT.h"
+#include "dialects/nn/NNFunction.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -102,19 +102,10 @@ LogicalResult KernelOp::verify() {
 //===----------------------------------------------------------------------===//
 
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag,
-                  std::string &) { return b.getFunctionType(args, results); };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return nn::parseFunction<FuncOp>(parser, result);
 }
 
-void FuncOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
-                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
-                                           getResAttrsAttrName());
-}
+void FuncOp::print(OpAsmPrinter &printer) { nn::printFunction(printer, *this); }
 
 ReturnOp FuncOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
 static StringRef stringOf(Attribute attr) { return cast<StringAttr>(attr).getValue(); }

@@ -1,8 +1,8 @@
 //===- Tplan.cpp - registration, syntax and verifiers of the tplan dialect ===//
 #include "dialects/tplan/Tplan.h"
+#include "dialects/nn/NNFunction.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
 using namespace tplan::lang;
@@ -19,19 +19,10 @@ void TplanDialect::initialize() {
 }
 
 ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag,
-                  std::string &) { return b.getFunctionType(args, results); };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return tplan::nn::parseFunction<LayerOp>(parser, result);
 }
 
-void LayerOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
-                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
-                                           getResAttrsAttrName());
-}
+void LayerOp::print(OpAsmPrinter &printer) { tplan::nn::printFunction(printer, *this); }
 
 // tplan.for "blocks" runs [[3, 0]] carried(%x) invariant(%y) : (types) -> types { ^bb0(..): } { ..
 // }

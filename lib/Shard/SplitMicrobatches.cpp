@@ -18,6 +18,37 @@ using namespace tplan::nn;
 
 namespace {
 
+/// Whether every use of v ends in a loss, by steps that add over microbatches.
+bool endsInLosses(Value v) {
+  return llvm::all_of(v.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<ReturnOp>(user))
+      return cast<LayerOp>(user->getParentOp()).getResultRole(use.getOperandNumber()) == Role::Loss;
+    return isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user) && endsInLosses(user->getResult(0));
+  });
+}
+
+/// A forward value that sums over the batch would be another one in a microbatch.
+LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
+  DenseSet<Value> backward;
+  for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
+    if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, layer.getArgRole(i)))
+      backward.insert(layer.getArgument(i));
+  for (Operation &op : layer.getBlock()) {
+    if (llvm::any_of(op.getOperands(), [&](Value v) { return backward.contains(v); })) {
+      backward.insert(op.result_begin(), op.result_end());
+      continue;
+    }
+    auto reduce = dyn_cast<ReduceOp>(op);
+    if (reduce && typeOf(reduce.getX()).has(batch) && !typeOf(reduce.getResult()).has(batch) &&
+        !endsInLosses(reduce.getResult()))
+      return reduce.emitError("microbatches would change a sum over the batch that is no loss; "
+                              "train the batch as one microbatch, found a sum over ")
+             << batch;
+  }
+  return success();
+}
+
 struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitMicrobatchesPass)
   StringRef getArgument() const final { return "split-microbatches"; }
@@ -42,6 +73,9 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
     if (microbatch < 1 || batch.getSize() % microbatch)
       return plan.emitError("microbatch must divide the batch of ")
              << batch.getSize() << ", found " << microbatch;
+    for (auto layer : getOperation().getOps<LayerOp>())
+      if (!layer.getPart() && failed(refuseBatchStatistics(layer, batch.getName())))
+        return failure();
     DimAttr cut = DimAttr::get(&getContext(), batch.getName(), microbatch, false);
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](DimAttr dim) -> std::optional<Attribute> {
