@@ -35,7 +35,7 @@ torch.set_num_threads(options.threads)
 torch.manual_seed(1)
 loaded = resident("VmRSS")
 
-# The sizes of bench/cpu/llama.tplan.
+# The sizes of bench/cpu/step.tplan.
 L, D, H, G, F, V, B, S = 8, 512, 8, 4, 1408, 8192, 8, 512
 K = D // H
 
