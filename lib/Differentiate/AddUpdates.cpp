@@ -4,6 +4,9 @@
 // updates its parameters and leaves its gradients zero. A weight that several
 // runs bind is updated by the first of them only.
 //
+// One decision: runs of one layer share its parts. Where they cannot, for the
+// weights of one decay and those of another do not, a run gets a copy of the layer.
+//
 // Formulas: Loshchilov and Hutter, "Decoupled weight decay regularization", 2019;
 // Sutskever et al., "On the importance of initialization and momentum", 2013.
 //
@@ -148,36 +151,64 @@ struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
 
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    SymbolTable symbols(module);
+    symbols.emplace(module);
+    claimed.clear(), copies.clear();
     auto recipes = module.getOps<lang::RecipeOp>();
     if (recipes.empty())
       return;
     Optimizer optimizer((*recipes.begin()).getSettings().getAs<DictionaryAttr>("optimizer"));
 
-    llvm::StringSet<> claimed, done;
-    SmallVector<RunOp> runs;
     for (auto chain : module.getOps<ChainOp>())
       if (chain.getLosses())
-        llvm::append_range(runs, chain.getOps<RunOp>());
-    for (RunOp run : runs)
-      for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
-                                             run.getParams().getAsRange<DictionaryAttr>())) {
-        // Runs of one layer share its update: their weights differ only in place.
-        bool isNew = done.insert(callee.getValue()).second;
-        SmallVector<std::pair<StringRef, ParamOp>> mine;
-        for (NamedAttribute bound : params) {
-          StringRef symbol = cast<FlatSymbolRefAttr>(bound.getValue()).getValue();
-          if (claimed.insert(symbol).second)
-            mine.push_back({bound.getName(), symbols.lookup<ParamOp>(symbol)});
-        }
-        if (isNew && !mine.empty())
-          addParts(module, callee.getValue(), optimizer, mine, run.getLoc());
-      }
+        for (RunOp run : chain.getOps<RunOp>())
+          addUpdates(run, optimizer);
   }
 
-  void addParts(ModuleOp module, StringRef layer, const Optimizer &optimizer,
-                ArrayRef<std::pair<StringRef, ParamOp>> params, Location loc) {
-    PartBuilder norm(module, layer, "N", loc), update(module, layer, "U", loc);
+private:
+  using Bound = std::pair<StringRef, ParamOp>; // a weight by its name in the layer
+
+  void addUpdates(RunOp run, const Optimizer &optimizer) {
+    SmallVector<Attribute> callees;
+    for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
+                                           run.getParams().getAsRange<DictionaryAttr>())) {
+      SmallVector<Bound> mine;
+      std::string updates; // names and decays: what must agree to share the parts
+      llvm::raw_string_ostream os(updates);
+      for (NamedAttribute bound : params) {
+        StringRef symbol = cast<FlatSymbolRefAttr>(bound.getValue()).getValue();
+        if (!claimed.insert(symbol).second)
+          continue;
+        mine.push_back({bound.getName(), symbols->lookup<ParamOp>(symbol)});
+        os << bound.getName() << ' ' << optimizer.decay(mine.back().second) << '\n';
+      }
+      auto [layer, isNew] = layerFor(callee, updates);
+      if (isNew && !mine.empty())
+        addParts(layer.getValue(), optimizer, mine, run.getLoc());
+      callees.push_back(layer);
+    }
+    run.setCalleesAttr(ArrayAttr::get(&getContext(), callees));
+  }
+
+  /// The layer whose parts do these updates, and whether they are still to be made.
+  std::pair<FlatSymbolRefAttr, bool> layerFor(FlatSymbolRefAttr callee, StringRef updates) {
+    SmallVectorImpl<std::pair<std::string, FlatSymbolRefAttr>> &known = copies[callee.getValue()];
+    for (auto &[other, layer] : known)
+      if (other == updates)
+        return {layer, false};
+    FlatSymbolRefAttr layer = callee;
+    if (!known.empty()) {
+      auto original = symbols->lookup<LayerOp>(callee.getValue());
+      LayerOp copy = original.clone();
+      OpBuilder(original).insert(copy);
+      symbols->insert(copy); // finds a name of its own
+      layer = FlatSymbolRefAttr::get(copy);
+    }
+    known.push_back({updates.str(), layer});
+    return {layer, true};
+  }
+
+  void addParts(StringRef layer, const Optimizer &optimizer, ArrayRef<Bound> params, Location loc) {
+    PartBuilder norm(getOperation(), layer, "N", loc), update(getOperation(), layer, "U", loc);
     Value sum = norm.arg(Role::Carried, "norm",
                          Tensor::get(&getContext(), {}, Float64Type::get(&getContext())));
     for (auto [name, param] : params) {
@@ -186,6 +217,10 @@ struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
     }
     norm.layer.addResult(Role::Carried, "norm", sum);
   }
+
+  std::optional<SymbolTable> symbols;
+  llvm::StringSet<> claimed; // weights that have an update
+  llvm::StringMap<SmallVector<std::pair<std::string, FlatSymbolRefAttr>, 1>> copies; // by layer
 };
 
 } // namespace

@@ -13,7 +13,9 @@
 #include "lib/Model/Model.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -81,6 +83,22 @@ void hoistTables(lang::ForOp loop) {
           table->getResult(0).replaceAllUsesWith(added);
       }
     }
+  }
+}
+
+/// A value that a list is given twice, it is given once: equal layers take equal arguments.
+void mergeInvariants(lang::ForOp loop) {
+  unsigned carried = loop.getCarried().size();
+  for (unsigned i = loop.getInvariants().size(); i-- > 0;) {
+    ValueRange before = loop.getInvariants().take_front(i);
+    unsigned first = llvm::find(before, loop.getInvariants()[i]) - before.begin();
+    if (first == i)
+      continue;
+    for (Region &kind : loop.getKinds()) {
+      kind.getArgument(carried + i).replaceAllUsesWith(kind.getArgument(carried + first));
+      kind.eraseArgument(carried + i);
+    }
+    loop.getInvariantsMutable().erase(i);
   }
 }
 
@@ -487,9 +505,12 @@ LogicalResult Outliner::outlineCounts() {
 
 LogicalResult Outliner::run() {
   model.walk([](lang::ForOp loop) { hoistTables(loop); });
-  // The tables' first copies inside the lists are dead.
+  // The tables' first copies inside the lists are dead, and kinds and lists share tables.
   IRRewriter rewriter(module.getContext());
   (void)runRegionDCE(rewriter, model->getRegions());
+  DominanceInfo dominance(model);
+  eliminateCommonSubExpressions(rewriter, dominance, model);
+  model.walk([](lang::ForOp loop) { mergeInvariants(loop); });
   cutIntoSegments();
   markTrained();
 

@@ -1,4 +1,4 @@
-// RUN: tplan-opt --add-updates %s | FileCheck %s
+// RUN: tplan-opt --add-updates --split-input-file %s | FileCheck %s
 // A weight that two runs bind (a tied head) is updated by the first of them only.
 !w = !nn.tensor<[V 8, D 4], f32>
 
@@ -21,3 +21,22 @@ nn.layer @exit() { nn.return }
 // CHECK:         nn.sub %arg0
 // CHECK-NOT:   nn.layer @exit.N
 // CHECK-NOT:   nn.layer @exit.U
+
+// -----
+// Two lists of one layer, one of them without decay: the second has a copy with parts of its own.
+!w = !nn.tensor<[D 4], f32>
+
+tplan.recipe @r {optimizer = {kind = "sgd", momentum = 0.0, decay = 0.1, clip = 0.0, no_decay = ["back.gain"]}}
+nn.param @front.gain : !w x 3 path "front.{i}.gain" first 0 step 1 id 0 by 1 <"constant", 1.0 : f64> "norm"
+nn.param @back.gain : !w x 2 path "back.{i}.gain" first 0 step 1 id 3 by 1 <"constant", 1.0 : f64> "norm"
+// CHECK: nn.run [@front] x 3
+// CHECK: nn.run [@[[COPY:.+]]] x 2
+nn.chain @train losses {main = 1.0 : f64} {
+  nn.run [@front] x 3 layer 0 carried() invariant() params [{gain = @front.gain}] : () -> ()
+  nn.run [@front] x 2 layer 3 carried() invariant() params [{gain = @back.gain}] : () -> ()
+}
+nn.layer @front() { nn.return }
+// CHECK-LABEL: nn.layer @front.U
+// CHECK:         nn.constant 1.000000e-01
+// CHECK:       nn.layer @[[COPY]].U
+// CHECK-NOT:     nn.constant 1.000000e-01
