@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include <ctime>
 #include <fstream>
 #include <gtest/gtest.h>
 
@@ -96,6 +97,43 @@ TEST(Compile, MemoryIsFlatOverManyCalls) {
       after10 = residentKiB();
   }
   EXPECT_LE(residentKiB(), after10 + 1024);
+}
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+double cpuSeconds() { return (double)clock() / CLOCKS_PER_SEC; }
+
+// What a search does: each call another order, cut, policy or microbatch.
+TEST(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
+  const char *pipelines[] = {"accumulate", "gpipe", "gpipe_split"};
+  Options options;
+  options.parse.modelDirs = {std::string(SOURCE) + "/models"};
+  options.target = llvm::cantFail(findTarget("cpu"));
+  Source source = {"405b.tplan", readFile(std::string(SOURCE) + "/examples/llama3_405b.tplan")};
+  std::vector<double> seconds;
+  int64_t after10 = 0;
+  for (int i = 0; i < 200; ++i) {
+    int cut = 1 + i % 125, full = i % 126; // 200 pairs with the pipelines, none twice
+    std::string stages = std::to_string(cut) + ", " + std::to_string(126 - cut);
+    options.parse.overrides = {
+        std::string("plan.pipeline=") + pipelines[i % 3], "plan.stages=" + stages,
+        "plan.microbatch=" + std::to_string(64 << i % 3),
+        "plan.recompute=full; none for blocks[" + std::to_string(full) + "..125]"};
+    double begin = cpuSeconds();
+    Result result = compile(source, options);
+    ASSERT_EQ(result.outcome, Outcome::ok);
+    seconds.push_back(cpuSeconds() - begin);
+    if (i == 10)
+      after10 = residentKiB();
+  }
+  EXPECT_LE(residentKiB(), after10 + 4096);
+  std::sort(seconds.begin(), seconds.end());
+  printf("a plan: median %.3f s, slowest %.3f s; resident %ld KiB after the tenth, %ld at the end\n",
+         seconds[100], seconds[199], (long)after10, (long)residentKiB());
+  EXPECT_LE(seconds[180], 0.3); // a busy machine may slow a few
 }
 
 TEST(Compile, ErrorsOfTheSourceAreCounted) {
