@@ -39,6 +39,11 @@ Option integer(const char *name, const char *argument, const char *meaning, int6
   o.integer = to;
   return o;
 }
+Option number(const char *name, const char *argument, const char *meaning, double Options::*to) {
+  Option o{name, argument, meaning, Option::Number};
+  o.number = to;
+  return o;
+}
 Option text(const char *name, const char *argument, const char *meaning, std::string Options::*to) {
   Option o{name, argument, meaning, Option::Text};
   o.text = to;
@@ -52,11 +57,13 @@ Option files(const char *name, const char *argument, const char *meaning,
 }
 
 std::vector<Option> optionTable() {
-  std::vector<Option> table = {
+  return {
       files("--data", "F[,F...]", "train on these files; @LIST names a file with one name a line",
             &Options::data),
       integer("--steps", "N", "stop after step N, counted from the start of the training",
               &Options::steps, 0),
+      number("--minutes", "M", "train for at most M minutes, evaluations apart; 0: no bound",
+             &Options::minutes),
       integer("--seed", "S", "seed of initial values, data order and dropout (1)", &Options::seed,
               0, INT32_MAX),
       integer("--threads", "T",
@@ -78,8 +85,8 @@ std::vector<Option> optionTable() {
       text("--sample", "TEXT", "at the end, continue TEXT with bytes drawn from the model",
            &Options::sample),
       integer("--sample-bytes", "N", "bytes to draw (256)", &Options::sampleBytes, 1, 1 << 24),
-      Option{"--temperature", "T", "divides the logits when drawing; 0: the likeliest byte (0.8)",
-             Option::Number},
+      number("--temperature", "T", "divides the logits when drawing; 0: the likeliest byte (0.8)",
+             &Options::temperature),
       integer("--print-every", "N", "steps between progress lines; 0: about once a second",
               &Options::printEvery, 0),
       flag("--curve", "draw the loss at the end", &Options::curve),
@@ -93,10 +100,6 @@ std::vector<Option> optionTable() {
            &Options::dumpGradients),
       flag("--help", "print this", &Options::help),
   };
-  for (Option &option : table)
-    if (option.kind == Option::Number)
-      option.number = &Options::temperature;
-  return table;
 }
 
 size_t editDistance(const std::string &a, const std::string &b) {

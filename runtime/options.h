@@ -19,6 +19,7 @@ namespace tplan {
 struct Options {
   std::vector<std::string> data, eval;
   int64_t steps = -1; // -1: the plan's
+  double minutes = 0; // of training, in this run; 0: no bound
   int64_t seed = 1;
   bool seedGiven = false;
   int64_t threads = 0; // 0: CPUs of the affinity mask

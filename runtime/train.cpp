@@ -198,6 +198,12 @@ Status Run::trainSteps() {
     TP_TRY(oneStep(step));
     double seconds = monotonicSeconds() - begin;
     trainSeconds += seconds;
+    // The next step is taken to be as long as this one.
+    if (options.minutes > 0 && trainSeconds + seconds > 60 * options.minutes && step < steps) {
+      printf("stopping at step %lld of %lld: --minutes %g\n", (long long)step, (long long)steps,
+             options.minutes);
+      steps = step;
+    }
     StepReport report{step, learningRate(program, step), step * program.tokens_per_step, seconds,
                       (double)program.tokens_per_step / std::max(seconds, 1e-9)};
     TP_TRY(log.step(program, rank.arena.data(), report));

@@ -364,6 +364,13 @@ TEST_F(Training, AuditsTheArena) {
   EXPECT_HAS(unwritten.err, "16 of 32 bytes of slot 'scalars' were never written");
 }
 
+TEST_F(Training, StopsAfterSomeMinutes) {
+  // A hundred million steps of at least a microsecond; half a second of them.
+  std::string out = trained({"--steps", "100000000", "--minutes", "0.01", "--save", scratch / "s"});
+  EXPECT_HAS(out, "of 100000000: --minutes 0.01");
+  EXPECT_TRUE(std::filesystem::exists(scratch / "s/latest"));
+}
+
 TEST_F(Training, StopsWithASentence) {
   EXPECT_HAS(runMain(toy::program(), {}).err, "trains on data: add --data FILE");
   writeFile(scratch / "wide", someText(500) + "\xff" + someText(500));
