@@ -3,11 +3,13 @@
 
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
+#include "lib/Driver/Target.h"
 #include "lib/Schedule/Chain.h"
 #include "lib/Schedule/Settings.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include <set>
 
 using namespace mlir;
 using llvm::formatv;
@@ -72,6 +74,41 @@ LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   return success();
 }
 
+/// Which GEMMs need memory beside the arena, as bits.
+enum Gemms : unsigned { F32 = 1, F64 = 2, Bf16 = 4, Widened = 8, Any = 16 };
+
+/// Kinds of GEMMs in the module, and how many distinct ones have bf16 operands.
+std::pair<unsigned, int64_t> gemmsOf(ModuleOp module) {
+  auto target = module->getAttrOfType<DictionaryAttr>(kTarget);
+  auto features = target ? target.getAs<StringAttr>("features") : StringAttr();
+  bool library = features && features.getValue().contains("avx512bf16");
+  unsigned kinds = Any;
+  std::set<std::vector<const void *>> distinct;
+  module.walk([&](rt::MatmulOp matmul) {
+    Type element = cast<nn::Tensor>(matmul.getLhs().getType()).getElementType();
+    if (!element.isBF16()) {
+      kinds |= element.isF64() ? F64 : F32;
+      return;
+    }
+    kinds |= library ? Bf16 : Widened;
+    std::vector<const void *> types = {matmul.getType().getAsOpaquePointer()};
+    for (Value v : matmul->getOperands())
+      types.push_back(v.getType().getAsOpaquePointer());
+    distinct.insert(types);
+  });
+  return {kinds, distinct.size()};
+}
+
+std::vector<Beside> besideTheArena(ModuleOp module) {
+  auto [kinds, distinct] = gemmsOf(module);
+  std::vector<Beside> rows;
+#define BESIDE(OWNER, WHAT, GEMMS, ONCE, EACH, THREAD)                                             \
+  if (kinds & (GEMMS))                                                                             \
+    rows.push_back({OWNER, WHAT, int64_t(ONCE) + distinct * (EACH), THREAD});
+#include "lib/Driver/Libraries.def"
+  return rows;
+}
+
 /// "1,234,567": bytes are compared by eye.
 std::string grouped(int64_t n) {
   std::string digits = std::to_string(n);
@@ -111,6 +148,7 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
+  report.beside = besideTheArena(module);
   if (failed(addWork(report, program)))
     return failure();
   return report;
@@ -129,6 +167,11 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   for (const auto &[owner, bytes] : byOwner(memory))
     os << formatv("  {0,-26} {1,20} {2,20}\n", sched::stringifyOwner(owner), grouped(bytes.first),
                   grouped(bytes.second));
+
+  os << formatv("\n{0,-42} {1,16} {2,16}\n", "beside the arena, bytes at most", "once", "a thread");
+  for (const Beside &row : report.beside)
+    os << formatv("  {0,-40} {1,16} {2,16}\n", row.owner + ", " + row.what, grouped(row.once),
+                  grouped(row.perThread));
 
   os << "\n";
   printWork("work of a step", report.categories, os);
@@ -165,6 +208,15 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
       json.attribute("arena", report.memory.arena);
       json.attribute("live", report.memory.live);
       json.attribute("peak", report.memory.peak);
+      json.attributeArray("beside", [&] {
+        for (const Beside &row : report.beside)
+          json.object([&] {
+            json.attribute("owner", row.owner);
+            json.attribute("what", row.what);
+            json.attribute("once", row.once);
+            json.attribute("per_thread", row.perThread);
+          });
+      });
       json.attributeArray("owners", [&] {
         for (const memory::OwnerReport &owner : report.memory.owners)
           json.object([&] {

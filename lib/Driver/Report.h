@@ -1,7 +1,8 @@
 //===- Report.h - what a plan costs, read off the IR ----------------------===//
 //
 // After `memory`: bytes by owner, work by category, tasks in order. Nothing here is
-// estimated: the numbers are those of the ops that are lowered.
+// estimated: the numbers are those of the ops that are lowered. What libraries hold
+// beside the arena is theirs to say: for that there are measured bounds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DRIVER_REPORT_H
@@ -20,6 +21,12 @@ struct Work {
   Work times(int64_t n) const { return {calls * n, flops * n, bytes * n}; }
 };
 
+/// Bytes beside the arena, at most: for all threads together, and for each.
+struct Beside {
+  std::string owner, what;
+  int64_t once, perThread;
+};
+
 struct StepReport {
   std::string plan, policy;
   int64_t stages = 0, microbatches = 0;
@@ -28,6 +35,7 @@ struct StepReport {
   std::map<std::string, Work> functions;  // "block.F"
   Work total;
   memory::Report memory;
+  std::vector<Beside> beside;
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

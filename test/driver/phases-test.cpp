@@ -131,8 +131,9 @@ TEST(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
   }
   EXPECT_LE(residentKiB(), after10 + 4096);
   std::sort(seconds.begin(), seconds.end());
-  printf("a plan: median %.3f s, slowest %.3f s; resident %ld KiB after the tenth, %ld at the end\n",
-         seconds[100], seconds[199], (long)after10, (long)residentKiB());
+  printf(
+      "a plan: median %.3f s, slowest %.3f s; resident %ld KiB after the tenth, %ld at the end\n",
+      seconds[100], seconds[199], (long)after10, (long)residentKiB());
   EXPECT_LE(seconds[180], 0.3); // a busy machine may slow a few
 }
 
