@@ -3,6 +3,7 @@
 #include "runtime/evaluate.h"
 
 #include "runtime/metrics.h"
+#include "runtime/scalars.h"
 #include "runtime/tensors.h"
 
 #include <algorithm>
@@ -60,6 +61,7 @@ Status tplan::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names
     for (int64_t i = 0; i < program.num_inputs; ++i)
       std::copy(rows.begin(), rows.end(),
                 (int32_t *)(rank.arena.data() + program.inputs[i].offset));
+    setRowsInUse(program, rank.arena.data(), row);
     TP_TRY(scoreMicrobatch(rank, tokens, result));
     row = tokens = 0;
     return {};

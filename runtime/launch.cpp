@@ -49,9 +49,9 @@ int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const 
 }
 
 int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const void *a, const void *b,
-              void *c) {
+              void *c, int64_t rows) {
   CallTimer timer(rank->profile, call);
-  Status status = rank->matmul.run(rank->team, *gemm, a, b, c);
+  Status status = rank->matmul.run(rank->team, *gemm, a, b, c, rows);
   return status.ok() ? 0 : fail(*rank, call, std::move(status));
 }
 

@@ -104,9 +104,10 @@ Status Matmul::start(Team &team, const char *way) {
   return {};
 }
 
-Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, void *c) {
+Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, void *c,
+                   int64_t rows) {
   TP_TRY(check(g));
-  if (g.m == 0 || g.n == 0 || g.batch == 0)
+  if (g.m == 0 || g.n == 0 || g.batch == 0 || rows <= 0)
     return {};
   Tiling tiling = tilingOf(g);
   TileFunction function = nullptr;
@@ -140,7 +141,11 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
   int64_t sizeIn = g.in == TP_F64 ? 8 : g.in == TP_F32 ? 4 : 2;
   int64_t sizeOut = g.out == TP_F64 ? 8 : g.out == TP_F32 ? 4 : 2;
 
-  team.forEach(tiling.tilesM * tiling.tilesN * g.batch,
+  // Tasks are in the order of C's rows; a tile that is wanted in part is computed whole,
+  // so that its bits do not depend on how much is wanted.
+  int64_t whole = std::min(rows / g.m, g.batch);
+  int64_t rest = whole < g.batch ? divideUp(rows % g.m, tiling.m) : 0;
+  team.forEach((whole * tiling.tilesM + rest) * tiling.tilesN,
                [&job, sizeIn, sizeOut](int64_t task, int thread) {
                  const tp_gemm &g = job.g;
                  int64_t column = task % job.tiling.tilesN, rest = task / job.tiling.tilesN;

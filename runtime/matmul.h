@@ -40,7 +40,8 @@ public:
   Status start(Team &team, const char *way);
 
   /// One tp_matmul. Allocates only when it first meets a descriptor.
-  Status run(Team &team, const tp_gemm &gemm, const void *a, const void *b, void *c);
+  /// Tiles without a row below `rows` (over the batch) are left out.
+  Status run(Team &team, const tp_gemm &gemm, const void *a, const void *b, void *c, int64_t rows);
 
   Bf16Way bf16Way() const;
 

@@ -7,6 +7,7 @@
 
 #include "runtime/evaluate.h"
 #include "runtime/random.h"
+#include "runtime/scalars.h"
 #include "runtime/tensors.h"
 
 #include <algorithm>
@@ -53,6 +54,7 @@ Status tplan::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64
     if ((unsigned char)history[i] >= input.vocabulary)
       return errorf("byte %zu of --sample is %d, outside the vocabulary of %lld", i,
                     (unsigned char)history[i], (long long)input.vocabulary);
+  setRowsInUse(program, rank.arena.data(), 1);
   for (int64_t i = 0; i < count; ++i) {
     int64_t length = std::min<int64_t>(context, history.size());
     for (int64_t j = 0; j < program.num_inputs; ++j) {

@@ -46,6 +46,9 @@ void tplan::setScalars(const tp_program &program, char *arena, uint64_t seed, in
     case TP_LR:
       value = learningRate(program, step);
       break;
+    case TP_ROWS:
+      value = (double)program.inputs[0].rows;
+      break;
     case TP_POWER:
       value = std::pow(scalar.value, (double)step);
       break;
@@ -54,4 +57,10 @@ void tplan::setScalars(const tp_program &program, char *arena, uint64_t seed, in
     }
     setElement(arena + scalar.offset, scalar.type, 0, value);
   }
+}
+
+void tplan::setRowsInUse(const tp_program &program, char *arena, int64_t rows) {
+  for (int64_t i = 0; i < program.num_scalars; ++i)
+    if (program.scalars[i].kind == TP_ROWS)
+      setElement(arena + program.scalars[i].offset, program.scalars[i].type, 0, (double)rows);
 }

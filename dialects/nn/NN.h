@@ -32,6 +32,8 @@ Tensor broadcastType(Tensor lhs, Tensor rhs);
 
 /// Names and attribute names of roles, on arguments and results of a layer.
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name";
+/// The attributes of an argument or result with a role and a name.
+mlir::DictionaryAttr roleAttrs(mlir::MLIRContext *ctx, Role role, llvm::StringRef name);
 } // namespace tplan::nn
 
 #include "dialects/nn/NNInterfaces.h.inc"

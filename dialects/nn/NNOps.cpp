@@ -65,7 +65,7 @@ bool LayerOp::isInPlace(unsigned arg, unsigned result) {
          getArgName(arg) == getResultName(result);
 }
 
-static DictionaryAttr roleAttrs(MLIRContext *ctx, Role role, StringRef name) {
+DictionaryAttr tplan::nn::roleAttrs(MLIRContext *ctx, Role role, StringRef name) {
   Builder b(ctx);
   return b.getDictionaryAttr({b.getNamedAttr(kRole, b.getStringAttr(stringifyRole(role))),
                               b.getNamedAttr(kName, b.getStringAttr(name))});

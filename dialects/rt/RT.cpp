@@ -117,6 +117,11 @@ nn::Role FuncOp::getResultRole(unsigned i) {
 }
 StringRef FuncOp::getArgName(unsigned i) { return stringOf(getArgAttr(i, nn::kName)); }
 StringRef FuncOp::getResultName(unsigned i) { return stringOf(getResultAttr(i, nn::kName)); }
+BlockArgument FuncOp::addArg(nn::Role role, StringRef name, Type type, Location loc) {
+  unsigned i = getNumArguments();
+  (void)insertArgument(i, type, nn::roleAttrs(getContext(), role, name), loc);
+  return getArgument(i);
+}
 
 //===----------------------------------------------------------------------===//
 // Matmul
@@ -194,13 +199,29 @@ FailureOr<Gemm> rt::matchGemm(Tensor lhs, Tensor rhs, Tensor result) {
   return gemm;
 }
 
+/// A value's outermost dimension has a bound where the call has a count, and only there.
+static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
+  bool bounded = false;
+  for (Type type : types) {
+    ArrayRef<DimAttr> dims = cast<Tensor>(type).getDims();
+    bounded |= !dims.empty() && dims.front().getBounded();
+  }
+  if (bounded && !count)
+    return op->emitOpError("needs a count: the outermost dimension has a bound");
+  if (count && !bounded)
+    return op->emitOpError("has a count, but no outermost dimension with a bound");
+  if (count && !(tensorOf(count).isScalar() && tensorOf(count).getElementType().isInteger(64)))
+    return op->emitOpError("a count is one i64, found ") << count.getType();
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   if (failed(matchGemm(tensorOf(getLhs()), tensorOf(getRhs()), tensorOf(getResult())))) // (C1)
     return emitOpError("is no GEMM: a group of dimensions is not contiguous in ")
            << getLhs().getType() << ", " << getRhs().getType() << " or " << getResult().getType();
   if (getAcc() && getAcc().getType() != getResult().getType())
     return emitOpError("accumulator must have the result's type, found ") << getAcc().getType();
-  return success();
+  return verifyCount(*this, getResult().getType(), getCount()); // (C2)
 }
 
 int64_t MatmulOp::getFlops() {
@@ -215,6 +236,12 @@ StringRef MatmulOp::getCategory() { return "gemm"; }
 //===----------------------------------------------------------------------===//
 // Launch, copy
 //===----------------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verify() {
+  SmallVector<Type> types(getArgs().getTypes());
+  llvm::append_range(types, getResultTypes());
+  return verifyCount(*this, types, getCount()); // (C2)
+}
 
 int64_t LaunchOp::getFlops() {
   Operation *def = SymbolTable::lookupNearestSymbolFrom(*this, getKernelAttr());

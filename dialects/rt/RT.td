@@ -161,7 +161,8 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
     (C1) as many inputs and outputs as the pass has. (C2) q, k, v and the other
     tensors of their shape have one element type, K innermost, and the same other
     dimensions as q or k; lse and delta have q's without K, in the type of the sums.
-    (C3) H is a multiple of G. (C4) positions cover their dimension in order.
+    (C3) H is a multiple of G. (C4) positions cover their dimension in order. (C5) only
+    the outermost dimension, and no query, key or head, may have a bound.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, RT_AttentionPass:$pass,
                        TypeAttrOf<FunctionType>:$function_type, F64Attr:$scale, NN_MaskAttr:$mask,
@@ -208,6 +209,9 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol]> 
     nn::Role getResultRole(unsigned i);
     ::llvm::StringRef getArgName(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
+    /// Appends an argument with a role and a name.
+    ::mlir::BlockArgument addArg(nn::Role role, ::llvm::StringRef name, ::mlir::Type type,
+                                 ::mlir::Location loc);
   }];
 }
 
@@ -233,30 +237,38 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
   let description = [{
     `in_place` pairs (input, output) that may share memory: the kernel reads an
     element before it writes it. `onto` is what a scattering kernel adds to: its
-    only result must be that memory. (C1) types of args and results are the kernel's.
+    only result must be that memory. `count` is the number in use of the dimension
+    that has a bound, an i64. (C1) types of args and results are the kernel's.
+    (C2) with a count, and only then, the outermost dimension of some has a bound.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<NN_AnyTensor>:$args,
-                       Optional<NN_AnyTensor>:$onto,
+                       Optional<NN_AnyTensor>:$onto, Optional<NN_AnyTensor>:$count,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$in_place);
   let results = (outs Variadic<NN_AnyTensor>:$results);
   let assemblyFormat = [{
-    $kernel `(` $args `)` (`onto` `(` $onto^ `:` type($onto) `)`)? attr-dict
+    $kernel `(` $args `)` (`onto` `(` $onto^ `:` type($onto) `)`)?
+    (`count` `(` $count^ `:` type($count) `)`)? attr-dict
     `:` functional-type($args, results)
   }];
+  let hasVerifier = 1;
 }
 
-def RT_MatmulOp : RT_Op<"matmul", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "library GEMM: contraction of two operands by name, batched";
   let description = [{
     Dimensions of both operands and the result are batches; of both and not the
     result are contracted; the others are rows (lhs) and columns (rhs). With `acc`
-    the product is added onto it in place.
+    the product is added onto it in place. With `count`, an i64, only so many of the
+    result's outermost dimension are computed, or as many more as share their tiles.
     (C1) rows, columns and contracted dimensions are contiguous groups in each operand.
+    (C2) with a count, and only then, the outermost dimension of the result has a bound.
   }];
-  let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc);
+  let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc,
+                       Optional<NN_AnyTensor>:$count);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs (`onto` $acc^)? attr-dict `:` functional-type(operands, results)
+    $lhs `,` $rhs (`onto` $acc^)? (`count` $count^)? attr-dict
+    `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }

@@ -162,9 +162,11 @@ LogicalResult TileOp::verify() {
 
   if (!element.isF64() && !element.isF32() && !element.isBF16()) // (C2)
     return emitOpError("elements must be f64, f32 or bf16, found ") << element;
-  for (Tensor t : {q, k})
-    for (DimAttr dim : t.getDims())
-      if (dim.getBounded() || dim.getSize() < 1)
+  StringRef inside[] = {getQuery(), getKey(), getHeads(), getGroups()};
+  for (Tensor t : {q, k}) // (C5)
+    for (auto [i, dim] : llvm::enumerate(t.getDims()))
+      if (dim.getSize() < 1 ||
+          (dim.getBounded() && (i || llvm::is_contained(inside, dim.getName()))))
         return emitOpError("sizes must be fixed and at least 1, found ") << t;
   for (auto [t, rows, heads] :
        {std::tuple(q, getQuery(), getHeads()), std::tuple(k, getKey(), getGroups())})

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 1
+#define TP_ABI_VERSION 2
 
 typedef enum tp_type { TP_F64, TP_F32, TP_BF16, TP_I32, TP_I64, TP_I1 } tp_type;
 
@@ -61,7 +61,9 @@ typedef struct tp_gemm {
 /* Called by generated code. 0 is success; otherwise the rank holds the error and
  * generated code returns at once. */
 int tp_launch(tp_rank *, const tp_call *, tp_kernel, void *const *args, int64_t tasks);
-int tp_matmul(tp_rank *, const tp_call *, const tp_gemm *, const void *a, const void *b, void *c);
+/* `rows` of C, counted over the batch from its start, are wanted: more may be written. */
+int tp_matmul(tp_rank *, const tp_call *, const tp_gemm *, const void *a, const void *b, void *c,
+              int64_t rows);
 int tp_copy(tp_rank *, const tp_call *, void *to, const void *from, int64_t bytes);
 int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
 /* Called once in a step, where the TP_GRADIENT tensors are whole and the optimizer
@@ -108,6 +110,7 @@ typedef enum tp_scalar_kind {
   TP_STEP,      /* i32, from 1 */
   TP_LR,        /* learning rate of this step */
   TP_POWER,     /* value to the power of step: bias correction */
+  TP_ROWS,      /* i64, rows of the microbatch in use: all in training */
   TP_MICROBATCH /* written by generated code */
 } tp_scalar_kind;
 typedef struct tp_scalar {

@@ -101,7 +101,7 @@ void FunctionBuilder::launch(BuiltKernel built, Value onto) {
   SmallVector<Type> types(built.kernel.getFunctionType().getResults());
   Location loc = built.kernel.getLoc();
   FlatSymbolRefAttr symbol = kernels.intern(built.kernel);
-  auto call = rt::LaunchOp::create(builder, loc, types, symbol, inputs, onto,
+  auto call = rt::LaunchOp::create(builder, loc, types, symbol, inputs, onto, Value(),
                                    builder.getDenseI64ArrayAttr(built.inPlace));
   for (auto [output, result] : llvm::zip(built.outputs, call.getResults()))
     values[output] = result;
@@ -129,7 +129,7 @@ rt::LaunchOp FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
   attrs.push_back(atEnd.getNamedAttr("sym_name", atEnd.getStringAttr(kernelName("attention"))));
   auto tile = rt::TileOp::create(atEnd, op->getLoc(), TypeRange(), ValueRange(), attrs);
   return rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile), args, Value(),
-                              builder.getDenseI64ArrayAttr({}));
+                              Value(), builder.getDenseI64ArrayAttr({}));
 }
 
 void FunctionBuilder::buildSingle(const Unit &unit) {
@@ -138,7 +138,7 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
   if (auto contract = dyn_cast<ContractOp>(op)) {
     values[last->getResult(0)] =
         rt::MatmulOp::create(builder, op->getLoc(), last->getResult(0).getType(),
-                             lookup(contract.getLhs()), lookup(contract.getRhs()), onto);
+                             lookup(contract.getLhs()), lookup(contract.getRhs()), onto, Value());
   } else if (auto grad = dyn_cast<LookupGradOp>(op)) {
     launch(buildScatter(kernels.module, grad, kernelName("scatter")), onto);
     values[last->getResult(0)] = lookup(grad.getResult());

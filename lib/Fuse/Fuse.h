@@ -9,6 +9,8 @@ namespace tplan::fuse {
 std::unique_ptr<mlir::Pass> createPrepareFusionPass();
 /// nn.layer -> rt.func over kernels and library calls.
 std::unique_ptr<mlir::Pass> createFormKernelsPass();
+/// Parts E compute the rows in use of a microbatch.
+std::unique_ptr<mlir::Pass> createBoundEvaluationPass();
 } // namespace tplan::fuse
 
 #endif // TPLAN_LIB_FUSE_H

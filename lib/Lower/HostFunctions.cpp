@@ -150,7 +150,7 @@ private:
   int64_t maxArguments() {
     size_t most = 0;
     for (auto launch : func.getBlock().getOps<rt::LaunchOp>())
-      most = std::max<size_t>(most, launch.getArgs().size() + launch.getNumResults());
+      most = std::max<size_t>(most, launch.getArgs().size() + launch.getNumResults() + 1);
     return most;
   }
 
@@ -167,11 +167,13 @@ private:
     }
   }
 
+  static int64_t fact(Operation *call, StringRef key) {
+    return call->getAttrOfType<DictionaryAttr>(kCallRecord).getAs<IntegerAttr>(key).getInt();
+  }
+
   Value record(Operation *call, StringRef name) {
-    auto facts = call->getAttrOfType<DictionaryAttr>(kCallRecord);
-    auto fact = [&](StringRef key) { return facts.getAs<IntegerAttr>(key).getInt(); };
-    return host.address(
-        callRecord(host, name, call->getLoc(), fact("category"), fact("flops"), fact("bytes")));
+    return host.address(callRecord(host, name, call->getLoc(), fact(call, "category"),
+                                   fact(call, "flops"), fact(call, "bytes")));
   }
 
   void emit(rt::LaunchOp launch) {
@@ -180,10 +182,23 @@ private:
       host.storePointer(pointer[arg], args, n++);
     for (Value result : launch.getResults())
       host.storePointer(pointer[result], args, n++);
-    int64_t tasks =
-        launch->getAttrOfType<DictionaryAttr>(kCallRecord).getAs<IntegerAttr>("tasks").getInt();
+    int64_t all = fact(launch, "tasks");
+    Value tasks = host.number(all);
+    if (Value count = launch.getCount()) {
+      // A kernel reads the count itself; tiles of attention are in the order of the rows.
+      if (fact(launch, "category") == kAttention)
+        tasks = portion(all, launch.getResult(0), count);
+      else
+        host.storePointer(pointer[count], args, n++);
+    }
     host.call("tp_launch", {rank, record(launch, launch.getKernel()),
-                            host.address(launch.getKernel()), args, host.number(tasks)});
+                            host.address(launch.getKernel()), args, tasks});
+  }
+
+  /// Of `all` equal parts of a value, those of the `count` elements in use of its first dimension.
+  Value portion(int64_t all, Value value, Value count) {
+    int64_t bound = cast<nn::Tensor>(value.getType()).getDims().front().getSize();
+    return host.multiplyAdd(host.number(0), host.load(host.i64, pointer[count]), all / bound);
   }
 
   void emit(rt::MatmulOp matmul) {
@@ -200,9 +215,12 @@ private:
                       runtimeType(type(a).getElementType()),
                       runtimeType(type(matmul.getResult()).getElementType())})
       fields.push_back(Field::i32(v));
+    Value rows = matmul.getCount()
+                     ? portion(gemm.batch * gemm.m, matmul.getResult(), matmul.getCount())
+                     : host.number(gemm.batch * gemm.m);
     host.call("tp_matmul",
               {rank, record(matmul, "matmul"), host.address(host.recordsSymbol("gemm", fields)),
-               pointer[a], pointer[b], pointer[matmul.getResult()]});
+               pointer[a], pointer[b], pointer[matmul.getResult()], rows});
   }
 
   void emit(rt::CopyOp copy) {

@@ -113,7 +113,8 @@ SmallVector<Record> TableEmitter::inputs() {
 SmallVector<Record> TableEmitter::scalars() {
   auto optimizer = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get("optimizer"));
   SmallVector<Record> table;
-  for (StringRef name : {"seed", "step", "lr", "beta1_power", "beta2_power", "layer", "offset"}) {
+  for (StringRef name :
+       {"seed", "step", "lr", "rows", "beta1_power", "beta2_power", "layer", "offset"}) {
     std::string key = scalarKey(name);
     if (!places.has(key))
       continue;
@@ -121,6 +122,7 @@ SmallVector<Record> TableEmitter::scalars() {
                        .Case("seed", TP_SEED)
                        .Case("step", TP_STEP)
                        .Case("lr", TP_LR)
+                       .Case("rows", TP_ROWS)
                        .Cases({"layer", "offset"}, TP_MICROBATCH)
                        .Default(TP_POWER);
     double base =

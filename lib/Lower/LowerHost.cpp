@@ -34,7 +34,8 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
 
     HostBuilder host(module);
     host.declare("tp_launch", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
-    host.declare("tp_matmul", {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.ptr});
+    host.declare("tp_matmul",
+                 {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
     host.declare("tp_copy", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
     host.declare("tp_zero", {host.ptr, host.ptr, host.ptr, host.i64});
     // The chains read the functions, so those go only when all code is written.

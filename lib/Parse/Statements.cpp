@@ -230,6 +230,8 @@ void Elaborator::declareInput(const Stmt &stmt, Scope &scope) {
     if (!d)
       return;
     shape.push_back(*d);
+    if (decl.atMost)
+      refuse(decl.name.loc, Feature::Bound);
   }
   if (stmt.type->rest) {
     report.error(stmt.type->loc, "an input names all of its dimensions");

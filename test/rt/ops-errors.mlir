@@ -86,3 +86,27 @@ func.func @accumulator(%a: !nn.tensor<[M 2, K 3], f32>, %b: !nn.tensor<[K 3, N 4
   %0 = rt.matmul %a, %b onto %c : (!nn.tensor<[M 2, K 3], f32>, !nn.tensor<[K 3, N 4], f32>, !nn.tensor<[M 2, N 4], f64>) -> !nn.tensor<[M 2, N 4], f32>
   return
 }
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>) {
+  // expected-error @below {{needs a count: the outermost dimension has a bound}}
+  %0 = rt.launch @k(%x) : (!nn.tensor<[B max 8, D 4], f32>) -> !nn.tensor<[B max 8, D 4], f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B 8, D 4], f32>, %n: !nn.tensor<[], i64>) {
+  // expected-error @below {{has a count, but no outermost dimension with a bound}}
+  %0 = rt.launch @k(%x) count(%n : !nn.tensor<[], i64>) : (!nn.tensor<[B 8, D 4], f32>) -> !nn.tensor<[B 8, D 4], f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %n: !nn.tensor<[], f32>) {
+  // expected-error @below {{a count is one i64, found '!nn.tensor<[], f32>'}}
+  %0 = rt.matmul %x, %w count %n : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[D 4, V 2], f32>, !nn.tensor<[], f32>) -> !nn.tensor<[B max 8, V 2], f32>
+  return
+}

@@ -115,7 +115,8 @@ Status multiply(int threads, const char *way, Operands &operands) {
   TP_TRY(rank.team.start(threads));
   TP_TRY(rank.matmul.start(rank.team, way));
   tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
-  tp_matmul(&rank, &call, &operands.gemm, operands.a.data(), operands.b.data(), operands.c.data());
+  tp_matmul(&rank, &call, &operands.gemm, operands.a.data(), operands.b.data(), operands.c.data(),
+            operands.gemm.batch * operands.gemm.m);
   return std::move(rank.error);
 }
 
@@ -185,8 +186,33 @@ TEST(Matmul, AccumulationRoundsOnce) {
     ASSERT_OK(rank.team.start(1));
     ASSERT_OK(rank.matmul.start(rank.team, way));
     tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
-    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), c.data()), 0);
+    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), c.data(), g.batch * g.m), 0);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
+  }
+}
+
+TEST(Matmul, ComputesTheRowsThatAreWanted) {
+  // Rows over the batch: whole matrices, then tiles of the next one.
+  tp_gemm g = {600, 40, 8, 8, 40, 40, 2, 4800, 320, 24000, 0, 0, 0, TP_F32, TP_F32};
+  std::vector<float> a(9600), b(640), all(48000, -1);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = float(i % 17) - 8;
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = float(i % 13) - 6;
+  tp_rank rank;
+  ASSERT_OK(rank.team.start(2));
+  ASSERT_OK(rank.matmul.start(rank.team, nullptr));
+  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
+  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), all.data(), g.batch * g.m), 0);
+  int64_t tile = tplan::tilingOf(g).m;
+  for (int64_t rows : {0, 1, 599, 600, 601, 1200}) {
+    std::vector<float> some(48000, -1);
+    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), some.data(), rows), 0);
+    int64_t inBatch = rows % g.m, whole = rows - inBatch;
+    int64_t written = whole + std::min(g.m, (inBatch + tile - 1) / tile * tile);
+    for (int64_t i = 0; i < 1200; ++i)
+      for (int64_t j = 0; j < 40; ++j)
+        ASSERT_EQ(some[i * 40 + j], i < written ? all[i * 40 + j] : -1) << rows << " " << i;
   }
 }
 
@@ -198,7 +224,7 @@ TEST(Matmul, RefusesWhatItCannotDo) {
       started = rank.matmul.start(rank.team, nullptr);
     tp_call call = {"matmul", "x.tplan", 42, TP_GEMM, 0, 0};
     char buffer[64] = {};
-    EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, buffer), 1);
+    EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, buffer, g.batch * g.m), 1);
     return std::move(rank.error);
   };
   EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}),

@@ -93,7 +93,7 @@ int forwardPass(tp_rank *rank, char *arena, const int32_t *tokens) {
   if (tp_launch(rank, &onehotCall, onehotKernel, args, rows))
     return 1;
   return tp_matmul(rank, &logitsCall, &forward, arena + onehotAt, arena + weightAt,
-                   arena + logitsAt);
+                   arena + logitsAt, forward.batch * forward.m);
 }
 
 void updateKernel(void *const *args, int64_t task) {
@@ -117,7 +117,7 @@ int step(tp_rank *rank, char *arena) {
     const int32_t *tokens = at<int32_t>(arena, tokensAt) + micro * rows * length;
     if (forwardPass(rank, arena, tokens) || softmaxLoss(rank, arena, tokens, true) ||
         tp_matmul(rank, &gradientCall, &backward, arena + onehotAt, arena + logitsAt,
-                  arena + weightGradientAt))
+                  arena + weightGradientAt, backward.batch * backward.m))
       return 1;
     for (int64_t row = 0; row < N; ++row)
       for (int64_t i = 0; i < V; ++i)

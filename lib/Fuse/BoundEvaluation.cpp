@@ -1,0 +1,221 @@
+//===- BoundEvaluation.cpp - evaluation computes the rows that it has ------===//
+//
+// A file may end in the middle of a microbatch, and a sample is one row. So in the
+// parts E the batch becomes `at most` its size, and every call takes the scalar
+// `rows`, the number in use. Memory stays that of the bound.
+//
+// One decision: all of evaluation or nothing. Where the batch is not outermost in some
+// kernel or matmul, E stays as it is: right, only slower on a last few rows.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "lib/Fuse/Fuse.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+Tensor tensorOf(Type type) { return cast<Tensor>(type); }
+
+/// The batch as every value of evaluation has it, and with a bound.
+struct Batch {
+  DimAttr fixed, bounded;
+
+  bool isIn(Type type) const { return llvm::is_contained(tensorOf(type).getDims(), fixed); }
+  bool isFirstIn(Type type) const {
+    return isIn(type) && tensorOf(type).getDims().front() == fixed;
+  }
+  bool isAbsentOrFirst(Type type) const { return !isIn(type) || isFirstIn(type); }
+
+  Type bound(Type type) const {
+    if (!isIn(type))
+      return type;
+    SmallVector<DimAttr> dims(tensorOf(type).getDims());
+    dims.front() = bounded;
+    return tensorOf(type).withDims(dims);
+  }
+};
+
+/// Whether the batch is the outermost loop, or can become it.
+bool canBound(rt::KernelOp kernel, const Batch &batch) {
+  auto rows = kernel.getRows().getAsRange<DimAttr>();
+  if (llvm::is_contained(rows, batch.fixed))
+    return *rows.begin() == batch.fixed;
+  auto columns = kernel.getCols().getAsRange<DimAttr>();
+  if (!llvm::is_contained(columns, batch.fixed))
+    return true;
+  // The columns of a map are rows as well; a sum over the batch alone can be one over rows.
+  bool isSum = kernel.getSkeleton() == rt::Skeleton::Row && kernel.getCols().size() == 1;
+  return (isSum || kernel.getSkeleton() == rt::Skeleton::Map) && kernel.getRows().empty() &&
+         *columns.begin() == batch.fixed;
+}
+
+bool canBound(rt::TileOp tile, const Batch &batch) {
+  auto shape = tile.getShape();
+  return shape.batchDims.size() == 1 && shape.batchDims.front() == batch.fixed;
+}
+
+bool canBound(rt::MatmulOp matmul, const Batch &batch) {
+  Type lhs = matmul.getLhs().getType(), rhs = matmul.getRhs().getType(), out = matmul.getType();
+  if (!batch.isIn(out))
+    return !batch.isIn(lhs) && !batch.isIn(rhs); // else it is summed over
+  rt::Gemm gemm = *rt::matchGemm(tensorOf(lhs), tensorOf(rhs), tensorOf(out));
+  return gemm.batch * gemm.m % batch.fixed.getSize() == 0;
+}
+
+class Binder {
+public:
+  Binder(ModuleOp module, Batch batch) : module(module), symbols(module), batch(batch) {}
+
+  bool canBoundAll(ArrayRef<rt::FuncOp> functions) {
+    return llvm::all_of(functions, [&](rt::FuncOp func) {
+      return llvm::all_of(func.getBlock().getArgumentTypes(),
+                          [&](Type t) { return batch.isAbsentOrFirst(t); }) &&
+             llvm::all_of(func.getBlock(), [&](Operation &op) { return canBoundOp(&op); });
+    });
+  }
+
+  void bound(rt::FuncOp func) {
+    auto type = Tensor::get(func.getContext(), {}, IntegerType::get(func.getContext(), 64));
+    count = Value();
+    for (Operation &op : llvm::make_early_inc_range(func.getBlock())) {
+      bool batched = llvm::any_of(op.getOperandTypes(), [&](Type t) { return batch.isIn(t); }) ||
+                     llvm::any_of(op.getResultTypes(), [&](Type t) { return batch.isIn(t); });
+      if (!batched || !isa<rt::LaunchOp, rt::MatmulOp>(op))
+        continue;
+      if (!count)
+        count = func.addArg(Role::Scalar, "rows", type, func.getLoc());
+      if (auto launch = dyn_cast<rt::LaunchOp>(op)) {
+        launch.setKernelAttr(boundKernel(launch.getKernelAttr()));
+        launch.getCountMutable().assign(count);
+      } else {
+        cast<rt::MatmulOp>(op).getCountMutable().assign(count);
+      }
+    }
+    auto retype = [&](Value v) { v.setType(batch.bound(v.getType())); };
+    llvm::for_each(func.getBlock().getArguments(), retype);
+    for (Operation &op : func.getBlock())
+      llvm::for_each(op.getResults(), retype);
+    func.setFunctionType(FunctionType::get(func.getContext(), func.getBlock().getArgumentTypes(),
+                                           func.getReturn().getOperandTypes()));
+  }
+
+private:
+  bool canBoundOp(Operation *op) {
+    if (!llvm::all_of(op->getResultTypes(), [&](Type t) { return batch.isAbsentOrFirst(t); }))
+      return false;
+    if (auto matmul = dyn_cast<rt::MatmulOp>(op))
+      return canBound(matmul, batch);
+    auto launch = dyn_cast<rt::LaunchOp>(op);
+    if (!launch)
+      return true;
+    Operation *def = symbols.lookup(launch.getKernel());
+    if (auto tile = dyn_cast<rt::TileOp>(def))
+      return canBound(tile, batch);
+    return canBound(cast<rt::KernelOp>(def), batch);
+  }
+
+  /// The kernel for some rows; the one for all of them stays for the other parts.
+  FlatSymbolRefAttr boundKernel(FlatSymbolRefAttr symbol) {
+    Attribute &made = kernels[symbol];
+    if (made)
+      return cast<FlatSymbolRefAttr>(made);
+    Operation *copy = symbols.lookup(symbol.getValue())->clone();
+    auto renamed = StringAttr::get(module.getContext(), symbol.getValue() + ".rows");
+    SymbolTable::setSymbolName(copy, renamed);
+    symbols.insert(copy);
+    if (auto kernel = dyn_cast<rt::KernelOp>(copy))
+      boundLoops(kernel);
+    auto type = cast<TypeAttr>(copy->getAttr("function_type")).getValue();
+    auto function = cast<FunctionType>(type);
+    auto bounded = [&](TypeRange types) {
+      return llvm::map_to_vector(types, [&](Type t) { return batch.bound(t); });
+    };
+    copy->setAttr("function_type", TypeAttr::get(FunctionType::get(
+                                       module.getContext(), bounded(function.getInputs()),
+                                       bounded(function.getResults()))));
+    made = FlatSymbolRefAttr::get(copy);
+    return cast<FlatSymbolRefAttr>(made);
+  }
+
+  void boundLoops(rt::KernelOp kernel) {
+    SmallVector<Attribute> rows(kernel.getRows().getValue()), cols(kernel.getCols().getValue());
+    if (rows.empty()) {
+      rows.push_back(cols.front());
+      cols.erase(cols.begin());
+      kernel.setGrain(1);
+      if (kernel.getSkeleton() == rt::Skeleton::Row)
+        sumOverRows(kernel);
+    }
+    rows.front() = batch.bounded;
+    kernel.setRowsAttr(ArrayAttr::get(module.getContext(), rows));
+    kernel.setColsAttr(ArrayAttr::get(module.getContext(), cols));
+  }
+
+  void sumOverRows(rt::KernelOp kernel) {
+    kernel.setSkeleton(rt::Skeleton::Column);
+    for (auto sum : llvm::make_early_inc_range(kernel.getBody().getOps<rt::RowReduceOp>())) {
+      OpBuilder builder(sum);
+      sum.replaceAllUsesWith(
+          rt::ColReduceOp::create(builder, sum.getLoc(), sum.getKind(), sum.getX()).getResult());
+      sum.erase();
+    }
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  Batch batch;
+  Value count;                            // in the function at hand
+  DenseMap<Attribute, Attribute> kernels; // by the one for all rows
+};
+
+struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BoundEvaluationPass)
+  StringRef getArgument() const final { return "bound-evaluation"; }
+  StringRef getDescription() const final { return "evaluation computes the rows that it has"; }
+
+  void runOnOperation() final {
+    ChainOp train;
+    for (auto chain : getOperation().getOps<ChainOp>())
+      if (chain.getLosses())
+        train = chain;
+    if (!train || train.getOps<InputOp>().empty())
+      return;
+    DimAttr rows = tensorOf((*train.getOps<InputOp>().begin()).getType()).getDims().front();
+    Batch batch{rows, DimAttr::get(&getContext(), rows.getName(), rows.getSize(), true)};
+    if (rows.getSize() == 1)
+      return;
+
+    llvm::SetVector<rt::FuncOp> functions;
+    for (auto run : train.getOps<RunOp>())
+      for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
+        if (auto func = getOperation().lookupSymbol<rt::FuncOp>(callee.getValue().str() + ".E"))
+          functions.insert(func);
+    Binder binder(getOperation(), batch);
+    if (!binder.canBoundAll(functions.getArrayRef()))
+      return;
+    llvm::for_each(functions, [&](rt::FuncOp func) { binder.bound(func); });
+    dropUnused();
+  }
+
+private:
+  /// Kernels that only evaluation used.
+  void dropUnused() {
+    llvm::DenseSet<StringAttr> used;
+    getOperation().walk(
+        [&](rt::LaunchOp launch) { used.insert(launch.getKernelAttr().getAttr()); });
+    for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
+      if (isa<rt::KernelOp, rt::TileOp>(op) && !used.contains(SymbolTable::getSymbolName(&op)))
+        op.erase();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::fuse::createBoundEvaluationPass() {
+  return std::make_unique<BoundEvaluationPass>();
+}

@@ -1,0 +1,60 @@
+// RUN: tplan-opt --bound-evaluation --split-input-file %s | FileCheck %s
+// The batch B of part E becomes `max`; calls take the scalar `rows`. F keeps its kernel.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[D 4, V 8], f32>
+!y = !nn.tensor<[B 2, V 8], f32>
+
+// CHECK-LABEL: rt.func @f.F
+// CHECK:         rt.launch @double(%{{.+}}) : (!nn.tensor<[B 2, D 4], f32>)
+// CHECK-LABEL: rt.func @f.E
+// CHECK-SAME:    nn.name = "rows", nn.role = "scalar"
+// CHECK:         rt.launch @double.rows(%arg0) count(%[[N:.+]] : !nn.tensor<[], i64>) : (!nn.tensor<[B max 2, D 4], f32>)
+// CHECK:         rt.matmul %{{.+}}, %arg1 count %[[N]] : {{.*}} -> !nn.tensor<[B max 2, V 8], f32>
+// CHECK:       rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>]
+// CHECK-NOT:   rt.kernel @only_in_e map
+// CHECK:       rt.kernel @double.rows map rows [#nn.dim<"B", 2, true>] cols [#nn.dim<"D", 4>] grain 1
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : !x
+  %y = nn.run [@f] x 1 layer 0 carried(%x) invariant() params [{}] : (!x) -> !y
+}
+rt.func @f.F(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {part = "F"} {
+  %0 = rt.launch @double(%x) : (!x) -> !x
+  rt.return %0 : !x
+}
+rt.func @f.E(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"}) -> (!y {nn.role = "carried", nn.name = "c0"}) attributes {part = "E"} {
+  %0 = rt.launch @double(%x) : (!x) -> !x
+  %1 = rt.launch @only_in_e(%0) : (!x) -> !x
+  %2 = rt.matmul %1, %w : (!x, !w) -> !y
+  rt.return %2 : !y
+}
+rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>] grain 16384 : (!x) -> !x access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  %0 = arith.addf %a, %a : f32
+  rt.yield %0 : f32
+}
+rt.kernel @only_in_e map rows [#nn.dim<"B", 2>] cols [#nn.dim<"D", 4>] grain 4096 : (!x) -> !x access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  %0 = arith.mulf %a, %a : f32
+  rt.yield %0 : f32
+}
+
+// -----
+// Where the batch is not outermost, evaluation computes the whole microbatch.
+!x = !nn.tensor<[D 4, B 2], f32>
+
+// CHECK-LABEL: rt.func @g.E
+// CHECK-NOT:     max
+// CHECK:         rt.launch @k(%arg0) : (!nn.tensor<[D 4, B 2], f32>)
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : !nn.tensor<[B 2], i32>
+  %y = nn.run [@g] x 1 layer 0 carried(%x) invariant() params [{}] : (!nn.tensor<[B 2], i32>) -> !x
+}
+rt.func @g.E(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {part = "E"} {
+  %0 = rt.launch @k(%x) : (!x) -> !x
+  rt.return %0 : !x
+}
+rt.kernel @k map rows [#nn.dim<"D", 4>] cols [#nn.dim<"B", 2>] grain 4096 : (!x) -> !x access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  %0 = arith.addf %a, %a : f32
+  rt.yield %0 : f32
+}
