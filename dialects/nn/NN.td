@@ -492,7 +492,8 @@ def NN_LookupOp : NN_Op<"lookup", [Pure]> {
   let description = [{
     (C1) the table has dimension `dim`; ids are i32; the result has the dims of
     ids, then those of the table without `dim`.
-    Ids out of range are refused when the data is read, not here.
+    An id below zero is padding: its row is zero, and its cotangent goes nowhere.
+    Ids beyond the table are refused when the data is read, not here.
   }];
   let arguments = (ins NN_AnyTensor:$table, NN_AnyTensor:$ids, StrAttr:$dim);
   let results = (outs NN_AnyTensor:$result);

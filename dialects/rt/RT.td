@@ -38,7 +38,7 @@ def RT_AccessAttr : AttrDef<RT_Dialect, "Access"> {
     - `rotate` of the last dimension, of size 2n: element i is x[(i + n) mod 2n], negated
       for i < n (`by` = 0) or for i >= n (`by` = 1, the inverse).
     - `gather` along `dim`: at position id, where id is the element of input number `by`
-      (i32) at the same place. An id below zero (an ignored row) reads element 0.
+      (i32) at the same place. An id below zero (padding) reads zero.
     - `scatter` along `dim` (outputs of column kernels): the element is added at
       position id of input number `by`; rows in ascending order. The output's old
       content is the first addend. Rows with an id below zero are skipped.

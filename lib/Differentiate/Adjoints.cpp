@@ -89,8 +89,6 @@ struct Adjoint {
     reduced(op, 2, b.select(op.getCondition(), zero, dy()));
   }
   void visit(CastOp op) { set(0, b.cast(dy(), typeOf(op.getX()).getElementType())); }
-  void visit(RoundOp) { set(0, dy()); }
-  void visit(BroadcastOp op) { reduced(op, 0, dy()); }
 
   void visit(ReduceOp op) {
     Tensor type = typeOf(op.getX());
@@ -142,15 +140,29 @@ bool differentiate::isDifferentiable(Operation *op, unsigned operand) {
   return isa<FloatType>(typeOf(op->getOperand(operand)).getElementType());
 }
 
+namespace {
+/// The ops with a rule above.
+template <typename... Ops> struct Rules {
+  static bool contain(StringRef name) { return ((Ops::getOperationName() == name) || ...); }
+  static void apply(Adjoint &adjoint, Operation *op) {
+    TypeSwitch<Operation *>(op)
+        .Case<Ops...>([&](auto typed) { adjoint.visit(typed); })
+        .Default([](Operation *other) {
+          llvm::report_fatal_error("no adjoint of " + other->getName().getStringRef());
+        });
+  }
+};
+using AllRules =
+    Rules<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ExpOp, LogOp, TanhOp, ErfOp, SinOp,
+          CosOp, RsqrtOp, SqrtOp, SelectOp, CastOp, ReduceOp, ContractOp, RopeOp,
+          LookupOp, AttentionOp>;
+} // namespace
+
+bool differentiate::hasAdjoint(StringRef op) { return AllRules::contain(op); }
+
 SmallVector<Value> differentiate::buildAdjoint(NNBuilder &b, Operation *op,
                                                ArrayRef<Value> cotangents) {
   Adjoint adjoint{b, cotangents, SmallVector<Value>(op->getNumOperands())};
-  TypeSwitch<Operation *>(op)
-      .Case<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ExpOp, LogOp, TanhOp, ErfOp, SinOp,
-            CosOp, RsqrtOp, SqrtOp, SelectOp, CastOp, RoundOp, BroadcastOp, ReduceOp, ContractOp,
-            RopeOp, LookupOp, AttentionOp>([&](auto typed) { adjoint.visit(typed); })
-      .Default([](Operation *other) {
-        llvm::report_fatal_error("no adjoint of " + other->getName().getStringRef());
-      });
+  AllRules::apply(adjoint, op);
   return adjoint.result;
 }

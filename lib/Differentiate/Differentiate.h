@@ -16,6 +16,9 @@ llvm::SmallVector<mlir::Value> buildAdjoint(nn::NNBuilder &b, mlir::Operation *o
 
 /// Whether an operand of `op` can carry a cotangent.
 bool isDifferentiable(mlir::Operation *op, unsigned operand);
+
+/// Whether an op, by its name, has a rule in buildAdjoint.
+bool hasAdjoint(llvm::StringRef op);
 } // namespace tplan::differentiate
 
 #endif // TPLAN_LIB_DIFFERENTIATE_H

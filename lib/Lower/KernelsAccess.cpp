@@ -27,8 +27,8 @@ Value Body::weigh(ValueRange indices, ArrayRef<int64_t> strides, Value sum) {
   return sum;
 }
 
-/// Where the id leads: below zero (an ignored row) to element 0, so that reads
-/// stay inside; scatters skip such rows before they come here.
+/// Where the id leads: below zero (padding) to element 0, so that reads stay
+/// inside; what they read becomes zero, and scatters skip such rows.
 Value Body::idScalar(const OperandPlan &o) {
   if (!scalars.count(o.id))
     evaluateScalar(o.id);
@@ -161,7 +161,27 @@ Value Body::gather(unsigned number, Value at, Value lanes) {
   return fromMemory(x, element);
 }
 
+/// What a gather reads by an id below zero is zero, as its gradient is.
+Value Body::zeroWithoutId(const OperandPlan &o, Value x) {
+  if (!o.id)
+    return x;
+  bool perLane = plan.at(o.id).rate & PerColumn;
+  Value id = perLane ? vector(o.id) : scalar(o.id);
+  auto zero = [&](Type type) { return arith::ConstantOp::create(b, b.getZeroAttr(type)); };
+  Value used =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, id, zero(id.getType()).getResult());
+  return arith::SelectOp::create(b, used, x, zero(x.getType()));
+}
+
 Value Body::loadScalar(unsigned number) {
+  return zeroWithoutId(plan.operands[number], loadScalarAnyId(number));
+}
+
+Value Body::loadVector(unsigned number) {
+  return zeroWithoutId(plan.operands[number], loadVectorAnyId(number));
+}
+
+Value Body::loadScalarAnyId(unsigned number) {
   const OperandPlan &o = plan.operands[number];
   Value at = offset(o), first;
   if (o.half) {
@@ -180,7 +200,7 @@ Value Body::loadScalar(unsigned number) {
              : x;
 }
 
-Value Body::loadVector(unsigned number) {
+Value Body::loadVectorAnyId(unsigned number) {
   const OperandPlan &o = plan.operands[number];
   Type element = o.type.getElementType();
   Value at = offset(o);

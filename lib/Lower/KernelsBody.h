@@ -88,6 +88,9 @@ private:
   mlir::Value idScalar(const OperandPlan &o);
   mlir::Value loadScalar(unsigned number);
   mlir::Value loadVector(unsigned number);
+  mlir::Value loadScalarAnyId(unsigned number);
+  mlir::Value loadVectorAnyId(unsigned number);
+  mlir::Value zeroWithoutId(const OperandPlan &o, mlir::Value x);
   mlir::Value loadRotated(unsigned number, mlir::Value at);
   mlir::Value gather(unsigned number, mlir::Value at, mlir::Value lanes);
   mlir::Value flipSign(mlir::Value x, mlir::Value negate);

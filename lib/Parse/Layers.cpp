@@ -470,9 +470,8 @@ std::vector<Val> Elaborator::callMember(Member &member, const Expr &call, Scope 
     refuse(call.loc, Feature::ListCall);
     return {};
   }
-  bool first = !member.called;
-  member.called = true;
   if (member.kind != Member::Layer) {
+    member.called = true;
     if (call.args.size() != 1 || !call.args[0].key.text.empty() ||
         !call.args[0].over.text.empty()) {
       report.error(call.loc, "{0} takes one value, found {1}", member.name.text, call.args.size());
@@ -485,12 +484,16 @@ std::vector<Val> Elaborator::callMember(Member &member, const Expr &call, Scope 
                                           : applyTable(member, x, false, call.loc);
     return v.kind == Val::Error ? std::vector<Val>() : std::vector<Val>{v};
   }
-  if (!member.layer)
+  if (!member.layer) {
+    member.called = true;
     return {};
+  }
   std::vector<WeightInfo> weights;
   // In a for body the element's own prefix is that of the list.
   StringRef prefix = scope.loop ? StringRef() : member.name.text;
   std::vector<Val> results = callLayer(member.layer, prefix, call, scope, &weights);
+  // Only now: the arguments may call it too.
+  bool first = !std::exchange(member.called, true);
   if (results.empty())
     return {};
   if (first) {

@@ -1,0 +1,175 @@
+//===- gradients-test.cpp - gradients against finite differences ----------===//
+//
+// Each row of rows.txt goes through the whole compiler to machine code in f64. The
+// gradient of each tensor, along a random direction, equals the central difference of
+// the loss: error <= 1e-6 of max(norm of the gradient, 1e-3 * norm of all gradients).
+// Elements of a direction have variance 1, so an error of norm e moves that by about e.
+//
+// One decision: one step width for all rows, small enough that no row steps over a kink
+// of relu or max with this seed, and large enough that rounding stays far below 1e-6.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Differentiate/Differentiate.h"
+#include "lib/Parse/Elaborate.h"
+#include "runtime/random.h"
+#include "test/gradients/program.h"
+#include "test/gradients/rows.h"
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace tplan;
+using namespace gradients;
+
+namespace {
+
+constexpr double kTolerance = 1e-6, kWidth = 4e-6;
+constexpr uint64_t kSeed = 7;
+constexpr int64_t kDirectionStream = 1 << 22;
+
+const std::vector<Row> &rows() {
+  static const std::vector<Row> all = [] {
+    std::ifstream file(TPLAN_SOURCE "/test/gradients/rows.txt");
+    return readRows({std::istreambuf_iterator<char>(file), {}});
+  }();
+  return all;
+}
+
+double normOf(const std::vector<double> &values) {
+  double sum = 0;
+  for (double v : values)
+    sum += v * v;
+  return std::sqrt(sum);
+}
+
+/// The loss where one weight is moved by `width` along its direction.
+double lossAt(Program &program, const LogicalTensor &weight, int64_t stream, double width) {
+  auto *values = reinterpret_cast<double *>(weight.data);
+  std::vector<double> before(values, values + weight.bytes / 8);
+  for (size_t i = 0; i < before.size(); ++i)
+    values[i] += width * normalAt(kSeed, stream, i);
+  double loss = program.loss();
+  std::copy(before.begin(), before.end(), values);
+  return loss;
+}
+
+} // namespace
+
+void gradients::PrintTo(const Row &row, std::ostream *os) { *os << "rows.txt:" << row.line; }
+
+namespace {
+class Gradients : public testing::TestWithParam<Row> {};
+
+TEST_P(Gradients, MatchFiniteDifferences) {
+  const Row &row = GetParam();
+  std::string error;
+  Program program(row.source(), error);
+  ASSERT_EQ(error, "") << "rows.txt:" << row.line << "\n" << row.source();
+  program.fill(kSeed, row.padding);
+  ASSERT_TRUE(std::isfinite(program.loss()));
+  auto gradients = program.gradients;
+  double norm = 0;
+  for (auto &[name, gradient] : gradients)
+    norm = std::hypot(norm, normOf(gradient));
+  ASSERT_GT(norm, 0);
+
+  int64_t stream = kDirectionStream;
+  double worst = 0;
+  for (const LogicalTensor &weight : program.weights()) {
+    const std::vector<double> &gradient = gradients[weight.name];
+    ASSERT_EQ(gradient.size() * 8, size_t(weight.bytes)) << weight.name;
+    EXPECT_GT(normOf(gradient), 1e-4 * norm) << weight.name << ": the row says nothing of it";
+    double along = 0;
+    for (size_t i = 0; i < gradient.size(); ++i)
+      along += gradient[i] * normalAt(kSeed, stream, i);
+    double difference = (lossAt(program, weight, stream, kWidth) -
+                         lossAt(program, weight, stream, -kWidth)) /
+                        (2 * kWidth);
+    double error = std::abs(along - difference) / std::max(normOf(gradient), 1e-3 * norm);
+    EXPECT_LE(error, kTolerance) << weight.name << ": gradient along the direction " << along
+                                 << ", difference of losses " << difference;
+    worst = std::max(worst, error);
+    ++stream;
+  }
+  RecordProperty("worst", std::to_string(worst));
+  if (getenv("GRADIENTS_VERBOSE"))
+    printf("%-24s worst %.1e\n", row.name.c_str(), worst);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Gradients, testing::ValuesIn(rows()),
+                         [](const auto &row) { return row.param.name; });
+
+//===----------------------------------------------------------------------===//
+// Every op has a row
+//===----------------------------------------------------------------------===//
+
+/// Names of the ops that a cotangent goes through in the row's layers.
+void addTrainedOps(const Row &row, std::set<std::string> &names) {
+  std::string errors;
+  Result result = compileText(row.source(), Phase::model, errors);
+  ASSERT_TRUE(result.ok()) << errors;
+  for (auto layer : result.module->getOps<nn::LayerOp>()) {
+    llvm::DenseSet<mlir::Value> active;
+    for (unsigned i = 0; i < layer.getNumArguments(); ++i)
+      if (layer.getArgRole(i) == nn::Role::Param || layer.getArgRole(i) == nn::Role::Carried)
+        active.insert(layer.getArgument(i));
+    for (mlir::Operation &op : layer.getBlock().without_terminator())
+      for (mlir::OpOperand &operand : op.getOpOperands())
+        if (active.contains(operand.get()) &&
+            differentiate::isDifferentiable(&op, operand.getOperandNumber())) {
+          active.insert(op.result_begin(), op.result_end());
+          names.insert(op.getName().getStringRef().str());
+        }
+  }
+}
+
+/// Ops of nn that no cotangent goes through: structure, ids and flags, and what
+/// `differentiate` or a later phase makes.
+const std::set<std::string> kWithoutDerivative = {
+    "nn.param",  "nn.layer",    "nn.return", "nn.chain",        "nn.input",
+    "nn.run",    "nn.cmp",      "nn.index",  "nn.constant",     "nn.scalar",
+    "nn.round",  "nn.broadcast", "nn.dropout_mask", "nn.lookup_grad",  "nn.attention_grad"};
+
+TEST(Coverage, EachOpWithADerivativeHasARow) {
+  std::set<std::string> used;
+  for (const Row &row : rows())
+    addTrainedOps(row, used);
+  mlir::MLIRContext context(dialects());
+  context.loadDialect<nn::NNDialect>();
+  size_t ops = 0;
+  for (mlir::RegisteredOperationName op : context.getRegisteredOperationsByDialect("nn")) {
+    std::string name = op.getStringRef().str();
+    bool derived = differentiate::hasAdjoint(name);
+    EXPECT_NE(derived, kWithoutDerivative.count(name) == 1)
+        << name << " has a rule in Adjoints.cpp, or stands among the ops without derivative";
+    EXPECT_EQ(derived, used.count(name) == 1) << name << " needs a row in rows.txt";
+    ++ops;
+  }
+  EXPECT_GT(ops, kWithoutDerivative.size());
+}
+
+/// Functions of the language that are refused today: the call that shows it.
+const std::map<std::string, std::string> kNotBuilt = {
+    {"same", "linear q : D -> H, K  z = q(x)  a = attention(z, z, z, same(tokens))"},
+    {"valid", "linear q : D -> H, K  z = q(x)  a = attention(z, z, z, valid(S))"},
+    {"top_k", "a = top_k(x, 2)"},
+    {"dispatch", "a = dispatch(x, x)"},
+    {"combine", "a = combine(x, x)"},
+    {"load_balance", "a = load_balance(x, x)"},
+    {"sign", "a = sign(x)"}};
+
+TEST(Coverage, EachFunctionHasARow) {
+  for (llvm::StringRef name : parse::Elaborator::builtinNames()) {
+    bool called = llvm::any_of(rows(), [&](const Row &row) { return calls(row, name.str()); });
+    auto refused = kNotBuilt.find(name.str());
+    EXPECT_NE(called, refused != kNotBuilt.end()) << name.str() << " needs a row in rows.txt";
+    if (refused == kNotBuilt.end())
+      continue;
+    Row row{"refused", refused->second + "  y = x\n", {}, false, 0};
+    std::string errors;
+    EXPECT_FALSE(compileText(row.source(), Phase::parse, errors).ok()) << name.str();
+    EXPECT_NE(errors.find("not built"), std::string::npos) << errors;
+  }
+}
+
+} // namespace
