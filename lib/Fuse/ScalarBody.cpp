@@ -31,11 +31,6 @@ Value convert(OpBuilder &b, Location loc, Value x, Type to) {
   bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
   unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
   if (fromFloat && toFloat) {
-    // f64 to bf16 goes through f32, as the hardware does.
-    if (fromBits == 64 && toBits == 16)
-      return convert(b, loc, convert(b, loc, x, b.getF32Type()), to);
-    if (fromBits == 16 && toBits == 64)
-      return convert(b, loc, convert(b, loc, x, b.getF32Type()), to);
     return fromBits < toBits ? Value(arith::ExtFOp::create(b, loc, to, x))
                              : Value(arith::TruncFOp::create(b, loc, to, x));
   }

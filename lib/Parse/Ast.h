@@ -170,7 +170,7 @@ struct ModelDecl {
 struct Item {
   llvm::SMLoc loc;
   Name name;
-  Name second;            // cluster: "per gpu"; zero: axis
+  Name second;            // cluster: nodes or node; precision: `in f64`
   llvm::StringRef string; // quoted text, without quotes
   bool hasString = false, hasNumber = false, called = false;
   Quantity quantity, to; // to: `3e-4 to 3e-5`, or `for 100 steps`

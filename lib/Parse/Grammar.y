@@ -686,6 +686,7 @@ precisions:
 ;
 precision_item:
   word
+| word IN IDENT             { $$ = $1; $$->second = syntax.name(@3); }
 | word FOR path             { $$ = $1; $$->selector = make<Selector>(syntax);
                               $$->selector->include.push_back(*$3); }
 | word FOR path EXCEPT path { $$ = $1; $$->selector = make<Selector>(syntax);

@@ -70,8 +70,18 @@ void readPrecision(PlanContext &c, const Setting &line) {
     c.e.refuse(at.loc, Feature::Fp8);
     return;
   }
-  if (oneOf(c, first.name, {"f32", "bf16", "f64"}, "precision"))
-    c.out.set("precision", c.b.getStringAttr(first.name.text), line.loc);
+  if (!oneOf(c, first.name, {"f32", "bf16", "f64"}, "precision"))
+    return;
+  c.out.set("precision", c.b.getStringAttr(first.name.text), line.loc);
+  const Name &in = first.second;
+  if (in.text.empty())
+    return;
+  // Of f32 and f64 the program in f64 is `f64` itself: there is no rounding to keep.
+  if (first.name.text == "bf16" && in.text == "f64")
+    c.out.set("computed_in", c.b.getStringAttr(in.text), line.loc);
+  else
+    c.e.report.error(in.loc, "an oracle is `bf16 in f64`, found {0} in {1}", first.name.text,
+                     in.text);
 }
 
 /// The name is a row of the registry of policies, which a later phase knows.

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "lib/Precision/Precision.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -158,36 +159,40 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
     if (precision::nameOf(getOperation()) != "bf16")
       return;
     SymbolTable symbols(getOperation());
-    DenseMap<LayerOp, SmallVector<std::string>> copied;
-    for (auto chain : getOperation().getOps<ChainOp>()) {
-      if (!chain.getLosses())
-        continue;
-      for (auto run : chain.getOps<RunOp>())
-        for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>()) {
-          auto layer = symbols.lookup<LayerOp>(callee.getValue());
-          if (copied.contains(layer))
-            continue;
-          Narrower narrower(layer);
-          narrower.run();
-          copied[layer] = narrower.copied;
-        }
-      for (auto run : chain.getOps<RunOp>()) {
-        bindCopies(run, symbols, copied);
-        retypeRun(run, symbols);
+    SmallVector<RunOp> runs;
+    for (auto chain : getOperation().getOps<ChainOp>())
+      if (chain.getLosses())
+        llvm::append_range(runs, chain.getOps<RunOp>());
+    Copied copied;
+    for (RunOp run : runs)
+      for (StringRef callee : run.getCallees().getAsValueRange<FlatSymbolRefAttr>()) {
+        auto [names, added] = copied.try_emplace(callee);
+        if (!added)
+          continue;
+        Narrower narrower(symbols.lookup<LayerOp>(callee));
+        narrower.run();
+        names->second = std::move(narrower.copied);
       }
-      for (auto run : chain.getOps<RunOp>())
-        writeCopies(run, symbols);
+    do
+      for (RunOp run : runs)
+        bindCopies(run, symbols, copied);
+    while (followMasters(runs, symbols, copied));
+    for (RunOp run : runs) {
+      retypeRun(run, symbols);
+      writeCopies(run, symbols);
     }
   }
 
+  /// Layers by name, and the parameters of which their runs bind a working copy.
+  using Copied = llvm::StringMap<SmallVector<std::string>>;
+
   /// A working copy is a parameter of its own, bound beside its master.
-  void bindCopies(RunOp run, SymbolTable &symbols,
-                  DenseMap<LayerOp, SmallVector<std::string>> &copied) {
+  void bindCopies(RunOp run, SymbolTable &symbols, const Copied &copied) {
     SmallVector<Attribute> params;
-    for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
+    for (auto [callee, bound] : llvm::zip(run.getCallees().getAsValueRange<FlatSymbolRefAttr>(),
                                           run.getParams().getAsRange<DictionaryAttr>())) {
       NamedAttrList list(bound);
-      for (const std::string &name : copied[symbols.lookup<LayerOp>(callee.getValue())]) {
+      for (const std::string &name : copied.lookup(callee)) {
         auto master = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
         std::string symbol = master.getSymName().str() + kCopy.str();
         if (!symbols.lookup(symbol)) {
@@ -205,6 +210,32 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
       params.push_back(list.getDictionary(&getContext()));
     }
     run.setParamsAttr(ArrayAttr::get(&getContext(), params));
+  }
+
+  /// A tied weight is updated by one layer and its copy read by another: the layer
+  /// that updates binds the copy too. Whether there is more to bind.
+  static bool followMasters(ArrayRef<RunOp> runs, SymbolTable &symbols, Copied &copied) {
+    bool changed = false;
+    for (RunOp run : runs)
+      for (auto [callee, bound] : llvm::zip(run.getCallees().getAsValueRange<FlatSymbolRefAttr>(),
+                                            run.getParams().getAsRange<DictionaryAttr>()))
+        for (NamedAttribute entry : bound) {
+          StringRef name = entry.getName();
+          auto master = cast<FlatSymbolRefAttr>(entry.getValue()).getValue();
+          if (!symbols.lookup((master + kCopy).str()) || bound.get((name + kCopy).str()) ||
+              !updates(symbols.lookup<LayerOp>((callee + ".U").str()), name))
+            continue;
+          copied[callee].push_back(name.str());
+          changed = true;
+        }
+    return changed;
+  }
+
+  static bool updates(LayerOp update, StringRef name) {
+    for (unsigned i = 0, e = update ? update.getNumResults() : 0; i < e; ++i)
+      if (update.getResultRole(i) == Role::Param && update.getResultName(i) == name)
+        return true;
+    return false;
   }
 
   static void retypeRun(RunOp run, SymbolTable &symbols) {

@@ -8,9 +8,15 @@
 namespace tplan::precision {
 std::unique_ptr<mlir::Pass> createWidenPrecisionPass();
 std::unique_ptr<mlir::Pass> createNarrowPrecisionPass();
+std::unique_ptr<mlir::Pass> createWidenRoundingsPass();
 
 /// The plan's precision: f32, f64 or bf16.
 llvm::StringRef nameOf(mlir::ModuleOp module);
+
+/// Every f32 and bf16 becomes f64; casts between them stay, from f64 to f64.
+void widenTypes(mlir::ModuleOp module);
+/// Removes casts from a type to itself.
+void eraseEqualCasts(mlir::ModuleOp module);
 } // namespace tplan::precision
 
 #endif // TPLAN_LIB_PRECISION_H

@@ -16,32 +16,38 @@ using namespace tplan::nn;
 
 namespace {
 
-void widen(ModuleOp module) {
-  AttrTypeReplacer replacer;
-  replacer.addReplacement(
-      [](Float32Type type) -> Type { return Float64Type::get(type.getContext()); });
-  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
-                                        /*replaceTypes=*/true);
-  module.walk([](CastOp cast) { // those between f32 and f64
-    if (cast.getX().getType() == cast.getType()) {
-      cast.replaceAllUsesWith(cast.getX());
-      cast.erase();
-    }
-  });
-}
-
 struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WidenPrecisionPass)
   StringRef getArgument() const final { return "widen-precision"; }
   StringRef getDescription() const final { return "precision f64: every f32 becomes f64"; }
 
   void runOnOperation() final {
-    if (precision::nameOf(getOperation()) == "f64")
-      widen(getOperation());
+    if (precision::nameOf(getOperation()) != "f64")
+      return;
+    precision::widenTypes(getOperation());
+    precision::eraseEqualCasts(getOperation());
   }
 };
 
 } // namespace
+
+void tplan::precision::widenTypes(ModuleOp module) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](FloatType type) -> Type {
+    return type.isF32() || type.isBF16() ? Float64Type::get(type.getContext()) : Type(type);
+  });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}
+
+void tplan::precision::eraseEqualCasts(ModuleOp module) {
+  module.walk([](CastOp cast) {
+    if (cast.getX().getType() == cast.getType()) {
+      cast.replaceAllUsesWith(cast.getX());
+      cast.erase();
+    }
+  });
+}
 
 StringRef tplan::precision::nameOf(ModuleOp module) {
   for (auto plan : module.getOps<lang::PlanOp>())

@@ -1,4 +1,4 @@
-// RUN: tplan-opt --form-kernels %s | FileCheck %s
+// RUN: tplan-opt --form-kernels --split-input-file %s | FileCheck %s
 // One row kernel: the mean square of a row, then the row scaled by it.
 !x = !nn.tensor<[S 8, D 16], f32>
 
@@ -18,4 +18,21 @@ nn.layer @norm(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "
   %2 = nn.rsqrt %1 : <[S 8], f32>
   %3 = nn.mul %x, %2 : (<[S 8, D 16], f32>, <[S 8], f32>) -> <[S 8, D 16], f32>
   nn.return %3 : !x
+}
+
+// -----
+
+// A rounding is a cast there and back, fused: f64 to bf16 at once, for a stop at f32 would round twice.
+// CHECK-LABEL: rt.func @rounded
+// CHECK:       rt.kernel @rounded.k0
+// CHECK:         %[[N:.+]] = arith.truncf %{{.+}} : f64 to bf16
+// CHECK-NEXT:    %[[W:.+]] = arith.extf %[[N]] : bf16 to f64
+// CHECK-NEXT:    %[[E:.+]] = math.exp %[[W]] : f64
+// CHECK-NEXT:    rt.yield %[[E]]
+nn.layer @rounded(%a: !nn.tensor<[D 16], f64> {nn.role = "carried", nn.name = "c0"})
+    -> (!nn.tensor<[D 16], f64> {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.mul %a, %a : (<[D 16], f64>, <[D 16], f64>) -> <[D 16], f64>
+  %1 = nn.round %0 as bf16 : <[D 16], f64>
+  %2 = nn.exp %1 : <[D 16], f64>
+  nn.return %2 : !nn.tensor<[D 16], f64>
 }

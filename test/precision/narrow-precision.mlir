@@ -1,4 +1,4 @@
-// RUN: tplan-opt --narrow-precision %s | FileCheck %s
+// RUN: tplan-opt --narrow-precision --split-input-file %s | FileCheck %s
 // A contraction reads and gives bf16, its weight as a working copy; the gradient of
 // the weight stays f32; what the layer hands on is bf16.
 !x = !nn.tensor<[B 2, D 4], f32>
@@ -25,4 +25,42 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = 
   %1 = nn.contract %dy, %x : (<[B 2, F 8], f32>, <[B 2, D 4], f32>) -> <[F 8, D 4], f32>
   %2 = nn.add %dw, %1 : (<[F 8, D 4], f32>, <[F 8, D 4], f32>) -> <[F 8, D 4], f32>
   nn.return %0, %2 : !y, !w
+}
+
+// -----
+
+// A tied weight: @head reads its copy, @table updates it, so the run of @table binds the copy too,
+// and its update and part P write it.
+!h = !nn.tensor<[B 2, D 4], f32>
+!t = !nn.tensor<[V 8, D 4], f32>
+!l = !nn.tensor<[B 2, V 8], f32>
+tplan.plan @p {precision = "bf16"}
+
+// CHECK:       nn.run [@table] {{.*}} params [{embed = @embed, embed.bf16 = @embed.bf16}]
+// CHECK:       nn.run [@head] {{.*}} params [{w = @embed, w.bf16 = @embed.bf16}]
+nn.param @embed : !t x 1 path "embed" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "table"
+nn.chain @train losses {main = 1.0 : f64} {
+  %ids = nn.input "ids" shift 0 vocabulary 8 : <[B 2], i32>
+  %h = nn.run [@table] x 1 layer 0 carried() invariant(%ids) params [{embed = @embed}] : (!nn.tensor<[B 2], i32>) -> !h
+  nn.run [@head] x 1 layer 1 carried(%h) invariant() params [{w = @embed}] : (!h) -> ()
+}
+nn.layer @table(%ids: !nn.tensor<[B 2], i32> {nn.role = "invariant", nn.name = "i0"},
+                %w: !t {nn.role = "param", nn.name = "embed"}) -> (!h {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.lookup %w["V" = %ids] : (<[V 8, D 4], f32>, <[B 2], i32>) -> <[B 2, D 4], f32>
+  nn.return %0 : !h
+}
+nn.layer @head(%h: !h {nn.role = "carried", nn.name = "c0"}, %w: !t {nn.role = "param", nn.name = "w"})
+    -> (!l {nn.role = "output", nn.name = "y"}) {
+  %0 = nn.contract %h, %w : (<[B 2, D 4], f32>, <[V 8, D 4], f32>) -> <[B 2, V 8], f32>
+  nn.return %0 : !l
+}
+// CHECK-LABEL: nn.layer @table.P
+// CHECK:         nn.cast %arg0 : <[V 8, D 4], f32> -> <[V 8, D 4], bf16>
+// CHECK-LABEL: nn.layer @table.U
+// CHECK:         %[[W:.+]] = nn.add %arg0, %arg0
+// CHECK:         %[[C:.+]] = nn.cast %[[W]] : <[V 8, D 4], f32> -> <[V 8, D 4], bf16>
+// CHECK:         nn.return %[[W]], %[[C]]
+nn.layer @table.U(%w: !t {nn.role = "param", nn.name = "embed"}) -> (!t {nn.role = "param", nn.name = "embed"}) {
+  %0 = nn.add %w, %w : (<[V 8, D 4], f32>, <[V 8, D 4], f32>) -> <[V 8, D 4], f32>
+  nn.return %0 : !t
 }
