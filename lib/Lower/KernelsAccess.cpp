@@ -124,10 +124,18 @@ Value Body::fromMemory(Value x, Type element) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x, arith::ConstantOp::create(b, zero));
 }
 
+/// What loads and stores may count on, where it is more than an element.
+llvm::MaybeAlign Body::alignment(Type element, int64_t w) const {
+  if (!plan.alignedVectors || w != plan.lanes)
+    return {};
+  return llvm::MaybeAlign(std::min<int64_t>(16, w * nn::elementBytes(element)));
+}
+
 Value Body::load(Value memref, Value at, Type element, int64_t w) {
   Type kept = stored(element);
   auto part = VectorType::get({w}, kept), full = VectorType::get({plan.lanes}, kept);
-  Value x = vector::LoadOp::create(b, part, memref, ValueRange{at});
+  Value x = vector::LoadOp::create(b, part, memref, ValueRange{at}, /*nontemporal=*/false,
+                                   alignment(kept, w));
   if (w != plan.lanes) {
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(full));
     x = vector::InsertStridedSliceOp::create(b, x, zero, ArrayRef<int64_t>{0},
@@ -144,7 +152,8 @@ void Body::store(Value memref, Value at, Value x, int64_t w, bool streams) {
     x = vector::ExtractStridedSliceOp::create(b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w},
                                               ArrayRef<int64_t>{1});
   if (!streams) {
-    vector::StoreOp::create(b, x, memref, ValueRange{at});
+    vector::StoreOp::create(b, x, memref, ValueRange{at}, /*nontemporal=*/false,
+                            alignment(type.getElementType(), w));
     return;
   }
   int64_t bytes = w * nn::elementBytes(type.getElementType());

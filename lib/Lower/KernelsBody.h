@@ -39,6 +39,8 @@ public:
   /// anything.
   mlir::Value vector(mlir::Value v);
   void setVector(mlir::Value v, mlir::Value x) { vectors[v] = x; }
+  /// Takes over vectors that another body has computed in the same columns.
+  void shareVectors(const Body &other) { vectors = other.vectors; }
   /// Values along the columns kept in a buffer of the task, one element a
   /// column.
   void setBuffer(mlir::Value v, mlir::Value memref) { buffers[v] = memref; }
@@ -85,6 +87,7 @@ private:
   mlir::Value weigh(mlir::ValueRange indices, llvm::ArrayRef<int64_t> strides, mlir::Value sum);
   mlir::Value laneOffsets(llvm::ArrayRef<int64_t> strides, mlir::Type element = {});
   mlir::Value laneMask();
+  llvm::MaybeAlign alignment(mlir::Type element, int64_t width) const;
   mlir::Value idScalar(const OperandPlan &o);
   mlir::Value loadScalar(unsigned number);
   mlir::Value loadVector(unsigned number);

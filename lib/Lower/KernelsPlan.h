@@ -63,6 +63,8 @@ struct KernelPlan {
   int64_t numRows = 1, numCols = 1;
   int64_t grain = 1, tasks = 1;
   int64_t lanes = 16;
+  /// Whole vectors begin at multiples of their size (GPU), not of an element's.
+  bool alignedVectors = false;
   /// Rows per step of the run-time count of the outermost row loop; 0: static.
   int64_t boundedRows = 0;
   /// The columns hold all loops, and a task owns a range of them (flat maps).

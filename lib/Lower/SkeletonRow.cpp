@@ -47,6 +47,19 @@ private:
 /// Rows of a task's sums on its stack, at most.
 static constexpr int64_t kBufferBytes = 1 << 20;
 
+std::optional<unsigned> lower::outputOfSum(const KernelPlan &plan, rt::ColReduceOp sum) {
+  Strides rowMajor;
+  int64_t stride = 1;
+  for (int64_t size : llvm::reverse(plan.cols)) {
+    rowMajor.cols.insert(rowMajor.cols.begin(), stride);
+    stride *= size;
+  }
+  for (unsigned i = 0; i < plan.numOutputs(); ++i)
+    if (plan.yielded(i) == sum.getResult() && plan.output(i).strides.cols == rowMajor.cols)
+      return i;
+  return std::nullopt;
+}
+
 LogicalResult RowEmitter::findSums() {
   for (Operation &o : plan.block())
     if (auto sum = dyn_cast<rt::ColReduceOp>(o)) {
@@ -55,20 +68,11 @@ LogicalResult RowEmitter::findSums() {
         continue;
       }
       ColumnSum s{sum, nullptr, body.index(0)};
-      for (unsigned i = 0; i < plan.numOutputs() && !s.memory; ++i) {
-        Strides rowMajor;
-        int64_t stride = 1;
-        for (int64_t size : llvm::reverse(plan.cols)) {
-          rowMajor.cols.insert(rowMajor.cols.begin(), stride);
-          stride *= size;
-        }
-        if (plan.yielded(i) != sum.getResult() || plan.output(i).strides.cols != rowMajor.cols)
-          continue;
-        s.memory = body.memory[plan.numInputs() + i];
-        s.offset = body.offset(plan.output(i));
-        direct.insert(i);
-      }
-      if (!s.memory) {
+      if (std::optional<unsigned> i = outputOfSum(plan, sum)) {
+        s.memory = body.memory[plan.numInputs() + *i];
+        s.offset = body.offset(plan.output(*i));
+        direct.insert(*i);
+      } else {
         int64_t bytes = plan.numCols * nn::elementBytes(sum.getType());
         if (bytes > kBufferBytes)
           return sum.emitOpError("keeps sums over rows on the stack, at most 1 MiB; found ")
