@@ -24,8 +24,9 @@ for name in "OMP_NUM_THREADS", "HOME":
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
-# %source: the repository, for examples/ and models/.
+# %source: the repository, for examples/ and models/; %bin: executables without a PATH.
 config.substitutions.append(("%source", source))
+config.substitutions.append(("%bin", os.path.join(build, "bin")))
 # "not --crash" aside, a test that expects an exit code says so: %exit 2 tplanc ...
 config.substitutions.append(("%exit", os.path.join(source, "test", "exit-with")))
 config.substitutions.append(("%python", sys.executable))

@@ -1,11 +1,18 @@
-//===- tplan-translate.cpp - .tplan source to the tplan dialect --------------===//
+//===- tplan-translate.cpp - into the tplan dialect, and kernels out of it ----===//
 //
-// For tests of the front end: prints the module, or with -verify-diagnostics
-// checks the errors that the source expects.
+// For tests of the front end: .tplan source to a module, or with -verify-diagnostics
+// the check of the errors that the source expects. For tests and readers of kernels:
+// --kernels-to-ptx=sm_90 takes a module of rt.kernel and prints PTX.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "lib/Emit/Ptx.h"
+#include "lib/Lower/Kernels.h"
 #include "lib/Parse/Parse.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/ToolUtilities.h"
 #include "llvm/Support/CommandLine.h"
@@ -25,6 +32,23 @@ static cl::opt<bool> split("split-input-file", cl::desc("compile pieces between 
 static cl::opt<bool> verify("verify-diagnostics", cl::desc("check expected-error comments"));
 static cl::opt<bool> bare("no-installed-models", cl::desc("look for models in --models only"));
 static cl::opt<bool> builtins("builtins", cl::desc("print the table of built-in functions"));
+static cl::opt<std::string> ptx("kernels-to-ptx", cl::desc("rt.kernel ops to PTX for ARCH"),
+                                cl::value_desc("ARCH"));
+
+static LogicalResult printPtx(MLIRContext &context, llvm::SourceMgr &sources,
+                              llvm::raw_ostream &os) {
+  context.loadDialect<tplan::rt::RTDialect, arith::ArithDialect, math::MathDialect>();
+  auto module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module || failed(tplan::lower::lowerKernelsToNVVM(*module)))
+    return failure();
+  for (auto kernels : module->getOps<gpu::GPUModuleOp>()) {
+    llvm::Expected<std::string> text = tplan::emit::emitPtx(kernels, ptx);
+    if (!text)
+      return emitError(module->getLoc(), llvm::toString(text.takeError()));
+    os << *text;
+  }
+  return success();
+}
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
@@ -55,6 +79,8 @@ int main(int argc, char **argv) {
     options.list = selector;
     options.listOutput = &os;
     auto translate = [&]() -> LogicalResult {
+      if (!ptx.empty())
+        return printPtx(context, sources, os);
       auto module = tplan::parse::parseSource(context, sources, options);
       if (!module)
         return failure();

@@ -81,6 +81,14 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     upper half onto the lower). Sums over rows start the same way. A maximum is
     NaN where an element is.
 
+    On a GPU the order is another, fixed by the loops too: element i of a row adds to
+    class i mod n, ascending; then neighbouring classes are folded, then neighbouring
+    pairs, and so on. n is the number of columns rounded up to a power of two, at most
+    512 times the power of two, up to 4, that divides it. In a column kernel row r adds
+    to slice r mod m, and slices are folded in halves; m is the power of two at most
+    rows / 4 and at most 32, and 1 where rows are scattered. Sums over a task's rows
+    and everything else are those of the CPU.
+
     In an object, a kernel is a tp_kernel. `args` are the inputs, then the outputs,
     each packed and beginning at a multiple of 64 bytes (large outputs are written
     in aligned vectors, past the caches). A bounded outermost row loop has one

@@ -106,7 +106,7 @@ bool Compile::runPhase(Phase next) {
   if (phase == Phase::parse && !parse())
     return false;
   for (const PassInfo &entry : passes())
-    if (entry.phase == phase && !runPass(entry))
+    if (entry.phase == phase && !entry.gpu && !runPass(entry))
       return false;
   if (failed(verifyAfter(phase, *result.module)))
     return internal("the verifier of the phase failed");

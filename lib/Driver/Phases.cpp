@@ -44,7 +44,9 @@ llvm::ArrayRef<PhaseInfo> phases() {
 llvm::ArrayRef<PassInfo> passes() {
   static const std::vector<PassInfo> table = {
 #define PASS(PHASE, CREATE, FLAG, SUMMARY)                                                         \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY},
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, false},
+#define PASS_GPU(PHASE, CREATE, FLAG, SUMMARY)                                                     \
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, true},
 #include "lib/Driver/Phases.def"
   };
   return table;
@@ -91,7 +93,8 @@ void printPhases(llvm::raw_ostream &os) {
        << ".\n  Afterwards: " << phase.afterwards << ".\n";
     for (const PassInfo &pass : passes())
       if (pass.phase == phase.phase)
-        os << llvm::formatv("  --{0,-26} {1}\n", pass.flag, pass.summary);
+        os << llvm::formatv("  --{0,-26} {1}{2}\n", pass.flag, pass.summary,
+                            pass.gpu ? " (GPUs)" : "");
   }
 }
 

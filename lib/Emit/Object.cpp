@@ -80,30 +80,35 @@ static void optimise(Module &module, TargetMachine &machine) {
   manager.run(module, modules);
 }
 
-static Expected<SmallVector<char, 0>> emitFile(Module &module, StringRef cpu, StringRef features,
-                                               CodeGenFileType kind) {
-  Expected<std::unique_ptr<TargetMachine>> machine = machineFor(cpu, features);
-  if (!machine)
-    return machine.takeError();
-  module.setTargetTriple((*machine)->getTargetTriple());
-  module.setDataLayout((*machine)->createDataLayout());
-  optimise(module, **machine);
+Expected<SmallVector<char, 0>> emit::emitFile(Module &module, TargetMachine &machine,
+                                              CodeGenFileType kind) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  optimise(module, machine);
   SmallVector<char, 0> bytes;
   raw_svector_ostream out(bytes);
   legacy::PassManager codegen;
-  if ((*machine)->addPassesToEmitFile(codegen, out, nullptr, kind))
-    return createStringError("cpu cannot emit this kind of file: " + cpu);
+  if (machine.addPassesToEmitFile(codegen, out, nullptr, kind))
+    return createStringError("cpu cannot emit this kind of file: " + machine.getTargetCPU());
   codegen.run(module);
   return std::move(bytes);
 }
 
+static Expected<SmallVector<char, 0>> emitFor(Module &module, StringRef cpu, StringRef features,
+                                              CodeGenFileType kind) {
+  Expected<std::unique_ptr<TargetMachine>> machine = machineFor(cpu, features);
+  if (!machine)
+    return machine.takeError();
+  return emit::emitFile(module, **machine, kind);
+}
+
 Expected<SmallVector<char, 0>> emit::emitObject(Module &module, StringRef cpu, StringRef features) {
-  return emitFile(module, cpu, features, CodeGenFileType::ObjectFile);
+  return emitFor(module, cpu, features, CodeGenFileType::ObjectFile);
 }
 
 Expected<SmallVector<char, 0>> emit::emitAssembly(Module &module, StringRef cpu,
                                                   StringRef features) {
-  return emitFile(module, cpu, features, CodeGenFileType::AssemblyFile);
+  return emitFor(module, cpu, features, CodeGenFileType::AssemblyFile);
 }
 
 std::string emit::hostCpu() { return sys::getHostCPUName().str(); }

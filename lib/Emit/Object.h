@@ -6,7 +6,9 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
 
 namespace tplan::emit {
 
@@ -22,6 +24,10 @@ llvm::Expected<llvm::SmallVector<char, 0>> emitObject(llvm::Module &module, llvm
 /// The same as assembly text, for tests and reading.
 llvm::Expected<llvm::SmallVector<char, 0>> emitAssembly(llvm::Module &module, llvm::StringRef cpu,
                                                         llvm::StringRef features);
+
+/// What both are made of: the passes, then the machine's code generator.
+llvm::Expected<llvm::SmallVector<char, 0>>
+emitFile(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind);
 
 /// Name and features of this machine's CPU.
 std::string hostCpu();

@@ -18,8 +18,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-/// Rows in use: the count that comes with the data, times the rows of each.
-static Value runTimeRows(Body &body, Value count) {
+Value lower::runTimeRows(Body &body, Value count) {
   auto &b = body.b;
   Value n = memref::LoadOp::create(b, count, ValueRange{body.index(0)});
   Value rows = arith::IndexCastOp::create(b, b.getIndexType(), n);

@@ -24,7 +24,20 @@ std::unique_ptr<mlir::Pass> createExpandTranscendentalsPass();
 /// the form that the runtime calls (tp_kernel).
 std::unique_ptr<mlir::Pass> createVectorsToLLVMPass();
 
-/// The three passes above. On failure the diagnostics are out.
+/// Turns every rt.kernel into a gpu.func of the same name in the gpu.module
+/// `kGpuModule`, with explicit gpu, vector, arith, scf and memref ops. Its arguments are
+/// memory in the order of the kernel's args; known_block_size and known_grid_size say
+/// how it is launched.
+std::unique_ptr<mlir::Pass> createLowerKernelsGpuPass();
+inline constexpr llvm::StringLiteral kGpuModule = "kernels";
+
+/// What is in gpu.module to the NVVM and LLVM dialects.
+std::unique_ptr<mlir::Pass> createKernelsToNVVMPass();
+
+/// lower-kernels-gpu, expand-transcendentals, kernels-to-nvvm.
+mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
+
+/// lower-kernels, expand-transcendentals, vectors-to-llvm. On failure the diagnostics are out.
 mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
 } // namespace tplan::lower

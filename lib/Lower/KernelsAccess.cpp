@@ -92,7 +92,7 @@ Value Body::laneOffsets(ArrayRef<int64_t> strides, Type element) {
   };
   SmallVector<Attribute> numbers;
   for (int64_t l = 0; l < plan.lanes; ++l)
-    numbers.push_back(b.getIntegerAttr(unit, l));
+    numbers.push_back(b.getIntegerAttr(unit, plan.columnOf(l)));
   Value steps = arith::ConstantOp::create(b, DenseElementsAttr::get(type, numbers));
   Value first = element ? arith::IndexCastOp::create(b, element, col).getResult() : col;
   Value rest = arith::AddIOp::create(b, splat(first, plan.lanes), steps), sum;
@@ -124,32 +124,48 @@ Value Body::fromMemory(Value x, Type element) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x, arith::ConstantOp::create(b, zero));
 }
 
+/// What loads and stores may count on, where it is more than an element.
+llvm::MaybeAlign Body::alignment(Type element, int64_t w) const {
+  if (!plan.alignedVectors || w != plan.lanes)
+    return {};
+  return llvm::MaybeAlign(std::min<int64_t>(16, w * nn::elementBytes(element)));
+}
+
+/// In the order of memory, as memory holds it.
+Value Body::loadRun(Value memref, Value at, Type element, int64_t w) {
+  auto part = VectorType::get({w}, element), full = VectorType::get({plan.lanes}, element);
+  Value x = vector::LoadOp::create(b, part, memref, ValueRange{at}, /*nontemporal=*/false,
+                                   alignment(element, w));
+  if (w == plan.lanes)
+    return x;
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(full));
+  return vector::InsertStridedSliceOp::create(b, x, zero, ArrayRef<int64_t>{0},
+                                              ArrayRef<int64_t>{1});
+}
+
 Value Body::load(Value memref, Value at, Type element, int64_t w) {
-  Type kept = stored(element);
-  auto part = VectorType::get({w}, kept), full = VectorType::get({plan.lanes}, kept);
-  Value x = vector::LoadOp::create(b, part, memref, ValueRange{at});
-  if (w != plan.lanes) {
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(full));
-    x = vector::InsertStridedSliceOp::create(b, x, zero, ArrayRef<int64_t>{0},
-                                             ArrayRef<int64_t>{1});
-  }
-  return fromMemory(x, element);
+  return fromMemory(inLanes(loadRun(memref, at, stored(element), w)), element);
+}
+
+void Body::storeRun(Value memref, Value at, Value x, int64_t w, bool streams) {
+  auto type = cast<VectorType>(x.getType());
+  if (w != type.getNumElements())
+    x = vector::ExtractStridedSliceOp::create(b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w},
+                                              ArrayRef<int64_t>{1});
+  llvm::MaybeAlign align = alignment(type.getElementType(), w);
+  if (streams)
+    align = llvm::MaybeAlign(w * nn::elementBytes(type.getElementType()));
+  vector::StoreOp::create(b, x, memref, ValueRange{at}, streams, align);
 }
 
 void Body::store(Value memref, Value at, Value x, int64_t w, bool streams) {
   auto type = cast<VectorType>(x.getType());
+  auto rounded = x.getDefiningOp<arith::TruncFOp>();
+  bool pairs = plan.evenOdd && rounded && type.getElementType().isBF16() &&
+               getElementTypeOrSelf(rounded.getIn()).isF32();
   if (type.getElementType().isInteger(1))
     x = arith::ExtUIOp::create(b, VectorType::get(type.getShape(), b.getI8Type()), x);
-  if (w != type.getNumElements())
-    x = vector::ExtractStridedSliceOp::create(b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w},
-                                              ArrayRef<int64_t>{1});
-  if (!streams) {
-    vector::StoreOp::create(b, x, memref, ValueRange{at});
-    return;
-  }
-  int64_t bytes = w * nn::elementBytes(type.getElementType());
-  vector::StoreOp::create(b, x, memref, ValueRange{at}, /*nontemporal=*/true,
-                          llvm::MaybeAlign(bytes));
+  storeRun(memref, at, pairs ? narrowPairs(rounded.getIn()) : inOrder(x), w, streams);
 }
 
 Value Body::gather(unsigned number, Value at, Value lanes) {
@@ -177,8 +193,9 @@ Value Body::loadScalar(unsigned number) {
   return zeroWithoutId(plan.operands[number], loadScalarAnyId(number));
 }
 
-Value Body::loadVector(unsigned number) {
-  return zeroWithoutId(plan.operands[number], loadVectorAnyId(number));
+/// The operand as another type of float.
+Value Body::loadVector(unsigned number, Type as) {
+  return zeroWithoutId(plan.operands[number], loadVectorAnyId(number, as));
 }
 
 Value Body::loadScalarAnyId(unsigned number) {
@@ -200,12 +217,12 @@ Value Body::loadScalarAnyId(unsigned number) {
              : x;
 }
 
-Value Body::loadVectorAnyId(unsigned number) {
+Value Body::loadVectorAnyId(unsigned number, Type as) {
   const OperandPlan &o = plan.operands[number];
   Type element = o.type.getElementType();
   Value at = offset(o);
   if (o.half)
-    return loadRotated(number, at);
+    return loadRotated(number, at, as);
   if (o.id && (plan.at(o.id).rate & PerColumn)) {
     auto indices = VectorType::get({plan.lanes}, b.getIndexType());
     Value ids = arith::IndexCastOp::create(b, indices, vector(o.id));
@@ -215,22 +232,22 @@ Value Body::loadVectorAnyId(unsigned number) {
     // lane.
     Value base = weigh(rowIndex, o.strides.rows, nullptr);
     lanes = arith::AddIOp::create(b, lanes, laneOffsets(o.strides.cols));
-    return gather(number, base ? base : index(0), lanes);
+    return widen(gather(number, base ? base : index(0), lanes), as);
   }
   switch (layout(o.strides)) {
   case Layout::Splat: {
     Value x = memref::LoadOp::create(b, memory[number], ValueRange{at});
-    return splat(fromMemory(x, element), plan.lanes);
+    return widen(splat(fromMemory(x, element), plan.lanes), as);
   }
   case Layout::Contiguous:
-    return load(memory[number], at, element, width);
+    return loadAs(memory[number], at, element, as);
   case Layout::Scattered:
     break;
   }
   if (tileLoad)
     if (Value x = tileLoad(number))
       return x;
-  return gather(number, rowOffset(o), laneOffsets(o.strides.cols));
+  return widen(gather(number, rowOffset(o), laneOffsets(o.strides.cols)), as);
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,7 +271,7 @@ Value Body::flipSign(Value x, Value negate) {
   return arith::BitcastOp::create(b, shaped(element), flipped);
 }
 
-Value Body::loadRotated(unsigned number, Value at) {
+Value Body::loadRotated(unsigned number, Value at, Type as) {
   const OperandPlan &o = plan.operands[number];
   bool whole = o.half % plan.lanes == 0; // a vector never crosses the middle
   Value first;
@@ -272,10 +289,12 @@ Value Body::loadRotated(unsigned number, Value at) {
     Value from = arith::AddIOp::create(b, at, step);
     Value x;
     if (layout(o.strides) == Layout::Contiguous)
-      x = load(memory[number], from, o.type.getElementType(), width);
+      x = loadAs(memory[number], from, o.type.getElementType(), as);
     else
-      x = gather(number, arith::SubIOp::create(b, from, weigh(colIndex, o.strides.cols, nullptr)),
-                 laneOffsets(o.strides.cols));
+      x = widen(
+          gather(number, arith::SubIOp::create(b, from, weigh(colIndex, o.strides.cols, nullptr)),
+                 laneOffsets(o.strides.cols)),
+          as);
     return flipSign(x, invert(first));
   }
   Value i = laneOffsets(o.rotated.cols);
@@ -283,7 +302,7 @@ Value Body::loadRotated(unsigned number, Value at) {
   first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i, half);
   Value step = arith::SelectOp::create(b, first, half, back);
   Value lanes = arith::AddIOp::create(b, laneOffsets(o.strides.cols), step);
-  return flipSign(gather(number, rowOffset(o), lanes), invert(first));
+  return flipSign(widen(gather(number, rowOffset(o), lanes), as), invert(first));
 }
 
 //===----------------------------------------------------------------------===//

@@ -165,9 +165,14 @@ Value Body::vector(Value v) {
   if (Value known = scalars.lookup(v))
     return vectors[v] = splat(known, plan.lanes);
   if (Value kept = buffers.lookup(v))
-    return vectors[v] = load(kept, col, v.getType(), width);
+    return vectors[v] = loadSum(kept, col, v.getType());
   if (auto arg = dyn_cast<BlockArgument>(v))
-    return vectors[v] = loadVector(arg.getArgNumber());
+    return vectors[v] = loadVector(arg.getArgNumber(), v.getType());
+  // Widened where it is loaded, unless the narrow value is there already.
+  if (auto wide = v.getDefiningOp<arith::ExtFOp>(); wide && plan.evenOdd)
+    if (auto arg = dyn_cast<BlockArgument>(wide.getIn()))
+      if (!vectors.count(arg) && !scalars.count(arg))
+        return vectors[v] = loadVector(arg.getArgNumber(), v.getType());
   return clone(v.getDefiningOp(), cast<OpResult>(v).getResultNumber(), true);
 }
 
@@ -195,7 +200,7 @@ Value Body::combine(nn::ReduceKind kind, Value acc, Value x) {
 Value Body::laneMask() {
   SmallVector<bool> bits(plan.lanes);
   for (int64_t i = 0; i < plan.lanes; ++i)
-    bits[i] = i < width;
+    bits[i] = plan.columnOf(i) < width;
   auto type = VectorType::get({plan.lanes}, b.getI1Type());
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
 }
@@ -221,8 +226,8 @@ Value Body::buffer(Type element, int64_t size) {
 
 void Body::accumulate(nn::ReduceKind kind, Value memref, Value at, Value x) {
   Type element = cast<VectorType>(x.getType()).getElementType();
-  Value old = load(memref, at, element, width);
-  store(memref, at, combine(kind, old, x), width);
+  Value old = loadSum(memref, at, element);
+  storeSum(memref, at, combine(kind, old, x));
 }
 
 void Body::storeScalar(unsigned output, Value x) {

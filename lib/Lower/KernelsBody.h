@@ -39,9 +39,12 @@ public:
   /// anything.
   mlir::Value vector(mlir::Value v);
   void setVector(mlir::Value v, mlir::Value x) { vectors[v] = x; }
+  /// Takes over vectors that another body has computed in the same columns.
+  void shareVectors(const Body &other) { vectors = other.vectors; }
   /// Values along the columns kept in a buffer of the task, one element a
   /// column.
   void setBuffer(mlir::Value v, mlir::Value memref) { buffers[v] = memref; }
+  bool isBuffer(mlir::Value v) const { return buffers.count(v); }
 
   void storeScalar(unsigned output, mlir::Value x);
   /// Stores, or adds where the output is scattered.
@@ -62,6 +65,11 @@ public:
   mlir::Value load(mlir::Value memref, mlir::Value offset, mlir::Type element, int64_t width);
   void store(mlir::Value memref, mlir::Value offset, mlir::Value x, int64_t width,
              bool streams = false);
+  /// Sums over rows keep the order of lanes while they grow.
+  mlir::Value loadSum(mlir::Value memref, mlir::Value offset, mlir::Type element);
+  void storeSum(mlir::Value memref, mlir::Value offset, mlir::Value x);
+  /// Columns of a vector in ascending order.
+  mlir::Value inOrder(mlir::Value x);
   mlir::Value buffer(mlir::Type element, int64_t size);
 
   mlir::ImplicitLocOpBuilder &b;
@@ -85,13 +93,20 @@ private:
   mlir::Value weigh(mlir::ValueRange indices, llvm::ArrayRef<int64_t> strides, mlir::Value sum);
   mlir::Value laneOffsets(llvm::ArrayRef<int64_t> strides, mlir::Type element = {});
   mlir::Value laneMask();
+  llvm::MaybeAlign alignment(mlir::Type element, int64_t width) const;
   mlir::Value idScalar(const OperandPlan &o);
   mlir::Value loadScalar(unsigned number);
-  mlir::Value loadVector(unsigned number);
+  mlir::Value loadVector(unsigned number, mlir::Type as);
   mlir::Value loadScalarAnyId(unsigned number);
-  mlir::Value loadVectorAnyId(unsigned number);
+  mlir::Value loadVectorAnyId(unsigned number, mlir::Type as);
   mlir::Value zeroWithoutId(const OperandPlan &o, mlir::Value x);
-  mlir::Value loadRotated(unsigned number, mlir::Value at);
+  mlir::Value loadRotated(unsigned number, mlir::Value at, mlir::Type as);
+  mlir::Value loadRun(mlir::Value memref, mlir::Value at, mlir::Type element, int64_t width);
+  void storeRun(mlir::Value memref, mlir::Value at, mlir::Value x, int64_t width, bool streams);
+  mlir::Value loadAs(mlir::Value memref, mlir::Value at, mlir::Type element, mlir::Type as);
+  mlir::Value widen(mlir::Value x, mlir::Type as);
+  mlir::Value inLanes(mlir::Value x);
+  mlir::Value narrowPairs(mlir::Value x);
   mlir::Value gather(unsigned number, mlir::Value at, mlir::Value lanes);
   mlir::Value flipSign(mlir::Value x, mlir::Value negate);
   mlir::Value clone(mlir::Operation *op, unsigned result, bool vectors);

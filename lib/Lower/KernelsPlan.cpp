@@ -13,6 +13,13 @@ using nn::DimAttr;
 
 int64_t lower::lanesOf(Type element) { return 512 / element.getIntOrFloatBitWidth(); }
 
+/// Bytes of a vector register of the target; of the widest where none is stated.
+static int64_t vectorBytesOf(rt::KernelOp op) {
+  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>("tplan.target");
+  auto bytes = target ? target.getAs<IntegerAttr>("vector_bytes") : IntegerAttr();
+  return bytes ? std::clamp<int64_t>(bytes.getInt(), 32, 64) : 64;
+}
+
 namespace {
 /// A named loop before collapse.
 struct Loop {
@@ -33,6 +40,7 @@ private:
   LogicalResult checkOp(Operation &o);
   void collapse();
   void chooseLanes();
+  void choosePairs();
   void chooseStreams();
   void split();
   Strides &stridesOf(StringRef name, int64_t stride, Strides &s);
@@ -162,6 +170,35 @@ void Planner::chooseLanes() {
     f32Reduce |= reduce && value.getType().isF32();
   }
   plan.lanes = f64 && !f32Reduce ? 8 : 16;
+}
+
+/// Vectors of pairs, a register of words each, where bf16 prevails: other types along
+/// the columns pay with shuffles, short rows with long tails. Sums keep their order.
+void Planner::choosePairs() {
+  if (op.getSkeleton() != rt::Skeleton::Map && op.getSkeleton() != rt::Skeleton::Row)
+    return;
+  for (auto &[value, v] : plan.values) // any order: a set of facts
+    if (value.getType().isF64())
+      return;
+  int64_t lanes = vectorBytesOf(op) / 2, narrow = 0;
+  if (plan.numCols < 16 * lanes)
+    return;
+  for (const OperandPlan &o : plan.operands) {
+    if (!o.strides.alongCols())
+      continue;
+    Type element = o.type.getElementType();
+    bool grows = o.taskStride; // sums keep the order of lanes
+    if (!element.isBF16() && !element.isF32())
+      return;
+    narrow += element.isBF16() ? 1 : grows ? 0 : -1;
+    for (auto [size, stride] : llvm::zip(plan.cols, o.strides.cols))
+      if (size % lanes && plan.cols.size() > 1) // a vector may not cross what it broadcasts
+        return;
+    if (o.half % lanes)
+      return;
+  }
+  if (narrow > 0)
+    plan.lanes = lanes, plan.evenOdd = true;
 }
 
 /// Large outputs whose vectors are all aligned: whole rows of vectors, or flat. In a
@@ -319,6 +356,7 @@ FailureOr<KernelPlan> Planner::run() {
   if (failed(body()) || failed(outputs()))
     return failure();
   chooseLanes();
+  choosePairs();
   chooseStreams();
   return std::move(plan);
 }

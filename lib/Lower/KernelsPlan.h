@@ -63,6 +63,15 @@ struct KernelPlan {
   int64_t numRows = 1, numCols = 1;
   int64_t grain = 1, tasks = 1;
   int64_t lanes = 16;
+  /// Lanes hold the even columns of a vector, then the odd ones: so two bf16 of a word
+  /// widen with one instruction each, and narrow back without a shuffle (CPU).
+  bool evenOdd = false;
+  /// Column of a lane, from the first one of the vector on.
+  int64_t columnOf(int64_t lane) const {
+    return !evenOdd ? lane : lane < lanes / 2 ? 2 * lane : 2 * lane - lanes + 1;
+  }
+  /// Whole vectors begin at multiples of their size (GPU), not of an element's.
+  bool alignedVectors = false;
   /// Rows per step of the run-time count of the outermost row loop; 0: static.
   int64_t boundedRows = 0;
   /// The columns hold all loops, and a task owns a range of them (flat maps).

@@ -16,7 +16,7 @@ using namespace tplan::lower;
 /// Vectors of columns that walk the rows together.
 static constexpr int64_t kUnroll = 4;
 
-static bool hasRowOutputs(const KernelPlan &plan) {
+bool lower::hasRowOutputs(const KernelPlan &plan) {
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
     if (!plan.at(plan.yielded(i)).final && plan.output(i).strides.alongCols())
       return true;
@@ -72,8 +72,7 @@ static void walkRows(Body &outer, ArrayRef<Value> starts, int64_t width,
   }
 }
 
-LogicalResult lower::emitColumn(Body &body, Value rowCount) {
-  const KernelPlan &plan = body.plan;
+FailureOr<SmallVector<rt::ColReduceOp>> lower::sumsOfColumns(const KernelPlan &plan) {
   SmallVector<rt::ColReduceOp> sums;
   for (Operation &o : plan.block())
     if (auto sum = dyn_cast<rt::ColReduceOp>(o))
@@ -81,14 +80,21 @@ LogicalResult lower::emitColumn(Body &body, Value rowCount) {
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
     if (!plan.at(plan.yielded(i)).final && !plan.output(i).strides.alongCols() &&
         (plan.numCols > 1 || plan.output(i).isScatter()))
-      return body.plan.op->emitOpError(
-                 "writes a value of a row from every block of columns: output ")
+      return plan.op->emitOpError("writes a value of a row from every block of columns: output ")
              << i << "; make it a row kernel";
+  return sums;
+}
+
+LogicalResult lower::emitColumn(Body &body, Value rowCount) {
+  const KernelPlan &plan = body.plan;
+  FailureOr<SmallVector<rt::ColReduceOp>> sums = sumsOfColumns(plan);
+  if (failed(sums))
+    return failure();
   int64_t count = plan.numRows;
   Span rows{body.index(0), rowCount ? rowCount : body.index(count)};
   forRange(body, taskColumns(body), kUnroll,
            [&](Body &inner, ArrayRef<Value> starts, int64_t width) {
-             walkRows(inner, starts, width, sums, rows);
+             walkRows(inner, starts, width, *sums, rows);
            });
   return success();
 }

@@ -33,6 +33,7 @@ private:
   void pass(Body &at, unsigned number);
   void writeElements(Body &in);
   void finish(ValueRange carried);
+  void putInOrder(ColumnSum &sum);
 
   Body &body;
   const KernelPlan &plan;
@@ -47,6 +48,19 @@ private:
 /// Rows of a task's sums on its stack, at most.
 static constexpr int64_t kBufferBytes = 1 << 20;
 
+std::optional<unsigned> lower::outputOfSum(const KernelPlan &plan, rt::ColReduceOp sum) {
+  Strides rowMajor;
+  int64_t stride = 1;
+  for (int64_t size : llvm::reverse(plan.cols)) {
+    rowMajor.cols.insert(rowMajor.cols.begin(), stride);
+    stride *= size;
+  }
+  for (unsigned i = 0; i < plan.numOutputs(); ++i)
+    if (plan.yielded(i) == sum.getResult() && plan.output(i).strides.cols == rowMajor.cols)
+      return i;
+  return std::nullopt;
+}
+
 LogicalResult RowEmitter::findSums() {
   for (Operation &o : plan.block())
     if (auto sum = dyn_cast<rt::ColReduceOp>(o)) {
@@ -55,20 +69,11 @@ LogicalResult RowEmitter::findSums() {
         continue;
       }
       ColumnSum s{sum, nullptr, body.index(0)};
-      for (unsigned i = 0; i < plan.numOutputs() && !s.memory; ++i) {
-        Strides rowMajor;
-        int64_t stride = 1;
-        for (int64_t size : llvm::reverse(plan.cols)) {
-          rowMajor.cols.insert(rowMajor.cols.begin(), stride);
-          stride *= size;
-        }
-        if (plan.yielded(i) != sum.getResult() || plan.output(i).strides.cols != rowMajor.cols)
-          continue;
-        s.memory = body.memory[plan.numInputs() + i];
-        s.offset = body.offset(plan.output(i));
-        direct.insert(i);
-      }
-      if (!s.memory) {
+      if (std::optional<unsigned> i = outputOfSum(plan, sum)) {
+        s.memory = body.memory[plan.numInputs() + *i];
+        s.offset = body.offset(plan.output(*i));
+        direct.insert(*i);
+      } else {
         int64_t bytes = plan.numCols * nn::elementBytes(sum.getType());
         if (bytes > kBufferBytes)
           return sum.emitOpError("keeps sums over rows on the stack, at most 1 MiB; found ")
@@ -85,9 +90,30 @@ void RowEmitter::clear(ColumnSum &sum) {
   forColumns(body, {}, [&](Body &at, ValueRange) {
     auto type = VectorType::get({plan.lanes}, sum.op.getType());
     Value to = arith::AddIOp::create(b, sum.offset, at.col);
-    at.store(sum.memory, to, at.neutral(sum.op.getKind(), type), at.width);
+    at.storeSum(sum.memory, to, at.neutral(sum.op.getKind(), type));
     return Values();
   });
+}
+
+/// Columns [from, from + n) of a vector; where it holds pairs, even ones first too.
+static Value partOf(ImplicitLocOpBuilder &b, Value x, const KernelPlan &plan, int64_t from,
+                    int64_t n) {
+  SmallVector<int64_t> lanes;
+  for (int64_t l = 0; l < plan.lanes; ++l)
+    if (int64_t column = plan.columnOf(l); column >= from && column < from + n)
+      lanes.push_back(l);
+  return vector::ShuffleOp::create(b, x, x, lanes);
+}
+
+/// Accumulators in the order of columns.
+static Value ascending(ImplicitLocOpBuilder &b, Value acc, const KernelPlan &plan) {
+  if (!plan.evenOdd)
+    return acc;
+  SmallVector<int64_t> lanes;
+  int64_t n = cast<VectorType>(acc.getType()).getNumElements();
+  for (int64_t i = 0; i < n; ++i)
+    lanes.push_back(i % 2 ? n / 2 + i / 2 : i / 2);
+  return vector::ShuffleOp::create(b, acc, acc, lanes);
 }
 
 /// One way through the row: reductions of values of this pass, elements in the last.
@@ -115,10 +141,7 @@ void RowEmitter::pass(Body &at, unsigned number) {
       if (r.getKind() == nn::ReduceKind::max)
         nans = carried[next.size() + 1];
       for (int64_t from = 0; from < plan.lanes; from += own) {
-        Value part = x;
-        if (own != plan.lanes)
-          part = vector::ExtractStridedSliceOp::create(
-              b, x, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{own}, ArrayRef<int64_t>{1});
+        Value part = own == plan.lanes ? x : partOf(b, x, plan, from, own);
         if (!nans) {
           acc = in.combine(r.getKind(), acc, part);
           continue;
@@ -145,7 +168,7 @@ void RowEmitter::pass(Body &at, unsigned number) {
                                  APFloat::getNaN(cast<FloatType>(r.getType()).getFloatSemantics()));
       acc = arith::SelectOp::create(b, accs[n++], arith::ConstantOp::create(b, nan), acc);
     }
-    at.setScalar(r.getResult(), fold(at, r.getKind(), acc));
+    at.setScalar(r.getResult(), fold(at, r.getKind(), ascending(b, acc, plan)));
   }
 }
 
@@ -185,15 +208,28 @@ void RowEmitter::finish(ValueRange carried) {
     forColumns(body, {}, [&](Body &at, ValueRange) {
       SmallVector<Value> values;
       for (ColumnSum &s : sums)
-        at.setVector(s.op.getResult(), at.load(s.memory, arith::AddIOp::create(b, s.offset, at.col),
-                                               s.op.getType(), at.width));
+        at.setVector(
+            s.op.getResult(),
+            at.loadSum(s.memory, arith::AddIOp::create(b, s.offset, at.col), s.op.getType()));
       for (unsigned i : rest)
         values.push_back(at.vector(plan.yielded(i)));
       for (auto [i, x] : llvm::zip(rest, values))
         at.storeVector(i, x);
       return Values();
     });
+  for (ColumnSum &s : sums)
+    if (plan.evenOdd && !body.isBuffer(s.op.getResult()))
+      putInOrder(s);
   storeScalars(body, true);
+}
+
+/// Sums that grew in an output had their lanes' order.
+void RowEmitter::putInOrder(ColumnSum &s) {
+  forColumns(body, {}, [&](Body &at, ValueRange) {
+    Value place = arith::AddIOp::create(b, s.offset, at.col);
+    at.store(s.memory, place, at.loadSum(s.memory, place, s.op.getType()), at.width);
+    return Values();
+  });
 }
 
 LogicalResult RowEmitter::run(Value rowCount) {

@@ -58,10 +58,6 @@ public:
   LogicalResult run();
 
 private:
-  bool turned(const OperandPlan &o) const {
-    return !o.half && !o.id && body.layout(o.strides) == Body::Layout::Scattered &&
-           o.strides.rows.back() == 1;
-  }
   void band(Body &outside, Span squares, Value from, int64_t width);
   void square(Body &at, ArrayRef<Value> outer, Value first, int64_t height, Value col,
               int64_t width);
@@ -119,12 +115,12 @@ void TransposeEmitter::square(Body &at, ArrayRef<Value> outer, Value first, int6
   at.atRow(indices);
   DenseMap<unsigned, Values> squares;
   for (unsigned i = 0; i < plan.numInputs(); ++i)
-    if (turned(plan.operands[i]))
+    if (isTurned(body, plan.operands[i]))
       squares[i] = readSquare(at, i, col, height, width);
 
   SmallVector<std::pair<unsigned, Values>> turnedOutputs;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (turned(plan.output(i)))
+    if (isTurned(body, plan.output(i)))
       turnedOutputs.push_back({i, {}});
   for (int64_t r = 0; r < height; ++r) {
     Body row = at;
@@ -138,7 +134,7 @@ void TransposeEmitter::square(Body &at, ArrayRef<Value> outer, Value first, int6
     SmallVector<std::pair<unsigned, Value>> writes;
     for (unsigned i = 0; i < plan.numOutputs(); ++i) {
       Value x = row.vector(plan.yielded(i));
-      if (!turned(plan.output(i))) {
+      if (!isTurned(body, plan.output(i))) {
         writes.push_back({i, x});
         continue;
       }
@@ -208,16 +204,26 @@ LogicalResult TransposeEmitter::run() {
   return success();
 }
 
-LogicalResult lower::emitTranspose(Body &body, Value rowCount) {
-  const KernelPlan &plan = body.plan;
+bool lower::isTurned(const Body &body, const OperandPlan &o) {
+  return !o.half && !o.id && body.layout(o.strides) == Body::Layout::Scattered &&
+         o.strides.rows.back() == 1;
+}
+
+LogicalResult lower::checkTranspose(const KernelPlan &plan, bool counted) {
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
     if (plan.at(plan.yielded(i)).final || !plan.output(i).strides.alongCols())
       return plan.op->emitOpError(
                  "transposes whole elements, found a sum or a value of a row: output ")
              << i;
-  if (rowCount)
+  if (counted)
     return plan.op->emitOpError("transposes static rows, found a run-time count");
   if (plan.rows.empty() || plan.cols.empty())
     return plan.op->emitOpError("transposes rows and columns larger than 1");
+  return success();
+}
+
+LogicalResult lower::emitTranspose(Body &body, Value rowCount) {
+  if (failed(checkTranspose(body.plan, rowCount != nullptr)))
+    return failure();
   return TransposeEmitter(body).run();
 }

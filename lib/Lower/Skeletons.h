@@ -17,6 +17,9 @@ mlir::LogicalResult emitRow(Body &body, mlir::Value rowCount);
 mlir::LogicalResult emitColumn(Body &body, mlir::Value rowCount);
 mlir::LogicalResult emitTranspose(Body &body, mlir::Value rowCount);
 
+/// Rows in use: the count that comes with the data, times the rows of each.
+mlir::Value runTimeRows(Body &body, mlir::Value count);
+
 using Values = llvm::SmallVector<mlir::Value>;
 using Step = llvm::function_ref<Values(Body &, mlir::ValueRange carried)>;
 
@@ -45,6 +48,17 @@ void forRange(
 
 /// A vector of partial results, folded in halves, the upper onto the lower.
 mlir::Value fold(Body &body, nn::ReduceKind kind, mlir::Value acc);
+
+/// Row: the output in which a sum over rows can be kept while it grows: of its own
+/// type, row-major along the columns.
+std::optional<unsigned> outputOfSum(const KernelPlan &plan, rt::ColReduceOp sum);
+/// Column: its sums, or failure where it cannot write what it yields.
+mlir::FailureOr<llvm::SmallVector<rt::ColReduceOp>> sumsOfColumns(const KernelPlan &plan);
+/// Column: whether an output is written at every row.
+bool hasRowOutputs(const KernelPlan &plan);
+/// Transpose: whether an operand runs along the last row loop.
+bool isTurned(const Body &body, const OperandPlan &o);
+mlir::LogicalResult checkTranspose(const KernelPlan &plan, bool counted);
 
 /// Computes the values of all outputs that have columns and are not final, then
 /// stores them: an operand in place is read before it is written.

@@ -1,10 +1,11 @@
 //===- kernels-test.cpp - kernels against naive loops, bit by bit ---------===//
 //
-// The naive loops follow the order of additions that rt.kernel states, so every
-// comparison without a transcendental is exact. Sizes divide no vector and no
-// task.
+// For both targets. The naive loops follow the order of additions that rt.kernel
+// states, so every comparison without a transcendental is exact. Sizes divide no
+// vector and no task.
 //
 //===----------------------------------------------------------------------===//
+#include "test/lower/gpu-on-cpu.h"
 #include "test/lower/jit.h"
 #include <cmath>
 #include <functional>
@@ -32,25 +33,78 @@ template <typename T> void expectSame(const std::vector<T> &a, const std::vector
              << double(b[i]);
 }
 
-/// Row reduction in the stated order.
-template <typename T> T rowSum(int64_t n, std::function<T(int64_t)> x) {
-  constexpr int lanes = 64 / sizeof(T);
-  T acc[lanes] = {};
-  for (int64_t i = 0; i < n; ++i)
-    acc[i % lanes] += x(i);
-  for (int half = lanes / 2; half; half /= 2)
-    for (int l = 0; l < half; ++l)
-      acc[l] += acc[l + half];
+enum class On { cpu, gpu };
+
+/// A kernel for one of the targets, called as on the CPU.
+class Kernel {
+public:
+  Kernel(On on, const std::string &text) {
+    if (on == On::cpu)
+      cpu = std::make_unique<Jit>(text);
+    else
+      gpu = std::make_unique<GpuOnCpu>(text);
+  }
+  void run(const std::string &name, int64_t tasks, std::vector<void *> args) {
+    cpu ? cpu->run(name, tasks, args) : gpu->run(args);
+  }
+
+private:
+  std::unique_ptr<Jit> cpu;
+  std::unique_ptr<GpuOnCpu> gpu;
+};
+
+/// Folds in halves, the upper onto the lower.
+template <typename T> T foldHalves(std::vector<T> acc) {
+  for (size_t half = acc.size() / 2; half; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      acc[i] += acc[i + half];
   return acc[0];
 }
 
-template <typename T> class Floats : public testing::Test {};
-using Types = testing::Types<float, double>;
-TYPED_TEST_SUITE(Floats, Types);
+/// Row reduction in the stated order.
+template <typename T> T rowSum(On on, int64_t n, std::function<T(int64_t)> x) {
+  int64_t classes = 64 / sizeof(T);
+  if (on == On::gpu) {
+    int64_t most = 512 * std::min<int64_t>(4, n & -n);
+    for (classes = 1; classes < n && classes < most;)
+      classes *= 2;
+  }
+  std::vector<T> acc(classes);
+  for (int64_t i = 0; i < n; ++i)
+    acc[i % classes] += x(i);
+  if (on == On::cpu)
+    return foldHalves(acc);
+  for (int64_t left = classes / 2; left; left /= 2)
+    for (int64_t i = 0; i < left; ++i)
+      acc[i] = acc[2 * i] + acc[2 * i + 1];
+  return acc[0];
+}
 
-template <typename T>
-std::unique_ptr<Jit> compile(const KernelText &k, const std::string &sizes = "") {
-  return std::make_unique<Jit>(k.text("k", typeName<T>, sizes));
+/// Sum over the rows in use of a column kernel in the stated order.
+template <typename T> T columnSum(On on, int64_t rows, int64_t used, std::function<T(int64_t)> x) {
+  int64_t slices = 1;
+  while (on == On::gpu && slices < 32 && slices * 2 <= rows / 4)
+    slices *= 2;
+  std::vector<T> acc(slices);
+  for (int64_t r = 0; r < used; ++r)
+    acc[r % slices] += x(r);
+  return foldHalves(acc);
+}
+
+template <typename Number, On target> struct Case {
+  using T = Number;
+  static constexpr On on = target;
+};
+template <typename C> class Floats : public testing::Test {};
+using Types = testing::Types<Case<float, On::cpu>, Case<double, On::cpu>, Case<float, On::gpu>,
+                             Case<double, On::gpu>>;
+TYPED_TEST_SUITE(Floats, Types);
+class Targets : public testing::TestWithParam<On> {};
+INSTANTIATE_TEST_SUITE_P(Both, Targets, testing::Values(On::cpu, On::gpu));
+
+template <typename C>
+std::unique_ptr<Kernel> compile(const KernelText &k, const std::string &sizes = "") {
+  return std::make_unique<Kernel>(C::on, k.text("k", typeName<typename C::T>, sizes));
 }
 static std::string size(const char *name, int64_t n) { return name + ("=" + std::to_string(n)); }
 
@@ -59,9 +113,9 @@ static std::string size(const char *name, int64_t n) { return name + ("=" + std:
 //===----------------------------------------------------------------------===//
 
 TYPED_TEST(Floats, MapFlat) {
-  using T = TypeParam;
+  using T = typename TypeParam::T;
   for (int64_t n : {1, 7, 16, 72, 333 * 24}) {
-    auto jit = compile<T>({"map", size("S", n), "", 5, {"S:T", "S:T"}, {"S:T"}, R"(
+    auto jit = compile<TypeParam>({"map", size("S", n), "", 5, {"S:T", "S:T"}, {"S:T"}, R"(
       %c = arith.constant 0.5 : T
       %x = arith.mulf %0, %c : T
       %y = arith.addf %x, %1 : T
@@ -76,17 +130,17 @@ TYPED_TEST(Floats, MapFlat) {
 }
 
 TYPED_TEST(Floats, MapBroadcast) {
-  using T = TypeParam;
+  using T = typename TypeParam::T;
   // [B,S,H,K] with operands that lack dimensions on every side, and positions.
   for (int64_t K : {1, 5, 16, 24, 64}) {
     const int64_t B = 3, S = 37, H = 4;
-    auto jit = compile<T>({"map",
-                           "B=3,S=37",
-                           "H=4," + size("K", K),
-                           7,
-                           {"B,S,H,K:T", "S,K:T", "B:T", "H:T", "K:T", ":T"},
-                           {"B,S,H,K:T", "B,S,H,K:i32"},
-                           R"(
+    auto jit = compile<TypeParam>({"map",
+                                   "B=3,S=37",
+                                   "H=4," + size("K", K),
+                                   7,
+                                   {"B,S,H,K:T", "S,K:T", "B:T", "H:T", "K:T", ":T"},
+                                   {"B,S,H,K:T", "B,S,H,K:i32"},
+                                   R"(
       %a = arith.mulf %0, %1 : T
       %b = arith.addf %a, %2 : T
       %c = arith.mulf %b, %3 : T
@@ -125,17 +179,20 @@ TYPED_TEST(Floats, MapBroadcast) {
 TYPED_TEST(Floats, RowMeanSquareBackward) {
   // rmsnorm without the root: two reductions one after the other, elements,
   // a value per row, sums over the task's rows of columns and of rows.
-  using T = TypeParam;
-  for (int64_t S : {1, 333})
-    for (int64_t D : {1, 5, 16, 72, 259}) {
+  using T = typename TypeParam::T;
+  // On a GPU 1537 columns are four vectors a thread, 2561 and 8200 do not stay in registers.
+  for (auto [S, most] : {std::pair<int64_t, int64_t>{1, 259}, {7, 8200}, {333, 259}})
+    for (int64_t D : {1, 5, 16, 72, 259, 1537, 2561, 8200}) {
+      if (D > most)
+        break;
       const int64_t grain = 50, tasks = (S + grain - 1) / grain;
-      auto jit = compile<T>({"row",
-                             size("S", S),
-                             size("D", D),
-                             grain,
-                             {"S,D:T", "D:T"},
-                             {"S,D:T", "S:T", "task,D:T", "task:T", "task:T"},
-                             R"(
+      auto jit = compile<TypeParam>({"row",
+                                     size("S", S),
+                                     size("D", D),
+                                     grain,
+                                     {"S,D:T", "D:T"},
+                                     {"S,D:T", "S:T", "task,D:T", "task:T", "task:T"},
+                                     R"(
         %x2 = arith.mulf %0, %0 : T
         %ss = rt.row_reduce sum %x2 : T
         %n = arith.divf %0, %ss : T
@@ -146,11 +203,11 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
         %rs = rt.col_reduce sum %m : T
         %rm = rt.col_reduce max %ss : T
         rt.yield %y, %m, %cs, %rs, %rm : T, T, T, T, T)"},
-                            size("task", tasks));
+                                    size("task", tasks));
       auto x = numbers<T>(S * D, 1), g = numbers<T>(D, 2);
       std::vector<T> want(S * D), max(S), sums(tasks * D), rows(tasks), largest(tasks, -INFINITY);
       for (int64_t s = 0; s < S; ++s) {
-        T ss = rowSum<T>(D, [&](int64_t i) { return x[s * D + i] * x[s * D + i]; });
+        T ss = rowSum<T>(TypeParam::on, D, [&](int64_t i) { return x[s * D + i] * x[s * D + i]; });
         max[s] = -INFINITY;
         for (int64_t i = 0; i < D; ++i)
           max[s] = std::max(max[s], want[s * D + i] = x[s * D + i] / ss * g[i]);
@@ -179,17 +236,17 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
 //===----------------------------------------------------------------------===//
 
 TYPED_TEST(Floats, Column) {
-  using T = TypeParam;
+  using T = typename TypeParam::T;
   for (int64_t S : {1, 333})
     for (int64_t D : {1, 5, 16, 72, 259}) {
       const int64_t grain = 80, tasks = (D + grain - 1) / grain;
-      auto jit = compile<T>({"column",
-                             size("S", S),
-                             size("D", D),
-                             grain,
-                             {"S,D:T", "S:T", "D:T"},
-                             {"D:T", "D:T", "S,D:T"},
-                             R"(
+      auto jit = compile<TypeParam>({"column",
+                                     size("S", S),
+                                     size("D", D),
+                                     grain,
+                                     {"S,D:T", "S:T", "D:T"},
+                                     {"D:T", "D:T", "S,D:T"},
+                                     R"(
         %a = arith.mulf %0, %1 : T
         %sum = rt.col_reduce sum %a : T
         %max = rt.col_reduce max %0 : T
@@ -199,11 +256,13 @@ TYPED_TEST(Floats, Column) {
       std::vector<T> sum(D), max(D, -INFINITY), each(S * D);
       for (int64_t s = 0; s < S; ++s)
         for (int64_t i = 0; i < D; ++i) {
-          sum[i] += each[s * D + i] = x[s * D + i] * w[s];
+          each[s * D + i] = x[s * D + i] * w[s];
           max[i] = std::max(max[i], x[s * D + i]);
         }
-      for (int64_t i = 0; i < D; ++i)
-        sum[i] += old[i];
+      for (int64_t i = 0; i < D; ++i) {
+        auto at = [&](int64_t s) { return each[s * D + i]; };
+        sum[i] = columnSum<T>(TypeParam::on, S, S, at) + old[i];
+      }
       std::vector<T> gotMax(D), gotEach(S * D);
       jit->run("k", tasks,
                {x.data(), w.data(), old.data(), old.data(), gotMax.data(), gotEach.data()});
@@ -214,14 +273,12 @@ TYPED_TEST(Floats, Column) {
 }
 
 TYPED_TEST(Floats, ColumnScalars) {
-  using T = TypeParam;
-  auto jit = compile<T>({"column", "task=23", "", 1, {"task:T"}, {":T"}, R"(
+  using T = typename TypeParam::T;
+  auto jit = compile<TypeParam>({"column", "task=23", "", 1, {"task:T"}, {":T"}, R"(
     %s = rt.col_reduce sum %0 : T
     rt.yield %s : T)"});
   auto x = numbers<T>(23, 1);
-  std::vector<T> want(1), got(1);
-  for (T v : x)
-    want[0] += v;
+  std::vector<T> want{columnSum<T>(TypeParam::on, 23, 23, [&](int64_t i) { return x[i]; })}, got(1);
   jit->run("k", 1, {x.data(), got.data()});
   expectSame(got, want);
 }
@@ -239,21 +296,21 @@ static std::vector<int32_t> ids(size_t n, int32_t below, int32_t from = 0) {
 }
 
 TYPED_TEST(Floats, Gather) {
-  using T = TypeParam;
+  using T = typename TypeParam::T;
   const int64_t S = 333, D = 72, V = 259;
   // A row of the table per row, one element of the row (a label), one element
   // per element.
-  auto jit =
-      compile<T>({"map",
-                  size("S", S),
-                  size("D", D),
-                  50,
-                  {"V,D:T gather V 1", "S:i32", "S,V:T gather V 1", "V:T gather V 4", "S,D:i32"},
-                  {"S,D:T", "S,D:T"},
-                  R"(
+  auto jit = compile<TypeParam>(
+      {"map",
+       size("S", S),
+       size("D", D),
+       50,
+       {"V,D:T gather V 1", "S:i32", "S,V:T gather V 1", "V:T gather V 4", "S,D:i32"},
+       {"S,D:T", "S,D:T"},
+       R"(
     %a = arith.addf %0, %2 : T
     rt.yield %a, %3 : T, T)"},
-                 size("V", V));
+      size("V", V));
   auto table = numbers<T>(V * D, 1), logits = numbers<T>(S * V, 2), flat = numbers<T>(V, 3);
   auto row = ids(S, V, -1), each = ids(S * D, V);
   std::vector<T> want(S * D), got(S * D), wantEach(S * D), gotEach(S * D);
@@ -271,10 +328,10 @@ TYPED_TEST(Floats, Gather) {
 }
 
 TYPED_TEST(Floats, Scatter) {
-  using T = TypeParam;
+  using T = typename TypeParam::T;
   for (int64_t D : {5, 16, 72, 259}) {
     const int64_t S = 333, V = 31, grain = 80;
-    auto jit = compile<T>(
+    auto jit = compile<TypeParam>(
         {"column", size("S", S), size("D", D), grain, {"S,D:T", "S:i32"}, {"V,D:T scatter V 1"}, R"(
       %a = arith.mulf %0, %0 : T
       rt.yield %a : T)"},
@@ -291,19 +348,19 @@ TYPED_TEST(Floats, Scatter) {
 }
 
 TYPED_TEST(Floats, Rotate) {
-  using T = TypeParam;
+  using T = typename TypeParam::T;
   for (int64_t K : {2, 24, 32, 64, 160})
     for (int inverse : {0, 1})
       for (bool heads : {false, true}) {
         const int64_t S = 37, H = 3, n = K / 2;
         std::string by = std::to_string(inverse);
-        auto jit = compile<T>({"map",
-                               heads ? "S=37" : "S=37,H=3",
-                               (heads ? "H=3," : "") + size("K", K),
-                               16,
-                               {"S,H,K:T", "S,H,K:T rotate K " + by, "S,K:T", "S,K:T"},
-                               {"S,H,K:T"},
-                               R"(
+        auto jit = compile<TypeParam>({"map",
+                                       heads ? "S=37" : "S=37,H=3",
+                                       (heads ? "H=3," : "") + size("K", K),
+                                       16,
+                                       {"S,H,K:T", "S,H,K:T rotate K " + by, "S,K:T", "S,K:T"},
+                                       {"S,H,K:T"},
+                                       R"(
           %a = arith.mulf %0, %2 : T
           %b = arith.mulf %1, %3 : T
           %c = arith.addf %a, %b : T
@@ -327,20 +384,20 @@ TYPED_TEST(Floats, Rotate) {
 //===----------------------------------------------------------------------===//
 
 TYPED_TEST(Floats, Transpose) {
-  using T = TypeParam;
+  using T = typename TypeParam::T;
   struct Shape {
     int64_t B, S, D;
   };
   for (Shape p : {Shape{1, 16, 16}, {2, 333, 72}, {3, 5, 259}, {1, 64, 7}, {2, 33, 31}}) {
     // y[B,D,S] = x[B,S,D] * w[S] - v[D] * u[B]; z[B,S,D] is written turned.
     const int64_t rows = p.B * p.D, grain = 20, tasks = (rows + grain - 1) / grain;
-    auto jit = compile<T>({"transpose",
-                           size("B", p.B) + "," + size("D", p.D),
-                           size("S", p.S),
-                           grain,
-                           {"B,S,D:T", "S:T", "D:T", "B:T", "B,D,S:i1"},
-                           {"B,D,S:T", "B,S,D:T", "B,S,D:i1"},
-                           R"(
+    auto jit = compile<TypeParam>({"transpose",
+                                   size("B", p.B) + "," + size("D", p.D),
+                                   size("S", p.S),
+                                   grain,
+                                   {"B,S,D:T", "S:T", "D:T", "B:T", "B,D,S:i1"},
+                                   {"B,D,S:T", "B,S,D:T", "B,S,D:i1"},
+                                   R"(
       %a = arith.mulf %0, %1 : T
       %b = arith.mulf %2, %3 : T
       %c = arith.subf %a, %b : T
@@ -367,13 +424,13 @@ TYPED_TEST(Floats, Transpose) {
   }
 }
 
-TEST(Kernels, TransposeGroups) {
+TEST_P(Targets, TransposeGroups) {
   // Columns of two loops that the operand has in the other order, and in a map kernel.
   const int64_t S = 21, H = 3, K = 24;
   for (const char *skeleton : {"transpose", "map"})
     for (const char *type : {"bf16", "i32"}) {
       KernelText k{skeleton, "S=21", "H=3,K=24", 9, {"K,H,S:T"}, {"S,H,K:T"}, "rt.yield %0 : T"};
-      Jit jit(k.text("k", type));
+      Kernel jit(GetParam(), k.text("k", type));
       auto run = [&](auto x) {
         auto want = x, got = x;
         for (int64_t i = 0; i < S * H * K; ++i)
@@ -392,16 +449,16 @@ TEST(Kernels, TransposeGroups) {
 // bf16, mixed types, run-time counts
 //===----------------------------------------------------------------------===//
 
-TEST(Kernels, Bf16) {
+TEST_P(Targets, Bf16) {
   for (int64_t D : {1, 24, 259}) {
     const int64_t S = 333, grain = 50, tasks = 7;
-    auto jit = compile<bf16>({"row",
-                              size("S", S),
-                              size("D", D),
-                              grain,
-                              {"S,D:T", "D:T"},
-                              {"S,D:T", "S:f32", "D,task:T"},
-                              R"(
+    Kernel jit(GetParam(), KernelText{"row",
+                                      size("S", S),
+                                      size("D", D),
+                                      grain,
+                                      {"S,D:T", "D:T"},
+                                      {"S,D:T", "S:f32", "D,task:T"},
+                                      R"(
       %x = arith.extf %0 : T to f32
       %g = arith.extf %1 : T to f32
       %x2 = arith.mulf %x, %x : f32
@@ -411,14 +468,14 @@ TEST(Kernels, Bf16) {
       %o = arith.truncf %z : f32 to T
       %c = rt.col_reduce sum %z : f32
       %ct = arith.truncf %c : f32 to T
-      rt.yield %o, %s, %ct : T, f32, T)"},
-                             size("task", tasks));
+      rt.yield %o, %s, %ct : T, f32, T)"}
+                               .text("k", "bf16", size("task", tasks)));
     auto x = numbers<bf16>(S * D, 1), g = numbers<bf16>(D, 2);
     std::vector<bf16> want(S * D), wantSums(tasks * D), gotSums(tasks * D);
     std::vector<float> ss(S), gotSs(S), sums(tasks * D);
     for (int64_t s = 0; s < S; ++s) {
-      ss[s] =
-          rowSum<float>(D, [&](int64_t i) { return float(x[s * D + i]) * float(x[s * D + i]); });
+      ss[s] = rowSum<float>(GetParam(), D,
+                            [&](int64_t i) { return float(x[s * D + i]) * float(x[s * D + i]); });
       for (int64_t i = 0; i < D; ++i) {
         float z = float(x[s * D + i]) * float(g[i]) / ss[s];
         want[s * D + i] = z;
@@ -428,14 +485,14 @@ TEST(Kernels, Bf16) {
     for (int64_t t = 0; t < tasks; ++t) // the sums lie with task innermost
       for (int64_t i = 0; i < D; ++i)
         wantSums[i * tasks + t] = sums[t * D + i];
-    jit->run("k", tasks, {x.data(), g.data(), x.data(), gotSs.data(), gotSums.data()});
+    jit.run("k", tasks, {x.data(), g.data(), x.data(), gotSs.data(), gotSums.data()});
     expectSame(x, want);
     expectSame(gotSs, ss);
     expectSame(gotSums, wantSums);
   }
 }
 
-TEST(Kernels, Bf16Rounding) {
+TEST_P(Targets, Bf16Rounding) {
   // Every upper half with lower halves around the tie; from f32 and from f64.
   const int64_t n = 65536 * 6;
   std::vector<float> x(n);
@@ -448,12 +505,13 @@ TEST(Kernels, Bf16Rounding) {
     if (std::isfinite(x[i])) // beside an f32 tie: rounding twice goes wrong here
       y[i] *= 1 + 0x1p-40 * (i % 3 - 1);
   }
-  Jit jit(KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
+  Kernel jit(GetParam(),
+             KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
     %a = arith.truncf %0 : f32 to T
     %b = arith.truncf %1 : f64 to T
     %c = arith.extf %a : T to f64
     rt.yield %a, %b, %c : T, T, f64)"}
-              .text("k", "bf16"));
+                 .text("k", "bf16"));
   std::vector<bf16> a(n), b(n);
   std::vector<double> c(n);
   jit.run("k", 1, {x.data(), y.data(), a.data(), b.data(), c.data()});
@@ -487,28 +545,29 @@ TEST(Kernels, Bf16Rounding) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Kernels, ReductionsOfBothWidths) {
+TEST_P(Targets, ReductionsOfBothWidths) {
   // The f32 sum must not notice the f64 sum beside it, nor the other way round.
   const int64_t S = 7, D = 259;
-  Jit both(KernelText{"row", size("S", S), size("D", D), 3, {"S,D:f32"}, {"S:f32", "S:f64"}, R"(
+  Kernel both(GetParam(),
+              KernelText{"row", size("S", S), size("D", D), 3, {"S,D:f32"}, {"S:f32", "S:f64"}, R"(
     %a = rt.row_reduce sum %0 : f32
     %x = arith.extf %0 : f32 to f64
     %b = rt.row_reduce sum %x : f64
     rt.yield %a, %b : f32, f64)"}
-               .text("k", "f32"));
+                  .text("k", "f32"));
   auto x = numbers<float>(S * D, 1);
   std::vector<float> a(S), wantA(S);
   std::vector<double> b(S), wantB(S);
   for (int64_t s = 0; s < S; ++s) {
-    wantA[s] = rowSum<float>(D, [&](int64_t i) { return x[s * D + i]; });
-    wantB[s] = rowSum<double>(D, [&](int64_t i) { return double(x[s * D + i]); });
+    wantA[s] = rowSum<float>(GetParam(), D, [&](int64_t i) { return x[s * D + i]; });
+    wantB[s] = rowSum<double>(GetParam(), D, [&](int64_t i) { return double(x[s * D + i]); });
   }
   both.run("k", 3, {x.data(), a.data(), b.data()});
   expectSame(a, wantA);
   expectSame(b, wantB);
 }
 
-TEST(Kernels, RunTimeCount) {
+TEST_P(Targets, RunTimeCount) {
   const int64_t T = 50, S = 3, D = 24;
   struct {
     const char *skeleton, *out, *body;
@@ -520,8 +579,9 @@ TEST(Kernels, RunTimeCount) {
       {"column", "D:f32", "%a = rt.col_reduce sum %0 : f32\nrt.yield %a : f32", 2},
   };
   for (auto &c : table) {
-    Jit jit(KernelText{c.skeleton, "T<=50,S=3", "D=24", 20, {"T,S,D:f32"}, {c.out}, c.body}.text(
-        "k", "f32", size("task", c.tasks)));
+    Kernel jit(GetParam(),
+               KernelText{c.skeleton, "T<=50,S=3", "D=24", 20, {"T,S,D:f32"}, {c.out}, c.body}.text(
+                   "k", "f32", size("task", c.tasks)));
     auto x = numbers<float>(T * S * D, 1);
     for (int64_t count : {0, 1, 17, 50}) {
       std::vector<float> got(T * S * D, 9), want(T * S * D, 9);
@@ -536,7 +596,8 @@ TEST(Kernels, RunTimeCount) {
           want[i / D / 20 * D + i % D] += x[i];
           break;
         default:
-          want[i % D] += x[i];
+          want[i % D] = columnSum<float>(GetParam(), T * S, count * S,
+                                         [&](int64_t r) { return x[r * D + i % D]; });
         }
       jit.run("k", c.tasks, {x.data(), got.data(), &count});
       expectSame(got, want);

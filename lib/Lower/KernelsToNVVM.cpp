@@ -1,0 +1,86 @@
+//===- KernelsToNVVM.cpp - kernels-to-nvvm: from gpu to the NVVM dialect --===//
+//
+// Upstream's patterns in a conversion of our own: upstream's pass turns math into
+// calls of libdevice, which is only in the CUDA toolkit. What is left of math here is
+// an instruction on every target.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/Kernels.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+/// math before anything that would take it to libdevice.
+static constexpr int kFirst = 2;
+
+namespace {
+struct KernelsToNVVM : PassWrapper<KernelsToNVVM, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KernelsToNVVM)
+  StringRef getArgument() const override { return "kernels-to-nvvm"; }
+  StringRef getDescription() const override { return "gpu.module to the NVVM dialect"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, cf::ControlFlowDialect>();
+  }
+  void runOnOperation() override {
+    OpPassManager pm(ModuleOp::getOperationName());
+    OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+    kernels.addPass(createSCFToControlFlowPass());
+    ConvertVectorToLLVMPassOptions vectors;
+    vectors.reassociateFPReductions = false;
+    kernels.addPass(createConvertVectorToLLVMPass(vectors));
+    if (failed(runPipeline(pm, getOperation())))
+      return signalPassFailure();
+    for (auto module : getOperation().getOps<gpu::GPUModuleOp>())
+      if (failed(convert(module)))
+        return signalPassFailure();
+    OpPassManager clean(ModuleOp::getOperationName());
+    clean.addPass(createReconcileUnrealizedCastsPass());
+    if (failed(runPipeline(clean, getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult convert(gpu::GPUModuleOp module) {
+    MLIRContext *ctx = &getContext();
+    LowerToLLVMOptions options(ctx);
+    options.useBarePtrCallConv = true;
+    LLVMTypeConverter types(ctx, options);
+    configureGpuToNVVMTypeConverter(types);
+    RewritePatternSet patterns(ctx);
+    populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false, kFirst);
+    arith::populateArithToLLVMConversionPatterns(types, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
+    populateGpuToNVVMConversionPatterns(types, patterns);
+    LLVMConversionTarget target(*ctx);
+    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    target.addLegalOp<gpu::GPUModuleOp, UnrealizedConversionCastOp>();
+    target.addIllegalDialect<gpu::GPUDialect>();
+    return applyPartialConversion(module, target, std::move(patterns));
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createKernelsToNVVMPass() { return std::make_unique<KernelsToNVVM>(); }
+
+LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
+  PassManager pm(module.getContext());
+  pm.addPass(createLowerKernelsGpuPass());
+  pm.addPass(createExpandTranscendentalsPass());
+  pm.addPass(createKernelsToNVVMPass());
+  return pm.run(module);
+}
