@@ -152,10 +152,9 @@ template <typename... Ops> struct Rules {
         });
   }
 };
-using AllRules =
-    Rules<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ExpOp, LogOp, TanhOp, ErfOp, SinOp,
-          CosOp, RsqrtOp, SqrtOp, SelectOp, CastOp, ReduceOp, ContractOp, RopeOp,
-          LookupOp, AttentionOp>;
+using AllRules = Rules<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ExpOp, LogOp, TanhOp, ErfOp,
+                       SinOp, CosOp, RsqrtOp, SqrtOp, SelectOp, CastOp, ReduceOp, ContractOp,
+                       RopeOp, LookupOp, AttentionOp>;
 } // namespace
 
 bool differentiate::hasAdjoint(StringRef op) { return AllRules::contain(op); }

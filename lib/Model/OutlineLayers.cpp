@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/tplan/Tplan.h"
+#include "lib/Model/Losses.h"
 #include "lib/Model/Model.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -23,6 +24,8 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
+using tplan::model::countTerms;
+using tplan::model::Losses;
 
 namespace {
 
@@ -109,7 +112,8 @@ void mergeInvariants(lang::ForOp loop) {
 /// Fills an `nn.layer` with clones of ops from the model's body or a list's kind.
 class LayerBuilder {
 public:
-  LayerBuilder(ModuleOp module, StringRef name, Location loc) : builder(module.getBodyRegion()) {
+  LayerBuilder(ModuleOp module, StringRef name, Location loc, const Losses &losses)
+      : builder(module.getBodyRegion()), losses(losses) {
     builder.setInsertionPointToEnd(module.getBody());
     layer = LayerOp::create(builder, loc, name, builder.getFunctionType({}, {}), StringAttr(),
                             ArrayAttr(), ArrayAttr());
@@ -168,14 +172,23 @@ private:
     map.map(scalar.getResult(), arg);
   }
 
+  /// Adds onto the sum of the loss, which may have terms of this layer already.
   void addLoss(lang::LossOp loss) {
     NNBuilder b(loss.getLoc(), builder);
     Value sum = b.cast(lookup(loss.getSum()), b.getF64Type());
+    if (double factor = losses.factor(loss); factor != 1)
+      sum = b.scale(sum, factor);
+    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+      if (layer.getResultRole(i) == Role::Loss && layer.getResultName(i) == loss.getName()) {
+        OpOperand &result = layer.getReturn()->getOpOperand(i);
+        return result.set(b.add(result.get(), sum));
+      }
     Value before = layer.addArg(Role::Loss, loss.getName(), sum.getType(), loss.getLoc());
     layer.addResult(Role::Loss, loss.getName(), b.add(before, sum));
   }
 
   OpBuilder builder;
+  const Losses &losses;
   IRMapping map;
   llvm::StringMap<Value> scalars;
   int64_t sites = 0;
@@ -195,10 +208,13 @@ public:
 
 private:
   using Ops = SmallVector<Operation *>;
+  /// A segment, and which operand of its list (0 for a stretch of code).
+  using Read = std::pair<unsigned, unsigned>;
 
   void cutIntoSegments();
   void markTrained();
   SmallVector<Value> valuesRead(ArrayRef<Operation *> segment);
+  bool isCarried(Value v);
   void forkSharedValues(unsigned at);
   void outlineStretch(ArrayRef<Operation *> ops, unsigned at);
   LogicalResult outlineList(lang::ForOp loop);
@@ -209,17 +225,23 @@ private:
                             ArrayRef<Value> invariants, ArrayRef<Attribute> params, Location loc);
   std::string freshName(StringRef base);
   Value chainValue(Value v) { return chain.lookup(v); }
+  /// What a read of `v` gets: its own copy where the value is forked.
+  Value passed(Value v, Read read) {
+    auto copy = forked.find({v, read});
+    return copy == forked.end() ? chainValue(v) : copy->second;
+  }
   bool isTrained(Value v) const { return trained.contains(v); }
 
   lang::ModelOp model;
   ModuleOp module;
   SymbolTable symbols;
   OpBuilder chainBuilder;
-  SmallVector<Ops> segments;                          // a list alone, or a stretch of code
-  DenseMap<Value, SmallVector<unsigned>> readers;     // segments that read a value of another
-  DenseSet<Value> trained;                            // depends on a weight
-  DenseMap<Value, Value> chain;                       // value of the model's body -> of the chain
-  DenseMap<std::pair<Value, unsigned>, Value> forked; // ... for one reading segment
+  Losses losses;
+  SmallVector<Ops> segments;                      // a list alone, or a stretch of code
+  DenseMap<Value, SmallVector<Read>> readers;     // of values that another segment gives
+  DenseSet<Value> trained;                        // depends on a weight
+  DenseMap<Value, Value> chain;                   // value of the model's body -> of the chain
+  DenseMap<std::pair<Value, Read>, Value> forked; // ... for one read of it
   int64_t layers = 0, ids = 0;
 };
 
@@ -248,9 +270,14 @@ void Outliner::cutIntoSegments() {
     }
   }
   flush();
-  for (auto [i, segment] : llvm::enumerate(segments))
-    for (Value v : valuesRead(segment))
-      readers[v].push_back(i);
+  for (auto [i, segment] : llvm::enumerate(segments)) {
+    if (auto loop = dyn_cast<lang::ForOp>(segment.front()))
+      for (OpOperand &operand : loop->getOpOperands())
+        readers[operand.get()].push_back({i, operand.getOperandNumber()});
+    else
+      for (Value v : valuesRead(segment))
+        readers[v].push_back({i, 0});
+  }
 }
 
 void Outliner::markTrained() {
@@ -305,14 +332,24 @@ FlatSymbolRefAttr Outliner::bindParam(lang::WeightOp weight, Twine symbol, Twine
   return FlatSymbolRefAttr::get(module.getContext(), name);
 }
 
-/// A trained value that several segments read goes through a layer that copies it.
+/// Whether a list carries the value on: then it gets a cotangent even where its first
+/// layer does not train it.
+bool Outliner::isCarried(Value v) {
+  return llvm::any_of(v.getUses(), [](OpOperand &use) {
+    auto loop = dyn_cast<lang::ForOp>(use.getOwner());
+    return loop && use.getOperandNumber() < loop.getCarried().size();
+  });
+}
+
+/// A trained value that is read several times, by several segments or as several
+/// values of one list, goes through a layer that copies it.
 void Outliner::forkSharedValues(unsigned at) {
   for (Operation *op : segments[at])
     for (Value v : op->getResults()) {
-      ArrayRef<unsigned> by = readers[v];
-      if (by.size() < 2 || !isTrained(v))
+      SmallVector<Read> by = readers[v];
+      if (by.size() < 2 || !(isTrained(v) || isCarried(v)))
         continue;
-      LayerBuilder layer(module, freshName("fork"), v.getLoc());
+      LayerBuilder layer(module, freshName("fork"), v.getLoc(), losses);
       symbols.insert(layer.layer);
       layer.addInput(Role::Carried, "c0", v);
       for (unsigned i = 0; i < by.size(); ++i)
@@ -327,24 +364,20 @@ void Outliner::forkSharedValues(unsigned at) {
 
 void Outliner::outlineStretch(ArrayRef<Operation *> ops, unsigned at) {
   StringRef base = at == 0 ? "entry" : at + 1 == segments.size() ? "exit" : "between";
-  LayerBuilder layer(module, freshName(base), ops.front()->getLoc());
+  LayerBuilder layer(module, freshName(base), ops.front()->getLoc(), losses);
   symbols.insert(layer.layer);
 
   SmallVector<Value> carried, invariants;
   SmallVector<Value> read = valuesRead(ops);
-  auto passed = [&](Value v) {
-    auto copy = forked.find({v, at});
-    return copy == forked.end() ? chainValue(v) : copy->second;
-  };
   for (Value v : read)
     if (isTrained(v)) {
       layer.addInput(Role::Carried, "c" + std::to_string(carried.size()), v);
-      carried.push_back(passed(v));
+      carried.push_back(passed(v, {at, 0}));
     }
   for (Value v : read)
     if (!isTrained(v)) {
       layer.addInput(Role::Invariant, "i" + std::to_string(invariants.size()), v);
-      invariants.push_back(passed(v));
+      invariants.push_back(passed(v, {at, 0}));
     }
   SmallVector<Value> results;
   for (Operation *op : ops) {
@@ -380,7 +413,8 @@ LogicalResult Outliner::outlineList(lang::ForOp loop) {
   // One layer function per kind.
   SmallVector<std::unique_ptr<LayerBuilder>> kinds;
   for (Region &region : loop.getKinds()) {
-    auto layer = std::make_unique<LayerBuilder>(module, freshName(loop.getMember()), loop.getLoc());
+    auto layer =
+        std::make_unique<LayerBuilder>(module, freshName(loop.getMember()), loop.getLoc(), losses);
     symbols.insert(layer->layer);
     for (auto [i, arg] : llvm::enumerate(region.getArguments())) {
       unsigned n = loop.getCarried().size();
@@ -399,12 +433,12 @@ LogicalResult Outliner::outlineList(lang::ForOp loop) {
     kinds.push_back(std::move(layer));
   }
 
-  auto passed = [&](Value v) {
-    auto copy = forked.find({v, at});
-    return copy == forked.end() ? chainValue(v) : copy->second;
-  };
-  SmallVector<Value> carried = llvm::map_to_vector(loop.getCarried(), passed);
-  SmallVector<Value> invariants = llvm::map_to_vector(loop.getInvariants(), passed);
+  SmallVector<Value> carried, invariants;
+  for (OpOperand &operand : loop->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    (number < loop.getCarried().size() ? carried : invariants)
+        .push_back(passed(operand.get(), {at, number}));
+  }
   ArrayAttr runs = loop.getRuns();
   int64_t number = 0; // of the next layer in its list
   for (auto [r, attr] : llvm::enumerate(runs)) {
@@ -437,28 +471,24 @@ LogicalResult Outliner::outlineList(lang::ForOp loop) {
   return success();
 }
 
-/// The terms of a loss whose sum is a plain reduction: all elements of its operand.
-static Value countTerms(NNBuilder &b, lang::LossOp loss) {
-  Tensor type = typeOf(loss.getSum());
-  Value v = loss.getSum();
-  while (Operation *op = v.getDefiningOp()) { // back through the steps of one sum
-    if (!isa<ReduceOp, CastOp>(op))
-      break;
-    v = op->getOperand(0);
-    type = typeOf(v);
-  }
-  return b.sumAll(b.broadcast(b.number(1, b.getF64Type()), type));
+/// The dimension of the global batch: the first of any input.
+static DimAttr batchOf(lang::ModelOp model) {
+  for (auto input : model.getOps<lang::InputOp>())
+    if (typeOf(input.getValue()).getRank())
+      return typeOf(input.getValue()).getDims().front();
+  return DimAttr::get(model.getContext(), "B", 1, false);
 }
 
 /// Chain @counts: how many terms each loss of a microbatch has.
 LogicalResult Outliner::outlineCounts() {
-  SmallVector<lang::LossOp> losses;
-  model.walk([&](lang::LossOp loss) { losses.push_back(loss); });
-  LayerBuilder layer(module, freshName("count_terms"), model.getLoc());
+  SmallVector<lang::LossOp> counted = losses.counted();
+  if (counted.empty())
+    return success();
+  LayerBuilder layer(module, freshName("count_terms"), model.getLoc(), losses);
   symbols.insert(layer.layer);
 
   llvm::SetVector<Value> inputs;
-  for (lang::LossOp loss : losses) {
+  for (lang::LossOp loss : counted) {
     NNBuilder b(loss.getLoc(), layer.layer.getReturn());
     Value count;
     if (loss.getCount()) {
@@ -480,7 +510,7 @@ LogicalResult Outliner::outlineCounts() {
           layer.clone(op);
       count = b.cast(layer.lookup(loss.getCount()), b.getF64Type());
     } else {
-      count = countTerms(b, loss);
+      count = countTerms(b, loss, batchOf(model));
     }
     std::string name = "count." + loss.getName().str();
     Value before = layer.layer.addArg(Role::Loss, name, count.getType(), loss.getLoc());
@@ -514,12 +544,12 @@ LogicalResult Outliner::run() {
   cutIntoSegments();
   markTrained();
 
-  NamedAttrList weights;
-  model.walk([&](lang::LossOp loss) { weights.set(loss.getName(), loss.getWeightAttr()); });
-  if (weights.empty())
+  if (failed(losses.collect(model)))
+    return failure();
+  if (losses.empty())
     return model.emitOpError("has no loss; add `loss main = ...` to ") << model.getSymName();
-  auto train = ChainOp::create(chainBuilder, model.getLoc(), "train",
-                               weights.getDictionary(module.getContext()));
+  auto train =
+      ChainOp::create(chainBuilder, model.getLoc(), "train", losses.weights(module.getContext()));
   {
     OpBuilder::InsertionGuard guard(chainBuilder);
     chainBuilder.createBlock(&train.getBody());

@@ -24,7 +24,10 @@ bool endsInLosses(Value v) {
     Operation *user = use.getOwner();
     if (isa<ReturnOp>(user))
       return cast<LayerOp>(user->getParentOp()).getResultRole(use.getOperandNumber()) == Role::Loss;
-    return isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user) && endsInLosses(user->getResult(0));
+    bool scales = isa<MulOp>(user) && (user->getOperand(0).getDefiningOp<ConstantOp>() ||
+                                       user->getOperand(1).getDefiningOp<ConstantOp>());
+    return (scales || isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user)) &&
+           endsInLosses(user->getResult(0));
   });
 }
 

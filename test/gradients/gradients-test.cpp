@@ -82,9 +82,9 @@ TEST_P(Gradients, MatchFiniteDifferences) {
     double along = 0;
     for (size_t i = 0; i < gradient.size(); ++i)
       along += gradient[i] * normalAt(kSeed, stream, i);
-    double difference = (lossAt(program, weight, stream, kWidth) -
-                         lossAt(program, weight, stream, -kWidth)) /
-                        (2 * kWidth);
+    double difference =
+        (lossAt(program, weight, stream, kWidth) - lossAt(program, weight, stream, -kWidth)) /
+        (2 * kWidth);
     double error = std::abs(along - difference) / std::max(normOf(gradient), 1e-3 * norm);
     EXPECT_LE(error, kTolerance) << weight.name << ": gradient along the direction " << along
                                  << ", difference of losses " << difference;
@@ -98,6 +98,45 @@ TEST_P(Gradients, MatchFiniteDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, Gradients, testing::ValuesIn(rows()),
                          [](const auto &row) { return row.param.name; });
+
+//===----------------------------------------------------------------------===//
+// What a loss is worth
+//===----------------------------------------------------------------------===//
+
+/// Two spellings: the first is `factor` times the second. A difference of losses says
+/// nothing of a loss that is wrong by a constant.
+struct Equal {
+  const char *name, *first, *second;
+  double factor;
+};
+
+double lossOf(const char *statements, const char *microbatch) {
+  std::string error;
+  Program program(Row{"", statements, {microbatch}, false, 0}.source(), error);
+  EXPECT_EQ(error, "");
+  program.fill(kSeed, /*padding=*/false);
+  return program.loss();
+}
+
+TEST(Losses, AreWorthWhatTheySay) {
+  const Equal table[] = {
+      {"a sum is not divided", "loss main = sum(tanh(x) * x over B, S, D)",
+       "loss main = mean(tanh(x) * x over B, S, D)", 8 * 333 * 72},
+      {"only the outer mean divides", "loss main = mean(sum(square(x) over D) over B, S)",
+       "loss main = mean(square(x) over B, S, D)", 72},
+      {"a list adds", "l : emits x 3  for b in l { x = b(x) }  loss main = 0 * sum(x over B, S, D)",
+       "loss main = mean(square(x) over B, S, D)", 3 * 0.5},
+      {"two calls add", "f : emits  x = f(f(x))  loss main = 0 * sum(x over B, S, D)",
+       "loss main = mean(square(x) over B, S, D)", 2 * 0.5},
+      {"a weight scales", "f : mixed[w = 0.3]  y = f(x) + x  loss main = 0 * sum(y over B, S, D)",
+       "f : mixed[w = 1]  y = f(x) + x  loss main = 0 * sum(y over B, S, D)", 0.3}};
+  for (const Equal &row : table)
+    for (const char *microbatch : {"microbatch 2 sequences", "microbatch 8 sequences"}) {
+      double first = lossOf(row.first, microbatch), second = lossOf(row.second, microbatch);
+      EXPECT_GT(std::abs(second), 1e-3);
+      EXPECT_NEAR(first / second, row.factor, 1e-10 * row.factor) << row.name;
+    }
+}
 
 //===----------------------------------------------------------------------===//
 // Every op has a row
@@ -126,9 +165,9 @@ void addTrainedOps(const Row &row, std::set<std::string> &names) {
 /// Ops of nn that no cotangent goes through: structure, ids and flags, and what
 /// `differentiate` or a later phase makes.
 const std::set<std::string> kWithoutDerivative = {
-    "nn.param",  "nn.layer",    "nn.return", "nn.chain",        "nn.input",
-    "nn.run",    "nn.cmp",      "nn.index",  "nn.constant",     "nn.scalar",
-    "nn.round",  "nn.broadcast", "nn.dropout_mask", "nn.lookup_grad",  "nn.attention_grad"};
+    "nn.param", "nn.layer",     "nn.return",       "nn.chain",       "nn.input",
+    "nn.run",   "nn.cmp",       "nn.index",        "nn.constant",    "nn.scalar",
+    "nn.round", "nn.broadcast", "nn.dropout_mask", "nn.lookup_grad", "nn.attention_grad"};
 
 TEST(Coverage, EachOpWithADerivativeHasARow) {
   std::set<std::string> used;

@@ -86,8 +86,8 @@ Program::Program(const std::string &text, std::string &error) : impl(std::make_u
   }
   impl->jit = std::move(*jit);
   rank.program = handedOver;
-  for (Status status :
-       {rank.arena.map(rank.program->arena_bytes), rank.team.start(2), rank.matmul.start(rank.team, nullptr)})
+  for (Status status : {rank.arena.map(rank.program->arena_bytes), rank.team.start(2),
+                        rank.matmul.start(rank.team, nullptr)})
     if (!status.ok())
       error = status.message();
 }

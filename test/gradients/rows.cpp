@@ -13,7 +13,9 @@ using namespace gradients;
 
 std::string Row::source() const {
   bool hasLoss = std::regex_search(statements, std::regex("\\bloss +main\\b"));
-  std::string plan;
+  std::string plan = "  microbatch 4 sequences\n";
+  if (!planLines.empty() && planLines.front().starts_with("microbatch"))
+    plan.clear();
   for (const std::string &line : planLines)
     plan += "  " + line + "\n";
   return "import \"layers.tplan\"\n"
@@ -28,7 +30,7 @@ std::string Row::source() const {
                     "  loss main = mean(y * probe over B, S, D)\n") +
          "}\n"
          "recipe once { model row  data S = 333  batch 8 sequences  length 1 steps  lr 0 }\n"
-         "plan p : once {\n  microbatch 4 sequences\n  precision f64\n" +
+         "plan p : once {\n  precision f64\n" +
          plan + "}\n";
 }
 

@@ -27,3 +27,15 @@ tplan.model @m {
   }
   tplan.loss "main" weight 1.0 %y terms 1 : !s
 }
+
+// -----
+
+!s = !nn.tensor<[], f32>
+tplan.model @m {
+  %x = tplan.input "x" shift 0 vocabulary 0 : !s
+  %y = tplan.input "x" shift 1 vocabulary 0 : !s
+  // expected-note @+1 {{emitted here before; give each its layer, or its name}}
+  tplan.loss "main" weight 1.0 %x count %x terms 0 : !s, !s
+  // expected-error @+1 {{emitted with other targets than before, so with a count of its own: main}}
+  tplan.loss "main" weight 1.0 %x count %y terms 0 : !s, !s
+}

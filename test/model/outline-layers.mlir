@@ -1,4 +1,4 @@
-// RUN: tplan-opt --outline-layers %s | FileCheck %s
+// RUN: tplan-opt --outline-layers -split-input-file %s | FileCheck %s
 // A list is one run, whatever its length; code around it is a layer of its own.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4], f32>
@@ -25,4 +25,48 @@ tplan.model @m {
   %0 = nn.reduce sum %y : <[B 2, D 4], f32> -> <[B 2], f32>
   %1 = nn.reduce sum %0 : <[B 2], f32> -> <[], f32>
   tplan.loss "main" weight 1.0 %1 terms 8 : !s
+}
+
+// -----
+
+// A value that a list both carries and reads in every layer has two cotangents, so it
+// is copied first. Sums of one name add, each with its own weight; a plain sum (terms 1)
+// has no count.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[D 4], f32>
+!s = !nn.tensor<[], f32>
+
+// CHECK-LABEL: nn.chain @train losses {aux = 5.000000e-01 : f64, main = 1.000000e+00 : f64}
+// CHECK:         %[[X:.+]] = nn.run [@entry]
+// CHECK:         %[[COPY:.+]]:2 = nn.run [@fork] x 1 layer 1 carried(%[[X]])
+// CHECK:         nn.run [@blocks] x 3 layer 2 carried(%[[COPY]]#0) invariant(%[[COPY]]#1)
+// CHECK-LABEL: nn.layer @blocks
+// CHECK-SAME:    nn.name = "aux", nn.role = "loss"
+// CHECK:         %[[ONE:.+]] = nn.cast
+// CHECK:         %[[FIRST:.+]] = nn.add %arg{{.}}, %[[ONE]]
+// CHECK:         %[[TWO:.+]] = nn.cast
+// CHECK:         %[[C:.+]] = nn.constant 4.000000e+00
+// CHECK:         %[[SCALED:.+]] = nn.mul %[[TWO]], %[[C]]
+// CHECK:         %[[SUM:.+]] = nn.add %[[FIRST]], %[[SCALED]]
+// CHECK:         nn.return %[[SUM]], %{{.+}}
+// CHECK-LABEL: nn.layer @count_terms
+// CHECK-NOT:     count.main
+// CHECK-SAME:    count.aux
+// CHECK:         %[[EACH:.+]] = nn.constant 4.000000e+00 : <[B 2], f64>
+// CHECK:         nn.reduce sum %[[EACH]]
+tplan.model @m {
+  %in = tplan.input "x" shift 0 vocabulary 0 : !x
+  %w = tplan.weight "w" "other" <"constant", 1.0 : f64> : !w
+  %x = nn.mul %in, %w : (<[B 2, D 4], f32>, <[D 4], f32>) -> <[B 2, D 4], f32>
+  %y = tplan.for "blocks" runs [[3 : i64, 0 : i64]] carried(%x) invariant(%x) : (!x, !x) -> !x {
+  ^bb0(%c: !x, %i: !x):
+    %z = nn.mul %c, %i : (<[B 2, D 4], f32>, <[B 2, D 4], f32>) -> <[B 2, D 4], f32>
+    %1 = nn.reduce sum %z : <[B 2, D 4], f32> -> <[], f32>
+    tplan.loss "aux" weight 0.5 %1 terms 8 : !s
+    %2 = nn.reduce sum %c : <[B 2, D 4], f32> -> <[], f32>
+    tplan.loss "aux" weight 1.0 %2 terms 4 : !s
+    tplan.return %z : !x
+  }
+  %0 = nn.reduce sum %y : <[B 2, D 4], f32> -> <[], f32>
+  tplan.loss "main" weight 1.0 %0 terms 1 : !s
 }

@@ -14,3 +14,16 @@ nn.layer @layer(%x: !nn.tensor<[B 8, S 8], i32> {nn.role = "invariant", nn.name 
   %0 = nn.cast %x : <[B 8, S 8], i32> -> <[B 8, S 8], f32>
   nn.return %0 : !nn.tensor<[B 8, S 8], f32>
 }
+
+// A loss may be scaled: that adds over microbatches too.
+// CHECK: nn.layer @scaled
+// CHECK: nn.reduce sum %arg0 : <[B 2], f64> -> <[], f64>
+nn.layer @scaled(%x: !nn.tensor<[B 8], f64> {nn.role = "carried", nn.name = "c0"},
+                 %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"})
+    -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) {
+  %0 = nn.reduce sum %x : <[B 8], f64> -> <[], f64>
+  %1 = nn.constant 2.0 : <[], f64>
+  %2 = nn.mul %0, %1 : (<[], f64>, <[], f64>) -> <[], f64>
+  %3 = nn.add %loss, %2 : (<[], f64>, <[], f64>) -> <[], f64>
+  nn.return %3 : !nn.tensor<[], f64>
+}
