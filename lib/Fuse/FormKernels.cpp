@@ -73,6 +73,7 @@ private:
   void launch(BuiltKernel built, Value onto);
   rt::LaunchOp launchTile(Operation *op, rt::AttentionPass pass, ArrayRef<Value> inputs);
   void buildReturn();
+  void numberUnits();
   bool isReadAfter(BlockArgument arg, Operation *writer);
 
   LayerOp layer;
@@ -80,6 +81,8 @@ private:
   SmallVector<Unit> units;
   OpBuilder builder;
   DenseMap<Value, Value> values; // nn -> rt
+  DenseMap<Operation *, unsigned> unitOf;
+  DenseMap<Value, unsigned> lastReader;
   unsigned numKernels = 0;
 };
 
@@ -163,36 +166,41 @@ void FunctionBuilder::buildUnit(const Unit &unit) {
   launch(buildKernel(kernels.module, unit, kernelName("k")), Value());
 }
 
+/// Where each op is computed, and which unit reads an argument last, through cloned ops too.
+void FunctionBuilder::numberUnits() {
+  for (auto [number, unit] : llvm::enumerate(units))
+    for (Operation *op : unit.ops) {
+      unitOf[op] = number;
+      SmallVector<Value> work(op->getOperands());
+      while (!work.empty()) {
+        Value v = work.pop_back_val();
+        if (isa<BlockArgument>(v))
+          lastReader[v] = number;
+        else if (isCloned(v.getDefiningOp()))
+          llvm::append_range(work, v.getDefiningOp()->getOperands());
+      }
+    }
+}
+
 /// Whether a unit after that of `writer` still reads the old content of `arg`.
 bool FunctionBuilder::isReadAfter(BlockArgument arg, Operation *writer) {
-  bool after = false;
-  for (const Unit &unit : units) {
-    if (after)
-      for (Operation *op : unit.ops) {
-        SmallVector<Value> work(op->getOperands());
-        while (!work.empty()) {
-          Value v = work.pop_back_val();
-          if (v == arg)
-            return true;
-          if (v.getDefiningOp() && isCloned(v.getDefiningOp()))
-            llvm::append_range(work, v.getDefiningOp()->getOperands());
-        }
-      }
-    after |= llvm::is_contained(unit.ops, writer);
-  }
-  return false;
+  auto at = unitOf.find(writer);
+  auto last = lastReader.find(arg);
+  return at != unitOf.end() && last != lastReader.end() && last->second > at->second;
 }
 
 void FunctionBuilder::buildReturn() {
   SmallVector<Value> results;
   DenseSet<Value> returned;
+  // The in-place rule: the result is the memory of the argument of its name.
+  DenseMap<unsigned, unsigned> updated;
+  for (auto [result, arg] : updatesInPlace(layer))
+    updated[result] = arg;
   for (auto [i, v] : llvm::enumerate(layer.getReturn().getOperands())) {
     Value result = lookup(v);
     bool copied = !v.getDefiningOp() || !returned.insert(v).second;
-    // The in-place rule: the result is the memory of the argument of its name.
-    for (unsigned a = 0, e = layer.getNumArguments(); a < e; ++a)
-      if (layer.isInPlace(a, i) && v.getDefiningOp())
-        copied |= isReadAfter(layer.getArgument(a), v.getDefiningOp());
+    if (auto arg = updated.find(i); arg != updated.end() && v.getDefiningOp())
+      copied |= isReadAfter(layer.getArgument(arg->second), v.getDefiningOp());
     if (copied)
       result = rt::CopyOp::create(builder, layer.getReturn().getLoc(), v.getType(), result);
     results.push_back(result);
@@ -212,6 +220,7 @@ void FunctionBuilder::build() {
     values[arg] = body->addArgument(arg.getType(), arg.getLoc());
   for (const Unit &unit : units)
     buildUnit(unit);
+  numberUnits();
   buildReturn();
 }
 

@@ -24,7 +24,8 @@ constexpr int64_t kTaskElements = 16384, kColumnGrain = 128, kMapColumns = 1024;
 class KernelBuilder {
 public:
   KernelBuilder(ModuleOp module, const Unit &unit, StringRef name)
-      : unit(unit), module(module), name(name), builder(module.getContext()) {}
+      : unit(unit), members(unit.ops.begin(), unit.ops.end()), module(module), name(name),
+        builder(module.getContext()) {}
 
   BuiltKernel build();
 
@@ -33,7 +34,7 @@ private:
   Value valueOf(Value v);
   Value compute(Operation *op);
   AccessAttr identity() { return AccessAttr::get(builder.getContext(), "identity", "", 0); }
-  bool inUnit(Operation *op) { return llvm::is_contained(unit.ops, op); }
+  bool inUnit(Operation *op) { return members.contains(op); }
   void collectOutputs();
   unsigned numRows();
   rt::Skeleton skeleton();
@@ -41,6 +42,7 @@ private:
   SmallVector<int64_t> inPlacePairs(rt::Skeleton skeleton);
 
   const Unit &unit;
+  llvm::SmallDenseSet<Operation *> members;
   ModuleOp module;
   StringRef name;
   OpBuilder builder;

@@ -5,6 +5,8 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include <algorithm>
+#include <map>
 #include <queue>
 
 using namespace mlir;
@@ -12,8 +14,10 @@ using namespace tplan;
 using namespace tplan::nn;
 using namespace tplan::fuse;
 
-bool fuse::isCloned(Operation *op) {
-  if (!isa<Elemental>(op))
+/// Whether `op` and what it reads up to arguments is cheap, in no more than `budget`
+/// ops: counted as a tree, which is what a kernel would compute.
+static bool isCheap(Operation *op, unsigned &budget) {
+  if (!isa<Elemental>(op) || budget-- == 0)
     return false;
   if (isa<ConstantOp, IndexOp>(op))
     return true;
@@ -23,8 +27,27 @@ bool fuse::isCloned(Operation *op) {
   if (auto broadcast = dyn_cast<BroadcastOp>(op))
     if (typeOf(broadcast.getX()).getRank() == typeOf(broadcast.getResult()).getRank())
       return false;
-  return llvm::all_of(op->getOperands(),
-                      [](Value v) { return !v.getDefiningOp() || isCloned(v.getDefiningOp()); });
+  return llvm::all_of(op->getOperands(), [&](Value v) {
+    return !v.getDefiningOp() || isCheap(v.getDefiningOp(), budget);
+  });
+}
+
+bool fuse::isCloned(Operation *op) {
+  unsigned budget = 64;
+  return isCheap(op, budget);
+}
+
+SmallVector<std::pair<unsigned, unsigned>> fuse::updatesInPlace(LayerOp layer) {
+  std::map<std::pair<Role, StringRef>, unsigned> results;
+  for (unsigned r = 0, e = layer.getNumResults(); r < e; ++r)
+    results[{layer.getResultRole(r), layer.getResultName(r)}] = r;
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  for (unsigned a = 0, e = layer.getNumArguments(); a < e; ++a)
+    if (auto r = results.find({layer.getArgRole(a), layer.getArgName(a)});
+        r != results.end() && layer.isInPlace(a, r->second))
+      pairs.push_back({r->second, a});
+  llvm::sort(pairs);
+  return pairs;
 }
 
 /// An accumulator: an argument that the caller hands in to be added to, or a sum onto one.
@@ -90,6 +113,16 @@ public:
       units.push_back(unitOf(&op));
     }
     alive.resize(units.size(), true);
+    sources.resize(units.size());
+    hasPartial.resize(units.size());
+    seenIn.resize(units.size());
+    for (unsigned u = 0; u < units.size(); ++u) {
+      if (isa<rt::PartialSumOp>(units[u].ops.front()))
+        hasPartial.set(u);
+      forEachSource(u, [&](unsigned source, OpOperand &reader) {
+        sources[u][source] |= readsMemory(reader);
+      });
+    }
     if (merge) {
       mergeAlongEdges();
       mergeWithOldContent(layer);
@@ -130,31 +163,43 @@ private:
     }
   }
 
-  /// Whether `from` depends on `on` through a third unit, or through memory.
-  bool dependsAround(unsigned from, unsigned on) {
-    llvm::BitVector seen(units.size());
-    SmallVector<unsigned> work;
-    bool found = false;
-    forEachSource(from, [&](unsigned source, OpOperand &reader) {
-      if (source == on)
-        found |= readsMemory(reader);
-      else
-        work.push_back(source);
-    });
-    while (!work.empty() && !found) {
-      unsigned at = work.pop_back_val();
-      if (seen.test(at))
-        continue;
-      seen.set(at);
-      forEachSource(at, [&](unsigned source, OpOperand &) {
-        found |= source == on;
-        work.push_back(source);
-      });
-    }
-    return found;
+  /// The unit that `unit` has become part of.
+  unsigned current(unsigned unit) {
+    while (!alive.test(unit))
+      unit = mergedInto.lookup(unit);
+    return unit;
   }
 
-  std::optional<Unit> combine(const Unit &a, const Unit &b);
+  /// Whether `from` depends on `on` through a third unit, or through memory. A search
+  /// that does not end soon says yes: a layer of thousands of units compiles with
+  /// a few kernels more rather than in minutes.
+  bool dependsAround(unsigned from, unsigned on) {
+    constexpr unsigned kMaxSearch = 1000;
+    ++search;
+    unsigned visited = 0;
+    SmallVector<unsigned> work;
+    for (auto [source, throughMemory] : sources[from]) {
+      if (current(source) != on)
+        work.push_back(current(source));
+      else if (throughMemory)
+        return true;
+    }
+    while (!work.empty()) {
+      unsigned at = work.pop_back_val();
+      if (std::exchange(seenIn[at], search) == search)
+        continue;
+      if (++visited > kMaxSearch)
+        return true;
+      for (auto [source, throughMemory] : sources[at]) {
+        if (current(source) == on)
+          return true;
+        work.push_back(current(source));
+      }
+    }
+    return false;
+  }
+
+  static std::optional<Unit> combine(const Unit &a, const Unit &b);
   bool tryMerge(unsigned a, unsigned b);
   void mergeAlongEdges();
   void mergeWithOldContent(LayerOp layer);
@@ -162,12 +207,17 @@ private:
   llvm::SetVector<Value> valuesRead(unsigned unit);
 
   SmallVector<Unit> units;
-  llvm::BitVector alive;
+  llvm::BitVector alive, hasPartial;
   DenseMap<Operation *, unsigned> unitAt;
   DenseMap<Operation *, unsigned> order;
+  /// Units that a unit reads, and whether through memory; by their first numbers.
+  std::vector<llvm::SmallMapVector<unsigned, bool, 4>> sources;
+  DenseMap<unsigned, unsigned> mergedInto; // of units that are no longer alive
+  std::vector<unsigned> seenIn;            // the last search that visited a unit
+  unsigned search = 0;
 };
 
-/// Loops of the merged unit, or nothing where they disagree.
+/// Loops of the merged unit, without its ops, or nothing where they disagree.
 std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
   if (a.kind == Unit::Single || b.kind == Unit::Single)
     return std::nullopt;
@@ -192,9 +242,7 @@ std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
       return std::nullopt;
     merged = wide;
   }
-  merged.ops = a.ops;
-  llvm::append_range(merged.ops, b.ops);
-  llvm::sort(merged.ops, [&](Operation *x, Operation *y) { return order[x] < order[y]; });
+  merged.ops.clear();
   return merged;
 }
 
@@ -203,15 +251,35 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   if (!merged || dependsAround(a, b) || dependsAround(b, a))
     return false;
   // Columns run after all rows: a row kernel cannot read its own column sums.
-  for (Operation *op : merged->ops)
-    if (auto partial = dyn_cast<rt::PartialSumOp>(op))
-      for (Operation *user : partial->getUsers())
-        if (llvm::is_contained(merged->ops, user))
-          return false;
-  for (Operation *op : units[b].ops)
+  auto readsPartial = [&](unsigned from, unsigned by) {
+    return hasPartial.test(from) && llvm::any_of(units[from].ops, [&](Operation *op) {
+             return isa<rt::PartialSumOp>(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+                      auto at = unitAt.find(user);
+                      return at != unitAt.end() && at->second == by;
+                    });
+           });
+  };
+  if (readsPartial(a, b) || readsPartial(b, a))
+    return false;
+  merged->ops = std::move(units[a].ops);
+  for (Operation *op : units[b].ops) { // few as a rule, and late in the program
+    auto later = [&](Operation *x, Operation *y) { return order[x] < order[y]; };
+    merged->ops.insert(llvm::upper_bound(merged->ops, op, later), op);
     unitAt[op] = a;
+  }
+  if (hasPartial.test(b))
+    hasPartial.set(a);
   units[a] = std::move(*merged);
+  units[b].ops.clear();
   alive.reset(b);
+  mergedInto[b] = a;
+  llvm::SmallMapVector<unsigned, bool, 4> read;
+  for (unsigned part : {a, b})
+    for (auto [source, throughMemory] : sources[part])
+      if (current(source) != a)
+        read[current(source)] |= throughMemory;
+  sources[a] = std::move(read);
+  sources[b].clear();
   return true;
 }
 
@@ -253,18 +321,19 @@ llvm::SetVector<Value> Merger::valuesRead(unsigned unit) {
 /// What a layer writes over an argument belongs to the unit that reads it last:
 /// gradients become zero where the optimizer reads them.
 void Merger::mergeWithOldContent(LayerOp layer) {
-  for (auto [r, v] : llvm::enumerate(layer.getReturn().getOperands())) {
-    Operation *op = v.getDefiningOp();
+  llvm::MapVector<Value, SmallVector<unsigned>> readers;
+  for (unsigned u = 0; u < units.size(); ++u)
+    if (alive.test(u))
+      for (Value v : valuesRead(u))
+        if (isa<BlockArgument>(v))
+          readers[v].push_back(u);
+  for (auto [r, a] : updatesInPlace(layer)) {
+    Operation *op = layer.getReturn().getOperand(r).getDefiningOp();
     if (!op || !unitAt.contains(op))
       continue;
-    for (unsigned a = 0, e = layer.getNumArguments(); a < e; ++a) {
-      if (!layer.isInPlace(a, r))
-        continue;
-      for (unsigned u = 0; u < units.size(); ++u)
-        if (alive.test(u) && u != unitAt[op] && valuesRead(u).contains(layer.getArgument(a)) &&
-            tryMerge(u, unitAt[op]))
-          break;
-    }
+    for (unsigned u : readers[layer.getArgument(a)])
+      if (current(u) != unitAt[op] && tryMerge(current(u), unitAt[op]))
+        break;
   }
 }
 
@@ -277,11 +346,14 @@ void Merger::mergeReaders() {
         if (typeOf(v).getRank() > 0 &&
             typeOf(v).getRank() == static_cast<int64_t>(units[u].dims.size()))
           readers[v].insert(u);
+  constexpr unsigned kTries = 16; // of one unit, in a layer of very many readers
   for (auto &[value, set] : readers)
     for (unsigned i = 0; i < set.size(); ++i)
-      for (unsigned j = i + 1; j < set.size(); ++j)
-        if (alive.test(set[i]) && alive.test(set[j]) && units[set[i]].dims == units[set[j]].dims)
+      for (unsigned j = i + 1, tries = 0; j < set.size() && tries < kTries; ++j)
+        if (alive.test(set[i]) && alive.test(set[j]) && units[set[i]].dims == units[set[j]].dims) {
           tryMerge(set[i], set[j]);
+          ++tries;
+        }
 }
 
 /// A topological order, by the last op of each unit where there is a choice.

@@ -38,6 +38,9 @@ bool isCloned(mlir::Operation *op);
 /// caller: then the library or kernel adds in place.
 bool addsOnto(nn::AddOp add);
 
+/// Pairs of a result and the argument in whose memory it is, ascending.
+llvm::SmallVector<std::pair<unsigned, unsigned>> updatesInPlace(nn::LayerOp layer);
+
 /// The units of a layer, in an order in which each can run. With `merge` off every
 /// op is a unit.
 llvm::SmallVector<Unit> formUnits(nn::LayerOp layer, bool merge);

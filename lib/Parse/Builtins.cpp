@@ -245,15 +245,10 @@ struct Builtins {
                   spell(k));
     int64_t nh = q.getDims()[h].getSize(), ng = k.getDims()[g].getSize();
     if (nh % ng) {
-      int64_t down = ng, up = ng;
-      while (nh % down)
-        --down;
-      while (up < nh && nh % up)
-        ++up;
       return fail(call.loc,
                   "{0} = {1} key heads do not divide {2} = {3} query heads; the nearest "
-                  "that do: {4} and {5}",
-                  groups.text, ng, heads.text, nh, down, up);
+                  "that do: {4}",
+                  groups.text, ng, heads.text, nh, nearestDivisors(nh, ng, "and"));
     }
     std::optional<double> scale =
         numberArg("scale", 1.0 / std::sqrt(static_cast<double>(q.getDims()[sq].getSize())));

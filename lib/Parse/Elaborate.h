@@ -74,6 +74,7 @@ struct Specialisation {
   lang::LayerOp op;
   std::vector<mlir::Type> results;
   std::vector<WeightInfo> weights;
+  unsigned ops = 0; // once all calls in it are inlined
   bool failed = false, done = false;
 };
 
@@ -139,9 +140,13 @@ ModelInfo modelInfo(mlir::ModuleOp module);
 namespace limits {
 inline constexpr int64_t size = int64_t(1) << 40, elements = int64_t(1) << 50;
 inline constexpr int64_t layers = 1 << 20;
-inline constexpr unsigned rank = 32, specialisations = 2000, nesting = 48, weights = 20000,
-                          ops = 100000, items = 4096;
+inline constexpr unsigned rank = 32, specialisations = 2000, nesting = 48, items = 4096;
+/// Of distinct code, whose cost grows faster than its size: a list of layers counts once.
+inline constexpr unsigned weights = 400, ops = 1000;
 } // namespace limits
+
+/// The divisors of n beside `near`, as text: "4 and 6".
+std::string nearestDivisors(int64_t n, int64_t near, llvm::StringRef conjunction);
 
 class Elaborator {
 public:
@@ -230,14 +235,15 @@ private:
   void addWeights(llvm::ArrayRef<WeightInfo> from, llvm::StringRef prefix, Scope &scope,
                   llvm::SMLoc loc);
   void setVocabularies();
-  bool tooLarge(llvm::SMLoc loc);
+  bool tooLarge(llvm::SMLoc loc, unsigned added = 1);
 
   const File &file;
   llvm::StringMap<const LayerDecl *> layers;
   std::map<const LayerDecl *, std::set<llvm::StringRef>> needed;
   llvm::StringSet<> symbols;
   std::map<std::string, std::unique_ptr<Specialisation>> made;
-  unsigned nesting = 0, ops = 0;
+  unsigned nesting = 0;
+  unsigned ops = 0; // of the layer or model that is open, once all calls in it are inlined
   int64_t sites = 0;
   bool gaveUp = false, logitsOut = false;
   std::map<llvm::StringRef, llvm::SMLoc> losses;

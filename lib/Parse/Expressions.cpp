@@ -50,11 +50,13 @@ std::vector<StringRef> Elaborator::visibleNames(Scope &scope) {
   return names;
 }
 
-bool Elaborator::tooLarge(SMLoc loc) {
-  if (ops++ < limits::ops || gaveUp)
+bool Elaborator::tooLarge(SMLoc loc, unsigned added) {
+  ops += added;
+  if (ops <= limits::ops || gaveUp)
     return gaveUp;
   gaveUp = true;
-  report.error(loc, "the program is too large: more than {0} operations", limits::ops);
+  report.error(loc, "the program is too large: more than {0} operations; repeat layers in lists",
+               limits::ops);
   return true;
 }
 

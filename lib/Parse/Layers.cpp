@@ -355,7 +355,9 @@ Specialisation *Elaborator::specialise(const LayerRef &layer, ArrayRef<Val> args
   {
     Report::Context context(report, call.loc, decl.name.text);
     ++nesting;
+    unsigned outer = std::exchange(ops, 0);
     body(decl.body, scope);
+    result->ops = std::exchange(ops, outer);
     --nesting;
     if (!scope.sawReturn && report.errors() == before)
       report.error(decl.name.loc, "layer without a `return`: {0}", decl.name.text);
@@ -443,7 +445,7 @@ std::vector<Val> Elaborator::callLayer(const LayerRef &layer, StringRef member, 
   if (gaveUp)
     return {};
   Specialisation *callee = specialise(layer, args, call);
-  if (callee->failed || tooLarge(call.loc))
+  if (callee->failed || tooLarge(call.loc, 1 + callee->ops))
     return {};
   SmallVector<Value> operands;
   for (const Val &arg : args)
@@ -515,7 +517,8 @@ std::vector<Val> Elaborator::callMember(Member &member, const Expr &call, Scope 
 void Elaborator::addWeights(ArrayRef<WeightInfo> from, StringRef prefix, Scope &scope, SMLoc loc) {
   for (const WeightInfo &weight : from) {
     if (scope.weights->size() >= limits::weights) {
-      report.error(loc, "the program is too large: more than {0} weights", limits::weights);
+      report.error(loc, "the program is too large: more than {0} weights; repeat layers in lists",
+                   limits::weights);
       gaveUp = true;
       return;
     }

@@ -43,20 +43,10 @@ void readMicrobatch(PlanContext &c, const Setting &line) {
     return;
   int64_t batch = c.recipe.batch;
   if (batch % n->value) {
-    int64_t down = 1, up = batch; // the nearest divisors; they come in pairs
-    for (int64_t d = 1; d <= batch / d; ++d)
-      if (batch % d == 0)
-        for (int64_t candidate : {d, batch / d}) {
-          if (candidate > n->value)
-            up = std::min(up, candidate);
-          else
-            down = std::max(down, candidate);
-        }
     c.e.report
         .error(line.items[0].loc,
-               "a microbatch must divide the batch of {0} sequences: {1} or "
-               "{2}, found {3}",
-               batch, down, up, n->value)
+               "a microbatch must divide the batch of {0} sequences: {1}, found {2}", batch,
+               nearestDivisors(batch, n->value, "or"), n->value)
         .note(c.recipe.data.find("B")->second.loc, "the batch is given here");
     return;
   }

@@ -213,6 +213,20 @@ std::optional<std::vector<nn::DimAttr>> Elaborator::dims(llvm::ArrayRef<DimDecl>
 }
 
 /// The type with these dimensions, or an error: names twice, or too large.
+std::string tplan::parse::nearestDivisors(int64_t n, int64_t near, StringRef conjunction) {
+  int64_t down = 1, up = n;
+  for (int64_t d = 1; d <= n / d; ++d) // they come in pairs
+    if (n % d == 0)
+      for (int64_t divisor : {d, n / d}) {
+        if (divisor > near)
+          up = std::min(up, divisor);
+        else
+          down = std::max(down, divisor);
+      }
+  return down == up ? llvm::formatv("{0}", up).str()
+                    : llvm::formatv("{0} {1} {2}", down, conjunction, up).str();
+}
+
 std::optional<nn::Tensor> Elaborator::tensor(llvm::ArrayRef<nn::DimAttr> dims, Type element,
                                              llvm::SMLoc loc) {
   llvm::StringMap<int> seen;
@@ -221,17 +235,17 @@ std::optional<nn::Tensor> Elaborator::tensor(llvm::ArrayRef<nn::DimAttr> dims, T
     report.error(loc, "a tensor has at most {0} dimensions, found {1}", limits::rank, dims.size());
     return std::nullopt;
   }
-  for (nn::DimAttr dim : dims) {
+  for (nn::DimAttr dim : dims)
     if (seen[dim.getName()]++) {
       report.error(loc, "a tensor's dimensions must have different names, found twice: {0}",
                    dim.getName());
       return std::nullopt;
     }
+  for (nn::DimAttr dim : dims)
     if (__builtin_mul_overflow(elements, dim.getSize(), &elements) || elements > limits::elements) {
       report.error(loc, "a tensor has at most 2^50 elements, found {0}",
                    spell(nn::Tensor::get(context, dims, element)));
       return std::nullopt;
     }
-  }
   return nn::Tensor::get(context, dims, element);
 }

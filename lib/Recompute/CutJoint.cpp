@@ -38,14 +38,12 @@ OpSet slice(ArrayRef<Value> wanted, const ValueSet &given) {
   return ops;
 }
 
-/// Values that the slice of `wanted` from `given` reads from outside, of all ops' order.
-bool reads(ArrayRef<Value> wanted, const ValueSet &given, Value v) {
-  if (llvm::is_contained(wanted, v))
-    return true;
+/// Values that computing `wanted` from `given` reads, `wanted` themselves among them.
+DenseSet<Value> valuesRead(ArrayRef<Value> wanted, const ValueSet &given) {
+  DenseSet<Value> read(wanted.begin(), wanted.end());
   for (Operation *op : slice(wanted, given))
-    if (llvm::is_contained(op->getOperands(), v))
-      return true;
-  return false;
+    read.insert(op->operand_begin(), op->operand_end());
+  return read;
 }
 
 int64_t bytesOf(Value v) { return typeOf(v).getBytes(); }
@@ -55,8 +53,7 @@ public:
   Cutter(LayerOp joint, bool full) : joint(joint) {
     for (Operation &op : joint.getBlock().without_terminator())
       order.push_back(&op);
-    for (unsigned i = 0, e = joint.getNumResults(); i < e; ++i)
-      findCotangents();
+    findCotangents();
     keepFromForward(full);
     keepForWeights();
   }
@@ -197,8 +194,9 @@ void Cutter::keepForWeights() {
       passed.insert(values[i]);
   ValueSet given = kept;
   given.insert(passed.begin(), passed.end());
+  DenseSet<Value> read = valuesRead(weights, given);
   for (Value v : kept)
-    (reads(weights, given, v) ? keptWeights : keptInput).insert(v);
+    (read.contains(v) ? keptWeights : keptInput).insert(v);
 }
 
 /// One part: results `numbers`, and the residual sets that it hands on. `given`
@@ -228,18 +226,17 @@ LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &giv
       map.map(arg,
               layer.addArg(joint.getArgRole(i), joint.getArgName(i), arg.getType(), arg.getLoc()));
   }
-  auto residualName = [&](Value v) {
-    for (auto [i, k] : llvm::enumerate(kept))
-      if (k == v)
-        return "r" + std::to_string(i);
-    return "d" + std::to_string(std::distance(passed.begin(), llvm::find(passed, v)));
-  };
+  DenseMap<Value, std::string> names;
+  for (auto [i, v] : llvm::enumerate(passed))
+    names[v] = "d" + std::to_string(i);
+  for (auto [i, v] : llvm::enumerate(kept))
+    names[v] = "r" + std::to_string(i);
   for (Value v : given)
     if (used.contains(v)) {
       Role role = passed.contains(v)        ? Role::ResIW
                   : keptWeights.contains(v) ? Role::ResFW
                                             : Role::ResFI;
-      map.map(v, layer.addArg(role, residualName(v), v.getType(), v.getLoc()));
+      map.map(v, layer.addArg(role, names[v], v.getType(), v.getLoc()));
     }
   for (Operation *op : order) {
     if (!ops.contains(op))
@@ -257,7 +254,7 @@ LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &giv
                     map.lookup(joint.getReturn().getOperands()[i]));
   for (auto &[role, set] : residuals)
     for (Value v : *set)
-      layer.addResult(role, residualName(v), map.lookup(v));
+      layer.addResult(role, names[v], map.lookup(v));
   return layer;
 }
 

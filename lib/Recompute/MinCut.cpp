@@ -1,4 +1,4 @@
-//===- MinCut.cpp - maximum flow by shortest augmenting paths -------------===//
+//===- MinCut.cpp - maximum flow, all shortest paths at a time ------------===//
 #include "lib/Recompute/MinCut.h"
 #include <algorithm>
 #include <deque>
@@ -19,28 +19,63 @@ void MinCut::connect(unsigned from, unsigned to, int64_t capacity) {
   edges.push_back({from, 0});
 }
 
-bool MinCut::augment() {
-  llvm::SmallVector<int> via(adjacent.size(), -1); // edge by which a vertex was reached
+/// How far each vertex is from the source, -1 where it cannot be reached.
+llvm::SmallVector<int> MinCut::distances() const {
+  llvm::SmallVector<int> level(adjacent.size(), -1);
   std::deque<unsigned> queue = {kSource};
-  while (!queue.empty() && via[kSink] < 0) {
+  level[kSource] = 0;
+  while (!queue.empty()) {
     unsigned at = queue.front();
     queue.pop_front();
     for (unsigned e : adjacent[at])
-      if (edges[e].capacity > 0 && via[edges[e].to] < 0 && edges[e].to != kSource) {
-        via[edges[e].to] = e;
+      if (edges[e].capacity > 0 && level[edges[e].to] < 0) {
+        level[edges[e].to] = level[at] + 1;
         queue.push_back(edges[e].to);
       }
   }
-  if (via[kSink] < 0)
+  return level;
+}
+
+/// Fills all shortest paths to the sink; false where there is none, or one that cannot
+/// be cut.
+bool MinCut::augment() {
+  llvm::SmallVector<int> level = distances();
+  if (level[kSink] < 0)
     return false;
-  int64_t flow = kNever;
-  for (unsigned v = kSink; v != kSource; v = edges[via[v] ^ 1].to)
-    flow = std::min(flow, edges[via[v]].capacity);
-  for (unsigned v = kSink; v != kSource; v = edges[via[v] ^ 1].to) {
-    edges[via[v]].capacity -= flow;
-    edges[via[v] ^ 1].capacity += flow;
+  llvm::SmallVector<unsigned> next(adjacent.size(), 0); // edges before are dead ends
+  llvm::SmallVector<unsigned> path;                     // edges from the source
+  unsigned at = kSource;
+  while (true) {
+    if (at == kSink) {
+      int64_t flow = kNever;
+      for (unsigned e : path)
+        flow = std::min(flow, edges[e].capacity);
+      for (unsigned e : path) {
+        edges[e].capacity -= flow;
+        edges[e ^ 1].capacity += flow;
+      }
+      if (flow == kNever)
+        return false;
+      path.clear();
+      at = kSource;
+      continue;
+    }
+    unsigned &n = next[at];
+    auto leads = [&](unsigned e) {
+      return edges[e].capacity > 0 && level[edges[e].to] == level[at] + 1;
+    };
+    while (n < adjacent[at].size() && !leads(adjacent[at][n]))
+      ++n;
+    if (n < adjacent[at].size()) {
+      path.push_back(adjacent[at][n]);
+      at = edges[path.back()].to;
+    } else if (path.empty()) {
+      return true;
+    } else {
+      at = edges[path.pop_back_val() ^ 1].to;
+      ++next[at];
+    }
   }
-  return flow < kNever;
 }
 
 llvm::SmallVector<unsigned> MinCut::solve() {

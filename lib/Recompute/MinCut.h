@@ -5,7 +5,7 @@
 // source from the sink. Among equal ones the cut nearest to the sink is taken:
 // it leaves least to compute again.
 //
-// Edmonds and Karp, 1972: layers have some hundred values, so simple is enough.
+// Dinic, "Algorithm for solution of a problem of maximum flow", 1970.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LIB_RECOMPUTE_MINCUT_H
@@ -38,6 +38,7 @@ private:
   static unsigned in(unsigned node) { return 2 + 2 * node; }
   static unsigned out(unsigned node) { return 3 + 2 * node; }
   void connect(unsigned from, unsigned to, int64_t capacity);
+  llvm::SmallVector<int> distances() const;
   bool augment();
 
   llvm::SmallVector<Edge> edges; // edge 2i and its reverse 2i + 1

@@ -46,7 +46,7 @@ public:
       position[indexOf(program.getTask(i))] = i;
   }
 
-  void addAll() {
+  LogicalResult addAll() {
     for (int64_t s = 0, e = program.getStages(); s < e; ++s)
       addStage(s);
     for (nn::InputOp input : chain.inputs)
@@ -54,13 +54,20 @@ public:
     for (const Run &run : chain.runs)
       for (Value result : nn::RunOp(run.op)->getResults())
         addChainValue(result);
+    if (!tooLarge)
+      return success();
+    return emitError(program.getLoc(), "a rank holds at most 16 TiB of what one task leaves to "
+                                       "another; recompute or use smaller microbatches, found "
+                                       "more in stage ")
+           << *tooLarge;
   }
 
 private:
   sched::ProgramOp program;
   const Chain &chain;
   bool split;
-  std::vector<int64_t> position; // in the order, by kind, stage and microbatch
+  std::vector<int64_t> position;   // in the order, by kind, stage and microbatch
+  std::optional<int64_t> tooLarge; // a stage of which no rank can hold a family
 
   int64_t indexOf(Task task) {
     return (static_cast<int64_t>(task.kind) * program.getStages() + task.stage) *
@@ -248,8 +255,16 @@ void FamilyBuilder::emit(const Family &family) {
   }
   Slots slots = countSlots(lifetimes);
   int64_t bytes = 0;
-  for (const Member &value : family.values)
+  for (const Member &value : family.values) {
+    // One value is at most as much (split-microbatches); layers and slots multiply it.
+    constexpr int64_t kMostBytes = int64_t(1) << 44;
+    int64_t most = kMostBytes / slots.count - bytes;
+    if (sched::alignUp(value.bytes) > most / value.count) {
+      tooLarge = family.producer.stage;
+      return;
+    }
     bytes += sched::alignUp(value.bytes) * value.count;
+  }
   OpBuilder b = OpBuilder::atBlockEnd(&program.getBody().front());
   auto op = sched::FamilyOp::create(b, program.getLoc(), family.name, family.producer.kind,
                                     family.producer.stage, last.kind, last.stage, slots.count,
@@ -260,6 +275,6 @@ void FamilyBuilder::emit(const Family &family) {
                            IntegerAttr());
 }
 
-void schedule::addFamilies(sched::ProgramOp program, const Chain &chain) {
-  FamilyBuilder(program, chain).addAll();
+LogicalResult schedule::addFamilies(sched::ProgramOp program, const Chain &chain) {
+  return FamilyBuilder(program, chain).addAll();
 }

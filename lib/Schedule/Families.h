@@ -9,8 +9,8 @@
 namespace tplan::schedule {
 
 /// Appends the families of the chain @train to the program, with their slots
-/// counted over its tasks.
-void addFamilies(sched::ProgramOp program, const Chain &chain);
+/// counted over its tasks. Error where a rank cannot hold one.
+mlir::LogicalResult addFamilies(sched::ProgramOp program, const Chain &chain);
 
 /// The runs of the chain whose backward writes the cotangent of `value`.
 llvm::SmallVector<Reader> cotangentWriters(const Chain &chain, mlir::Value value);

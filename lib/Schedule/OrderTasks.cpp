@@ -84,6 +84,13 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     int64_t stages = 1;
     for (const Run &run : chain->runs)
       stages = std::max(stages, run.stage + 1);
+    // Orders are lists, and slots are counted task by task.
+    constexpr int64_t kMostTasks = 1 << 14;
+    if (*microbatches > kMostTasks / stages)
+      return emitError(settings.planLoc)
+             << "a step has at most " << kMostTasks
+             << " forward tasks, stages times microbatches; use larger microbatches, found "
+             << stages << " x " << *microbatches;
     std::vector<StageOrder> orders = (*policy)->order(stages, *microbatches);
     auto report = [&] {
       InFlightDiagnostic diag = emitError(settings.planLoc);
@@ -106,8 +113,7 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     train->moveBefore(body, body->end());
     if (counts)
       counts->moveBefore(body, body->end());
-    addFamilies(program, *chain);
-    return success();
+    return addFamilies(program, *chain);
   }
 
   void runOnOperation() final {

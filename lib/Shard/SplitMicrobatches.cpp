@@ -11,6 +11,7 @@
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -20,6 +21,7 @@ namespace {
 
 /// Whether every use of v ends in a loss, by steps that add over microbatches.
 bool endsInLosses(Value v) {
+<<<<<<< HEAD
   return llvm::all_of(v.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
     if (isa<ReturnOp>(user))
@@ -29,6 +31,21 @@ bool endsInLosses(Value v) {
     return (scales || isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user)) &&
            endsInLosses(user->getResult(0));
   });
+=======
+  llvm::SetVector<Value> reached;
+  reached.insert(v);
+  for (unsigned i = 0; i < reached.size(); ++i)
+    for (OpOperand &use : reached[i].getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user))
+        reached.insert(user->getResult(0));
+      else if (!isa<ReturnOp>(user) ||
+               cast<LayerOp>(user->getParentOp()).getResultRole(use.getOperandNumber()) !=
+                   Role::Loss)
+        return false;
+    }
+  return true;
+>>>>>>> precision
 }
 
 /// A forward value that sums over the batch would be another one in a microbatch.
@@ -52,6 +69,30 @@ LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
   return success();
 }
 
+/// Every later sum of bytes counts on this: 16 TiB, times all values, fits in 64 bits.
+constexpr int64_t kMostBytes = int64_t(1) << 44;
+
+LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {
+  if (type.getBytes() <= kMostBytes / count)
+    return success();
+  return emitError(op->getLoc(), "a rank holds at most 16 TiB of one value, found ") << type;
+}
+
+/// Sizes are those of a rank from here on: what no rank can hold is refused.
+LogicalResult checkSizes(ModuleOp module) {
+  for (auto param : module.getOps<ParamOp>())
+    if (failed(checkSize(param, cast<Tensor>(param.getType()), param.getCount())))
+      return failure();
+  WalkResult result = module.walk([](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<Tensor>(type))
+        if (failed(checkSize(op, tensor, 1)))
+          return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitMicrobatchesPass)
   StringRef getArgument() const final { return "split-microbatches"; }
@@ -63,6 +104,8 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
       if (!microbatch || failed(split(plan, microbatch.getInt())))
         return microbatch ? signalPassFailure() : void();
     }
+    if (failed(checkSizes(getOperation())))
+      signalPassFailure();
   }
 
   LogicalResult split(lang::PlanOp plan, int64_t microbatch) {

@@ -160,3 +160,17 @@ rt.func @b.B() -> (!x {nn.role = "cot_carried", nn.name = "c0"}) {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{a step has at most 16384 forward tasks, stages times microbatches; use larger microbatches, found 1 x 16385}}
+tplan.plan @p {microbatch = 1 : i64}
+tplan.recipe @r {batch = 16385 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
