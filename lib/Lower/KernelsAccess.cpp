@@ -271,10 +271,10 @@ Value Body::loadRotated(unsigned number, Value at, Type as) {
     if (layout(o.strides) == Layout::Contiguous)
       x = loadAs(memory[number], from, o.type.getElementType(), as);
     else
-      x = widen(
-          gather(number, arith::SubIOp::create(b, from, weigh(colIndex, o.strides.cols, nullptr)),
-                 laneOffsets(o.strides.cols)),
-          as);
+      x = widen(gather(number,
+                       arith::SubIOp::create(b, from, weigh(colIndex, o.strides.cols, nullptr)),
+                       laneOffsets(o.strides.cols)),
+                as);
     return flipSign(x, invert(first));
   }
   Value i = laneOffsets(o.rotated.cols);
