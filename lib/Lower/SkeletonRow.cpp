@@ -30,7 +30,14 @@ private:
   LogicalResult findSums();
   void clear(ColumnSum &sum);
   Values row(Body &at, ValueRange carried);
+  Values overlappedRows(Span rows, Values init);
+  Values endRow(Body &at, ValueRange carried);
   void pass(Body &at, unsigned number);
+  unsigned passes() const;
+  SmallVector<rt::RowReduceOp> reductionsOf(unsigned pass);
+  Values neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reductions);
+  Values reduceInto(Body &in, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange carried);
+  Values foldAll(Body &at, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange accs);
   void writeElements(Body &in);
   void finish(ValueRange carried);
   void putInOrder(ColumnSum &sum);
@@ -116,50 +123,59 @@ static Value ascending(ImplicitLocOpBuilder &b, Value acc, const KernelPlan &pla
   return vector::ShuffleOp::create(b, acc, acc, lanes);
 }
 
-/// One way through the row: reductions of values of this pass, elements in the last.
+SmallVector<rt::RowReduceOp> RowEmitter::reductionsOf(unsigned pass) {
+  SmallVector<rt::RowReduceOp> found;
+  for (Operation &o : plan.block())
+    if (auto r = dyn_cast<rt::RowReduceOp>(o); r && plan.at(r.getX()).pass == pass)
+      found.push_back(r);
+  return found;
+}
+
 /// A maximum carries beside it the lanes that met a NaN: one compare is then all
 /// that each element waits for.
-void RowEmitter::pass(Body &at, unsigned number) {
-  SmallVector<rt::RowReduceOp> reductions;
+Values RowEmitter::neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reductions) {
   Values init;
-  for (Operation &o : plan.block())
-    if (auto r = dyn_cast<rt::RowReduceOp>(o); r && plan.at(r.getX()).pass == number) {
-      reductions.push_back(r);
-      auto type = VectorType::get({lanesOf(r.getType())}, r.getType());
-      init.push_back(at.neutral(r.getKind(), type));
-      auto nans = VectorType::get(type.getShape(), b.getI1Type());
-      if (r.getKind() == nn::ReduceKind::max)
-        init.push_back(arith::ConstantOp::create(b, b.getZeroAttr(nans)));
-    }
-  bool elements = number == plan.elementPass;
-  Values accs = forColumns(at, init, [&](Body &in, ValueRange carried) {
-    Values next;
-    for (rt::RowReduceOp r : reductions) {
-      Value x = in.maskTail(r.getKind(), in.vector(r.getX()));
-      int64_t own = lanesOf(r.getType()); // wider than the register: ascending, part by part
-      Value acc = carried[next.size()], nans;
-      if (r.getKind() == nn::ReduceKind::max)
-        nans = carried[next.size() + 1];
-      for (int64_t from = 0; from < plan.lanes; from += own) {
-        Value part = own == plan.lanes ? x : partOf(b, x, plan, from, own);
-        if (!nans) {
-          acc = in.combine(r.getKind(), acc, part);
-          continue;
-        }
-        Value more = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, part, acc);
-        acc = arith::SelectOp::create(b, more, part, acc);
-        Value nan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, part, part);
-        nans = arith::OrIOp::create(b, nans, nan);
+  for (rt::RowReduceOp r : reductions) {
+    auto type = VectorType::get({lanesOf(r.getType())}, r.getType());
+    init.push_back(at.neutral(r.getKind(), type));
+    if (r.getKind() == nn::ReduceKind::max)
+      init.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type.clone(b.getI1Type()))));
+  }
+  return init;
+}
+
+/// The columns where the body stands into the accumulators.
+Values RowEmitter::reduceInto(Body &in, MutableArrayRef<rt::RowReduceOp> reductions,
+                              ValueRange carried) {
+  Values next;
+  for (rt::RowReduceOp r : reductions) {
+    Value x = in.maskTail(r.getKind(), in.vector(r.getX()));
+    int64_t own = lanesOf(r.getType()); // wider than the register: ascending, part by part
+    Value acc = carried[next.size()], nans;
+    if (r.getKind() == nn::ReduceKind::max)
+      nans = carried[next.size() + 1];
+    for (int64_t from = 0; from < plan.lanes; from += own) {
+      Value part = own == plan.lanes ? x : partOf(b, x, plan, from, own);
+      if (!nans) {
+        acc = in.combine(r.getKind(), acc, part);
+        continue;
       }
-      next.push_back(acc);
-      if (nans)
-        next.push_back(nans);
+      Value more = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, part, acc);
+      acc = arith::SelectOp::create(b, more, part, acc);
+      Value nan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, part, part);
+      nans = arith::OrIOp::create(b, nans, nan);
     }
-    if (elements)
-      writeElements(in);
-    return next;
-  });
+    next.push_back(acc);
+    if (nans)
+      next.push_back(nans);
+  }
+  return next;
+}
+
+/// The results, from the accumulators of a whole row.
+Values RowEmitter::foldAll(Body &at, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange accs) {
   unsigned n = 0;
+  Values results;
   for (rt::RowReduceOp r : reductions) {
     Value acc = accs[n++];
     if (r.getKind() == nn::ReduceKind::max) {
@@ -168,8 +184,23 @@ void RowEmitter::pass(Body &at, unsigned number) {
                                  APFloat::getNaN(cast<FloatType>(r.getType()).getFloatSemantics()));
       acc = arith::SelectOp::create(b, accs[n++], arith::ConstantOp::create(b, nan), acc);
     }
-    at.setScalar(r.getResult(), fold(at, r.getKind(), ascending(b, acc, plan)));
+    results.push_back(fold(at, r.getKind(), ascending(b, acc, plan)));
   }
+  return results;
+}
+
+/// One way through the row: reductions of values of this pass, elements in the last.
+void RowEmitter::pass(Body &at, unsigned number) {
+  SmallVector<rt::RowReduceOp> reductions = reductionsOf(number);
+  Values accs = forColumns(at, neutrals(at, reductions), [&](Body &in, ValueRange carried) {
+    Values next = reduceInto(in, reductions, carried);
+    if (number == plan.elementPass)
+      writeElements(in);
+    return next;
+  });
+  Values results = foldAll(at, reductions, accs);
+  for (auto [r, x] : llvm::zip(reductions, results))
+    at.setScalar(r.getResult(), x);
 }
 
 void RowEmitter::writeElements(Body &in) {
@@ -181,18 +212,60 @@ void RowEmitter::writeElements(Body &in) {
     in.accumulate(s.op.getKind(), s.memory, arith::AddIOp::create(b, s.offset, in.col), x);
 }
 
-Values RowEmitter::row(Body &at, ValueRange carried) {
-  unsigned passes = std::max(plan.reducePasses, plan.elementPass + 1);
-  for (unsigned p = 0; p < passes; ++p) {
-    at.scalarsOfRate(PerRow, p);
-    pass(at, p);
-  }
-  at.scalarsOfRate(PerRow, passes);
+unsigned RowEmitter::passes() const { return std::max(plan.reducePasses, plan.elementPass + 1); }
+
+/// What is known of a row when its elements are written.
+Values RowEmitter::endRow(Body &at, ValueRange carried) {
+  at.scalarsOfRate(PerRow, passes());
   storeScalars(at, false);
   Values next;
   for (auto [sum, acc] : llvm::zip(scalarSums, carried))
     next.push_back(at.combine(sum.getKind(), acc, at.scalar(sum.getX())));
   return next;
+}
+
+Values RowEmitter::row(Body &at, ValueRange carried) {
+  for (unsigned p = 0; p < passes(); ++p) {
+    at.scalarsOfRate(PerRow, p);
+    pass(at, p);
+  }
+  return endRow(at, carried);
+}
+
+/// Two passes, of two rows at once: while a row's elements are computed, the next one comes
+/// from memory and is reduced, so that neither waits for the other.
+Values RowEmitter::overlappedRows(Span rows, Values init) {
+  SmallVector<rt::RowReduceOp> reductions = reductionsOf(0);
+  Value last = body.index(plan.numRows - 1);
+  auto standAt = [&](Value r) {
+    Body at = body;
+    at.atRow(arith::MinSIOp::create(b, r, last));
+    at.scalarsOfRate(PerRow, 0);
+    return at;
+  };
+  Body first = standAt(rows.from);
+  pass(first, 0);
+  for (rt::RowReduceOp r : reductions)
+    init.push_back(first.scalar(r.getResult()));
+  return loop(body, rows.from, rows.to, 1, init, [&](Body &at, Value r, ValueRange carried) {
+    at.atRow(r);
+    at.scalarsOfRate(PerRow, 0);
+    for (auto [reduction, x] : llvm::zip(reductions, carried.take_back(reductions.size())))
+      at.setScalar(reduction.getResult(), x);
+    at.scalarsOfRate(PerRow, 1);
+    Body ahead = standAt(arith::AddIOp::create(b, r, body.index(1)));
+    Values accs = forColumns(at, neutrals(at, reductions), [&](Body &in, ValueRange accs) {
+      Body next = ahead;
+      next.atColumn(in.col, in.width);
+      prefetchAhead(next);
+      Values reduced = reduceInto(next, reductions, accs);
+      writeElements(in);
+      return reduced;
+    });
+    Values next = endRow(at, carried.drop_back(reductions.size()));
+    llvm::append_range(next, foldAll(at, reductions, accs));
+    return next;
+  });
 }
 
 /// What is computed from sums over the rows.
@@ -241,6 +314,11 @@ LogicalResult RowEmitter::run(Value rowCount) {
   for (rt::ColReduceOp sum : scalarSums)
     init.push_back(body.neutral(sum.getKind(), sum.getType()));
   Span rows = taskRows(body, rowCount);
+  // Rows past a run-time count may hold no ids to go by, so there no row is read ahead.
+  if (plan.reducePasses == 1 && plan.elementPass == 1 && !rowCount) {
+    finish(ValueRange(overlappedRows(rows, init)).take_front(scalarSums.size()));
+    return success();
+  }
   Values carried =
       loop(body, rows.from, rows.to, 1, init, [&](Body &at, Value r, ValueRange carried) {
         at.atRow(r);

@@ -1,6 +1,7 @@
 //===- Skeletons.cpp - loops and ranges that the skeletons share ----------===//
 #include "lib/Lower/Skeletons.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -138,6 +139,26 @@ void lower::storeElements(Body &body) {
       writes.push_back({i, body.vector(plan.yielded(i))});
   for (auto [i, x] : writes)
     body.storeVector(i, x);
+}
+
+/// A page ahead, where the hardware's own prefetch ends. No bits depend on it.
+static constexpr int64_t kAheadBytes = 4096;
+
+void lower::prefetchAhead(Body &body) {
+  const KernelPlan &plan = body.plan;
+  if (body.width < plan.lanes)
+    return;
+  for (unsigned i = 0; i < plan.numInputs(); ++i) {
+    const OperandPlan &o = plan.operands[i];
+    bool oneRowAfterTheOther = !o.strides.rows.empty() && o.strides.rows.back() == plan.numCols;
+    if (o.id || o.half || o.type.getBytes() < kStreamBytes || !oneRowAfterTheOther ||
+        body.layout(o.strides) != Body::Layout::Contiguous)
+      continue;
+    int64_t ahead = kAheadBytes / nn::elementBytes(o.type.getElementType());
+    Value there = arith::AddIOp::create(body.b, body.offset(o), body.index(ahead));
+    memref::PrefetchOp::create(body.b, body.memory[i], ValueRange{there}, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+  }
 }
 
 void lower::storeScalars(Body &body, bool final) {

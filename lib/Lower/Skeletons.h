@@ -63,6 +63,8 @@ mlir::LogicalResult checkTranspose(const KernelPlan &plan, bool counted);
 /// Computes the values of all outputs that have columns and are not final, then
 /// stores them: an operand in place is read before it is written.
 void storeElements(Body &body);
+/// Calls what comes from memory into the second cache before it is read.
+void prefetchAhead(Body &body);
 /// Stores the outputs that have no columns and are final, or are not.
 void storeScalars(Body &body, bool final);
 

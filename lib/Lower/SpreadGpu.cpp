@@ -96,7 +96,7 @@ Spread lower::spreadOverThreads(KernelPlan &plan) {
     spreadTranspose(plan, s);
     break;
   }
-  plan.alignedVectors = true;
+  plan.alignedVectors = true, plan.evenOdd = false;
   // Hints for the caches of a CPU.
   for (OperandPlan &o : plan.operands)
     o.streams = false;

@@ -450,14 +450,14 @@ TEST_P(Targets, TransposeGroups) {
 //===----------------------------------------------------------------------===//
 
 TEST_P(Targets, Bf16) {
-  for (int64_t D : {1, 24, 259}) {
+  for (int64_t D : {1, 24, 259, 1000, 1024}) { // the last two in pairs
     const int64_t S = 333, grain = 50, tasks = 7;
     Kernel jit(GetParam(), KernelText{"row",
                                       size("S", S),
                                       size("D", D),
                                       grain,
                                       {"S,D:T", "D:T"},
-                                      {"S,D:T", "S:f32", "D,task:T"},
+                                      {"S,D:T", "S:f32", "D,task:T", "task,D:f32"},
                                       R"(
       %x = arith.extf %0 : T to f32
       %g = arith.extf %1 : T to f32
@@ -468,11 +468,11 @@ TEST_P(Targets, Bf16) {
       %o = arith.truncf %z : f32 to T
       %c = rt.col_reduce sum %z : f32
       %ct = arith.truncf %c : f32 to T
-      rt.yield %o, %s, %ct : T, f32, T)"}
+      rt.yield %o, %s, %ct, %c : T, f32, T, f32)"}
                                .text("k", "bf16", size("task", tasks)));
     auto x = numbers<bf16>(S * D, 1), g = numbers<bf16>(D, 2);
     std::vector<bf16> want(S * D), wantSums(tasks * D), gotSums(tasks * D);
-    std::vector<float> ss(S), gotSs(S), sums(tasks * D);
+    std::vector<float> ss(S), gotSs(S), sums(tasks * D), gotWide(tasks * D);
     for (int64_t s = 0; s < S; ++s) {
       ss[s] = rowSum<float>(GetParam(), D,
                             [&](int64_t i) { return float(x[s * D + i]) * float(x[s * D + i]); });
@@ -485,10 +485,55 @@ TEST_P(Targets, Bf16) {
     for (int64_t t = 0; t < tasks; ++t) // the sums lie with task innermost
       for (int64_t i = 0; i < D; ++i)
         wantSums[i * tasks + t] = sums[t * D + i];
-    jit.run("k", tasks, {x.data(), g.data(), x.data(), gotSs.data(), gotSums.data()});
+    jit.run("k", tasks,
+            {x.data(), g.data(), x.data(), gotSs.data(), gotSums.data(), gotWide.data()});
     expectSame(x, want);
     expectSame(gotSs, ss);
     expectSame(gotSums, wantSums);
+    expectSame(gotWide, sums);
+  }
+}
+
+TEST_P(Targets, Bf16Pairs) {
+  // Maps in pairs: turned halves, f32 along the columns, positions, a broadcast, an
+  // element that is not widened.
+  for (int64_t H : {16, 17}) {
+    const int64_t S = 37, K = 64, n = S * H * K;
+    Kernel jit(GetParam(),
+               KernelText{"map",
+                          "S=37",
+                          size("H", H) + ",K=64",
+                          5,
+                          {"S,H,K:T", "S,H,K:T rotate K 0", "S,K:f32", "S:i32", "S,H,K:T"},
+                          {"S,H,K:T", "S,H,K:T"},
+                          R"(
+      %x = arith.extf %0 : T to f32
+      %t = arith.extf %1 : T to f32
+      %a = arith.mulf %x, %2 : f32
+      %b = arith.addf %a, %t : f32
+      %k = rt.position "K"
+      %is = arith.cmpi eq, %k, %3 : i32
+      %z = arith.constant 0.5 : f32
+      %c = arith.select %is, %z, %b : f32
+      %y = arith.truncf %c : f32 to T
+      %s = arith.select %is, %0, %4 : T
+      rt.yield %y, %s : T, T)"}
+                   .text("k", "bf16"));
+    auto x = numbers<bf16>(n, 1), other = numbers<bf16>(n, 2);
+    auto c = numbers<float>(S * K, 3);
+    auto id = ids(S, K);
+    std::vector<bf16> want(n), got(n), wantOther(n), gotOther(n);
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t k = i % K, s = i / K / H;
+      float t = float(x[i - k + (k + K / 2) % K]);
+      float b = float(x[i]) * c[s * K + k] + (k < K / 2 ? -t : t);
+      want[i] = k == id[s] ? bf16(0.5f) : bf16(b);
+      wantOther[i] = k == id[s] ? x[i] : other[i];
+    }
+    jit.run("k", (S + 4) / 5,
+            {x.data(), x.data(), c.data(), id.data(), other.data(), got.data(), gotOther.data()});
+    expectSame(got, want);
+    expectSame(gotOther, wantOther);
   }
 }
 

@@ -22,29 +22,32 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
 
 // -----
 
-// Two passes over a row; the second loads again. Values of a row are scalars, sums
-// over rows go to the task's row of the output.
+// Two passes over a row; the second loads again, in one loop with the first pass over the
+// next row. Values of a row are scalars, sums over rows go to the task's row of the output.
 // CHECK-LABEL: func.func @norm(
 // CHECK-SAME: %[[X:.*]]: memref<23976xbf16>, %[[G:.*]]: memref<72xf32>
 // CHECK-SAME: %[[SUMS:[a-z0-9]*]]: memref<504xf32>, %{{.*}}: index)
 // CHECK: vector.store %cst{{.*}}, %[[SUMS]]
-// CHECK: scf.for
-// CHECK:   scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<16xf32>)
-// CHECK:     vector.load %[[X]]{{.*}} : memref<23976xbf16>, vector<16xbf16>
-// CHECK:     arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
-// CHECK:     arith.addf %[[ACC]]
-// CHECK:   vector.load {{.*}} vector<8xbf16>
-// CHECK:   arith.select {{.*}} : vector<16xi1>, vector<16xf32>
-// CHECK:   arith.addf {{.*}} : vector<8xf32>
-// CHECK:   arith.addf {{.*}} : vector<4xf32>
-// CHECK:   arith.addf {{.*}} : vector<2xf32>
-// CHECK:   arith.addf {{.*}} : vector<1xf32>
-// CHECK:   math.rsqrt %{{.*}} : f32
-// CHECK:   scf.for
-// CHECK:     vector.load %[[X]]
+// CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<16xf32>)
+// CHECK:   vector.load %[[X]]{{.*}} : memref<23976xbf16>, vector<16xbf16>
+// CHECK:   arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK:   arith.addf %[[ACC]]
+// CHECK: vector.load {{.*}} vector<8xbf16>
+// CHECK: arith.select {{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK: arith.addf {{.*}} : vector<8xf32>
+// CHECK: arith.addf {{.*}} : vector<4xf32>
+// CHECK: arith.addf {{.*}} : vector<2xf32>
+// CHECK: arith.addf {{.*}} : vector<1xf32>
+// CHECK: %[[FIRST:.*]] = vector.extract %
+// CHECK: scf.for {{.*}} iter_args(%[[SUM:.*]] = %[[FIRST]]) -> (f32)
+// CHECK:   math.rsqrt %[[SUM]] : f32
+// CHECK:   scf.for {{.*}} -> (vector<16xf32>)
+// CHECK-COUNT-2: vector.load %[[X]]
 // CHECK:     vector.load %[[G]]
 // CHECK:     vector.load %[[SUMS]]
 // CHECK:     vector.store {{.*}}, %[[SUMS]]
+// CHECK:   %[[NEXT:.*]] = vector.extract %
+// CHECK:   scf.yield %[[NEXT]] : f32
 rt.kernel @norm row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
     : (!nn.tensor<[S 333, D 72], bf16>, !nn.tensor<[D 72], f32>)
    -> (!nn.tensor<[S 333, D 72], f32>, !nn.tensor<[task 7, D 72], f32>)
@@ -59,6 +62,40 @@ rt.kernel @norm row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
   %y = arith.mulf %n, %g : f32
   %s = rt.col_reduce sum %n : f32
   rt.yield %y, %s : f32, f32
+}
+
+// -----
+
+// Long rows of bf16 in pairs: a word is shifted for its even element and masked for its odd
+// one, and put together again. The row's sum adds 16 columns at a time all the same, sums
+// over rows keep the order of lanes until the end. What comes from memory is called a page
+// ahead.
+// CHECK-LABEL: func.func @pairs(
+// CHECK: memref.prefetch %[[X:.*]][{{.*}}], read, locality<2>, data
+// CHECK: %[[WORDS:.*]] = vector.bitcast %{{.*}} : vector<32xbf16> to vector<16xi32>
+// CHECK: %[[EVEN:.*]] = arith.shli %[[WORDS]]
+// CHECK: %[[ODD:.*]] = arith.andi %[[WORDS]]
+// CHECK: vector.shuffle %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23]
+// CHECK: vector.shuffle %{{.*}} [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31]
+// CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xbf16>
+// CHECK: arith.shli {{.*}} : vector<16xi32>
+// CHECK: %[[OUT:.*]] = arith.ori {{.*}} : vector<16xi32>
+// CHECK: %[[STORED:.*]] = vector.bitcast %[[OUT]] : vector<16xi32> to vector<32xbf16>
+// CHECK: vector.store %[[STORED]], %{{.*}} {alignment = 64 : i64, nontemporal = true}
+// CHECK: vector.store {{.*}} vector<32xf32>
+// CHECK: vector.shuffle {{.*}} [0, 16, 1, 17,
+rt.kernel @pairs row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
+    : (!nn.tensor<[S 8192, D 4096], bf16>)
+   -> (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[task 128, D 4096], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
+            #rt.access<"identity", "", 0>] {
+^bb0(%x: bf16):
+  %f = arith.extf %x : bf16 to f32
+  %ss = rt.row_reduce sum %f : f32
+  %n = arith.subf %f, %ss : f32
+  %y = arith.truncf %n : f32 to bf16
+  %s = rt.col_reduce sum %n : f32
+  rt.yield %y, %s : bf16, f32
 }
 
 // -----
