@@ -19,33 +19,27 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Whether every use of v ends in a loss, by steps that add over microbatches.
-bool endsInLosses(Value v) {
-<<<<<<< HEAD
-  return llvm::all_of(v.getUses(), [](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (isa<ReturnOp>(user))
-      return cast<LayerOp>(user->getParentOp()).getResultRole(use.getOperandNumber()) == Role::Loss;
-    bool scales = isa<MulOp>(user) && (user->getOperand(0).getDefiningOp<ConstantOp>() ||
-                                       user->getOperand(1).getDefiningOp<ConstantOp>());
-    return (scales || isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user)) &&
-           endsInLosses(user->getResult(0));
-  });
-=======
+/// Whether every use of v ends in a loss or a contribution, by steps that add over
+/// microbatches.
+bool endsInSums(Value v) {
   llvm::SetVector<Value> reached;
   reached.insert(v);
   for (unsigned i = 0; i < reached.size(); ++i)
     for (OpOperand &use : reached[i].getUses()) {
       Operation *user = use.getOwner();
-      if (isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user))
+      bool scales = isa<MulOp>(user) && (user->getOperand(0).getDefiningOp<ConstantOp>() ||
+                                         user->getOperand(1).getDefiningOp<ConstantOp>());
+      if (scales || isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user)) {
         reached.insert(user->getResult(0));
-      else if (!isa<ReturnOp>(user) ||
-               cast<LayerOp>(user->getParentOp()).getResultRole(use.getOperandNumber()) !=
-                   Role::Loss)
-        return false;
+      } else {
+        auto layer = cast<LayerOp>(user->getParentOp());
+        if (!isa<ReturnOp>(user) ||
+            !llvm::is_contained({Role::Loss, Role::Contribution},
+                                layer.getResultRole(use.getOperandNumber())))
+          return false;
+      }
     }
   return true;
->>>>>>> precision
 }
 
 /// A forward value that sums over the batch would be another one in a microbatch.
@@ -61,7 +55,7 @@ LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
     }
     auto reduce = dyn_cast<ReduceOp>(op);
     if (reduce && typeOf(reduce.getX()).has(batch) && !typeOf(reduce.getResult()).has(batch) &&
-        !endsInLosses(reduce.getResult()))
+        !endsInSums(reduce.getResult()))
       return reduce.emitError("microbatches would change a sum over the batch that is no loss; "
                               "train the batch as one microbatch, found a sum over ")
              << batch;
