@@ -120,7 +120,7 @@ TEST(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
     std::string stages = std::to_string(cut) + ", " + std::to_string(126 - cut);
     options.parse.overrides = {
         std::string("plan.pipeline=") + pipelines[i % 3], "plan.stages=" + stages,
-        "plan.microbatch=" + std::to_string(64 << i % 3),
+        "recipe.batch=8 sequences", "plan.microbatch=" + std::to_string(1 << i % 3),
         "plan.recompute=full; none for blocks[" + std::to_string(full) + "..125]"};
     double begin = cpuSeconds();
     Result result = compile(source, options);
