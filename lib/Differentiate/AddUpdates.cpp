@@ -167,8 +167,10 @@ struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
         SmallVector<std::pair<StringRef, ParamOp>> mine;
         for (NamedAttribute bound : params) {
           StringRef symbol = cast<FlatSymbolRefAttr>(bound.getValue()).getValue();
-          if (claimed.insert(symbol).second)
-            mine.push_back({bound.getName(), symbols.lookup<ParamOp>(symbol)});
+          auto param = symbols.lookup<ParamOp>(symbol);
+          bool trained = param.getKind() != "state";
+          if (trained && claimed.insert(symbol).second)
+            mine.push_back({bound.getName(), param});
         }
         if (isNew && !mine.empty())
           addParts(module, callee.getValue(), optimizer, mine, run.getLoc());

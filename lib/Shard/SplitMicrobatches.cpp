@@ -18,16 +18,19 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Whether every use of v ends in a loss, by steps that add over microbatches.
-bool endsInLosses(Value v) {
+/// Whether every use of v ends in a loss or a contribution, by steps that add over
+/// microbatches.
+bool endsInSums(Value v) {
   return llvm::all_of(v.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
     if (isa<ReturnOp>(user))
-      return cast<LayerOp>(user->getParentOp()).getResultRole(use.getOperandNumber()) == Role::Loss;
+      return llvm::is_contained(
+          {Role::Loss, Role::Contribution},
+          cast<LayerOp>(user->getParentOp()).getResultRole(use.getOperandNumber()));
     bool scales = isa<MulOp>(user) && (user->getOperand(0).getDefiningOp<ConstantOp>() ||
                                        user->getOperand(1).getDefiningOp<ConstantOp>());
     return (scales || isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user)) &&
-           endsInLosses(user->getResult(0));
+           endsInSums(user->getResult(0));
   });
 }
 
@@ -44,7 +47,7 @@ LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
     }
     auto reduce = dyn_cast<ReduceOp>(op);
     if (reduce && typeOf(reduce.getX()).has(batch) && !typeOf(reduce.getResult()).has(batch) &&
-        !endsInLosses(reduce.getResult()))
+        !endsInSums(reduce.getResult()))
       return reduce.emitError("microbatches would change a sum over the batch that is no loss; "
                               "train the batch as one microbatch, found a sum over ")
              << batch;
