@@ -165,6 +165,10 @@ TEST(States, CountEachTokenOnce) {
         EXPECT_NEAR(state.after[0] - state.before[0],
                     llvm::StringRef(name).ends_with("steps") ? 1 : tokens, 1e-9)
             << name << " " << plan[0];
+      program.evaluate();
+      for (const LogicalTensor &weight : program.weights())
+        if (auto state = program.states.find(weight.name); state != program.states.end())
+          EXPECT_EQ(*reinterpret_cast<double *>(weight.data), state->second.before[0]);
     }
   }
 }

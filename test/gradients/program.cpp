@@ -158,6 +158,13 @@ double Program::loss() {
   return sum;
 }
 
+void Program::evaluate() {
+  if (rank.program->evaluate(&rank, rank.arena.data())) {
+    fprintf(stderr, "an evaluation failed: %s\n", rank.error.message().c_str());
+    exit(1);
+  }
+}
+
 double Program::metric(const std::string &name) {
   const tp_program &program = *rank.program;
   for (int64_t i = 0; i < program.num_metrics; ++i) {

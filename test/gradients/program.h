@@ -32,6 +32,8 @@ public:
   /// Runs the first step, at a learning rate of 0. Returns the training loss: the weighted sum of
   /// all losses.
   double loss();
+  /// Runs part E of one microbatch.
+  void evaluate();
   /// Gradients of the last call of loss(), by the names of the weights.
   std::map<std::string, std::vector<double>> gradients;
   /// States before and after the last call of loss(), which leaves them as they were.
