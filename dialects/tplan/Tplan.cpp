@@ -78,6 +78,15 @@ LogicalResult ForOp::verify() {
   return success();
 }
 
+StringRef UpdateOp::getStateName() { return getState().getDefiningOp<WeightOp>().getName(); }
+
+LogicalResult UpdateOp::verify() {
+  auto weight = getState().getDefiningOp<WeightOp>();
+  if (!weight || weight.getKind() != "state")
+    return emitOpError("updates a weight of kind state only");
+  return success();
+}
+
 // The parse phase fuses the op's place with one named location per line.
 Location tplan::lang::settingLoc(Operation *op, StringRef key) {
   auto fused = dyn_cast<FusedLoc>(op->getLoc());

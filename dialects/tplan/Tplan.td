@@ -78,7 +78,8 @@ def Tplan_WeightOp : Tplan_Op<"weight", [Pure]> {
   let description = [{
     `name` is relative to the layer ("q.weight", "gain"). `kind` is linear, norm,
     bias, embedding or other: what selectors match. A weight used twice by one
-    name (a tied head) is one weight.
+    name (a tied head) is one weight. One of kind `state` is not trained: its
+    `tplan.update` gives it a new value after each step.
   }];
   let arguments = (ins StrAttr:$name, StrAttr:$kind, NN_InitAttr:$init);
   let results = (outs NN_AnyTensor:$value);
@@ -150,6 +151,52 @@ def Tplan_LossOp : Tplan_Op<"loss", []> {
     $name `weight` $weight $sum (`count` $count^)? `terms` $terms attr-dict
     `:` type($sum) (`,` type($count)^)?
   }];
+}
+
+def Tplan_UpdateOp : Tplan_Op<"update", []> {
+  let summary = "the value of a state after the step";
+  let description = [{
+    Made by `parse`. Until `cut-updates` it stands in the layer, behind it in a
+    `tplan.once`. The value is a function of states and of sums over the global batch.
+    (C1) the state is a `tplan.weight` of kind state.
+  }];
+  let arguments = (ins NN_AnyTensor:$state, NN_AnyTensor:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($state) `,` type($value)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::StringRef getStateName();
+  }];
+}
+
+def Tplan_MetricOp : Tplan_Op<"metric", []> {
+  let summary = "a number of the step that the runtime writes down";
+  let description = [{ Stands where `tplan.update` does, and reads the same. }];
+  let arguments = (ins StrAttr:$name, NN_AnyTensor:$value);
+  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+}
+
+def Tplan_ContributeOp : Tplan_Op<"contribute", []> {
+  let summary = "a sum over the batch that updates and metrics read";
+  let description = [{ Made by `cut-updates`, becomes a result of role contribution. }];
+  let arguments = (ins StrAttr:$name, NN_AnyTensor:$value);
+  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+}
+
+def Tplan_OnceOp : Tplan_Op<"once", [NoTerminator, SingleBlock, IsolatedFromAbove]> {
+  let summary = "what a layer does once a step, when all microbatches are through";
+  let description = [{
+    Made by `cut-updates`, becomes part S of the layer. The body reads states
+    (`tplan.weight`) and `tplan.contributed` values.
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+}
+
+def Tplan_ContributedOp : Tplan_Op<"contributed", [HasParent<"OnceOp">]> {
+  let summary = "what all microbatches contributed under a name";
+  let arguments = (ins StrAttr:$name);
+  let results = (outs NN_AnyTensor:$value);
+  let assemblyFormat = "$name attr-dict `:` type($value)";
 }
 
 def Tplan_OutputOp : Tplan_Op<"output", []> {

@@ -176,9 +176,11 @@ private:
       llvm::raw_string_ostream os(updates);
       for (NamedAttribute bound : params) {
         StringRef symbol = cast<FlatSymbolRefAttr>(bound.getValue()).getValue();
-        if (!claimed.insert(symbol).second)
+        auto param = symbols->lookup<ParamOp>(symbol);
+        bool trained = param.getKind() != "state";
+        if (!trained || !claimed.insert(symbol).second)
           continue;
-        mine.push_back({bound.getName(), symbols->lookup<ParamOp>(symbol)});
+        mine.push_back({bound.getName(), param});
         os << bound.getName() << ' ' << optimizer.decay(mine.back().second) << '\n';
       }
       auto [layer, isNew] = layerFor(callee, updates);

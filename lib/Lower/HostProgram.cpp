@@ -9,6 +9,7 @@
 #include "lib/Lower/HostRuns.h"
 #include "lib/Schedule/Keys.h"
 #include "lib/Schedule/Settings.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -180,21 +181,27 @@ void ProgramEmitter::emitStep() {
   host.loc = program.getLoc();
   host.begin("tplan.step", {host.ptr, host.ptr});
   Value rank = host.argument(0), arena = host.argument(1);
-  forEachLoss([&](StringRef name, double) {
+  auto clear = [&](StringRef name) {
     for (std::string key : {lossKey(name), lossKey(("count." + name).str())})
       if (places.has(key))
         host.store(host.real(0), places.at(arena, key));
-  });
+  };
+  forEachLoss([&](StringRef name, double) { clear(name); });
+  forEachMetric(train, clear);
+  HostRuns runs(host, places, train);
+  TaskContext context{rank, arena, host.number(0), true};
+  for (const Run &run : train.runs)
+    runs.zeroContributions(run, context);
+  host.loc = program.getLoc();
   if (counts)
     host.loop(program.getMicrobatches(), [&](Value m) { emitCounts(rank, arena, m); });
   emitCotangentsOfLosses(arena);
   emitTasks(rank, arena);
   host.call("tp_gradients_ready", {rank});
-  HostRuns runs(host, places, train);
   emitNorm(rank, arena, runs);
-  TaskContext context{rank, arena, host.number(0), true};
-  for (const Run &run : train.runs)
-    runs.emit(run, Part::U, context);
+  for (Part part : {Part::U, Part::S})
+    for (const Run &run : train.runs)
+      runs.emit(run, part, context);
   host.end();
 }
 
@@ -242,6 +249,19 @@ EntryPoints ProgramEmitter::emitAll() {
     entries.predict = "tplan.predict";
   }
   return entries;
+}
+
+void lower::forEachMetric(const Chain &train, llvm::function_ref<void(StringRef)> body) {
+  llvm::StringSet<> seen;
+  for (const Run &run : train.runs)
+    for (const Callee &callee : run.callees) {
+      rt::FuncOp func = callee.part(Part::S);
+      for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
+        if (StringRef name = func.getResultName(i); func.getResultRole(i) == Role::Metric &&
+                                                    !name.starts_with("count.") &&
+                                                    seen.insert(name).second)
+          body(name);
+    }
 }
 
 std::optional<nn::Tensor> lower::logitsType(const Chain &train) {

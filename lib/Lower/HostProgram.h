@@ -14,6 +14,9 @@ struct EntryPoints {
 };
 
 /// Emits the entry points. `train` and `counts` (or null) are the program's chains.
+/// The metrics that the parts S give, by name, each once.
+void forEachMetric(const schedule::Chain &train, llvm::function_ref<void(llvm::StringRef)> body);
+
 EntryPoints emitEntryPoints(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
                             const schedule::Chain &train, const schedule::Chain *counts);
 

@@ -184,11 +184,10 @@ Value HostRuns::instanceOf(const Layer &layer, nn::ParamOp param) {
 
 Value HostRuns::parameter(const Layer &layer, Role role, StringRef name) {
   const Callee &callee = layer.run.callees[layer.j];
-  nn::ParamOp param = role == Role::State ? callee.paramOfState(name) : callee.params.lookup(name);
-  std::string key = role == Role::Param ? paramKey(param)
-                    : role == Role::CotParam
-                        ? gradientKey(param)
-                        : stateKey(name.drop_front(name.rfind('.') + 1), param);
+  nn::ParamOp own = callee.params.lookup(name), param = own ? own : callee.paramOfState(name);
+  std::string key = role == Role::CotParam ? gradientKey(param)
+                    : own                  ? paramKey(param)
+                                           : stateKey(name.drop_front(name.rfind('.') + 1), param);
   return places.at(layer.context.arena, key, instanceOf(layer, param));
 }
 
@@ -231,9 +230,9 @@ Value HostRuns::argument(const Layer &layer, Role role, StringRef name) {
   case Role::ResIW:
     return keyed(layer, residualKey(layer.run, layer.j, role, name), layer.period);
   case Role::Contribution:
-    break;
+    return places.at(arena, contributionKey(layer.run, layer.j, name), layer.period);
   }
-  llvm::report_fatal_error("a contribution has no place: " + name);
+  llvm_unreachable("a role without a place");
 }
 
 /// Results that update no argument; the others are not in the table.
@@ -282,6 +281,21 @@ void HostRuns::unpackInputs(const Run &run, const TaskContext &context) {
 void HostRuns::zero(const Run &run, const TaskContext &context, Value place, int64_t bytes) {
   std::string record = callRecord(host, "zero", nn::RunOp(run.op).getLoc(), kCopy, 0, bytes);
   host.call("tp_zero", {context.rank, host.address(record), place, host.number(bytes)});
+}
+
+void HostRuns::zeroContributions(const Run &run, const TaskContext &context) {
+  for (auto [j, callee] : llvm::enumerate(run.callees)) {
+    rt::FuncOp func = callee.part(Part::F);
+    for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i) {
+      if (func.getResultRole(i) != Role::Contribution)
+        continue;
+      std::string key = contributionKey(run, j, func.getResultName(i));
+      host.loop(run.times(), [&](Value period) { // not what lies between the instances
+        zero(run, context, places.at(context.arena, key, period),
+             bytesOf(func.getResultTypes()[i]));
+      });
+    }
+  }
 }
 
 /// Before the backward of a run: cotangents of its results that no reader has

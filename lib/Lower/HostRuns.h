@@ -24,6 +24,9 @@ public:
 
   void emit(const schedule::Run &run, schedule::Part part, const TaskContext &context);
 
+  /// Before the first microbatch of a step.
+  void zeroContributions(const schedule::Run &run, const TaskContext &context);
+
   /// Where the squared norm is after the parts N so far: 0 or 1 of the two scalars.
   int64_t normCell() const { return normCalls & 1; }
   /// Copies the inputs of the chain that `run` is the first to read into one piece.

@@ -168,6 +168,7 @@ SmallVector<Record> TableEmitter::metrics() {
   for (NamedAttribute loss : losses ? losses.getValue() : ArrayRef<NamedAttribute>())
     if (loss.getName() != "main")
       add(loss.getName());
+  forEachMetric(train, add);
   if (places.has(gradNormKey()))
     table.push_back({Field::string("grad_norm"), Field::i32(TP_F64),
                      Field::i64(places.offsetOf(gradNormKey())), Field::i64(-1)});
@@ -206,7 +207,7 @@ SmallVector<Record> TableEmitter::slots() {
   }
   bool split = program.isSplit();
   for (const Run &run : train.runs)
-    for (Part part : {Part::F, split ? Part::I : Part::B, Part::W, Part::N, Part::U})
+    for (Part part : {Part::F, split ? Part::I : Part::B, Part::W, Part::N, Part::U, Part::S})
       if (part != Part::W || split)
         addFrame(train, run, part, add);
   if (counts)

@@ -36,7 +36,7 @@ Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *co
     addChainPass(*counts);
   addTaskPoints();
   addFamilies();
-  for (Part part : {Part::N, Part::U})
+  for (Part part : {Part::N, Part::U, Part::S})
     for (const Run &run : train.runs)
       addPoint(train, run, part);
   addChainPass(train);
@@ -58,7 +58,7 @@ size_t Liveness::addBlock(Piece block) {
 /// value that has no place in a family goes to the buffer of its layer's parity.
 static int64_t handoverBuffers(bool split, const Run &run, Part part, unsigned k) {
   bool forward = part == Part::F || part == Part::E;
-  if (part == Part::W || part == Part::N || part == Part::U || part == Part::P)
+  if (llvm::is_contained({Part::W, Part::N, Part::U, Part::P, Part::S}, part))
     return 0;
   auto kept = [&](const Callee &callee) {
     if (part == Part::E)

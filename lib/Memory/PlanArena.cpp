@@ -120,6 +120,10 @@ private:
       return success();
     }
     case Role::State: {
+      if (nn::ParamOp own = callee.ownState(name)) { // saved and loaded with the weights
+        addOfParam(paramKey(own), Owner::Parameter, type, own, "");
+        return success();
+      }
       nn::ParamOp op = callee.paramOfState(name);
       if (!op)
         return nn::RunOp(run.op).emitOpError("has a state that belongs to no parameter of ")
@@ -139,8 +143,9 @@ private:
       add(lossKey(name), Owner::Scalar, type);
       return success();
     case Role::Contribution:
-      return nn::RunOp(run.op).emitOpError("has a contribution to a state, which has no place: ")
-             << name;
+      add(contributionKey(run, &callee - run.callees.data(), name), Owner::Scalar, type,
+          run.times());
+      return success();
     default:
       return success();
     }

@@ -46,6 +46,11 @@ Value sigmoidOf(NNBuilder &b, Value x) {
 Values sigmoid(NNBuilder &b, ApplyOp op) { return {sigmoidOf(b, arg(op))}; }
 Values silu(NNBuilder &b, ApplyOp op) { return {b.mul(arg(op), sigmoidOf(b, arg(op)))}; }
 Values relu(NNBuilder &b, ApplyOp op) { return {b.max(arg(op), b.like(arg(op), 0))}; }
+Values sign(NNBuilder &b, ApplyOp op) {
+  Value x = arg(op), zero = b.like(x, 0), one = b.like(x, 1), minus = b.like(x, -1);
+  Value below = b.select(b.compare(CmpKind::lt, x, zero), minus, zero);
+  return {b.select(b.compare(CmpKind::gt, x, zero), one, below)};
+}
 Values square(NNBuilder &b, ApplyOp op) { return {b.mul(arg(op), arg(op))}; }
 
 // Hendrycks and Gimpel, "Gaussian error linear units", 2016: exact and tanh form.
@@ -183,6 +188,7 @@ const llvm::StringMap<Expansion> &table() {
                                                   {"relu", relu},
                                                   {"gelu", gelu},
                                                   {"gelu_tanh", geluTanh},
+                                                  {"sign", sign},
                                                   {"square", square},
                                                   {"sum", sum},
                                                   {"mean", mean},

@@ -7,6 +7,7 @@
 namespace tplan::model {
 std::unique_ptr<mlir::Pass> createInlineLayersPass();
 std::unique_ptr<mlir::Pass> createExpandBuiltinsPass();
+std::unique_ptr<mlir::Pass> createCutUpdatesPass();
 std::unique_ptr<mlir::Pass> createOutlineLayersPass();
 std::unique_ptr<mlir::Pass> createMergeLayersPass();
 } // namespace tplan::model

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/tplan/Tplan.h"
-#include "lib/Model/Losses.h"
+#include "lib/Model/LayerBuilder.h"
 #include "lib/Model/Model.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -25,12 +25,11 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
 using tplan::model::countTerms;
+using tplan::model::isRematerialized;
+using tplan::model::LayerBuilder;
 using tplan::model::Losses;
 
 namespace {
-
-/// Cheap to write again in every layer, so never handed over.
-bool isRematerialized(Operation *op) { return isa<ConstantOp, IndexOp, ScalarOp>(op); }
 
 //===----------------------------------------------------------------------===//
 // Tables that do not depend on the layer leave the list
@@ -104,95 +103,6 @@ void mergeInvariants(lang::ForOp loop) {
     loop.getInvariantsMutable().erase(i);
   }
 }
-
-//===----------------------------------------------------------------------===//
-// One layer function
-//===----------------------------------------------------------------------===//
-
-/// Fills an `nn.layer` with clones of ops from the model's body or a list's kind.
-class LayerBuilder {
-public:
-  LayerBuilder(ModuleOp module, StringRef name, Location loc, const Losses &losses)
-      : builder(module.getBodyRegion()), losses(losses) {
-    builder.setInsertionPointToEnd(module.getBody());
-    layer = LayerOp::create(builder, loc, name, builder.getFunctionType({}, {}), StringAttr(),
-                            ArrayAttr(), ArrayAttr());
-    builder.createBlock(&layer.getBody());
-    ReturnOp::create(builder, loc, ValueRange());
-    builder.setInsertionPoint(layer.getReturn());
-  }
-
-  void addInput(Role role, StringRef name, Value value) {
-    map.map(value, layer.addArg(role, name, value.getType(), value.getLoc()));
-  }
-
-  /// Clones one op; weights and step scalars become arguments, losses and outputs results.
-  void clone(Operation *op) {
-    if (auto weight = dyn_cast<lang::WeightOp>(op))
-      return addWeight(weight);
-    if (auto scalar = dyn_cast<ScalarOp>(op))
-      return addScalar(scalar);
-    if (auto loss = dyn_cast<lang::LossOp>(op))
-      return addLoss(loss);
-    if (auto output = dyn_cast<lang::OutputOp>(op))
-      return layer.addResult(Role::Output, output.getName(), lookup(output.getValue()));
-    Operation *copy = builder.clone(*op, map);
-    if (auto mask = dyn_cast<DropoutMaskOp>(copy)) // call sites in the order of the layer
-      mask.setSite(sites++);
-  }
-
-  void addCarriedResult(unsigned i, Value value) {
-    layer.addResult(Role::Carried, "c" + std::to_string(i), lookup(value));
-  }
-
-  Value lookup(Value v) {
-    if (!map.contains(v) && v.getDefiningOp() && isRematerialized(v.getDefiningOp()))
-      clone(v.getDefiningOp());
-    return map.lookup(v);
-  }
-
-  bool contains(Value v) const { return map.contains(v); }
-
-  LayerOp layer;
-  llvm::MapVector<StringRef, lang::WeightOp> weights;
-
-private:
-  void addWeight(lang::WeightOp weight) {
-    auto [at, added] = weights.insert({weight.getName(), weight});
-    if (added)
-      addInput(Role::Param, weight.getName(), weight.getValue());
-    else
-      map.map(weight.getValue(), map.lookup(at->second.getValue()));
-  }
-
-  void addScalar(ScalarOp scalar) {
-    Value &arg = scalars[scalar.getName()];
-    if (!arg)
-      arg = layer.addArg(Role::Scalar, scalar.getName(), scalar.getType(), scalar.getLoc());
-    map.map(scalar.getResult(), arg);
-  }
-
-  /// Adds onto the sum of the loss, which may have terms of this layer already.
-  void addLoss(lang::LossOp loss) {
-    NNBuilder b(loss.getLoc(), builder);
-    Value sum = b.cast(lookup(loss.getSum()), b.getF64Type());
-    if (double factor = losses.factor(loss); factor != 1)
-      sum = b.scale(sum, factor);
-    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
-      if (layer.getResultRole(i) == Role::Loss && layer.getResultName(i) == loss.getName()) {
-        OpOperand &result = layer.getReturn()->getOpOperand(i);
-        return result.set(b.add(result.get(), sum));
-      }
-    Value before = layer.addArg(Role::Loss, loss.getName(), sum.getType(), loss.getLoc());
-    layer.addResult(Role::Loss, loss.getName(), b.add(before, sum));
-  }
-
-  OpBuilder builder;
-  const Losses &losses;
-  IRMapping map;
-  llvm::StringMap<Value> scalars;
-  int64_t sites = 0;
-};
 
 //===----------------------------------------------------------------------===//
 // The chain
@@ -281,8 +191,12 @@ void Outliner::cutIntoSegments() {
 }
 
 void Outliner::markTrained() {
+  auto isWeight = [](Operation &op) {
+    auto weight = dyn_cast<lang::WeightOp>(op);
+    return weight && weight.getKind() != "state";
+  };
   for (Operation &op : *model.getBody().begin())
-    if (isa<lang::WeightOp, lang::ForOp>(op) ||
+    if (isWeight(op) || isa<lang::ForOp>(op) ||
         llvm::any_of(op.getOperands(), [&](Value v) { return isTrained(v); }))
       trained.insert(op.result_begin(), op.result_end());
 }
@@ -397,6 +311,7 @@ void Outliner::outlineStretch(ArrayRef<Operation *> ops, unsigned at) {
   for (auto [i, v] : llvm::enumerate(results))
     layer.addCarriedResult(i, v);
 
+  layer.finish();
   NamedAttrList params;
   for (auto [name, weight] : layer.weights)
     params.set(name, bindParam(weight, name, name, 1, 0, 1, 0));
@@ -430,6 +345,7 @@ LogicalResult Outliner::outlineList(lang::ForOp loop) {
     }
     for (auto [i, v] : llvm::enumerate(region.front().getTerminator()->getOperands()))
       layer->addCarriedResult(i, v);
+    layer->finish();
     kinds.push_back(std::move(layer));
   }
 

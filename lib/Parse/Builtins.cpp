@@ -371,7 +371,6 @@ struct Builtins {
   }
   Val formMaskOfData() { return notBuilt(Feature::MaskOfData); }
   Val formExperts() { return notBuilt(Feature::Experts); }
-  Val formSign() { return notBuilt(Feature::Sign); }
 };
 } // namespace tplan::parse
 

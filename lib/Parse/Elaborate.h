@@ -109,12 +109,19 @@ struct Variable {
   llvm::SMLoc loc;
 };
 
+/// A state of the body being elaborated; a null value after an error.
+struct State {
+  mlir::Value value;
+  llvm::SMLoc updated; // where its update is
+};
+
 /// One body being elaborated.
 struct Scope {
   EnvRef env;
   Scope *outer = nullptr; // of a for body
   std::map<llvm::StringRef, Variable> variables;
   std::map<llvm::StringRef, Member> members;
+  std::map<llvm::StringRef, State> states;
   std::vector<WeightInfo> *weights = nullptr;
   bool model = false, norm = false, loop = false;
   bool sawReturn = false;
@@ -228,6 +235,8 @@ private:
   void declareInput(const Stmt &stmt, Scope &scope);
   void assign(const Stmt &stmt, Scope &scope);
   void loop(const Stmt &stmt, Scope &scope);
+  void update(const Stmt &stmt, Scope &scope); // States.cpp
+  void metric(const Stmt &stmt, Scope &scope);
   bool declare(const Name &name, Scope &scope);
   nn::InitAttr init(const Stmt &stmt, llvm::StringRef kind, double value, Scope &scope);
   mlir::Value weight(llvm::StringRef name, llvm::StringRef kind, nn::InitAttr init, nn::Tensor type,

@@ -347,6 +347,8 @@ stmt:
     $$ = stmt(syntax, Stmt::State, @1);
     $$->names = takeNames($2);
     $$->to = take($5);
+    if ($7)
+      $$->values.push_back($7);
   }
 | INPUT names ':' type {
     $$ = stmt(syntax, Stmt::Input, @1);
@@ -378,8 +380,16 @@ stmt:
     $$->names.push_back(syntax.name(@2));
     $$->values.push_back($4);
   }
-| UPDATE IDENT '=' expr     { $$ = stmt(syntax, Stmt::Update, @1); }
-| METRIC IDENT '=' expr     { $$ = stmt(syntax, Stmt::Metric, @1); }
+| UPDATE IDENT '=' expr {
+    $$ = stmt(syntax, Stmt::Update, @1);
+    $$->names.push_back(syntax.name(@2));
+    $$->values.push_back($4);
+  }
+| METRIC IDENT '=' expr {
+    $$ = stmt(syntax, Stmt::Metric, @1);
+    $$->names.push_back(syntax.name(@2));
+    $$->values.push_back($4);
+  }
 | WEIGHTS IDENT '{' maps '}' { $$ = stmt(syntax, Stmt::WeightMap, @1); }
 ;
 

@@ -129,19 +129,25 @@ void Elaborator::declareTable(const Stmt &stmt, Scope &scope) {
   }
 }
 
+/// `weight` and `state`: a state starts at zero and is not trained.
 void Elaborator::declareWeight(const Stmt &stmt, Scope &scope) {
   auto shape = dims(stmt.to, *scope.env);
-  nn::InitAttr initial = init(stmt, "normal", kInitDeviation, scope);
+  bool isState = stmt.kind == Stmt::State;
+  nn::InitAttr initial =
+      isState ? init(stmt, "constant", 0, scope) : init(stmt, "normal", kInitDeviation, scope);
+  StringRef kind = isState ? "state" : scope.norm ? "norm" : "other";
   for (const Name &name : stmt.names) {
     if (!declare(name, scope))
       continue;
     Val v;
     if (shape)
       if (std::optional<nn::Tensor> type = tensor(*shape, builder.getF32Type(), name.loc)) {
-        v.value = weight(name.text, scope.norm ? "norm" : "other", initial, *type, scope, name.loc);
+        v.value = weight(name.text, kind, initial, *type, scope, name.loc);
         v.kind = v.value ? Val::Tensor : Val::Error;
       }
     scope.variables[name.text] = {v, name.loc};
+    if (isState)
+      scope.states[name.text] = {v.value, {}};
   }
 }
 
@@ -435,6 +441,7 @@ void Elaborator::body(const Body &stmts, Scope &scope) {
       declareTable(*stmt, scope);
       break;
     case Stmt::Weight:
+    case Stmt::State:
       declareWeight(*stmt, scope);
       break;
     case Stmt::Members:
@@ -452,14 +459,11 @@ void Elaborator::body(const Body &stmts, Scope &scope) {
     case Stmt::Loss:
       evalLoss(*stmt, scope);
       break;
-    case Stmt::State:
-      refuse(stmt->loc, Feature::State);
-      break;
     case Stmt::Update:
-      refuse(stmt->loc, Feature::Update);
+      update(*stmt, scope);
       break;
     case Stmt::Metric:
-      refuse(stmt->loc, Feature::Metric);
+      metric(*stmt, scope);
       break;
     case Stmt::WeightMap:
       refuse(stmt->loc, Feature::WeightMap);

@@ -54,7 +54,7 @@ private:
       return FlatSymbolRefAttr::get(layer);
     std::string other = (name + "_" + policy).str();
     if (!symbols.lookup(other)) {
-      for (StringRef part : {"", ".N", ".U", ".P"})
+      for (StringRef part : {"", ".N", ".U", ".P", ".S"})
         if (auto original = symbols.lookup<LayerOp>((name + part).str())) {
           LayerOp copy = original.clone();
           copy.setSymName((other + part).str());

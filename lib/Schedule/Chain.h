@@ -20,9 +20,9 @@
 
 namespace tplan::schedule {
 
-enum class Part { F, B, I, W, E, N, U, P };
-inline constexpr std::array<Part, 8> kParts = {Part::F, Part::B, Part::I, Part::W,
-                                               Part::E, Part::N, Part::U, Part::P};
+enum class Part { F, B, I, W, E, N, U, P, S };
+inline constexpr std::array<Part, 9> kParts = {Part::F, Part::B, Part::I, Part::W, Part::E,
+                                               Part::N, Part::U, Part::P, Part::S};
 llvm::StringRef nameOf(Part part);
 
 /// Number of the argument or result with this role and name, or none.
@@ -47,6 +47,8 @@ struct Callee {
   /// The parameter of an optimizer state, by its name: `q.weight.m` is state `m`
   /// of `q.weight`. Null where no parameter's name begins it.
   nn::ParamOp paramOfState(llvm::StringRef state) const;
+  /// A state of the model is bound itself, as the weights are.
+  nn::ParamOp ownState(llvm::StringRef state) const { return params.lookup(state); }
 };
 
 struct Run {

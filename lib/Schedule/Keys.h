@@ -51,6 +51,10 @@ inline std::string gradientKey(nn::ParamOp param) { return "grad " + param.getSy
 inline std::string stateKey(llvm::StringRef state, nn::ParamOp param) {
   return "state " + param.getSymName().str() + "." + state.str();
 }
+/// What the layers of function j contribute to their states and metrics, one instance a layer.
+inline std::string contributionKey(const Run &run, unsigned j, llvm::StringRef name) {
+  return layerKey(run, j) + ".contribution." + name.str();
+}
 /// Rows of tokens; scalars of a step; sums of losses and counts.
 inline std::string inputRowsKey(llvm::StringRef source) { return "input " + source.str(); }
 inline std::string scalarKey(llvm::StringRef name) { return "scalar " + name.str(); }

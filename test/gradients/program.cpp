@@ -74,6 +74,14 @@ Program::Program(const std::string &text, std::string &error) : impl(std::make_u
       for (mlir::NamedAttribute loss : losses)
         lossWeights[loss.getName().str()] =
             llvm::cast<mlir::FloatAttr>(loss.getValue()).getValueAsDouble();
+  for (auto param : model.module->getOps<nn::ParamOp>())
+    if (param.getKind() == "state")
+      for (uint64_t i = 0; i < param.getCount(); ++i) {
+        std::string name = param.getPath().str();
+        if (size_t at = name.find("{i}"); at != std::string::npos)
+          name.replace(at, 3, std::to_string(param.getFirst() + i * param.getStep()));
+        states[name] = {};
+      }
   mainLoss = lossWeights.count("main") ? "main" : lossWeights.begin()->first;
 
   Result result = compileText(text, Phase::emit, error);
@@ -128,15 +136,33 @@ double Program::loss() {
     }
     return {};
   };
+  for (LogicalTensor &weight : weights())
+    if (auto state = states.find(weight.name); state != states.end()) {
+      auto *values = reinterpret_cast<double *>(weight.data);
+      state->second.before.assign(values, values + weight.bytes / 8);
+    }
   setScalars(program, rank.arena.data(), /*seed=*/1, /*step=*/1);
   if (program.step(&rank, rank.arena.data())) {
     fprintf(stderr, "a step failed: %s\n", rank.error.message().c_str());
     exit(1);
   }
+  for (LogicalTensor &weight : weights())
+    if (auto state = states.find(weight.name); state != states.end()) {
+      auto *values = reinterpret_cast<double *>(weight.data);
+      state->second.after.assign(values, values + weight.bytes / 8);
+      std::copy(state->second.before.begin(), state->second.before.end(), values);
+    }
   double sum = 0;
   for (auto &[name, weight] : lossWeights)
     sum += weight * metric(name);
   return sum;
+}
+
+void Program::evaluate() {
+  if (rank.program->evaluate(&rank, rank.arena.data())) {
+    fprintf(stderr, "an evaluation failed: %s\n", rank.error.message().c_str());
+    exit(1);
+  }
 }
 
 double Program::metric(const std::string &name) {

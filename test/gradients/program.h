@@ -29,10 +29,19 @@ public:
   /// Weights away from the points where gradients vanish, and random ids; with `padding`
   /// one of seven is -1.
   void fill(uint64_t seed, bool padding);
-  /// Runs the first step. Returns the training loss: the weighted sum of all losses.
+  /// Runs the first step, at a learning rate of 0. Returns the training loss: the weighted sum of
+  /// all losses.
   double loss();
+  /// Runs part E of one microbatch.
+  void evaluate();
   /// Gradients of the last call of loss(), by the names of the weights.
   std::map<std::string, std::vector<double>> gradients;
+  /// States before and after the last call of loss(), which leaves them as they were.
+  struct State {
+    std::vector<double> before, after;
+  };
+  std::map<std::string, State> states;
+  /// Weights, and states beside them.
   std::vector<tplan::LogicalTensor> weights();
   /// A metric of the last call of loss(), by name.
   double metric(const std::string &name);

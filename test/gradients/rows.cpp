@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "test/gradients/rows.h"
+#include <algorithm>
 #include <regex>
 #include <sstream>
 
@@ -13,9 +14,9 @@ using namespace gradients;
 
 std::string Row::source() const {
   bool hasLoss = std::regex_search(statements, std::regex("\\bloss +main\\b"));
-  std::string plan = "  microbatch 4 sequences\n";
-  if (!planLines.empty() && planLines.front().starts_with("microbatch"))
-    plan.clear();
+  bool cut = std::any_of(planLines.begin(), planLines.end(),
+                         [](const std::string &line) { return line.starts_with("microbatch"); });
+  std::string plan = cut ? "" : "  microbatch 4 sequences\n";
   for (const std::string &line : planLines)
     plan += "  " + line + "\n";
   return "import \"layers.tplan\"\n"

@@ -312,13 +312,13 @@ TYPED_TEST(Floats, Gather) {
     rt.yield %a, %3 : T, T)"},
       size("V", V));
   auto table = numbers<T>(V * D, 1), logits = numbers<T>(S * V, 2), flat = numbers<T>(V, 3);
-  auto row = ids(S, V, -1), each = ids(S * D, V);
+  auto row = ids(S, V, -20), each = ids(S * D, V, -20);
   std::vector<T> want(S * D), got(S * D), wantEach(S * D), gotEach(S * D);
   for (int64_t s = 0; s < S; ++s)
     for (int64_t d = 0; d < D; ++d) {
-      int32_t id = std::max(row[s], 0);
-      want[s * D + d] = table[id * D + d] + logits[s * V + id];
-      wantEach[s * D + d] = flat[each[s * D + d]];
+      int32_t id = row[s], own = each[s * D + d]; // below zero: padding, which reads zero
+      want[s * D + d] = id < 0 ? T(0) : T(table[id * D + d] + logits[s * V + id]);
+      wantEach[s * D + d] = own < 0 ? T(0) : flat[own];
     }
   jit->run("k", (S + 49) / 50,
            {table.data(), row.data(), logits.data(), flat.data(), each.data(), got.data(),

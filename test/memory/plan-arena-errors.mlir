@@ -55,14 +55,3 @@ rt.func @a.F() {
 rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m"}) {
   rt.return
 }
-
-// -----
-
-!x = !nn.tensor<[B 4], f32>
-nn.chain @train {
-  // expected-error@below {{has a contribution to a state, which has no place: load}}
-  nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> ()
-}
-rt.func @a.F(%c: !x {nn.role = "contribution", nn.name = "load"}) {
-  rt.return
-}

@@ -70,3 +70,34 @@ tplan.model @m {
   %0 = nn.reduce sum %y : <[B 2, D 4], f32> -> <[], f32>
   tplan.loss "main" weight 1.0 %0 terms 1 : !s
 }
+
+// -----
+
+// What a layer does once a step is its part S. Contributions add in f64, a metric is a
+// sum and a count over the layers that have it.
+!x = !nn.tensor<[B 2], f32>
+!s = !nn.tensor<[], f32>
+
+// CHECK:       nn.run [@entry] x 1 layer 0 {{.*}} params [{n = @n}]
+// CHECK:       nn.param @n : {{.*}} "state"
+// CHECK-LABEL: nn.layer @entry(
+// CHECK:         %[[SUM:.+]] = nn.reduce sum
+// CHECK:         %[[WIDE:.+]] = nn.cast %[[SUM]] : <[], f32> -> <[], f64>
+// CHECK:         nn.add %arg{{.}}, %[[WIDE]] : (<[], f64>
+// CHECK-LABEL: nn.layer @entry.S(
+// CHECK-SAME:    nn.name = "s0", nn.role = "contribution"
+// CHECK-SAME:    nn.name = "count.seen", nn.role = "metric"
+// CHECK-SAME:    -> ({{.*}}nn.name = "seen", nn.role = "metric"{{.*}}nn.name = "n", nn.role = "state"
+tplan.model @m {
+  %x = tplan.input "x" shift 0 vocabulary 0 : !x
+  %sum = nn.reduce sum %x : <[B 2], f32> -> <[], f32>
+  tplan.contribute "s0" %sum : !s
+  tplan.once {
+    %n = tplan.weight "n" "state" <"constant", 0.0 : f64> : !s
+    %total = tplan.contributed "s0" : !s
+    %new = nn.add %n, %total : (<[], f32>, <[], f32>) -> <[], f32>
+    tplan.metric "seen" %new : !s
+    tplan.update %n, %new : !s, !s
+  }
+  tplan.loss "main" weight 1.0 %sum terms 1 : !s
+}

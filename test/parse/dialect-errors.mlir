@@ -20,3 +20,12 @@ tplan.model @m {
     tplan.return %a : !nn.tensor<[D 3], f32>
   }
 }
+
+// -----
+
+!s = !nn.tensor<[], f32>
+tplan.model @m {
+  %w = tplan.weight "w" "other" <"constant", 1.0 : f64> : !s
+  // expected-error @+1 {{updates a weight of kind state only}}
+  tplan.update %w, %w : !s, !s
+}

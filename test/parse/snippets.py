@@ -57,7 +57,7 @@ def main():
         line = page.count("\n", 0, match.start()) + 1
         path = folder / f"line{line}.tplan"
         path.write_text(whole(part, text))
-        run = subprocess.run(["tplan-translate", path], capture_output=True, text=True)
+        run = subprocess.run(["tplanc", path, "--check"], capture_output=True, text=True)
         good = run.returncode == 1 and f"error: {error}" in run.stderr if error else run.returncode == 0
         count += 1
         if not good:
