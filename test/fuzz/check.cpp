@@ -5,6 +5,9 @@
 // `// --set PATH=VALUE` at its end are the command line. Crashes are the fuzzer's to
 // see; an internal error, and an error without a message, are made crashes here.
 //
+// With TPLAN_FUZZ_DEEP set, only what passes the parser is worth keeping: mutations of
+// it meet the phases behind, where mutations of errors are errors as a rule.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
 #include <cstdint>
@@ -64,5 +67,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::abort();
   }
   count.whole += result.ok();
-  return 0;
+  static const bool deep = std::getenv("TPLAN_FUZZ_DEEP");
+  return deep && result.times.empty() ? -1 : 0;
 }
