@@ -365,7 +365,9 @@ Specialisation *Elaborator::specialise(const LayerRef &layer, ArrayRef<Val> args
       checkResults(decl, *scope.env, scope, scope.returnLoc);
     warnUncalled(scope);
   }
-  if (report.errors() != before || gaveUp) {
+  // What failed in an earlier form of a layer is not reported again.
+  bool known = llvm::any_of(scope.returned, [](const Val &v) { return v.kind != Val::Tensor; });
+  if (report.errors() != before || gaveUp || known) {
     result->failed = true;
     return result;
   }
