@@ -5,6 +5,8 @@
 // second of memcpy. Bound by exponentials and strides: the loss and a transpose,
 // against loops with intrinsics.
 //
+//     bench-kernels [rmsnorm|loss|transpose [MiB [avx2]]]     "" is all of them
+//
 // One decision: memcpy is timed with ordinary and with streaming stores apart, as
 // the C library decides by size; the ratio is against the library's own.
 //
@@ -19,7 +21,9 @@
 #include <functional>
 #include <unistd.h>
 
-/// Seconds of this thread on a core: what else runs on the machine counts less.
+/// For which the kernels are compiled; empty is this machine.
+static std::string cpu;
+
 /// Seconds of this thread on a core: what else runs on the machine counts less.
 static double timeOf(const std::function<void()> &f) {
   auto now = [] {
@@ -99,7 +103,8 @@ template <typename T> static void rmsnorm(int64_t bytes) {
                          in + root +
                              "%y = arith.mulf %x, %r : f32\n%w = arith.mulf %y, %g : f32\n" +
                              yield("%w", "", "")}
-                  .text("k", typeName(sizeof(T))));
+                  .text("k", typeName(sizeof(T))),
+              cpu);
   Array<T> x(S * D), g(D), y(S * D);
   auto copy = [&] { std::memcpy(y.data, x.data, S * D * sizeof(T)); };
   auto [kernel, peer] = inTurn([&] { forward.run("k", tasks, {x.data, g.data, y.data}); }, copy);
@@ -129,7 +134,8 @@ template <typename T> static void rmsnorm(int64_t bytes) {
     %dg = arith.mulf %xr, %dy : f32
     %dgs = rt.col_reduce sum %dg : f32
 )" + yield("%dx", ", %dgs", ", f32")}
-                   .text("k", typeName(sizeof(T)), size("task", tasks)));
+                   .text("k", typeName(sizeof(T)), size("task", tasks)),
+               cpu);
   Array<T> dy(S * D);
   Array<float> sums(tasks * D);
   std::tie(kernel, peer) =
@@ -159,7 +165,8 @@ template <typename T> static void loss(int64_t bytes, const Handwritten &hand) {
     %lse = arith.addf %m, %l : f32
     %loss = arith.subf %lse, %p : f32
     rt.yield %lse, %loss : f32, f32)"}
-                  .text("k", typeName(sizeof(T))));
+                  .text("k", typeName(sizeof(T))),
+              cpu);
   int64_t tasks = (S + 3) / 4;
   Array<T> x(S * V), d(S * V);
   Array<int32_t> label(S);
@@ -202,7 +209,8 @@ template <typename T> static void loss(int64_t bytes, const Handwritten &hand) {
     %h = arith.select %is, %em, %e : f32
     %y = arith.mulf %h, %3 : f32
 )") + out}
-          .text("k", typeName(sizeof(T))));
+          .text("k", typeName(sizeof(T))),
+      cpu);
   std::tie(kernel, peer) =
       inTurn([&] { backward.run("k", tasks, {x.data, label.data, lse.data, scale.data, d.data}); },
              [&] {
@@ -218,9 +226,11 @@ template <typename T> static void loss(int64_t bytes, const Handwritten &hand) {
 template <typename T> static void transpose(int64_t bytes, const Handwritten &hand) {
   const int64_t C = 4096, R = bytes / C / sizeof(T) / 64 * 64;
   // x [R, C] -> y [C, R]
-  Jit kernel(KernelText{
-      "transpose", size("C", C), size("R", R), 64, {"R,C:T"}, {"C,R:T"}, "rt.yield %0 : T"}
-                 .text("k", typeName(sizeof(T))));
+  Jit kernel(
+      KernelText{
+          "transpose", size("C", C), size("R", R), 64, {"R,C:T"}, {"C,R:T"}, "rt.yield %0 : T"}
+          .text("k", typeName(sizeof(T))),
+      cpu);
   Array<T> x(R * C), y(R * C), z(R * C);
   auto [mine, peer] = inTurn([&] { kernel.run("k", C / 64, {x.data, y.data}); },
                              [&] {
@@ -239,9 +249,11 @@ int main(int argc, char **argv) {
   int64_t bytes = 8 * std::max<int64_t>(cache, 8 << 20);
   if (argc > 2) // in MiB
     bytes = atol(argv[2]) << 20;
-  const Handwritten &hand = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-                                ? handwrittenAvx512
-                                : handwrittenAvx2;
+  bool narrow = argc > 3 && argv[3] == std::string("avx2");
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+  const Handwritten &hand = wide && !narrow ? handwrittenAvx512 : handwrittenAvx2;
+  if (narrow)
+    cpu = "x86-64-v3";
   std::string only = argc > 1 ? argv[1] : "";
   printf("arrays of %ld MiB; hand-written loops in %s\n", long(bytes >> 20), hand.isa);
   if (only.empty() || only == "rmsnorm")

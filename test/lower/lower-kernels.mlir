@@ -100,6 +100,34 @@ rt.kernel @pairs row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 6
 
 // -----
 
+// A large output goes past the caches where its elements cost little.
+// CHECK-LABEL: func.func @light(
+// CHECK: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+rt.kernel @light map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 64
+    : (!nn.tensor<[S 4096, D 4096], f32>) -> (!nn.tensor<[S 4096, D 4096], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%x: f32):
+  %y = arith.addf %x, %x : f32
+  rt.yield %y : f32
+}
+
+// -----
+
+// CHECK-LABEL: func.func @heavy(
+// CHECK: math.exp
+// CHECK: vector.store
+// CHECK-NOT: nontemporal
+rt.kernel @heavy map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 64
+    : (!nn.tensor<[S 4096, D 4096], f32>) -> (!nn.tensor<[S 4096, D 4096], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%x: f32):
+  %e = math.exp %x : f32
+  %t = math.tanh %e : f32
+  rt.yield %t : f32
+}
+
+// -----
+
 // f64: eight lanes. Sums of columns stay in registers, four vectors at a time.
 // CHECK-LABEL: func.func @columns(
 // CHECK: scf.for {{.*}} step %c32
