@@ -204,6 +204,12 @@ private:
       OpBuilder(original).insert(copy);
       symbols->insert(copy); // finds a name of its own
       layer = FlatSymbolRefAttr::get(copy);
+      if (auto once = symbols->lookup<LayerOp>((callee.getValue() + ".S").str())) {
+        LayerOp other = once.clone();
+        other.setSymName((layer.getValue() + ".S").str());
+        OpBuilder(once).insert(other);
+        symbols->insert(other);
+      }
     }
     known.push_back({updates.str(), layer});
     return {layer, true};

@@ -18,7 +18,7 @@ namespace {
 constexpr auto kAnywhere = OperationEquivalence::IgnoreLocations;
 
 /// Equal but for the name and for the places in the source.
-bool areEqual(LayerOp a, LayerOp b) {
+bool haveEqualBodies(LayerOp a, LayerOp b) {
   auto named = [](LayerOp layer) {
     NamedAttrList attributes(layer->getAttrs());
     attributes.erase(SymbolTable::getSymbolAttrName());
@@ -28,21 +28,37 @@ bool areEqual(LayerOp a, LayerOp b) {
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), kAnywhere);
 }
 
+/// What runs once a step for the layer, if anything does.
+LayerOp partOnce(LayerOp layer) {
+  return layer->getParentOfType<ModuleOp>().lookupSymbol<LayerOp>(layer.getSymName().str() + ".S");
+}
+
+bool areEqual(LayerOp a, LayerOp b) {
+  LayerOp onceA = partOnce(a), onceB = partOnce(b);
+  return haveEqualBodies(a, b) && bool(onceA) == bool(onceB) &&
+         (!onceA || haveEqualBodies(onceA, onceB));
+}
+
 struct MergeLayersPass : PassWrapper<MergeLayersPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MergeLayersPass)
   StringRef getArgument() const final { return "merge-layers"; }
   StringRef getDescription() const final { return "equal layers are one function"; }
 
   void runOnOperation() final {
-    SmallVector<LayerOp> kept;
+    SmallVector<LayerOp> layers, kept;
+    for (auto layer : getOperation().getOps<LayerOp>())
+      if (!layer.getPart())
+        layers.push_back(layer);
     DenseMap<Attribute, Attribute> callees; // of layers that are gone
-    for (LayerOp layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>())) {
+    for (LayerOp layer : layers) {
       auto equal = llvm::find_if(kept, [&](LayerOp other) { return areEqual(other, layer); });
       if (equal == kept.end()) {
         kept.push_back(layer);
         continue;
       }
       callees[FlatSymbolRefAttr::get(layer)] = FlatSymbolRefAttr::get(*equal);
+      if (LayerOp once = partOnce(layer))
+        once.erase();
       layer.erase();
     }
     getOperation().walk([&](RunOp run) {
