@@ -208,7 +208,7 @@ static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
   }
   if (bounded && !count)
     return op->emitOpError("needs a count: the outermost dimension has a bound");
-  if (count && !bounded)
+  if (count && !bounded && isa<MatmulOp>(op)) // a kernel may loop over what it only counts
     return op->emitOpError("has a count, but no outermost dimension with a bound");
   if (count && !(tensorOf(count).isScalar() && tensorOf(count).getElementType().isInteger(64)))
     return op->emitOpError("a count is one i64, found ") << count.getType();
@@ -221,6 +221,9 @@ LogicalResult MatmulOp::verify() {
            << getLhs().getType() << ", " << getRhs().getType() << " or " << getResult().getType();
   if (getAcc() && getAcc().getType() != getResult().getType())
     return emitOpError("accumulator must have the result's type, found ") << getAcc().getType();
+  for (DimAttr dim : tensorOf(getLhs()).getDims()) // (C3)
+    if (dim.getBounded() && !tensorOf(getResult()).has(dim.getName()))
+      return emitOpError("cannot contract a dimension with a bound: ") << dim.getName();
   return verifyCount(*this, getResult().getType(), getCount()); // (C2)
 }
 

@@ -247,7 +247,7 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     element before it writes it. `onto` is what a scattering kernel adds to: its
     only result must be that memory. `count` is the number in use of the dimension
     that has a bound, an i64. (C1) types of args and results are the kernel's.
-    (C2) with a count, and only then, the outermost dimension of some has a bound.
+    (C2) where the outermost dimension of one has a bound there is a count.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<NN_AnyTensor>:$args,
                        Optional<NN_AnyTensor>:$onto, Optional<NN_AnyTensor>:$count,
@@ -270,6 +270,7 @@ def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceM
     result's outermost dimension are computed, or as many more as share their tiles.
     (C1) rows, columns and contracted dimensions are contiguous groups in each operand.
     (C2) with a count, and only then, the outermost dimension of the result has a bound.
+    (C3) no contracted dimension has a bound.
   }];
   let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc,
                        Optional<NN_AnyTensor>:$count);

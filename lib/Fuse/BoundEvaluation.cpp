@@ -1,14 +1,15 @@
 //===- BoundEvaluation.cpp - evaluation computes the rows that it has ------===//
 //
 // A file may end in the middle of a microbatch, and a sample is one row. So in the
-// parts E the batch becomes `at most` its size, and every call takes the scalar
-// `rows`, the number in use. Memory stays that of the bound.
+// parts E the batch becomes `at most` its size, and calls take how many are in use.
+// Memory stays that of the bound.
 //
 // One decision: all of evaluation or nothing. Where the batch is not outermost in some
 // kernel or matmul, E stays as it is: right, only slower on a last few rows.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
+#include "lib/Fuse/Counts.h"
 #include "lib/Fuse/Fuse.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -16,6 +17,7 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
+using namespace tplan::fuse;
 
 namespace {
 
@@ -80,31 +82,24 @@ public:
   }
 
   void bound(rt::FuncOp func) {
-    auto type = Tensor::get(func.getContext(), {}, IntegerType::get(func.getContext(), 64));
-    count = Value();
-    for (Operation &op : llvm::make_early_inc_range(func.getBlock())) {
-      bool batched = llvm::any_of(op.getOperandTypes(), [&](Type t) { return batch.isIn(t); }) ||
-                     llvm::any_of(op.getResultTypes(), [&](Type t) { return batch.isIn(t); });
-      if (!batched || !isa<rt::LaunchOp, rt::MatmulOp>(op))
-        continue;
-      if (!count)
-        count = func.addArg(Role::Scalar, "rows", type, func.getLoc());
-      if (auto launch = dyn_cast<rt::LaunchOp>(op)) {
+    for (auto launch : func.getBlock().getOps<rt::LaunchOp>())
+      if (isBatched(launch))
         launch.setKernelAttr(boundKernel(launch.getKernelAttr()));
-        launch.getCountMutable().assign(count);
-      } else {
-        cast<rt::MatmulOp>(op).getCountMutable().assign(count);
-      }
-    }
     auto retype = [&](Value v) { v.setType(batch.bound(v.getType())); };
     llvm::for_each(func.getBlock().getArguments(), retype);
     for (Operation &op : func.getBlock())
       llvm::for_each(op.getResults(), retype);
     func.setFunctionType(FunctionType::get(func.getContext(), func.getBlock().getArgumentTypes(),
                                            func.getReturn().getOperandTypes()));
+    addCounts(func);
   }
 
 private:
+  bool isBatched(Operation *op) {
+    auto isIn = [&](Type t) { return batch.isIn(t); };
+    return llvm::any_of(op->getOperandTypes(), isIn) || llvm::any_of(op->getResultTypes(), isIn);
+  }
+
   bool canBoundOp(Operation *op) {
     if (!llvm::all_of(op->getResultTypes(), [&](Type t) { return batch.isAbsentOrFirst(t); }))
       return false;
@@ -144,7 +139,7 @@ private:
 
   void boundLoops(rt::KernelOp kernel) {
     SmallVector<Attribute> rows(kernel.getRows().getValue()), cols(kernel.getCols().getValue());
-    if (rows.empty()) {
+    if (rows.empty()) { // a map, or a sum over the batch alone
       rows.push_back(cols.front());
       cols.erase(cols.begin());
       kernel.setGrain(1);
@@ -154,16 +149,6 @@ private:
     rows.front() = batch.bounded;
     kernel.setRowsAttr(ArrayAttr::get(module.getContext(), rows));
     kernel.setColsAttr(ArrayAttr::get(module.getContext(), cols));
-  }
-
-  void sumOverRows(rt::KernelOp kernel) {
-    kernel.setSkeleton(rt::Skeleton::Column);
-    for (auto sum : llvm::make_early_inc_range(kernel.getBody().getOps<rt::RowReduceOp>())) {
-      OpBuilder builder(sum);
-      sum.replaceAllUsesWith(
-          rt::ColReduceOp::create(builder, sum.getLoc(), sum.getKind(), sum.getX()).getResult());
-      sum.erase();
-    }
   }
 
   ModuleOp module;

@@ -9,6 +9,7 @@
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
 #include "dialects/tplan/Tplan.h"
+#include "lib/Fuse/Counts.h"
 #include "lib/Fuse/Fuse.h"
 #include "lib/Fuse/KernelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -222,6 +223,7 @@ void FunctionBuilder::build() {
     buildUnit(unit);
   numberUnits();
   buildReturn();
+  addCounts(func);
 }
 
 struct FormKernelsPass : PassWrapper<FormKernelsPass, OperationPass<ModuleOp>> {

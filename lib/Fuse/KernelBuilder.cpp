@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Fuse/KernelBuilder.h"
 #include "dialects/nn/NNBuilder.h"
+#include "lib/Fuse/Counts.h"
 #include "lib/Fuse/ScalarBody.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -111,14 +112,15 @@ unsigned KernelBuilder::numRows() {
   unsigned n = unit.dims.size();
   if (n == 0)
     return 0;
-  unsigned rows = n - 1;
-  int64_t columns = unit.dims[rows].getSize();
+  bool bounded = unit.dims.front().getBounded(); // then it is a row
+  unsigned rows = std::max<unsigned>(n - 1, bounded);
+  int64_t columns = rows < n ? unit.dims[rows].getSize() : 1;
   auto keepsRun = [&](Tensor type, unsigned from) {
     ArrayRef<DimAttr> run = ArrayRef(unit.dims).drop_front(from);
     bool whole = type.getDims().size() >= run.size() && type.getDims().take_back(run.size()) == run;
     return whole || llvm::none_of(run, [&](DimAttr d) { return type.has(d.getName()); });
   };
-  while (rows > 0 && columns < kMapColumns) {
+  while (rows > bounded && columns < kMapColumns) {
     bool all = llvm::all_of(inputs, [&](auto &in) {
       return in.second.getKind() == "identity" && keepsRun(typeOf(in.first), rows - 1);
     });
@@ -226,6 +228,12 @@ BuiltKernel KernelBuilder::build() {
       builder.getFunctionType(ValueRange(built.inputs).getTypes(), ValueRange(outputs).getTypes()),
       builder.getArrayAttr(accesses));
   built.kernel.getBody().takeBody(region);
+  if (kind == rt::Skeleton::Row && rows == 0 && !unit.dims.empty() &&
+      unit.dims.front().getBounded()) { // a sum over what has a bound alone
+    built.kernel.setRowsAttr(built.kernel.getColsAttr());
+    built.kernel.setColsAttr(builder.getArrayAttr({}));
+    sumOverRows(built.kernel);
+  }
   return built;
 }
 

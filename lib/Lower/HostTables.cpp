@@ -113,8 +113,13 @@ SmallVector<Record> TableEmitter::inputs() {
 SmallVector<Record> TableEmitter::scalars() {
   auto optimizer = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get("optimizer"));
   SmallVector<Record> table;
+  std::string rows = "count."; // of the batch
+  if (!train.inputs.empty()) {
+    nn::InputOp input = train.inputs.front();
+    rows += cast<nn::Tensor>(input.getType()).getDims().front().getName();
+  }
   for (StringRef name :
-       {"seed", "step", "lr", "rows", "beta1_power", "beta2_power", "layer", "offset"}) {
+       {"seed", "step", "lr", rows.c_str(), "beta1_power", "beta2_power", "layer", "offset"}) {
     std::string key = scalarKey(name);
     if (!places.has(key))
       continue;
@@ -122,7 +127,7 @@ SmallVector<Record> TableEmitter::scalars() {
                        .Case("seed", TP_SEED)
                        .Case("step", TP_STEP)
                        .Case("lr", TP_LR)
-                       .Case("rows", TP_ROWS)
+                       .StartsWith("count.", TP_ROWS)
                        .Cases({"layer", "offset"}, TP_MICROBATCH)
                        .Default(TP_POWER);
     double base =

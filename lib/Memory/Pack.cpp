@@ -1,9 +1,10 @@
 //===- Pack.cpp - best fit, over a few orders of placement ----------------===//
 //
 // Offline placement of intervals is NP-hard; best fit by falling size is
-// usually within a few percent of the sum of live bytes. One decision: instead
-// of a cleverer placement, four orders are tried and the best is kept. It is
-// deterministic, and cheap beside everything else.
+// usually within a few percent of the sum of live bytes. One decision: instead of a
+// cleverer placement, four orders are tried, and in each what ends last is placed
+// earlier and earlier as long as that helps. It is deterministic, and cheap beside
+// everything else.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Memory/Pack.h"
@@ -51,6 +52,23 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
   }
   return packing;
 }
+/// Places again with what ended last placed first, the best of a few dozen rounds.
+Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
+                std::vector<size_t> order) {
+  constexpr int kRounds = 48;
+  constexpr size_t kMostPieces = 512; // beyond them a round costs more than it saves
+  Packing best = place(sizes, conflicts, order), now = best;
+  for (int round = 0; round < kRounds && sizes.size() <= kMostPieces; ++round) {
+    auto last = llvm::max_element(order, [&](size_t a, size_t b) {
+      return now.offsets[a] + sizes[a] < now.offsets[b] + sizes[b];
+    });
+    std::rotate(order.begin(), last, last + 1);
+    now = place(sizes, conflicts, order);
+    if (now.bytes < best.bytes)
+      best = now;
+  }
+  return best;
+}
 } // namespace
 
 Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
@@ -76,7 +94,7 @@ Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
     std::iota(order.begin(), order.end(), 0);
     llvm::sort(order,
                [&](size_t a, size_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
-    Packing packing = place(sizes, conflicts, order);
+    Packing packing = improve(sizes, conflicts, std::move(order));
     if (first || packing.bytes < best.bytes)
       best = packing;
     first = false;

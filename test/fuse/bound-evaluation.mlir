@@ -1,5 +1,5 @@
 // RUN: tplan-opt --bound-evaluation --split-input-file %s | FileCheck %s
-// The batch B of part E becomes `max`; calls take the scalar `rows`. F keeps its kernel.
+// The batch B of part E becomes `max`; calls take the scalar `count.B`. F keeps its kernel.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4, V 8], f32>
 !y = !nn.tensor<[B 2, V 8], f32>
@@ -7,7 +7,7 @@
 // CHECK-LABEL: rt.func @f.F
 // CHECK:         rt.launch @double(%{{.+}}) : (!nn.tensor<[B 2, D 4], f32>)
 // CHECK-LABEL: rt.func @f.E
-// CHECK-SAME:    nn.name = "rows", nn.role = "scalar"
+// CHECK-SAME:    nn.name = "count.B", nn.role = "scalar"
 // CHECK:         rt.launch @double.rows(%arg0) count(%[[N:.+]] : !nn.tensor<[], i64>) : (!nn.tensor<[B max 2, D 4], f32>)
 // CHECK:         rt.matmul %{{.+}}, %arg1 count %[[N]] : {{.*}} -> !nn.tensor<[B max 2, V 8], f32>
 // CHECK:       rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>]

@@ -97,9 +97,9 @@ func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>) {
 
 // -----
 
-func.func @f(%x: !nn.tensor<[B 8, D 4], f32>, %n: !nn.tensor<[], i64>) {
+func.func @f(%x: !nn.tensor<[B 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %n: !nn.tensor<[], i64>) {
   // expected-error @below {{has a count, but no outermost dimension with a bound}}
-  %0 = rt.launch @k(%x) count(%n : !nn.tensor<[], i64>) : (!nn.tensor<[B 8, D 4], f32>) -> !nn.tensor<[B 8, D 4], f32>
+  %0 = rt.matmul %x, %w count %n : (!nn.tensor<[B 8, D 4], f32>, !nn.tensor<[D 4, V 2], f32>, !nn.tensor<[], i64>) -> !nn.tensor<[B 8, V 2], f32>
   return
 }
 
@@ -108,5 +108,13 @@ func.func @f(%x: !nn.tensor<[B 8, D 4], f32>, %n: !nn.tensor<[], i64>) {
 func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %n: !nn.tensor<[], f32>) {
   // expected-error @below {{a count is one i64, found '!nn.tensor<[], f32>'}}
   %0 = rt.matmul %x, %w count %n : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[D 4, V 2], f32>, !nn.tensor<[], f32>) -> !nn.tensor<[B max 8, V 2], f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %y: !nn.tensor<[B max 8, V 2], f32>) {
+  // expected-error @below {{cannot contract a dimension with a bound: B}}
+  %0 = rt.matmul %x, %y : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[B max 8, V 2], f32>) -> !nn.tensor<[D 4, V 2], f32>
   return
 }

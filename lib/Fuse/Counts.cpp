@@ -1,0 +1,53 @@
+//===- Counts.cpp - dimensions of `at most` some size in rt ---------------===//
+#include "lib/Fuse/Counts.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+/// The dimension with a bound: a kernel's outermost loop, else outermost in the results.
+static DimAttr boundOf(Operation *op) {
+  if (auto launch = dyn_cast<rt::LaunchOp>(op))
+    if (auto kernel =
+            SymbolTable::lookupNearestSymbolFrom<rt::KernelOp>(op, launch.getKernelAttr()))
+      for (DimAttr dim : kernel.getRows().getAsRange<DimAttr>())
+        return dim.getBounded() ? dim : DimAttr();
+  for (Type type : op->getResultTypes()) {
+    ArrayRef<DimAttr> dims = cast<Tensor>(type).getDims();
+    if (!dims.empty() && dims.front().getBounded())
+      return dims.front();
+  }
+  return {};
+}
+
+static Value countOf(rt::FuncOp func, DimAttr dim) {
+  std::string name = ("count." + dim.getName()).str();
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (func.getArgRole(i) == Role::Scalar && func.getArgName(i) == name)
+      return func.getArgument(i);
+  auto type = Tensor::get(func.getContext(), {}, IntegerType::get(func.getContext(), 64));
+  return func.addArg(Role::Scalar, name, type, func.getLoc());
+}
+
+void fuse::addCounts(rt::FuncOp func) {
+  for (Operation &op : func.getBlock()) {
+    auto launch = dyn_cast<rt::LaunchOp>(op);
+    auto matmul = dyn_cast<rt::MatmulOp>(op);
+    DimAttr dim = launch || matmul ? boundOf(&op) : DimAttr();
+    if (dim && launch)
+      launch.getCountMutable().assign(countOf(func, dim));
+    else if (dim)
+      matmul.getCountMutable().assign(countOf(func, dim));
+  }
+}
+
+void fuse::sumOverRows(rt::KernelOp kernel) {
+  kernel.setSkeleton(rt::Skeleton::Column);
+  for (auto sum : llvm::make_early_inc_range(kernel.getBody().getOps<rt::RowReduceOp>())) {
+    OpBuilder builder(sum);
+    sum.replaceAllUsesWith(
+        rt::ColReduceOp::create(builder, sum.getLoc(), sum.getKind(), sum.getX()).getResult());
+    sum.erase();
+  }
+}

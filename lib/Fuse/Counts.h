@@ -1,0 +1,23 @@
+//===- Counts.h - dimensions of `at most` some size in rt -----------------===//
+//
+// What has a bound is outermost in memory, so that what is not in use is the end of a
+// buffer. Calls take the number in use from a scalar argument of their function,
+// `count.` and the dimension's name.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_LIB_FUSE_COUNTS_H
+#define TPLAN_LIB_FUSE_COUNTS_H
+
+#include "dialects/rt/RT.h"
+
+namespace tplan::fuse {
+
+/// Gives each call of `func` that has a bound its count.
+void addCounts(rt::FuncOp func);
+
+/// Turns sums along a row into sums over rows: only rows can have a count.
+void sumOverRows(rt::KernelOp kernel);
+
+} // namespace tplan::fuse
+
+#endif // TPLAN_LIB_FUSE_COUNTS_H
