@@ -168,11 +168,13 @@ LogicalResult ProgramOp::verify() {
         return family.emitOpError("name stands twice: ") << family.getName();
   }
   // (C5)
-  SmallVector<FamilyOp> families(getBody().getOps<FamilyOp>());
-  for (FamilyOp family : families)
-    if (getArena() && (!family.getAt() || *family.getAt() + family.getSlots() * family.getBytes() >
-                                              static_cast<uint64_t>(*getArena())))
+  for (auto family : getBody().getOps<FamilyOp>()) {
+    auto inArena = [&](int64_t at) {
+      return at + static_cast<int64_t>(family.getBytes()) <= static_cast<int64_t>(*getArena());
+    };
+    if (getArena() && (!family.getAt() || !llvm::all_of(*family.getAt(), inArena)))
       return family.emitOpError("lies outside of the arena of bytes ") << *getArena();
+  }
   return success();
 }
 
@@ -220,6 +222,9 @@ LogicalResult FamilyOp::verify() {
   }
   if (sum != static_cast<int64_t>(getBytes())) // (C3)
     return emitOpError("bytes must be the sum of its values, ") << sum << ", found " << getBytes();
+  if (getAt() && static_cast<int64_t>(getAt()->size()) != slots) // (C4)
+    return emitOpError("needs an offset for each slot, found ")
+           << getAt()->size() << " for " << slots;
   return verifySlots(*this, program);
 }
 

@@ -94,16 +94,18 @@ def Sched_FamilyOp : Sched_Op<"family", [NoTerminator, SingleBlock, HasParent<"P
   let summary = "values with one producer task and one last reader, per microbatch";
   let description = [{
     Microbatch m has its values in slot `slot_of[m]` while it is between producer
-    and last reader. `bytes` is one slot. The body lists the values. `at` is the
-    offset of slot 0 in the arena; slots follow each other.
+    and last reader. `bytes` is one slot. The body lists the values. `at` has the
+    offset of each slot in the arena.
 
     (C1) slots >= 1; slot_of has an entry per microbatch, each below slots.
     (C2) two microbatches that are live at once have unlike slots.
     (C3) the values fill the slot: `bytes` is their sum, each rounded up to 64 bytes.
+    (C4) `at` has an entry per slot.
   }];
   let arguments = (ins StrAttr:$name, Sched_TaskKind:$producer, I64Attr:$producer_stage,
                        Sched_TaskKind:$reader, I64Attr:$reader_stage, I64Attr:$slots,
-                       I64Attr:$bytes, DenseI32ArrayAttr:$slot_of, OptionalAttr<I64Attr>:$at);
+                       I64Attr:$bytes, DenseI32ArrayAttr:$slot_of,
+                       OptionalAttr<DenseI64ArrayAttr>:$at);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $name `from` $producer $producer_stage `to` $reader $reader_stage `slots` $slots

@@ -188,12 +188,20 @@ std::string HostBuilder::stringSymbol(StringRef text) {
 }
 
 std::string HostBuilder::tableSymbol(StringRef name, ArrayRef<int32_t> values) {
+  return tableSymbol(name, b.getI32TensorAttr(values));
+}
+
+std::string HostBuilder::tableSymbol(StringRef name, ArrayRef<int64_t> values) {
+  return tableSymbol(name, b.getI64TensorAttr(values));
+}
+
+std::string HostBuilder::tableSymbol(StringRef name, DenseIntElementsAttr values) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
   std::string symbol = fresh(name);
-  auto type = LLVM::LLVMArrayType::get(i32, values.size());
+  auto type = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
   LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, symbol,
-                         b.getI32TensorAttr(values));
+                         values);
   return symbol;
 }
 

@@ -79,11 +79,13 @@ public:
   std::string stringSymbol(llvm::StringRef text);
   /// An array of i32 as a constant; returns its symbol.
   std::string tableSymbol(llvm::StringRef name, llvm::ArrayRef<int32_t> values);
+  std::string tableSymbol(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
   /// An array of structs with the given fields (one type for all); returns its
   /// symbol. An empty array has no symbol.
   std::string recordsSymbol(llvm::StringRef name, llvm::ArrayRef<Record> records);
 
 private:
+  std::string tableSymbol(llvm::StringRef name, mlir::DenseIntElementsAttr values);
   mlir::ModuleOp module;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Block *failed = nullptr;

@@ -20,7 +20,7 @@ int64_t HostPlaces::offsetOf(StringRef key) const {
   if (it == values.end())
     llvm::report_fatal_error("no place in memory for: " + key);
   auto [value, family] = it->second;
-  return *value.getAt() + (family ? *family.getAt() : 0);
+  return *value.getAt() + (family ? family.getAt()->front() : 0);
 }
 
 Value HostPlaces::at(Value arena, StringRef key, Value instance) {
@@ -29,14 +29,18 @@ Value HostPlaces::at(Value arena, StringRef key, Value instance) {
 }
 
 Value HostPlaces::at(Value arena, StringRef key, Value instance, Value microbatch) {
-  Value place = at(arena, key, instance);
   sched::FamilyOp family = values.lookup(key).family;
   if (!family || family.getSlots() == 1)
-    return place;
-  std::string &table = slotTables[family.getName()];
-  if (table.empty())
-    table = host.tableSymbol("slots", family.getSlotOf());
-  Value entry = host.offset(host.address(table), host.multiplyAdd(host.number(0), microbatch, 4));
-  Value slot = LLVM::SExtOp::create(host.b, host.loc, host.i64, host.load(host.i32, entry));
-  return host.offset(place, host.multiplyAdd(host.number(0), slot, family.getBytes()));
+    return at(arena, key, instance);
+  std::string &table = slotTables[family.getName()]; // by microbatch: where its slot is
+  if (table.empty()) {
+    auto offsets = llvm::map_to_vector(family.getSlotOf(),
+                                       [&](int32_t slot) { return (*family.getAt())[slot]; });
+    table = host.tableSymbol("slots", offsets);
+  }
+  Value entry = host.offset(host.address(table), host.multiplyAdd(host.number(0), microbatch, 8));
+  sched::ValueOp value = find(key);
+  Value slot = host.offset(arena, host.load(host.i64, entry));
+  return host.offset(slot,
+                     host.multiplyAdd(host.number(*value.getAt()), instance, value.getStride()));
 }

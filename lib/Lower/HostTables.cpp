@@ -208,7 +208,7 @@ SmallVector<Record> TableEmitter::slots() {
     auto family = dyn_cast<sched::FamilyOp>(op);
     for (int64_t slot = 0, e = family ? family.getSlots() : 0; slot < e; ++slot)
       for (auto member : family.getBody().getOps<sched::ValueOp>())
-        addValue(member, *family.getAt() + slot * family.getBytes() + *member.getAt());
+        addValue(member, (*family.getAt())[slot] + *member.getAt());
   }
   bool split = program.isSplit();
   for (const Run &run : train.runs)

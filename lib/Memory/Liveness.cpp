@@ -43,6 +43,9 @@ Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *co
   sweep();
 }
 
+/// Slots, in all families, that are placed one by one.
+static constexpr int64_t kMostSlots = 256;
+
 size_t Liveness::addBlock(Piece block) {
   auto [it, added] = byKey.try_emplace(block.key, blocks.size());
   if (added)
@@ -168,16 +171,30 @@ static std::map<std::string, Users> chainUsers(const Chain &chain) {
   return users;
 }
 
+/// The block of a family, or the first of its slots' blocks.
+size_t Liveness::addFamily(sched::FamilyOp family, bool apart) {
+  sched::ValueOp value = *family.getBody().getOps<sched::ValueOp>().begin();
+  Piece piece{family.getName().str(), value.getOwner(), static_cast<int64_t>(family.getBytes()),
+              static_cast<int64_t>(family.getSlots()), family};
+  if (apart)
+    piece.count = 1, piece.slot = 0;
+  size_t first = addBlock(piece);
+  for (piece.slot = 1; apart && piece.slot < static_cast<int64_t>(family.getSlots()); ++piece.slot)
+    blocks.push_back(piece);
+  return first;
+}
+
 /// A family of residuals lives from the first point of its producer to the last
 /// of its reader; a value of the chain from the run that makes it to the last
 /// that reads it.
 void Liveness::addFamilies() {
   std::map<std::string, Users> users = chainUsers(train);
+  int64_t slots = 0;
+  for (auto family : program.getBody().getOps<sched::FamilyOp>())
+    slots += family.getSlots();
+  bool apart = slots <= kMostSlots;
   for (auto family : program.getBody().getOps<sched::FamilyOp>()) {
-    sched::ValueOp value = *family.getBody().getOps<sched::ValueOp>().begin();
-    size_t block =
-        addBlock({family.getName().str(), value.getOwner(), static_cast<int64_t>(family.getBytes()),
-                  static_cast<int64_t>(family.getSlots()), family});
+    size_t block = addFamily(family, apart);
     auto found = users.find(family.getName().str());
     int64_t producerStage = family.getProducerStage(), readerStage = family.getReaderStage();
     for (int64_t m = 0, e = program.getMicrobatches(); m < e; ++m) {
@@ -193,7 +210,8 @@ void Liveness::addFamilies() {
             last = std::max(last, pointOf(family.getReader(), readerStage, m, run));
         end = last < 0 ? end : last;
       }
-      intervals.push_back({block, begin, std::max(begin, end), blocks[block].bytes});
+      size_t mine = block + (apart ? family.getSlotOf()[m] : 0);
+      intervals.push_back({mine, begin, std::max(begin, end), blocks[mine].bytes});
     }
   }
 }

@@ -1,9 +1,12 @@
 //===- Liveness.h - what is in memory at each point of a program ----------===//
 //
 // A point is one run of one task, in the order of the program: prepare, counts,
-// tasks, N, U, evaluate. A block is a piece of memory that has one place: a
-// family with all its slots, a value of the chain @counts, the frame of a run
-// and part. What lives from step to step is no block; it is added to the arena.
+// tasks, N, U, evaluate. A block is a piece of memory that has one place: a slot of
+// a family, a value of the chain @counts, the frame of a run and part. What lives
+// from step to step is no block; it is added to the arena.
+//
+// One decision: where there are more slots than kMostSlots, all of a family are one
+// block, for the time to place blocks grows with the square of their number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_MEMORY_LIVENESS_H
@@ -24,6 +27,7 @@ struct Piece {
   int64_t bytes = 0;      // of one instance
   int64_t count = 1;      // instances at a constant stride
   sched::FamilyOp family; // of which it is the memory, or null
+  int64_t slot = -1;      // of the family, or -1: all of them
   int64_t total() const { return sched::alignUp(bytes) * count; }
 };
 
@@ -65,6 +69,7 @@ private:
                    int64_t stage = -1, int64_t microbatch = -1);
   void addTaskPoints();
   void addFamilies();
+  size_t addFamily(sched::FamilyOp family, bool apart);
   void addChainPass(const schedule::Chain &chain);
   void sweep();
   std::string describe(const Point &point) const;

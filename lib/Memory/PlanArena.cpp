@@ -203,7 +203,14 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
         continue;
       }
       sched::FamilyOp family = block.family;
-      family.setAt(base + offset);
+      SmallVector<int64_t> at(family.getSlots(), 0);
+      if (family.getAt())
+        at.assign(family.getAt()->begin(), family.getAt()->end());
+      if (block.slot >= 0)
+        at[block.slot] = base + offset;
+      for (int64_t slot = 0; block.slot < 0 && slot < static_cast<int64_t>(at.size()); ++slot)
+        at[slot] = base + offset + slot * static_cast<int64_t>(family.getBytes());
+      family.setAt(at);
       int64_t inSlot = 0;
       for (auto value : family.getBody().getOps<sched::ValueOp>()) {
         value.setAt(inSlot);

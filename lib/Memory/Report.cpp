@@ -36,13 +36,13 @@ Report memory::getReport(ModuleOp module) {
   report.peak = liveness.peakName;
   std::map<std::string, int64_t> atPeak;
   for (auto [block, bytes] : llvm::zip(liveness.blocks, liveness.atPeak))
-    atPeak[block.key] = bytes;
+    atPeak[block.key] += bytes; // slots of a family may be blocks of their own
 
   for (Operation &op : program.getBody().front()) {
     OwnerReport owner;
     if (auto family = dyn_cast<sched::FamilyOp>(op)) {
       sched::ValueOp first = *family.getBody().getOps<sched::ValueOp>().begin();
-      owner = {family.getName().str(), first.getOwner(), static_cast<int64_t>(*family.getAt()),
+      owner = {family.getName().str(), first.getOwner(), family.getAt()->front(),
                static_cast<int64_t>(family.getBytes() * family.getSlots()), 0};
     } else if (auto value = dyn_cast<sched::ValueOp>(op)) {
       owner = {value.getKey().str(), value.getOwner(), static_cast<int64_t>(*value.getAt()),

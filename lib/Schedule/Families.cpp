@@ -268,7 +268,7 @@ void FamilyBuilder::emit(const Family &family) {
   OpBuilder b = OpBuilder::atBlockEnd(&program.getBody().front());
   auto op = sched::FamilyOp::create(b, program.getLoc(), family.name, family.producer.kind,
                                     family.producer.stage, last.kind, last.stage, slots.count,
-                                    bytes, slots.slotOf, IntegerAttr());
+                                    bytes, slots.slotOf, DenseI64ArrayAttr());
   b.createBlock(&op.getBody());
   for (const Member &value : family.values)
     sched::ValueOp::create(b, program.getLoc(), value.key, value.owner, value.bytes, value.count,

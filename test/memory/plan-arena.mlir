@@ -2,7 +2,7 @@
 
 // The arena is as large as what is live at once, and families have their places.
 // CHECK:      sched.program @step {{.*}} arena [[ARENA:[0-9]+]] live [[ARENA]]
-// CHECK:        sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 4096 slot_of [0, 0, 0, 0] at {{[0-9]+}}
+// CHECK:        sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 4096 slot_of [0, 0, 0, 0] at [{{[0-9]+}}]
 // CHECK-NEXT:     sched.value "r1.block.0.res_fw.r0" residual bytes 2048 x 2 at 0
 
 // Arrays first: one for each parameter of all layers, owner by owner. What the binary's

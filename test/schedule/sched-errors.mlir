@@ -77,7 +77,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] arena 100 live 100 {
   // expected-error@below {{lies outside of the arena of bytes 100}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at 0 {
+  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at [0] {
     sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
   }
 }
@@ -154,5 +154,14 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
   // expected-error@below {{holds values only, found nn.param}}
   sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 0 slot_of [0, 0] {
     nn.param @w : !nn.tensor<[B 2], f32> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+  }
+}
+
+// -----
+
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] arena 1000 live 1000 {
+  // expected-error@below {{needs an offset for each slot, found 2 for 1}}
+  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at [0, 192] {
+    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
   }
 }
