@@ -6,6 +6,22 @@
 using namespace mlir;
 using namespace tplan::nn;
 
+LayerOp tplan::nn::copyLayer(SymbolTable &symbols, LayerOp layer, StringRef name,
+                             ArrayRef<StringRef> parts) {
+  auto copyOf = [&](LayerOp original, const Twine &symbol) {
+    LayerOp copy = original.clone();
+    copy.setSymName(symbol.str());
+    OpBuilder(original).insert(copy);
+    symbols.insert(copy);
+    return copy;
+  };
+  LayerOp copy = copyOf(layer, name);
+  for (StringRef part : parts)
+    if (auto original = symbols.lookup<LayerOp>((layer.getSymName() + part).str()))
+      copyOf(original, copy.getSymName() + part);
+  return copy;
+}
+
 int64_t tplan::nn::layersOf(RunOp run) { return run.getTimes() * run.getCallees().size(); }
 
 bool tplan::nn::isListRun(RunOp run) {

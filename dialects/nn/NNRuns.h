@@ -1,7 +1,7 @@
 //===- NNRuns.h - cutting runs of layers ----------------------------------===//
 //
-// Shared by the phases that treat layers of one list differently: policies of
-// recompute, stages of a pipeline.
+// Shared by the phases that treat layers of one list differently: weight decay,
+// policies of recompute, stages of a pipeline.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DIALECTS_NN_RUNS_H
@@ -10,6 +10,11 @@
 #include "dialects/nn/NN.h"
 
 namespace tplan::nn {
+
+/// A copy of a layer and of those of its `parts` (".N") that exist, named `name` or,
+/// where that is taken, like it.
+LayerOp copyLayer(mlir::SymbolTable &symbols, LayerOp layer, llvm::StringRef name,
+                  llvm::ArrayRef<llvm::StringRef> parts);
 
 /// Layers of a run: times * callees.
 int64_t layersOf(RunOp run);

@@ -11,6 +11,7 @@
 // Sutskever et al., "On the importance of initialization and momentum", 2013.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Tplan.h"
 #include "lib/Differentiate/Differentiate.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -177,11 +178,10 @@ private:
       for (NamedAttribute bound : params) {
         StringRef symbol = cast<FlatSymbolRefAttr>(bound.getValue()).getValue();
         auto param = symbols->lookup<ParamOp>(symbol);
-        bool trained = param.getKind() != "state";
-        if (!trained || !claimed.insert(symbol).second)
+        if (param.getKind() == "state" || !claimed.insert(symbol).second)
           continue;
         mine.push_back({bound.getName(), param});
-        os << bound.getName() << ' ' << optimizer.decay(mine.back().second) << '\n';
+        os << bound.getName() << ' ' << optimizer.decay(param) << '\n';
       }
       auto [layer, isNew] = layerFor(callee, updates);
       if (isNew && !mine.empty())
@@ -200,16 +200,7 @@ private:
     FlatSymbolRefAttr layer = callee;
     if (!known.empty()) {
       auto original = symbols->lookup<LayerOp>(callee.getValue());
-      LayerOp copy = original.clone();
-      OpBuilder(original).insert(copy);
-      symbols->insert(copy); // finds a name of its own
-      layer = FlatSymbolRefAttr::get(copy);
-      if (auto once = symbols->lookup<LayerOp>((callee.getValue() + ".S").str())) {
-        LayerOp other = once.clone();
-        other.setSymName((layer.getValue() + ".S").str());
-        OpBuilder(once).insert(other);
-        symbols->insert(other);
-      }
+      layer = FlatSymbolRefAttr::get(copyLayer(*symbols, original, callee.getValue(), {".S"}));
     }
     known.push_back({updates.str(), layer});
     return {layer, true};

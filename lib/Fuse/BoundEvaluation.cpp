@@ -28,10 +28,9 @@ struct Batch {
   DimAttr fixed, bounded;
 
   bool isIn(Type type) const { return llvm::is_contained(tensorOf(type).getDims(), fixed); }
-  bool isFirstIn(Type type) const {
-    return isIn(type) && tensorOf(type).getDims().front() == fixed;
+  bool isAbsentOrFirst(Type type) const {
+    return !isIn(type) || tensorOf(type).getDims().front() == fixed;
   }
-  bool isAbsentOrFirst(Type type) const { return !isIn(type) || isFirstIn(type); }
 
   Type bound(Type type) const {
     if (!isIn(type))
@@ -42,18 +41,17 @@ struct Batch {
   }
 };
 
+bool isLoopOf(rt::KernelOp kernel, DimAttr dim) {
+  return llvm::is_contained(kernel.getRows(), dim) || llvm::is_contained(kernel.getCols(), dim);
+}
+
 /// Whether the batch is the outermost loop, or can become it.
 bool canBound(rt::KernelOp kernel, const Batch &batch) {
-  auto rows = kernel.getRows().getAsRange<DimAttr>();
-  if (llvm::is_contained(rows, batch.fixed))
-    return *rows.begin() == batch.fixed;
-  auto columns = kernel.getCols().getAsRange<DimAttr>();
-  if (!llvm::is_contained(columns, batch.fixed))
+  if (!isLoopOf(kernel, batch.fixed))
     return true;
-  // The columns of a map are rows as well; a sum over the batch alone can be one over rows.
-  bool isSum = kernel.getSkeleton() == rt::Skeleton::Row && kernel.getCols().size() == 1;
-  return (isSum || kernel.getSkeleton() == rt::Skeleton::Map) && kernel.getRows().empty() &&
-         *columns.begin() == batch.fixed;
+  if (!kernel.getRows().empty())
+    return kernel.getRows()[0] == batch.fixed;
+  return kernel.getCols()[0] == batch.fixed && canMakeRows(kernel);
 }
 
 bool canBound(rt::TileOp tile, const Batch &batch) {
@@ -69,9 +67,9 @@ bool canBound(rt::MatmulOp matmul, const Batch &batch) {
   return gemm.batch * gemm.m % batch.fixed.getSize() == 0;
 }
 
-class Binder {
+class Bounder {
 public:
-  Binder(ModuleOp module, Batch batch) : module(module), symbols(module), batch(batch) {}
+  Bounder(ModuleOp module, Batch batch) : module(module), symbols(module), batch(batch) {}
 
   bool canBoundAll(ArrayRef<rt::FuncOp> functions) {
     return llvm::all_of(functions, [&](rt::FuncOp func) {
@@ -83,7 +81,7 @@ public:
 
   void bound(rt::FuncOp func) {
     for (auto launch : func.getBlock().getOps<rt::LaunchOp>())
-      if (isBatched(launch))
+      if (isBatched(symbols.lookup(launch.getKernel())))
         launch.setKernelAttr(boundKernel(launch.getKernelAttr()));
     auto retype = [&](Value v) { v.setType(batch.bound(v.getType())); };
     llvm::for_each(func.getBlock().getArguments(), retype);
@@ -95,9 +93,10 @@ public:
   }
 
 private:
-  bool isBatched(Operation *op) {
-    auto isIn = [&](Type t) { return batch.isIn(t); };
-    return llvm::any_of(op->getOperandTypes(), isIn) || llvm::any_of(op->getResultTypes(), isIn);
+  /// Attention is never without the batch (canBound).
+  bool isBatched(Operation *def) {
+    auto kernel = dyn_cast<rt::KernelOp>(def);
+    return !kernel || isLoopOf(kernel, batch.fixed);
   }
 
   bool canBoundOp(Operation *op) {
@@ -138,23 +137,16 @@ private:
   }
 
   void boundLoops(rt::KernelOp kernel) {
-    SmallVector<Attribute> rows(kernel.getRows().getValue()), cols(kernel.getCols().getValue());
-    if (rows.empty()) { // a map, or a sum over the batch alone
-      rows.push_back(cols.front());
-      cols.erase(cols.begin());
-      kernel.setGrain(1);
-      if (kernel.getSkeleton() == rt::Skeleton::Row)
-        sumOverRows(kernel);
-    }
+    if (kernel.getRows().empty())
+      makeRows(kernel);
+    SmallVector<Attribute> rows(kernel.getRows().getValue());
     rows.front() = batch.bounded;
     kernel.setRowsAttr(ArrayAttr::get(module.getContext(), rows));
-    kernel.setColsAttr(ArrayAttr::get(module.getContext(), cols));
   }
 
   ModuleOp module;
   SymbolTable symbols;
   Batch batch;
-  Value count;                            // in the function at hand
   DenseMap<Attribute, Attribute> kernels; // by the one for all rows
 };
 
@@ -180,10 +172,10 @@ struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<Modu
       for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
         if (auto func = getOperation().lookupSymbol<rt::FuncOp>(callee.getValue().str() + ".E"))
           functions.insert(func);
-    Binder binder(getOperation(), batch);
-    if (!binder.canBoundAll(functions.getArrayRef()))
+    Bounder bounder(getOperation(), batch);
+    if (!bounder.canBoundAll(functions.getArrayRef()))
       return;
-    llvm::for_each(functions, [&](rt::FuncOp func) { binder.bound(func); });
+    llvm::for_each(functions, [&](rt::FuncOp func) { bounder.bound(func); });
     dropUnused();
   }
 

@@ -42,7 +42,21 @@ void fuse::addCounts(rt::FuncOp func) {
   }
 }
 
-void fuse::sumOverRows(rt::KernelOp kernel) {
+bool fuse::canMakeRows(rt::KernelOp kernel) {
+  return kernel.getRows().empty() && !kernel.getCols().empty() &&
+         llvm::is_contained({rt::Skeleton::Map, rt::Skeleton::Row}, kernel.getSkeleton());
+}
+
+void fuse::makeRows(rt::KernelOp kernel) {
+  Builder b(kernel.getContext());
+  bool sums = kernel.getSkeleton() == rt::Skeleton::Row;
+  ArrayRef<Attribute> columns = kernel.getCols().getValue();
+  size_t moved = sums ? columns.size() : 1;
+  kernel.setRowsAttr(b.getArrayAttr(columns.take_front(moved)));
+  kernel.setColsAttr(b.getArrayAttr(columns.drop_front(moved)));
+  kernel.setGrain(1);
+  if (!sums)
+    return;
   kernel.setSkeleton(rt::Skeleton::Column);
   for (auto sum : llvm::make_early_inc_range(kernel.getBody().getOps<rt::RowReduceOp>())) {
     OpBuilder builder(sum);

@@ -15,8 +15,10 @@ namespace tplan::fuse {
 /// Gives each call of `func` that has a bound its count.
 void addCounts(rt::FuncOp func);
 
-/// Turns sums along a row into sums over rows: only rows can have a count.
-void sumOverRows(rt::KernelOp kernel);
+/// Gives a kernel without rows some, for only they can have a count: a map its first
+/// column, a row kernel all of them, whose sums along the row become sums over rows.
+void makeRows(rt::KernelOp kernel);
+bool canMakeRows(rt::KernelOp kernel);
 
 } // namespace tplan::fuse
 

@@ -228,12 +228,8 @@ BuiltKernel KernelBuilder::build() {
       builder.getFunctionType(ValueRange(built.inputs).getTypes(), ValueRange(outputs).getTypes()),
       builder.getArrayAttr(accesses));
   built.kernel.getBody().takeBody(region);
-  if (kind == rt::Skeleton::Row && rows == 0 && !unit.dims.empty() &&
-      unit.dims.front().getBounded()) { // a sum over what has a bound alone
-    built.kernel.setRowsAttr(built.kernel.getColsAttr());
-    built.kernel.setColsAttr(builder.getArrayAttr({}));
-    sumOverRows(built.kernel);
-  }
+  if (!unit.dims.empty() && unit.dims.front().getBounded() && canMakeRows(built.kernel))
+    makeRows(built.kernel);
   return built;
 }
 

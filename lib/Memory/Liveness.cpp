@@ -43,9 +43,6 @@ Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *co
   sweep();
 }
 
-/// Slots, in all families, that are placed one by one.
-static constexpr int64_t kMostSlots = 256;
-
 size_t Liveness::addBlock(Piece block) {
   auto [it, added] = byKey.try_emplace(block.key, blocks.size());
   if (added)
@@ -170,6 +167,9 @@ static std::map<std::string, Users> chainUsers(const Chain &chain) {
       add(result);
   return users;
 }
+
+/// Slots, in all families, that are placed one by one.
+static constexpr int64_t kMostSlots = 256;
 
 /// The block of a family, or the first of its slots' blocks.
 size_t Liveness::addFamily(sched::FamilyOp family, bool apart) {

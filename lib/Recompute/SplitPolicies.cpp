@@ -2,7 +2,7 @@
 //
 // The plan names a policy for all layers and others for ranges of the lists. Runs
 // are cut where the policy changes; a layer with a second policy gets a copy of
-// its joint function, of its update and of its norm under another name.
+// its joint function and of its other parts under another name.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
@@ -52,20 +52,17 @@ private:
       layer->setAttr(kPolicy, StringAttr::get(ctx, policy));
     if (!has || has.getValue() == policy)
       return FlatSymbolRefAttr::get(layer);
-    std::string other = (name + "_" + policy).str();
-    if (!symbols.lookup(other)) {
-      for (StringRef part : {"", ".N", ".U", ".P", ".S"})
-        if (auto original = symbols.lookup<LayerOp>((name + part).str())) {
-          LayerOp copy = original.clone();
-          copy.setSymName((other + part).str());
-          OpBuilder(original).insert(copy);
-          symbols.insert(copy);
-        }
-      symbols.lookup(other)->setAttr(kPolicy, StringAttr::get(ctx, policy));
+    FlatSymbolRefAttr &copy = copies[(name + "." + policy).str()];
+    if (!copy) {
+      LayerOp other = copyLayer(symbols, layer, (name + "_" + policy).str(),
+                                {".N", ".U", ".P", ".S"});
+      other->setAttr(kPolicy, StringAttr::get(ctx, policy));
+      copy = FlatSymbolRefAttr::get(other);
     }
-    return FlatSymbolRefAttr::get(ctx, other);
+    return copy;
   }
 
+  llvm::StringMap<FlatSymbolRefAttr> copies; // by name and policy
   SymbolTable symbols;
   DictionaryAttr settings;
 };

@@ -80,13 +80,19 @@ recipe r {
 plan p : r { microbatch 2 sequences }
 )";
 
-TEST(Compile, MemoryIsFlatOverManyCalls) {
+/// A compile up to `memory`, its diagnostics in `errors`.
+struct Compile : testing::Test {
+  Compile() {
+    options.errors = &os;
+    options.parse.modelDirs = {std::string(SOURCE) + "/models"};
+    options.target = llvm::cantFail(findTarget("cpu"));
+  }
   Options options;
   std::string errors;
-  llvm::raw_string_ostream os(errors);
-  options.errors = &os;
-  options.parse.modelDirs = {std::string(SOURCE) + "/models"};
-  options.target = llvm::cantFail(findTarget("cpu"));
+  llvm::raw_string_ostream os{errors};
+};
+
+TEST_F(Compile, MemoryIsFlatOverManyCalls) {
   int64_t after10 = 0;
   for (int i = 0; i < 100; ++i) {
     // Each call a different plan, so that new attributes are uniqued in each.
@@ -107,11 +113,8 @@ std::string readFile(const std::string &path) {
 double cpuSeconds() { return (double)clock() / CLOCKS_PER_SEC; }
 
 // What a search does: each call another order, cut, policy or microbatch.
-TEST(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
+TEST_F(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
   const char *pipelines[] = {"accumulate", "gpipe", "gpipe_split"};
-  Options options;
-  options.parse.modelDirs = {std::string(SOURCE) + "/models"};
-  options.target = llvm::cantFail(findTarget("cpu"));
   Source source = {"405b.tplan", readFile(std::string(SOURCE) + "/examples/llama3_405b.tplan")};
   std::vector<double> seconds;
   int64_t after10 = 0;
@@ -124,7 +127,7 @@ TEST(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
         "plan.recompute=full; none for blocks[" + std::to_string(full) + "..125]"};
     double begin = cpuSeconds();
     Result result = compile(source, options);
-    ASSERT_EQ(result.outcome, Outcome::ok);
+    ASSERT_EQ(result.outcome, Outcome::ok) << errors;
     seconds.push_back(cpuSeconds() - begin);
     if (i == 10)
       after10 = residentKiB();
@@ -137,12 +140,7 @@ TEST(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
   EXPECT_LE(seconds[180], 0.3); // a busy machine may slow a few
 }
 
-TEST(Compile, ErrorsOfTheSourceAreCounted) {
-  Options options;
-  std::string errors;
-  llvm::raw_string_ostream os(errors);
-  options.errors = &os;
-  options.parse.modelDirs = {std::string(SOURCE) + "/models"};
+TEST_F(Compile, ErrorsOfTheSourceAreCounted) {
   Result result = compile({"m.tplan", "model m {"}, options);
   EXPECT_EQ(result.outcome, Outcome::sourceError);
   EXPECT_NE(errors.find("m.tplan:1:"), std::string::npos);
