@@ -166,7 +166,8 @@ def NN_ParamOp : NN_Op<"param", [Symbol]> {
     `id` and `id_step` number the tensors of the whole model layer by layer: they
     key initial values, so two spellings of the same layers start equal.
 
-    `kind` is what selectors match: linear, norm, bias, embedding, other.
+    `kind` is what selectors match: linear, norm, bias, embedding, other; `state` is not
+    trained, `copy` a working copy of a weight in another type (made by `precision`).
     (C1) count >= 1.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_AnyTensor>:$type,
@@ -176,6 +177,7 @@ def NN_ParamOp : NN_Op<"param", [Symbol]> {
     $sym_name `:` $type `x` $count `path` $path `first` $first `step` $step
     `id` $id `by` $id_step $init $kind attr-dict
   }];
+  let extraClassDeclaration = [{ bool isState() { return getKind() == "state"; } }];
   let hasVerifier = 1;
 }
 
@@ -236,6 +238,10 @@ def NN_ChainOp : NN_Op<"chain", [IsolatedFromAbove, NoTerminator, SingleBlock, S
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DictionaryAttr>:$losses);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name (`losses` $losses^)? attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// The dimension of the batch: the first of any input; null without one.
+    DimAttr getBatch();
+  }];
 }
 
 def NN_InputOp : NN_Op<"input", [Pure, HasParent<"ChainOp">]> {

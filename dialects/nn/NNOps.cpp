@@ -57,6 +57,13 @@ StringRef LayerOp::getArgName(unsigned i) {
 StringRef LayerOp::getResultName(unsigned i) {
   return cast<StringAttr>(getResultAttr(i, kName)).getValue();
 }
+DimAttr ChainOp::getBatch() {
+  for (auto input : getOps<InputOp>())
+    if (auto type = cast<Tensor>(input.getValue().getType()); type.getRank())
+      return type.getDims().front();
+  return {};
+}
+
 ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
 
 bool LayerOp::isInPlace(unsigned arg, unsigned result) {

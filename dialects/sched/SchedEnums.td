@@ -17,7 +17,7 @@ def Sched_TaskKind : I32EnumAttr<"TaskKind", "what a task runs", [
 def Sched_Owner : I32EnumAttr<"Owner", "what a piece of memory holds", [
     I32EnumAttrCase<"Parameter", 0, "parameter">,
     I32EnumAttrCase<"Gradient", 1, "gradient">,
-    I32EnumAttrCase<"State", 2, "state">,         // of the optimizer
+    I32EnumAttrCase<"State", 2, "state">,         // of the optimizer and of the model
     I32EnumAttrCase<"Copy", 3, "copy">,           // working copies of weights
     I32EnumAttrCase<"Input", 4, "input">,
     I32EnumAttrCase<"Scalar", 5, "scalar">,       // step scalars, losses, counts, metrics

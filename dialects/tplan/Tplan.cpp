@@ -78,11 +78,18 @@ LogicalResult ForOp::verify() {
   return success();
 }
 
+tplan::nn::DimAttr ModelOp::getBatch() {
+  for (auto input : getOps<InputOp>())
+    if (auto type = cast<nn::Tensor>(input.getValue().getType()); type.getRank())
+      return type.getDims().front();
+  return nn::DimAttr::get(getContext(), "B", 1, false);
+}
+
 StringRef UpdateOp::getStateName() { return getState().getDefiningOp<WeightOp>().getName(); }
 
 LogicalResult UpdateOp::verify() {
   auto weight = getState().getDefiningOp<WeightOp>();
-  if (!weight || weight.getKind() != "state")
+  if (!weight || !weight.isState())
     return emitOpError("updates a weight of kind state only");
   return success();
 }

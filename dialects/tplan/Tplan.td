@@ -59,6 +59,10 @@ def Tplan_ModelOp : Tplan_Op<"model", [IsolatedFromAbove, NoTerminator, SingleBl
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// The dimension of the global batch: the first of any input, else B of size 1.
+    nn::DimAttr getBatch();
+  }];
 }
 
 def Tplan_InputOp : Tplan_Op<"input", [Pure]> {
@@ -84,6 +88,7 @@ def Tplan_WeightOp : Tplan_Op<"weight", [Pure]> {
   let arguments = (ins StrAttr:$name, StrAttr:$kind, NN_InitAttr:$init);
   let results = (outs NN_AnyTensor:$value);
   let assemblyFormat = "$name $kind $init attr-dict `:` type($value)";
+  let extraClassDeclaration = [{ bool isState() { return getKind() == "state"; } }];
 }
 
 def Tplan_CallOp : Tplan_Op<"call", [CallOpInterface]> {

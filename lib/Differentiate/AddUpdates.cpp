@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
-#include "dialects/tplan/Tplan.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Differentiate/Differentiate.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -154,10 +154,10 @@ struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
     ModuleOp module = getOperation();
     symbols.emplace(module);
     claimed.clear(), copies.clear();
-    auto recipes = module.getOps<lang::RecipeOp>();
-    if (recipes.empty())
+    auto settings = lang::Settings(module).recipe.getAs<DictionaryAttr>("optimizer");
+    if (!settings)
       return;
-    Optimizer optimizer((*recipes.begin()).getSettings().getAs<DictionaryAttr>("optimizer"));
+    Optimizer optimizer(settings);
 
     for (auto chain : module.getOps<ChainOp>())
       if (chain.getLosses())
@@ -178,7 +178,7 @@ private:
       for (NamedAttribute bound : params) {
         StringRef symbol = cast<FlatSymbolRefAttr>(bound.getValue()).getValue();
         auto param = symbols->lookup<ParamOp>(symbol);
-        if (param.getKind() == "state" || !claimed.insert(symbol).second)
+        if (param.isState() || !claimed.insert(symbol).second)
           continue;
         mine.push_back({bound.getName(), param});
         os << bound.getName() << ' ' << optimizer.decay(param) << '\n';

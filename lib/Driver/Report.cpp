@@ -3,9 +3,9 @@
 
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Driver/Target.h"
 #include "lib/Schedule/Chain.h"
-#include "lib/Schedule/Settings.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -143,7 +143,7 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   auto program = module.lookupSymbol<sched::ProgramOp>("step");
   if (!program || !program.getArena())
     return module.emitError("no report before phase 'memory'");
-  report.plan = schedule::Settings(module).planName.str();
+  report.plan = lang::Settings(module).planName.str();
   report.policy = program.getPolicy().str();
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();

@@ -160,12 +160,10 @@ struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<Modu
     for (auto chain : getOperation().getOps<ChainOp>())
       if (chain.getLosses())
         train = chain;
-    if (!train || train.getOps<InputOp>().empty())
+    DimAttr rows = train ? train.getBatch() : DimAttr();
+    if (!rows || rows.getSize() == 1)
       return;
-    DimAttr rows = tensorOf((*train.getOps<InputOp>().begin()).getType()).getDims().front();
     Batch batch{rows, DimAttr::get(&getContext(), rows.getName(), rows.getSize(), true)};
-    if (rows.getSize() == 1)
-      return;
 
     llvm::SetVector<rt::FuncOp> functions;
     for (auto run : train.getOps<RunOp>())

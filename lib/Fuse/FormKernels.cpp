@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
-#include "dialects/tplan/Tplan.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Fuse/Counts.h"
 #include "lib/Fuse/Fuse.h"
 #include "lib/Fuse/KernelBuilder.h"
@@ -235,10 +235,8 @@ struct FormKernelsPass : PassWrapper<FormKernelsPass, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    bool merge = true;
-    for (auto plan : getOperation().getOps<lang::PlanOp>())
-      if (auto fuse = plan.getSettings().getAs<BoolAttr>("fuse"))
-        merge = fuse.getValue();
+    auto fuse = lang::Settings(getOperation()).plan.getAs<BoolAttr>("fuse");
+    bool merge = !fuse || fuse.getValue();
     KernelTable kernels(getOperation());
     for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>())) {
       FunctionBuilder(layer, kernels, merge).build();

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/HostProgram.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Lower/HostRuns.h"
 #include "lib/Schedule/Keys.h"
-#include "lib/Schedule/Settings.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -34,8 +34,9 @@ public:
   ProgramEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
                  const Chain &train, const Chain *counts)
       : host(host), places(places), program(program), train(train), counts(counts) {
-    Settings settings(program->getParentOfType<ModuleOp>());
-    microbatch = getInt(settings.plan, "microbatch", getInt(settings.recipe, "batch", 1));
+    lang::Settings settings(program->getParentOfType<ModuleOp>());
+    microbatch =
+        lang::getInt(settings.plan, "microbatch", lang::getInt(settings.recipe, "batch", 1));
   }
 
   EntryPoints emitAll();
@@ -66,7 +67,7 @@ void ProgramEmitter::forEachLoss(llvm::function_ref<void(StringRef, double)> bod
   nn::ChainOp op = train.op;
   if (DictionaryAttr losses = op.getLossesAttr())
     for (NamedAttribute loss : losses)
-      body(loss.getName(), getFloat(losses, loss.getName(), 1));
+      body(loss.getName(), lang::getFloat(losses, loss.getName(), 1));
 }
 
 /// The scalar `offset`: index of the microbatch's first sequence in the batch.

@@ -4,10 +4,10 @@
 // place that knows it.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Lower/HostFunctions.h"
 #include "lib/Lower/HostProgram.h"
 #include "lib/Schedule/Keys.h"
-#include "lib/Schedule/Settings.h"
 #include "tplan/runtime.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -38,7 +38,7 @@ private:
   const Chain &train;
   const Chain *counts;
   ModuleOp module;
-  Settings settings;
+  lang::Settings settings;
 
   SmallVector<Record> tensors();
   SmallVector<Record> inputs();
@@ -130,8 +130,9 @@ SmallVector<Record> TableEmitter::scalars() {
                        .StartsWith("count.", TP_ROWS)
                        .Cases({"layer", "offset"}, TP_MICROBATCH)
                        .Default(TP_POWER);
-    double base =
-        kind == TP_POWER && optimizer ? getFloat(optimizer, name.take_front(name.find('_')), 0) : 0;
+    double base = kind == TP_POWER && optimizer
+                      ? lang::getFloat(optimizer, name.take_front(name.find('_')), 0)
+                      : 0;
     table.push_back({Field::i32(kind),
                      Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
                      Field::i64(places.offsetOf(key)), Field::f64(base)});
@@ -144,13 +145,14 @@ SmallVector<Record> TableEmitter::rates() {
   auto pieces = dyn_cast_or_null<ArrayAttr>(settings.recipe.get("lr"));
   for (Attribute attr : pieces ? pieces.getValue() : ArrayRef<Attribute>()) {
     auto piece = cast<DictionaryAttr>(attr);
-    int64_t shape = llvm::StringSwitch<int64_t>(getString(piece, "shape", "flat"))
+    int64_t shape = llvm::StringSwitch<int64_t>(lang::getString(piece, "shape", "flat"))
                         .Case("linear", TP_LINEAR)
                         .Case("cosine", TP_COSINE)
                         .Default(TP_FLAT);
-    table.push_back({Field::i64(getInt(piece, "begin", 0)), Field::i64(getInt(piece, "end", 0)),
-                     Field::f64(getFloat(piece, "from", 0)), Field::f64(getFloat(piece, "to", 0)),
-                     Field::i32(shape)});
+    table.push_back({Field::i64(lang::getInt(piece, "begin", 0)),
+                     Field::i64(lang::getInt(piece, "end", 0)),
+                     Field::f64(lang::getFloat(piece, "from", 0)),
+                     Field::f64(lang::getFloat(piece, "to", 0)), Field::i32(shape)});
   }
   return table;
 }
@@ -268,19 +270,19 @@ std::string TableEmitter::fingerprint() {
 
 int64_t TableEmitter::setting(StringRef group, StringRef key) {
   auto dict = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get(group));
-  return dict ? getInt(dict, key, 0) : 0;
+  return dict ? lang::getInt(dict, key, 0) : 0;
 }
 
 void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
-  int64_t batch = getInt(settings.recipe, "batch", 1);
+  int64_t batch = lang::getInt(settings.recipe, "batch", 1);
   Record record = {Field::i32(TP_ABI_VERSION),
                    Field::string(settings.planName),
                    Field::string(fingerprint()),
                    Field::string(cpu),
                    Field::i64(*program.getArena()),
                    Field::i64(program.getMicrobatches()),
-                   Field::i64(batch * getInt(settings.recipe, "sequence", 1)),
-                   Field::i64(getInt(settings.recipe, "steps", 1)),
+                   Field::i64(batch * lang::getInt(settings.recipe, "sequence", 1)),
+                   Field::i64(lang::getInt(settings.recipe, "steps", 1)),
                    Field::i64(setting("eval", "every")),
                    Field::i64(setting("save", "every")),
                    Field::i64(setting("save", "keep"))};

@@ -57,9 +57,9 @@ size_t Liveness::addBlock(Piece block) {
 /// Buffers that carried value k needs between the layers of a run in this part: a
 /// value that has no place in a family goes to the buffer of its layer's parity.
 static int64_t handoverBuffers(bool split, const Run &run, Part part, unsigned k) {
-  bool forward = part == Part::F || part == Part::E;
-  if (llvm::is_contained({Part::W, Part::N, Part::U, Part::P, Part::S}, part))
-    return 0;
+  bool forward = llvm::is_contained({Part::F, Part::E}, part);
+  if (!forward && !llvm::is_contained({Part::B, Part::I}, part))
+    return 0; // hands nothing on
   auto kept = [&](const Callee &callee) {
     if (part == Part::E)
       return false;

@@ -1,7 +1,7 @@
 //===- Liveness.h - what is in memory at each point of a program ----------===//
 //
 // A point is one run of one task, in the order of the program: prepare, counts,
-// tasks, N, U, evaluate. A block is a piece of memory that has one place: a slot of
+// tasks, N, U, S, evaluate. A block is a piece of memory that has one place: a slot of
 // a family, a value of the chain @counts, the frame of a run and part. What lives
 // from step to step is no block; it is added to the arena.
 //

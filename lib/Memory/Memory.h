@@ -15,7 +15,8 @@ std::unique_ptr<mlir::Pass> createPlanFramesPass();
 /// --plan-arena: a place for everything else; refuses what exceeds the budget.
 std::unique_ptr<mlir::Pass> createPlanArenaPass();
 
-/// A piece of the arena. Bytes count padding to 64.
+/// A piece of the arena. Bytes count padding to 64. The slots of a family may lie apart:
+/// `offset` is that of the first.
 struct OwnerReport {
   std::string name; // key of the value, or name of the family
   sched::Owner owner;

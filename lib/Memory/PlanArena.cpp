@@ -6,11 +6,11 @@
 // nothing after this pass moves a byte.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Memory/Liveness.h"
 #include "lib/Memory/Memory.h"
 #include "lib/Memory/Pack.h"
 #include "lib/Schedule/Keys.h"
-#include "lib/Schedule/Settings.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringMap.h"
@@ -224,7 +224,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     int64_t budget = getBudget(getOperation());
     if (budget == 0 || arena <= budget)
       return success();
-    Settings settings(getOperation());
+    lang::Settings settings(getOperation());
     InFlightDiagnostic diag = emitError(settings.planLoc)
                               << "the plan needs " << arena
                               << " bytes of memory on a rank, it may use " << budget;

@@ -81,7 +81,7 @@ private:
       return success();
     }
     auto weight = dyn_cast_or_null<lang::WeightOp>(op);
-    bool isState = weight && weight.getKind() == "state";
+    bool isState = weight && weight.isState();
     if (!op || op->getNumRegions() || typeOf(v).has(batch) ||
         !(isState || isa<ConstantOp, IndexOp>(op) || op->getNumOperands()))
       return refuse(v, reader);
@@ -128,16 +128,13 @@ struct CutUpdatesPass : PassWrapper<CutUpdatesPass, OperationPass<ModuleOp>> {
 
   void runOnOperation() final {
     for (auto model : getOperation().getOps<lang::ModelOp>()) {
-      StringRef batch = "B";
-      for (auto input : model.getOps<lang::InputOp>())
-        if (typeOf(input.getValue()).getRank())
-          batch = typeOf(input.getValue()).getDims().front().getName();
+      DimAttr batch = model.getBatch();
       SmallVector<Block *> blocks = {&model.getBody().front()};
       for (auto loop : model.getOps<lang::ForOp>())
         for (Region &kind : loop.getKinds())
           blocks.push_back(&kind.front());
       for (Block *block : blocks)
-        if (failed(Cutter(*block, batch).run()))
+        if (failed(Cutter(*block, batch.getName()).run()))
           return signalPassFailure();
     }
   }

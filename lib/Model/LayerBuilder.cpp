@@ -8,8 +8,6 @@ using namespace tplan::model;
 
 bool model::isRematerialized(Operation *op) { return isa<ConstantOp, IndexOp, ScalarOp>(op); }
 
-static bool isState(lang::WeightOp weight) { return weight.getKind() == "state"; }
-
 /// An empty function at the end of the module.
 static LayerOp createLayer(ModuleOp module, const Twine &name, Location loc, StringAttr part) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -51,7 +49,7 @@ Value LayerBuilder::lookup(Value v) {
 void LayerBuilder::addWeight(lang::WeightOp weight) {
   auto [at, added] = weights.insert({weight.getName(), weight});
   if (added)
-    addInput(isState(weight) ? Role::State : Role::Param, weight.getName(), weight.getValue());
+    addInput(weight.isState() ? Role::State : Role::Param, weight.getName(), weight.getValue());
   else
     map.map(weight.getValue(), map.lookup(at->second.getValue()));
 }

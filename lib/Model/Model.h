@@ -8,6 +8,7 @@ namespace tplan::model {
 std::unique_ptr<mlir::Pass> createInlineLayersPass();
 std::unique_ptr<mlir::Pass> createExpandBuiltinsPass();
 std::unique_ptr<mlir::Pass> createCutUpdatesPass();
+std::unique_ptr<mlir::Pass> createHoistTablesPass();
 std::unique_ptr<mlir::Pass> createOutlineLayersPass();
 std::unique_ptr<mlir::Pass> createMergeLayersPass();
 } // namespace tplan::model

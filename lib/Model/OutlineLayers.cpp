@@ -14,11 +14,6 @@
 #include "lib/Model/Model.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Dominance.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -30,79 +25,6 @@ using tplan::model::LayerBuilder;
 using tplan::model::Losses;
 
 namespace {
-
-//===----------------------------------------------------------------------===//
-// Tables that do not depend on the layer leave the list
-//===----------------------------------------------------------------------===//
-
-/// Ops of `block` that depend on sizes alone.
-DenseSet<Operation *> constantOps(Block &block) {
-  DenseSet<Operation *> constant;
-  for (Operation &op : block)
-    if (isa<ConstantOp, IndexOp>(op) ||
-        (isa<Elemental>(op) && op.getNumOperands() && llvm::all_of(op.getOperands(), [&](Value v) {
-           return v.getDefiningOp() && constant.contains(v.getDefiningOp());
-         })))
-      constant.insert(&op);
-  return constant;
-}
-
-/// Constant values worth a table: trigonometric, and not scalar.
-bool isTable(Operation *op) {
-  if (typeOf(op->getResult(0)).isScalar() || isRematerialized(op))
-    return false;
-  SmallVector<Operation *> work = {op};
-  while (!work.empty()) {
-    Operation *at = work.pop_back_val();
-    if (isa<SinOp, CosOp>(at))
-      return true;
-    for (Value v : at->getOperands())
-      work.push_back(v.getDefiningOp());
-  }
-  return false;
-}
-
-/// Moves tables (rotary cosines, say) in front of the list as invariants.
-void hoistTables(lang::ForOp loop) {
-  for (auto [kind, region] : llvm::enumerate(loop.getKinds())) {
-    Block &block = region.front();
-    DenseSet<Operation *> constant = constantOps(block);
-    SmallVector<Operation *> tables;
-    for (Operation &op : block)
-      if (constant.contains(&op) && isTable(&op) &&
-          llvm::any_of(op.getUsers(), [&](Operation *u) { return !constant.contains(u); }))
-        tables.push_back(&op);
-    IRMapping map;
-    OpBuilder builder(loop);
-    for (Operation &op : block)
-      if (constant.contains(&op))
-        builder.clone(op, map);
-    for (Operation *table : tables) {
-      loop.getInvariantsMutable().append(map.lookup(table->getResult(0)));
-      for (auto [other, otherRegion] : llvm::enumerate(loop.getKinds())) {
-        Value added = otherRegion.addArgument(table->getResult(0).getType(), table->getLoc());
-        if (other == kind)
-          table->getResult(0).replaceAllUsesWith(added);
-      }
-    }
-  }
-}
-
-/// A value that a list is given twice, it is given once: equal layers take equal arguments.
-void mergeInvariants(lang::ForOp loop) {
-  unsigned carried = loop.getCarried().size();
-  for (unsigned i = loop.getInvariants().size(); i-- > 0;) {
-    ValueRange before = loop.getInvariants().take_front(i);
-    unsigned first = llvm::find(before, loop.getInvariants()[i]) - before.begin();
-    if (first == i)
-      continue;
-    for (Region &kind : loop.getKinds()) {
-      kind.getArgument(carried + i).replaceAllUsesWith(kind.getArgument(carried + first));
-      kind.eraseArgument(carried + i);
-    }
-    loop.getInvariantsMutable().erase(i);
-  }
-}
 
 //===----------------------------------------------------------------------===//
 // The chain
@@ -127,7 +49,7 @@ private:
   bool isCarried(Value v);
   void forkSharedValues(unsigned at);
   void outlineStretch(ArrayRef<Operation *> ops, unsigned at);
-  LogicalResult outlineList(lang::ForOp loop);
+  LogicalResult outlineList(lang::ForOp loop, unsigned at);
   LogicalResult outlineCounts();
   FlatSymbolRefAttr bindParam(lang::WeightOp weight, Twine symbol, Twine path, int64_t count,
                               int64_t first, int64_t step, int64_t idStep);
@@ -193,7 +115,7 @@ void Outliner::cutIntoSegments() {
 void Outliner::markTrained() {
   auto isWeight = [](Operation &op) {
     auto weight = dyn_cast<lang::WeightOp>(op);
-    return weight && weight.getKind() != "state";
+    return weight && !weight.isState();
   };
   for (Operation &op : *model.getBody().begin())
     if (isWeight(op) || isa<lang::ForOp>(op) ||
@@ -322,9 +244,7 @@ void Outliner::outlineStretch(ArrayRef<Operation *> ops, unsigned at) {
     chain[v] = value;
 }
 
-LogicalResult Outliner::outlineList(lang::ForOp loop) {
-  unsigned at =
-      llvm::find_if(segments, [&](Ops &s) { return s.front() == loop; }) - segments.begin();
+LogicalResult Outliner::outlineList(lang::ForOp loop, unsigned at) {
   // One layer function per kind.
   SmallVector<std::unique_ptr<LayerBuilder>> kinds;
   for (Region &region : loop.getKinds()) {
@@ -387,14 +307,6 @@ LogicalResult Outliner::outlineList(lang::ForOp loop) {
   return success();
 }
 
-/// The dimension of the global batch: the first of any input.
-static DimAttr batchOf(lang::ModelOp model) {
-  for (auto input : model.getOps<lang::InputOp>())
-    if (typeOf(input.getValue()).getRank())
-      return typeOf(input.getValue()).getDims().front();
-  return DimAttr::get(model.getContext(), "B", 1, false);
-}
-
 /// Chain @counts: how many terms each loss of a microbatch has.
 LogicalResult Outliner::outlineCounts() {
   SmallVector<lang::LossOp> counted = losses.counted();
@@ -426,7 +338,7 @@ LogicalResult Outliner::outlineCounts() {
           layer.clone(op);
       count = b.cast(layer.lookup(loss.getCount()), b.getF64Type());
     } else {
-      count = countTerms(b, loss, batchOf(model));
+      count = countTerms(b, loss, model.getBatch());
     }
     std::string name = "count." + loss.getName().str();
     Value before = layer.layer.addArg(Role::Loss, name, count.getType(), loss.getLoc());
@@ -450,13 +362,6 @@ LogicalResult Outliner::outlineCounts() {
 }
 
 LogicalResult Outliner::run() {
-  model.walk([](lang::ForOp loop) { hoistTables(loop); });
-  // The tables' first copies inside the lists are dead, and kinds and lists share tables.
-  IRRewriter rewriter(module.getContext());
-  (void)runRegionDCE(rewriter, model->getRegions());
-  DominanceInfo dominance(model);
-  eliminateCommonSubExpressions(rewriter, dominance, model);
-  model.walk([](lang::ForOp loop) { mergeInvariants(loop); });
   cutIntoSegments();
   markTrained();
 
@@ -475,7 +380,7 @@ LogicalResult Outliner::run() {
                           input.getShift(), input.getVocabulary());
     for (unsigned at = 0; at < segments.size(); ++at) {
       if (auto loop = dyn_cast<lang::ForOp>(segments[at].front())) {
-        if (failed(outlineList(loop)))
+        if (failed(outlineList(loop, at)))
           return failure();
       } else {
         outlineStretch(segments[at], at);

@@ -212,7 +212,6 @@ std::optional<std::vector<nn::DimAttr>> Elaborator::dims(llvm::ArrayRef<DimDecl>
   return list;
 }
 
-/// The type with these dimensions, or an error: names twice, or too large.
 std::string tplan::parse::nearestDivisors(int64_t n, int64_t near, StringRef conjunction) {
   int64_t down = 1, up = n;
   for (int64_t d = 1; d <= n / d; ++d) // they come in pairs
@@ -227,6 +226,7 @@ std::string tplan::parse::nearestDivisors(int64_t n, int64_t near, StringRef con
                     : llvm::formatv("{0} {1} {2}", down, conjunction, up).str();
 }
 
+/// The type with these dimensions, or an error: names twice, or too large.
 std::optional<nn::Tensor> Elaborator::tensor(llvm::ArrayRef<nn::DimAttr> dims, Type element,
                                              llvm::SMLoc loc) {
   llvm::StringMap<int> seen;

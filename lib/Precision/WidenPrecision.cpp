@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
-#include "dialects/tplan/Tplan.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -50,10 +50,7 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
 }
 
 StringRef tplan::precision::nameOf(ModuleOp module) {
-  for (auto plan : module.getOps<lang::PlanOp>())
-    if (auto name = plan.getSettings().getAs<StringAttr>("precision"))
-      return name.getValue();
-  return "f32";
+  return lang::getString(lang::Settings(module).plan, "precision", "f32");
 }
 
 std::unique_ptr<Pass> tplan::precision::createWidenPrecisionPass() {

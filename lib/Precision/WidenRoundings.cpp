@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
-#include "dialects/tplan/Tplan.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
 
 using namespace mlir;
@@ -33,13 +33,6 @@ void roundAtDefinition(OpResult v, Type narrow) {
     cast.erase();
 }
 
-bool isComputedInF64(ModuleOp module) {
-  for (auto plan : module.getOps<lang::PlanOp>())
-    if (auto wide = plan.getSettings().getAs<StringAttr>("computed_in"))
-      return wide.getValue() == "f64";
-  return false;
-}
-
 struct WidenRoundingsPass : PassWrapper<WidenRoundingsPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WidenRoundingsPass)
   StringRef getArgument() const final { return "widen-roundings"; }
@@ -48,7 +41,7 @@ struct WidenRoundingsPass : PassWrapper<WidenRoundingsPass, OperationPass<Module
   }
 
   void runOnOperation() final {
-    if (!isComputedInF64(getOperation()))
+    if (lang::getString(lang::Settings(getOperation()).plan, "computed_in", "") != "f64")
       return;
     SmallVector<OpResult> narrow; // arguments hold what their callers have rounded
     getOperation().walk([&](LayerOp layer) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
-#include "dialects/tplan/Tplan.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Recompute/Recompute.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -54,8 +54,8 @@ private:
       return FlatSymbolRefAttr::get(layer);
     FlatSymbolRefAttr &copy = copies[(name + "." + policy).str()];
     if (!copy) {
-      LayerOp other = copyLayer(symbols, layer, (name + "_" + policy).str(),
-                                {".N", ".U", ".P", ".S"});
+      LayerOp other =
+          copyLayer(symbols, layer, (name + "_" + policy).str(), {".N", ".U", ".P", ".S"});
       other->setAttr(kPolicy, StringAttr::get(ctx, policy));
       copy = FlatSymbolRefAttr::get(other);
     }
@@ -73,11 +73,12 @@ struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp
   StringRef getDescription() const final { return "a layer with two policies becomes two"; }
 
   void runOnOperation() final {
-    for (auto plan : getOperation().getOps<lang::PlanOp>())
-      if (auto settings = plan.getSettings().getAs<DictionaryAttr>("recompute"))
-        for (auto chain : getOperation().getOps<ChainOp>())
-          if (chain.getLosses())
-            split(chain, Policies(getOperation(), settings));
+    auto settings = lang::Settings(getOperation()).plan.getAs<DictionaryAttr>("recompute");
+    if (!settings)
+      return;
+    for (auto chain : getOperation().getOps<ChainOp>())
+      if (chain.getLosses())
+        split(chain, Policies(getOperation(), settings));
   }
 
   static void split(ChainOp chain, Policies policies) {

@@ -31,20 +31,30 @@ using Report = llvm::function_ref<InFlightDiagnostic()>;
 
 bool isBackward(TaskKind kind) { return kind == TaskKind::B || kind == TaskKind::I; }
 
+/// One of several tasks: a backward is done whole or in parts.
+using AnyOf = SmallVector<Task, 2>;
+
+/// What a task needs, all of it.
+SmallVector<AnyOf, 2> needsOf(Task task, int64_t stages) {
+  auto [kind, s, m] = task;
+  if (kind == TaskKind::F)
+    return s ? SmallVector<AnyOf, 2>{{{TaskKind::F, s - 1, m}}} : SmallVector<AnyOf, 2>{};
+  if (kind == TaskKind::W)
+    return {{{TaskKind::I, s, m}}};
+  SmallVector<AnyOf, 2> needs = {{{TaskKind::F, s, m}}};
+  if (s + 1 < stages)
+    needs.push_back({{TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}});
+  return needs;
+}
+
 /// Whether all that the task needs is in `done`; otherwise `missing` is set.
 bool isReady(Task task, const TaskSet &done, int64_t stages, Task &missing) {
-  auto [kind, s, m] = task;
-  auto has = [&](Task needed) {
-    missing = needed;
-    return done.count(needed) != 0;
-  };
-  if (kind == TaskKind::F)
-    return s == 0 || has({TaskKind::F, s - 1, m});
-  if (kind == TaskKind::W)
-    return has({TaskKind::I, s, m});
-  if (!has({TaskKind::F, s, m}))
-    return false;
-  return s + 1 == stages || has({TaskKind::B, s + 1, m}) || has({TaskKind::I, s + 1, m});
+  for (const AnyOf &need : needsOf(task, stages)) {
+    missing = need.back();
+    if (llvm::none_of(need, [&](Task t) { return done.count(t) != 0; }))
+      return false;
+  }
+  return true;
 }
 } // namespace
 
@@ -205,19 +215,6 @@ LogicalResult tplan::schedule::checkOrder(ArrayRef<StageOrder> order, int64_t st
                  failed(play(order, stages, emitError)));
 }
 
-/// What a task needs last, in order of time: its input from another stage, else
-/// what its own stage did for it.
-static std::vector<Task> neededBy(Task task, int64_t stages) {
-  auto [kind, s, m] = task;
-  if (kind == TaskKind::F)
-    return s > 0 ? std::vector<Task>{{TaskKind::F, s - 1, m}} : std::vector<Task>{};
-  if (kind == TaskKind::W)
-    return {{TaskKind::I, s, m}};
-  if (s + 1 < stages)
-    return {{TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}};
-  return {{TaskKind::F, s, m}};
-}
-
 std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64_t stages,
                                                int64_t microbatches) {
   std::vector<Task> merged;
@@ -230,10 +227,11 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
       Task missing;
       if (next[s] >= order[s].size() || !isReady(order[s][next[s]], done, stages, missing))
         continue;
-      int64_t age = 0;
-      for (Task needed : neededBy(order[s][next[s]], stages))
-        if (auto it = position.find(needed); it != position.end())
-          age = it->second + 1;
+      int64_t age = 0; // since when it could be done
+      for (const AnyOf &need : needsOf(order[s][next[s]], stages))
+        for (Task task : need)
+          if (auto it = position.find(task); it != position.end())
+            age = std::max(age, it->second + 1);
       if (age > newest) {
         best = s;
         newest = age;

@@ -5,9 +5,9 @@
 // program: they say what a task runs.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Schedule/Families.h"
 #include "lib/Schedule/Schedule.h"
-#include "lib/Schedule/Settings.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -15,8 +15,8 @@ using namespace tplan::schedule;
 
 namespace {
 
-FailureOr<const SchedulePolicy *> choosePolicy(const Settings &settings) {
-  StringRef name = getString(settings.plan, "pipeline", "accumulate");
+FailureOr<const SchedulePolicy *> choosePolicy(const lang::Settings &settings) {
+  StringRef name = lang::getString(settings.plan, "pipeline", "accumulate");
   if (const SchedulePolicy *policy = findPolicy(name))
     return policy;
   InFlightDiagnostic diag = emitError(settings.planLoc)
@@ -72,12 +72,12 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
 
   LogicalResult run() {
     ModuleOp module = getOperation();
-    Settings settings(module);
+    lang::Settings settings(module);
     auto train = module.lookupSymbol<nn::ChainOp>("train");
     if (!train)
       return module.emitError("there is no chain @train to order");
     FailureOr<const SchedulePolicy *> policy = choosePolicy(settings);
-    FailureOr<int64_t> microbatches = countMicrobatches(settings);
+    FailureOr<int64_t> microbatches = lang::countMicrobatches(settings);
     FailureOr<Chain> chain = readChain(train);
     if (failed(policy) || failed(microbatches) || failed(chain))
       return failure();

@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Schedule/Chain.h"
 #include "lib/Schedule/Schedule.h"
-#include "lib/Schedule/Settings.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 #include <numeric>
 
 using namespace mlir;
@@ -25,7 +24,7 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
 
   /// Layers of lists in each stage; one stage with all of them by default.
   FailureOr<SmallVector<int64_t>> readStages(nn::ChainOp chain) {
-    schedule::Settings settings(getOperation());
+    lang::Settings settings(getOperation());
     int64_t layers = 0;
     for (auto run : chain.getOps<nn::RunOp>())
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
-#include "dialects/tplan/Tplan.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -93,25 +93,22 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
   StringRef getDescription() const final { return "the batch dimension becomes a microbatch"; }
 
   void runOnOperation() final {
-    for (auto plan : getOperation().getOps<lang::PlanOp>()) {
-      auto microbatch = plan.getSettings().getAs<IntegerAttr>("microbatch");
-      if (!microbatch || failed(split(plan, microbatch.getInt())))
-        return microbatch ? signalPassFailure() : void();
-    }
-    if (failed(checkSizes(getOperation())))
+    lang::Settings settings(getOperation());
+    auto microbatch = settings.plan.getAs<IntegerAttr>("microbatch");
+    if ((microbatch && failed(split(microbatch.getInt(), settings.planLoc))) ||
+        failed(checkSizes(getOperation())))
       signalPassFailure();
   }
 
-  LogicalResult split(lang::PlanOp plan, int64_t microbatch) {
+  LogicalResult split(int64_t microbatch, Location plan) {
     DimAttr batch;
     for (auto chain : getOperation().getOps<ChainOp>())
-      for (auto input : chain.getOps<InputOp>())
-        if (typeOf(input.getValue()).getRank())
-          batch = typeOf(input.getValue()).getDims().front();
+      if (DimAttr first = chain.getBatch())
+        batch = first;
     if (!batch || batch.getSize() == microbatch)
       return success();
     if (microbatch < 1 || batch.getSize() % microbatch)
-      return plan.emitError("microbatch must divide the batch of ")
+      return emitError(plan, "microbatch must divide the batch of ")
              << batch.getSize() << ", found " << microbatch;
     for (auto layer : getOperation().getOps<LayerOp>())
       if (!layer.getPart() && failed(refuseBatchStatistics(layer, batch.getName())))

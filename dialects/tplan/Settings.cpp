@@ -1,5 +1,5 @@
 //===- Settings.cpp - recipe and plan of a module -------------------------===//
-#include "lib/Schedule/Settings.h"
+#include "dialects/tplan/Settings.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -11,7 +11,7 @@ template <typename Op> static DictionaryAttr settingsOf(ModuleOp module) {
   return DictionaryAttr::get(module.getContext());
 }
 
-schedule::Settings::Settings(ModuleOp module)
+lang::Settings::Settings(ModuleOp module)
     : recipe(settingsOf<lang::RecipeOp>(module)), plan(settingsOf<lang::PlanOp>(module)),
       cluster(settingsOf<lang::ClusterOp>(module)), planLoc(module.getLoc()) {
   for (auto op : module.getOps<lang::PlanOp>()) {
@@ -20,7 +20,7 @@ schedule::Settings::Settings(ModuleOp module)
   }
 }
 
-int64_t schedule::getInt(DictionaryAttr settings, StringRef key, int64_t otherwise) {
+int64_t lang::getInt(DictionaryAttr settings, StringRef key, int64_t otherwise) {
   Attribute attr = settings.get(key);
   if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
     return number.getInt();
@@ -29,7 +29,7 @@ int64_t schedule::getInt(DictionaryAttr settings, StringRef key, int64_t otherwi
   return otherwise;
 }
 
-double schedule::getFloat(DictionaryAttr settings, StringRef key, double otherwise) {
+double lang::getFloat(DictionaryAttr settings, StringRef key, double otherwise) {
   Attribute attr = settings.get(key);
   if (auto number = dyn_cast_or_null<FloatAttr>(attr))
     return number.getValueAsDouble();
@@ -38,12 +38,12 @@ double schedule::getFloat(DictionaryAttr settings, StringRef key, double otherwi
   return otherwise;
 }
 
-StringRef schedule::getString(DictionaryAttr settings, StringRef key, StringRef otherwise) {
+StringRef lang::getString(DictionaryAttr settings, StringRef key, StringRef otherwise) {
   auto text = dyn_cast_or_null<StringAttr>(settings.get(key));
   return text ? text.getValue() : otherwise;
 }
 
-FailureOr<int64_t> schedule::countMicrobatches(const Settings &settings) {
+FailureOr<int64_t> lang::countMicrobatches(const Settings &settings) {
   int64_t batch = getInt(settings.recipe, "batch", 1);
   int64_t microbatch = getInt(settings.plan, "microbatch", batch);
   if (microbatch < 1 || batch < 1 || batch % microbatch)

@@ -1,11 +1,11 @@
 //===- Settings.h - recipe and plan of a module ---------------------------===//
-#ifndef TPLAN_SCHEDULE_SETTINGS_H
-#define TPLAN_SCHEDULE_SETTINGS_H
+#ifndef TPLAN_DIALECTS_TPLAN_SETTINGS_H
+#define TPLAN_DIALECTS_TPLAN_SETTINGS_H
 
 #include "dialects/tplan/Tplan.h"
 #include "mlir/IR/BuiltinOps.h"
 
-namespace tplan::schedule {
+namespace tplan::lang {
 
 /// The settings of the module's recipe, plan and cluster; empty where absent.
 struct Settings {
@@ -26,6 +26,6 @@ llvm::StringRef getString(mlir::DictionaryAttr settings, llvm::StringRef key,
 /// one is no multiple of the other.
 mlir::FailureOr<int64_t> countMicrobatches(const Settings &settings);
 
-} // namespace tplan::schedule
+} // namespace tplan::lang
 
-#endif // TPLAN_SCHEDULE_SETTINGS_H
+#endif // TPLAN_DIALECTS_TPLAN_SETTINGS_H
