@@ -259,9 +259,6 @@ Value Body::loadVectorAnyId(unsigned number, Type as) {
   case Layout::Scattered:
     break;
   }
-  if (tileLoad)
-    if (Value x = tileLoad(number))
-      return x;
   return widen(gather(number, rowOffset(o), laneOffsets(o.strides.cols)), as);
 }
 
