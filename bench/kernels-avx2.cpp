@@ -1,7 +1,5 @@
 //===- kernels-avx2.cpp - the hand-written loops on 8 lanes ---------------===//
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <immintrin.h>
 
 namespace {
@@ -53,22 +51,7 @@ inline void store(uint16_t *p, V x) {
   __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(u, u), 0xd8);
   _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(packed));
 }
-inline float toFloat(float x) { return x; }
-inline float toFloat(uint16_t x) {
-  uint32_t u = uint32_t(x) << 16;
-  float f;
-  std::memcpy(&f, &u, 4);
-  return f;
-}
-template <typename T> T fromFloat(float x) {
-  if constexpr (sizeof(T) == 4)
-    return x;
-  uint32_t u;
-  std::memcpy(&u, &x, 4);
-  return T((u + 0x7FFF + ((u >> 16) & 1)) >> 16);
-}
 
-template <typename T> constexpr int64_t kSquare = 8;
 inline void turn(const float *x, int64_t ldx, float *y, int64_t ldy) {
   __m256 r[8], t[8];
   for (int i = 0; i < 8; ++i)

@@ -1,7 +1,5 @@
 //===- kernels-avx512.cpp - the hand-written loops on 16 lanes ------------===//
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <immintrin.h>
 
 namespace {
@@ -34,22 +32,7 @@ inline void store(uint16_t *p, V x) {
   u = _mm512_add_epi32(u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
   _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(u, 16)));
 }
-inline float toFloat(float x) { return x; }
-inline float toFloat(uint16_t x) {
-  uint32_t u = uint32_t(x) << 16;
-  float f;
-  std::memcpy(&f, &u, 4);
-  return f;
-}
-template <typename T> T fromFloat(float x) {
-  if constexpr (sizeof(T) == 4)
-    return x;
-  uint32_t u;
-  std::memcpy(&u, &x, 4);
-  return T((u + 0x7FFF + ((u >> 16) & 1)) >> 16);
-}
 
-template <typename T> constexpr int64_t kSquare = 16;
 inline void turn(const float *x, int64_t ldx, float *y, int64_t ldy) {
   __m512 r[16], t[16];
   for (int i = 0; i < 16; ++i)

@@ -7,8 +7,8 @@
 //
 //     bench-kernels [rmsnorm|loss|transpose [MiB [avx2]]]     "" is all of them
 //
-// One decision: memcpy is timed with ordinary and with streaming stores apart, as
-// the C library decides by size; the ratio is against the library's own.
+// One decision: memcpy is the C library's own, timed beside each kernel; whether its
+// stores go past the caches is the library's choice, by size.
 //
 //===----------------------------------------------------------------------===//
 #include "bench/kernels-handwritten.h"

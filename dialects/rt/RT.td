@@ -90,10 +90,14 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     and everything else are those of the CPU.
 
     In an object, a kernel is a tp_kernel. `args` are the inputs, then the outputs,
-    each packed and beginning at a multiple of 64 bytes (large outputs are written
-    in aligned vectors, past the caches). A bounded outermost row loop has one
-    argument more: the address of an i64, the count in use; tasks past it do
+    each packed and beginning at a multiple of 64 bytes. A bounded outermost row loop
+    has one argument more: the address of an i64, the count in use; tasks past it do
     nothing but clear their sums.
+
+    On a CPU `lower` may have a map, row or transpose kernel write an output past the
+    caches: one of 64 MiB or more, whose vectors are all aligned and whose elements cost
+    little to compute. A task with such an output ends in a fence, so that its stores
+    are ordered as ordinary ones are. On a GPU all stores are ordinary.
 
     (C1) one block argument per input with the element type; one yielded value
     per output. (C2) `accesses` has one entry per input and output. (C3) names of

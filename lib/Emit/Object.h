@@ -4,11 +4,13 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Target/TargetMachine.h"
+
+namespace llvm {
+class TargetMachine;
+}
 
 namespace tplan::emit {
 

@@ -19,7 +19,6 @@
 #include "lib/Lower/AttentionTiles.h"
 #include "lib/Lower/Mask.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include <limits>
 
 using namespace mlir;

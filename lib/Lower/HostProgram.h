@@ -13,10 +13,10 @@ struct EntryPoints {
   std::string prepare, step, evaluate, predict;
 };
 
-/// Emits the entry points. `train` and `counts` (or null) are the program's chains.
 /// The metrics that the parts S give, by name, each once.
 void forEachMetric(const schedule::Chain &train, llvm::function_ref<void(llvm::StringRef)> body);
 
+/// Emits the entry points. `train` and `counts` (or null) are the program's chains.
 EntryPoints emitEntryPoints(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
                             const schedule::Chain &train, const schedule::Chain *counts);
 

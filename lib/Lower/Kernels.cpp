@@ -18,18 +18,11 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-Value lower::runTimeRows(Body &body, Value count) {
-  auto &b = body.b;
-  Value n = memref::LoadOp::create(b, count, ValueRange{body.index(0)});
-  Value rows = arith::IndexCastOp::create(b, b.getIndexType(), n);
-  rows = arith::MulIOp::create(b, rows, body.index(body.plan.boundedRows));
-  return arith::MinSIOp::create(b, rows, body.index(body.plan.numRows));
-}
-
 static LogicalResult lowerKernel(rt::KernelOp op) {
   FailureOr<KernelPlan> plan = KernelPlan::get(op);
   if (failed(plan))
     return failure();
+  chooseVectors(*plan);
   MLIRContext *ctx = op.getContext();
   SmallVector<Type> args;
   for (OperandPlan &o : plan->operands)

@@ -24,7 +24,11 @@ public:
 
   /// Stands at row `row` (index); computes nothing.
   void atRow(mlir::Value row);
-  void atRow(mlir::ValueRange indices) { rowIndex = {indices.begin(), indices.end()}; }
+  /// The same by the indices of the row loops, the last one apart.
+  void atRow(mlir::ValueRange outer, mlir::Value last) {
+    rowIndex.assign(outer.begin(), outer.end());
+    rowIndex.push_back(last);
+  }
   /// Stands at `width` columns (at most `lanes`) from `col` on.
   void atColumn(mlir::Value col, int64_t width);
 
@@ -78,10 +82,6 @@ public:
   mlir::Value task;
   mlir::Value col;
   int64_t width = 0;
-
-  /// Transpose: vectors of operands that are not contiguous along the columns
-  /// come from here, by operand number.
-  std::function<mlir::Value(unsigned)> tileLoad;
 
   /// How an operand lies along the columns where the body stands.
   enum class Layout { Splat, Contiguous, Scattered };

@@ -23,14 +23,12 @@ static MemRefType inGlobalMemory(MemRefType type) {
                          space);
 }
 
-static SmallVector<Type> argumentsOf(const KernelPlan &plan) {
+static SmallVector<Type> argumentsOf(Builder &b, const KernelPlan &plan) {
   SmallVector<Type> args;
   for (const OperandPlan &o : plan.operands)
     args.push_back(inGlobalMemory(memoryOf(o.type)));
-  if (plan.boundedRows) {
-    MLIRContext *ctx = const_cast<rt::KernelOp &>(plan.op).getContext();
-    args.push_back(inGlobalMemory(MemRefType::get({1}, IntegerType::get(ctx, 64))));
-  }
+  if (plan.boundedRows)
+    args.push_back(inGlobalMemory(MemRefType::get({1}, b.getI64Type())));
   return args;
 }
 
@@ -41,7 +39,8 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
   Spread spread = spreadOverThreads(*plan);
   ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
   b.setInsertionPointToEnd(kernels.getBody());
-  auto func = gpu::GPUFuncOp::create(b, op.getSymName(), b.getFunctionType(argumentsOf(*plan), {}));
+  auto func =
+      gpu::GPUFuncOp::create(b, op.getSymName(), b.getFunctionType(argumentsOf(b, *plan), {}));
   func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   func.setKnownBlockSize(ArrayRef<int32_t>{int32_t(spread.block), 1, 1});
   func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), 1, 1});

@@ -30,8 +30,9 @@ struct Spread {
 
   /// Row: vectors of a row that a thread has.
   int64_t slots(const KernelPlan &plan) const;
-  /// Row: whether a thread keeps its part of the row in registers.
-  bool keepsRow(const KernelPlan &plan) const { return slots(plan) <= 4; }
+  /// Row: what a thread can keep of a row in registers.
+  static constexpr int64_t kMaxSlots = 4;
+  bool keepsRow(const KernelPlan &plan) const { return slots(plan) <= kMaxSlots; }
 };
 
 /// Chooses the vectors of `plan` and lays the kernel on threads.
@@ -49,6 +50,7 @@ public:
   void when(mlir::Value condition, llvm::function_ref<void()> step);
   mlir::Value both(mlir::Value x, mlir::Value y);
   mlir::Value less(mlir::Value x, mlir::Value y);
+  mlir::Value equal(mlir::Value x, mlir::Value y);
   mlir::Value isZero(mlir::Value x);
   /// The two digits of x: x / n and x mod n.
   std::pair<mlir::Value, mlir::Value> split(mlir::Value x, int64_t n);

@@ -1,6 +1,7 @@
 //===- KernelsPlan.cpp - loops, strides, rates and passes of a kernel -----===//
 //
-// Order: strides by name, collapse, then the body from top to bottom.
+// Order: strides by name, collapse, then the body from top to bottom. What depends on
+// the target comes last, and apart: vectors of a CPU here, of a GPU in SpreadGpu.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/KernelsPlan.h"
@@ -33,10 +34,6 @@ private:
   LogicalResult body();
   LogicalResult checkOp(Operation &o);
   void collapse();
-  void chooseLanes();
-  void choosePairs();
-  void chooseStreams();
-  bool isBoundByWork();
   void split();
   Strides &stridesOf(StringRef name, int64_t stride, Strides &s);
   unsigned rateOf(const OperandPlan &o);
@@ -151,89 +148,6 @@ void Planner::split() {
   for (Strides *s : all) {
     s->cols.assign(s->rows.begin() + plan.rows.size(), s->rows.end());
     s->rows.truncate(plan.rows.size());
-  }
-}
-
-/// 64 bytes of the type that rows are reduced in: so the order of a reduction
-/// does not depend on what else the kernel holds. Wider values take several
-/// registers.
-void Planner::chooseLanes() {
-  bool f64 = false, f32Reduce = false;
-  for (auto &[value, v] : plan.values) { // any order: a set of facts
-    auto reduce = value.getDefiningOp<rt::RowReduceOp>();
-    f64 |= value.getType().isF64() && ((v.rate & PerColumn) || reduce);
-    f32Reduce |= reduce && value.getType().isF32();
-  }
-  plan.lanes = f64 && !f32Reduce ? 8 : 16;
-}
-
-/// Vectors of pairs, 64 bytes of words, where bf16 prevails: other types along the columns
-/// pay with shuffles, short rows with long tails. Sums keep their order. Good for narrower
-/// registers too: halves of them are independent of each other.
-void Planner::choosePairs() {
-  if (op.getSkeleton() != rt::Skeleton::Map && op.getSkeleton() != rt::Skeleton::Row)
-    return;
-  for (auto &[value, v] : plan.values) // any order: a set of facts
-    if (value.getType().isF64())
-      return;
-  int64_t lanes = 32, narrow = 0;
-  if (plan.numCols < 16 * lanes)
-    return;
-  for (const OperandPlan &o : plan.operands) {
-    if (!o.strides.alongCols())
-      continue;
-    Type element = o.type.getElementType();
-    bool grows = o.taskStride; // sums keep the order of lanes
-    if (!element.isBF16() && !element.isF32())
-      return;
-    narrow += element.isBF16() ? 1 : grows ? 0 : -1;
-    for (auto [size, stride] : llvm::zip(plan.cols, o.strides.cols))
-      if (size % lanes && plan.cols.size() > 1) // a vector may not cross what it broadcasts
-        return;
-    if (o.half % lanes)
-      return;
-  }
-  if (narrow > 0)
-    plan.lanes = lanes, plan.evenOdd = true;
-}
-
-/// Instructions for a vector of the op's results, roughly.
-static int64_t costOf(Operation &op) {
-  constexpr int64_t kFunction = 15, kDivision = 5;
-  if (isa<arith::DivFOp>(op))
-    return kDivision;
-  return isa<math::MathDialect>(op.getDialect()) && !isa<math::FmaOp, math::AbsFOp>(op) ? kFunction
-                                                                                        : 1;
-}
-
-/// Whether elements cost more than their bytes: then an ordinary store, which waits in the
-/// cache, is not in the way, and one past it is. Measured: 1.07 against 0.96 of the hand-
-/// written gradient of a softmax in bf16, 0.7 against 1.2 of memcpy where one adds.
-bool Planner::isBoundByWork() {
-  int64_t work = 0, bytes = 0;
-  for (Operation &o : plan.block().without_terminator())
-    if (plan.at(o.getResult(0)).rate & PerColumn)
-      work += costOf(o);
-  for (const OperandPlan &o : plan.operands)
-    if (o.strides.alongCols())
-      bytes += nn::elementBytes(o.type.getElementType());
-  return 4 * work > 9 * bytes;
-}
-
-/// Large outputs whose vectors are all aligned: whole rows of vectors, or flat. In a
-/// transpose each store must be a whole cache line, for its neighbour comes late.
-void Planner::chooseStreams() {
-  rt::Skeleton skeleton = op.getSkeleton();
-  if (skeleton == rt::Skeleton::Column || isBoundByWork())
-    return;
-  for (unsigned i = 0; i < op.getNumOutputs(); ++i) {
-    OperandPlan &o = plan.operands[op.getNumInputs() + i];
-    bool aligned = plan.numCols % plan.lanes == 0 && !plan.at(plan.yielded(i)).final;
-    for (int64_t stride : o.strides.rows)
-      aligned &= stride % plan.lanes == 0;
-    int64_t bytes = nn::elementBytes(o.type.getElementType());
-    o.streams = aligned && o.type.getBytes() >= kStreamBytes &&
-                (skeleton != rt::Skeleton::Transpose || bytes * plan.lanes % 64 == 0);
   }
 }
 
@@ -374,10 +288,109 @@ FailureOr<KernelPlan> Planner::run() {
   split();
   if (failed(body()) || failed(outputs()))
     return failure();
-  chooseLanes();
-  choosePairs();
-  chooseStreams();
   return std::move(plan);
 }
 
 FailureOr<KernelPlan> KernelPlan::get(rt::KernelOp op) { return Planner(op).run(); }
+
+SmallVector<rt::RowReduceOp> KernelPlan::reductionsOf(unsigned pass) const {
+  SmallVector<rt::RowReduceOp> found;
+  for (Operation &o : block())
+    if (auto r = dyn_cast<rt::RowReduceOp>(o); r && at(r.getX()).pass == pass)
+      found.push_back(r);
+  return found;
+}
+
+//===----------------------------------------------------------------------===//
+// Vectors of a CPU
+//===----------------------------------------------------------------------===//
+
+/// 64 bytes of the type that rows are reduced in: so the order of a reduction
+/// does not depend on what else the kernel holds. Wider values take several
+/// registers.
+static void chooseLanes(KernelPlan &plan) {
+  bool f64 = false, f32Reduce = false;
+  for (auto &[value, v] : plan.values) { // any order: a set of facts
+    auto reduce = value.getDefiningOp<rt::RowReduceOp>();
+    f64 |= value.getType().isF64() && ((v.rate & PerColumn) || reduce);
+    f32Reduce |= reduce && value.getType().isF32();
+  }
+  plan.lanes = f64 && !f32Reduce ? 8 : 16;
+}
+
+/// Vectors of pairs, 64 bytes of words, where bf16 prevails: other types along the columns
+/// pay with shuffles, short rows with long tails. Sums keep their order. Good for narrower
+/// registers too: halves of them are independent of each other.
+static void choosePairs(KernelPlan &plan) {
+  rt::Skeleton skeleton = plan.op.getSkeleton();
+  if (skeleton != rt::Skeleton::Map && skeleton != rt::Skeleton::Row)
+    return;
+  for (auto &[value, v] : plan.values) // any order: a set of facts
+    if (value.getType().isF64())
+      return;
+  int64_t lanes = 32, narrow = 0;
+  if (plan.numCols < 16 * lanes)
+    return;
+  for (const OperandPlan &o : plan.operands) {
+    if (!o.strides.alongCols())
+      continue;
+    Type element = o.type.getElementType();
+    bool grows = o.taskStride; // sums keep the order of lanes
+    if (!element.isBF16() && !element.isF32())
+      return;
+    narrow += element.isBF16() ? 1 : grows ? 0 : -1;
+    for (auto [size, stride] : llvm::zip(plan.cols, o.strides.cols))
+      if (size % lanes && plan.cols.size() > 1) // a vector may not cross what it broadcasts
+        return;
+    if (o.half % lanes)
+      return;
+  }
+  if (narrow > 0)
+    plan.lanes = lanes, plan.evenOdd = true;
+}
+
+/// Instructions for a vector of the op's results, roughly.
+static int64_t costOf(Operation &op) {
+  constexpr int64_t kFunction = 15, kDivision = 5;
+  if (isa<arith::DivFOp>(op))
+    return kDivision;
+  return isa<math::MathDialect>(op.getDialect()) && !isa<math::FmaOp, math::AbsFOp>(op) ? kFunction
+                                                                                        : 1;
+}
+
+/// Whether elements cost more than their bytes: then an ordinary store, which waits in the
+/// cache, is not in the way, and one past it is. Measured: 1.07 against 0.96 of the hand-
+/// written gradient of a softmax in bf16, 0.7 against 1.2 of memcpy where one adds.
+static bool isBoundByWork(const KernelPlan &plan) {
+  int64_t work = 0, bytes = 0;
+  for (Operation &o : plan.block().without_terminator())
+    if (plan.at(o.getResult(0)).rate & PerColumn)
+      work += costOf(o);
+  for (const OperandPlan &o : plan.operands)
+    if (o.strides.alongCols())
+      bytes += nn::elementBytes(o.type.getElementType());
+  return 4 * work > 9 * bytes;
+}
+
+/// Large outputs whose vectors are all aligned: whole rows of vectors, or flat. In a
+/// transpose each store must be a whole cache line, for its neighbour comes late.
+static void chooseStreams(KernelPlan &plan) {
+  rt::Skeleton skeleton = plan.op.getSkeleton();
+  if (skeleton == rt::Skeleton::Column || isBoundByWork(plan))
+    return;
+  for (unsigned i = 0; i < plan.numOutputs(); ++i) {
+    OperandPlan &o = plan.operands[plan.numInputs() + i];
+    bool aligned = plan.numCols % plan.lanes == 0 && !plan.at(plan.yielded(i)).final;
+    for (int64_t stride : o.strides.rows)
+      aligned &= stride % plan.lanes == 0;
+    int64_t bytes = nn::elementBytes(o.type.getElementType());
+    o.streams = aligned && o.type.getBytes() >= kStreamBytes &&
+                (skeleton != rt::Skeleton::Transpose || bytes * plan.lanes % 64 == 0);
+  }
+}
+
+void lower::chooseVectors(KernelPlan &plan) {
+  chooseLanes(plan);
+  choosePairs(plan);
+  chooseStreams(plan);
+}

@@ -45,9 +45,7 @@ struct OperandPlan {
   Strides rotated;        ///< rotate: index along the dimension
   bool streams = false;   ///< output: written past the caches, in aligned vectors
 
-  bool isGather() const { return access.getKind() == "gather"; }
   bool isScatter() const { return access.getKind() == "scatter"; }
-  bool isRotate() const { return access.getKind() == "rotate"; }
 };
 
 struct ValuePlan {
@@ -91,11 +89,18 @@ struct KernelPlan {
     return const_cast<rt::KernelOp &>(op).getYield().getOperand(i);
   }
   const ValuePlan &at(mlir::Value v) const { return values.find(v)->second; }
+  /// Ways through a row.
+  unsigned passes() const { return std::max(reducePasses, elementPass + 1); }
+  /// The reductions in which a pass ends.
+  llvm::SmallVector<rt::RowReduceOp> reductionsOf(unsigned pass) const;
 
-  /// The plan, or failure with a diagnostic where the body or an access is out
-  /// of what kernels can do.
+  /// What the plan is on any target, or failure with a diagnostic where the body or an
+  /// access is out of what kernels can do.
   static mlir::FailureOr<KernelPlan> get(rt::KernelOp op);
 };
+
+/// Chooses the vectors of a CPU, and which outputs go past its caches.
+void chooseVectors(KernelPlan &plan);
 
 /// An output of at least so many bytes does not stay in a cache until it is read:
 /// it goes past them, which saves reading it first. Bits do not depend on it.

@@ -5,9 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Skeletons.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -53,22 +50,7 @@ static void walkRows(Body &outer, ArrayRef<Value> starts, int64_t width,
     size_t next = i * sums.size();
     for (rt::ColReduceOp sum : sums)
       in.setVector(sum.getResult(), done[next++]);
-    SmallVector<std::pair<unsigned, Value>> writes;
-    for (unsigned o = 0; o < plan.numOutputs(); ++o)
-      if (plan.at(plan.yielded(o)).final)
-        writes.push_back({o, in.vector(plan.yielded(o))});
-    for (auto [o, x] : writes) {
-      if (plan.output(o).strides.alongCols()) {
-        in.storeVector(o, x);
-        continue;
-      }
-      // The same in every column: the first one writes it.
-      Value first = arith::CmpIOp::create(in.b, arith::CmpIPredicate::eq, start, in.index(0));
-      auto branch = scf::IfOp::create(in.b, first, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(in.b);
-      in.b.setInsertionPointToStart(branch.thenBlock());
-      in.storeScalar(o, vector::ExtractOp::create(in.b, x, ArrayRef<int64_t>{0}));
-    }
+    storeSums(in);
   }
 }
 

@@ -7,7 +7,6 @@
 #include "lib/Lower/KernelsGpu.h"
 #include "lib/Lower/Skeletons.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -87,20 +86,7 @@ void ColumnGpu::write(ValueRange done) {
   in.atColumn(col, plan.lanes);
   for (auto [sum, x] : llvm::zip(sums, done))
     in.setVector(sum.getResult(), x);
-  SmallVector<std::pair<unsigned, Value>> writes;
-  for (unsigned o = 0; o < plan.numOutputs(); ++o)
-    if (plan.at(plan.yielded(o)).final)
-      writes.push_back({o, in.vector(plan.yielded(o))});
-  for (auto [o, x] : writes) {
-    if (plan.output(o).strides.alongCols()) {
-      in.storeVector(o, x);
-      continue;
-    }
-    // The same in every column: the first one writes it.
-    t.when(t.isZero(col), [&, o = o, x = x] {
-      in.storeScalar(o, vector::ExtractOp::create(t.b, x, ArrayRef<int64_t>{0}));
-    });
-  }
+  storeSums(in);
 }
 
 void ColumnGpu::run() {

@@ -5,8 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Skeletons.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace tplan;

@@ -21,9 +21,7 @@ static void emitFlat(Thread &t, Value vector) {
   Value whole = t.body.index(cols / lanes);
   t.when(t.less(vector, whole), [&] { at(lanes); });
   if (tail)
-    t.when(t.both(t.less(whole, t.sum(vector, t.body.index(1))),
-                  t.less(vector, t.body.index(cols / lanes + 1))),
-           [&] { at(tail); });
+    t.when(t.equal(vector, whole), [&] { at(tail); });
 }
 
 LogicalResult lower::emitMapGpu(Thread &t) {

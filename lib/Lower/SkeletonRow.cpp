@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Skeletons.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -33,8 +32,6 @@ private:
   Values overlappedRows(Span rows, Values init);
   Values endRow(Body &at, ValueRange carried);
   void pass(Body &at, unsigned number);
-  unsigned passes() const;
-  SmallVector<rt::RowReduceOp> reductionsOf(unsigned pass);
   Values neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reductions);
   Values reduceInto(Body &in, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange carried);
   Values foldAll(Body &at, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange accs);
@@ -123,14 +120,6 @@ static Value ascending(ImplicitLocOpBuilder &b, Value acc, const KernelPlan &pla
   return vector::ShuffleOp::create(b, acc, acc, lanes);
 }
 
-SmallVector<rt::RowReduceOp> RowEmitter::reductionsOf(unsigned pass) {
-  SmallVector<rt::RowReduceOp> found;
-  for (Operation &o : plan.block())
-    if (auto r = dyn_cast<rt::RowReduceOp>(o); r && plan.at(r.getX()).pass == pass)
-      found.push_back(r);
-  return found;
-}
-
 /// A maximum carries beside it the lanes that met a NaN: one compare is then all
 /// that each element waits for.
 Values RowEmitter::neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reductions) {
@@ -191,7 +180,7 @@ Values RowEmitter::foldAll(Body &at, MutableArrayRef<rt::RowReduceOp> reductions
 
 /// One way through the row: reductions of values of this pass, elements in the last.
 void RowEmitter::pass(Body &at, unsigned number) {
-  SmallVector<rt::RowReduceOp> reductions = reductionsOf(number);
+  SmallVector<rt::RowReduceOp> reductions = plan.reductionsOf(number);
   Values accs = forColumns(at, neutrals(at, reductions), [&](Body &in, ValueRange carried) {
     Values next = reduceInto(in, reductions, carried);
     if (number == plan.elementPass)
@@ -212,11 +201,9 @@ void RowEmitter::writeElements(Body &in) {
     in.accumulate(s.op.getKind(), s.memory, arith::AddIOp::create(b, s.offset, in.col), x);
 }
 
-unsigned RowEmitter::passes() const { return std::max(plan.reducePasses, plan.elementPass + 1); }
-
 /// What is known of a row when its elements are written.
 Values RowEmitter::endRow(Body &at, ValueRange carried) {
-  at.scalarsOfRate(PerRow, passes());
+  at.scalarsOfRate(PerRow, plan.passes());
   storeScalars(at, false);
   Values next;
   for (auto [sum, acc] : llvm::zip(scalarSums, carried))
@@ -225,7 +212,7 @@ Values RowEmitter::endRow(Body &at, ValueRange carried) {
 }
 
 Values RowEmitter::row(Body &at, ValueRange carried) {
-  for (unsigned p = 0; p < passes(); ++p) {
+  for (unsigned p = 0; p < plan.passes(); ++p) {
     at.scalarsOfRate(PerRow, p);
     pass(at, p);
   }
@@ -235,7 +222,7 @@ Values RowEmitter::row(Body &at, ValueRange carried) {
 /// Two passes, of two rows at once: while a row's elements are computed, the next one comes
 /// from memory and is reduced, so that neither waits for the other.
 Values RowEmitter::overlappedRows(Span rows, Values init) {
-  SmallVector<rt::RowReduceOp> reductions = reductionsOf(0);
+  SmallVector<rt::RowReduceOp> reductions = plan.reductionsOf(0);
   Value last = body.index(plan.numRows - 1);
   auto standAt = [&](Value r) {
     Body at = body;

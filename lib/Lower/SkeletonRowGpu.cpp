@@ -39,8 +39,7 @@ private:
                     Value inside);
   void finishReductions(Body &at, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange accs);
   void finish(ValueRange carried);
-  SmallVector<rt::RowReduceOp> reductionsOf(unsigned pass);
-  unsigned passes() const { return std::max(plan.reducePasses, plan.elementPass + 1); }
+  bool hasSums() const { return !columnSums.empty() || !scalarSums.empty(); }
 
   Thread &t;
   const KernelPlan &plan;
@@ -59,7 +58,7 @@ LogicalResult RowGpu::findSums() {
       (alongColumns ? columnSums : scalarSums).push_back(sum);
       if (alongColumns && !keeps && !outputOfSum(plan, sum))
         return sum.emitOpError("keeps sums over rows in registers, at most ")
-               << 4 * t.spread.classes << " columns; found " << plan.numCols
+               << Spread::kMaxSlots * t.spread.classes << " columns; found " << plan.numCols
                << ": yield it to an output of its own type";
     }
   return success();
@@ -67,8 +66,7 @@ LogicalResult RowGpu::findSums() {
 
 /// Threads past the end of the row, or of the group, stand at column 0.
 void RowGpu::findSlots() {
-  bool idle = !columnSums.empty() && t.spread.block > t.spread.group;
-  idle |= !scalarSums.empty() && t.spread.block > t.spread.group;
+  bool idle = hasSums() && t.spread.block > t.spread.group;
   for (int64_t k = 0; keeps && k < t.spread.slots(plan); ++k) {
     Slot s{t.sum(t.times(lane, plan.lanes), t.body.index(k * t.spread.classes)), nullptr};
     if ((k + 1) * t.spread.classes > plan.numCols || idle) {
@@ -79,14 +77,6 @@ void RowGpu::findSlots() {
     }
     slots.push_back(s);
   }
-}
-
-SmallVector<rt::RowReduceOp> RowGpu::reductionsOf(unsigned pass) {
-  SmallVector<rt::RowReduceOp> found;
-  for (Operation &o : plan.block())
-    if (auto r = dyn_cast<rt::RowReduceOp>(o); r && plan.at(r.getX()).pass == pass)
-      found.push_back(r);
-  return found;
 }
 
 /// A thread's next elements into its accumulators.
@@ -118,9 +108,9 @@ static Values neutrals(Body &body, MutableArrayRef<rt::RowReduceOp> reductions) 
 /// All passes over a row in registers; `carried` holds the sums of each slot.
 void RowGpu::keptPasses(Body &at, Value active, MutableArrayRef<Value> carried) {
   std::vector<Body> known(slots.size(), at);
-  for (unsigned p = 0; p < passes(); ++p) {
+  for (unsigned p = 0; p < plan.passes(); ++p) {
     at.scalarsOfRate(PerRow, p);
-    SmallVector<rt::RowReduceOp> reductions = reductionsOf(p);
+    SmallVector<rt::RowReduceOp> reductions = plan.reductionsOf(p);
     Values accs = neutrals(at, reductions);
     for (auto [k, slot] : llvm::enumerate(slots)) {
       Body in = at;
@@ -143,7 +133,7 @@ void RowGpu::keptPasses(Body &at, Value active, MutableArrayRef<Value> carried) 
 
 /// One way through a row that is too long to keep.
 void RowGpu::walkedPass(Body &at, Value active, unsigned number) {
-  SmallVector<rt::RowReduceOp> reductions = reductionsOf(number);
+  SmallVector<rt::RowReduceOp> reductions = plan.reductionsOf(number);
   Value first = t.times(lane, plan.lanes);
   Values accs = loop(at, first, t.body.index(plan.numCols), t.spread.classes,
                      neutrals(at, reductions), [&](Body &in, Value c, ValueRange accs) {
@@ -168,11 +158,11 @@ Values RowGpu::row(Body at, Value active, ValueRange carried) {
   if (keeps)
     keptPasses(at, active, next);
   else
-    for (unsigned p = 0; p < passes(); ++p) {
+    for (unsigned p = 0; p < plan.passes(); ++p) {
       at.scalarsOfRate(PerRow, p);
       walkedPass(at, active, p);
     }
-  at.scalarsOfRate(PerRow, passes());
+  at.scalarsOfRate(PerRow, plan.passes());
   t.when(t.both(active, t.isZero(lane)), [&] { storeScalars(at, false); });
   unsigned n = next.size() - scalarSums.size();
   for (rt::ColReduceOp sum : scalarSums) {
@@ -253,10 +243,10 @@ void RowGpu::finish(ValueRange carried) {
 LogicalResult RowGpu::run() {
   if (failed(findSums()))
     return failure();
-  if (columnSums.empty() && scalarSums.empty())
-    eachRow();
-  else
+  if (hasSums())
     taskRowsInTurn();
+  else
+    eachRow();
   return success();
 }
 

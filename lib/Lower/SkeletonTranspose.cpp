@@ -110,9 +110,7 @@ void TransposeEmitter::writeSquare(Body &at, unsigned output, Values rows, Value
 
 void TransposeEmitter::square(Body &at, ArrayRef<Value> outer, Value first, int64_t height,
                               Value col, int64_t width) {
-  SmallVector<Value> indices(outer);
-  indices.push_back(first);
-  at.atRow(indices);
+  at.atRow(outer, first);
   DenseMap<unsigned, Values> squares;
   for (unsigned i = 0; i < plan.numInputs(); ++i)
     if (isTurned(body, plan.operands[i]))
@@ -124,8 +122,7 @@ void TransposeEmitter::square(Body &at, ArrayRef<Value> outer, Value first, int6
       turnedOutputs.push_back({i, {}});
   for (int64_t r = 0; r < height; ++r) {
     Body row = at;
-    indices.back() = arith::AddIOp::create(b, first, at.index(r));
-    row.atRow(indices);
+    row.atRow(outer, arith::AddIOp::create(b, first, at.index(r)));
     row.scalarsOfRate(PerRow, 0);
     row.atColumn(col, width);
     for (auto &[number, rows] : squares)

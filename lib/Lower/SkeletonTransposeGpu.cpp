@@ -9,7 +9,6 @@
 #include "lib/Lower/Skeletons.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -83,9 +82,7 @@ void TransposeGpu::copy(ArrayRef<Tile> tiles, bool in) {
   Value colsLeft = arith::SubIOp::create(b, t.body.index(plan.numCols), col);
   forVectors(colsLeft, rowsLeft, [&](Value line, Value first) {
     Body at = t.body;
-    SmallVector<Value> indices(outer);
-    indices.push_back(t.sum(row, first));
-    at.atRow(indices);
+    at.atRow(outer, t.sum(row, first));
     at.atColumn(t.sum(col, line), 1);
     for (const Tile &tile : tiles) {
       Value memory = at.memory[tile.number], there = at.offset(plan.operands[tile.number]);
@@ -108,9 +105,7 @@ void TransposeGpu::compute() {
   Value colsLeft = arith::SubIOp::create(b, t.body.index(plan.numCols), col);
   forVectors(rowsLeft, colsLeft, [&](Value line, Value first) {
     Body at = t.body;
-    SmallVector<Value> indices(outer);
-    indices.push_back(t.sum(row, line));
-    at.atRow(indices);
+    at.atRow(outer, t.sum(row, line));
     at.scalarsOfRate(PerRow, 0);
     at.atColumn(t.sum(col, first), plan.lanes);
     auto place = [&](const Tile &tile, int64_t lane) -> Value {

@@ -9,6 +9,14 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
+Value lower::runTimeRows(Body &body, Value count) {
+  auto &b = body.b;
+  Value n = memref::LoadOp::create(b, count, ValueRange{body.index(0)});
+  Value rows = arith::IndexCastOp::create(b, b.getIndexType(), n);
+  rows = arith::MulIOp::create(b, rows, body.index(body.plan.boundedRows));
+  return arith::MinSIOp::create(b, rows, body.index(body.plan.numRows));
+}
+
 Values lower::loop(Body &outer, Value from, Value to, int64_t by, ValueRange init,
                    function_ref<Values(Body &, Value, ValueRange)> step) {
   auto &b = outer.b;
@@ -166,4 +174,25 @@ void lower::storeScalars(Body &body, bool final) {
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
     if (!plan.output(i).strides.alongCols() && plan.at(plan.yielded(i)).final == final)
       body.storeScalar(i, body.scalar(plan.yielded(i)));
+}
+
+void lower::storeSums(Body &body) {
+  const KernelPlan &plan = body.plan;
+  SmallVector<std::pair<unsigned, Value>> writes;
+  for (unsigned i = 0; i < plan.numOutputs(); ++i)
+    if (plan.at(plan.yielded(i)).final)
+      writes.push_back({i, body.vector(plan.yielded(i))});
+  for (auto [i, x] : writes) {
+    if (plan.output(i).strides.alongCols()) {
+      body.storeVector(i, x);
+      continue;
+    }
+    // The same in every column: the first one writes it.
+    auto &b = body.b;
+    Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, body.col, body.index(0));
+    auto branch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body.storeScalar(i, vector::ExtractOp::create(b, x, ArrayRef<int64_t>{0}));
+  }
 }

@@ -67,6 +67,8 @@ void storeElements(Body &body);
 void prefetchAhead(Body &body);
 /// Stores the outputs that have no columns and are final, or are not.
 void storeScalars(Body &body, bool final);
+/// Column: stores the outputs that are final, where the body stands and knows its sums.
+void storeSums(Body &body);
 
 } // namespace tplan::lower
 

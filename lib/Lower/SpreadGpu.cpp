@@ -46,9 +46,7 @@ static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
     s.block = std::max<int64_t>(32, s.group), s.grid = plan.tasks;
     return;
   }
-  s.block = std::max<int64_t>(128, s.group);
-  if (s.group > 32)
-    s.block = s.group;
+  s.block = s.group > 32 ? s.group : 128;
   s.grid = ceilDiv(plan.numRows, s.block / s.group);
 }
 
@@ -96,9 +94,6 @@ Spread lower::spreadOverThreads(KernelPlan &plan) {
     spreadTranspose(plan, s);
     break;
   }
-  plan.alignedVectors = true, plan.evenOdd = false;
-  // Hints for the caches of a CPU.
-  for (OperandPlan &o : plan.operands)
-    o.streams = false;
+  plan.alignedVectors = true;
   return s;
 }

@@ -55,9 +55,11 @@ Value Thread::less(Value x, Value y) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, y);
 }
 
-Value Thread::isZero(Value x) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, body.index(0));
+Value Thread::equal(Value x, Value y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
 }
+
+Value Thread::isZero(Value x) { return equal(x, body.index(0)); }
 
 std::pair<Value, Value> Thread::split(Value x, int64_t n) {
   if (n == 1)

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+class Jit;
+
 namespace tplan::test {
 
 struct JitOptions {
@@ -29,8 +31,7 @@ public:
   }
 
 private:
-  struct Code;
-  std::unique_ptr<Code> code;
+  std::unique_ptr<Jit> jit;
   tp_kernel kernel = nullptr;
 };
 

@@ -82,7 +82,9 @@ struct Jit::Impl {
 
 Jit::~Jit() = default;
 
-Jit::Jit(const std::string &text, const std::string &cpu) : impl(std::make_unique<Impl>()) {
+Jit::Jit(const std::string &text, const std::string &cpu,
+         const std::function<void(mlir::ModuleOp)> &prepare)
+    : impl(std::make_unique<Impl>()) {
   llvm::ExitOnError check("jit: ");
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
@@ -95,6 +97,8 @@ Jit::Jit(const std::string &text, const std::string &cpu) : impl(std::make_uniqu
   if (!module)
     exit(1);
   auto start = std::chrono::steady_clock::now();
+  if (prepare)
+    prepare(*module);
   if (failed(lower::lowerKernelsToLLVM(*module)))
     exit(1);
   llvm::LLVMContext llvmContext;

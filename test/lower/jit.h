@@ -9,16 +9,22 @@
 
 #include "include/tplan/runtime.h"
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace mlir {
+class ModuleOp;
+}
 
 /// An object file in memory, linked into this process.
 class Jit {
 public:
   /// Compiles a module in text; ends the process with diagnostics where it
-  /// fails. An empty `cpu` is this machine's.
-  explicit Jit(const std::string &mlir, const std::string &cpu = "");
+  /// fails. An empty `cpu` is this machine's. `prepare` goes before lower-kernels.
+  explicit Jit(const std::string &mlir, const std::string &cpu = "",
+               const std::function<void(mlir::ModuleOp)> &prepare = nullptr);
   ~Jit();
   tp_kernel get(const std::string &name);
   /// Runs tasks 0 .. tasks - 1.

@@ -231,6 +231,54 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
     }
 }
 
+TEST_P(Targets, MaximumKeepsNaN) {
+  // Even rows have a NaN, in each column once, odd rows none. The last lengths are in pairs in
+  // bf16, and the very last does not stay in registers on a GPU. Without elements a row is
+  // read once, with them the next one is read beside it.
+  auto test = [](auto element, bool elements, int64_t D) {
+    using T = decltype(element);
+    // A block of a GPU is slow here: some columns do for all.
+    const int64_t places = std::min<int64_t>(D, GetParam() == On::gpu ? 9 : 529), S = 2 * places;
+    bool narrow = sizeof(T) == 2;
+    std::string body = narrow ? "%x = arith.extf %0 : T to f32\n%m = rt.row_reduce max %x : f32\n"
+                                "%d = arith.subf %x, %m : f32\n"
+                              : "%m = rt.row_reduce max %0 : f32\n%d = arith.subf %0, %m : f32\n";
+    if (elements && narrow)
+      body += "%o = arith.truncf %d : f32 to T\n";
+    body += !elements ? "rt.yield %m : f32"
+            : narrow  ? "rt.yield %m, %o : f32, T"
+                      : "rt.yield %m, %d : f32, T";
+    std::vector<std::string> outputs{"S:f32"};
+    if (elements)
+      outputs.push_back("S,D:T");
+    KernelText k{"row", size("S", S), size("D", D), 50, {"S,D:T"}, outputs, body};
+    Kernel jit(GetParam(), k.text("k", typeName<T>));
+    auto x = numbers<T>(S * D, 1);
+    for (int64_t i = 0; i < places; ++i)
+      x[2 * i * D + (places > 1 ? i * (D - 1) / (places - 1) : 0)] = T(NAN);
+    std::vector<float> got(S);
+    std::vector<T> rest(S * D);
+    jit.run("k", (S + 49) / 50, {x.data(), got.data(), rest.data()});
+    for (int64_t s = 0; s < S; ++s) {
+      float want = -INFINITY;
+      for (int64_t i = 0; i < D; ++i)
+        want = std::max(want, float(x[s * D + i]));
+      bool same = s % 2 ? got[s] == want : std::isnan(got[s]);
+      ASSERT_TRUE(same) << "row " << s << " of length " << D << ": " << got[s];
+      for (int64_t i = 0; i < D && elements; ++i) {
+        float at = rest[s * D + i];
+        same = s % 2 ? at == float(T(float(x[s * D + i]) - want)) : std::isnan(at);
+        ASSERT_TRUE(same) << "row " << s << " of length " << D << ", column " << i << ": " << at;
+      }
+    }
+  };
+  for (bool elements : {false, true})
+    for (int64_t D : {1, 5, 16, 17, 25, 31, 64, 259, 529, 2561}) {
+      test(float(), elements, D);
+      test(bf16(), elements, D);
+    }
+}
+
 //===----------------------------------------------------------------------===//
 // Column
 //===----------------------------------------------------------------------===//

@@ -84,6 +84,8 @@ rt.kernel @norm row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
 // CHECK: vector.store %[[STORED]], %{{.*}} {alignment = 64 : i64, nontemporal = true}
 // CHECK: vector.store {{.*}} vector<32xf32>
 // CHECK: vector.shuffle {{.*}} [0, 16, 1, 17,
+// CHECK: llvm.fence seq_cst
+// CHECK-NEXT: return
 rt.kernel @pairs row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], bf16>)
    -> (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[task 128, D 4096], f32>)
@@ -100,9 +102,12 @@ rt.kernel @pairs row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 6
 
 // -----
 
-// A large output goes past the caches where its elements cost little.
+// A large output goes past the caches where its elements cost little; the task ends when
+// its stores are ordered.
 // CHECK-LABEL: func.func @light(
 // CHECK: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+// CHECK: llvm.fence seq_cst
+// CHECK-NEXT: return
 rt.kernel @light map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 4096, D 4096], f32>) -> (!nn.tensor<[S 4096, D 4096], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
@@ -117,6 +122,7 @@ rt.kernel @light map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 6
 // CHECK: math.exp
 // CHECK: vector.store
 // CHECK-NOT: nontemporal
+// CHECK-NOT: llvm.fence
 rt.kernel @heavy map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 4096, D 4096], f32>) -> (!nn.tensor<[S 4096, D 4096], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
