@@ -45,11 +45,12 @@ function(tplan_dialect name base)
   _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
 endfunction()
 
-# tplan_phase(Fuse LINKS tplan_rt): every lib/Fuse/*.cpp, library tplan_Fuse, which
-# the driver links.
+# tplan_phase(Fuse LINKS tplan_rt): every .cpp in lib/Fuse and its folders, library
+# tplan_Fuse, which the driver links.
 function(tplan_phase name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*/*.cpp)
   _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
   set_property(GLOBAL APPEND PROPERTY TPLAN_PHASES tplan_${name})
 endfunction()

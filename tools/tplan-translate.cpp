@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
 #include "lib/Emit/Ptx.h"
-#include "lib/Lower/Kernels.h"
+#include "lib/Lower/Lower.h"
 #include "lib/Parse/Parse.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

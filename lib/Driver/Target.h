@@ -22,11 +22,9 @@ struct Target {
   int64_t vectorBytes;  // of a register
   int64_t registers;    // vector registers
 
-  /// The module attribute kTarget, which `lower` reads: these fields by name, in snake case.
+  /// The value of lower::kTarget: these fields by name, in snake case.
   mlir::DictionaryAttr asAttribute(mlir::MLIRContext *context) const;
 };
-
-inline constexpr llvm::StringLiteral kTarget = "tplan.target";
 
 /// "cpu" (this machine) or "cpu:ARCH"; an error says what is legal.
 llvm::Expected<Target> findTarget(llvm::StringRef text);

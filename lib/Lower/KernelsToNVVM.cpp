@@ -5,7 +5,7 @@
 // an instruction on every target.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Lower/Kernels.h"
+#include "lib/Lower/Lower.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"

@@ -1,7 +1,7 @@
 //===- LowerHost.cpp - the host program becomes LLVM ----------------------===//
-#include "lib/Lower/Host.h"
-#include "lib/Lower/HostFunctions.h"
-#include "lib/Lower/HostProgram.h"
+#include "lib/Lower/Host/Functions.h"
+#include "lib/Lower/Host/Program.h"
+#include "lib/Lower/Lower.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -46,7 +46,7 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     EntryPoints entries =
         emitEntryPoints(host, places, program, *train, counts ? &*counts : nullptr);
     // What the driver says of the machine (lib/Driver/Target.h).
-    auto target = module->getAttrOfType<DictionaryAttr>("tplan.target");
+    auto target = module->getAttrOfType<DictionaryAttr>(kTarget);
     auto needs = target ? target.getAs<StringAttr>("needs") : StringAttr();
     emitTables(host, places, program, *train, counts ? &*counts : nullptr, entries,
                needs ? needs.getValue() : "");

@@ -1,8 +1,8 @@
 //===- attention-jit.cpp - attention kernels from text, run in process ----===//
 #include "test/lower/attention-jit.h"
-// Included, for the executables of attention do not list it as a source.
+#include "dialects/rt/RT.h"
 #include "mlir/Pass/PassManager.h"
-#include "test/lower/jit.cpp"
+#include "test/lower/jit.h"
 
 using namespace tplan::test;
 

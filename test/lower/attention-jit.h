@@ -3,7 +3,7 @@
 #define TPLAN_TEST_LOWER_ATTENTION_JIT_H
 
 #include "include/tplan/runtime.h"
-#include "lib/Lower/Attention.h"
+#include "lib/Lower/Lower.h"
 #include <memory>
 #include <string>
 #include <vector>

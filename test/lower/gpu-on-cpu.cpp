@@ -2,7 +2,7 @@
 #include "test/lower/gpu-on-cpu.h"
 #include "dialects/rt/RT.h"
 #include "lib/Emit/Object.h"
-#include "lib/Lower/Kernels.h"
+#include "lib/Lower/Lower.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/MLIRContext.h"

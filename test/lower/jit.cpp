@@ -2,7 +2,7 @@
 #include "test/lower/jit.h"
 #include "dialects/rt/RT.h"
 #include "lib/Emit/Object.h"
-#include "lib/Lower/Kernels.h"
+#include "lib/Lower/Lower.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/Parser/Parser.h"

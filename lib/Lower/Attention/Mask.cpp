@@ -1,0 +1,153 @@
+//===- Attention/Mask.cpp - masks as code ---------------------------------===//
+//
+// A tile is empty, full or mixed by the range of its positions (rt::sightOf, the
+// same rule that counts FLOPs). Only mixed tiles ask the mask for each element.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/Attention/Mask.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <limits>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+using nn::MaskAttr;
+using nn::SegmentAttr;
+
+namespace {
+/// Arithmetic on i32 positions and i1, scalars or vectors, as code.
+struct CodeMath {
+  using Bool = Value;
+  Code &code;
+  Type position; // i32 or a vector
+
+  Value constant(int64_t n) {
+    // Positions are not negative, so a window wider than i32 hides nothing.
+    n = std::min<int64_t>(n, std::numeric_limits<int32_t>::max());
+    TypedAttr attr = code.getI32IntegerAttr(n);
+    if (auto vector = dyn_cast<VectorType>(position))
+      attr = DenseElementsAttr::get(vector, attr);
+    return arith::ConstantOp::create(code, attr);
+  }
+  Value compare(arith::CmpIPredicate p, Value a, Value b) {
+    return code.createOrFold<arith::CmpIOp>(p, a, b);
+  }
+  Value less(Value a, Value b) { return compare(arith::CmpIPredicate::slt, a, b); }
+  Value lessEqual(Value a, Value b) { return compare(arith::CmpIPredicate::sle, a, b); }
+  Value minus(Value a, int64_t n) { return code.createOrFold<arith::SubIOp>(a, constant(n)); }
+  Value truth(bool b) {
+    TypedAttr attr = code.getBoolAttr(b);
+    if (auto vector = dyn_cast<VectorType>(position))
+      attr = DenseElementsAttr::get(VectorType::get(vector.getShape(), code.getI1Type()), b);
+    return arith::ConstantOp::create(code, attr);
+  }
+  Value both(Value a, Value b) { return code.createOrFold<arith::AndIOp>(a, b); }
+  Value either(Value a, Value b) { return code.createOrFold<arith::OrIOp>(a, b); }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kTableLanes = 16; // i32 in 64 bytes
+
+Positions::Positions(TileCode &code, ArrayAttr segments, int64_t tile, int64_t size)
+    : code(code), segments(segments), tile(tile), size(size) {
+  int64_t padded = (tile + kTableLanes - 1) / kTableLanes * kTableLanes;
+  auto type = MemRefType::get({padded}, code.getI32Type());
+  table = memref::AllocaOp::create(code, type, code.getI64IntegerAttr(64));
+}
+
+/// The position of rows: of the last segment that begins at or before each.
+static Value positionsOf(CodeMath &math, ArrayAttr segments, Value rows) {
+  if (!segments)
+    return rows;
+  Code &code = math.code;
+  Value result;
+  for (auto segment : segments.getAsRange<SegmentAttr>()) {
+    Value at = math.minus(rows, segment.getBegin());
+    at = code.createOrFold<arith::MulIOp>(at, math.constant(segment.getStep()));
+    at = code.createOrFold<arith::AddIOp>(at, math.constant(segment.getFirst()));
+    if (result) {
+      Value inside = math.lessEqual(math.constant(segment.getBegin()), rows);
+      at = code.createOrFold<arith::SelectOp>(inside, at, result);
+    }
+    result = at;
+  }
+  return result;
+}
+
+void Positions::fill(Value begin) {
+  auto vector = VectorType::get({kTableLanes}, code.getI32Type());
+  CodeMath math{code, vector};
+  Value base = arith::IndexCastOp::create(code, code.getI32Type(), begin);
+  Value rows = vector::BroadcastOp::create(code, vector, base);
+  SmallVector<int32_t> iota = llvm::to_vector(llvm::seq<int32_t>(0, kTableLanes));
+  Value first = arith::ConstantOp::create(code, DenseElementsAttr::get(vector, ArrayRef(iota)));
+  Value low, high;
+  for (int64_t i = 0; i < tile; i += kTableLanes) {
+    Value row = arith::AddIOp::create(code, rows, first);
+    if (i)
+      row = arith::AddIOp::create(code, row, math.constant(i));
+    row = arith::MinSIOp::create(code, row, math.constant(size - 1));
+    Value position = positionsOf(math, segments, row);
+    vector::StoreOp::create(code, position, table, code.index(i));
+    low = low ? arith::MinSIOp::create(code, low, position) : position;
+    high = high ? arith::MaxSIOp::create(code, high, position) : position;
+  }
+  min = vector::ReductionOp::create(code, vector::CombiningKind::MINSI, low);
+  max = vector::ReductionOp::create(code, vector::CombiningKind::MAXSI, high);
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+static Value emitMask(CodeMath &math, MaskAttr mask, Value q, Value k) {
+  StringRef kind = mask.getKind();
+  if (kind == "causal")
+    return math.lessEqual(k, q);
+  if (kind == "window")
+    return math.less(math.minus(q, mask.getN()), k);
+  if (kind == "prefix")
+    return math.less(k, math.constant(mask.getN()));
+  Value sees = math.truth(kind != "or");
+  for (MaskAttr term : mask.getTerms()) {
+    Value other = emitMask(math, term, q, k);
+    sees = kind == "or" ? math.either(sees, other) : math.both(sees, other);
+  }
+  return sees;
+}
+
+Value lower::emitMask(TileCode &code, MaskAttr mask, Value q, Value k) {
+  CodeMath math{code, q.getType()};
+  return ::emitMask(math, mask, q, k);
+}
+
+rt::Sight<Value> lower::emitSight(TileCode &code, MaskAttr mask, const Positions &q,
+                                  const Positions &k) {
+  CodeMath math{code, code.getI32Type()};
+  return rt::sightOf<CodeMath, Value>(mask, math, q.min, q.max, k.min, k.max);
+}
+
+void lower::emitHide(TileCode &code, MaskAttr mask, const Scratch &scores, const Positions &rowSide,
+                     const Positions &laneSide, Value rows, bool lanesAreQueries) {
+  Value hidden = code.number(code.vec, -std::numeric_limits<double>::infinity());
+  code.loop(code.index(0), rows, 1, [&](Value i) {
+    Value row = code.splat(code.loadScalar(rowSide.table, i));
+    code.loop(code.index(0), code.index(scores.panels()), 1, [&](Value panel) {
+      for (int64_t v = 0; v < scores.panel; v += code.lanes) {
+        Value lane = code.load(laneSide.table, code.add(code.mul(panel, scores.panel), v));
+        Value sees =
+            lanesAreQueries ? emitMask(code, mask, lane, row) : emitMask(code, mask, row, lane);
+        Value at = code.add(code.mul(panel, scores.panelStride),
+                            code.add(code.mul(i, scores.rowStride), v));
+        Value x = code.load(scores.memory, at);
+        code.store(arith::SelectOp::create(code, sees, x, hidden), scores.memory, at);
+      }
+    });
+  });
+}

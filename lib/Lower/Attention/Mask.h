@@ -1,0 +1,44 @@
+//===- Attention/Mask.h - masks as code -----------------------------------===//
+#ifndef TPLAN_LOWER_ATTENTION_MASK_H
+#define TPLAN_LOWER_ATTENTION_MASK_H
+
+#include "dialects/rt/RT.h"
+#include "lib/Lower/Attention/Tiles.h"
+
+namespace tplan::lower {
+
+/// Logical positions of the rows of a tile: a table of i32 on the stack, and its
+/// range. Rows may cross segments, and segments may run in any order.
+class Positions {
+public:
+  /// Reserves the table, so only at the beginning of the kernel.
+  Positions(TileCode &code, mlir::ArrayAttr segments, int64_t tile, int64_t size);
+
+  /// Fills the table for the rows from `begin` on. Rows at and after the end of
+  /// the dimension repeat its last.
+  void fill(mlir::Value begin);
+
+  mlir::Value table;
+  mlir::Value min, max; // i32
+
+private:
+  TileCode &code;
+  mlir::ArrayAttr segments;
+  int64_t tile, size;
+};
+
+/// i1: whether query position q sees key position k; i32, or vectors of them.
+mlir::Value emitMask(TileCode &code, nn::MaskAttr mask, mlir::Value q, mlir::Value k);
+
+/// What the mask says of a tile, as i1.
+rt::Sight<mlir::Value> emitSight(TileCode &code, nn::MaskAttr mask, const Positions &q,
+                                 const Positions &k);
+
+/// Makes the scores that the mask hides -inf. The lanes are queries or keys;
+/// `rows` counts the rows of the other side.
+void emitHide(TileCode &code, nn::MaskAttr mask, const Scratch &scores, const Positions &rowSide,
+              const Positions &laneSide, mlir::Value rows, bool lanesAreQueries);
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_ATTENTION_MASK_H

@@ -1,0 +1,99 @@
+//===- Gpu/Spread.cpp - vectors, threads and blocks of a kernel -----------===//
+//
+// A thread's vector is 16 bytes of the narrowest operand that has columns, or less
+// where the columns do not divide: then no row leaves a tail, and accesses stay
+// side by side.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/Gpu/Thread.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t ceilPower(int64_t n) { return llvm::PowerOf2Ceil(n); }
+/// The largest power of two that divides n.
+static int64_t twos(int64_t n) { return n & -n; }
+
+/// Elements in 16 bytes of the narrowest operand along the columns. Bytes would take
+/// too many registers of f32, f64 too many threads.
+static int64_t widestVector(const KernelPlan &plan, int64_t least) {
+  int64_t bytes = 8;
+  for (const OperandPlan &o : plan.operands)
+    if (o.strides.alongCols())
+      bytes = std::min(bytes, nn::elementBytes(o.type.getElementType()));
+  return std::clamp<int64_t>(16 / bytes, least, 8);
+}
+
+int64_t Spread::slots(const KernelPlan &plan) const { return ceilDiv(plan.numCols, classes); }
+
+static void spreadMap(KernelPlan &plan, Spread &s) {
+  plan.lanes = widestVector(plan, 4);
+  if (!plan.flat)
+    plan.lanes = std::min(plan.lanes, twos(plan.numCols));
+  s.grid = ceilDiv(plan.numRows * ceilDiv(plan.numCols, plan.lanes), s.block);
+}
+
+/// Sums over rows need their rows in one block; else a block takes several short rows.
+static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
+  int64_t even = twos(plan.numCols);
+  plan.lanes = std::min(widestVector(plan, 4), even);
+  s.classes = std::min(ceilPower(plan.numCols), 512 * std::min<int64_t>(4, even));
+  s.group = std::max<int64_t>(1, s.classes / plan.lanes);
+  if (sums) {
+    s.block = std::max<int64_t>(32, s.group), s.grid = plan.tasks;
+    return;
+  }
+  s.block = s.group > 32 ? s.group : 128;
+  s.grid = ceilDiv(plan.numRows, s.block / s.group);
+}
+
+/// Scattered rows are added one after the other. The slices do not depend on the columns.
+static void spreadColumn(KernelPlan &plan, Spread &s) {
+  plan.lanes = std::min(widestVector(plan, 4), twos(plan.numCols));
+  bool scatters = llvm::any_of(plan.operands, [](const OperandPlan &o) { return o.isScatter(); });
+  s.slices = scatters ? 1 : std::min<int64_t>(32, llvm::bit_floor<uint64_t>(plan.numRows / 4 | 1));
+  int64_t vectors = plan.numCols / plan.lanes;
+  s.block = s.slices * std::min(ceilPower(vectors), std::max<int64_t>(16, 128 / s.slices));
+  s.grid = ceilDiv(vectors, s.block / s.slices);
+}
+
+/// Lines of 128 bytes on both sides of the square, as far as shared memory goes.
+static void spreadTranspose(KernelPlan &plan, Spread &s) {
+  int64_t last = plan.rows.empty() ? 1 : plan.rows.back();
+  plan.lanes = std::min({widestVector(plan, 2), twos(plan.numCols), twos(last)});
+  int64_t bytes = 0, widest = 1;
+  for (const OperandPlan &o : plan.operands)
+    if (o.strides.alongCols() && !plan.rows.empty() && o.strides.rows.back() == 1) {
+      bytes += nn::elementBytes(o.type.getElementType());
+      widest = std::max(widest, nn::elementBytes(o.type.getElementType()));
+    }
+  s.tile = widest <= 2 ? 64 : 32;
+  while (s.tile * (s.tile + 4) * bytes > 48 << 10)
+    s.tile /= 2;
+  plan.lanes = std::min(plan.lanes, s.tile);
+  s.grid = plan.numRows / last * ceilDiv(last, s.tile) * ceilDiv(plan.numCols, s.tile);
+}
+
+Spread lower::spreadOverThreads(KernelPlan &plan) {
+  Spread s;
+  bool sums = llvm::any_of(plan.block(), [](Operation &o) { return isa<rt::ColReduceOp>(o); });
+  switch (plan.op.getSkeleton()) {
+  case rt::Skeleton::Map:
+    spreadMap(plan, s);
+    break;
+  case rt::Skeleton::Row:
+    spreadRow(plan, s, sums);
+    break;
+  case rt::Skeleton::Column:
+    spreadColumn(plan, s);
+    break;
+  case rt::Skeleton::Transpose:
+    spreadTranspose(plan, s);
+    break;
+  }
+  plan.alignedVectors = true;
+  return s;
+}

@@ -1,0 +1,125 @@
+//===- Gpu/Thread.cpp - what the emitters for GPUs share ------------------===//
+//
+// Warps reduce with shuffles, always with all 32 lanes, so rows that are not there
+// are computed from other memory and not stored. Warps meet in shared memory.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/Gpu/Thread.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+static constexpr int64_t kWarp = 32;
+
+Thread::Thread(Body &body, gpu::GPUFuncOp func, const Spread &spread, Value rowCount)
+    : body(body), plan(body.plan), b(body.b), func(func), spread(spread), block(body.task),
+      rowCount(rowCount) {
+  id = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+}
+
+Value Thread::shared(Type element, int64_t size) {
+  auto type = MemRefType::get({size}, stored(element), MemRefLayoutAttrInterface(),
+                              b.getI64IntegerAttr(MemorySpace::Shared));
+  unsigned number = func.getNumWorkgroupAttributions();
+  Value memory = func.addWorkgroupAttribution(type, func.getLoc());
+  func.setWorkgroupAttributionAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
+                                   b.getI64IntegerAttr(16));
+  return memory;
+}
+
+void Thread::barrier() { gpu::BarrierOp::create(b); }
+
+void Thread::when(Value condition, function_ref<void()> step) {
+  if (!condition)
+    return step();
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  step();
+}
+
+Value Thread::both(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return arith::AndIOp::create(b, x, y);
+}
+
+Value Thread::less(Value x, Value y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, y);
+}
+
+Value Thread::equal(Value x, Value y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
+}
+
+Value Thread::isZero(Value x) { return equal(x, body.index(0)); }
+
+std::pair<Value, Value> Thread::split(Value x, int64_t n) {
+  if (n == 1)
+    return {x, body.index(0)};
+  return {arith::DivUIOp::create(b, x, body.index(n)), arith::RemUIOp::create(b, x, body.index(n))};
+}
+
+Value Thread::sum(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+
+Value Thread::times(Value x, int64_t n) {
+  return n == 1 ? x : arith::MulIOp::create(b, x, body.index(n)).getResult();
+}
+
+/// The value of the lane whose number differs in the bit `distance`.
+Value Thread::exchange(Value x, int64_t distance) {
+  auto number = [&](int64_t n) -> Value { return arith::ConstantIntOp::create(b, n, 32); };
+  auto shuffle = [&](Value v) -> Value {
+    return NVVM::ShflOp::create(b, v.getType(), number(-1), v, number(distance), number(kWarp - 1),
+                                NVVM::ShflKind::bfly, UnitAttr());
+  };
+  if (!x.getType().isF64())
+    return shuffle(x);
+  Type i32 = b.getI32Type(), i64 = b.getI64Type();
+  Value bits = arith::BitcastOp::create(b, i64, x), half = arith::ConstantIntOp::create(b, 32, 64);
+  Value high = arith::ShRUIOp::create(b, bits, half);
+  Value low = shuffle(arith::TruncIOp::create(b, i32, bits));
+  high = shuffle(arith::TruncIOp::create(b, i32, high));
+  high = arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i64, high), half);
+  bits = arith::OrIOp::create(b, high, arith::ExtUIOp::create(b, i64, low));
+  return arith::BitcastOp::create(b, x.getType(), bits);
+}
+
+/// The same bits whichever side is whose: so all threads get the same.
+Value Thread::combine(nn::ReduceKind kind, Value x, Value y) {
+  if (kind == nn::ReduceKind::sum)
+    return arith::AddFOp::create(b, x, y);
+  return arith::MaximumFOp::create(b, x, y);
+}
+
+Value Thread::reduce(nn::ReduceKind kind, Value acc) {
+  for (int64_t n = cast<VectorType>(acc.getType()).getNumElements(); n > 1; n /= 2) {
+    SmallVector<int64_t> even, odd;
+    for (int64_t i = 0; i < n; i += 2)
+      even.push_back(i), odd.push_back(i + 1);
+    acc = combine(kind, vector::ShuffleOp::create(b, acc, acc, even),
+                  vector::ShuffleOp::create(b, acc, acc, odd));
+  }
+  Value x = vector::ExtractOp::create(b, acc, ArrayRef<int64_t>{0});
+  for (int64_t i = 1; i < std::min(spread.group, kWarp); i *= 2)
+    x = combine(kind, x, exchange(x, i));
+  int64_t warps = spread.group / kWarp;
+  if (warps <= 1)
+    return x;
+  Value meeting = shared(x.getType(), warps);
+  auto [warp, lane] = split(id, kWarp);
+  when(isZero(lane),
+       [&, warp = warp] { memref::StoreOp::create(b, x, meeting, ValueRange{warp}); });
+  barrier();
+  x = memref::LoadOp::create(b, meeting, ValueRange{split(id, warps).second});
+  for (int64_t i = 1; i < warps; i *= 2)
+    x = combine(kind, x, exchange(x, i));
+  return x;
+}

@@ -1,0 +1,265 @@
+//===- Host/Builder.cpp - host code in the LLVM dialect, in few words -----===//
+#include "lib/Lower/Host/Builder.h"
+
+using namespace mlir;
+using namespace tplan::lower;
+using LLVM::GEPArg;
+
+HostBuilder::HostBuilder(ModuleOp module)
+    : b(module.getContext()), loc(module.getLoc()),
+      ptr(LLVM::LLVMPointerType::get(module.getContext())), i32(b.getI32Type()),
+      i64(b.getI64Type()), f64(b.getF64Type()), module(module) {
+  b.setInsertionPointToEnd(module.getBody());
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+LLVM::LLVMFuncOp HostBuilder::begin(StringRef name, ArrayRef<Type> arguments, bool exported) {
+  b.setInsertionPointToEnd(module.getBody());
+  auto type = LLVM::LLVMFunctionType::get(i32, arguments);
+  auto linkage = exported ? LLVM::Linkage::External : LLVM::Linkage::Internal;
+  function = LLVM::LLVMFuncOp::create(b, loc, name, type, linkage);
+  Block *entry = function.addEntryBlock(b);
+  failed = new Block;
+  function.getBody().push_back(failed);
+  Value status = failed->addArgument(i32, loc);
+  b.setInsertionPointToEnd(failed);
+  LLVM::ReturnOp::create(b, loc, status);
+  b.setInsertionPointToEnd(entry);
+  return function;
+}
+
+void HostBuilder::end() {
+  LLVM::ReturnOp::create(b, loc, number32(0));
+  if (failed->hasNoPredecessors())
+    failed->erase();
+  failed = nullptr;
+}
+
+void HostBuilder::declare(StringRef name, ArrayRef<Type> arguments) {
+  if (module.lookupSymbol(name))
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(i32, arguments));
+}
+
+void HostBuilder::call(StringRef callee, ArrayRef<Value> arguments) {
+  leaveUnlessZero(LLVM::CallOp::create(b, loc, TypeRange{i32},
+                                       FlatSymbolRefAttr::get(b.getContext(), callee), arguments)
+                      .getResult());
+}
+
+void HostBuilder::callPointer(Value callee, ArrayRef<Value> arguments) {
+  SmallVector<Value> operands = {callee};
+  llvm::append_range(operands, arguments);
+  auto type = LLVM::LLVMFunctionType::get(i32, llvm::to_vector(ValueRange(arguments).getTypes()));
+  leaveUnlessZero(LLVM::CallOp::create(b, loc, type, operands).getResult());
+}
+
+void HostBuilder::leaveUnlessZero(Value status) {
+  Value bad = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, status, number32(0));
+  Block *next = new Block;
+  next->insertBefore(failed);
+  LLVM::CondBrOp::create(b, loc, bad, failed, ValueRange{status}, next, ValueRange{});
+  b.setInsertionPointToEnd(next);
+}
+
+HostBuilder::Value HostBuilder::pointers(int64_t n) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&function.getBody().front());
+  return LLVM::AllocaOp::create(b, loc, ptr, ptr, number(std::max<int64_t>(1, n)), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+void HostBuilder::loop(int64_t count, Body body, bool backwards) {
+  if (count <= 1) {
+    if (count == 1)
+      body(number(0));
+    return;
+  }
+  Value first = number(0), step = number(1), bound = number(count);
+  Block *header = new Block, *inside = new Block, *after = new Block;
+  for (Block *block : {header, inside, after})
+    block->insertBefore(failed);
+  Value i = header->addArgument(i64, loc);
+  LLVM::BrOp::create(b, loc, ValueRange{first}, header);
+  b.setInsertionPointToEnd(header);
+  Value more = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::slt, i, bound);
+  LLVM::CondBrOp::create(b, loc, more, inside, ValueRange{}, after, ValueRange{});
+  b.setInsertionPointToEnd(inside);
+  body(backwards ? LLVM::SubOp::create(b, loc, number(count - 1), i).getResult() : i);
+  LLVM::BrOp::create(b, loc, ValueRange{LLVM::AddOp::create(b, loc, i, step)}, header);
+  // `after` follows what the body has added.
+  after->moveBefore(failed);
+  b.setInsertionPointToEnd(after);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> HostBuilder::constantOf(Value v) {
+  auto constant = v.getDefiningOp<LLVM::ConstantOp>();
+  auto attr = constant ? dyn_cast<IntegerAttr>(constant.getValue()) : IntegerAttr();
+  return attr ? std::optional(attr.getInt()) : std::nullopt;
+}
+
+HostBuilder::Value HostBuilder::number(int64_t v) {
+  return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(v));
+}
+HostBuilder::Value HostBuilder::number32(int64_t v) {
+  return LLVM::ConstantOp::create(b, loc, i32, b.getI32IntegerAttr(v));
+}
+HostBuilder::Value HostBuilder::real(double v) {
+  return LLVM::ConstantOp::create(b, loc, f64, b.getF64FloatAttr(v));
+}
+HostBuilder::Value HostBuilder::address(StringRef symbol) {
+  return LLVM::AddressOfOp::create(b, loc, ptr, symbol);
+}
+
+HostBuilder::Value HostBuilder::offset(Value base, Value bytes) {
+  if (constantOf(bytes) == 0)
+    return base;
+  return LLVM::GEPOp::create(b, loc, ptr, b.getI8Type(), base, ArrayRef<GEPArg>{bytes});
+}
+HostBuilder::Value HostBuilder::offset(Value base, int64_t bytes) {
+  return bytes == 0 ? base : offset(base, number(bytes));
+}
+
+HostBuilder::Value HostBuilder::multiplyAdd(Value a, Value x, int64_t c) {
+  std::optional<int64_t> ka = constantOf(a), kx = constantOf(x);
+  if (c == 0 || kx == 0)
+    return a;
+  if (ka && kx)
+    return number(*ka + *kx * c);
+  Value product = c == 1 ? x : LLVM::MulOp::create(b, loc, x, number(c)).getResult();
+  return ka == 0 ? product : LLVM::AddOp::create(b, loc, a, product).getResult();
+}
+
+HostBuilder::Value HostBuilder::load(Type type, Value from) {
+  return LLVM::LoadOp::create(b, loc, type, from);
+}
+void HostBuilder::store(Value v, Value to) { LLVM::StoreOp::create(b, loc, v, to); }
+
+void HostBuilder::storePointer(Value pointer, Value table, int64_t index) {
+  Value place =
+      LLVM::GEPOp::create(b, loc, ptr, ptr, table, ArrayRef<GEPArg>{static_cast<int32_t>(index)});
+  store(pointer, place);
+}
+HostBuilder::Value HostBuilder::loadPointer(Value table, int64_t index) {
+  Value place =
+      LLVM::GEPOp::create(b, loc, ptr, ptr, table, ArrayRef<GEPArg>{static_cast<int32_t>(index)});
+  return load(ptr, place);
+}
+
+HostBuilder::Value HostBuilder::equal(Value a, int64_t c) {
+  return LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, a, number(c));
+}
+HostBuilder::Value HostBuilder::select(Value condition, Value yes, Value no) {
+  return LLVM::SelectOp::create(b, loc, condition, yes, no);
+}
+
+//===----------------------------------------------------------------------===//
+// Globals
+//===----------------------------------------------------------------------===//
+
+std::string HostBuilder::fresh(StringRef name) {
+  return ("tplan." + name + "." + Twine(numbered++)).str();
+}
+
+std::string HostBuilder::stringSymbol(StringRef text) {
+  std::string &symbol = strings[text];
+  if (!symbol.empty())
+    return symbol;
+  symbol = fresh("text");
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  std::string terminated = text.str() + '\0';
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size());
+  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, symbol,
+                         b.getStringAttr(terminated));
+  return symbol;
+}
+
+std::string HostBuilder::tableSymbol(StringRef name, ArrayRef<int32_t> values) {
+  return tableSymbol(name, b.getI32TensorAttr(values));
+}
+
+std::string HostBuilder::tableSymbol(StringRef name, ArrayRef<int64_t> values) {
+  return tableSymbol(name, b.getI64TensorAttr(values));
+}
+
+std::string HostBuilder::tableSymbol(StringRef name, DenseIntElementsAttr values) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  std::string symbol = fresh(name);
+  auto type = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
+  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, symbol,
+                         values);
+  return symbol;
+}
+
+Type HostBuilder::typeOf(const Field &field) {
+  switch (field.kind) {
+  case Field::I32:
+    return i32;
+  case Field::I64:
+    return i64;
+  case Field::F64:
+    return f64;
+  default:
+    return ptr;
+  }
+}
+
+HostBuilder::Value HostBuilder::constant(OpBuilder &at, const Field &field) {
+  switch (field.kind) {
+  case Field::I32:
+    return LLVM::ConstantOp::create(at, loc, i32, b.getI32IntegerAttr(field.integer));
+  case Field::I64:
+    return LLVM::ConstantOp::create(at, loc, i64, b.getI64IntegerAttr(field.integer));
+  case Field::F64:
+    return LLVM::ConstantOp::create(at, loc, f64, b.getF64FloatAttr(field.real));
+  case Field::Address:
+    return LLVM::AddressOfOp::create(at, loc, ptr, field.text);
+  case Field::String:
+    return LLVM::AddressOfOp::create(at, loc, ptr, stringSymbol(field.text));
+  case Field::Null:
+    return LLVM::ZeroOp::create(at, loc, ptr);
+  }
+  llvm_unreachable("kinds of fields");
+}
+
+std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records) {
+  if (records.empty())
+    return "";
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  SmallVector<Type> fields;
+  for (const Field &field : records.front())
+    fields.push_back(typeOf(field));
+  auto record = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
+  auto type = LLVM::LLVMArrayType::get(record, records.size());
+  std::string symbol = fresh(name);
+  auto global = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                                       symbol, Attribute());
+  OpBuilder at(b.getContext());
+  at.createBlock(&global.getInitializerRegion());
+  Value all = LLVM::UndefOp::create(at, loc, type);
+  for (auto [i, fields] : llvm::enumerate(records)) {
+    Value one = LLVM::UndefOp::create(at, loc, record);
+    for (auto [k, field] : llvm::enumerate(fields))
+      one = LLVM::InsertValueOp::create(at, loc, one, constant(at, field),
+                                        ArrayRef<int64_t>{static_cast<int64_t>(k)});
+    all =
+        LLVM::InsertValueOp::create(at, loc, all, one, ArrayRef<int64_t>{static_cast<int64_t>(i)});
+  }
+  LLVM::ReturnOp::create(at, loc, all);
+  return symbol;
+}

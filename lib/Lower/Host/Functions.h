@@ -1,0 +1,40 @@
+//===- Host/Functions.h - the convention between functions and program ----===//
+//
+// rt.func @f becomes `int f(tp_rank *, void *const *table)`. The table holds
+// the arguments, then the results that do not update an argument, then the
+// frame. So a caller fills one array of pointers, whatever the function.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_LOWER_HOST_FUNCTIONS_H
+#define TPLAN_LOWER_HOST_FUNCTIONS_H
+
+#include "dialects/rt/RT.h"
+#include "lib/Lower/Host/Builder.h"
+
+namespace tplan::lower {
+
+/// Attribute of a call: {tasks, flops, bytes, category}.
+inline constexpr llvm::StringLiteral kCallRecord = "tp.call";
+
+/// Place in the table of result i, or none where it updates an argument.
+std::optional<unsigned> tableIndexOfResult(rt::FuncOp func, unsigned result);
+/// Place in the table of the frame; the table's size is one more.
+unsigned tableIndexOfFrame(rt::FuncOp func);
+
+/// The symbol of the code of a function.
+inline std::string codeSymbol(rt::FuncOp func) { return "tplan.layer." + func.getSymName().str(); }
+
+/// Adds the LLVM function of `func`.
+void lowerFunction(HostBuilder &host, rt::FuncOp func);
+
+/// A constant tp_call; returns its symbol.
+std::string callRecord(HostBuilder &host, llvm::StringRef name, mlir::Location loc,
+                       int64_t category, int64_t flops, int64_t bytes);
+/// Values of tp_category.
+enum Category { kKernel, kGemm, kAttention, kOptimizer, kCopy };
+/// Values of tp_type.
+int64_t runtimeType(mlir::Type element);
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_FUNCTIONS_H

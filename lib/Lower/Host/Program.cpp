@@ -1,0 +1,280 @@
+//===- Host/Program.cpp - entry points of the binary ----------------------===//
+//
+// A step walks the constant table of tasks: one function for each kind and
+// stage, called with the microbatch. So code grows with runs and stages, never
+// with microbatches or layers.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/Host/Program.h"
+#include "dialects/tplan/Settings.h"
+#include "lib/Lower/Host/Runs.h"
+#include "lib/Schedule/Keys.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+using namespace tplan::schedule;
+using nn::Role;
+using sched::TaskKind;
+
+namespace {
+
+Part partOf(TaskKind kind) {
+  constexpr Part parts[] = {Part::F, Part::B, Part::I, Part::W};
+  return parts[static_cast<unsigned>(kind)];
+}
+
+std::string taskName(TaskKind kind, int64_t stage) {
+  return "tplan.task." + sched::stringifyTaskKind(kind).str() + "." + std::to_string(stage);
+}
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
+                 const Chain &train, const Chain *counts)
+      : host(host), places(places), program(program), train(train), counts(counts) {
+    lang::Settings settings(program->getParentOfType<ModuleOp>());
+    microbatch =
+        lang::getInt(settings.plan, "microbatch", lang::getInt(settings.recipe, "batch", 1));
+  }
+
+  EntryPoints emitAll();
+
+private:
+  HostBuilder &host;
+  HostPlaces &places;
+  sched::ProgramOp program;
+  const Chain &train;
+  const Chain *counts;
+  int64_t microbatch; // sequences
+
+  void emitTask(TaskKind kind, int64_t stage);
+  void emitStep();
+  void emitTasks(Value rank, Value arena);
+  void emitCotangentsOfLosses(Value arena);
+  void emitNorm(Value rank, Value arena, HostRuns &runs);
+  void emitPass(StringRef name, bool withCounts);
+  void emitPrepare();
+  void storeOffset(Value arena, Value microbatchNumber);
+  void emitCounts(Value rank, Value arena, Value microbatchNumber);
+  void forEachLoss(llvm::function_ref<void(StringRef name, double weight)> body);
+};
+
+} // namespace
+
+void ProgramEmitter::forEachLoss(llvm::function_ref<void(StringRef, double)> body) {
+  nn::ChainOp op = train.op;
+  if (DictionaryAttr losses = op.getLossesAttr())
+    for (NamedAttribute loss : losses)
+      body(loss.getName(), lang::getFloat(losses, loss.getName(), 1));
+}
+
+/// The scalar `offset`: index of the microbatch's first sequence in the batch.
+void ProgramEmitter::storeOffset(Value arena, Value number) {
+  if (!places.has(scalarKey("offset")))
+    return;
+  Value first = host.multiplyAdd(host.number(0), number, microbatch);
+  host.store(LLVM::TruncOp::create(host.b, host.loc, host.i32, first),
+             places.at(arena, scalarKey("offset")));
+}
+
+void ProgramEmitter::emitTask(TaskKind kind, int64_t stage) {
+  host.loc = program.getLoc();
+  host.begin(taskName(kind, stage), {host.ptr, host.ptr, host.i64});
+  TaskContext context{host.argument(0), host.argument(1), host.argument(2), true};
+  storeOffset(context.arena, context.microbatch);
+  HostRuns runs(host, places, train);
+  std::vector<const Run *> ofStage;
+  for (const Run &run : train.runs)
+    if (run.stage == stage)
+      ofStage.push_back(&run);
+  if (kind != TaskKind::F)
+    std::reverse(ofStage.begin(), ofStage.end());
+  for (const Run *run : ofStage)
+    runs.emit(*run, partOf(kind), context);
+  host.end();
+}
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+/// Calls the function of each task in the order of the table.
+void ProgramEmitter::emitTasks(Value rank, Value arena) {
+  SmallVector<int32_t> which, microbatches;
+  int64_t stages = program.getStages();
+  std::vector<std::string> functions;
+  SmallVector<int32_t> caseOf(4 * stages, -1);
+  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
+    sched::Task task = program.getTask(i);
+    int32_t &number = caseOf[static_cast<int64_t>(task.kind) * stages + task.stage];
+    if (number < 0) {
+      number = functions.size();
+      functions.push_back(taskName(task.kind, task.stage));
+    }
+    which.push_back(number);
+    microbatches.push_back(task.microbatch);
+  }
+  SmallVector<Record> addresses;
+  for (StringRef function : functions)
+    addresses.push_back({Field::address(function)});
+  std::string functionTable = host.recordsSymbol("functions", addresses);
+  std::string whichTable = host.tableSymbol("tasks", which);
+  std::string microbatchTable = host.tableSymbol("microbatches", microbatches);
+  auto entry = [&](StringRef table, Value i) -> Value {
+    Value place = host.offset(host.address(table), host.multiplyAdd(host.number(0), i, 4));
+    return LLVM::SExtOp::create(host.b, host.loc, host.i64, host.load(host.i32, place));
+  };
+  host.loop(program.getNumTasks(), [&](Value i) {
+    Value number = entry(whichTable, i), m = entry(microbatchTable, i);
+    Value slot =
+        host.offset(host.address(functionTable), host.multiplyAdd(host.number(0), number, 8));
+    host.callPointer(host.load(host.ptr, slot), {rank, arena, m});
+  });
+}
+
+/// cot_loss = weight / count, over the whole batch; 0 where nothing is counted.
+void ProgramEmitter::emitCotangentsOfLosses(Value arena) {
+  forEachLoss([&](StringRef name, double weight) {
+    std::string to = cotLossKey(name), count = lossKey(("count." + name).str());
+    if (!places.has(to))
+      return;
+    Value value = host.real(weight);
+    if (places.has(count)) {
+      Value terms = host.load(host.f64, places.at(arena, count));
+      Value none =
+          LLVM::FCmpOp::create(host.b, host.loc, LLVM::FCmpPredicate::oeq, terms, host.real(0));
+      Value quotient = LLVM::FDivOp::create(host.b, host.loc, value, terms);
+      value = host.select(none, host.real(0), quotient);
+    }
+    auto type = cast<nn::Tensor>(places.find(to)->getAttrOfType<TypeAttr>("type").getValue());
+    if (type.getElementType() != host.f64)
+      value = LLVM::FPTruncOp::create(host.b, host.loc, type.getElementType(), value);
+    host.store(value, places.at(arena, to));
+  });
+}
+
+void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
+  if (!places.has(normKey()))
+    return;
+  host.store(host.real(0), places.at(arena, normKey()));
+  TaskContext context{rank, arena, host.number(0), true};
+  for (const Run &run : train.runs)
+    runs.emit(run, Part::N, context);
+  host.loc = program.getLoc();
+  Value sum = host.load(host.f64, places.at(arena, normKey(), host.number(runs.normCell())));
+  host.store(sum, places.at(arena, scalarKey("norm")));
+  host.store(LLVM::SqrtOp::create(host.b, host.loc, sum), places.at(arena, gradNormKey()));
+}
+
+void ProgramEmitter::emitCounts(Value rank, Value arena, Value number) {
+  if (!counts)
+    return;
+  HostRuns runs(host, places, *counts);
+  TaskContext context{rank, arena, number, false};
+  for (const Run &run : counts->runs)
+    runs.emit(run, Part::E, context);
+  host.loc = program.getLoc();
+}
+
+void ProgramEmitter::emitStep() {
+  host.loc = program.getLoc();
+  host.begin("tplan.step", {host.ptr, host.ptr});
+  Value rank = host.argument(0), arena = host.argument(1);
+  auto clear = [&](StringRef name) {
+    for (std::string key : {lossKey(name), lossKey(("count." + name).str())})
+      if (places.has(key))
+        host.store(host.real(0), places.at(arena, key));
+  };
+  forEachLoss([&](StringRef name, double) { clear(name); });
+  forEachMetric(train, clear);
+  HostRuns runs(host, places, train);
+  TaskContext context{rank, arena, host.number(0), true};
+  for (const Run &run : train.runs)
+    runs.zeroContributions(run, context);
+  host.loc = program.getLoc();
+  if (counts)
+    host.loop(program.getMicrobatches(), [&](Value m) { emitCounts(rank, arena, m); });
+  emitCotangentsOfLosses(arena);
+  emitTasks(rank, arena);
+  host.call("tp_gradients_ready", {rank});
+  emitNorm(rank, arena, runs);
+  for (Part part : {Part::U, Part::S})
+    for (const Run &run : train.runs)
+      runs.emit(run, part, context);
+  host.end();
+}
+
+//===----------------------------------------------------------------------===//
+// The other entry points
+//===----------------------------------------------------------------------===//
+
+/// Parts E of one microbatch, whose rows stand at the start of the inputs.
+void ProgramEmitter::emitPass(StringRef name, bool withCounts) {
+  host.loc = program.getLoc();
+  host.begin(name, {host.ptr, host.ptr});
+  Value rank = host.argument(0), arena = host.argument(1), zero = host.number(0);
+  storeOffset(arena, zero);
+  if (withCounts)
+    emitCounts(rank, arena, zero);
+  HostRuns runs(host, places, train);
+  for (const Run &run : train.runs)
+    runs.emit(run, Part::E, {rank, arena, zero, false});
+  host.end();
+}
+
+void ProgramEmitter::emitPrepare() {
+  host.loc = program.getLoc();
+  host.begin("tplan.prepare", {host.ptr, host.ptr});
+  HostRuns runs(host, places, train);
+  for (const Run &run : train.runs)
+    runs.emit(run, Part::P, {host.argument(0), host.argument(1), host.number(0), true});
+  host.end();
+}
+
+EntryPoints ProgramEmitter::emitAll() {
+  host.declare("tp_gradients_ready", {host.ptr});
+  llvm::SmallDenseSet<std::pair<int, int64_t>> seen;
+  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
+    sched::Task task = program.getTask(i);
+    if (seen.insert({static_cast<int>(task.kind), task.stage}).second)
+      emitTask(task.kind, task.stage);
+  }
+  emitStep();
+  emitPrepare();
+  emitPass("tplan.evaluate", true);
+  EntryPoints entries{"tplan.prepare", "tplan.step", "tplan.evaluate", ""};
+  if (logitsType(train)) {
+    emitPass("tplan.predict", false);
+    entries.predict = "tplan.predict";
+  }
+  return entries;
+}
+
+void lower::forEachMetric(const Chain &train, llvm::function_ref<void(StringRef)> body) {
+  llvm::StringSet<> seen;
+  for (const Run &run : train.runs)
+    for (const Callee &callee : run.callees) {
+      rt::FuncOp func = callee.part(Part::S);
+      for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
+        if (StringRef name = func.getResultName(i); func.getResultRole(i) == Role::Metric &&
+                                                    !name.starts_with("count.") &&
+                                                    seen.insert(name).second)
+          body(name);
+    }
+}
+
+std::optional<nn::Tensor> lower::logitsType(const Chain &train) {
+  for (const Run &run : train.runs)
+    for (const Callee &callee : run.callees)
+      if (rt::FuncOp func = callee.part(Part::E))
+        if (auto i = findResult(func, Role::Output, "logits"))
+          return cast<nn::Tensor>(func.getResultTypes()[*i]);
+  return std::nullopt;
+}
+
+EntryPoints lower::emitEntryPoints(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
+                                   const Chain &train, const Chain *counts) {
+  return ProgramEmitter(host, places, program, train, counts).emitAll();
+}

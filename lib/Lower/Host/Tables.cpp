@@ -1,0 +1,316 @@
+//===- Host/Tables.cpp - the constant tp_program, and main ----------------===//
+//
+// Fields stand in the order of include/tplan/runtime.h, which is the only other
+// place that knows it.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
+#include "lib/Lower/Host/Functions.h"
+#include "lib/Lower/Host/Program.h"
+#include "lib/Schedule/Keys.h"
+#include "tplan/runtime.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/SHA256.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+using namespace tplan::schedule;
+using sched::Owner;
+
+namespace {
+
+class TableEmitter {
+public:
+  TableEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program, const Chain &train,
+               const Chain *counts)
+      : host(host), places(places), program(program), train(train), counts(counts),
+        module(program->getParentOfType<ModuleOp>()), settings(module) {}
+
+  void emit(const EntryPoints &entries, StringRef cpu);
+
+private:
+  HostBuilder &host;
+  HostPlaces &places;
+  sched::ProgramOp program;
+  const Chain &train;
+  const Chain *counts;
+  ModuleOp module;
+  lang::Settings settings;
+
+  SmallVector<Record> tensors();
+  SmallVector<Record> inputs();
+  SmallVector<Record> scalars();
+  SmallVector<Record> rates();
+  SmallVector<Record> metrics();
+  SmallVector<Record> slots();
+  void addFrame(const Chain &chain, const Run &run, Part part,
+                llvm::function_ref<void(StringRef, int64_t, int64_t)> add);
+  std::string fingerprint();
+  int64_t setting(StringRef group, StringRef key);
+};
+
+nn::Tensor typeOf(sched::ValueOp value) {
+  return cast<nn::Tensor>(value->getAttrOfType<TypeAttr>("type").getValue());
+}
+
+/// Address of a table and its length.
+void append(HostBuilder &host, Record &to, StringRef name, ArrayRef<Record> table) {
+  to.push_back(table.empty() ? Field::null() : Field::address(host.recordsSymbol(name, table)));
+  to.push_back(Field::i64(table.size()));
+}
+
+} // namespace
+
+SmallVector<Record> TableEmitter::tensors() {
+  SmallVector<Record> table;
+  for (auto value : program.getBody().getOps<sched::ValueOp>()) {
+    auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
+    if (!symbol)
+      continue;
+    auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
+    Owner owner = value.getOwner();
+    int64_t role = owner == Owner::Parameter ? TP_WEIGHT
+                   : owner == Owner::State   ? TP_OPTIMIZER_STATE
+                   : owner == Owner::Copy    ? TP_WORKING_COPY
+                                             : TP_GRADIENT;
+    nn::Tensor type = typeOf(value);
+    SmallVector<Record> shape;
+    for (nn::DimAttr dim : type.getDims())
+      shape.push_back({Field::i64(dim.getSize())});
+    nn::InitAttr init = param.getInit();
+    // Only weights start at random; everything else at zero.
+    bool normal = role == TP_WEIGHT && init.getKind() == "normal";
+    double start = role == TP_WEIGHT ? init.getValue().getValueAsDouble() : 0;
+    table.push_back(
+        {Field::string(param.getPath()),
+         Field::string(value->getAttrOfType<StringAttr>("slot").getValue()), Field::i32(role),
+         Field::i32(runtimeType(type.getElementType())), Field::i32(type.getRank()),
+         shape.empty() ? Field::null() : Field::address(host.recordsSymbol("shape", shape)),
+         Field::i64(param.getCount()), Field::i64(param.getFirst()), Field::i64(param.getStep()),
+         Field::i64(*value.getAt()), Field::i64(value.getStride()), Field::i64(param.getId()),
+         Field::i64(param.getIdStep()), Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
+         Field::f64(start)});
+  }
+  return table;
+}
+
+SmallVector<Record> TableEmitter::inputs() {
+  SmallVector<Record> table;
+  for (auto value : program.getBody().getOps<sched::ValueOp>())
+    if (auto source = value->getAttrOfType<StringAttr>("source")) {
+      auto fact = [&](StringRef key) { return value->getAttrOfType<IntegerAttr>(key).getInt(); };
+      table.push_back({Field::string(source.getValue()), Field::i64(*value.getAt()),
+                       Field::i64(fact("rows")), Field::i64(fact("length")),
+                       Field::i64(fact("vocabulary"))});
+    }
+  return table;
+}
+
+/// The scalars that the runtime sets; the others are written by generated code.
+SmallVector<Record> TableEmitter::scalars() {
+  auto optimizer = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get("optimizer"));
+  SmallVector<Record> table;
+  std::string rows = "count."; // of the batch
+  if (!train.inputs.empty()) {
+    nn::InputOp input = train.inputs.front();
+    rows += cast<nn::Tensor>(input.getType()).getDims().front().getName();
+  }
+  for (StringRef name :
+       {"seed", "step", "lr", rows.c_str(), "beta1_power", "beta2_power", "layer", "offset"}) {
+    std::string key = scalarKey(name);
+    if (!places.has(key))
+      continue;
+    int64_t kind = llvm::StringSwitch<int64_t>(name)
+                       .Case("seed", TP_SEED)
+                       .Case("step", TP_STEP)
+                       .Case("lr", TP_LR)
+                       .StartsWith("count.", TP_ROWS)
+                       .Cases({"layer", "offset"}, TP_MICROBATCH)
+                       .Default(TP_POWER);
+    double base = kind == TP_POWER && optimizer
+                      ? lang::getFloat(optimizer, name.take_front(name.find('_')), 0)
+                      : 0;
+    table.push_back({Field::i32(kind),
+                     Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
+                     Field::i64(places.offsetOf(key)), Field::f64(base)});
+  }
+  return table;
+}
+
+SmallVector<Record> TableEmitter::rates() {
+  SmallVector<Record> table;
+  auto pieces = dyn_cast_or_null<ArrayAttr>(settings.recipe.get("lr"));
+  for (Attribute attr : pieces ? pieces.getValue() : ArrayRef<Attribute>()) {
+    auto piece = cast<DictionaryAttr>(attr);
+    int64_t shape = llvm::StringSwitch<int64_t>(lang::getString(piece, "shape", "flat"))
+                        .Case("linear", TP_LINEAR)
+                        .Case("cosine", TP_COSINE)
+                        .Default(TP_FLAT);
+    table.push_back({Field::i64(lang::getInt(piece, "begin", 0)),
+                     Field::i64(lang::getInt(piece, "end", 0)),
+                     Field::f64(lang::getFloat(piece, "from", 0)),
+                     Field::f64(lang::getFloat(piece, "to", 0)), Field::i32(shape)});
+  }
+  return table;
+}
+
+/// The main loss is called `loss` and comes first.
+SmallVector<Record> TableEmitter::metrics() {
+  SmallVector<Record> table;
+  nn::ChainOp chain = train.op;
+  auto add = [&](StringRef loss) {
+    std::string key = lossKey(loss), count = lossKey(("count." + loss).str());
+    if (places.has(key))
+      table.push_back({Field::string(table.empty() ? "loss" : loss),
+                       Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
+                       Field::i64(places.offsetOf(key)),
+                       Field::i64(places.has(count) ? places.offsetOf(count) : -1)});
+  };
+  DictionaryAttr losses = chain.getLossesAttr();
+  if (losses && losses.get("main"))
+    add("main");
+  for (NamedAttribute loss : losses ? losses.getValue() : ArrayRef<NamedAttribute>())
+    if (loss.getName() != "main")
+      add(loss.getName());
+  forEachMetric(train, add);
+  if (places.has(gradNormKey()))
+    table.push_back({Field::string("grad_norm"), Field::i32(TP_F64),
+                     Field::i64(places.offsetOf(gradNormKey())), Field::i64(-1)});
+  return table;
+}
+
+/// Every byte that a step leaves written: values without the padding between
+/// them, frames without their holes, nothing that only evaluation touches.
+SmallVector<Record> TableEmitter::slots() {
+  SmallVector<Record> table;
+  auto add = [&](StringRef name, int64_t offset, int64_t bytes) {
+    table.push_back({Field::string(name), Field::i64(offset), Field::i64(bytes)});
+  };
+  auto addValue = [&](sched::ValueOp value, int64_t base) {
+    int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
+    if (bytes == stride)
+      return add(value.getKey(), base, bytes * count);
+    for (int64_t i = 0; i < count; ++i)
+      add(value.getKey(), base + i * stride, bytes);
+  };
+  llvm::StringSet<> evaluation;
+  for (const Run &run : train.runs) {
+    evaluation.insert(frameKey(train, run, Part::E));
+    for (unsigned k = 0, e = run.callees.front().carriedIn.size(); k < e; ++k)
+      evaluation.insert(handoverKey(train, run, Part::E, k));
+  }
+  for (Operation &op : program.getBody().front()) {
+    auto value = dyn_cast<sched::ValueOp>(op);
+    if (value && value.getOwner() != Owner::Frame && value.getOwner() != Owner::Logits &&
+        !evaluation.contains(value.getKey()))
+      addValue(value, *value.getAt());
+    auto family = dyn_cast<sched::FamilyOp>(op);
+    for (int64_t slot = 0, e = family ? family.getSlots() : 0; slot < e; ++slot)
+      for (auto member : family.getBody().getOps<sched::ValueOp>())
+        addValue(member, (*family.getAt())[slot] + *member.getAt());
+  }
+  bool split = program.isSplit();
+  for (const Run &run : train.runs)
+    for (Part part : {Part::F, split ? Part::I : Part::B, Part::W, Part::N, Part::U, Part::S})
+      if (part != Part::W || split)
+        addFrame(train, run, part, add);
+  if (counts)
+    for (const Run &run : counts->runs)
+      addFrame(*counts, run, Part::E, add);
+  return table;
+}
+
+/// The temporaries of a run's functions, as runs of bytes without holes.
+void TableEmitter::addFrame(const Chain &chain, const Run &run, Part part,
+                            llvm::function_ref<void(StringRef, int64_t, int64_t)> add) {
+  std::string key = frameKey(chain, run, part);
+  if (!places.has(key))
+    return;
+  std::vector<std::pair<int64_t, int64_t>> pieces;
+  for (const Callee &callee : run.callees)
+    if (rt::FuncOp func = callee.part(part))
+      for (Operation &op : func.getBlock().without_terminator())
+        for (auto [result, attr] :
+             llvm::zip(op.getResults(), op.getAttrOfType<ArrayAttr>(sched::kPlaces)))
+          if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == "frame")
+            pieces.push_back(
+                {place.getN(), place.getN() + cast<nn::Tensor>(result.getType()).getBytes()});
+  llvm::sort(pieces);
+  int64_t base = places.offsetOf(key);
+  for (size_t i = 0; i < pieces.size();) {
+    auto [begin, end] = pieces[i];
+    for (++i; i < pieces.size() && pieces[i].first <= end; ++i)
+      end = std::max(end, pieces[i].second);
+    add(key, base + begin, end - begin);
+  }
+}
+
+/// What a checkpoint must agree on: the weights, and how they are trained. Not
+/// the layout, nor how long training lasts.
+std::string TableEmitter::fingerprint() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto value : program.getBody().getOps<sched::ValueOp>())
+    if (auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
+        symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
+      auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
+      os << param.getPath() << " " << value->getAttrOfType<StringAttr>("slot").getValue() << " "
+         << typeOf(value) << " " << param.getCount() << " " << param.getFirst() << " "
+         << param.getStep() << "\n";
+    }
+  for (StringRef key : {"batch", "sequence", "optimizer"})
+    if (Attribute attr = settings.recipe.get(key))
+      os << key << " " << attr << "\n";
+  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
+  return llvm::toHex(ArrayRef(hash).take_front(16), /*LowerCase=*/true);
+}
+
+int64_t TableEmitter::setting(StringRef group, StringRef key) {
+  auto dict = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get(group));
+  return dict ? lang::getInt(dict, key, 0) : 0;
+}
+
+void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
+  int64_t batch = lang::getInt(settings.recipe, "batch", 1);
+  Record record = {Field::i32(TP_ABI_VERSION),
+                   Field::string(settings.planName),
+                   Field::string(fingerprint()),
+                   Field::string(cpu),
+                   Field::i64(*program.getArena()),
+                   Field::i64(program.getMicrobatches()),
+                   Field::i64(batch * lang::getInt(settings.recipe, "sequence", 1)),
+                   Field::i64(lang::getInt(settings.recipe, "steps", 1)),
+                   Field::i64(setting("eval", "every")),
+                   Field::i64(setting("save", "every")),
+                   Field::i64(setting("save", "keep"))};
+  append(host, record, "tensors", tensors());
+  append(host, record, "inputs", inputs());
+  append(host, record, "scalars", scalars());
+  append(host, record, "rates", rates());
+  append(host, record, "metrics", metrics());
+  append(host, record, "places", slots());
+  for (StringRef entry : {StringRef(entries.prepare), StringRef(entries.step),
+                          StringRef(entries.evaluate), StringRef(entries.predict)})
+    record.push_back(entry.empty() ? Field::null() : Field::address(entry));
+  std::optional<nn::Tensor> logits = logitsType(train);
+  record.push_back(Field::i64(logits ? places.offsetOf(outputKey("logits")) : 0));
+  record.push_back(Field::i64(logits ? logits->getDims().back().getSize() : 0));
+  record.push_back(Field::i32(logits ? runtimeType(logits->getElementType()) : 0));
+  record.push_back(Field::i64(0));
+  std::string symbol = host.recordsSymbol("program", record);
+
+  host.declare("tp_main", {host.i32, host.ptr, host.ptr});
+  host.begin("main", {host.i32, host.ptr}, /*exported=*/true);
+  host.call("tp_main", {host.argument(0), host.argument(1), host.address(symbol)});
+  host.end();
+}
+
+void lower::emitTables(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
+                       const Chain &train, const Chain *counts, const EntryPoints &entries,
+                       StringRef cpu) {
+  host.loc = program.getLoc();
+  TableEmitter(host, places, program, train, counts).emit(entries, cpu);
+}

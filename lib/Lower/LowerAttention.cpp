@@ -1,0 +1,99 @@
+//===- LowerAttention.cpp - lower-attention: rt.tile to vector code -------===//
+#include "lib/Lower/Attention/Tiles.h"
+#include "lib/Lower/Lower.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+RegisterBlock RegisterBlock::of(int64_t registers, int64_t bytes) {
+  // Beside rows x vectors of sums, a row of vectors and one coefficient are live.
+  if (registers >= 32 && bytes >= 64)
+    return {8, 2};
+  return {6, 1};
+}
+
+/// Makes a function of a tile at the builder's place: (memory of inputs, of outputs, task).
+static void emitAttention(OpBuilder &builder, rt::TileOp tile, RegisterBlock block) {
+  Location loc = tile.getLoc();
+  SmallVector<nn::Tensor> tensors;
+  SmallVector<Type> types;
+  for (TypeRange range : {TypeRange(tile.getFunctionType().getInputs()),
+                          TypeRange(tile.getFunctionType().getResults())})
+    for (Type type : range) {
+      auto tensor = tensors.emplace_back(cast<nn::Tensor>(type));
+      types.push_back(MemRefType::get({tensor.getNumElements()}, tensor.getElementType()));
+    }
+  types.push_back(builder.getIndexType());
+  auto type = builder.getFunctionType(types, {});
+  auto func = func::FuncOp::create(builder, loc, tile.getSymName(), type);
+  func->setAttr(kKernelAttr, builder.getUnitAttr());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(func.addEntryBlock());
+
+  TileCode code(loc, builder, rt::sumType(tensors.front().getElementType()), block);
+  SmallVector<Operand> args;
+  for (auto [tensor, memory] : llvm::zip(tensors, func.getArguments()))
+    args.push_back({tensor, memory});
+  auto emit =
+      tile.getPass() == rt::AttentionPass::Forward ? emitAttentionForward : emitAttentionBackward;
+  emit(code, tile, args, func.getArguments().back());
+  func::ReturnOp::create(code);
+}
+
+namespace {
+struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerAttention)
+
+  LowerAttention() = default;
+  LowerAttention(RegisterBlock block) {
+    rows = block.rows;
+    vectors = block.vectors;
+  }
+  LowerAttention(const LowerAttention &other) : PassWrapper(other) {
+    rows = other.rows;
+    vectors = other.vectors;
+  }
+
+  StringRef getArgument() const override { return "lower-attention"; }
+  StringRef getDescription() const override { return "code for attention kernels"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, func::FuncDialect, math::MathDialect,
+                    memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  }
+
+  void runOnOperation() override {
+    RegisterBlock block = rows && vectors ? RegisterBlock{rows, vectors} : blockOfTarget();
+    for (auto tile : llvm::make_early_inc_range(getOperation().getOps<rt::TileOp>())) {
+      OpBuilder builder(tile);
+      emitAttention(builder, tile, block);
+      tile.erase();
+    }
+  }
+
+  /// Without a target: 16 registers of 32 bytes.
+  RegisterBlock blockOfTarget() {
+    auto target = getOperation()->getAttrOfType<DictionaryAttr>(kTarget);
+    auto fact = [&](StringRef name, int64_t otherwise) {
+      auto number = target ? target.getAs<IntegerAttr>(name) : IntegerAttr();
+      return number ? number.getInt() : otherwise;
+    };
+    return RegisterBlock::of(fact("registers", 16), fact("vector_bytes", 32));
+  }
+
+  Option<int64_t> rows{*this, "rows", llvm::cl::init(0),
+                       llvm::cl::desc("rows of sums in registers; 0: as the target allows")};
+  Option<int64_t> vectors{*this, "vectors", llvm::cl::init(0),
+                          llvm::cl::desc("vectors of sums in a row; 0: as the target allows")};
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createLowerAttentionPass(RegisterBlock block) {
+  return std::make_unique<LowerAttention>(block);
+}

@@ -1,0 +1,92 @@
+//===- LowerKernelsGpu.cpp - lower-kernels-gpu: rt.kernel to gpu and vector ===//
+//
+// One gpu.func per kernel in one gpu.module; its attributes say how it is launched.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/Gpu/Thread.h"
+#include "lib/Lower/Kernels/Skeletons.h"
+#include "lib/Lower/Lower.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+static MemRefType inGlobalMemory(MemRefType type) {
+  auto space = IntegerAttr::get(IntegerType::get(type.getContext(), 64), MemorySpace::Global);
+  return MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(),
+                         space);
+}
+
+static SmallVector<Type> argumentsOf(Builder &b, const KernelPlan &plan) {
+  SmallVector<Type> args;
+  for (const OperandPlan &o : plan.operands)
+    args.push_back(inGlobalMemory(memoryOf(o.type)));
+  if (plan.boundedRows)
+    args.push_back(inGlobalMemory(MemRefType::get({1}, b.getI64Type())));
+  return args;
+}
+
+static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
+  FailureOr<KernelPlan> plan = KernelPlan::get(op);
+  if (failed(plan))
+    return failure();
+  Spread spread = spreadOverThreads(*plan);
+  ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
+  b.setInsertionPointToEnd(kernels.getBody());
+  auto func =
+      gpu::GPUFuncOp::create(b, op.getSymName(), b.getFunctionType(argumentsOf(b, *plan), {}));
+  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  func.setKnownBlockSize(ArrayRef<int32_t>{int32_t(spread.block), 1, 1});
+  func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), 1, 1});
+  Block &entry = func.getBody().front();
+  b.setInsertionPointToStart(&entry);
+  gpu::ReturnOp::create(b);
+  b.setInsertionPoint(entry.getTerminator());
+
+  // Not the block's own list of arguments, which grows by shared memory.
+  SmallVector<Value> memory(entry.getArguments().take_front(plan->operands.size()));
+  Body body(b, *plan, memory, gpu::BlockIdOp::create(b, gpu::Dimension::x));
+  Value rowCount;
+  if (plan->boundedRows)
+    rowCount = runTimeRows(body, entry.getArgument(plan->operands.size()));
+  body.scalarsOfRate(Uniform, 0);
+  Thread thread(body, func, spread, rowCount);
+  static constexpr LogicalResult (*skeletons[])(Thread &) = {emitMapGpu, emitRowGpu, emitColumnGpu,
+                                                             emitTransposeGpu};
+  if (failed(skeletons[static_cast<unsigned>(op.getSkeleton())](thread)))
+    return failure();
+  op.erase();
+  return success();
+}
+
+namespace {
+struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernelsGpu)
+  StringRef getArgument() const override { return "lower-kernels-gpu"; }
+  StringRef getDescription() const override { return "rt.kernel to gpu, vector and scf"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
+                    NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
+  }
+  void runOnOperation() override {
+    SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
+    if (kernels.empty())
+      return;
+    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
+    auto module = gpu::GPUModuleOp::create(b, getOperation().getLoc(), kGpuModule);
+    for (rt::KernelOp kernel : kernels)
+      if (failed(lowerKernel(kernel, module)))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createLowerKernelsGpuPass() {
+  return std::make_unique<LowerKernelsGpu>();
+}

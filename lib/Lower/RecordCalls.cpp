@@ -1,0 +1,54 @@
+//===- RecordCalls.cpp - what calls cost stands beside them ---------------===//
+#include "lib/Lower/Host/Functions.h"
+#include "lib/Lower/Lower.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+static int64_t categoryOf(rt::Call call, rt::FuncOp func) {
+  bool update = func.getPart() == "U";
+  return llvm::StringSwitch<int64_t>(call.getCategory())
+      .Case("gemm", kGemm)
+      .Case("attention", kAttention)
+      .Case("copy", kCopy)
+      .Default(update ? kOptimizer : kKernel);
+}
+
+namespace {
+struct RecordCalls : PassWrapper<RecordCalls, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RecordCalls)
+  StringRef getArgument() const final { return "record-calls"; }
+  StringRef getDescription() const final { return "write what calls cost beside them"; }
+
+  void runOnOperation() final {
+    SymbolTable symbols(getOperation());
+    Builder b(&getContext());
+    auto number = [&](StringRef name, int64_t value) {
+      return b.getNamedAttr(name, b.getI64IntegerAttr(value));
+    };
+    for (auto func : getOperation().getOps<rt::FuncOp>())
+      for (auto call : func.getBlock().getOps<rt::Call>()) {
+        int64_t tasks = 1;
+        if (auto launch = dyn_cast<rt::LaunchOp>(call.getOperation())) {
+          Operation *def = symbols.lookup(launch.getKernel());
+          if (auto kernel = dyn_cast_or_null<rt::KernelOp>(def)) {
+            tasks = kernel.getNumTasks();
+          } else if (auto tile = dyn_cast_or_null<rt::TileOp>(def)) {
+            tasks = tile.getNumTasks();
+          } else {
+            launch.emitOpError("launches no kernel: ") << launch.getKernelAttr();
+            return signalPassFailure();
+          }
+        }
+        call->setAttr(kCallRecord,
+                      b.getDictionaryAttr({number("tasks", tasks), number("flops", call.getFlops()),
+                                           number("bytes", call.getBytes()),
+                                           number("category", categoryOf(call, func))}));
+      }
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createRecordCallsPass() { return std::make_unique<RecordCalls>(); }

@@ -1,0 +1,89 @@
+//===- VectorsToLLVM.cpp - from vector code to the LLVM dialect -----------===//
+//
+// Upstream takes over below the vector dialect; ours are the table of
+// transcendentals before it and the form of a kernel's arguments after it.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "lib/Lower/Lower.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+/// void (ptr..., i64 task) becomes void (ptr args, i64 task), which loads them.
+static void packArguments(LLVM::LLVMFuncOp func) {
+  Block &entry = func.getBody().front();
+  OpBuilder b = OpBuilder::atBlockBegin(&entry);
+  Location loc = func.getLoc();
+  auto ptr = LLVM::LLVMPointerType::get(func.getContext());
+  unsigned n = entry.getNumArguments() - 1;
+  BlockArgument args = entry.insertArgument(0u, ptr, loc);
+  for (unsigned i = 0; i < n; ++i) {
+    Value place = LLVM::GEPOp::create(b, loc, ptr, ptr, args, ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    entry.getArgument(i + 1).replaceAllUsesWith(LLVM::LoadOp::create(b, loc, ptr, place));
+  }
+  entry.eraseArguments(1, n);
+  auto none = LLVM::LLVMVoidType::get(func.getContext());
+  func.setFunctionType(LLVM::LLVMFunctionType::get(none, {ptr, b.getI64Type()}));
+  func.removeArgAttrsAttr();
+  func->removeAttr(kKernelAttr);
+}
+
+namespace {
+struct VectorsToLLVM : PassWrapper<VectorsToLLVM, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VectorsToLLVM)
+  StringRef getArgument() const override { return "vectors-to-llvm"; }
+  StringRef getDescription() const override { return "vector code to the LLVM dialect"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<LLVM::LLVMDialect, cf::ControlFlowDialect>();
+  }
+  void runOnOperation() override {
+    OpPassManager pm(ModuleOp::getOperationName());
+    pm.addPass(createSCFToControlFlowPass());
+    ConvertVectorToLLVMPassOptions vectors;
+    vectors.reassociateFPReductions = false;
+    pm.addPass(createConvertVectorToLLVMPass(vectors));
+    pm.addPass(createConvertMathToLLVMPass());
+    pm.addPass(createArithToLLVMConversionPass());
+    pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+    ConvertFuncToLLVMPassOptions funcs;
+    funcs.useBarePtrCallConv = true;
+    pm.addPass(createConvertFuncToLLVMPass(funcs));
+    pm.addPass(createConvertControlFlowToLLVMPass());
+    pm.addPass(createReconcileUnrealizedCastsPass());
+    if (failed(runPipeline(pm, getOperation())))
+      return signalPassFailure();
+    for (auto func : getOperation().getOps<LLVM::LLVMFuncOp>())
+      if (func->hasAttr(kKernelAttr))
+        packArguments(func);
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createVectorsToLLVMPass() { return std::make_unique<VectorsToLLVM>(); }
+
+LogicalResult lower::lowerKernelsToLLVM(ModuleOp module) {
+  PassManager pm(module.getContext());
+  pm.enableVerifier(false);
+  pm.addPass(createLowerKernelsPass());
+  pm.addPass(createExpandTranscendentalsPass());
+  pm.addPass(createVectorsToLLVMPass());
+  return pm.run(module);
+}
