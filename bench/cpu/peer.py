@@ -1,8 +1,8 @@
 """The peer of bench/cpu: a Llama trained by PyTorch, eager or compiled.
 
-peer.py [--compile] [--threads N] [--warmup N] [--steps N] [--bf16]; prints one line of JSON:
-tokens_per_second (of each step) and peak_mib: peak resident memory of the steps after the
-warm-up, less what the process held once the library was loaded.
+peer.py [--compile] [--bf16] [--threads N] [--warmup N] [--steps N]; --bf16 is autocast, the weights
+stay f32. Prints one line of JSON: tokens_per_second (of each step) and peak_mib: peak resident
+memory of the steps after the warm-up, less what the process held once the library was loaded.
 """
 import argparse
 import json

@@ -1,8 +1,8 @@
 //===- rows.cpp - rows of the table as programs ---------------------------===//
 //
 // One decision: the sizes are those that no tile, vector or column partial divides,
-// and the same for every row: S = 333 is five tiles of attention and a rest, B * S are
-// eleven partials of a column sum and a rest, in each of two microbatches.
+// and the same for every row: S is some tiles of attention and a rest, and B * S some
+// partials of a column sum and a rest, in each of two microbatches.
 //
 //===----------------------------------------------------------------------===//
 #include "test/gradients/rows.h"

@@ -4,12 +4,14 @@
 A fenced block is `tplan`, then what it is a part of (body of a model, recipe, cluster, plan;
 nothing: a whole file), then `refused: TEXT` if an error with that text must come. Also
 checks that the page's table of functions is the compiler's."""
+import collections
 import pathlib
 import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "language.md"
 LAYERS = """
 layer block[F](x: [B, S, D]) -> [B, S, D] {
   linear up : D -> F  linear down : F -> D
@@ -29,6 +31,15 @@ model m(V = 16, L = 4, P = 16, D = 8, F = 16) {
 %s}
 """
 LINES = {"model": "m", "data": "S = 8", "batch": "8 sequences", "length": "100 steps", "lr": "1e-3"}
+
+Block = collections.namedtuple("Block", "line part error text")
+
+
+def blocks():
+    """The snippets of the page."""
+    page = PAGE.read_text()
+    for match in re.finditer(r"^```tplan(?: (body|recipe|cluster|plan))?(?: refused: (.*?))?\n(.*?)^```", page, re.M | re.S):
+        yield Block(page.count("\n", 0, match.start()) + 1, *match.groups())
 
 
 def whole(part, text):
@@ -50,11 +61,8 @@ def whole(part, text):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    page = (ROOT / "docs/language.md").read_text()
     failed = count = 0
-    for match in re.finditer(r"^```tplan(?: (body|recipe|cluster|plan))?(?: refused: (.*?))?\n(.*?)^```", page, re.M | re.S):
-        part, error, text = match.groups()
-        line = page.count("\n", 0, match.start()) + 1
+    for line, part, error, text in blocks():
         path = folder / f"line{line}.tplan"
         path.write_text(whole(part, text))
         run = subprocess.run(["tplanc", path, "--check"], capture_output=True, text=True)
@@ -64,7 +72,7 @@ def main():
             failed += 1
             print(f"docs/language.md:{line}: expected {error or 'no error'}\n{run.stderr}")
     table = subprocess.run(["tplan-translate", "--builtins"], capture_output=True, text=True).stdout
-    if table not in page:
+    if table not in PAGE.read_text():
         failed += 1
         print("docs/language.md: the table of functions is not that of tplan-translate --builtins")
     if count < 15:
