@@ -1,6 +1,5 @@
 //===- attention-jit.cpp - attention kernels from text, run in process ----===//
 #include "test/lower/attention-jit.h"
-#include "dialects/rt/RT.h"
 #include "mlir/Pass/PassManager.h"
 #include "test/lower/jit.h"
 

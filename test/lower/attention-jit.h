@@ -2,6 +2,7 @@
 #ifndef TPLAN_TEST_LOWER_ATTENTION_JIT_H
 #define TPLAN_TEST_LOWER_ATTENTION_JIT_H
 
+#include "dialects/rt/RT.h"
 #include "include/tplan/runtime.h"
 #include "lib/Lower/Lower.h"
 #include <memory>
