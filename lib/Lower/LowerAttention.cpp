@@ -13,10 +13,9 @@ using namespace tplan;
 using namespace tplan::lower;
 
 RegisterBlock RegisterBlock::of(int64_t registers, int64_t bytes) {
-  // Beside rows x vectors of sums, a row of vectors and one coefficient are live.
-  if (registers >= 32 && bytes >= 64)
-    return {8, 2};
-  return {6, 1};
+  // Eight chains keep two units of latency four busy. Beside the sums, a row of vectors
+  // and one coefficient are live: 16 registers of 32 bytes hold six.
+  return {registers >= 32 && bytes >= 64 ? 8 : 6, 1};
 }
 
 /// Makes a function of a tile at the builder's place: (memory of inputs, of outputs, task).
