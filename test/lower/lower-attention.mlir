@@ -50,3 +50,19 @@ rt.tile @all forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096
 // CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xbf16>
 // CHECK: return
 rt.tile @backward backward : (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2], f32>, !nn.tensor<[S 128, H 2], f32>) -> (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <causal>
+
+// -----
+
+// Sums in registers: six rows where nothing is known of the machine, eight where it has
+// 32 registers of 64 bytes.
+// CHECK-LABEL: func.func @six(
+// CHECK: = scf.for {{.*}} -> ({{(vector<16xf32>, ){5}vector<16xf32>}}) {
+rt.tile @six forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <all>
+
+// -----
+
+// CHECK-LABEL: func.func @eight(
+// CHECK: = scf.for {{.*}} -> ({{(vector<16xf32>, ){7}vector<16xf32>}}) {
+module attributes {tplan.target = {registers = 32 : i64, vector_bytes = 64 : i64}} {
+  rt.tile @eight forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <all>
+}
