@@ -1,4 +1,4 @@
-//===- Transcendentals.cpp - expand-transcendentals: our elementary functions //
+//===- ExpandTranscendentals.cpp - our elementary functions ----------------===//
 //
 // One table for CPU and GPU, f32 and f64, scalars and vectors: branch-free
 // arithmetic, so a lane's bits depend on nothing but its argument. Bounds, tested
