@@ -12,53 +12,15 @@
 // the error function", 1969 (erfc as exp(-x^2) times a smooth function).
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Lower/Arithmetic.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Lower/TranscendentalsTable.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-//===----------------------------------------------------------------------===//
-// Arithmetic written as arithmetic
-//===----------------------------------------------------------------------===//
-
 namespace {
-/// A number in code: float or integer of one width, scalar or vector.
-struct Num {
-  Value v;
-  ImplicitLocOpBuilder *b;
-};
-
-Num operator+(Num x, Num y) { return {arith::AddFOp::create(*x.b, x.v, y.v), x.b}; }
-Num operator-(Num x, Num y) { return {arith::SubFOp::create(*x.b, x.v, y.v), x.b}; }
-Num operator*(Num x, Num y) { return {arith::MulFOp::create(*x.b, x.v, y.v), x.b}; }
-Num operator/(Num x, Num y) { return {arith::DivFOp::create(*x.b, x.v, y.v), x.b}; }
-Num fma(Num x, Num y, Num z) { return {math::FmaOp::create(*x.b, x.v, y.v, z.v), x.b}; }
-Num select(Num c, Num x, Num y) { return {arith::SelectOp::create(*x.b, c.v, x.v, y.v), x.b}; }
-Num compare(arith::CmpFPredicate p, Num x, Num y) {
-  return {arith::CmpFOp::create(*x.b, p, x.v, y.v), x.b};
-}
-// Ordered: false where an operand is NaN.
-Num operator<(Num x, Num y) { return compare(arith::CmpFPredicate::OLT, x, y); }
-Num operator>(Num x, Num y) { return compare(arith::CmpFPredicate::OGT, x, y); }
-Num same(Num x, Num y) { return compare(arith::CmpFPredicate::OEQ, x, y); }
-
-Num iadd(Num x, Num y) { return {arith::AddIOp::create(*x.b, x.v, y.v), x.b}; }
-Num isub(Num x, Num y) { return {arith::SubIOp::create(*x.b, x.v, y.v), x.b}; }
-Num iand(Num x, Num y) { return {arith::AndIOp::create(*x.b, x.v, y.v), x.b}; }
-Num ior(Num x, Num y) { return {arith::OrIOp::create(*x.b, x.v, y.v), x.b}; }
-Num ixor(Num x, Num y) { return {arith::XOrIOp::create(*x.b, x.v, y.v), x.b}; }
-Num shl(Num x, Num y) { return {arith::ShLIOp::create(*x.b, x.v, y.v), x.b}; }
-Num sra(Num x, Num y) { return {arith::ShRSIOp::create(*x.b, x.v, y.v), x.b}; }
-Num isZero(Num x, Num zero) {
-  return {arith::CmpIOp::create(*x.b, arith::CmpIPredicate::eq, x.v, zero.v), x.b};
-}
-
 /// A value of the type as the sum of two or three, each the nearest to what is left.
 struct Split {
   double hi, mid, lo;
@@ -105,25 +67,11 @@ constexpr Format kF64 = {52,
                          {0x1.921fb54442d18p0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110}};
 
 /// Code for one argument's type.
-class Functions {
+class Functions : public Numbers {
 public:
-  Functions(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {
-    element = cast<FloatType>(getElementTypeOrSelf(type));
-    f32 = element.isF32();
-    bits = b.getIntegerType(element.getWidth());
-  }
+  Functions(ImplicitLocOpBuilder &b, Type type) : Numbers(b, type), f32(element.isF32()) {}
   const Format &format() const { return f32 ? kF32 : kF64; }
 
-  Num real(double x) { return {constant(b.getFloatAttr(element, x)), &b}; }
-  Num integer(int64_t x) { return {constant(b.getIntegerAttr(bits, x)), &b}; }
-  Num asBits(Num x) { return {arith::BitcastOp::create(b, like(bits), x.v), &b}; }
-  Num asReal(Num x) { return {arith::BitcastOp::create(b, type, x.v), &b}; }
-  Num toReal(Num x) { return {arith::SIToFPOp::create(b, type, x.v), &b}; }
-  int64_t bitsOf(double x) {
-    return b.getFloatAttr(element, x).getValue().bitcastToAPInt().getSExtValue();
-  }
-
-  Num magnitude(Num x) { return {math::AbsFOp::create(b, x.v), &b}; }
   /// |x| with the sign of y; |x| >= 0.
   Num signOf(Num x, Num y) {
     Num sign = iand(asBits(y), integer(int64_t(1) << (format().width - 1)));
@@ -175,22 +123,7 @@ public:
   Num rsqrt(Num x) { return real(1) / Num{math::SqrtOp::create(b, x.v), &b}; }
   Num sinCos(Num x, int quarter);
 
-  ImplicitLocOpBuilder &b;
-
 private:
-  Type like(Type t) {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector ? Type(vector.clone(t)) : t;
-  }
-  Value constant(TypedAttr x) {
-    if (auto vector = dyn_cast<VectorType>(type))
-      x = DenseElementsAttr::get(cast<VectorType>(like(x.getType())), Attribute(x));
-    return arith::ConstantOp::create(b, x);
-  }
-
-  Type type;
-  FloatType element;
-  Type bits;
   bool f32;
 };
 } // namespace
@@ -289,52 +222,6 @@ constexpr Entry kTable[] = {
 constexpr StringLiteral kNative[] = {"math.sqrt", "math.fma",       "math.absf",    "math.floor",
                                      "math.ceil", "math.roundeven", "math.copysign"};
 
-/// The type with another element.
-Type withElement(Type type, Type element) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector ? Type(vector.clone(element)) : element;
-}
-
-/// bf16 is the upper half of an f32.
-Value extendBf16(Value x, ImplicitLocOpBuilder &b) {
-  Type f32 = withElement(x.getType(), b.getF32Type());
-  Functions wide(b, f32);
-  Value half = arith::BitcastOp::create(b, withElement(x.getType(), b.getI16Type()), x);
-  Num bits{arith::ExtUIOp::create(b, withElement(x.getType(), b.getI32Type()), half), &b};
-  return wide.asReal(shl(bits, wide.integer(16))).v;
-}
-
-/// f32 to bf16, to nearest even: half of the last place is added, less one bit where
-/// the last place is even. Integers, for instructions that do it flush denormals.
-Value truncateToBf16(Value x, ImplicitLocOpBuilder &b) {
-  Functions f(b, x.getType());
-  Num value{x, &b}, nan = compare(arith::CmpFPredicate::UNO, value, value);
-  Num bits = select(nan, f.integer(0x7FC00000), f.asBits(value));
-  Num even = isZero(iand(bits, f.integer(0x10000)), f.integer(0));
-  Num rounded = iadd(bits, select(even, f.integer(0x7FFF), f.integer(0x8000)));
-  Value top = arith::ShRUIOp::create(b, rounded.v, f.integer(16).v);
-  Value half = arith::TruncIOp::create(b, withElement(x.getType(), b.getI16Type()), top);
-  return arith::BitcastOp::create(b, withElement(x.getType(), b.getBF16Type()), half);
-}
-
-/// f64 to bf16 through f32 rounded to odd, so that the second rounding sees whether
-/// the first was exact. Source: Boldo and Melquiond, "Emulation of FMA and correctly
-/// rounded sums", 2008.
-Value truncateToOdd(Value x, ImplicitLocOpBuilder &b) {
-  Type f32 = withElement(x.getType(), b.getF32Type());
-  Functions narrow(b, f32), full(b, x.getType());
-  Num wide{x, &b};
-  Num near{arith::TruncFOp::create(b, f32, x), &b};
-  Num back{arith::ExtFOp::create(b, x.getType(), near.v), &b};
-  Num raw = narrow.asBits(near), one = narrow.integer(1), none = narrow.integer(0);
-  // Where the value was rounded away from zero, one step back; then the low bit is
-  // set where it was inexact. Infinities from finite values come back too.
-  Num away = full.magnitude(back) > full.magnitude(wide);
-  Num toZero = isub(raw, select(away, one, none));
-  Num inexact = compare(arith::CmpFPredicate::ONE, back, wide);
-  return narrow.asReal(ior(toZero, select(inexact, one, none))).v;
-}
-
 struct ExpandTranscendentals : PassWrapper<ExpandTranscendentals, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandTranscendentals)
   StringRef getArgument() const override { return "expand-transcendentals"; }
@@ -346,7 +233,7 @@ struct ExpandTranscendentals : PassWrapper<ExpandTranscendentals, OperationPass<
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<arith::ExtFOp, arith::TruncFOp>(op) || isa<math::MathDialect>(op->getDialect()))
+      if (isa<math::MathDialect>(op->getDialect()))
         ops.push_back(op);
     });
     for (Operation *op : ops)
@@ -357,33 +244,18 @@ struct ExpandTranscendentals : PassWrapper<ExpandTranscendentals, OperationPass<
 private:
   static LogicalResult expand(Operation *op) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
-    auto element = [](Value v) { return getElementTypeOrSelf(v.getType()); };
-    auto replace = [&](Value with) {
-      op->getResult(0).replaceAllUsesWith(with);
-      op->erase();
-      return success();
-    };
-    if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
-      Value from = op->getOperand(0);
-      Type to = op->getResult(0).getType();
-      if (element(from).isBF16()) {
-        Value wide = extendBf16(from, b);
-        return replace(wide.getType() == to ? wide
-                                            : arith::ExtFOp::create(b, to, wide).getResult());
-      }
-      if (getElementTypeOrSelf(to).isBF16())
-        return replace(truncateToBf16(element(from).isF64() ? truncateToOdd(from, b) : from, b));
-      return success();
-    }
     StringRef name = op->getName().getStringRef();
     if (llvm::is_contained(kNative, name))
       return success();
     for (const Entry &entry : kTable)
       if (entry.op == name) {
-        if (!element(op->getResult(0)).isF32() && !element(op->getResult(0)).isF64())
+        Type element = getElementTypeOrSelf(op->getResult(0).getType());
+        if (!element.isF32() && !element.isF64())
           return op->emitOpError("is computed in f32 or f64, found ") << op->getResult(0).getType();
         Functions functions(b, op->getResult(0).getType());
-        return replace((functions.*entry.expand)({op->getOperand(0), &b}).v);
+        op->getResult(0).replaceAllUsesWith((functions.*entry.expand)({op->getOperand(0), &b}).v);
+        op->erase();
+        return success();
       }
     return op->emitOpError("is not in the table of transcendentals: exp, log, tanh, erf, sin, cos, "
                            "rsqrt, sqrt");

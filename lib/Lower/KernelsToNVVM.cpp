@@ -81,6 +81,7 @@ LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(createLowerKernelsGpuPass());
   pm.addPass(createExpandTranscendentalsPass());
+  pm.addPass(createExpandBf16Pass());
   pm.addPass(createKernelsToNVVMPass());
   return pm.run(module);
 }

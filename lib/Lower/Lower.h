@@ -38,9 +38,11 @@ std::unique_ptr<mlir::Pass> createLowerAttentionPass(RegisterBlock block = {});
 /// vector, arith, scf and memref ops.
 std::unique_ptr<mlir::Pass> createLowerKernelsPass();
 
-/// --expand-transcendentals: transcendental math ops, and conversions from and to bf16,
-/// become arith.
+/// --expand-transcendentals: transcendental math ops become arith.
 std::unique_ptr<mlir::Pass> createExpandTranscendentalsPass();
+
+/// --expand-bf16: conversions from and to bf16 become arith of integers, bf16 becomes i16.
+std::unique_ptr<mlir::Pass> createExpandBf16Pass();
 
 /// --vectors-to-llvm: from func, scf, vector, arith, math and memref to the LLVM dialect;
 /// kernels get the form that the runtime calls (tp_kernel).
@@ -60,10 +62,11 @@ std::unique_ptr<mlir::Pass> createKernelsToNVVMPass();
 /// kernels are code; afterwards the module holds LLVM alone.
 std::unique_ptr<mlir::Pass> createLowerHostPass();
 
-/// lower-kernels, expand-transcendentals, vectors-to-llvm. On failure the diagnostics are out.
+/// lower-kernels, expand-transcendentals, expand-bf16, vectors-to-llvm. On failure the diagnostics
+/// are out.
 mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
-/// lower-kernels-gpu, expand-transcendentals, kernels-to-nvvm.
+/// lower-kernels-gpu, expand-transcendentals, expand-bf16, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
 /// File and line of the .tplan source that a location comes from; ("", 0) where

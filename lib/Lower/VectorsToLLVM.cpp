@@ -84,6 +84,7 @@ LogicalResult lower::lowerKernelsToLLVM(ModuleOp module) {
   pm.enableVerifier(false);
   pm.addPass(createLowerKernelsPass());
   pm.addPass(createExpandTranscendentalsPass());
+  pm.addPass(createExpandBf16Pass());
   pm.addPass(createVectorsToLLVMPass());
   return pm.run(module);
 }

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Memory/Pack.h"
+#include "dialects/sched/Sched.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <functional>
@@ -16,8 +17,6 @@
 using namespace tplan::memory;
 
 namespace {
-int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /// The smallest hole between placed pieces that holds `size`, or the end.
 int64_t bestFit(std::vector<std::pair<int64_t, int64_t>> &taken, int64_t size) {
   std::sort(taken.begin(), taken.end());
@@ -52,6 +51,7 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
   }
   return packing;
 }
+
 /// Places again with what ended last placed first, the best of a few dozen rounds.
 Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
                 std::vector<size_t> order) {
@@ -73,9 +73,11 @@ Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> c
 
 Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
                             llvm::ArrayRef<llvm::BitVector> conflicts) {
+  if (bytes.empty())
+    return {};
   std::vector<int64_t> sizes, pressure(bytes.size(), 0);
   for (int64_t size : bytes)
-    sizes.push_back(alignUp(size));
+    sizes.push_back(sched::alignUp(size));
   for (size_t i = 0; i < sizes.size(); ++i)
     for (unsigned j : conflicts[i].set_bits())
       pressure[i] += sizes[j];

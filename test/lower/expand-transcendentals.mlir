@@ -19,20 +19,6 @@ func.func @both(%x: vector<16xf32>, %y: f64) -> (vector<16xf32>, f64) {
 
 // -----
 
-// bf16 by shifts and by rounding to nearest even, on every CPU the same.
-// CHECK-LABEL: func.func @bf16(
-// CHECK: arith.shli {{.*}} : vector<16xi32>
-// CHECK: arith.cmpf uno
-// CHECK: arith.trunci {{.*}} : vector<16xi32> to vector<16xi16>
-// CHECK-NOT: bf16 to
-func.func @bf16(%x: vector<16xbf16>) -> vector<16xbf16> {
-  %0 = arith.extf %x : vector<16xbf16> to vector<16xf32>
-  %1 = arith.truncf %0 : vector<16xf32> to vector<16xbf16>
-  return %1 : vector<16xbf16>
-}
-
-// -----
-
 func.func @unknown(%x: f32) -> f32 {
   // expected-error @below {{is not in the table of transcendentals: exp, log, tanh, erf, sin, cos, rsqrt, sqrt}}
   %0 = math.cbrt %x : f32

@@ -131,15 +131,6 @@ llvm::MaybeAlign Body::alignment(Type element, int64_t w) const {
   return llvm::MaybeAlign(std::min<int64_t>(16, w * nn::elementBytes(element)));
 }
 
-/// bf16 as integers, or back. For machines that have bf16, LLVM ends the process on runs of
-/// 9, 17 or 25 of them that are cut from a vector or fill one.
-static Value recast(ImplicitLocOpBuilder &b, Value x, Type element) {
-  auto type = cast<VectorType>(x.getType());
-  if (type.getElementType() == element)
-    return x;
-  return vector::BitCastOp::create(b, type.clone(element), x);
-}
-
 /// In the order of memory, as memory holds it.
 Value Body::loadRun(Value memref, Value at, Type element, int64_t w) {
   auto part = VectorType::get({w}, element);
@@ -147,11 +138,9 @@ Value Body::loadRun(Value memref, Value at, Type element, int64_t w) {
                                    alignment(element, w));
   if (w == plan.lanes)
     return x;
-  Type cut = element.isBF16() ? b.getI16Type() : element;
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({plan.lanes}, cut)));
-  x = vector::InsertStridedSliceOp::create(b, recast(b, x, cut), zero, ArrayRef<int64_t>{0},
-                                           ArrayRef<int64_t>{1});
-  return recast(b, x, element);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({plan.lanes}, element)));
+  return vector::InsertStridedSliceOp::create(b, x, zero, ArrayRef<int64_t>{0},
+                                              ArrayRef<int64_t>{1});
 }
 
 Value Body::load(Value memref, Value at, Type element, int64_t w) {
@@ -161,12 +150,9 @@ Value Body::load(Value memref, Value at, Type element, int64_t w) {
 void Body::storeRun(Value memref, Value at, Value x, int64_t w, bool streams) {
   auto type = cast<VectorType>(x.getType());
   Type element = type.getElementType();
-  if (w != type.getNumElements()) {
-    x = recast(b, x, element.isBF16() ? b.getI16Type() : element);
+  if (w != type.getNumElements())
     x = vector::ExtractStridedSliceOp::create(b, x, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{w},
                                               ArrayRef<int64_t>{1});
-    x = recast(b, x, element);
-  }
   llvm::MaybeAlign align = alignment(element, w);
   if (streams)
     align = llvm::MaybeAlign(w * nn::elementBytes(element));

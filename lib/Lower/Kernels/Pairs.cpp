@@ -16,12 +16,7 @@ using namespace tplan;
 using namespace tplan::lower;
 
 static Value shuffle(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> lanes) {
-  auto type = cast<VectorType>(x.getType());
-  if (!type.getElementType().isBF16())
-    return vector::ShuffleOp::create(b, x, x, lanes);
-  // As integers: shuffles of bf16 are not native everywhere.
-  x = vector::BitCastOp::create(b, type.clone(b.getI16Type()), x);
-  return vector::BitCastOp::create(b, type, vector::ShuffleOp::create(b, x, x, lanes));
+  return vector::ShuffleOp::create(b, x, x, lanes);
 }
 
 /// From the order of memory to that of lanes.

@@ -24,15 +24,6 @@ static constexpr int64_t kBand = 4;
 /// The transposed square, given by its rows.
 static Values transpose(ImplicitLocOpBuilder &b, Values rows) {
   int64_t n = rows.size();
-  auto type = cast<VectorType>(rows.front().getType());
-  Type element = type.getElementType();
-  auto cast = [&](Type to) {
-    for (Value &row : rows)
-      row = vector::BitCastOp::create(b, VectorType::get({n}, to), row);
-  };
-  // As integers: shuffles of bf16 are not native everywhere.
-  if (element.isBF16())
-    cast(b.getI16Type());
   for (int64_t bit = n / 2; bit; bit /= 2)
     for (int64_t i = 0; i < n; ++i) {
       if (i & bit)
@@ -46,8 +37,6 @@ static Values transpose(ImplicitLocOpBuilder &b, Values rows) {
       rows[i] = vector::ShuffleOp::create(b, x, y, upper);
       rows[i + bit] = vector::ShuffleOp::create(b, x, y, lower);
     }
-  if (element.isBF16())
-    cast(element);
   return rows;
 }
 
