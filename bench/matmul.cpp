@@ -22,7 +22,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 

@@ -16,7 +16,7 @@
 
 #include <cstddef>
 
-namespace tplan {
+namespace tplan::runtime {
 
 class Arena {
 public:
@@ -45,6 +45,6 @@ private:
   size_t mappingBytes = 0;
 };
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_ARENA_H

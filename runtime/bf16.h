@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace tplan {
+namespace tplan::runtime {
 
 using bf16 = uint16_t;
 
@@ -22,6 +22,6 @@ inline bf16 roundToBf16(float value) {
   return bf16(nan ? (bits >> 16) | 0x40 : rounded);
 }
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_BF16_H

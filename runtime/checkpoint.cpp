@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 using nlohmann::json;
 
 namespace {
@@ -151,8 +151,9 @@ Status prune(const std::string &directory, int64_t current, int64_t keep) {
 
 } // namespace
 
-Status tplan::saveCheckpoint(const tp_program &program, char *arena, const std::string &directory,
-                             const TrainingState &state, int64_t keep) {
+Status tplan::runtime::saveCheckpoint(const tp_program &program, char *arena,
+                                      const std::string &directory, const TrainingState &state,
+                                      int64_t keep) {
   TP_TRY(makeDirectory(directory));
   std::string name = stepName(state.step), final = directory + "/" + name,
               temporary = directory + "/.tmp-" + name;
@@ -183,7 +184,7 @@ Status tplan::saveCheckpoint(const tp_program &program, char *arena, const std::
   return prune(directory, state.step, keep);
 }
 
-Status tplan::latestCheckpoint(const std::string &directory, std::string &name) {
+Status tplan::runtime::latestCheckpoint(const std::string &directory, std::string &name) {
   name.clear();
   std::string path = directory + "/" + latestFile;
   if (!pathExists(path))
@@ -196,8 +197,8 @@ Status tplan::latestCheckpoint(const std::string &directory, std::string &name) 
   return {};
 }
 
-Status tplan::loadCheckpoint(const tp_program &program, char *arena, const std::string &directory,
-                             TrainingState &state) {
+Status tplan::runtime::loadCheckpoint(const tp_program &program, char *arena,
+                                      const std::string &directory, TrainingState &state) {
   std::string name;
   TP_TRY(latestCheckpoint(directory, name));
   if (name.empty())
@@ -223,7 +224,8 @@ Status tplan::loadCheckpoint(const tp_program &program, char *arena, const std::
   return {};
 }
 
-Status tplan::loadWeights(const tp_program &program, char *arena, const std::string &path) {
+Status tplan::runtime::loadWeights(const tp_program &program, char *arena,
+                                   const std::string &path) {
   SafetensorsFile file;
   TP_TRY(file.open(path));
   auto weights = logicalTensors(program, arena, TP_WEIGHT);

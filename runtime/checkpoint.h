@@ -16,7 +16,7 @@
 
 #include <string>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// What a checkpoint holds beside tensors.
 struct TrainingState {
@@ -42,6 +42,6 @@ Status loadCheckpoint(const tp_program &program, char *arena, const std::string 
 /// Weights alone, by name; other floating-point types are converted.
 Status loadWeights(const tp_program &program, char *arena, const std::string &file);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_CHECKPOINT_H

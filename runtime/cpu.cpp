@@ -2,7 +2,7 @@
 
 #include "runtime/cpu.h"
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -72,7 +72,7 @@ Status checkFeatures(const std::string &list, const char *needs) {
 
 } // namespace
 
-Status tplan::checkCpu(const char *needs) {
+Status tplan::runtime::checkCpu(const char *needs) {
   if (!needs || !*needs)
     return {};
   __builtin_cpu_init();

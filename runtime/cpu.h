@@ -9,12 +9,12 @@
 
 #include "runtime/status.h"
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// `needs`: an architecture level ("x86-64-v3") or features separated by commas
 /// ("avx2,fma"); null or empty: nothing.
 Status checkCpu(const char *needs);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_CPU_H

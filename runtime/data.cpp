@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cstring>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 static constexpr TokenFormat formats[] = {
     {"bytes", 1, 0, "each byte is a token, byte 0 stands before each file"},
     {"u16", 2, -1, "little-endian 16-bit tokens without a header (nanoGPT)"},
 };
 
-std::span<const TokenFormat> tplan::tokenFormats() { return formats; }
+std::span<const TokenFormat> tplan::runtime::tokenFormats() { return formats; }
 
 Status TokenFile::open(const std::string &option) {
   format = &formats[0];
@@ -54,7 +54,7 @@ Status TokenFile::read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to
   return {};
 }
 
-Status tplan::expandFileList(const std::string &option, std::vector<std::string> &names) {
+Status tplan::runtime::expandFileList(const std::string &option, std::vector<std::string> &names) {
   size_t begin = 0;
   while (begin <= option.size()) {
     size_t end = std::min(option.find(',', begin), option.size());
@@ -115,11 +115,11 @@ Status TokenStream::readRow(uint64_t seed, int64_t position, int64_t n, int64_t 
   return {};
 }
 
-int64_t tplan::rowsPerStep(const tp_program &program) {
+int64_t tplan::runtime::rowsPerStep(const tp_program &program) {
   return program.num_inputs ? program.microbatches * program.inputs[0].rows : 0;
 }
 
-Status tplan::checkInputs(const tp_program &program, int64_t &length) {
+Status tplan::runtime::checkInputs(const tp_program &program, int64_t &length) {
   length = 0;
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i], &first = program.inputs[0];
@@ -134,8 +134,8 @@ Status tplan::checkInputs(const tp_program &program, int64_t &length) {
   return {};
 }
 
-Status tplan::fillStep(const tp_program &program, char *arena, const TokenStream &stream,
-                       uint64_t seed, int64_t step) {
+Status tplan::runtime::fillStep(const tp_program &program, char *arena, const TokenStream &stream,
+                                uint64_t seed, int64_t step) {
   int64_t rows = rowsPerStep(program);
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i];

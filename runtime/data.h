@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// How a file holds tokens.
 struct TokenFormat {
@@ -83,6 +83,6 @@ int64_t rowsPerStep(const tp_program &program);
 /// the longest row.
 Status checkInputs(const tp_program &program, int64_t &length);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_DATA_H

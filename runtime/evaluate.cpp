@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -37,8 +37,8 @@ Status scoreMicrobatch(tp_rank &rank, int64_t tokens, Evaluation &result) {
 
 } // namespace
 
-Status tplan::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names,
-                            Evaluation &result) {
+Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names,
+                                     Evaluation &result) {
   const tp_program &program = *rank.program;
   if (!program.evaluate || !program.num_metrics || !program.num_inputs)
     return errorf("the plan '%s' was compiled without evaluation", program.plan);

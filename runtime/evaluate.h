@@ -11,7 +11,7 @@
 #include "runtime/data.h"
 #include "runtime/rank.h"
 
-namespace tplan {
+namespace tplan::runtime {
 
 struct Evaluation {
   double sum = 0; // nats
@@ -27,6 +27,6 @@ Status evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, Evalu
 Status sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
                   std::string &text);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_EVALUATE_H

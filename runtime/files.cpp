@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 static Status systemError(const char *action, const std::string &path) {
   return errorf("cannot %s '%s': %s", action, path.c_str(), strerror(errno));
@@ -100,7 +100,7 @@ Status AtomicFile::commit() {
   return syncDirectory(parentOf(path));
 }
 
-Status tplan::readText(const std::string &path, std::string &text, int64_t limit) {
+Status tplan::runtime::readText(const std::string &path, std::string &text, int64_t limit) {
   MappedFile file;
   TP_TRY(file.open(path));
   if (file.size() > limit)
@@ -110,14 +110,14 @@ Status tplan::readText(const std::string &path, std::string &text, int64_t limit
   return {};
 }
 
-Status tplan::writeText(const std::string &path, std::string_view text) {
+Status tplan::runtime::writeText(const std::string &path, std::string_view text) {
   AtomicFile file;
   TP_TRY(file.open(path));
   TP_TRY(file.write(text.data(), text.size()));
   return file.commit();
 }
 
-Status tplan::makeDirectory(const std::string &path) {
+Status tplan::runtime::makeDirectory(const std::string &path) {
   for (size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     std::string part = path.substr(0, at);
     if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
@@ -131,7 +131,7 @@ Status tplan::makeDirectory(const std::string &path) {
   return {};
 }
 
-Status tplan::syncDirectory(const std::string &path) {
+Status tplan::runtime::syncDirectory(const std::string &path) {
   int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     return systemError("open directory", path);
@@ -142,12 +142,12 @@ Status tplan::syncDirectory(const std::string &path) {
   return status;
 }
 
-Status tplan::renamePath(const std::string &from, const std::string &to) {
+Status tplan::runtime::renamePath(const std::string &from, const std::string &to) {
   return rename(from.c_str(), to.c_str()) != 0 ? systemError("create", to)
                                                : syncDirectory(parentOf(to));
 }
 
-Status tplan::removeDirectory(const std::string &path) {
+Status tplan::runtime::removeDirectory(const std::string &path) {
   std::vector<std::string> names;
   TP_TRY(listDirectory(path, names));
   for (const std::string &name : names)
@@ -156,7 +156,7 @@ Status tplan::removeDirectory(const std::string &path) {
   return rmdir(path.c_str()) != 0 ? systemError("remove", path) : Status();
 }
 
-Status tplan::listDirectory(const std::string &path, std::vector<std::string> &names) {
+Status tplan::runtime::listDirectory(const std::string &path, std::vector<std::string> &names) {
   DIR *directory = opendir(path.c_str());
   if (!directory)
     return systemError("list", path);
@@ -168,7 +168,7 @@ Status tplan::listDirectory(const std::string &path, std::vector<std::string> &n
   return {};
 }
 
-bool tplan::pathExists(const std::string &path) {
+bool tplan::runtime::pathExists(const std::string &path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0;
 }

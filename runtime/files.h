@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// A regular file mapped for reading.
 class MappedFile {
@@ -64,6 +64,6 @@ Status removeDirectory(const std::string &path);
 Status listDirectory(const std::string &path, std::vector<std::string> &names);
 bool pathExists(const std::string &path);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_FILES_H

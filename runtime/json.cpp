@@ -4,7 +4,7 @@
 
 #include <set>
 
-using namespace tplan;
+using namespace tplan::runtime;
 using nlohmann::json;
 
 namespace {
@@ -71,7 +71,8 @@ Status missing(const char *key, const std::string &file, const char *type) {
 
 } // namespace
 
-Status tplan::parseJson(std::string_view text, const std::string &file, int64_t base, json &value) {
+Status tplan::runtime::parseJson(std::string_view text, const std::string &file, int64_t base,
+                                 json &value) {
   StrictSax sax(value);
   if (json::sax_parse(text.begin(), text.end(), &sax) && sax.problem.empty())
     return {};
@@ -81,8 +82,8 @@ Status tplan::parseJson(std::string_view text, const std::string &file, int64_t 
   return errorf("'%s': %s", file.c_str(), sax.problem.c_str());
 }
 
-Status tplan::getInteger(const json &object, const char *key, const std::string &file,
-                         int64_t &value) {
+Status tplan::runtime::getInteger(const json &object, const char *key, const std::string &file,
+                                  int64_t &value) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer() ||
       (found->is_number_unsigned() && found->get<uint64_t>() > (uint64_t)INT64_MAX))
@@ -91,8 +92,8 @@ Status tplan::getInteger(const json &object, const char *key, const std::string 
   return {};
 }
 
-Status tplan::getString(const json &object, const char *key, const std::string &file,
-                        std::string &value) {
+Status tplan::runtime::getString(const json &object, const char *key, const std::string &file,
+                                 std::string &value) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_string())
     return missing(key, file, "a string");
@@ -100,8 +101,8 @@ Status tplan::getString(const json &object, const char *key, const std::string &
   return {};
 }
 
-Status tplan::getObject(const json &object, const char *key, const std::string &file,
-                        const json *&value) {
+Status tplan::runtime::getObject(const json &object, const char *key, const std::string &file,
+                                 const json *&value) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_object())
     return missing(key, file, "an object");
@@ -109,6 +110,6 @@ Status tplan::getObject(const json &object, const char *key, const std::string &
   return {};
 }
 
-std::string tplan::quoteJson(std::string_view text) {
+std::string tplan::runtime::quoteJson(std::string_view text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }

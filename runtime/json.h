@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// Parses `text`; `file` and `base` (its offset in the file) are for errors.
 Status parseJson(std::string_view text, const std::string &file, int64_t base,
@@ -29,6 +29,6 @@ Status getObject(const nlohmann::json &object, const char *key, const std::strin
 /// A string as JSON, quoted.
 std::string quoteJson(std::string_view text);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_JSON_H

@@ -11,7 +11,7 @@
 #include <climits>
 #include <cstring>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -27,10 +27,10 @@ constexpr TypeFacts typeFacts[] = {{"f64", 8}, {"f32", 4}, {"bf16", 2},
 
 } // namespace
 
-int64_t tplan::bytesOf(int32_t type) { return typeFacts[type].bytes; }
-const char *tplan::nameOf(int32_t type) { return typeFacts[type].name; }
+int64_t tplan::runtime::bytesOf(int32_t type) { return typeFacts[type].bytes; }
+const char *tplan::runtime::nameOf(int32_t type) { return typeFacts[type].name; }
 
-int tplan::fail(tp_rank &rank, const tp_call *call, Status status) {
+int tplan::runtime::fail(tp_rank &rank, const tp_call *call, Status status) {
   if (status.ok())
     return 0;
   if (rank.error.ok())

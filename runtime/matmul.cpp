@@ -9,7 +9,7 @@
 
 #include <dlfcn.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -53,7 +53,7 @@ Status check(const tp_gemm &g) {
 /// Tiles of about tileM x tileN, equal up to rounding to the library's register
 /// block, so that the last is not a sliver; smaller ones where C is small, for
 /// a team needs several tiles a thread to end together.
-Tiling tplan::tilingOf(const tp_gemm &g) {
+Tiling tplan::runtime::tilingOf(const tp_gemm &g) {
   constexpr int64_t blockM = 16, blockN = 48;
   int64_t tileM = 256, tileN = 384;
   auto tiles = [&] { return divideUp(g.m, tileM) * divideUp(g.n, tileN) * g.batch; };

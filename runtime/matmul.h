@@ -16,7 +16,7 @@
 
 #include <memory>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// How a GEMM with bf16 operands is done.
 enum class Bf16Way {
@@ -54,6 +54,6 @@ private:
   std::unique_ptr<State> state;
 };
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_MATMUL_H

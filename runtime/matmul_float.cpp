@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <dnnl.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -19,7 +19,7 @@ constexpr const char *blasPackage = "libopenblas0-pthread";
 
 } // namespace
 
-Status tplan::setLibraryThreads(Team &team) {
+Status tplan::runtime::setLibraryThreads(Team &team) {
   // libgomp comes with oneDNN; asking the loader spares the link line.
   auto setThreads = (void (*)(int))dlsym(RTLD_DEFAULT, "omp_set_num_threads");
   if (!setThreads)
@@ -36,7 +36,7 @@ Status tplan::setLibraryThreads(Team &team) {
   return {};
 }
 
-bool tplan::sgemmTile(void *, const tp_gemm &g, const Tile &t) {
+bool tplan::runtime::sgemmTile(void *, const tp_gemm &g, const Tile &t) {
   return dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, g.k, 1.0f,
                     (const float *)t.a, g.lda, (const float *)t.b, g.ldb,
                     g.accumulate ? 1.0f : 0.0f, (float *)t.c, g.ldc) == dnnl_success;

@@ -14,7 +14,7 @@
 
 #include <dnnl.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 

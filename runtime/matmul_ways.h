@@ -11,7 +11,7 @@
 
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// One tile: its corner in each operand and its size; all of K.
 struct Tile {
@@ -80,6 +80,6 @@ private:
   std::unique_ptr<State> state;
 };
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_MATMUL_WAYS_H

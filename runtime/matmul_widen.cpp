@@ -13,7 +13,7 @@
 
 #include <dnnl.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 

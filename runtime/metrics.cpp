@@ -16,7 +16,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -58,7 +58,7 @@ int64_t bytesUntil(const std::string &text, int64_t lastStep) {
 
 } // namespace
 
-MetricValue tplan::readMetric(const tp_metric &metric, const char *arena) {
+MetricValue tplan::runtime::readMetric(const tp_metric &metric, const char *arena) {
   return {getElement(arena + metric.offset, metric.type, 0),
           metric.count_offset < 0 ? 1.0 : getElement(arena + metric.count_offset, metric.type, 0)};
 }
@@ -126,7 +126,7 @@ Status MetricsLog::evaluation(int64_t step, double loss, int64_t tokens) {
   return writeLine(line.text, line.length);
 }
 
-void tplan::drawCurve(FILE *to, const std::vector<float> &losses, int64_t firstStep) {
+void tplan::runtime::drawCurve(FILE *to, const std::vector<float> &losses, int64_t firstStep) {
   constexpr int maxWidth = 72, height = 14;
   if (losses.size() < 2)
     return;

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// Sum and count of a metric as the step left them.
 struct MetricValue {
@@ -50,6 +50,6 @@ private:
 /// Draws values over steps in characters: mean loss of each column.
 void drawCurve(FILE *to, const std::vector<float> &losses, int64_t firstStep);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_METRICS_H

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <numeric>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -169,7 +169,7 @@ Status assign(const Option &option, const char *value, Options &options) {
 
 } // namespace
 
-Status tplan::parseOptions(int argc, char **argv, Options &options) {
+Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
   std::vector<Option> table = optionTable();
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
@@ -212,7 +212,7 @@ Status tplan::parseOptions(int argc, char **argv, Options &options) {
   return {};
 }
 
-void tplan::printHelp(FILE *to, const char *command, const tp_program &program) {
+void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &program) {
   fprintf(
       to,
       "usage: %s --data FILE [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n\n",

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 struct Options {
   std::vector<std::string> data, eval;
@@ -37,6 +37,6 @@ struct Options {
 Status parseOptions(int argc, char **argv, Options &options);
 void printHelp(FILE *to, const char *command, const tp_program &program);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_OPTIONS_H

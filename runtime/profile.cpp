@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -33,7 +33,7 @@ void printRow(FILE *to, const char *name, const Profile::Entry &entry, double wa
 
 } // namespace
 
-double tplan::monotonicSeconds() {
+double tplan::runtime::monotonicSeconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// Seconds of a clock that never steps back.
 double monotonicSeconds();
@@ -69,6 +69,6 @@ private:
   double start;
 };
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_PROFILE_H

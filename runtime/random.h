@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// Streams that the runtime draws from, beside the tensors' own ids (>= 0).
 enum RandomStream : int64_t { dataOrderStream = -1, sampleStream = -2 };
@@ -84,6 +84,6 @@ private:
   int halfBits = 1;
 };
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_RANDOM_H

@@ -19,15 +19,15 @@
 
 struct tp_rank {
   const tp_program *program = nullptr;
-  tplan::Arena arena;
-  tplan::Team team;
-  tplan::Matmul matmul;
-  tplan::Profile profile;
-  tplan::Status error;                           // the first failure of generated code
-  std::function<tplan::Status()> gradientsReady; // run once where the gradients are whole
+  tplan::runtime::Arena arena;
+  tplan::runtime::Team team;
+  tplan::runtime::Matmul matmul;
+  tplan::runtime::Profile profile;
+  tplan::runtime::Status error;                           // the first failure of generated code
+  std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole
 };
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// Keeps the first error of the rank, with the .tplan line of the call; returns
 /// what generated code returns.
@@ -38,6 +38,6 @@ int64_t bytesOf(int32_t type);
 /// "f32", "bf16", ...
 const char *nameOf(int32_t type);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_RANK_H

@@ -12,7 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 using nlohmann::json;
 
 namespace {
@@ -107,7 +107,7 @@ Status checkMetadata(const std::string &file, const json &metadata) {
 
 } // namespace
 
-std::string tplan::checksumOf(const void *data, int64_t bytes) {
+std::string tplan::runtime::checksumOf(const void *data, int64_t bytes) {
   return hexOf(XXH3_128bits(data, bytes));
 }
 
@@ -213,8 +213,9 @@ void SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
   }
 }
 
-Status tplan::writeSafetensors(const std::string &path, const std::vector<LogicalTensor> &tensors,
-                               std::string *checksum, int64_t *bytes) {
+Status tplan::runtime::writeSafetensors(const std::string &path,
+                                        const std::vector<LogicalTensor> &tensors,
+                                        std::string *checksum, int64_t *bytes) {
   // The reference's order: wide types first, then by name, so that all are aligned.
   std::vector<const LogicalTensor *> order;
   for (const LogicalTensor &tensor : tensors)

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 struct StoredTensor {
   int32_t type = 0;
@@ -53,6 +53,6 @@ Status writeSafetensors(const std::string &path, const std::vector<LogicalTensor
 /// XXH3-128 of bytes, 32 hexadecimal digits.
 std::string checksumOf(const void *data, int64_t bytes);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_SAFETENSORS_H

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstring>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 /// Draws from softmax(logits / temperature) by inversion at `uniform` in (0, 1].
 static int64_t draw(const std::vector<double> &logits, double temperature, double uniform) {
@@ -37,8 +37,8 @@ static int64_t draw(const std::vector<double> &logits, double temperature, doubl
   return last;
 }
 
-Status tplan::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
-                         std::string &text) {
+Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
+                                  std::string &text) {
   const tp_program &program = *rank.program;
   if (!program.predict)
     return errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan);

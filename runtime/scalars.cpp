@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 static double interpolate(const tp_lr_piece &piece, double fraction) {
   switch (piece.shape) {
@@ -19,7 +19,7 @@ static double interpolate(const tp_lr_piece &piece, double fraction) {
   }
 }
 
-double tplan::learningRate(const tp_program &program, int64_t step) {
+double tplan::runtime::learningRate(const tp_program &program, int64_t step) {
   double rate = 0;
   for (int64_t i = 0; i < program.num_lr; ++i) {
     const tp_lr_piece &piece = program.lr[i];
@@ -32,7 +32,8 @@ double tplan::learningRate(const tp_program &program, int64_t step) {
   return rate;
 }
 
-void tplan::setScalars(const tp_program &program, char *arena, uint64_t seed, int64_t step) {
+void tplan::runtime::setScalars(const tp_program &program, char *arena, uint64_t seed,
+                                int64_t step) {
   for (int64_t i = 0; i < program.num_scalars; ++i) {
     const tp_scalar &scalar = program.scalars[i];
     double value = 0;
@@ -59,7 +60,7 @@ void tplan::setScalars(const tp_program &program, char *arena, uint64_t seed, in
   }
 }
 
-void tplan::setRowsInUse(const tp_program &program, char *arena, int64_t rows) {
+void tplan::runtime::setRowsInUse(const tp_program &program, char *arena, int64_t rows) {
   for (int64_t i = 0; i < program.num_scalars; ++i)
     if (program.scalars[i].kind == TP_ROWS)
       setElement(arena + program.scalars[i].offset, program.scalars[i].type, 0, (double)rows);

@@ -8,7 +8,7 @@
 
 #include "tplan/runtime.h"
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// Learning rate of `step` (from 1). In a piece [begin, end) the fraction is
 /// (step - begin) / (end - begin): a warm-up [0, n) from 0 to x gives x * step / n.
@@ -21,6 +21,6 @@ void setScalars(const tp_program &program, char *arena, uint64_t seed, int64_t s
 /// How many rows of the microbatch evaluation or prediction computes.
 void setRowsInUse(const tp_program &program, char *arena, int64_t rows);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_SCALARS_H

@@ -5,7 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 static std::string formatList(const char *format, va_list list) {
   va_list again;
@@ -17,7 +17,7 @@ static std::string formatList(const char *format, va_list list) {
   return text;
 }
 
-std::string tplan::format(const char *format, ...) {
+std::string tplan::runtime::format(const char *format, ...) {
   va_list list;
   va_start(list, format);
   std::string text = formatList(format, list);
@@ -25,7 +25,7 @@ std::string tplan::format(const char *format, ...) {
   return text;
 }
 
-Status tplan::errorf(const char *format, ...) {
+Status tplan::runtime::errorf(const char *format, ...) {
   va_list list;
   va_start(list, format);
   std::string text = formatList(format, list);

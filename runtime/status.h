@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace tplan {
+namespace tplan::runtime {
 
 class [[nodiscard]] Status {
 public:
@@ -44,12 +44,12 @@ __attribute__((format(printf, 1, 2))) Status errorf(const char *format, ...);
 /// printf into a string.
 __attribute__((format(printf, 1, 2))) std::string format(const char *format, ...);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 /// Leaves the enclosing function with the status of `expr` unless it is success.
 #define TP_TRY(expr)                                                                               \
   do {                                                                                             \
-    if (::tplan::Status tpStatus = (expr); !tpStatus.ok())                                         \
+    if (::tplan::runtime::Status tpStatus = (expr); !tpStatus.ok())                                \
       return tpStatus;                                                                             \
   } while (false)
 

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -45,7 +45,7 @@ std::vector<int> cpusOfMask() {
 
 } // namespace
 
-int tplan::availableCpus() {
+int tplan::runtime::availableCpus() {
   int count = (int)cpusOfMask().size();
   return count ? count : (int)std::max(1l, sysconf(_SC_NPROCESSORS_ONLN));
 }

@@ -20,7 +20,7 @@
 
 #include <pthread.h>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// CPUs that this process may run on.
 int availableCpus();
@@ -82,6 +82,6 @@ private:
   std::vector<pthread_t> workers;
 };
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_TEAM_H

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
-int64_t tplan::elementsOf(const tp_tensor &tensor) {
+int64_t tplan::runtime::elementsOf(const tp_tensor &tensor) {
   int64_t elements = 1;
   for (int32_t dim = 0; dim < tensor.rank; ++dim)
     elements *= tensor.shape[dim];
@@ -27,8 +27,8 @@ static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
   return name;
 }
 
-std::vector<LogicalTensor> tplan::logicalTensors(const tp_program &program, char *arena,
-                                                 tp_tensor_role role) {
+std::vector<LogicalTensor> tplan::runtime::logicalTensors(const tp_program &program, char *arena,
+                                                          tp_tensor_role role) {
   std::vector<LogicalTensor> all;
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
@@ -43,7 +43,7 @@ std::vector<LogicalTensor> tplan::logicalTensors(const tp_program &program, char
   return all;
 }
 
-Status tplan::checkProgram(const tp_program &p) {
+Status tplan::runtime::checkProgram(const tp_program &p) {
   if (p.abi_version != TP_ABI_VERSION)
     return errorf(
         "this program was compiled for runtime interface %d, this runtime has %d: build both from "
@@ -75,7 +75,8 @@ Status tplan::checkProgram(const tp_program &p) {
   return {};
 }
 
-void tplan::initializeTensors(const tp_program &program, char *arena, uint64_t seed, Team &team) {
+void tplan::runtime::initializeTensors(const tp_program &program, char *arena, uint64_t seed,
+                                       Team &team) {
   constexpr int64_t piece = 1 << 14;
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
@@ -94,7 +95,7 @@ void tplan::initializeTensors(const tp_program &program, char *arena, uint64_t s
   }
 }
 
-double tplan::getElement(const void *data, int32_t type, int64_t index) {
+double tplan::runtime::getElement(const void *data, int32_t type, int64_t index) {
   switch (type) {
   case TP_F64:
     return ((const double *)data)[index];
@@ -124,7 +125,7 @@ static bf16 bf16OfDouble(double value) {
   return roundToBf16(nearest);
 }
 
-void tplan::setElement(void *data, int32_t type, int64_t index, double value) {
+void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double value) {
   switch (type) {
   case TP_F64:
     ((double *)data)[index] = value;

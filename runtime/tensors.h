@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace tplan {
+namespace tplan::runtime {
 
 /// One instance of a row of the tensor table.
 struct LogicalTensor {
@@ -43,6 +43,6 @@ void initializeTensors(const tp_program &program, char *arena, uint64_t seed, Te
 double getElement(const void *data, int32_t type, int64_t index);
 void setElement(void *data, int32_t type, int64_t index, double value);
 
-} // namespace tplan
+} // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_TENSORS_H

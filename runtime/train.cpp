@@ -20,7 +20,7 @@
 #include <cmath>
 #include <cstdlib>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 

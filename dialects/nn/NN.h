@@ -23,6 +23,9 @@
 #include "dialects/nn/NNTypes.h.inc"
 
 namespace tplan::nn {
+/// What one value may have on a rank, 16 TiB: times all values it fits in 64 bits.
+inline constexpr int64_t kMostBytes = int64_t(1) << 44;
+
 /// Bytes of one element; i1 counts one.
 int64_t elementBytes(mlir::Type element);
 
@@ -32,6 +35,8 @@ Tensor broadcastType(Tensor lhs, Tensor rhs);
 
 /// Names and attribute names of roles, on arguments and results of a layer.
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name";
+/// Whether a result of this role is the memory of the argument with its name, updated.
+bool isInPlace(Role role);
 /// The attributes of an argument or result with a role and a name.
 mlir::DictionaryAttr roleAttrs(mlir::MLIRContext *ctx, Role role, llvm::StringRef name);
 } // namespace tplan::nn

@@ -64,12 +64,24 @@ DimAttr ChainOp::getBatch() {
   return {};
 }
 
+LogicalResult RunOp::verify() { // (C1) and (C2) where it is read: lib/Schedule/Chain.cpp
+  if (getTimes() * getCallees().size() > 1 && getCarried().getTypes() != getResultTypes()) // (C3)
+    return emitOpError("hands on what its next layer takes: types carried in and out must agree");
+  return success();
+}
+
 ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
 
 bool LayerOp::isInPlace(unsigned arg, unsigned result) {
   Role role = getArgRole(arg);
-  return role == getResultRole(result) && role != Role::Carried && role != Role::CotCarried &&
+  return role == getResultRole(result) && nn::isInPlace(role) &&
          getArgName(arg) == getResultName(result);
+}
+
+bool tplan::nn::isInPlace(Role role) {
+  return llvm::is_contained({Role::Loss, Role::Metric, Role::Contribution, Role::CotInvariant,
+                             Role::CotParam, Role::Param, Role::State},
+                            role);
 }
 
 DictionaryAttr tplan::nn::roleAttrs(MLIRContext *ctx, Role role, StringRef name) {

@@ -1,10 +1,19 @@
-//===- NNRuns.cpp - cutting runs of layers --------------------------------===//
+//===- NNRuns.cpp - making layers, cutting runs of them -------------------===//
 #include "dialects/nn/NNRuns.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
 using namespace tplan::nn;
+
+LayerOp tplan::nn::createLayer(OpBuilder &builder, Location loc, const Twine &name,
+                               StringAttr part) {
+  auto layer = LayerOp::create(builder, loc, name.str(), builder.getFunctionType({}, {}), part,
+                               ArrayAttr(), ArrayAttr());
+  OpBuilder body = OpBuilder::atBlockBegin(&layer.getBody().emplaceBlock());
+  ReturnOp::create(body, loc, ValueRange());
+  return layer;
+}
 
 LayerOp tplan::nn::copyLayer(SymbolTable &symbols, LayerOp layer, StringRef name,
                              ArrayRef<StringRef> parts) {

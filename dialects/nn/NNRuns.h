@@ -1,4 +1,4 @@
-//===- NNRuns.h - cutting runs of layers ----------------------------------===//
+//===- NNRuns.h - making layers, cutting runs of them ---------------------===//
 //
 // Shared by the phases that treat layers of one list differently: weight decay,
 // policies of recompute, stages of a pipeline.
@@ -10,6 +10,10 @@
 #include "dialects/nn/NN.h"
 
 namespace tplan::nn {
+
+/// An empty layer function at the builder's place: an empty body and its return.
+LayerOp createLayer(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name,
+                    mlir::StringAttr part = {});
 
 /// A copy of a layer and of those of its `parts` (".N") that exist, named `name` or,
 /// where that is taken, like it.

@@ -246,6 +246,18 @@ LogicalResult LaunchOp::verify() {
   return verifyCount(*this, types, getCount()); // (C2)
 }
 
+// Once kernels are code there is nothing to compare with.
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) { // (C1)
+  Operation *def = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());
+  auto type = isa_and_nonnull<KernelOp>(def) ? cast<KernelOp>(def).getFunctionType()
+              : isa_and_nonnull<TileOp>(def) ? cast<TileOp>(def).getFunctionType()
+                                             : FunctionType();
+  if (type && (TypeRange(getArgs().getTypes()) != TypeRange(type.getInputs()) ||
+               TypeRange(getResultTypes()) != TypeRange(type.getResults())))
+    return emitOpError("types are not those of its kernel: ") << type;
+  return success();
+}
+
 int64_t LaunchOp::getFlops() {
   Operation *def = SymbolTable::lookupNearestSymbolFrom(*this, getKernelAttr());
   if (auto tile = dyn_cast<TileOp>(def))
@@ -277,3 +289,11 @@ int64_t CopyOp::getBytes() { return bytesOf(*this); }
 int64_t CopyOp::getAlias(unsigned) { return -1; }
 bool CopyOp::mustAlias(unsigned) { return false; }
 StringRef CopyOp::getCategory() { return "copy"; }
+
+void tplan::rt::eraseUnusedKernels(ModuleOp module) {
+  DenseSet<StringAttr> used;
+  module.walk([&](LaunchOp launch) { used.insert(launch.getKernelAttr().getAttr()); });
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (isa<KernelOp, TileOp>(op) && !used.contains(SymbolTable::getSymbolName(&op)))
+      op.erase();
+}

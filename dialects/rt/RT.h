@@ -19,8 +19,9 @@ struct AttentionShape {
   int64_t queryTile = 0, keyTile = 0;
 
   int64_t getQueryTiles() const { return (queries + queryTile - 1) / queryTile; }
-  int64_t getKeyTiles() const { return (keys + keyTile - 1) / keyTile; }
 };
+/// Erases kernels that nothing launches.
+void eraseUnusedKernels(mlir::ModuleOp module);
 } // namespace tplan::rt
 
 #include "dialects/rt/RTDialect.h.inc"

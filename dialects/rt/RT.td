@@ -244,7 +244,7 @@ def RT_PartialSumOp : RT_Op<"partial_sum", [Pure]> {
   let assemblyFormat = "$x `grain` $grain attr-dict `:` type($x) `->` type($result)";
 }
 
-def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "runs a kernel";
   let description = [{
     `in_place` pairs (input, output) that may share memory: the kernel reads an

@@ -103,7 +103,7 @@ struct Positions {
 };
 } // namespace
 
-static std::string describe(Task task) {
+std::string tplan::sched::describe(Task task) {
   return (stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) + ", microbatch " +
           Twine(task.microbatch))
       .str();

@@ -17,6 +17,9 @@ struct Task {
   bool operator==(const Task &) const = default;
 };
 
+/// "F of stage 0, microbatch 3".
+std::string describe(Task task);
+
 /// Every place is a multiple of this many bytes.
 inline constexpr int64_t kAlign = 64;
 inline int64_t alignUp(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }

@@ -13,12 +13,14 @@ template <typename Op> static DictionaryAttr settingsOf(ModuleOp module) {
 
 lang::Settings::Settings(ModuleOp module)
     : recipe(settingsOf<lang::RecipeOp>(module)), plan(settingsOf<lang::PlanOp>(module)),
-      cluster(settingsOf<lang::ClusterOp>(module)), planLoc(module.getLoc()) {
+      cluster(settingsOf<lang::ClusterOp>(module)), planOp(module) {
   for (auto op : module.getOps<lang::PlanOp>()) {
-    planLoc = op.getLoc();
+    planOp = op;
     planName = op.getSymName();
   }
 }
+
+Location lang::Settings::planLine(StringRef key) const { return settingLoc(planOp, key); }
 
 int64_t lang::getInt(DictionaryAttr settings, StringRef key, int64_t otherwise) {
   Attribute attr = settings.get(key);
@@ -47,7 +49,7 @@ FailureOr<int64_t> lang::countMicrobatches(const Settings &settings) {
   int64_t batch = getInt(settings.recipe, "batch", 1);
   int64_t microbatch = getInt(settings.plan, "microbatch", batch);
   if (microbatch < 1 || batch < 1 || batch % microbatch)
-    return emitError(settings.planLoc)
+    return emitError(settings.planLine("microbatch"))
            << "a batch of " << batch << " sequences is no multiple of the microbatch, "
            << microbatch << "; choose a divisor of the batch";
   return batch / microbatch;

@@ -10,10 +10,15 @@ namespace tplan::lang {
 /// The settings of the module's recipe, plan and cluster; empty where absent.
 struct Settings {
   mlir::DictionaryAttr recipe, plan, cluster;
-  mlir::Location planLoc;
   llvm::StringRef planName;
 
   explicit Settings(mlir::ModuleOp module);
+
+  /// Where a line of the plan stands in the source; the plan's own place where it has none.
+  mlir::Location planLine(llvm::StringRef key) const;
+
+private:
+  mlir::Operation *planOp; // or the module
 };
 
 /// A whole number of a dictionary, or `otherwise` where the key is absent.
@@ -22,7 +27,7 @@ double getFloat(mlir::DictionaryAttr settings, llvm::StringRef key, double other
 llvm::StringRef getString(mlir::DictionaryAttr settings, llvm::StringRef key,
                           llvm::StringRef otherwise);
 
-/// Microbatches of a step: batch over microbatch. Error at the plan where the
+/// Microbatches of a step: batch over microbatch. Error at its line where the
 /// one is no multiple of the other.
 mlir::FailureOr<int64_t> countMicrobatches(const Settings &settings);
 

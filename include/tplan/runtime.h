@@ -170,8 +170,6 @@ typedef struct tp_program {
   int (*predict)(tp_rank *, char *arena);   /* one microbatch: writes logits; null: cannot sample */
   int64_t logits_offset, logits_vocabulary; /* [rows, S, V] of `logits_type` */
   int32_t logits_type;
-  /* Library memory beside the arena, by the report. */
-  int64_t library_bytes;
 } tp_program;
 
 /* Entry of every generated binary: parses the command line and trains. */

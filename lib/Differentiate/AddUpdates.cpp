@@ -48,11 +48,7 @@ class PartBuilder {
 public:
   PartBuilder(ModuleOp module, const Twine &name, StringRef part, Location loc) {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    layer =
-        LayerOp::create(builder, loc, (name + "." + part).str(), builder.getFunctionType({}, {}),
-                        builder.getStringAttr(part), ArrayAttr(), ArrayAttr());
-    builder.createBlock(&layer.getBody());
-    ReturnOp::create(builder, loc, ValueRange());
+    layer = createLayer(builder, loc, name + "." + part, builder.getStringAttr(part));
   }
 
   NNBuilder builder() { return NNBuilder(layer.getLoc(), layer.getReturn()); }

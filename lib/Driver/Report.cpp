@@ -46,31 +46,24 @@ void addRun(StepReport &report, const schedule::Run &run, schedule::Part part, i
 /// The work of all tasks, then of what follows them once a step.
 LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   using schedule::Part;
-  FailureOr<schedule::Chain> train = schedule::readChain(program.getChain("train"));
-  if (failed(train))
+  FailureOr<schedule::Chains> chains = schedule::readChains(program);
+  if (failed(chains))
     return failure();
-  constexpr std::pair<sched::TaskKind, Part> parts[] = {{sched::TaskKind::F, Part::F},
-                                                        {sched::TaskKind::B, Part::B},
-                                                        {sched::TaskKind::I, Part::I},
-                                                        {sched::TaskKind::W, Part::W}};
+  auto &[train, counts] = *chains;
   llvm::raw_string_ostream tasks(report.tasks);
   for (int64_t i = 0; i < program.getNumTasks(); ++i) {
     sched::Task task = program.getTask(i);
     tasks << (i ? " " : "") << sched::stringifyTaskKind(task.kind) << task.stage << "."
           << task.microbatch;
-    for (const schedule::Run &run : train->runs)
+    for (const schedule::Run &run : train.runs)
       if (run.stage == task.stage)
-        addRun(report, run, parts[static_cast<int>(task.kind)].second, 1);
+        addRun(report, run, schedule::partOf(task.kind), 1);
   }
-  if (nn::ChainOp op = program.getChain("counts")) {
-    FailureOr<schedule::Chain> counts = schedule::readChain(op);
-    if (failed(counts))
-      return failure();
+  if (counts)
     for (const schedule::Run &run : counts->runs)
       addRun(report, run, Part::E, report.microbatches);
-  }
   for (Part part : {Part::N, Part::U, Part::S})
-    for (const schedule::Run &run : train->runs)
+    for (const schedule::Run &run : train.runs)
       addRun(report, run, part, 1);
   return success();
 }

@@ -106,11 +106,6 @@ Expected<SmallVector<char, 0>> emit::emitObject(Module &module, StringRef cpu, S
   return emitFor(module, cpu, features, CodeGenFileType::ObjectFile);
 }
 
-Expected<SmallVector<char, 0>> emit::emitAssembly(Module &module, StringRef cpu,
-                                                  StringRef features) {
-  return emitFor(module, cpu, features, CodeGenFileType::AssemblyFile);
-}
-
 std::string emit::hostCpu() { return sys::getHostCPUName().str(); }
 
 std::string emit::hostFeatures() {

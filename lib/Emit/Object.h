@@ -23,11 +23,7 @@ std::unique_ptr<llvm::Module> translateToLLVM(mlir::ModuleOp module, llvm::LLVMC
 llvm::Expected<llvm::SmallVector<char, 0>> emitObject(llvm::Module &module, llvm::StringRef cpu,
                                                       llvm::StringRef features);
 
-/// The same as assembly text, for tests and reading.
-llvm::Expected<llvm::SmallVector<char, 0>> emitAssembly(llvm::Module &module, llvm::StringRef cpu,
-                                                        llvm::StringRef features);
-
-/// What both are made of: the passes, then the machine's code generator.
+/// The same for any machine and kind of file: the passes, then the code generator.
 llvm::Expected<llvm::SmallVector<char, 0>>
 emitFile(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind);
 

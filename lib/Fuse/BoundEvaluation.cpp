@@ -174,18 +174,7 @@ struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<Modu
     if (!bounder.canBoundAll(functions.getArrayRef()))
       return;
     llvm::for_each(functions, [&](rt::FuncOp func) { bounder.bound(func); });
-    dropUnused();
-  }
-
-private:
-  /// Kernels that only evaluation used.
-  void dropUnused() {
-    llvm::DenseSet<StringAttr> used;
-    getOperation().walk(
-        [&](rt::LaunchOp launch) { used.insert(launch.getKernelAttr().getAttr()); });
-    for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
-      if (isa<rt::KernelOp, rt::TileOp>(op) && !used.contains(SymbolTable::getSymbolName(&op)))
-        op.erase();
+    rt::eraseUnusedKernels(getOperation()); // that only evaluation used
   }
 };
 

@@ -214,8 +214,6 @@ void FunctionBuilder::build() {
   auto func =
       rt::FuncOp::create(builder, layer.getLoc(), layer.getSymName(), layer.getFunctionType(),
                          layer.getPartAttr(), layer.getArgAttrsAttr(), layer.getResAttrsAttr());
-  if (Attribute bytes = layer->getAttr("residual_bytes"))
-    func->setAttr("residual_bytes", bytes);
   Block *body = builder.createBlock(&func.getBody());
   for (BlockArgument arg : layer.getArguments())
     values[arg] = body->addArgument(arg.getType(), arg.getLoc());

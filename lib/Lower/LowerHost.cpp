@@ -21,16 +21,10 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     auto program = module.lookupSymbol<sched::ProgramOp>("step");
     if (!program || !program.getArena())
       return module.emitError("there is no placed sched.program @step to lower");
-    FailureOr<schedule::Chain> train = schedule::readChain(program.getChain("train"));
-    if (failed(train))
+    FailureOr<schedule::Chains> chains = schedule::readChains(program);
+    if (failed(chains))
       return failure();
-    std::optional<schedule::Chain> counts;
-    if (nn::ChainOp op = program.getChain("counts")) {
-      FailureOr<schedule::Chain> chain = schedule::readChain(op);
-      if (failed(chain))
-        return failure();
-      counts = std::move(*chain);
-    }
+    auto &[train, counts] = *chains;
 
     HostBuilder host(module);
     host.declare("tp_launch", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
@@ -44,11 +38,11 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
       lowerFunction(host, func);
     HostPlaces places(host, program);
     EntryPoints entries =
-        emitEntryPoints(host, places, program, *train, counts ? &*counts : nullptr);
+        emitEntryPoints(host, places, program, train, counts ? &*counts : nullptr);
     // What the driver says of the machine (lib/Driver/Target.h).
     auto target = module->getAttrOfType<DictionaryAttr>(kTarget);
     auto needs = target ? target.getAs<StringAttr>("needs") : StringAttr();
-    emitTables(host, places, program, *train, counts ? &*counts : nullptr, entries,
+    emitTables(host, places, program, train, counts ? &*counts : nullptr, entries,
                needs ? needs.getValue() : "");
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))

@@ -14,20 +14,6 @@ using sched::TaskKind;
 
 static int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
 
-static Part partOf(TaskKind kind) {
-  switch (kind) {
-  case TaskKind::F:
-    return Part::F;
-  case TaskKind::B:
-    return Part::B;
-  case TaskKind::I:
-    return Part::I;
-  case TaskKind::W:
-    return Part::W;
-  }
-  llvm_unreachable("kinds of tasks");
-}
-
 Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *counts)
     : program(program), train(train), split(program.isSplit()) {
   for (const Run &run : train.runs)

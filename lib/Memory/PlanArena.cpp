@@ -225,7 +225,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     if (budget == 0 || arena <= budget)
       return success();
     lang::Settings settings(getOperation());
-    InFlightDiagnostic diag = emitError(settings.planLoc)
+    InFlightDiagnostic diag = emitError(settings.planLine("memory"))
                               << "the plan needs " << arena
                               << " bytes of memory on a rank, it may use " << budget;
     Report report = getReport(getOperation());
@@ -243,24 +243,18 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
     if (!program)
       return getOperation().emitError("there is no sched.program @step to place");
-    FailureOr<Chain> train = readChain(program.getChain("train"));
-    if (failed(train))
+    FailureOr<Chains> chains = readChains(program);
+    if (failed(chains))
       return failure();
-    std::optional<Chain> counts;
-    if (nn::ChainOp op = program.getChain("counts")) {
-      FailureOr<Chain> chain = readChain(op);
-      if (failed(chain))
-        return failure();
-      counts = std::move(*chain);
-    }
+    auto &[train, counts] = *chains;
     PersistentValues persistent;
     int64_t microbatches = program.getMicrobatches();
-    if (failed(persistent.collect(*train, microbatches)) ||
+    if (failed(persistent.collect(train, microbatches)) ||
         (counts && failed(persistent.collect(*counts, microbatches))))
       return failure();
-    persistent.markCopies(*train);
+    persistent.markCopies(train);
 
-    Liveness liveness(program, *train, counts ? &*counts : nullptr);
+    Liveness liveness(program, train, counts ? &*counts : nullptr);
     SmallVector<int64_t> bytes;
     for (const Piece &piece : liveness.blocks)
       bytes.push_back(piece.total());

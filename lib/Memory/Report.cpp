@@ -25,14 +25,11 @@ Report memory::getReport(ModuleOp module) {
       report.frames.push_back({func.getSymName().str(), frame.getInt(),
                                func->getAttrOfType<IntegerAttr>(sched::kLive).getInt()});
 
-  FailureOr<schedule::Chain> train = schedule::readChain(program.getChain("train"));
-  if (failed(train))
+  FailureOr<schedule::Chains> chains = schedule::readChains(program);
+  if (failed(chains))
     return report;
-  std::optional<schedule::Chain> counts;
-  if (nn::ChainOp op = program.getChain("counts"))
-    if (FailureOr<schedule::Chain> chain = schedule::readChain(op); succeeded(chain))
-      counts = std::move(*chain);
-  Liveness liveness(program, *train, counts ? &*counts : nullptr);
+  auto &[train, counts] = *chains;
+  Liveness liveness(program, train, counts ? &*counts : nullptr);
   report.peak = liveness.peakName;
   std::map<std::string, int64_t> atPeak;
   for (auto [block, bytes] : llvm::zip(liveness.blocks, liveness.atPeak))

@@ -1,5 +1,6 @@
 //===- LayerBuilder.cpp - a layer function from ops of the model ----------===//
 #include "lib/Model/LayerBuilder.h"
+#include "dialects/nn/NNRuns.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -8,19 +9,13 @@ using namespace tplan::model;
 
 bool model::isRematerialized(Operation *op) { return isa<ConstantOp, IndexOp, ScalarOp>(op); }
 
-/// An empty function at the end of the module.
-static LayerOp createLayer(ModuleOp module, const Twine &name, Location loc, StringAttr part) {
+static LayerOp layerAtEnd(ModuleOp module, const Twine &name, Location loc, StringAttr part = {}) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto layer = LayerOp::create(builder, loc, name.str(), builder.getFunctionType({}, {}), part,
-                               ArrayAttr(), ArrayAttr());
-  builder.createBlock(&layer.getBody());
-  ReturnOp::create(builder, loc, ValueRange());
-  return layer;
+  return createLayer(builder, loc, name, part);
 }
 
 LayerBuilder::LayerBuilder(ModuleOp module, StringRef name, Location loc, const Losses &losses)
-    : layer(createLayer(module, name, loc, StringAttr())), builder(layer.getReturn()),
-      losses(losses) {}
+    : layer(layerAtEnd(module, name, loc)), builder(layer.getReturn()), losses(losses) {}
 
 void LayerBuilder::clone(Operation *op) {
   if (auto weight = dyn_cast<lang::WeightOp>(op))
@@ -101,7 +96,7 @@ namespace {
 class OnceBuilder {
 public:
   OnceBuilder(LayerOp layer)
-      : part(createLayer(layer->getParentOfType<ModuleOp>(), layer.getSymName() + ".S",
+      : part(layerAtEnd(layer->getParentOfType<ModuleOp>(), layer.getSymName() + ".S",
                          layer.getLoc(), StringAttr::get(layer.getContext(), "S"))),
         builder(part.getReturn()) {}
 

@@ -78,25 +78,8 @@ void readPrecision(PlanContext &c, const Setting &line) {
 void readPipeline(PlanContext &c, const Setting &line) {
   const Item &item = line.items[0];
   c.out.set("pipeline", c.b.getStringAttr(item.name.text), line.loc);
-  SmallVector<NamedAttribute> args;
-  static const Env none;
-  for (const Arg &arg : item.args) {
-    if (arg.key.text.empty() || arg.except || !arg.over.text.empty()) {
-      c.e.report.error(arg.value->loc, "arguments of a pipeline are given by name: chunks = 2");
-      return;
-    }
-    std::optional<int64_t> n = c.e.whole(*arg.value, none, 1, limits::layers, arg.key.text);
-    if (!n)
-      return;
-    for (NamedAttribute other : args)
-      if (other.getName() == arg.key.text) {
-        c.e.report.error(arg.key.loc, "given twice: {0}", arg.key.text);
-        return;
-      }
-    args.push_back(c.b.getNamedAttr(arg.key.text, c.b.getI64IntegerAttr(*n)));
-  }
-  if (!args.empty())
-    c.out.set("pipeline_args", c.b.getDictionaryAttr(args), line.loc);
+  if (!item.args.empty())
+    c.e.refuse(item.args.front().value->loc, Feature::PipelineArguments);
 }
 
 void readStages(PlanContext &c, const Setting &line) {

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
 #include "lib/Precision/Precision.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -256,11 +257,8 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
       if (!update || symbols.lookup(prepareName))
         continue;
       OpBuilder builder(update);
-      auto prepare =
-          LayerOp::create(builder, update.getLoc(), prepareName, builder.getFunctionType({}, {}),
-                          builder.getStringAttr("P"), ArrayAttr(), ArrayAttr());
-      builder.createBlock(&prepare.getBody());
-      ReturnOp::create(builder, update.getLoc(), ValueRange());
+      LayerOp prepare =
+          createLayer(builder, update.getLoc(), prepareName, builder.getStringAttr("P"));
       for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
         std::string name = update.getResultName(i).str();
         if (update.getResultRole(i) != Role::Param || !bound.get(name + kCopy.str()))

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
 #include "lib/Recompute/MinCut.h"
 #include "lib/Recompute/Recompute.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -204,11 +205,8 @@ void Cutter::keepForWeights() {
 LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &given,
                      ArrayRef<std::pair<Role, const ValueSet *>> residuals) {
   OpBuilder builder(joint);
-  auto layer = LayerOp::create(builder, joint.getLoc(), (joint.getSymName() + "." + part).str(),
-                               builder.getFunctionType({}, {}), builder.getStringAttr(part),
-                               ArrayAttr(), ArrayAttr());
-  builder.createBlock(&layer.getBody());
-  ReturnOp::create(builder, joint.getLoc(), ValueRange());
+  LayerOp layer = createLayer(builder, joint.getLoc(), joint.getSymName() + "." + part,
+                              builder.getStringAttr(part));
   builder.setInsertionPoint(layer.getReturn());
 
   SmallVector<Value> wanted = valuesOf(numbers);
@@ -266,7 +264,7 @@ int64_t totalBytes(const ValueSet &values) {
 }
 
 void Cutter::emitParts() {
-  Results forward = select({Role::Carried, Role::Loss, Role::Metric, Role::Contribution});
+  Results forward = select({Role::Carried, Role::Loss, Role::Contribution});
   Results evaluated = select({Role::Carried, Role::Loss, Role::Output});
   Results inputs = select({Role::CotCarried, Role::CotInvariant});
   Results weights = select({Role::CotParam});

@@ -13,6 +13,11 @@ StringRef schedule::nameOf(Part part) {
   return kNames[static_cast<unsigned>(part)];
 }
 
+Part schedule::partOf(sched::TaskKind kind) {
+  constexpr Part parts[] = {Part::F, Part::B, Part::I, Part::W};
+  return parts[static_cast<unsigned>(kind)];
+}
+
 std::optional<unsigned> schedule::findArg(rt::FuncOp func, Role role, StringRef name) {
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
     if (func.getArgRole(i) == role && func.getArgName(i) == name)
@@ -28,18 +33,8 @@ std::optional<unsigned> schedule::findResult(rt::FuncOp func, Role role, StringR
 }
 
 std::optional<unsigned> schedule::inPlaceArg(rt::FuncOp func, unsigned result) {
-  switch (func.getResultRole(result)) {
-  case Role::Loss:
-  case Role::Metric:
-  case Role::Contribution:
-  case Role::CotInvariant:
-  case Role::CotParam:
-  case Role::Param:
-  case Role::State:
-    return findArg(func, func.getResultRole(result), func.getResultName(result));
-  default:
-    return std::nullopt;
-  }
+  Role role = func.getResultRole(result);
+  return nn::isInPlace(role) ? findArg(func, role, func.getResultName(result)) : std::nullopt;
 }
 
 bool Callee::reads(Part p, Role role, StringRef name) const {
@@ -128,8 +123,9 @@ static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
       size_t count = role == Role::Carried      ? carried
                      : role == Role::CotCarried ? results
                                                 : run.getInvariants().size();
-      if ((invariant || role == Role::Carried || role == Role::CotCarried) &&
-          failed(checkName(run, callee, name, invariant ? 'i' : 'c', count)))
+      if (!invariant && role != Role::Carried && role != Role::CotCarried)
+        continue;
+      if (failed(checkName(run, callee, name, invariant ? 'i' : 'c', count)))
         return failure();
     }
   }
@@ -226,4 +222,18 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
     chain.runs.push_back(std::move(run));
   }
   return chain;
+}
+
+FailureOr<Chains> schedule::readChains(sched::ProgramOp program) {
+  FailureOr<Chain> train = readChain(program.getChain("train"));
+  if (failed(train))
+    return failure();
+  Chains chains{std::move(*train), std::nullopt};
+  if (nn::ChainOp op = program.getChain("counts")) {
+    FailureOr<Chain> counts = readChain(op);
+    if (failed(counts))
+      return failure();
+    chains.counts = std::move(*counts);
+  }
+  return chains;
 }

@@ -13,6 +13,7 @@
 #define TPLAN_SCHEDULE_CHAIN_H
 
 #include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
 #include "llvm/ADT/StringMap.h"
 #include <array>
 #include <string>
@@ -24,6 +25,8 @@ enum class Part { F, B, I, W, E, N, U, P, S };
 inline constexpr std::array<Part, 9> kParts = {Part::F, Part::B, Part::I, Part::W, Part::E,
                                                Part::N, Part::U, Part::P, Part::S};
 llvm::StringRef nameOf(Part part);
+/// What a kind of task runs.
+Part partOf(sched::TaskKind kind);
 
 /// Number of the argument or result with this role and name, or none.
 std::optional<unsigned> findArg(rt::FuncOp func, nn::Role role, llvm::StringRef name);
@@ -83,6 +86,13 @@ struct Chain {
 /// Binds the runs of a chain. Errors, at the run: a part or parameter that does
 /// not exist, numbers of operands that do not fit the layer.
 mlir::FailureOr<Chain> readChain(nn::ChainOp chain);
+
+/// The chains of a program.
+struct Chains {
+  Chain train;
+  std::optional<Chain> counts; // where losses are counted
+};
+mlir::FailureOr<Chains> readChains(sched::ProgramOp program);
 
 /// Whether part `p` of the layer needs its own carried input number k.
 bool readsInput(const Callee &callee, Part p, unsigned k);

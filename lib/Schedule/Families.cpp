@@ -257,8 +257,7 @@ void FamilyBuilder::emit(const Family &family) {
   int64_t bytes = 0;
   for (const Member &value : family.values) {
     // One value is at most as much (split-microbatches); layers and slots multiply it.
-    constexpr int64_t kMostBytes = int64_t(1) << 44;
-    int64_t most = kMostBytes / slots.count - bytes;
+    int64_t most = nn::kMostBytes / slots.count - bytes;
     if (sched::alignUp(value.bytes) > most / value.count) {
       tooLarge = family.producer.stage;
       return;

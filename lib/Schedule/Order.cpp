@@ -13,12 +13,7 @@
 
 using namespace mlir;
 using namespace tplan::schedule;
-
-std::string tplan::schedule::describe(Task task) {
-  return (sched::stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) + ", microbatch " +
-          Twine(task.microbatch))
-      .str();
-}
+using sched::describe;
 
 namespace {
 struct Less {

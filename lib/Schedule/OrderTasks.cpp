@@ -2,7 +2,7 @@
 //
 // Asks the plan's policy for the order of each stage, checks it, and merges the
 // orders for this rank, which holds all stages. The chains move into the
-// program: they say what a task runs.
+// program: they say what a task runs. What no task runs goes.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -19,7 +19,7 @@ FailureOr<const SchedulePolicy *> choosePolicy(const lang::Settings &settings) {
   StringRef name = lang::getString(settings.plan, "pipeline", "accumulate");
   if (const SchedulePolicy *policy = findPolicy(name))
     return policy;
-  InFlightDiagnostic diag = emitError(settings.planLoc)
+  InFlightDiagnostic diag = emitError(settings.planLine("pipeline"))
                             << "there is no pipeline schedule: " << name;
   std::string list;
   for (const SchedulePolicy *policy : getPolicies())
@@ -62,6 +62,19 @@ LogicalResult checkCotangents(const Chain &chain) {
   return success();
 }
 
+/// Parts of the backward that no task runs: B where it is cut, else I and W.
+void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
+  SetVector<Operation *> functions;
+  for (const Run &run : chain.runs)
+    for (const Callee &callee : run.callees)
+      for (Part part : split ? ArrayRef({Part::B}) : ArrayRef({Part::I, Part::W}))
+        if (rt::FuncOp func = callee.part(part))
+          functions.insert(func);
+  for (Operation *func : functions)
+    func->erase();
+  rt::eraseUnusedKernels(module);
+}
+
 struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderTasks)
   StringRef getArgument() const final { return "order-tasks"; }
@@ -87,13 +100,13 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     // Orders are lists, and slots are counted task by task.
     constexpr int64_t kMostTasks = 1 << 14;
     if (*microbatches > kMostTasks / stages)
-      return emitError(settings.planLoc)
+      return emitError(settings.planLine("microbatch"))
              << "a step has at most " << kMostTasks
              << " forward tasks, stages times microbatches; use larger microbatches, found "
              << stages << " x " << *microbatches;
     std::vector<StageOrder> orders = (*policy)->order(stages, *microbatches);
     auto report = [&] {
-      InFlightDiagnostic diag = emitError(settings.planLoc);
+      InFlightDiagnostic diag = emitError(settings.planLine("pipeline"));
       diag.attachNote() << "in the order of schedule " << (*policy)->name;
       return diag;
     };
@@ -113,7 +126,10 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     train->moveBefore(body, body->end());
     if (counts)
       counts->moveBefore(body, body->end());
-    return addFamilies(program, *chain);
+    if (failed(addFamilies(program, *chain)))
+      return failure();
+    eraseUnused(module, *chain, program.isSplit());
+    return success();
   }
 
   void runOnOperation() final {

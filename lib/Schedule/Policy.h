@@ -62,9 +62,6 @@ struct Slots {
 /// The fewest slots so that lifetimes that overlap have unlike slots.
 Slots countSlots(llvm::ArrayRef<Lifetime> lifetimes);
 
-/// "F of stage 0, microbatch 3".
-std::string describe(Task task);
-
 } // namespace tplan::schedule
 
 #endif // TPLAN_SCHEDULE_POLICY_H

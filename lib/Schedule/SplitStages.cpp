@@ -28,12 +28,8 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
     int64_t layers = 0;
     for (auto run : chain.getOps<nn::RunOp>())
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;
-    auto list = dyn_cast_or_null<ArrayAttr>(settings.plan.get("stages"));
-    auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(settings.plan.get("stages"));
     SmallVector<int64_t> stages;
-    if (dense)
-      stages.assign(dense.asArrayRef().begin(), dense.asArrayRef().end());
-    if (list)
+    if (auto list = settings.plan.getAs<ArrayAttr>("stages"))
       for (auto count : list.getAsRange<IntegerAttr>())
         stages.push_back(count.getInt());
     // One stage holds whatever there is, also a model without lists.
@@ -41,10 +37,11 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
       return SmallVector<int64_t>{layers};
     for (int64_t count : stages)
       if (count < 1 && stages.size() > 1)
-        return emitError(settings.planLoc, "each stage needs at least one layer, found ") << count;
+        return emitError(settings.planLine("stages"), "each stage needs at least one layer, found ")
+               << count;
     int64_t sum = std::accumulate(stages.begin(), stages.end(), int64_t(0));
     if (sum != layers) {
-      InFlightDiagnostic diag = emitError(settings.planLoc, "the stages hold ")
+      InFlightDiagnostic diag = emitError(settings.planLine("stages"), "the stages hold ")
                                 << sum << " layers, the lists of the model " << layers;
       for (auto run : chain.getOps<nn::RunOp>())
         if (nn::isListRun(run))

@@ -63,9 +63,6 @@ LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
   return success();
 }
 
-/// Every later sum of bytes counts on this: 16 TiB, times all values, fits in 64 bits.
-constexpr int64_t kMostBytes = int64_t(1) << 44;
-
 LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {
   if (type.getBytes() <= kMostBytes / count)
     return success();
@@ -95,7 +92,7 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
   void runOnOperation() final {
     lang::Settings settings(getOperation());
     auto microbatch = settings.plan.getAs<IntegerAttr>("microbatch");
-    if ((microbatch && failed(split(microbatch.getInt(), settings.planLoc))) ||
+    if ((microbatch && failed(split(microbatch.getInt(), settings.planLine("microbatch")))) ||
         failed(checkSizes(getOperation())))
       signalPassFailure();
   }

@@ -42,7 +42,7 @@ public:
   };
   std::map<std::string, State> states;
   /// Weights, and states beside them.
-  std::vector<tplan::LogicalTensor> weights();
+  std::vector<tplan::runtime::LogicalTensor> weights();
   /// A metric of the last call of loss(), by name.
   double metric(const std::string &name);
 

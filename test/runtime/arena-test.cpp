@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 

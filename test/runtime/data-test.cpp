@@ -7,7 +7,7 @@
 
 #include <set>
 
-using namespace tplan;
+using namespace tplan::runtime;
 using helpers::Scratch;
 using helpers::writeFile;
 

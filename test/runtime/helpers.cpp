@@ -54,7 +54,7 @@ Outcome helpers::runMain(const tp_program &program, std::vector<std::string> arg
   return outcome;
 }
 
-::testing::AssertionResult helpers::failsWith(const tplan::Status &status,
+::testing::AssertionResult helpers::failsWith(const tplan::runtime::Status &status,
                                               const std::vector<std::string> &parts) {
   if (status.ok())
     return ::testing::AssertionFailure() << "no error";
@@ -64,7 +64,7 @@ Outcome helpers::runMain(const tp_program &program, std::vector<std::string> arg
   return ::testing::AssertionSuccess();
 }
 
-::testing::AssertionResult helpers::succeeds(const tplan::Status &status) {
+::testing::AssertionResult helpers::succeeds(const tplan::runtime::Status &status) {
   if (status.ok())
     return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << status.message();

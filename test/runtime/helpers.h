@@ -35,9 +35,9 @@ struct Outcome {
 Outcome runMain(const tp_program &program, std::vector<std::string> arguments);
 
 /// The status is an error whose message holds every one of `parts`.
-::testing::AssertionResult failsWith(const tplan::Status &status,
+::testing::AssertionResult failsWith(const tplan::runtime::Status &status,
                                      const std::vector<std::string> &parts);
-::testing::AssertionResult succeeds(const tplan::Status &status);
+::testing::AssertionResult succeeds(const tplan::runtime::Status &status);
 
 } // namespace helpers
 

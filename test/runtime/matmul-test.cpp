@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstring>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 
@@ -204,7 +204,7 @@ TEST(Matmul, ComputesTheRowsThatAreWanted) {
   ASSERT_OK(rank.matmul.start(rank.team, nullptr));
   tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
   ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), all.data(), g.batch * g.m), 0);
-  int64_t tile = tplan::tilingOf(g).m;
+  int64_t tile = tplan::runtime::tilingOf(g).m;
   for (int64_t rows : {0, 1, 599, 600, 601, 1200}) {
     std::vector<float> some(48000, -1);
     ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), some.data(), rows), 0);

@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-using namespace tplan;
+using namespace tplan::runtime;
 using helpers::readFile;
 using helpers::Scratch;
 using helpers::writeFile;

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-using tplan::Team;
+using tplan::runtime::Team;
 
 class TeamOf : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, TeamOf, testing::Values(1, 2, 3, 4, 7));
@@ -74,7 +74,7 @@ TEST(Team, GivesTheCallersMaskBack) {
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
   {
     Team team;
-    ASSERT_OK(team.start(tplan::availableCpus()));
+    ASSERT_OK(team.start(tplan::runtime::availableCpus()));
   }
   ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));

@@ -12,7 +12,7 @@
 
 #include <cmath>
 
-using namespace tplan;
+using namespace tplan::runtime;
 
 namespace {
 

@@ -42,7 +42,7 @@ struct Training : testing::Test {
   }
   std::vector<std::string> names(const std::string &directory) {
     std::vector<std::string> list;
-    EXPECT_OK(tplan::listDirectory(scratch / directory, list));
+    EXPECT_OK(tplan::runtime::listDirectory(scratch / directory, list));
     return list;
   }
   Scratch scratch;
@@ -143,10 +143,10 @@ TEST_F(Training, KeepsTheNewestCheckpoints) {
 TEST_F(Training, SurvivesWhatACrashedSaveLeft) {
   trained({"--steps", "5", "--save", scratch / "s"});
   // A crash while writing step 6, and one between its rename and `latest`.
-  tplan::Status made = tplan::makeDirectory(scratch / "s/.tmp-step-00000006");
+  tplan::runtime::Status made = tplan::runtime::makeDirectory(scratch / "s/.tmp-step-00000006");
   ASSERT_OK(made);
   writeFile(scratch / "s/.tmp-step-00000006/model.safetensors", "half");
-  ASSERT_OK(tplan::makeDirectory(scratch / "s/step-00000006"));
+  ASSERT_OK(tplan::runtime::makeDirectory(scratch / "s/step-00000006"));
   writeFile(scratch / "s/step-00000006/model.safetensors", "unnamed");
   trained({"--steps", "6", "--save", scratch / "s", "--resume"});
   EXPECT_EQ(names("s"), (std::vector<std::string>{"latest", "step-00000005", "step-00000006"}));
@@ -194,7 +194,7 @@ void writeManifestAgain(const std::string &checkpoint, const std::string &name) 
   size_t begin = manifest.find('{', at), end = manifest.find('}', at);
   manifest.replace(begin, end - begin,
                    "{\"bytes\": " + std::to_string(file.size()) + ", \"xxh3_128\": \"" +
-                       tplan::checksumOf(file.data(), (int64_t)file.size()) + "\"");
+                       tplan::runtime::checksumOf(file.data(), (int64_t)file.size()) + "\"");
   writeFile(checkpoint + "/manifest.json", manifest);
 }
 
@@ -271,13 +271,13 @@ TEST_F(Training, LoadsWeightsByName) {
 
 TEST_F(Training, DumpsTheFirstGradients) {
   trained({"--steps", "3", "--dump-gradients", scratch / "g"});
-  tplan::SafetensorsFile file;
+  tplan::runtime::SafetensorsFile file;
   ASSERT_OK(file.open(scratch / "g"));
   ASSERT_EQ(file.tensors().size(), 3u);
   // Cotangents of softmax sum to zero over the classes, so does each bias pair.
   double sum = 0, size = 0;
   for (const char *name : {"parts.0.bias", "parts.1.bias"}) {
-    const tplan::StoredTensor &tensor = file.tensors().at(name);
+    const tplan::runtime::StoredTensor &tensor = file.tensors().at(name);
     for (int64_t i = 0; i < tensor.bytes / 4; ++i) {
       float value;
       memcpy(&value, tensor.data + 4 * i, 4);

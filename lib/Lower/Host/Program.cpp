@@ -20,11 +20,6 @@ using sched::TaskKind;
 
 namespace {
 
-Part partOf(TaskKind kind) {
-  constexpr Part parts[] = {Part::F, Part::B, Part::I, Part::W};
-  return parts[static_cast<unsigned>(kind)];
-}
-
 std::string taskName(TaskKind kind, int64_t stage) {
   return "tplan.task." + sched::stringifyTaskKind(kind).str() + "." + std::to_string(stage);
 }

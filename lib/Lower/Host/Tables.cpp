@@ -299,7 +299,6 @@ void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
   record.push_back(Field::i64(logits ? places.offsetOf(outputKey("logits")) : 0));
   record.push_back(Field::i64(logits ? logits->getDims().back().getSize() : 0));
   record.push_back(Field::i32(logits ? runtimeType(logits->getElementType()) : 0));
-  record.push_back(Field::i64(0));
   std::string symbol = host.recordsSymbol("program", record);
 
   host.declare("tp_main", {host.i32, host.ptr, host.ptr});
