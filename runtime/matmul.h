@@ -35,8 +35,8 @@ public:
   Matmul();
   ~Matmul();
 
-  /// Prepares each thread of the team. `gemm` is "library", "widen" or null: the
-  /// faster one of this CPU. f64 loads OpenBLAS when it is first needed.
+  /// Prepares each thread of the team. `way` of bf16 is "library", "widen" or null:
+  /// the faster one of this CPU. f64 loads OpenBLAS when it is first needed.
   Status start(Team &team, const char *way);
 
   /// One tp_matmul. Allocates only when it first meets a descriptor.

@@ -1,4 +1,5 @@
-# lit over test/: one folder a phase, FILE.mlir or FILE.tplan with RUN lines.
+# lit over test/: one folder a phase, FILE.mlir, FILE.tplan or FILE.test with RUN lines; dialects/ has what a dialect
+# refuses on its own (DIALECT-errors.mlir) and its syntax (DIALECT.mlir).
 # scripts/test runs it; by hand:  /usr/lib/llvm-22/bin/lit -v test/fuse
 # A build elsewhere than in build/ is named by --param build=DIR.
 import os

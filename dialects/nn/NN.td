@@ -87,8 +87,8 @@ def NN_MaskAttr : NN_Attr<"Mask", "mask"> {
     An expression tree in prefix form on the query position q and key position k:
     `all`, `causal` (k <= q), `window` n (q - n < k), `prefix` n (k < n),
     `and` a b, `or` a b. In text: `#nn.mask<and(causal, window(4096))>`.
-    Leaves `same` and `valid` read a per-token operand and come with data
-    that has documents or lengths.
+    The masks `same` and `valid` of the language, which read data, are no leaves yet:
+    `parse` refuses them.
   }];
   let parameters = (ins StringRefParameter<"all|causal|window|prefix|and|or">:$kind,
                         "int64_t":$n, ArrayRefParameter<"MaskAttr">:$terms);
@@ -107,7 +107,8 @@ def NN_SegmentAttr : NN_Attr<"Segment", "segment"> {
     `#nn.segment<begin, size, first, step>`: the local positions begin,
     begin + 1, ... stand for the logical positions first, first + step, ...
     A list of them, in order and without holes, maps a local dimension (zig-zag
-    rows, a key block, a shard) onto the logical one.
+    rows, a key block, a shard) onto the logical one. No phase makes one yet:
+    local positions are the logical ones.
   }];
   let parameters = (ins "int64_t":$begin, "int64_t":$size, "int64_t":$first, "int64_t":$step);
   let assemblyFormat = "`<` $begin `,` $size `,` $first `,` $step `>`";
@@ -135,7 +136,7 @@ def NN_Role : I32EnumAttr<"Role", "what an argument or result of a layer functio
     I32EnumAttrCase<"Invariant", 1, "invariant">,      // the same for every layer of a run; also data
     I32EnumAttrCase<"Param", 2, "param">,              // this layer's parameter
     I32EnumAttrCase<"State", 3, "state">,              // not differentiated, updated once a step
-    I32EnumAttrCase<"Scalar", 4, "scalar">,            // step scalar: step, seed, learning rate, layer, microbatch
+    I32EnumAttrCase<"Scalar", 4, "scalar">,            // step scalar: step, seed, lr, layer, offset, count.B ...
     I32EnumAttrCase<"Loss", 5, "loss">,                // emitted sum, added over layers and microbatches
     I32EnumAttrCase<"Metric", 6, "metric">,            // emitted, no cotangent
     I32EnumAttrCase<"Contribution", 7, "contribution">,// to a state's update, added over microbatches
@@ -230,10 +231,11 @@ def NN_ReturnOp : NN_Op<"return", [Terminator, Pure, HasParent<"LayerOp">]> {
 def NN_ChainOp : NN_Op<"chain", [IsolatedFromAbove, NoTerminator, SingleBlock, Symbol]> {
   let summary = "the model as inputs and runs of layers, in order";
   let description = [{
-    Made by `model`, consumed by `schedule`, which cuts it into stages. The body
-    holds `nn.input` and `nn.run` ops only; its length does not depend on the
-    depth of the model. Repeated layers are one run with a count. `losses` maps
-    the names of the emitted losses to their weights (f64).
+    Made by `model`, moved into the `sched.program` by `schedule`, which cuts its
+    runs into stages, and read up to `lower`, which erases it. The body holds
+    `nn.input` and `nn.run` ops only; its length does not depend on the depth of
+    the model. Repeated layers are one run with a count. `losses` maps the names
+    of the emitted losses to their weights (f64).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DictionaryAttr>:$losses);
   let regions = (region SizedRegion<1>:$body);
@@ -392,7 +394,8 @@ def NN_ConstantOp : NN_Op<"constant", [Pure, NN_Elemental]> {
 def NN_IndexOp : NN_Op<"index", [Pure, NN_Elemental]> {
   let summary = "the logical position along the result's only dimension, as i32";
   let description = [{
-    Without segments, position i is i. With them, see `#nn.segment`.
+    Without segments, position i is i. With them, which no phase sets yet, see
+    `#nn.segment`.
     (C1) the result has one dimension and element type i32.
   }];
   let arguments = (ins OptionalAttr<NN_SegmentArray>:$segments);
@@ -530,7 +533,8 @@ def NN_AttentionOp : NN_Op<"attention", [Pure]> {
     f64). `query` and `key` name S and T, `heads` and `groups` H and G; query
     head h reads key head h / (H / G). A row that sees no key yields 0 and
     lse = -inf. Never a buffer of S x T.
-    `q_positions`, `k_positions` map rows to logical positions for the mask.
+    `q_positions`, `k_positions` map rows to logical positions for the mask; no phase
+    sets them yet.
 
     (C1) H is a multiple of G. (C2) k and v agree; K is that of q.
     Source: Dao, "FlashAttention-2", 2023.

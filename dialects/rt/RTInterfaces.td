@@ -7,8 +7,8 @@ include "mlir/IR/OpBase.td"
 def RT_Call : OpInterface<"Call"> {
   let cppNamespace = "::tplan::rt";
   let description = [{
-    A call of the host program. The report, the profile, prediction and the
-    memory phase read costs here and nowhere else.
+    A call of the host program. The report, the profile and the memory phase
+    read costs here and nowhere else.
   }];
   let methods = [
     InterfaceMethod<"floating-point operations of one call", "int64_t", "getFlops">,

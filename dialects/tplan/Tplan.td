@@ -218,7 +218,7 @@ def Tplan_RecipeOp : Tplan_Op<"recipe", [Symbol]> {
   let summary = "how the model is trained";
   let description = [{
     `settings` holds resolved values with SI units removed (tokens, steps,
-    bytes). Keys and their types: docs/language.md, table of recipe settings.
+    bytes). Keys, types and readers: dialects/tplan/README.md.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
   let assemblyFormat = "$sym_name $settings attr-dict";
@@ -233,9 +233,8 @@ def Tplan_ClusterOp : Tplan_Op<"cluster", [Symbol]> {
 def Tplan_PlanOp : Tplan_Op<"plan", [Symbol]> {
   let summary = "how the training step is laid out and ordered";
   let description = [{
-    One per module: the chosen plan. `settings` as in the table of plan settings
-    in docs/language.md; selectors are resolved to lists of weight or layer
-    paths.
+    One per module: the chosen plan. `settings` as in dialects/tplan/README.md;
+    selectors are resolved to numbers of layers.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
   let assemblyFormat = "$sym_name $settings attr-dict";

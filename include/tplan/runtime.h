@@ -145,7 +145,7 @@ typedef struct tp_program {
   int32_t abi_version;
   const char *plan;        /* name of the plan */
   const char *fingerprint; /* hash of model and recipe: what a checkpoint must match */
-  const char *cpu;         /* architecture level the code needs: "x86-64-v3", ... */
+  const char *cpu;         /* what the code needs: a level ("x86-64-v3"), or features by commas */
   int64_t arena_bytes;
   int64_t microbatches; /* of one step */
   int64_t tokens_per_step;

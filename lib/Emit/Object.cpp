@@ -1,5 +1,4 @@
-//===- Object.cpp - a short, fixed pass list, then LLVM's code generator
-//---===//
+//===- Object.cpp - a short, fixed pass list, then LLVM's code generator ---===//
 //
 // Kernels arrive as explicit vectors in the loops that we want: what is left to
 // LLVM is to clean up addresses and hoist. No vectoriser, no unroller, no

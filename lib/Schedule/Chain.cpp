@@ -90,7 +90,8 @@ bool schedule::readsCotangent(const Callee &callee, Part p, unsigned k) {
 // Binding
 //===----------------------------------------------------------------------===//
 
-/// Every part of the layer but N, whose carried value is the norm.
+/// The parts that take a run's operands. The carried value of N is the norm; U, P and S
+/// take none.
 static constexpr std::array kLayerParts = {Part::F, Part::B, Part::I, Part::W, Part::E};
 
 /// The number in a name like `c3`: position of the run's operand.

@@ -4,8 +4,13 @@
 // numbers of stages and microbatches. One checker judges all policies, one
 // counter turns an order into slots of memory.
 //
-// One decision: policies register themselves. A file that holds a
-// `RegisterPolicy` and is linked in adds one; nothing here is edited.
+// One decision: policies register themselves, so that one is added without an
+// edit of those who ask for it. It stands in lib/Schedule/Policies.cpp, with the
+// registry: in a file of its own, which nobody refers to, a linker would leave it
+// in the static library. (An executable may bring policies in its own sources, as
+// schedule-opt does.) It also gets its name into test/schedule/order-test.cpp,
+// test/driver/phases-test.cpp, PIPELINES of test/invariance/run and the choice in
+// test/invariance/random, and a row in docs/language.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_POLICY_H
@@ -25,7 +30,7 @@ using StageOrder = std::vector<Task>;
 
 struct SchedulePolicy {
   llvm::StringRef name;    // what `pipeline` in a plan says
-  llvm::StringRef summary; // one line for --help
+  llvm::StringRef summary; // the order of a stage, in a line
   std::function<std::vector<StageOrder>(int64_t stages, int64_t microbatches)> order;
 };
 

@@ -1,7 +1,7 @@
 //===- Kernels/Body.cpp - values of a kernel's body at a place in the loops ===//
 //
 // Order: places, scalars, vectors, stores. What touches memory with strides is
-// in KernelsAccess.cpp.
+// in Access.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Kernels/Body.h"

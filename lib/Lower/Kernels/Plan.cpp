@@ -1,7 +1,7 @@
 //===- Kernels/Plan.cpp - loops, strides, rates and passes of a kernel ----===//
 //
 // Order: strides by name, collapse, then the body from top to bottom. What depends on
-// the target comes last, and apart: vectors of a CPU here, of a GPU in SpreadGpu.cpp.
+// the target comes last, and apart: vectors of a CPU here, of a GPU in Gpu/Spread.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Kernels/Plan.h"

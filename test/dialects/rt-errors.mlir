@@ -1,4 +1,126 @@
-// RUN: tplan-opt %s -split-input-file -verify-diagnostics
+// RUN: tplan-opt --split-input-file --verify-diagnostics %s
+// What the rt dialect refuses on its own.
+
+// expected-error @below {{grain must be at least 1, found 0}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 0
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
+// expected-error @below {{needs one argument per input and one yielded value per output}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a, %a : f32, f32
+}
+
+// -----
+
+// expected-error @below {{argument must have the input's element type, found 'f64'}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f64):
+  %b = arith.truncf %a : f64 to f32
+  rt.yield %b : f32
+}
+
+// -----
+
+// expected-error @below {{yielded value must have the output's element type, found 'f64'}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  %b = arith.extf %a : f32 to f64
+  rt.yield %b : f64
+}
+
+// -----
+
+// expected-error @below {{needs one access per input and output, found 1}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
+// expected-error @below {{dimension of an operand is no loop: T}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[T 9, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
+// expected-error @below {{only a row kernel reduces rows, found map}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  %b = rt.row_reduce sum %a : f32
+  rt.yield %b : f32
+}
+
+// -----
+
+func.func @interleaved(%a: !nn.tensor<[M 2, K 3, N 4, J 5], f32>, %b: !nn.tensor<[K 3, J 5, P 6], f32>) {
+  // expected-error @below {{is no GEMM: a group of dimensions is not contiguous in '!nn.tensor}}
+  %0 = rt.matmul %a, %b : (!nn.tensor<[M 2, K 3, N 4, J 5], f32>, !nn.tensor<[K 3, J 5, P 6], f32>) -> !nn.tensor<[M 2, N 4, P 6], f32>
+  return
+}
+
+// -----
+
+func.func @accumulator(%a: !nn.tensor<[M 2, K 3], f32>, %b: !nn.tensor<[K 3, N 4], f32>, %c: !nn.tensor<[M 2, N 4], f64>) {
+  // expected-error @below {{accumulator must have the result's type, found '!nn.tensor<[M 2, N 4], f64>'}}
+  %0 = rt.matmul %a, %b onto %c : (!nn.tensor<[M 2, K 3], f32>, !nn.tensor<[K 3, N 4], f32>, !nn.tensor<[M 2, N 4], f64>) -> !nn.tensor<[M 2, N 4], f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>) {
+  // expected-error @below {{needs a count: the outermost dimension has a bound}}
+  %0 = rt.launch @k(%x) : (!nn.tensor<[B max 8, D 4], f32>) -> !nn.tensor<[B max 8, D 4], f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %n: !nn.tensor<[], i64>) {
+  // expected-error @below {{has a count, but no outermost dimension with a bound}}
+  %0 = rt.matmul %x, %w count %n : (!nn.tensor<[B 8, D 4], f32>, !nn.tensor<[D 4, V 2], f32>, !nn.tensor<[], i64>) -> !nn.tensor<[B 8, V 2], f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %n: !nn.tensor<[], f32>) {
+  // expected-error @below {{a count is one i64, found '!nn.tensor<[], f32>'}}
+  %0 = rt.matmul %x, %w count %n : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[D 4, V 2], f32>, !nn.tensor<[], f32>) -> !nn.tensor<[B max 8, V 2], f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %y: !nn.tensor<[B max 8, V 2], f32>) {
+  // expected-error @below {{cannot contract a dimension with a bound: B}}
+  %0 = rt.matmul %x, %y : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[B max 8, V 2], f32>) -> !nn.tensor<[D 4, V 2], f32>
+  return
+}
+
+// -----
 
 // expected-error @below {{operands must be nn tensors, found 'f32'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, f32) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
@@ -79,5 +201,6 @@ rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T max 8, G 2, K 16], f32>, !nn.tensor<[T max 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
+
 // expected-error @below {{sizes must be fixed and at least 1, found '!nn.tensor<[T 0, G 2, K 16], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 0, G 2, K 16], f32>, !nn.tensor<[T 0, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>

@@ -1,4 +1,4 @@
-// RUN: tplan-opt %s -split-input-file -verify-diagnostics
+// RUN: tplan-opt --split-input-file --verify-diagnostics %s
 // What the tplan dialect refuses on its own.
 
 tplan.model @m {

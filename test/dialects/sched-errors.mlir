@@ -1,5 +1,6 @@
 // RUN: tplan-opt --split-input-file --verify-diagnostics %s
-// The verifiers of the sched dialect.
+// What the sched dialect refuses on its own.
+
 // expected-error@below {{needs at least one stage and microbatch, and triples as tasks}}
 sched.program @step policy "p" stages 0 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {

@@ -1,4 +1,5 @@
-// RUN: tplan-opt %s -split-input-file -verify-diagnostics
+// RUN: tplan-opt --split-input-file --verify-diagnostics %s
+// What the nn dialect refuses on its own.
 
 // expected-error @+1 {{count must be at least 1, found 0}}
 nn.param @w : !nn.tensor<[D 3], f32> x 0 path "w" first 0 step 1 id 0 by 1 <"normal", 0.02 : f64> "linear"

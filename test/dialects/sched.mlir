@@ -1,6 +1,6 @@
 // RUN: tplan-opt %s | tplan-opt | FileCheck %s
 // RUN: tplan-opt --mlir-print-op-generic %s | tplan-opt | FileCheck %s
-// Round trips of the sched dialect.
+// The syntax of the sched dialect, there and back.
 
 // CHECK: sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] arena 640 live 512 {
 sched.program @step policy "p" stages 1 microbatches 2
