@@ -97,7 +97,7 @@ class OnceBuilder {
 public:
   OnceBuilder(LayerOp layer)
       : part(layerAtEnd(layer->getParentOfType<ModuleOp>(), layer.getSymName() + ".S",
-                         layer.getLoc(), StringAttr::get(layer.getContext(), "S"))),
+                        layer.getLoc(), StringAttr::get(layer.getContext(), "S"))),
         builder(part.getReturn()) {}
 
   void clone(Operation *op) {

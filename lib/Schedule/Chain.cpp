@@ -165,6 +165,29 @@ static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding
   return success();
 }
 
+/// What a part takes has the types of the run's values and of its parameters. Not asked of E,
+/// whose batch has a bound.
+static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
+  for (Part p : {Part::F, Part::B, Part::I, Part::W}) {
+    rt::FuncOp func = callee.part(p);
+    for (unsigned i = 0, e = func ? func.getNumArguments() : 0; i < e; ++i) {
+      Role role = func.getArgRole(i);
+      StringRef name = func.getArgName(i);
+      Type takes = func.getArgumentTypes()[i], given = takes;
+      if (role == Role::Carried)
+        given = run.getCarried()[*positionOf(name, 'c')].getType();
+      else if (role == Role::Invariant)
+        given = run.getInvariants()[*positionOf(name, 'i')].getType();
+      else if (nn::ParamOp param = role == Role::Param ? callee.params.lookup(name) : nn::ParamOp())
+        given = param.getType();
+      if (given != takes)
+        return run.emitOpError("gives part ") << nameOf(p) << " of layer " << callee.name << " "
+                                              << name << " as " << given << ", it takes " << takes;
+    }
+  }
+  return success();
+}
+
 static void nameValues(nn::RunOp run, Callee &callee) {
   auto fill = [](auto &names, char letter, size_t count) {
     for (size_t i = 0; i < count; ++i)
@@ -216,7 +239,8 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
       if (!callee.part(Part::F) && !callee.part(Part::E))
         return runOp.emitOpError("has neither part F nor E of layer ") << callee.name;
       nameValues(runOp, callee);
-      if (failed(checkNames(runOp, callee)) || failed(bindParams(runOp, callee, binding)))
+      if (failed(checkNames(runOp, callee)) || failed(bindParams(runOp, callee, binding)) ||
+          failed(checkTypes(runOp, callee)))
         return failure();
       run.callees.push_back(std::move(callee));
     }

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace tplan::schedule;
-using sched::describe;
+using tplan::sched::describe;
 
 namespace {
 struct Less {

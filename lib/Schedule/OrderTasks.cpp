@@ -67,8 +67,8 @@ void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
   SetVector<Operation *> functions;
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees)
-      for (Part part : split ? ArrayRef({Part::B}) : ArrayRef({Part::I, Part::W}))
-        if (rt::FuncOp func = callee.part(part))
+      for (Part part : {Part::B, Part::I, Part::W})
+        if (rt::FuncOp func = callee.part(part); func && (part == Part::B) == split)
           functions.insert(func);
   for (Operation *func : functions)
     func->erase();

@@ -148,3 +148,11 @@ func.func @values(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2
   %0:2 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 5], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
   return
 }
+
+// -----
+
+nn.chain @hands {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2], f32>
+  // expected-error @+1 {{hands on what its next layer takes: types carried in and out must agree}}
+  %y = nn.run [@a] x 2 layer 0 carried(%x) invariant() params [{}] : (!nn.tensor<[B 2], f32>) -> !nn.tensor<[B 2], f64>
+}

@@ -204,3 +204,12 @@ rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T max 8, G 
 
 // expected-error @below {{sizes must be fixed and at least 1, found '!nn.tensor<[T 0, G 2, K 16], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 0, G 2, K 16], f32>, !nn.tensor<[T 0, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
+
+// -----
+
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
+func.func @launch(%q: !nn.tensor<[S 8, H 4, K 16], f32>) {
+  // expected-error @+1 {{types are not those of its kernel: }}
+  %0:2 = rt.launch @t(%q) : (!nn.tensor<[S 8, H 4, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>)
+  return
+}

@@ -19,6 +19,7 @@
 #include <set>
 
 using namespace tplan;
+using namespace tplan::runtime;
 using namespace gradients;
 
 namespace {

@@ -8,6 +8,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace tplan;
+using namespace tplan::runtime;
 using namespace gradients;
 
 /// The streams of random numbers beside those of initial values.

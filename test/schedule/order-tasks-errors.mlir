@@ -106,11 +106,12 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
 !x = !nn.tensor<[B 1], f32>
 nn.param @w : !x x 2 path "w.{i}" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"
 nn.chain @train {
+  %in = nn.input "x" shift 0 vocabulary 0 : !x
   // expected-error@below {{needs 3 instances of @w, which has 2}}
-  %x = nn.run [@a] x 3 layer 0 carried() invariant() params [{w = @w}] : () -> !x
+  %x = nn.run [@a] x 3 layer 0 carried(%in) invariant() params [{w = @w}] : (!x) -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
-  %0 = rt.launch @k() : () -> !x
+rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k(%c) : (!x) -> !x
   rt.return %0 : !x
 }
 
@@ -172,5 +173,19 @@ nn.chain @train {
 }
 rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
   %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
+!y = !nn.tensor<[B 1], f64>
+nn.param @w : !y x 1 path "w" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"
+nn.chain @train {
+  // expected-error@below {{gives part F of layer a w as '!nn.tensor<[B 1], f64>', it takes '!nn.tensor<[B 1], f32>'}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> !x
+}
+rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k(%w) : (!x) -> !x
   rt.return %0 : !x
 }
