@@ -38,12 +38,9 @@ constexpr Feature features[] = {
 struct Level {
   const char *name, *needs;
 };
-// The x86-64 psABI's levels; each holds those before it.
 constexpr Level levels[] = {
-    {"x86-64", ""},
-    {"x86-64-v2", "sse3,ssse3,sse4.1,sse4.2,popcnt"},
-    {"x86-64-v3", "avx,avx2,bmi,bmi2,f16c,fma,lzcnt,movbe"},
-    {"x86-64-v4", "avx512f,avx512bw,avx512cd,avx512dq,avx512vl"},
+#define LEVEL(NAME, FEATURES, BYTES, REGISTERS) {NAME, FEATURES},
+#include "tplan/cpu_levels.def"
 };
 
 Status checkFeatures(const std::string &list, const char *needs) {

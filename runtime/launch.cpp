@@ -18,17 +18,7 @@ namespace {
 /// Pieces of a copy are large enough to pay for a thread and fixed by size alone.
 constexpr int64_t pieceBytes = int64_t(1) << 18;
 
-struct TypeFacts {
-  const char *name;
-  int64_t bytes;
-};
-constexpr TypeFacts typeFacts[] = {{"f64", 8}, {"f32", 4}, {"bf16", 2},
-                                   {"i32", 4}, {"i64", 8}, {"i1", 1}};
-
 } // namespace
-
-int64_t tplan::runtime::bytesOf(int32_t type) { return typeFacts[type].bytes; }
-const char *tplan::runtime::nameOf(int32_t type) { return typeFacts[type].name; }
 
 int tplan::runtime::fail(tp_rank &rank, const tp_call *call, Status status) {
   if (status.ok())

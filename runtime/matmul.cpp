@@ -4,6 +4,8 @@
 
 #include "runtime/matmul_ways.h"
 
+#include "runtime/types.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -15,11 +17,9 @@ namespace {
 
 int64_t divideUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
-const char *const typeNames[] = {"f64", "f32", "bf16", "i32", "i64", "i1"};
-
 /// An empty sum: the libraries leave C as it is.
 bool emptySumTile(void *, const tp_gemm &g, const Tile &t) {
-  int64_t size = g.out == TP_F64 ? 8 : g.out == TP_F32 ? 4 : 2;
+  int64_t size = bytesOf(g.out);
   for (int64_t i = 0; i < t.m && !g.accumulate; ++i)
     memset(t.c + i * g.ldc * size, 0, t.n * size);
   return true;
@@ -41,11 +41,8 @@ Status check(const tp_gemm &g) {
                (g.in == TP_BF16 && (g.out == TP_BF16 || g.out == TP_F32));
   if (known)
     return {};
-  auto name = [](int32_t type) {
-    return type >= TP_F64 && type <= TP_I1 ? typeNames[type] : "unknown";
-  };
   return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32",
-                name(g.in), name(g.out));
+                nameOf(g.in), nameOf(g.out));
 }
 
 } // namespace
@@ -138,8 +135,7 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
     char *c;
     std::atomic<bool> failed{false};
   } job{g, tiling, function, way, (const char *)a, (const char *)b, (char *)c};
-  int64_t sizeIn = g.in == TP_F64 ? 8 : g.in == TP_F32 ? 4 : 2;
-  int64_t sizeOut = g.out == TP_F64 ? 8 : g.out == TP_F32 ? 4 : 2;
+  int64_t sizeIn = bytesOf(g.in), sizeOut = bytesOf(g.out);
 
   // Tasks are in the order of C's rows; a tile that is wanted in part is computed whole,
   // so that its bits do not depend on how much is wanted.
@@ -165,6 +161,6 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
                });
   if (job.failed)
     return errorf("the library refused a matmul of m = %lld, n = %lld, k = %lld, %s",
-                  (long long)g.m, (long long)g.n, (long long)g.k, typeNames[g.in]);
+                  (long long)g.m, (long long)g.n, (long long)g.k, nameOf(g.in));
   return {};
 }

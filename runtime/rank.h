@@ -13,6 +13,7 @@
 #include "runtime/profile.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
+#include "runtime/types.h"
 #include "tplan/runtime.h"
 
 #include <functional>
@@ -32,11 +33,6 @@ namespace tplan::runtime {
 /// Keeps the first error of the rank, with the .tplan line of the call; returns
 /// what generated code returns.
 int fail(tp_rank &rank, const tp_call *call, Status status);
-
-/// Bytes of one element.
-int64_t bytesOf(int32_t type);
-/// "f32", "bf16", ...
-const char *nameOf(int32_t type);
 
 } // namespace tplan::runtime
 

@@ -1,4 +1,4 @@
-//===- Settings.cpp - recipe and plan of a module -------------------------===//
+//===- Settings.cpp - recipe, plan and target of a module -----------------===//
 #include "dialects/tplan/Settings.h"
 #include "mlir/IR/Diagnostics.h"
 
@@ -21,6 +21,11 @@ lang::Settings::Settings(ModuleOp module)
 }
 
 Location lang::Settings::planLine(StringRef key) const { return settingLoc(planOp, key); }
+
+DictionaryAttr lang::targetOf(ModuleOp module) {
+  auto target = module->getAttrOfType<DictionaryAttr>(kTarget);
+  return target ? target : DictionaryAttr::get(module.getContext());
+}
 
 int64_t lang::getInt(DictionaryAttr settings, StringRef key, int64_t otherwise) {
   Attribute attr = settings.get(key);

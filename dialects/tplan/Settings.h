@@ -1,4 +1,4 @@
-//===- Settings.h - recipe and plan of a module ---------------------------===//
+//===- Settings.h - recipe, plan and target of a module -------------------===//
 #ifndef TPLAN_DIALECTS_TPLAN_SETTINGS_H
 #define TPLAN_DIALECTS_TPLAN_SETTINGS_H
 
@@ -20,6 +20,12 @@ struct Settings {
 private:
   mlir::Operation *planOp; // or the module
 };
+
+/// Facts of the machine that a plan is compiled for, which the driver writes on the module:
+/// cpu, features and needs (for the runtime's check), text; vector_bytes (of a register) and
+/// registers (of vectors), numbers. Empty where nobody has written them.
+inline constexpr llvm::StringLiteral kTarget = "tplan.target";
+mlir::DictionaryAttr targetOf(mlir::ModuleOp module);
 
 /// A whole number of a dictionary, or `otherwise` where the key is absent.
 int64_t getInt(mlir::DictionaryAttr settings, llvm::StringRef key, int64_t otherwise);

@@ -20,7 +20,18 @@ extern "C" {
 
 #define TP_ABI_VERSION 2
 
-typedef enum tp_type { TP_F64, TP_F32, TP_BF16, TP_I32, TP_I64, TP_I1 } tp_type;
+/* Element types: name in IR and reports, bytes. */
+#define TP_TYPES(TYPE)                                                                             \
+  TYPE(TP_F64, "f64", 8)                                                                           \
+  TYPE(TP_F32, "f32", 4)                                                                           \
+  TYPE(TP_BF16, "bf16", 2)                                                                         \
+  TYPE(TP_I32, "i32", 4)                                                                           \
+  TYPE(TP_I64, "i64", 8)                                                                           \
+  TYPE(TP_I1, "i1", 1)
+
+#define TP_TYPE_CASE(ID, NAME, BYTES) ID,
+typedef enum tp_type { TP_TYPES(TP_TYPE_CASE) TP_NUM_TYPES } tp_type;
+#undef TP_TYPE_CASE
 
 typedef struct tp_rank tp_rank; /* opaque: arena, team, error state */
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Emit/Object.h"
-#include "lib/Lower/Lower.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -64,7 +64,7 @@ bool Compile::parse() {
   parseOptions.listOutput = &listing;
   result.module = parse::parseSource(*result.context, *result.sources, parseOptions);
   if (result.module && !errors) {
-    (*result.module)->setAttr(lower::kTarget, options.target.asAttribute(result.context.get()));
+    (*result.module)->setAttr(lang::kTarget, options.target.asAttribute(result.context.get()));
     return true;
   }
   return errors ? fail(Outcome::sourceError) : internal("no module and no message");

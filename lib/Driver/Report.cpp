@@ -4,8 +4,6 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "dialects/tplan/Settings.h"
-#include "lib/Driver/Target.h"
-#include "lib/Lower/Lower.h"
 #include "lib/Schedule/Chain.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -73,9 +71,7 @@ enum Gemms : unsigned { F32 = 1, F64 = 2, Bf16 = 4, Widened = 8, Any = 16 };
 
 /// Kinds of GEMMs in the module, and how many distinct ones have bf16 operands.
 std::pair<unsigned, int64_t> gemmsOf(ModuleOp module) {
-  auto target = module->getAttrOfType<DictionaryAttr>(lower::kTarget);
-  auto features = target ? target.getAs<StringAttr>("features") : StringAttr();
-  bool library = features && features.getValue().contains("avx512bf16");
+  bool library = lang::getString(lang::targetOf(module), "features", "").contains("avx512bf16");
   unsigned kinds = Any;
   std::set<std::vector<const void *>> distinct;
   module.walk([&](rt::MatmulOp matmul) {

@@ -13,17 +13,19 @@ using namespace llvm;
 namespace tplan {
 namespace {
 
-/// The levels of the x86-64 psABI: each needs its features and those of the levels before it.
 struct Level {
   StringRef name;
-  std::vector<StringRef> features;
+  std::vector<StringRef> features; // and those of the levels before it
   int64_t vectorBytes, registers;
 };
+std::vector<StringRef> splitList(StringRef list) {
+  SmallVector<StringRef> items;
+  list.split(items, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  return {items.begin(), items.end()};
+}
 const Level levels[] = {
-    {"x86-64", {}, 16, 16},
-    {"x86-64-v2", {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"}, 16, 16},
-    {"x86-64-v3", {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}, 32, 16},
-    {"x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, 64, 32},
+#define LEVEL(NAME, FEATURES, BYTES, REGISTERS) {NAME, splitList(FEATURES), BYTES, REGISTERS},
+#include "include/tplan/cpu_levels.def"
 };
 /// Beyond the last level, and used by our code where they are.
 const StringRef extras[] = {"avx512bf16"};

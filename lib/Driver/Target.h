@@ -22,7 +22,7 @@ struct Target {
   int64_t vectorBytes;  // of a register
   int64_t registers;    // vector registers
 
-  /// The value of lower::kTarget: these fields by name, in snake case.
+  /// The value of lang::kTarget: these fields by name, in snake case.
   mlir::DictionaryAttr asAttribute(mlir::MLIRContext *context) const;
 };
 

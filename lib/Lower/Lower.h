@@ -8,10 +8,6 @@
 
 namespace tplan::lower {
 
-/// The module's attribute with facts of the machine: vector_bytes (of a register),
-/// registers (of vectors), needs (for the runtime's check of the CPU).
-inline constexpr llvm::StringLiteral kTarget = "tplan.target";
-
 /// --record-calls: writes beside each call what the host and the profile must
 /// know of it (tasks, FLOPs, bytes, category), before its kernel becomes code.
 std::unique_ptr<mlir::Pass> createRecordCallsPass();

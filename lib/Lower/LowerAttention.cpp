@@ -1,4 +1,5 @@
 //===- LowerAttention.cpp - lower-attention: rt.tile to vector code -------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Lower/Attention/Tiles.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -78,12 +79,9 @@ struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
 
   /// Without a target: 16 registers of 32 bytes.
   RegisterBlock blockOfTarget() {
-    auto target = getOperation()->getAttrOfType<DictionaryAttr>(kTarget);
-    auto fact = [&](StringRef name, int64_t otherwise) {
-      auto number = target ? target.getAs<IntegerAttr>(name) : IntegerAttr();
-      return number ? number.getInt() : otherwise;
-    };
-    return RegisterBlock::of(fact("registers", 16), fact("vector_bytes", 32));
+    DictionaryAttr target = lang::targetOf(getOperation());
+    return RegisterBlock::of(lang::getInt(target, "registers", 16),
+                             lang::getInt(target, "vector_bytes", 32));
   }
 
   Option<int64_t> rows{*this, "rows", llvm::cl::init(0),

@@ -1,4 +1,5 @@
 //===- LowerHost.cpp - the host program becomes LLVM ----------------------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
 #include "lib/Lower/Lower.h"
@@ -39,11 +40,8 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     HostPlaces places(host, program);
     EntryPoints entries =
         emitEntryPoints(host, places, program, train, counts ? &*counts : nullptr);
-    // What the driver says of the machine (lib/Driver/Target.h).
-    auto target = module->getAttrOfType<DictionaryAttr>(kTarget);
-    auto needs = target ? target.getAs<StringAttr>("needs") : StringAttr();
     emitTables(host, places, program, train, counts ? &*counts : nullptr, entries,
-               needs ? needs.getValue() : "");
+               lang::getString(lang::targetOf(module), "needs", ""));
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (op.getName().getDialectNamespace() != "llvm")

@@ -10,10 +10,10 @@ using namespace tplan::lower;
 static int64_t categoryOf(rt::Call call, rt::FuncOp func) {
   bool update = func.getPart() == "U";
   return llvm::StringSwitch<int64_t>(call.getCategory())
-      .Case("gemm", kGemm)
-      .Case("attention", kAttention)
-      .Case("copy", kCopy)
-      .Default(update ? kOptimizer : kKernel);
+      .Case("gemm", TP_GEMM)
+      .Case("attention", TP_ATTENTION)
+      .Case("copy", TP_COPY)
+      .Default(update ? TP_OPTIMIZER : TP_KERNEL);
 }
 
 namespace {

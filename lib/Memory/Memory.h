@@ -38,10 +38,6 @@ struct Report {
 /// What the arena of a module holds, read off the IR. Valid after --plan-arena.
 Report getReport(mlir::ModuleOp module);
 
-/// Bytes that the plan allows a rank: `memory` of the plan, else that of the
-/// cluster; 0: no limit.
-int64_t getBudget(mlir::ModuleOp module);
-
 } // namespace tplan::memory
 
 #endif // TPLAN_MEMORY_MEMORY_H

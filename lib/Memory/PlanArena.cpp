@@ -22,6 +22,13 @@ using namespace tplan::schedule;
 using nn::Role;
 using sched::Owner;
 
+/// Bytes that the plan allows a rank: `memory` of the plan, else that of the
+/// cluster; 0: no limit.
+static int64_t getBudget(ModuleOp module) {
+  lang::Settings settings(module);
+  return lang::getInt(settings.plan, "memory", lang::getInt(settings.cluster, "memory", 0));
+}
+
 namespace {
 
 struct Persistent {

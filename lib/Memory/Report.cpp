@@ -1,17 +1,11 @@
 //===- Report.cpp - what the arena holds, read off the IR -----------------===//
 #include "dialects/rt/RT.h"
-#include "dialects/tplan/Settings.h"
 #include "lib/Memory/Liveness.h"
 #include "lib/Memory/Memory.h"
 
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
-
-int64_t memory::getBudget(ModuleOp module) {
-  lang::Settings settings(module);
-  return lang::getInt(settings.plan, "memory", lang::getInt(settings.cluster, "memory", 0));
-}
 
 Report memory::getReport(ModuleOp module) {
   Report report;

@@ -6,7 +6,7 @@
 #include <memory>
 
 namespace tplan::overlap {
-/// --overlap: starts and waits of asynchronous operations.
+/// --overlap: refuses what nothing waits for.
 std::unique_ptr<mlir::Pass> createOverlapPass();
 } // namespace tplan::overlap
 

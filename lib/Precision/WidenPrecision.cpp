@@ -4,15 +4,11 @@
 // so the reference that others are tested against.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/nn/NNBuilder.h"
-#include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
-#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
 using namespace tplan;
-using namespace tplan::nn;
 
 namespace {
 
@@ -30,28 +26,6 @@ struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<Module
 };
 
 } // namespace
-
-void tplan::precision::widenTypes(ModuleOp module) {
-  AttrTypeReplacer replacer;
-  replacer.addReplacement([](FloatType type) -> Type {
-    return type.isF32() || type.isBF16() ? Float64Type::get(type.getContext()) : Type(type);
-  });
-  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
-                                        /*replaceTypes=*/true);
-}
-
-void tplan::precision::eraseEqualCasts(ModuleOp module) {
-  module.walk([](CastOp cast) {
-    if (cast.getX().getType() == cast.getType()) {
-      cast.replaceAllUsesWith(cast.getX());
-      cast.erase();
-    }
-  });
-}
-
-StringRef tplan::precision::nameOf(ModuleOp module) {
-  return lang::getString(lang::Settings(module).plan, "precision", "f32");
-}
 
 std::unique_ptr<Pass> tplan::precision::createWidenPrecisionPass() {
   return std::make_unique<WidenPrecisionPass>();

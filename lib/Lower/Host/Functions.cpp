@@ -3,6 +3,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Chain.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -27,12 +28,12 @@ std::pair<StringRef, int64_t> lower::sourceOf(Location loc) {
   return {"", 0};
 }
 
-static constexpr llvm::StringLiteral kTypes[] = {"f64", "f32", "bf16", "i32", "i64", "i1"};
-
 int64_t lower::runtimeType(Type element) {
   std::string text;
   llvm::raw_string_ostream(text) << element;
-  return llvm::find(kTypes, text) - std::begin(kTypes);
+#define TYPE(ID, NAME, BYTES) .Case(NAME, ID)
+  return llvm::StringSwitch<int64_t>(text) TP_TYPES(TYPE);
+#undef TYPE
 }
 
 std::string lower::callRecord(HostBuilder &host, StringRef name, Location loc, int64_t category,
@@ -139,7 +140,7 @@ private:
     Value tasks = host.number(all);
     if (Value count = launch.getCount()) {
       // A kernel reads the count itself; tiles of attention are in the order of the rows.
-      if (fact(launch, "category") == kAttention)
+      if (fact(launch, "category") == TP_ATTENTION)
         tasks = portion(all, launch.getResult(0), count);
       else
         host.storePointer(pointer[count], args, n++);

@@ -9,6 +9,7 @@
 #define TPLAN_LOWER_HOST_FUNCTIONS_H
 
 #include "dialects/rt/RT.h"
+#include "include/tplan/runtime.h"
 #include "lib/Lower/Host/Builder.h"
 
 namespace tplan::lower {
@@ -30,8 +31,6 @@ void lowerFunction(HostBuilder &host, rt::FuncOp func);
 /// A constant tp_call; returns its symbol.
 std::string callRecord(HostBuilder &host, llvm::StringRef name, mlir::Location loc,
                        int64_t category, int64_t flops, int64_t bytes);
-/// Values of tp_category.
-enum Category { kKernel, kGemm, kAttention, kOptimizer, kCopy };
 /// Values of tp_type.
 int64_t runtimeType(mlir::Type element);
 

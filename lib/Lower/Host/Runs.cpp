@@ -268,7 +268,7 @@ void HostRuns::unpackInputs(const Run &run, const TaskContext &context) {
     std::string key = chainKey(chain, input.getValue());
     Value to = context.training ? places.at(context.arena, key, host.number(0), context.microbatch)
                                 : places.at(context.arena, key);
-    std::string record = callRecord(host, "input", input.getLoc(), kCopy, 0, 2 * bytes);
+    std::string record = callRecord(host, "input", input.getLoc(), TP_COPY, 0, 2 * bytes);
     host.loop(fact("rows"), [&](Value row) {
       host.call("tp_copy", {context.rank, host.address(record),
                             host.offset(to, host.multiplyAdd(host.number(0), row, bytes)),
@@ -279,7 +279,7 @@ void HostRuns::unpackInputs(const Run &run, const TaskContext &context) {
 }
 
 void HostRuns::zero(const Run &run, const TaskContext &context, Value place, int64_t bytes) {
-  std::string record = callRecord(host, "zero", nn::RunOp(run.op).getLoc(), kCopy, 0, bytes);
+  std::string record = callRecord(host, "zero", nn::RunOp(run.op).getLoc(), TP_COPY, 0, bytes);
   host.call("tp_zero", {context.rank, host.address(record), place, host.number(bytes)});
 }
 
