@@ -57,6 +57,8 @@ StringRef LayerOp::getArgName(unsigned i) {
 StringRef LayerOp::getResultName(unsigned i) {
   return cast<StringAttr>(getResultAttr(i, kName)).getValue();
 }
+ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
+
 DimAttr ChainOp::getBatch() {
   for (auto input : getOps<InputOp>())
     if (auto type = cast<Tensor>(input.getValue().getType()); type.getRank())
@@ -69,8 +71,6 @@ LogicalResult RunOp::verify() { // (C1) and (C2) where it is read: lib/Schedule/
     return emitOpError("hands on what its next layer takes: types carried in and out must agree");
   return success();
 }
-
-ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
 
 bool LayerOp::isInPlace(unsigned arg, unsigned result) {
   Role role = getArgRole(arg);

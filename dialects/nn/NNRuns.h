@@ -1,7 +1,7 @@
 //===- NNRuns.h - making layers, cutting runs of them ---------------------===//
 //
-// Shared by the phases that treat layers of one list differently: weight decay,
-// policies of recompute, stages of a pipeline.
+// For the phases that make layers of their own (parts, updates), and those that treat
+// the layers of one list differently: weight decay, policies of recompute, stages.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DIALECTS_NN_RUNS_H

@@ -13,14 +13,17 @@ template <typename Op> static DictionaryAttr settingsOf(ModuleOp module) {
 
 lang::Settings::Settings(ModuleOp module)
     : recipe(settingsOf<lang::RecipeOp>(module)), plan(settingsOf<lang::PlanOp>(module)),
-      cluster(settingsOf<lang::ClusterOp>(module)), planOp(module) {
+      cluster(settingsOf<lang::ClusterOp>(module)), planOp(module), clusterOp(module) {
   for (auto op : module.getOps<lang::PlanOp>()) {
     planOp = op;
     planName = op.getSymName();
   }
+  for (auto op : module.getOps<lang::ClusterOp>())
+    clusterOp = op;
 }
 
 Location lang::Settings::planLine(StringRef key) const { return settingLoc(planOp, key); }
+Location lang::Settings::clusterLine(StringRef key) const { return settingLoc(clusterOp, key); }
 
 DictionaryAttr lang::targetOf(ModuleOp module) {
   auto target = module->getAttrOfType<DictionaryAttr>(kTarget);

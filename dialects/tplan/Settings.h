@@ -16,9 +16,11 @@ struct Settings {
 
   /// Where a line of the plan stands in the source; the plan's own place where it has none.
   mlir::Location planLine(llvm::StringRef key) const;
+  /// Likewise of the cluster.
+  mlir::Location clusterLine(llvm::StringRef key) const;
 
 private:
-  mlir::Operation *planOp; // or the module
+  mlir::Operation *planOp, *clusterOp; // or the module
 };
 
 /// Facts of the machine that a plan is compiled for, which the driver writes on the module:

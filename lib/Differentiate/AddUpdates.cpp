@@ -144,7 +144,6 @@ void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, Pa
 struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddUpdatesPass)
   StringRef getArgument() const final { return "add-updates"; }
-  StringRef getDescription() const final { return "gradient norm and optimizer as layers"; }
 
   void runOnOperation() final {
     ModuleOp module = getOperation();

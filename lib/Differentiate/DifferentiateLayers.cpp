@@ -180,7 +180,6 @@ private:
 struct DifferentiateLayersPass : PassWrapper<DifferentiateLayersPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DifferentiateLayersPass)
   StringRef getArgument() const final { return "differentiate-layers"; }
-  StringRef getDescription() const final { return "forward layers become joint layers"; }
 
   void runOnOperation() final {
     for (auto chain : getOperation().getOps<ChainOp>()) {

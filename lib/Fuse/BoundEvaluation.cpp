@@ -153,7 +153,6 @@ private:
 struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BoundEvaluationPass)
   StringRef getArgument() const final { return "bound-evaluation"; }
-  StringRef getDescription() const final { return "evaluation computes the rows that it has"; }
 
   void runOnOperation() final {
     ChainOp train;

@@ -227,7 +227,6 @@ void FunctionBuilder::build() {
 struct FormKernelsPass : PassWrapper<FormKernelsPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormKernelsPass)
   StringRef getArgument() const final { return "form-kernels"; }
-  StringRef getDescription() const final { return "functions become kernels and library calls"; }
   void getDependentDialects(DialectRegistry &registry) const final {
     registry.insert<rt::RTDialect, arith::ArithDialect, math::MathDialect>();
   }

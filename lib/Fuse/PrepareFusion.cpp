@@ -93,9 +93,6 @@ void prepareAttentionGrad(AttentionGradOp op) {
 struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareFusionPass)
   StringRef getArgument() const final { return "prepare-fusion"; }
-  StringRef getDescription() const final {
-    return "every op in a form that a kernel or library has";
-  }
   void getDependentDialects(DialectRegistry &registry) const final {
     registry.insert<rt::RTDialect>();
   }

@@ -60,11 +60,10 @@ static void expand(Operation *op, bool fromBf16) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value x = op->getOperand(0), result;
   if (fromBf16) {
-    auto to = cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
-    Type f32 = Numbers(b, op->getResult(0).getType()).like(b.getF32Type());
+    Type type = op->getResult(0).getType(), f32 = Numbers(b, type).like(b.getF32Type());
     result = extendBf16(b, x, f32);
-    if (!to.isF32())
-      result = arith::ExtFOp::create(b, op->getResult(0).getType(), result);
+    if (type != f32)
+      result = arith::ExtFOp::create(b, type, result);
   } else {
     bool full = getElementTypeOrSelf(x.getType()).isF64();
     result = truncateToBf16(b, full ? truncateToOdd(b, x) : x);
@@ -96,7 +95,6 @@ namespace {
 struct ExpandBf16 : PassWrapper<ExpandBf16, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandBf16)
   StringRef getArgument() const override { return "expand-bf16"; }
-  StringRef getDescription() const override { return "bf16 in integers"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, math::MathDialect>();
   }

@@ -225,7 +225,6 @@ constexpr StringLiteral kNative[] = {"math.sqrt", "math.fma",       "math.absf",
 struct ExpandTranscendentals : PassWrapper<ExpandTranscendentals, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandTranscendentals)
   StringRef getArgument() const override { return "expand-transcendentals"; }
-  StringRef getDescription() const override { return "elementary functions in arithmetic"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, math::MathDialect>();
   }

@@ -31,7 +31,6 @@ namespace {
 struct KernelsToNVVM : PassWrapper<KernelsToNVVM, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KernelsToNVVM)
   StringRef getArgument() const override { return "kernels-to-nvvm"; }
-  StringRef getDescription() const override { return "gpu.module to the NVVM dialect"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, cf::ControlFlowDialect>();
   }

@@ -62,7 +62,6 @@ struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
   }
 
   StringRef getArgument() const override { return "lower-attention"; }
-  StringRef getDescription() const override { return "code for attention kernels"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, func::FuncDialect, math::MathDialect,
                     memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();

@@ -12,7 +12,6 @@ namespace {
 struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerHost)
   StringRef getArgument() const final { return "lower-host"; }
-  StringRef getDescription() const final { return "functions and program become LLVM"; }
   void getDependentDialects(DialectRegistry &registry) const final {
     registry.insert<LLVM::LLVMDialect>();
   }

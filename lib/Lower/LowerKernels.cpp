@@ -61,7 +61,6 @@ namespace {
 struct LowerKernels : PassWrapper<LowerKernels, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernels)
   StringRef getArgument() const override { return "lower-kernels"; }
-  StringRef getDescription() const override { return "rt.kernel to vector, arith and scf"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
                     memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();

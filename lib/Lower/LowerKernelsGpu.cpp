@@ -69,7 +69,6 @@ namespace {
 struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernelsGpu)
   StringRef getArgument() const override { return "lower-kernels-gpu"; }
-  StringRef getDescription() const override { return "rt.kernel to gpu, vector and scf"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
                     NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();

@@ -20,7 +20,6 @@ namespace {
 struct RecordCalls : PassWrapper<RecordCalls, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RecordCalls)
   StringRef getArgument() const final { return "record-calls"; }
-  StringRef getDescription() const final { return "write what calls cost beside them"; }
 
   void runOnOperation() final {
     SymbolTable symbols(getOperation());

@@ -50,7 +50,6 @@ namespace {
 struct VectorsToLLVM : PassWrapper<VectorsToLLVM, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VectorsToLLVM)
   StringRef getArgument() const override { return "vectors-to-llvm"; }
-  StringRef getDescription() const override { return "vector code to the LLVM dialect"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<LLVM::LLVMDialect, cf::ControlFlowDialect>();
   }

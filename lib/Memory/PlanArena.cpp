@@ -22,13 +22,6 @@ using namespace tplan::schedule;
 using nn::Role;
 using sched::Owner;
 
-/// Bytes that the plan allows a rank: `memory` of the plan, else that of the
-/// cluster; 0: no limit.
-static int64_t getBudget(ModuleOp module) {
-  lang::Settings settings(module);
-  return lang::getInt(settings.plan, "memory", lang::getInt(settings.cluster, "memory", 0));
-}
-
 namespace {
 
 struct Persistent {
@@ -182,7 +175,6 @@ private:
 struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanArena)
   StringRef getArgument() const final { return "plan-arena"; }
-  StringRef getDescription() const final { return "place everything in one arena"; }
 
   int64_t placePersistent(OpBuilder &b, Location loc, ArrayRef<Persistent> values) {
     // One owner's arrays side by side, each in the order of the chain.
@@ -226,20 +218,23 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     }
   }
 
-  /// Refuses an arena beyond the budget, with what is largest at the peak.
+  /// Refuses an arena beyond the plan's `memory`, else the cluster's, with what is
+  /// largest at the peak.
   LogicalResult checkBudget(int64_t arena) {
-    int64_t budget = getBudget(getOperation());
-    if (budget == 0 || arena <= budget)
-      return success();
     lang::Settings settings(getOperation());
-    InFlightDiagnostic diag = emitError(settings.planLine("memory"))
-                              << "the plan needs " << arena
-                              << " bytes of memory on a rank, it may use " << budget;
+    bool ofPlan = settings.plan.contains("memory");
+    int64_t budget = lang::getInt(ofPlan ? settings.plan : settings.cluster, "memory", arena);
+    if (arena <= budget)
+      return success();
+    InFlightDiagnostic diag =
+        emitError(ofPlan ? settings.planLine("memory") : settings.clusterLine("memory"))
+        << "the plan needs " << arena << " bytes of memory on a rank, it may use " << budget;
     Report report = getReport(getOperation());
     llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
       return std::pair(-a.atPeak, a.offset) < std::pair(-b.atPeak, b.offset);
     });
-    diag.attachNote() << "the peak is at " << report.peak;
+    if (!report.peak.empty()) // else everything lives from step to step
+      diag.attachNote() << "the peak is at " << report.peak;
     for (const OwnerReport &owner : llvm::ArrayRef(report.owners).take_front(5))
       diag.attachNote() << owner.atPeak << " bytes at the peak are " << owner.name;
     diag.attachNote() << "a smaller microbatch, recompute or another pipeline needs less";

@@ -233,7 +233,6 @@ namespace {
 struct PlanFrames : PassWrapper<PlanFrames, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanFrames)
   StringRef getArgument() const final { return "plan-frames"; }
-  StringRef getDescription() const final { return "place the values of each function"; }
   void getDependentDialects(DialectRegistry &registry) const final {
     registry.insert<sched::SchedDialect>();
   }

@@ -124,7 +124,6 @@ private:
 struct CutUpdatesPass : PassWrapper<CutUpdatesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CutUpdatesPass)
   StringRef getArgument() const final { return "cut-updates"; }
-  StringRef getDescription() const final { return "updates and metrics, cut at their sums"; }
 
   void runOnOperation() final {
     for (auto model : getOperation().getOps<lang::ModelOp>()) {

@@ -209,7 +209,6 @@ const llvm::StringMap<Expansion> &table() {
 struct ExpandBuiltinsPass : PassWrapper<ExpandBuiltinsPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandBuiltinsPass)
   StringRef getArgument() const final { return "expand-builtins"; }
-  StringRef getDescription() const final { return "built-in functions in nn primitives"; }
 
   void runOnOperation() final {
     WalkResult result = getOperation().walk([](ApplyOp op) {

@@ -91,7 +91,6 @@ void mergeInvariants(lang::ForOp loop) {
 struct HoistTablesPass : PassWrapper<HoistTablesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(HoistTablesPass)
   StringRef getArgument() const final { return "hoist-tables"; }
-  StringRef getDescription() const final { return "tables of sizes alone leave the lists"; }
 
   void runOnOperation() final {
     for (auto model : getOperation().getOps<lang::ModelOp>()) {

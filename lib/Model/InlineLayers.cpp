@@ -42,7 +42,6 @@ void inlineCall(lang::CallOp call, lang::LayerOp layer) {
 struct InlineLayersPass : PassWrapper<InlineLayersPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(InlineLayersPass)
   StringRef getArgument() const final { return "inline-layers"; }
-  StringRef getDescription() const final { return "calls of layers become their bodies"; }
 
   void runOnOperation() final {
     SymbolTable symbols(getOperation());

@@ -42,7 +42,6 @@ bool areEqual(LayerOp a, LayerOp b) {
 struct MergeLayersPass : PassWrapper<MergeLayersPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MergeLayersPass)
   StringRef getArgument() const final { return "merge-layers"; }
-  StringRef getDescription() const final { return "equal layers are one function"; }
 
   void runOnOperation() final {
     SmallVector<LayerOp> layers, kept;

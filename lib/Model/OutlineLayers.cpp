@@ -397,7 +397,6 @@ LogicalResult Outliner::run() {
 struct OutlineLayersPass : PassWrapper<OutlineLayersPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OutlineLayersPass)
   StringRef getArgument() const final { return "outline-layers"; }
-  StringRef getDescription() const final { return "the model as a chain of layer functions"; }
 
   void runOnOperation() final {
     auto models = llvm::to_vector(getOperation().getOps<lang::ModelOp>());

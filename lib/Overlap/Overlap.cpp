@@ -18,7 +18,6 @@ namespace {
 struct Overlap : PassWrapper<Overlap, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Overlap)
   StringRef getArgument() const final { return "overlap"; }
-  StringRef getDescription() const final { return "refuse asynchronous operations without a wait"; }
 
   void runOnOperation() final {
     for (auto func : getOperation().getOps<rt::FuncOp>())

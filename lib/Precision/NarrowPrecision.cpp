@@ -152,9 +152,6 @@ private:
 struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(NarrowPrecisionPass)
   StringRef getArgument() const final { return "narrow-precision"; }
-  StringRef getDescription() const final {
-    return "precision bf16: contractions, attention and what layers carry";
-  }
 
   void runOnOperation() final {
     if (precision::nameOf(getOperation()) != "bf16")

@@ -15,7 +15,6 @@ namespace {
 struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WidenPrecisionPass)
   StringRef getArgument() const final { return "widen-precision"; }
-  StringRef getDescription() const final { return "precision f64: every f32 becomes f64"; }
 
   void runOnOperation() final {
     if (precision::nameOf(getOperation()) != "f64")

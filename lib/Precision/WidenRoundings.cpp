@@ -36,9 +36,6 @@ void roundAtDefinition(OpResult v, Type narrow) {
 struct WidenRoundingsPass : PassWrapper<WidenRoundingsPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WidenRoundingsPass)
   StringRef getArgument() const final { return "widen-roundings"; }
-  StringRef getDescription() const final {
-    return "precision bf16 in f64: the same program in f64, with its roundings to bf16";
-  }
 
   void runOnOperation() final {
     if (lang::getString(lang::Settings(getOperation()).plan, "computed_in", "") != "f64")

@@ -291,7 +291,6 @@ void Cutter::emitParts() {
 struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CutJointPass)
   StringRef getArgument() const final { return "cut-joint"; }
-  StringRef getDescription() const final { return "joint layers become parts F, B, I, W and E"; }
 
   void runOnOperation() final {
     // The counts are no part of training: evaluated as they are.

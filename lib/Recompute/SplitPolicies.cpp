@@ -70,7 +70,6 @@ private:
 struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitPoliciesPass)
   StringRef getArgument() const final { return "split-policies"; }
-  StringRef getDescription() const final { return "a layer with two policies becomes two"; }
 
   void runOnOperation() final {
     auto settings = lang::Settings(getOperation()).plan.getAs<DictionaryAttr>("recompute");

@@ -78,7 +78,6 @@ void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
 struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderTasks)
   StringRef getArgument() const final { return "order-tasks"; }
-  StringRef getDescription() const final { return "order the tasks of a step"; }
   void getDependentDialects(DialectRegistry &registry) const final {
     registry.insert<sched::SchedDialect>();
   }

@@ -20,7 +20,6 @@ namespace {
 struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitStages)
   StringRef getArgument() const final { return "split-stages"; }
-  StringRef getDescription() const final { return "cut the runs of @train at stage borders"; }
 
   /// Layers of lists in each stage; one stage with all of them by default.
   FailureOr<SmallVector<int64_t>> readStages(nn::ChainOp chain) {

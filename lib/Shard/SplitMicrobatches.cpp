@@ -87,7 +87,6 @@ LogicalResult checkSizes(ModuleOp module) {
 struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitMicrobatchesPass)
   StringRef getArgument() const final { return "split-microbatches"; }
-  StringRef getDescription() const final { return "the batch dimension becomes a microbatch"; }
 
   void runOnOperation() final {
     lang::Settings settings(getOperation());

@@ -25,6 +25,28 @@ rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) {
 
 // -----
 
+!x = !nn.tensor<[B 100], f32>
+tplan.plan @p {}
+// Everything lives from step to step: no task is the peak.
+// expected-error@below {{the plan needs 512 bytes of memory on a rank, it may use 100}}
+// expected-note@below {{448 bytes at the peak are param w}}
+// expected-note@below {{64 bytes at the peak are loss main}}
+// expected-note@below {{a smaller microbatch, recompute or another pipeline needs less}}
+tplan.cluster @c {memory = 100 : i64}
+nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+nn.chain @train {
+  nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> ()
+}
+rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"},
+             %l: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) {
+  rt.return
+}
+rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) {
+  rt.return
+}
+
+// -----
+
 // expected-error@below {{there is no chain @train to order}}
 module {}
 

@@ -32,8 +32,11 @@ int64_t lower::runtimeType(Type element) {
   std::string text;
   llvm::raw_string_ostream(text) << element;
 #define TYPE(ID, NAME, BYTES) .Case(NAME, ID)
-  return llvm::StringSwitch<int64_t>(text) TP_TYPES(TYPE);
+  int64_t id = llvm::StringSwitch<int64_t>(text) TP_TYPES(TYPE).Default(-1);
 #undef TYPE
+  if (id < 0)
+    llvm::reportFatalInternalError(llvm::Twine("the runtime has no element type ") + text);
+  return id;
 }
 
 std::string lower::callRecord(HostBuilder &host, StringRef name, Location loc, int64_t category,
