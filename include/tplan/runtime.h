@@ -42,6 +42,7 @@ typedef enum tp_category {
   TP_ATTENTION,
   TP_OPTIMIZER,
   TP_COPY,
+  TP_COLLECTIVE,
   TP_CATEGORIES
 } tp_category;
 
@@ -51,7 +52,7 @@ typedef struct tp_call {
   int32_t line;
   int32_t category; /* tp_category */
   int64_t flops;    /* of one call */
-  int64_t bytes;    /* read and written by one call */
+  int64_t bytes;    /* read and written by one call; of collectives: sent by one rank */
 } tp_call;
 
 /* A generated kernel: task i of `tasks`, arguments by address. Tasks write
@@ -69,6 +70,60 @@ typedef struct tp_gemm {
   int32_t in, out; /* tp_type */
 } tp_gemm;
 
+/*--- ranks ----------------------------------------------------------------*/
+
+/* One axis of the mesh, or a piece of one; the first listed varies slowest over
+ * the ranks: rank = coordinate 0 * (product of the other sizes) + ... */
+typedef struct tp_axis {
+  const char *name; /* of the plan's axis: pieces repeat it */
+  int64_t size;
+} tp_axis;
+
+/* The ranks that differ in the coordinates of `axes` alone. A rank's member number has
+ * its coordinates as digits, the first listed axis the highest: it need not rise with
+ * the rank. Group numbers are places in tp_program.groups. */
+typedef struct tp_group {
+  const char *name; /* for messages: "dp", "dp and tp" */
+  int32_t num_axes;
+  const int32_t *axes; /* numbers of tp_axis */
+} tp_group;
+
+/* What the n members of a group do together; extents in elements, row-major.
+ *
+ *   all-reduce      in [outer, inner]     -> out [outer, inner]
+ *   reduce-scatter  in [outer, n, inner]  -> out [outer, inner], block m to member m
+ *   all-gather      in [outer, inner]     -> out [outer, n, inner], block m from member m
+ *   all-to-all      in [outer, n, middle, inner, last] -> out [outer, middle, n, inner, last]
+ *                   block m of the first to member m, the block from member m at m (split first),
+ *                   or the other way round (split last), as `split_last` says
+ *   permute         out of member m = in of member source[m], [outer, inner]
+ *
+ * `whole` < outer * n * inner, with outer = 1: the array of all blocks has only so many
+ * elements, the last blocks are shorter or empty, and their rest stays as it is. Any extent
+ * may be 0. in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
+ * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
+ *
+ * Sums have one order: per element over the members in the order of their numbers, from
+ * the left, in f32 for f32 and bf16 (rounded once at the end), in f64 for f64, whatever
+ * the transport, its chunks and its buckets. i32 and i64 wrap. */
+typedef enum tp_collective_kind {
+  TP_ALL_REDUCE,
+  TP_REDUCE_SCATTER,
+  TP_ALL_GATHER,
+  TP_ALL_TO_ALL,
+  TP_PERMUTE,
+  TP_COLLECTIVE_KINDS
+} tp_collective_kind;
+typedef enum tp_reduction { TP_SUM, TP_MAX } tp_reduction;
+typedef struct tp_collective {
+  int32_t kind, reduction, type; /* tp_collective_kind, tp_reduction, tp_type */
+  int32_t group;
+  int64_t outer, inner, middle, last; /* the latter two of all-to-all, else 1 */
+  int64_t whole;                      /* elements of the array of all blocks */
+  int32_t split_last;
+  const int32_t *source; /* of permute */
+} tp_collective;
+
 /* Called by generated code. 0 is success; otherwise the rank holds the error and
  * generated code returns at once. */
 int tp_launch(tp_rank *, const tp_call *, tp_kernel, void *const *args, int64_t tasks);
@@ -77,6 +132,12 @@ int tp_matmul(tp_rank *, const tp_call *, const tp_gemm *, const void *a, const 
               int64_t rows);
 int tp_copy(tp_rank *, const tp_call *, void *to, const void *from, int64_t bytes);
 int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
+/* `count` collectives, issued together: pointers[2 i] is `in` of the i-th, pointers[2 i + 1]
+ * its `out`. No operand of one is a result of another. */
+int tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
+                   void *const *pointers);
+/* This rank's member number in a group; set before the first entry point is called. */
+int64_t tp_member(const tp_rank *, int64_t group);
 /* Called once in a step, where the TP_GRADIENT tensors are whole and the optimizer
  * has not used them yet: --dump-gradients writes them out here. */
 int tp_gradients_ready(tp_rank *);
@@ -105,6 +166,17 @@ typedef struct tp_tensor {
   int64_t id, id_step;    /* key of initial values: normal numbers from (seed, id, element) */
   int32_t init;           /* tp_init_kind */
   double init_value;
+  /* How the ranks share it. `shape` is what this rank holds before `chunk`; whole[d] is the size of
+   * dimension d of the logical tensor, and position i of the rank's dimension d is position
+   * member(dim_groups[d]) * shape[d] + i there (dim_groups[d] < 0: all of it). Positions beyond whole[d]
+   * are padding: zero, in no file. With chunk > 0 the rank holds, of that array read as a line, only
+   * elements [member(chunk_group) * chunk, + chunk), those beyond its end being padding; in_whole: they
+   * stand at their place in a buffer of members * chunk elements, of which the rest means nothing
+   * outside the entry points. */
+  const int64_t *whole;
+  const int32_t *dim_groups;
+  int64_t chunk;
+  int32_t chunk_group, in_whole;
 } tp_tensor;
 
 /* Rows of `length` tokens each, i32, one microbatch after the other: the loader
@@ -112,8 +184,10 @@ typedef struct tp_tensor {
 typedef struct tp_input {
   const char *source; /* stream name */
   int64_t offset;
-  int64_t rows, length; /* rows of one microbatch; S + 1 for language models */
+  int64_t rows, length; /* rows of one microbatch on this rank; S + 1 for language models */
   int64_t vocabulary;   /* ids are checked against it when read */
+  /* Row i of microbatch m is row (m * members + member) * rows + i of the step; < 0: every rank reads all. */
+  int32_t group;
 } tp_input;
 
 typedef enum tp_scalar_kind {
@@ -122,6 +196,7 @@ typedef enum tp_scalar_kind {
   TP_LR,        /* learning rate of this step */
   TP_POWER,     /* value to the power of step: bias correction */
   TP_ROWS,      /* i64, rows of the microbatch in use: all in training */
+  TP_MEMBER,    /* i32, this rank's member number in group `value`; written once */
   TP_MICROBATCH /* written by generated code */
 } tp_scalar_kind;
 typedef struct tp_scalar {
@@ -139,11 +214,13 @@ typedef struct tp_lr_piece {
 } tp_lr_piece;
 
 /* A number that a step leaves behind: sum over the batch, and the count that
- * divides it (count_offset < 0: none). Type f32 or f64; counts likewise. */
+ * divides it (count_offset < 0: none). Type f32 or f64; counts likewise. Each is a sum over
+ * the members of a group that is still to be made, by whoever reads it (< 0: it is whole). */
 typedef struct tp_metric {
   const char *name; /* "loss" first; "grad_norm" ... */
   int32_t type;
   int64_t offset, count_offset;
+  int32_t group, count_group;
 } tp_metric;
 
 /* A live slot of the arena, for the report and the memory audit. */
@@ -158,8 +235,8 @@ typedef struct tp_program {
   const char *fingerprint; /* hash of model and recipe: what a checkpoint must match */
   const char *cpu;         /* what the code needs: a level ("x86-64-v3"), or features by commas */
   int64_t arena_bytes;
-  int64_t microbatches; /* of one step */
-  int64_t tokens_per_step;
+  int64_t microbatches; /* of one step, on each rank */
+  int64_t tokens_per_step; /* of all ranks */
   int64_t steps;                             /* default of --steps */
   int64_t eval_every, save_every, save_keep; /* 0: never */
   const tp_tensor *tensors;
@@ -174,6 +251,11 @@ typedef struct tp_program {
   int64_t num_metrics;
   const tp_slot *slots;
   int64_t num_slots;
+  const tp_axis *axes; /* none: one rank */
+  int64_t num_axes;
+  const tp_group *groups;
+  int64_t num_groups;
+  int32_t read_first; /* rank 0 alone reads data, the others get it from there */
   /* Generated entry points; the arena is that of the rank. */
   int (*prepare)(tp_rank *, char *arena); /* once, after weights are set: working copies, tables */
   int (*step)(tp_rank *, char *arena);

@@ -77,9 +77,14 @@ SmallVector<Record> TableEmitter::tensors() {
                    : owner == Owner::Copy    ? TP_WORKING_COPY
                                              : TP_GRADIENT;
     nn::Tensor type = typeOf(value);
-    SmallVector<Record> shape;
-    for (nn::DimAttr dim : type.getDims())
+    SmallVector<Record> shape, groups;
+    for (nn::DimAttr dim : type.getDims()) {
       shape.push_back({Field::i64(dim.getSize())});
+      groups.push_back({Field::i32(-1)});
+    }
+    auto array = [&](StringRef name, ArrayRef<Record> numbers) {
+      return numbers.empty() ? Field::null() : Field::address(host.recordsSymbol(name, numbers));
+    };
     nn::InitAttr init = param.getInit();
     // Only weights start at random; everything else at zero.
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
@@ -88,11 +93,12 @@ SmallVector<Record> TableEmitter::tensors() {
         {Field::string(param.getPath()),
          Field::string(value->getAttrOfType<StringAttr>("slot").getValue()), Field::i32(role),
          Field::i32(runtimeType(type.getElementType())), Field::i32(type.getRank()),
-         shape.empty() ? Field::null() : Field::address(host.recordsSymbol("shape", shape)),
+         array("shape", shape),
          Field::i64(param.getCount()), Field::i64(param.getFirst()), Field::i64(param.getStep()),
          Field::i64(*value.getAt()), Field::i64(value.getStride()), Field::i64(param.getId()),
          Field::i64(param.getIdStep()), Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
-         Field::f64(start)});
+         Field::f64(start), array("whole", shape), array("groups", groups), Field::i64(0),
+         Field::i32(-1), Field::i32(0)});
   }
   return table;
 }
@@ -104,7 +110,7 @@ SmallVector<Record> TableEmitter::inputs() {
       auto fact = [&](StringRef key) { return value->getAttrOfType<IntegerAttr>(key).getInt(); };
       table.push_back({Field::string(source.getValue()), Field::i64(*value.getAt()),
                        Field::i64(fact("rows")), Field::i64(fact("length")),
-                       Field::i64(fact("vocabulary"))});
+                       Field::i64(fact("vocabulary")), Field::i32(-1)});
     }
   return table;
 }
@@ -167,7 +173,8 @@ SmallVector<Record> TableEmitter::metrics() {
       table.push_back({Field::string(table.empty() ? "loss" : loss),
                        Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
                        Field::i64(places.offsetOf(key)),
-                       Field::i64(places.has(count) ? places.offsetOf(count) : -1)});
+                       Field::i64(places.has(count) ? places.offsetOf(count) : -1),
+                       Field::i32(-1), Field::i32(-1)});
   };
   DictionaryAttr losses = chain.getLossesAttr();
   if (losses && losses.get("main"))
@@ -178,7 +185,8 @@ SmallVector<Record> TableEmitter::metrics() {
   forEachMetric(train, add);
   if (places.has(gradNormKey()))
     table.push_back({Field::string("grad_norm"), Field::i32(TP_F64),
-                     Field::i64(places.offsetOf(gradNormKey())), Field::i64(-1)});
+                     Field::i64(places.offsetOf(gradNormKey())), Field::i64(-1), Field::i32(-1),
+                     Field::i32(-1)});
   return table;
 }
 
@@ -292,6 +300,9 @@ void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
   append(host, record, "rates", rates());
   append(host, record, "metrics", metrics());
   append(host, record, "places", slots());
+  append(host, record, "axes", {});
+  append(host, record, "groups", {});
+  record.push_back(Field::i32(0));
   for (StringRef entry : {StringRef(entries.prepare), StringRef(entries.step),
                           StringRef(entries.evaluate), StringRef(entries.predict)})
     record.push_back(entry.empty() ? Field::null() : Field::address(entry));

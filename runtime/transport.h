@@ -1,0 +1,77 @@
+//===- transport.h - how bytes get from rank to rank ----------------------===//
+//
+// One interface for ranks that are threads of a process, processes under MPI, and a
+// recorder for tests; NCCL will be another.
+//
+// Decisions: all communicators are made before the first step, by splitting the world, so
+// that nothing is created lazily in an order that ranks may not share. Operations are
+// issued on a stream and may still run when `issue` returns; on CPUs a stream is null
+// and they are done. An error may come later than its cause: `poll` asks for it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_TRANSPORT_H
+#define TPLAN_RUNTIME_TRANSPORT_H
+
+#include "runtime/status.h"
+#include "runtime/team.h"
+#include "tplan/runtime.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tplan::runtime {
+
+struct Stream; // of a device
+
+/// One collective with its memory, as a rank sees it.
+struct Operation {
+  const tp_collective *what;
+  const void *in;
+  void *out;
+  const tp_call *call; // for messages; or null
+};
+
+/// The ranks of a group, seen from one of them.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+  int size() const { return (int)ranks.size(); }
+  int member() const { return self; }
+  /// Rank in the world of each member.
+  const std::vector<int> &members() const { return ranks; }
+
+  /// Starts operations of this group, together. All members issue the same ones in one order.
+  virtual Status issue(std::span<const Operation> operations, Team &team, Stream *stream) = 0;
+  /// Errors that came after `issue` returned.
+  virtual Status poll() { return {}; }
+
+  // For the runtime's own needs, outside the step. They return when done.
+  Status barrier();
+  /// `bytes` of the member `root` to all.
+  virtual Status broadcast(void *data, int64_t bytes, int root) = 0;
+  /// Sums over the members in order of their numbers.
+  Status sum(double *values, int64_t count, Team &team);
+
+protected:
+  std::vector<int> ranks;
+  int self = 0;
+};
+
+/// What connects a rank to the others. `world` holds all ranks, rank r as member r.
+class Transport {
+public:
+  virtual ~Transport() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual Communicator &world() = 0;
+  /// The communicators of a program's groups, all at once; called by every rank.
+  virtual Status connect(const tp_program &program,
+                         std::vector<std::unique_ptr<Communicator>> &groups) = 0;
+  /// This rank has failed: the others must not wait for it. Called once.
+  virtual void abort(const Status &why) = 0;
+};
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_TRANSPORT_H
