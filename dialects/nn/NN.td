@@ -421,16 +421,20 @@ def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_Elemental]> {
     Element e is kept where the 32-bit number of e is at least rate * 2^32. That number is word
     e mod 4 of Philox 4x32-10 with key (seed, layer * 65536 + site) and counter (e / 4 low, e / 4 high,
     step, 0), where e is the linear index of the element in the result's type, with `offset` added to
-    the position along the first dimension: its place in the global batch. Equal under every plan, and
+    the position along the first dimension: its place in the global batch. On a rank that has blocks of
+    the dimensions, `whole` are their logical sizes and `starts` the logical positions of the rank's
+    first elements, which count instead of those of the type. Equal under every plan, and
     computed again rather than kept. Part E has a constant 1 in its place.
     Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
   }];
   let arguments = (ins NN_Scalar:$seed, NN_Scalar:$step, NN_Scalar:$layer, NN_Scalar:$offset,
-                       I64Attr:$site, F64Attr:$rate);
+                       I64Attr:$site, F64Attr:$rate, Variadic<NN_Scalar>:$starts,
+                       OptionalAttr<DenseI64ArrayAttr>:$whole);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = [{
-    $seed `,` $step `,` $layer `,` $offset `site` $site `rate` $rate attr-dict
-    `:` `(` type($seed) `,` type($step) `,` type($layer) `,` type($offset) `)` `->` type($result)
+    $seed `,` $step `,` $layer `,` $offset `site` $site `rate` $rate
+    (`of` $whole^ `from` $starts)? attr-dict
+    `:` functional-type(operands, $result)
   }];
 }
 

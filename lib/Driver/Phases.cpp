@@ -1,6 +1,7 @@
 //===- Phases.cpp - the table of phases, as data --------------------------===//
 #include "lib/Driver/Phases.h"
 
+#include "dialects/dist/Dist.h"
 #include "dialects/nn/NN.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
@@ -101,7 +102,7 @@ const DialectRegistry &dialects() {
     DialectRegistry all;
     registerAllDialects(all);
     registerAllToLLVMIRTranslations(all);
-    all.insert<nn::NNDialect, lang::TplanDialect, rt::RTDialect, sched::SchedDialect>();
+    all.insert<nn::NNDialect, lang::TplanDialect, dist::DistDialect, rt::RTDialect, sched::SchedDialect>();
     return all;
   }();
   return registry;

@@ -6,6 +6,9 @@
 
 namespace tplan::shard {
 std::unique_ptr<mlir::Pass> createSplitMicrobatchesPass();
+std::unique_ptr<mlir::Pass> createAssignLayoutsPass();
+std::unique_ptr<mlir::Pass> createDeriveCollectivesPass();
+std::unique_ptr<mlir::Pass> createLocalizePass();
 } // namespace tplan::shard
 
 #endif // TPLAN_LIB_SHARD_H

@@ -1,0 +1,313 @@
+//===- Dist.cpp - registration, syntax and verifiers of the dist dialect ---===//
+//
+// Each check cites its constraint in Dist.td as (Cn).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/dist/Dist.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::dist;
+
+#include "dialects/dist/DistDialect.cpp.inc"
+#include "dialects/dist/DistEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/dist/DistAttrs.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/dist/DistOps.cpp.inc"
+
+void DistDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/dist/DistAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/dist/DistOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Lists of axes
+//===----------------------------------------------------------------------===//
+
+std::string dist::spell(ArrayRef<StringAttr> axes) {
+  return llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), ", ");
+}
+
+Axes dist::axesOf(ArrayAttr names) {
+  return llvm::map_to_vector<2>(names, [](Attribute a) { return cast<StringAttr>(a); });
+}
+
+ArrayAttr dist::arrayOf(MLIRContext *context, ArrayRef<StringAttr> axes) {
+  return ArrayAttr::get(context, SmallVector<Attribute>(axes.begin(), axes.end()));
+}
+
+bool dist::intersects(ArrayRef<StringAttr> a, ArrayRef<StringAttr> b) {
+  return llvm::any_of(a, [&](StringAttr axis) { return llvm::is_contained(b, axis); });
+}
+
+Axes dist::difference(ArrayRef<StringAttr> a, ArrayRef<StringAttr> b) {
+  Axes left;
+  for (StringAttr axis : a)
+    if (!llvm::is_contained(b, axis))
+      left.push_back(axis);
+  return left;
+}
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+int64_t MeshAttr::getNumRanks() const {
+  int64_t ranks = 1;
+  for (AxisAttr axis : getAxes())
+    ranks *= axis.getSize();
+  return ranks;
+}
+
+int64_t MeshAttr::find(StringRef name) const {
+  for (auto [i, axis] : llvm::enumerate(getAxes()))
+    if (axis.getName() == name)
+      return i;
+  return -1;
+}
+
+int64_t MeshAttr::sizeOf(StringAttr axis) const {
+  int64_t i = find(axis.getValue());
+  return i < 0 ? 1 : getAxes()[i].getSize();
+}
+
+int64_t MeshAttr::sizeOf(ArrayRef<StringAttr> axes) const {
+  int64_t size = 1;
+  for (StringAttr axis : axes)
+    size *= sizeOf(axis);
+  return size;
+}
+
+Axes MeshAttr::sorted(ArrayRef<StringAttr> axes) const {
+  Axes all(axes);
+  llvm::sort(all, [&](StringAttr a, StringAttr b) { return find(a) < find(b); });
+  all.erase(llvm::unique(all), all.end());
+  return all;
+}
+
+MeshAttr dist::meshOf(ModuleOp module) {
+  auto mesh = module->getAttrOfType<MeshAttr>(kMesh);
+  return mesh ? mesh : MeshAttr::get(module.getContext(), {});
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+ArrayRef<StringAttr> LayoutAttr::axesOf(StringRef dim) const {
+  for (ShardAttr shard : getShards())
+    if (shard.getDim() == dim)
+      return shard.getAxes();
+  return {};
+}
+
+Axes LayoutAttr::used() const {
+  Axes all;
+  for (ShardAttr shard : getShards())
+    llvm::append_range(all, shard.getAxes());
+  if (getRows())
+    llvm::append_range(all, getRows().getAxes());
+  llvm::append_range(all, getSum());
+  llvm::append_range(all, getMax());
+  return all;
+}
+
+LayoutAttr LayoutAttr::withAxes(StringAttr dim, ArrayRef<StringAttr> axes) const {
+  SmallVector<ShardAttr> shards;
+  for (ShardAttr shard : getShards())
+    if (shard.getDim() != dim)
+      shards.push_back(shard);
+  if (!axes.empty())
+    shards.push_back(ShardAttr::get(getContext(), dim, axes));
+  llvm::sort(shards, [](ShardAttr a, ShardAttr b) {
+    return a.getDim().getValue() < b.getDim().getValue();
+  });
+  return get(getContext(), shards, getRows(), getSum(), getMax());
+}
+
+LayoutAttr LayoutAttr::withRows(RowsAttr rows) const {
+  return get(getContext(), getShards(), rows, getSum(), getMax());
+}
+LayoutAttr LayoutAttr::withSum(ArrayRef<StringAttr> axes) const {
+  return get(getContext(), getShards(), getRows(), axes, getMax());
+}
+LayoutAttr LayoutAttr::withMax(ArrayRef<StringAttr> axes) const {
+  return get(getContext(), getShards(), getRows(), getSum(), axes);
+}
+
+LayoutAttr dist::layoutOf(Value value) {
+  Attribute found;
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    if (auto layer = dyn_cast<nn::LayerOp>(arg.getOwner()->getParentOp()))
+      found = layer.getArgAttr(arg.getArgNumber(), kLayout);
+  } else if (auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>(kLayouts)) {
+    found = all[cast<OpResult>(value).getResultNumber()];
+  }
+  auto layout = dyn_cast_or_null<LayoutAttr>(found);
+  return layout ? layout : LayoutAttr::get(value.getContext(), {}, {}, {}, {});
+}
+
+//===----------------------------------------------------------------------===//
+// Syntax: B over [dp], rows [H, K] by 8 over [dp] in_whole, sum over [cp]
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseNames(AsmParser &parser, SmallVectorImpl<StringAttr> &names) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+    std::string name;
+    if (parser.parseKeywordOrString(&name))
+      return failure();
+    names.push_back(StringAttr::get(parser.getContext(), name));
+    return success();
+  });
+}
+
+static void printNames(AsmPrinter &printer, ArrayRef<StringAttr> names) {
+  printer << "[";
+  llvm::interleaveComma(names, printer,
+                        [&](StringAttr name) { printer.printKeywordOrString(name.getValue()); });
+  printer << "]";
+}
+
+static ParseResult parseOver(AsmParser &parser, SmallVectorImpl<StringAttr> &axes) {
+  return failure(parser.parseKeyword("over") || parseNames(parser, axes));
+}
+
+static FailureOr<RowsAttr> parseRows(AsmParser &parser) {
+  SmallVector<StringAttr> dims, axes;
+  int64_t block;
+  if (parseNames(parser, dims) || parser.parseKeyword("by") || parser.parseInteger(block) ||
+      parseOver(parser, axes))
+    return failure();
+  bool inWhole = succeeded(parser.parseOptionalKeyword("in_whole"));
+  return RowsAttr::get(parser.getContext(), dims, block, axes, inWhole);
+}
+
+static void printRows(AsmPrinter &printer, RowsAttr rows) {
+  printNames(printer, rows.getDims());
+  printer << " by " << rows.getBlock() << " over ";
+  printNames(printer, rows.getAxes());
+  if (rows.getInWhole())
+    printer << " in_whole";
+}
+
+Attribute RowsAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<RowsAttr> rows = parseRows(parser);
+  return failed(rows) || parser.parseGreater() ? Attribute() : *rows;
+}
+void RowsAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printRows(printer, *this);
+  printer << ">";
+}
+
+Attribute ShardAttr::parse(AsmParser &parser, Type) {
+  std::string dim;
+  SmallVector<StringAttr> axes;
+  if (parser.parseLess() || parser.parseKeywordOrString(&dim) || parseOver(parser, axes) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), StringAttr::get(parser.getContext(), dim), axes);
+}
+void ShardAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printKeywordOrString(getDim().getValue());
+  printer << " over ";
+  printNames(printer, getAxes());
+  printer << ">";
+}
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  MLIRContext *context = parser.getContext();
+  LayoutAttr layout = LayoutAttr::get(context, {}, {}, {}, {});
+  SmallVector<StringAttr> used;
+  auto part = [&]() -> ParseResult {
+    SMLoc loc = parser.getCurrentLocation();
+    std::string word;
+    if (parser.parseKeywordOrString(&word))
+      return failure();
+    SmallVector<StringAttr> axes;
+    if (word == "rows") {
+      FailureOr<RowsAttr> rows = parseRows(parser);
+      if (failed(rows))
+        return failure();
+      layout = layout.withRows(*rows);
+      axes.assign(rows->getAxes().begin(), rows->getAxes().end());
+    } else if (parseOver(parser, axes)) {
+      return failure();
+    } else {
+      layout = word == "sum"   ? layout.withSum(axes)
+               : word == "max" ? layout.withMax(axes)
+                               : layout.withAxes(StringAttr::get(context, word), axes);
+    }
+    for (StringAttr axis : axes) // (C1)
+      if (llvm::is_contained(used, axis))
+        return parser.emitError(loc, "axis occurs twice in a layout: ") << axis.getValue();
+      else
+        used.push_back(axis);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalLessGreater, part))
+    return {};
+  return layout;
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  bool first = true;
+  auto comma = [&]() { printer << (std::exchange(first, false) ? "" : ", "); };
+  auto over = [&](StringRef what, ArrayRef<StringAttr> axes) {
+    if (axes.empty())
+      return;
+    comma();
+    printer.printKeywordOrString(what);
+    printer << " over ";
+    printNames(printer, axes);
+  };
+  printer << "<";
+  for (ShardAttr shard : getShards())
+    over(shard.getDim(), shard.getAxes());
+  if (getRows()) {
+    comma();
+    printer << "rows ";
+    printRows(printer, getRows());
+  }
+  over("sum", getSum());
+  over("max", getMax());
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+LogicalResult CollectiveOp::verify() {
+  if (auto module = (*this)->getParentOfType<ModuleOp>(); module && module->hasAttr(kMesh)) {
+    llvm::SmallDenseSet<StringAttr> seen;
+    for (StringAttr axis : dist::axesOf(getAxes())) { // (C1)
+      if (meshOf(module).find(axis) < 0)
+        return emitOpError("axis is not of the mesh: ") << axis;
+      if (!seen.insert(axis).second)
+        return emitOpError("axis given twice: ") << axis;
+    }
+  }
+  if ((getKind() == CollectiveKind::AllToAll) != bool(getTo())) // (C2)
+    return emitOpError("the dimension that is cut afterwards belongs to all_to_all alone, found ")
+           << stringifyCollectiveKind(getKind());
+  if ((getKind() == CollectiveKind::Permute) != bool(getSources()))
+    return emitOpError("sources belong to permute alone, found ")
+           << stringifyCollectiveKind(getKind());
+  return success();
+}

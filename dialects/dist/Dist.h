@@ -1,0 +1,42 @@
+//===- Dist.h - the dist dialect ------------------------------------------===//
+#ifndef TPLAN_DIALECTS_DIST_H
+#define TPLAN_DIALECTS_DIST_H
+
+#include "dialects/nn/NN.h"
+
+namespace tplan::dist {
+using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
+
+/// The layouts of an op's results, an array; the layout of an argument or result of a
+/// layer; the mesh, on the module.
+inline constexpr llvm::StringLiteral kLayouts = "dist.layouts", kLayout = "dist.layout",
+                                     kMesh = "dist.mesh";
+/// On an `nn.param`: elements of memory that an instance has, where its blocks need more than its size.
+inline constexpr llvm::StringLiteral kPadded = "dist.padded";
+/// On a chain: a dictionary from the names of losses, counts and `norm` to the axes over which
+/// what the ranks have summed is to be summed.
+inline constexpr llvm::StringLiteral kPending = "dist.pending";
+} // namespace tplan::dist
+
+#include "dialects/dist/DistDialect.h.inc"
+#include "dialects/dist/DistEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/dist/DistAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/dist/DistOps.h.inc"
+
+namespace tplan::dist {
+/// The module's mesh; one without axes where it has none.
+MeshAttr meshOf(mlir::ModuleOp module);
+/// Layout of a value: of an argument of a layer, or of a result; whole where nothing says.
+LayoutAttr layoutOf(mlir::Value value);
+/// `dp, tp`.
+std::string spell(llvm::ArrayRef<mlir::StringAttr> axes);
+Axes axesOf(mlir::ArrayAttr names);
+mlir::ArrayAttr arrayOf(mlir::MLIRContext *context, llvm::ArrayRef<mlir::StringAttr> axes);
+bool intersects(llvm::ArrayRef<mlir::StringAttr> a, llvm::ArrayRef<mlir::StringAttr> b);
+/// Without those of b.
+Axes difference(llvm::ArrayRef<mlir::StringAttr> a, llvm::ArrayRef<mlir::StringAttr> b);
+} // namespace tplan::dist
+
+#endif // TPLAN_DIALECTS_DIST_H

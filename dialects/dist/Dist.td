@@ -1,0 +1,197 @@
+//===- Dist.td - layouts over a mesh, and the collectives that change them ---===//
+//
+// How the ranks of a mesh share a value, and the operations that turn one layout
+// into another. Every collective of a program is the change of a layout.
+//
+// One decision: a layout is an attribute beside a value, not part of its type. Ops
+// of `nn` know nothing of ranks: the same op stands in the serial program, in the
+// sharded one with global sizes, and in that with the sizes of one rank.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_DIST
+#define TPLAN_DIST
+
+include "dialects/nn/NN.td"
+include "dialects/dist/DistEnums.td"
+
+def Dist_Dialect : Dialect {
+  let name = "dist";
+  let cppNamespace = "::tplan::dist";
+  let summary = "layouts of values over the ranks of a mesh, and collectives";
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::tplan::nn::NNDialect"];
+}
+
+class Dist_Attr<string name, string mnem> : AttrDef<Dist_Dialect, name> {
+  let mnemonic = mnem;
+}
+
+//===----------------------------------------------------------------------===//
+// Mesh and layouts
+//===----------------------------------------------------------------------===//
+
+def Dist_AxisAttr : Dist_Attr<"Axis", "axis"> {
+  let summary = "an axis of the mesh, or a piece of one";
+  let description = [{
+    `dp 4`; pieces of an axis that layouts cut are called `tp.0`, `tp.1`, the first varying slowest.
+  }];
+  let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$size);
+  let assemblyFormat = "`<` $name `,` $size `>`";
+  let extraClassDeclaration = [{
+    /// The axis of the plan: `tp` of `tp.1`.
+    ::llvm::StringRef getPlanAxis() { return getName().split('.').first; }
+  }];
+}
+
+def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
+  let summary = "the ranks, as a grid: the first axis varies slowest over them";
+  let description = [{
+    Made by `assign-layouts` as the attribute `dist.mesh` of the module, read up to `lower`.
+    A layout names axes by their names here.
+  }];
+  let parameters = (ins ArrayRefParameter<"AxisAttr">:$axes);
+  let assemblyFormat = "`<` $axes `>`";
+  let extraClassDeclaration = [{
+    int64_t getNumRanks() const;
+    /// Number of an axis, or -1.
+    int64_t find(::llvm::StringRef axis) const;
+    int64_t sizeOf(::mlir::StringAttr axis) const;
+    /// Product of the sizes.
+    int64_t sizeOf(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    /// In the order of the mesh, each once.
+    Axes sorted(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+  }];
+}
+
+def Dist_ShardAttr : Dist_Attr<"Shard", "shard"> {
+  let summary = "a dimension cut into blocks, one for each coordinate of some axes";
+  let description = [{
+    `H over [tp]`: block i is with the ranks whose coordinates on the axes, as digits, are i: the
+    first axis is the highest digit. Blocks have ceil(size / blocks) elements; what the last ones
+    lack is padding.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$dim, ArrayRefParameter<"::mlir::StringAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Dist_RowsAttr : Dist_Attr<"Rows", "rows"> {
+  let summary = "several dimensions read as one, and cut into blocks of so many rows";
+  let description = [{
+    `rows [H, K] by 8 over [dp]`: the local positions along H and K, as one number, are cut into
+    blocks of 8; the last blocks may be shorter or empty. With `in_whole` a rank holds memory
+    for all rows, of which its own block is valid: what a reduce-scatter in place leaves.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$dims, "int64_t":$block,
+                        ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$inWhole);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
+  let summary = "how the ranks of the mesh share a value";
+  let description = [{
+    Along each dimension the axes that cut it; rows that axes cut after that; and the axes over
+    which a sum or a maximum is pending: the value is the sum (maximum) of what the ranks along
+    them hold. Over all other axes the value is repeated.
+
+    `#dist.layout<B over [dp], H over [tp], sum over [cp]>`; `#dist.layout<>` is whole everywhere.
+
+    (C1) no axis occurs twice. (C2) dimensions and rows are dimensions of the value.
+  }];
+  let parameters = (ins ArrayRefParameter<"ShardAttr">:$shards, // by name of the dimension
+                        OptionalParameter<"RowsAttr">:$rows,
+                        ArrayRefParameter<"::mlir::StringAttr">:$sum, // in the order of the mesh
+                        ArrayRefParameter<"::mlir::StringAttr">:$max);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Axes that cut a dimension; empty: none.
+    ::llvm::ArrayRef<::mlir::StringAttr> axesOf(::llvm::StringRef dim) const;
+    bool isPending() const { return !getSum().empty() || !getMax().empty(); }
+    bool isWhole() const { return getShards().empty() && !getRows() && !isPending(); }
+    /// All axes that occur.
+    Axes used() const;
+    LayoutAttr withAxes(::mlir::StringAttr dim, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    LayoutAttr withRows(RowsAttr rows) const;
+    LayoutAttr withSum(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    LayoutAttr withMax(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    LayoutAttr settled() const { return withSum({}).withMax({}); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+
+def Dist_AxisArray : TypedArrayAttrBase<StrAttr, "names of axes">;
+
+def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
+  let summary = "the same value in another layout";
+  let description = [{
+    Made by `assign-layouts` where an op takes a value otherwise than it is made; the layout of
+    the result stands in `dist.layouts`. Replaced by `derive-collectives` with the cheapest
+    operations below that do it. Sizes are global.
+  }];
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+def Dist_CollectiveOp : Dist_Op<"collective", [Pure]> {
+  let summary = "ranks along some axes exchange blocks, or sum what they hold";
+  let description = [{
+    Made by `derive-collectives`, consumed by `fuse`, which makes `rt.collective` of it.
+
+    - `all_reduce`: a pending sum (maximum) over the axes is made.
+    - `reduce_scatter`: the same, and each rank keeps its block of `dim` (or of the rows).
+    - `all_gather`: blocks of `dim` (or of the rows) become the whole.
+    - `all_to_all`: the axes leave `dim` and cut `to`.
+    - `permute`: the blocks of `dim` go to other ranks of the same axes.
+
+    `axes` are in the order of the blocks. Until `localize` sizes are global, then those of a rank.
+    (C1) the axes are of the mesh, each once. (C2) `dim` is given unless rows are meant or nothing
+    is cut; `to` for all_to_all alone; `sources` for permute alone, one a member.
+    (C3) the layouts of operand and result differ by what the kind does (checked by `check-layouts`).
+  }];
+  let arguments = (ins Dist_CollectiveKind:$kind, NN_AnyTensor:$x, Dist_AxisArray:$axes,
+                       NN_ReduceKind:$reduction, OptionalAttr<StrAttr>:$dim, OptionalAttr<StrAttr>:$to,
+                       OptionalAttr<DenseI32ArrayAttr>:$sources);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = [{
+    $kind $reduction $x `over` $axes (`dim` $dim^)? (`to` $to^)? (`sources` $sources^)? attr-dict
+    `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Dist_SliceOp : Dist_Op<"slice", [Pure]> {
+  let summary = "the rank's own block of a value that it holds whole";
+  let description = [{
+    Made by `derive-collectives`, consumed by `fuse`. Blocks of `dim`, or of the rows. No byte
+    leaves the rank, and where the blocks are contiguous none moves.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes, OptionalAttr<StrAttr>:$dim);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x `over` $axes (`dim` $dim^)? attr-dict `:` type($x) `->` type($result)";
+}
+
+def Dist_OwnOp : Dist_Op<"own", [Pure, SameOperandsAndResultType]> {
+  let summary = "x on the first rank along the axes, zero on the others: a pending sum of one term";
+  let description = [{ Made by `derive-collectives`, replaced by `localize` with a select on the coordinate. }];
+  let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x `over` $axes attr-dict `:` type($result)";
+}
+
+def Dist_PlaceOp : Dist_Op<"place", [Pure]> {
+  let summary = "memory for all rows, in which the rank's own block is x";
+  let description = [{
+    Made by `derive-collectives` where a layout says `in_whole`; `fuse` makes `rt.place` of it. The
+    memory is that of the argument that the result updates.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$whole);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x `into` $whole attr-dict `:` type($x) `,` type($whole) `->` type($result)";
+}
+
+#endif // TPLAN_DIST

@@ -1,0 +1,180 @@
+//===- Borders.cpp - layouts of what functions are given and give ---------===//
+#include "lib/Shard/Borders.h"
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::shard;
+using dist::Axes;
+using dist::LayoutAttr;
+
+StringRef shard::layerName(LayerOp layer) {
+  StringRef name = layer.getSymName();
+  if (auto part = layer.getPart())
+    name.consume_back(("." + *part).str());
+  return name;
+}
+
+/// What goes from layer to layer of a list is the residual stream, before the first and behind
+/// the last as well.
+static llvm::DenseSet<Value> residualValues(ModuleOp module) {
+  llvm::DenseSet<Value> values;
+  for (auto chain : module.getOps<ChainOp>())
+    for (auto run : chain.getOps<RunOp>())
+      if (isListRun(run)) {
+        values.insert(run.getCarried().begin(), run.getCarried().end());
+        values.insert(run->result_begin(), run->result_end());
+      }
+  return values;
+}
+
+FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
+  Borders borders(placement);
+  SymbolTable symbols(module);
+  llvm::StringSet<> copied; // paths of weights that have a working copy: "q.weight" of "q.weight.bf16"
+  for (auto param : module.getOps<ParamOp>())
+    if (param.getKind() == "copy")
+      copied.insert(param.getPath().rsplit('.').first);
+  for (auto param : module.getOps<ParamOp>()) {
+    WeightLayouts layouts = placement.weightOf(param, copied.contains(param.getPath()));
+    if (!layouts.weight)
+      return failure();
+    borders.weights[param] = layouts;
+  }
+  borders.stream = residualValues(module);
+  for (auto chain : module.getOps<ChainOp>())
+    for (auto run : chain.getOps<RunOp>())
+      for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
+                                             run.getParams().getAsRange<DictionaryAttr>())) {
+        for (NamedAttribute entry : params)
+          borders.bound[callee.getValue()][entry.getName()] =
+              symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(entry.getValue()).getValue());
+        auto mark = [&](StringRef side, ValueRange values) {
+          for (auto [k, v] : llvm::enumerate(values))
+            if (borders.stream.contains(v))
+              borders.residual[callee.getValue()].insert((side + " c" + Twine(k)).str());
+        };
+        mark("in", run.getCarried());
+        mark("out", run.getResults());
+      }
+  return borders;
+}
+
+ParamOp Borders::paramOf(LayerOp layer, StringRef name) const {
+  auto names = bound.find(layerName(layer));
+  return names == bound.end() ? ParamOp() : names->second.lookup(name);
+}
+
+bool Borders::isResidual(LayerOp layer, Role role, StringRef name, bool isResult) const {
+  if ((role != Role::Carried && role != Role::CotCarried) || layer.getPart() == "N")
+    return false;
+  // A cotangent flows the other way.
+  bool out = isResult == (role == Role::Carried);
+  auto marked = residual.find(layerName(layer));
+  return marked != residual.end() &&
+         marked->second.count((StringRef(out ? "out " : "in ") + name).str());
+}
+
+std::string Borders::pendingKey(LayerOp layer, Role role, StringRef name) const {
+  if (role == Role::CotParam)
+    if (ParamOp param = paramOf(layer, name))
+      return "grad " + param.getSymName().str();
+  if (role == Role::Contribution)
+    return "contribution " + layerName(layer).str() + " " + name.str();
+  return stringifyRole(role).str() + " " + name.str();
+}
+
+void Borders::addPending(LayerOp layer, Role role, StringRef name, ArrayRef<StringAttr> axes) {
+  Axes &all = pending[pendingKey(layer, role, name)];
+  llvm::append_range(all, axes);
+  all = placement->mesh.sorted(all);
+}
+
+Axes Borders::pendingOf(Role role, StringRef name) const {
+  auto found = pending.find(stringifyRole(role).str() + " " + name.str());
+  return found == pending.end() ? Axes() : found->second;
+}
+
+LayoutAttr Borders::withResidual(LayoutAttr layout, Tensor type) const {
+  for (DimAttr dim : type.getDims())
+    if (Axes axes = placement->residualAxesOf(dim); !dist::intersects(axes, layout.used()))
+      if (StringAttr name = StringAttr::get(type.getContext(), dim.getName());
+          layout.axesOf(name).empty())
+        layout = layout.withAxes(name, axes);
+  return layout;
+}
+
+LayoutAttr Borders::ofChain(Value v) const {
+  LayoutAttr layout = placement->layoutOf(typeOf(v), v.getLoc());
+  return layout && stream.contains(v) ? withResidual(layout, typeOf(v)) : layout;
+}
+
+LayoutAttr Borders::of(LayerOp layer, Role role, StringRef name, Tensor type,
+                       bool isResult) const {
+  LayoutAttr whole = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
+  StringRef part = layer.getPart().value_or("");
+  auto waiting = [&](LayoutAttr layout) {
+    auto found = pending.find(pendingKey(layer, role, name));
+    if (found == pending.end())
+      return layout;
+    return layout.withSum(dist::difference(found->second, layout.used()));
+  };
+  switch (role) {
+  case Role::Carried:
+  case Role::Invariant:
+  case Role::CotCarried:
+  case Role::CotInvariant: {
+    if (part == "N") // the norm: every rank has the squares that it alone counts
+      return whole.withSum(placement->allAxes());
+    LayoutAttr layout = placement->layoutOf(type, layer.getLoc());
+    return layout && isResidual(layer, role, name, isResult) ? withResidual(layout, type) : layout;
+  }
+  case Role::Param:
+    if (ParamOp param = paramOf(layer, name))
+      return weightOf(param).weight;
+    return whole;
+  case Role::State: {
+    StringRef weight = name;
+    for (; !weight.empty(); weight = weight.rsplit('.').first) {
+      if (ParamOp param = paramOf(layer, weight))
+        return weight == name ? weightOf(param).weight : weightOf(param).state;
+      if (!weight.contains('.'))
+        break;
+    }
+    return whole;
+  }
+  case Role::CotParam:
+    if (ParamOp param = paramOf(layer, name)) {
+      const WeightLayouts &layouts = weightOf(param);
+      bool isReduced = part == "N" || (part == "U" && !isResult) || (part == "R" && isResult);
+      return isReduced ? layouts.reduced : waiting(layouts.accumulator);
+    }
+    return whole;
+  case Role::Contribution:
+    return part == "S" || (part == "R" && isResult) ? whole : waiting(whole);
+  case Role::Loss:
+    return waiting(whole);
+  case Role::Output: { // the runtime reads all of it, of its own rows
+    LayoutAttr layout = placement->layoutOf(type, layer.getLoc());
+    if (!layout || !type.getRank())
+      return layout;
+    StringAttr rows = StringAttr::get(type.getContext(), type.getDims().front().getName());
+    return whole.withAxes(rows, layout.axesOf(rows));
+  }
+  default:
+    return whole;
+  }
+}
+
+LayoutAttr Borders::ofArg(LayerOp layer, unsigned i) const {
+  return of(layer, layer.getArgRole(i), layer.getArgName(i),
+            cast<Tensor>(layer.getArgumentTypes()[i]), false);
+}
+
+LayoutAttr Borders::ofResult(LayerOp layer, unsigned i) const {
+  return of(layer, layer.getResultRole(i), layer.getResultName(i),
+            cast<Tensor>(layer.getResultTypes()[i]), true);
+}

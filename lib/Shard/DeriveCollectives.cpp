@@ -1,0 +1,76 @@
+//===- DeriveCollectives.cpp - changes of layouts as collectives ----------===//
+//
+// Each `dist.reshard` becomes the cheapest steps that make the change.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Shard/Reshard.h"
+#include "lib/Shard/Shard.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::shard;
+using dist::LayoutAttr;
+
+static Value emitStep(OpBuilder &b, Location loc, const Step &step, Value v, Value memory) {
+  Type type = v.getType();
+  ArrayAttr axes = dist::arrayOf(b.getContext(), step.axes);
+  Operation *op;
+  switch (step.kind) {
+  case Step::Collective:
+    op = dist::CollectiveOp::create(
+        b, loc, type, step.collective, v, axes, step.reduction, step.dim, step.to,
+        step.sources.empty() ? DenseI32ArrayAttr() : b.getDenseI32ArrayAttr(step.sources));
+    break;
+  case Step::Slice:
+    op = dist::SliceOp::create(b, loc, type, v, axes, step.dim);
+    break;
+  case Step::Own:
+    op = dist::OwnOp::create(b, loc, type, v, axes);
+    break;
+  case Step::Place:
+    op = dist::PlaceOp::create(b, loc, type, v, memory);
+    break;
+  }
+  op->setAttr(dist::kLayouts, b.getArrayAttr({step.after}));
+  return op->getResult(0);
+}
+
+namespace {
+struct DeriveCollectivesPass : PassWrapper<DeriveCollectivesPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveCollectivesPass)
+  StringRef getArgument() const final { return "derive-collectives"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<dist::DistDialect>();
+  }
+
+  void runOnOperation() final {
+    FailureOr<Placement> placement = Placement::read(getOperation());
+    if (failed(placement))
+      return signalPassFailure();
+    Links links(lang::Settings(getOperation()), placement->mesh);
+    SmallVector<dist::ReshardOp> reshards;
+    getOperation().walk([&](dist::ReshardOp op) { reshards.push_back(op); });
+    for (dist::ReshardOp op : reshards) {
+      LayoutAttr from = dist::layoutOf(op.getX()), to = dist::layoutOf(op.getResult());
+      auto steps =
+          findSteps(cast<nn::Tensor>(op.getType()), from, to, *placement, links);
+      if (!steps) {
+        op.emitError("no collectives lead from one layout to the other: from ")
+            << from << " to " << to;
+        return signalPassFailure();
+      }
+      OpBuilder b(op);
+      Value v = op.getX();
+      for (const Step &step : *steps)
+        v = emitStep(b, op.getLoc(), step, v, op.getX());
+      op.replaceAllUsesWith(v);
+      op.erase();
+    }
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> tplan::shard::createDeriveCollectivesPass() {
+  return std::make_unique<DeriveCollectivesPass>();
+}

@@ -1,0 +1,316 @@
+//===- FunctionLayouts.cpp - a strategy for each op of a function ---------===//
+#include "lib/Shard/FunctionLayouts.h"
+#include "dialects/nn/NNBuilder.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::shard;
+using dist::Axes;
+using dist::LayoutAttr;
+
+/// The parts that work on weights, gradients and states alone, element by element.
+static bool isUpdate(LayerOp layer) {
+  return llvm::is_contained({"N", "U", "P"}, layer.getPart().value_or(""));
+}
+
+//===----------------------------------------------------------------------===//
+// Cuts spread
+//===----------------------------------------------------------------------===//
+
+bool FunctionLayouts::give(Value v, StringAttr dim, ArrayRef<StringAttr> axes) {
+  if (!v.getDefiningOp() || !hasDim(v, dim)) // what a border has decided stays
+    return false;
+  Spread &spread = spreads[v];
+  for (auto &[name, cut] : spread.cuts)
+    if (name == dim || dist::intersects(cut, axes))
+      return false;
+  spread.cuts.push_back({dim, Axes(axes)});
+  return true;
+}
+
+/// What the borders cut beyond what names say: the residual stream, and rows of weights.
+void FunctionLayouts::seed() {
+  auto take = [&](Value v, LayoutAttr layout) {
+    Spread &spread = spreads[v];
+    for (DimAttr dim : typeOf(v).getDims()) {
+      StringAttr name = StringAttr::get(layer.getContext(), dim.getName());
+      Axes more = dist::difference(layout.axesOf(name), placement.axesOf(dim));
+      if (!more.empty() && spread.cuts.empty())
+        spread.cuts.push_back({name, more});
+    }
+    if (isUpdate(layer) && layout.getRows() && !spread.rows)
+      spread.rows = dist::RowsAttr::get(layer.getContext(), layout.getRows().getDims(),
+                                        layout.getRows().getBlock(), layout.getRows().getAxes(),
+                                        /*inWhole=*/false);
+  };
+  for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
+    take(layer.getArgument(i), borders.ofArg(layer, i));
+  for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+    if (Value v = layer.getReturn().getOperand(i); v.getDefiningOp())
+      take(v, borders.ofResult(layer, i));
+}
+
+/// Whether no line of the plan cuts another factor of the op over these axes.
+bool FunctionLayouts::mayCut(Operation *op, const Rule &rule, StringAttr dim,
+                             ArrayRef<StringAttr> axes) const {
+  if (llvm::is_contained(rule.whole, dim.getValue()) ||
+      llvm::is_contained(rule.exact, dim.getValue()))
+    return false;
+  return llvm::none_of(factorsOf(op), [&](DimAttr factor) {
+    return dist::intersects(placement.axesOf(factor), axes);
+  });
+}
+
+bool FunctionLayouts::spreadOver(Operation *op) {
+  std::optional<Rule> rule = ruleOf(op);
+  if (!rule)
+    return false;
+  bool changed = false;
+  SmallVector<Value> values(op->getOperands());
+  llvm::append_range(values, op->getResults());
+  for (Value from : values) {
+    Spread spread = spreads.lookup(from);
+    for (auto &[dim, axes] : spread.cuts)
+      if (mayCut(op, *rule, dim, axes))
+        for (Value to : values)
+          changed |= give(to, dim, axes);
+    if (!spread.rows || !rule->rows)
+      continue;
+    for (Value to : values)
+      if (to.getDefiningOp() && !spreads[to].rows && typeOf(to).getRank() &&
+          llvm::all_of(spread.rows.getDims(), [&](StringAttr d) { return hasDim(to, d); })) {
+        spreads[to].rows = spread.rows;
+        changed = true;
+      }
+  }
+  return changed;
+}
+
+void FunctionLayouts::spread() {
+  llvm::SetVector<Operation *> work;
+  for (Operation &op : layer.getBlock().without_terminator())
+    work.insert(&op);
+  SmallVector<Operation *> order(work.begin(), work.end());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation *op : order)
+      changed |= spreadOver(op);
+    for (Operation *op : llvm::reverse(order))
+      changed |= spreadOver(op);
+  }
+}
+
+LayoutAttr FunctionLayouts::homeOf(Value v) const {
+  Strategy strategy;
+  for (DimAttr dim : typeOf(v).getDims())
+    strategy.set(StringAttr::get(v.getContext(), dim.getName()), placement.axesOf(dim));
+  if (auto found = spreads.find(v); found != spreads.end()) {
+    for (auto &[dim, axes] : found->second.cuts)
+      if (!dist::intersects(strategy.used(), axes))
+        strategy.set(dim, axes);
+    strategy.rows = found->second.rows;
+  }
+  return restrict(v.getType(), strategy);
+}
+
+//===----------------------------------------------------------------------===//
+// Strategies
+//===----------------------------------------------------------------------===//
+
+FailureOr<Strategy> FunctionLayouts::strategyOf(Operation *op, const Rule &rule,
+                                                ArrayRef<StringAttr> without) const {
+  Strategy strategy;
+  llvm::StringMap<StringRef> taken; // axis -> factor
+  for (DimAttr factor : factorsOf(op)) {
+    Axes axes = dist::difference(placement.axesOf(factor), without);
+    if (axes.empty())
+      continue;
+    StringRef name = factor.getName();
+    if (llvm::is_contained(rule.whole, name))
+      return op->emitError("needs all of dimension ")
+             << name << " on each rank, which the plan cuts over " << dist::spell(axes);
+    for (StringAttr axis : axes) {
+      auto [other, isNew] = taken.try_emplace(axis, name);
+      bool grouped = (other->second == rule.heads || other->second == rule.groups) &&
+                     (name == rule.heads || name == rule.groups);
+      if (!isNew && !grouped) {
+        auto diag = op->emitError("one computation cannot be cut twice over axis ")
+                    << axis.getValue() << ", found the dimensions " << other->second << " and "
+                    << name;
+        diag.attachNote(placement.lineOf(other->second)) << other->second << " is cut here";
+        diag.attachNote(placement.lineOf(name)) << name << " is cut here";
+        return failure();
+      }
+    }
+    strategy.set(StringAttr::get(op->getContext(), name), axes);
+  }
+  SmallVector<Value> values(op->getResults());
+  llvm::append_range(values, op->getOperands());
+  for (Value v : values) {
+    auto spread = spreads.find(v);
+    if (spread == spreads.end())
+      continue;
+    for (auto &[dim, axes] : spread->second.cuts)
+      if (strategy.axesOf(dim).empty() && !dist::intersects(strategy.used(), axes) &&
+          !dist::intersects(without, axes) && mayCut(op, rule, dim, axes))
+        strategy.set(dim, axes);
+    if (rule.rows && spread->second.rows && !strategy.rows)
+      strategy.rows = spread->second.rows;
+  }
+  return strategy;
+}
+
+/// Blocks of heads must be equal, and hold whole groups or lie within one.
+LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
+                                          const Strategy &strategy) const {
+  for (StringRef name : rule.exact) {
+    int64_t size = 0, ranks = placement.mesh.sizeOf(strategy.axesOf(name));
+    for (DimAttr factor : factorsOf(op))
+      if (factor.getName() == name)
+        size = factor.getSize();
+    if (size % ranks == 0)
+      continue;
+    int64_t less = ranks, more = ranks;
+    while (size % less)
+      --less;
+    while (more < size && size % more)
+      ++more;
+    auto diag = op->emitError("attention cannot cut ")
+                << name << " of size " << size << " into equal blocks; nearest are " << less
+                << (more <= size && size % more == 0 && more != less
+                        ? " and " + std::to_string(more)
+                        : std::string())
+                << " ranks, found " << ranks;
+    diag.attachNote(placement.lineOf(name)) << name << " is cut here";
+    return failure();
+  }
+  ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
+  if (heads.size() < groups.size() || heads.take_front(groups.size()) != groups) {
+    auto diag = op->emitError("attention needs its heads cut as their groups are, and further "
+                              "only within one group; found ")
+                << rule.heads << " over " << dist::spell(heads) << " and " << rule.groups
+                << " over " << dist::spell(groups);
+    diag.attachNote(placement.lineOf(rule.heads))
+        << "give " << rule.heads << " and " << rule.groups << " the same axes";
+    return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pending sums
+//===----------------------------------------------------------------------===//
+
+/// Results that are an argument with something added.
+void FunctionLayouts::findAccumulators() {
+  for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
+    if (!llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam},
+                            layer.getResultRole(i)))
+      continue;
+    auto add = layer.getReturn().getOperand(i).getDefiningOp<AddOp>();
+    auto arg = add ? dyn_cast<BlockArgument>(add.getLhs()) : BlockArgument();
+    if (arg && add->hasOneUse() && layer.isInPlace(arg.getArgNumber(), i))
+      accumulators[add] = i;
+  }
+}
+
+/// Readers that a pending sum may pass through at no cost: terms of another sum, and what makes
+/// the value smaller or changes its sign.
+static bool passesOn(Operation *reader, Value v) {
+  if (isa<AddOp, SubOp>(reader))
+    return reader->getOperand(0) != reader->getOperand(1);
+  if (auto reduce = dyn_cast<ReduceOp>(reader))
+    return reduce.getKind() == ReduceKind::sum;
+  if (isa<MulOp>(reader))
+    return reader->getOperand(reader->getOperand(0) == v).getDefiningOp<ConstantOp>();
+  return isa<NegOp>(reader);
+}
+
+/// Sums that an op makes or, where all its terms can, hands on; in the order of the program.
+void FunctionLayouts::findSums() {
+  auto sumsOf = [&](Value v) { return v.hasOneUse() ? sums.lookup(v) : Axes(); };
+  for (Operation &op : layer.getBlock().without_terminator()) {
+    std::optional<Rule> rule = ruleOf(&op);
+    FailureOr<Strategy> strategy = rule ? strategyOf(&op, *rule, {}) : FailureOr<Strategy>(failure());
+    if (failed(strategy) || op.getNumResults() != 1 || accumulators.contains(&op))
+      continue;
+    Axes all(apply(&op, *rule, *strategy, {}, placement.mesh).results.front().getSum());
+    bool joins = isa<AddOp, SubOp>(op) && llvm::none_of(op.getOperands(), [&](Value term) {
+                   return sumsOf(term).empty();
+                 });
+    if (joins || (!isa<AddOp, SubOp>(op) && passesOn(&op, op.getOperand(0))))
+      for (Value operand : op.getOperands())
+        llvm::append_range(all, sumsOf(operand));
+    sums[op.getResult(0)] = placement.mesh.sorted(all);
+  }
+}
+
+/// Whether v is handed on with its sums pending.
+bool FunctionLayouts::waits(Value v) const {
+  auto found = sums.find(v);
+  if (found == sums.end() || found->second.empty() || !v.hasOneUse())
+    return false;
+  Operation *reader = *v.getUsers().begin();
+  if (accumulators.contains(reader))
+    return true;
+  if (!passesOn(reader, v))
+    return false;
+  return !isa<AddOp, SubOp>(reader) || llvm::all_of(reader->getOperands(), [&](Value term) {
+    auto other = sums.find(term);
+    return other != sums.end() && !other->second.empty() && term.hasOneUse();
+  });
+}
+
+LogicalResult FunctionLayouts::planOp(Operation *op) {
+  std::optional<Rule> rule = ruleOf(op);
+  if (!rule)
+    return op->emitError("no rule says how ranks may share this operation: ") << op->getName();
+  OpPlan plan;
+  plan.accumulates = accumulators.contains(op);
+  plan.pending.assign(op->getNumOperands(), {});
+  Axes waiting;
+  if (!plan.accumulates)
+    for (Value operand : op->getOperands())
+      if (waits(operand))
+        llvm::append_range(waiting, sums.lookup(operand));
+  waiting = placement.mesh.sorted(waiting);
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (!waiting.empty() && waits(operand))
+      plan.pending[i] = waiting;
+  FailureOr<Strategy> strategy = strategyOf(op, *rule, waiting);
+  if (failed(strategy) || failed(checkExact(op, *rule, *strategy)))
+    return failure();
+  plan.strategy = std::move(*strategy);
+  plan.layouts = apply(op, *rule, plan.strategy, plan.pending, placement.mesh);
+  plan.waits = op->getNumResults() == 1 && waits(op->getResult(0));
+  plans[op] = std::move(plan);
+  return success();
+}
+
+LogicalResult FunctionLayouts::plan() {
+  findAccumulators();
+  seed();
+  spread();
+  {
+    // Errors of strategies are told when ops are planned.
+    ScopedDiagnosticHandler quiet(layer.getContext(), [](Diagnostic &) { return success(); });
+    findSums();
+  }
+  for (Operation &op : layer.getBlock().without_terminator())
+    if (failed(planOp(&op)))
+      return failure();
+  return success();
+}
+
+void FunctionLayouts::addPending(Borders &to) {
+  for (auto [add, result] : accumulators) {
+    Value term = cast<AddOp>(add).getRhs();
+    auto source = term.getDefiningOp() ? plans.find(term.getDefiningOp()) : plans.end();
+    if (source == plans.end() || source->second.layouts.results.size() != 1)
+      continue;
+    to.addPending(layer, layer.getResultRole(result), layer.getResultName(result),
+                  source->second.layouts.results.front().getSum());
+  }
+}

@@ -1,0 +1,264 @@
+//===- Localize.cpp - global sizes become those of one rank ---------------===//
+//
+// One function serves all ranks: what depends on the rank is a scalar, its member number along
+// the axes that cut a dimension. Positions become logical ones with it, ids are looked up where
+// the table has them, and what lies behind a dimension's end is masked where it would count.
+//
+// One decision: padding of weights, gradients and states is zero, that of anything else is
+// whatever was computed. So sums and contractions mask what they read, and a contraction
+// leaves zeros where it writes: gradients keep the rule by themselves.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "lib/Shard/Borders.h"
+#include "lib/Shard/Shard.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::shard;
+using dist::Axes;
+using dist::LayoutAttr;
+
+namespace {
+
+/// One function from global to local sizes.
+class LayerLocalizer {
+public:
+  LayerLocalizer(LayerOp layer, const Placement &placement) : layer(layer), placement(placement) {}
+
+  void run() {
+    SmallVector<Operation *> ops;
+    for (Operation &op : layer.getBlock().without_terminator())
+      ops.push_back(&op);
+    // Layouts and sizes are looked up in what was, so first all that is needed is kept.
+    for (BlockArgument arg : layer.getArguments())
+      keep(arg);
+    for (Operation *op : ops)
+      for (Value v : op->getResults())
+        keep(v);
+    for (BlockArgument arg : layer.getArguments())
+      arg.setType(localOf(arg));
+    for (Operation *op : ops)
+      localize(op);
+    setSignature();
+  }
+
+private:
+  void keep(Value v) { known[v] = {typeOf(v), dist::layoutOf(v)}; }
+  Tensor globalOf(Value v) { return known[v].first; }
+  LayoutAttr layoutOf(Value v) { return known[v].second; }
+  Tensor localOf(Value v) { return placement.localType(globalOf(v), layoutOf(v)); }
+
+  void localize(Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<ReduceOp>([&](ReduceOp reduce) {
+          bool isMax = reduce.getKind() == ReduceKind::max;
+          mask(reduce.getXMutable(), isMax ? -std::numeric_limits<double>::infinity() : 0,
+               [&](StringRef dim) { return !globalOf(reduce.getResult()).has(dim); });
+        })
+        .Case<ContractOp>([&](ContractOp contract) {
+          for (OpOperand &operand : contract->getOpOperands())
+            mask(operand, 0, [](StringRef) { return true; });
+        })
+        .Case<LookupOp>([&](LookupOp lookup) {
+          lookup.getIdsMutable().assign(
+              idsHere(lookup, lookup.getIds(), lookup.getDim(), lookup.getTable()));
+        })
+        .Case<LookupGradOp>([&](LookupGradOp grad) {
+          grad.getIdsMutable().assign(
+              idsHere(grad, grad.getIds(), grad.getDim(), grad.getResult()));
+        })
+        .Case<DropoutMaskOp>([&](DropoutMaskOp drop) { localizeDropout(drop); });
+    for (Value v : op->getResults())
+      v.setType(localOf(v));
+    if (auto index = dyn_cast<IndexOp>(op))
+      localizeIndex(index);
+    if (auto own = dyn_cast<dist::OwnOp>(op)) {
+      NNBuilder b(op->getLoc(), op);
+      Value first = b.compare(CmpKind::eq, member(dist::axesOf(own.getAxes())),
+                              b.number(0, b.getI32Type()));
+      replace(own, b.select(first, own.getX(), b.like(own.getX(), 0)));
+    }
+  }
+
+  void replace(Operation *op, Value by) {
+    known[by] = {globalOf(op->getResult(0)), layoutOf(op->getResult(0))};
+    if (Operation *made = by.getDefiningOp())
+      made->setAttr(dist::kLayouts, ArrayAttr::get(op->getContext(), {layoutOf(by)}));
+    op->getResult(0).replaceAllUsesWith(by);
+    op->erase();
+  }
+
+  /// The rank's member number along axes, an i32.
+  Value member(ArrayRef<StringAttr> axes) {
+    std::string name = "member." + llvm::join(llvm::map_range(axes, [](StringAttr a) {
+                                                return a.getValue();
+                                              }), "+");
+    Value &arg = members[name];
+    if (!arg)
+      arg = layer.addArg(Role::Scalar, name,
+                         Tensor::get(layer.getContext(), {}, IntegerType::get(layer.getContext(), 32)),
+                         layer.getLoc());
+    return arg;
+  }
+
+  /// Logical position of the rank's first element along a dimension.
+  Value start(NNBuilder &b, ArrayRef<StringAttr> axes, int64_t size) {
+    int64_t block = blockOf(size, placement.mesh.sizeOf(axes));
+    return axes.empty() ? b.number(0, b.getI32Type())
+                        : b.mul(member(axes), b.number(block, b.getI32Type()));
+  }
+
+  void localizeIndex(IndexOp op) {
+    DimAttr dim = globalOf(op.getResult()).getDims().front();
+    ArrayRef<StringAttr> axes = layoutOf(op.getResult()).axesOf(dim.getName());
+    if (axes.empty())
+      return;
+    NNBuilder b(op.getLoc(), op);
+    b.setInsertionPointAfter(op);
+    Value here = b.index(typeOf(op.getResult()).getDims().front());
+    replace(op, b.add(here, start(b, axes, dim.getSize())));
+  }
+
+  void localizeDropout(DropoutMaskOp op) {
+    Tensor type = globalOf(op.getResult());
+    LayoutAttr layout = layoutOf(op.getResult());
+    if (layout.getShards().empty())
+      return;
+    NNBuilder b(op.getLoc(), op);
+    SmallVector<int64_t> sizes;
+    SmallVector<Value> starts;
+    for (DimAttr dim : type.getDims()) {
+      sizes.push_back(dim.getSize());
+      starts.push_back(start(b, layout.axesOf(dim.getName()), dim.getSize()));
+    }
+    op.setWhole(sizes);
+    op.getStartsMutable().assign(starts);
+  }
+
+  /// Ids of rows that the rank has, as its own positions; others are padding (-1), whose row is zero.
+  Value idsHere(Operation *op, Value ids, StringRef dim, Value table) {
+    ArrayRef<StringAttr> axes = layoutOf(table).axesOf(dim);
+    if (axes.empty())
+      return ids;
+    Tensor type = globalOf(table);
+    int64_t size = type.getDims()[type.find(dim)].getSize();
+    NNBuilder b(op->getLoc(), op);
+    int64_t block = blockOf(size, placement.mesh.sizeOf(axes));
+    Value zero = b.number(0, b.getI32Type());
+    Value here = b.sub(ids, start(b, axes, size));
+    Value below = b.compare(CmpKind::lt, here, b.number(block, b.getI32Type()));
+    // Padding stays padding: it is below every start.
+    Value inside = b.select(b.compare(CmpKind::ge, here, zero), here, b.number(-1, b.getI32Type()));
+    inside = b.select(b.compare(CmpKind::ge, ids, zero), inside, b.number(-1, b.getI32Type()));
+    return b.select(below, inside, b.number(-1, b.getI32Type()));
+  }
+
+  bool isPadded(DimAttr dim, LayoutAttr layout) {
+    return dim.getSize() % placement.mesh.sizeOf(layout.axesOf(dim.getName())) != 0;
+  }
+
+  /// Whether what lies behind the end of a dimension is zero.
+  bool hasZeroPadding(Value v, StringRef dim) {
+    if (auto arg = dyn_cast<BlockArgument>(v)) {
+      Role role = layer.getArgRole(arg.getArgNumber());
+      return role == Role::Param || role == Role::CotParam || role == Role::State;
+    }
+    Operation *op = v.getDefiningOp();
+    if (isa<ContractOp, LookupGradOp>(op))
+      return true;
+    if (isa<CastOp, dist::CollectiveOp, dist::SliceOp>(op))
+      return hasZeroPadding(op->getOperand(0), dim);
+    return masked.contains(v);
+  }
+
+  /// Puts `neutral` behind the end of those padded dimensions of an operand that count.
+  void mask(OpOperand &operand, double neutral, function_ref<bool(StringRef)> counts) {
+    Value v = operand.get();
+    Tensor type = globalOf(v);
+    LayoutAttr layout = layoutOf(v);
+    for (DimAttr dim : type.getDims()) {
+      if (!isPadded(dim, layout) || !counts(dim.getName()) ||
+          (neutral == 0 && hasZeroPadding(operand.get(), dim.getName())))
+        continue;
+      NNBuilder b(operand.getOwner()->getLoc(), operand.getOwner());
+      ArrayRef<StringAttr> axes = layout.axesOf(dim.getName());
+      DimAttr local = typeOf(v).getDims()[typeOf(v).find(dim.getName())];
+      Value position = b.add(b.index(local), start(b, axes, dim.getSize()));
+      Value inside = b.compare(CmpKind::lt, position, b.number(dim.getSize(), b.getI32Type()));
+      Tensor shape = typeOf(v);
+      Value kept = b.create<SelectOp>(shape, inside, operand.get(), b.like(v, neutral));
+      known[kept] = {type, layout};
+      kept.getDefiningOp()->setAttr(dist::kLayouts, b.getArrayAttr({layout}));
+      if (neutral == 0)
+        masked.insert(kept);
+      operand.set(kept);
+    }
+  }
+
+  void setSignature() {
+    SmallVector<Type> results(layer.getReturn().getOperandTypes());
+    layer.setFunctionType(FunctionType::get(
+        layer.getContext(), SmallVector<Type>(layer.getBlock().getArgumentTypes()), results));
+  }
+
+  LayerOp layer;
+  const Placement &placement;
+  llvm::DenseMap<Value, std::pair<Tensor, LayoutAttr>> known;
+  llvm::StringMap<Value> members;
+  llvm::DenseSet<Value> masked; // zero behind the end
+};
+
+struct LocalizePass : PassWrapper<LocalizePass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LocalizePass)
+  StringRef getArgument() const final { return "localize"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<dist::DistDialect>();
+  }
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    if (!module->hasAttr(dist::kMesh))
+      return;
+    FailureOr<Placement> placement = Placement::read(module);
+    FailureOr<Borders> borders =
+        failed(placement) ? FailureOr<Borders>(failure()) : Borders::read(module, *placement);
+    if (failed(borders))
+      return signalPassFailure();
+    for (auto layer : module.getOps<LayerOp>())
+      LayerLocalizer(layer, *placement).run();
+    for (auto chain : module.getOps<ChainOp>())
+      for (Operation &op : chain.getBody().front())
+        for (Value v : op.getResults())
+          v.setType(placement->localType(typeOf(v), dist::layoutOf(v)));
+    for (auto param : module.getOps<ParamOp>())
+      localize(param, borders->weightOf(param), *placement);
+  }
+
+private:
+  /// Keeps beside the local type what the binary's tables say of the logical tensor.
+  void localize(ParamOp param, const WeightLayouts &layouts, const Placement &placement) {
+    auto type = cast<Tensor>(param.getType());
+    param->setAttr("dist.global", TypeAttr::get(type));
+    param->setAttr("dist.weight", layouts.weight);
+    param->setAttr("dist.state", layouts.state);
+    param->setAttr("dist.gradient", layouts.reduced);
+    if (dist::RowsAttr rows = layouts.state.getRows()) {
+      Tensor block = placement.localType(type, layouts.state);
+      param->setAttr(dist::kPadded,
+                     IntegerAttr::get(IntegerType::get(&getContext(), 64),
+                                      block.getNumElements() * placement.mesh.sizeOf(rows.getAxes())));
+    }
+    param.setType(placement.localType(type, layouts.weight));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::shard::createLocalizePass() {
+  return std::make_unique<LocalizePass>();
+}

@@ -1,0 +1,72 @@
+//===- Placement.h - what the plan says of dimensions and axes ------------===//
+//
+// The plan's lines mesh, shard and zero, as layouts: of any value by the names of its
+// dimensions, of what layers hand on (`residual`), of weights and what belongs to them.
+//
+// One decision: axes are cut into pieces here, once, where a line needs it: `tp = 16` over
+// eight key heads is 8 x 2, `zero over dp within node` cuts dp at the border of a node.
+// Everything after this knows pieces only.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SHARD_PLACEMENT_H
+#define TPLAN_SHARD_PLACEMENT_H
+
+#include "dialects/dist/Dist.h"
+#include "dialects/tplan/Settings.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tplan::shard {
+
+/// Elements of a block of `size` cut over `ranks`.
+inline int64_t blockOf(int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks; }
+
+/// Where one rank keeps a weight, its gradient and what the optimizer knows of it.
+struct WeightLayouts {
+  dist::LayoutAttr weight, gathered; // as stored; without the cuts of zero
+  dist::LayoutAttr state;
+  dist::LayoutAttr accumulator; // of gradients, in the backward; without pending sums
+  dist::LayoutAttr reduced;     // gradients from the end of the backward on
+};
+
+class Placement {
+public:
+  /// Reads the plan; errors at its lines.
+  static mlir::FailureOr<Placement> read(mlir::ModuleOp module);
+
+  dist::MeshAttr mesh;
+  bool isSerial() const { return mesh.getNumRanks() == 1; }
+
+  /// Axes that a line without `of` gives a dimension; as many as its size takes.
+  dist::Axes axesOf(nn::DimAttr dim) const;
+  /// Axes that `of residual` gives it.
+  dist::Axes residualAxesOf(nn::DimAttr dim) const;
+  /// Cuts of a value by the names of its dimensions; null after an error at `loc`: an axis cuts two.
+  dist::LayoutAttr layoutOf(nn::Tensor type, mlir::Location loc) const;
+  WeightLayouts weightOf(nn::ParamOp param, bool hasCopy) const;
+
+  /// Rows of a value that is cut as `base` says, over further axes; null where it has none.
+  dist::RowsAttr rowsOver(nn::Tensor type, dist::LayoutAttr base,
+                          llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// Dimensions of one rank, in this layout.
+  nn::Tensor localType(nn::Tensor type, dist::LayoutAttr layout) const;
+  /// All axes of the mesh.
+  dist::Axes allAxes() const;
+  mlir::Location lineOf(llvm::StringRef dim) const;
+
+private:
+  struct Line {
+    std::string key; // of its place in the source
+    dist::Axes axes;
+  };
+  llvm::StringMap<Line> lines, residualLines; // by dimension
+  dist::Axes zeroAxes;
+  int64_t zeroStage = 0;
+  bool accumulateSharded = false;
+  std::optional<lang::Settings> settings;
+
+  dist::Axes fitting(const Line &line, int64_t size) const;
+};
+
+} // namespace tplan::shard
+
+#endif // TPLAN_SHARD_PLACEMENT_H

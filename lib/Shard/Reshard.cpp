@@ -1,0 +1,285 @@
+//===- Reshard.cpp - from one layout to another, at the least cost --------===//
+#include "lib/Shard/Reshard.h"
+#include "llvm/ADT/MapVector.h"
+#include <queue>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::shard;
+using dist::Axes;
+using dist::CollectiveKind;
+using dist::LayoutAttr;
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+Links::Links(const lang::Settings &settings, dist::MeshAttr mesh) : mesh(mesh) {
+  devices = lang::getInt(settings.cluster, "devices", 0);
+  auto rate = [&](StringRef key, double otherwise) {
+    auto link = settings.cluster.getAs<DictionaryAttr>(key);
+    double bits = link ? lang::getFloat(link, "bits_per_second", 0) : 0;
+    return bits > 0 ? bits / 8 : otherwise;
+  };
+  // Without a cluster the ranks share a machine's memory.
+  inside = rate("inside", devices ? 300e9 : 10e9);
+  between = rate("between", devices ? 50e9 : 10e9);
+}
+
+bool Links::crossesNodes(ArrayRef<StringAttr> axes) const {
+  if (!devices)
+    return false;
+  return llvm::any_of(axes, [&](StringAttr axis) {
+    int64_t reach = mesh.sizeOf(axis);
+    for (dist::AxisAttr below : llvm::drop_begin(mesh.getAxes(), mesh.find(axis) + 1))
+      reach *= below.getSize();
+    return reach > devices;
+  });
+}
+
+double Links::latency(ArrayRef<StringAttr> axes) const {
+  return (crossesNodes(axes) ? 15e-6 : 5e-6) * std::max<int64_t>(1, mesh.sizeOf(axes) - 1);
+}
+double Links::perByte(ArrayRef<StringAttr> axes) const {
+  return 1 / (crossesNodes(axes) ? between : inside);
+}
+
+double shard::bytesSent(CollectiveKind kind, double bytes, int64_t n) {
+  switch (kind) {
+  case CollectiveKind::AllReduce:
+    return 2 * bytes * (n - 1) / n;
+  case CollectiveKind::AllGather:
+    return bytes * (n - 1);
+  case CollectiveKind::ReduceScatter:
+  case CollectiveKind::AllToAll:
+    return bytes * (n - 1) / n;
+  case CollectiveKind::Permute:
+    return bytes;
+  }
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps from one layout
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Neighbours {
+public:
+  Neighbours(nn::Tensor type, LayoutAttr from, LayoutAttr to, const Placement &placement)
+      : type(type), from(from), to(to), placement(placement) {
+    reduce();
+    if (dist::RowsAttr rows = from.getRows())
+      leaveRows(rows);
+    else
+      cut();
+    own();
+  }
+
+  SmallVector<Step> steps;
+
+private:
+  nn::Tensor type;
+  LayoutAttr from, to;
+  const Placement &placement;
+
+  StringAttr nameOf(nn::DimAttr dim) { return StringAttr::get(type.getContext(), dim.getName()); }
+  void add(Step step) { steps.push_back(std::move(step)); }
+  void collective(CollectiveKind kind, const Axes &axes, StringAttr dim, LayoutAttr after,
+                  nn::ReduceKind reduction = nn::ReduceKind::sum, StringAttr into = {},
+                  ArrayRef<int32_t> sources = {}) {
+    Step step{Step::Collective, kind, reduction, axes, dim, into, {}, after};
+    step.sources.assign(sources.begin(), sources.end());
+    add(step);
+  }
+
+  /// Axes that `to` cuts a dimension with, behind those of `from`; none where they differ before.
+  Axes nextAxes(StringAttr dim) {
+    ArrayRef<StringAttr> now = from.axesOf(dim), then = to.axesOf(dim);
+    if (then.size() <= now.size() || then.take_front(now.size()) != now)
+      return {};
+    return Axes(then.drop_front(now.size()));
+  }
+
+  void reduce() {
+    if (!from.getMax().empty())
+      collective(CollectiveKind::AllReduce, Axes(from.getMax()), {}, from.withMax({}),
+                 nn::ReduceKind::max);
+    Axes wanted = dist::difference(from.getSum(), to.getSum());
+    for (const Axes &axes : subsets(wanted)) {
+      LayoutAttr rest = from.withSum(dist::difference(from.getSum(), axes));
+      collective(CollectiveKind::AllReduce, axes, {}, rest);
+      if (from.getRows())
+        continue;
+      for (nn::DimAttr dim : type.getDims()) {
+        StringAttr name = nameOf(dim);
+        Axes next = nextAxes(name);
+        if (next.size() >= axes.size() && ArrayRef(next).take_front(axes.size()) == ArrayRef(axes)) {
+          Axes now(rest.axesOf(name));
+          llvm::append_range(now, axes);
+          collective(CollectiveKind::ReduceScatter, axes, name, rest.withAxes(name, now));
+        }
+      }
+      if (dist::RowsAttr rows = rowsFor(axes))
+        collective(CollectiveKind::ReduceScatter, axes, {}, rest.withRows(rows));
+    }
+  }
+
+  /// The rows of `to` where these axes cut them; else rows on the way, for a reduction in two hops.
+  dist::RowsAttr rowsFor(const Axes &axes) {
+    dist::RowsAttr rows = to.getRows();
+    if (!rows)
+      return placement.rowsOver(type, from.settled(), axes);
+    return rows.getAxes() == ArrayRef(axes) && cutsAgree() ? outsideOf(rows) : dist::RowsAttr();
+  }
+
+  /// Rows begin where the dimensions are cut already as they will be.
+  bool cutsAgree() { return from.getShards() == to.getShards(); }
+
+  static dist::RowsAttr outsideOf(dist::RowsAttr rows) {
+    return dist::RowsAttr::get(rows.getContext(), rows.getDims(), rows.getBlock(), rows.getAxes(),
+                               /*inWhole=*/false);
+  }
+
+  void leaveRows(dist::RowsAttr rows) {
+    Axes axes(rows.getAxes());
+    if (rows.getInWhole())
+      add({Step::Slice, {}, {}, axes, {}, {}, {}, from.withRows(outsideOf(rows))});
+    else if (to.getRows() && to.getRows().getInWhole() && outsideOf(to.getRows()) == rows)
+      add({Step::Place, {}, {}, axes, {}, {}, {}, from.withRows(to.getRows())});
+    else
+      collective(CollectiveKind::AllGather, axes, {}, from.withRows({}));
+  }
+
+  void cut() {
+    Axes used = from.used();
+    for (nn::DimAttr dim : type.getDims()) {
+      StringAttr name = nameOf(dim);
+      ArrayRef<StringAttr> now = from.axesOf(name), then = to.axesOf(name);
+      Axes next = nextAxes(name);
+      if (!next.empty() && !dist::intersects(next, used)) {
+        Axes all(then);
+        add({Step::Slice, {}, {}, next, name, {}, {}, from.withAxes(name, all)});
+      }
+      size_t same = 0;
+      while (same < now.size() && same < then.size() && now[same] == then[same])
+        ++same;
+      if (same == now.size())
+        continue;
+      // Behind the part that stays, the axes leave: to all ranks, or to another dimension.
+      Axes kept(now.take_front(same)), leaving(now.drop_front(same));
+      collective(CollectiveKind::AllGather, leaving, name, from.withAxes(name, kept));
+      for (nn::DimAttr other : type.getDims())
+        if (StringAttr into = nameOf(other);
+            into != name && ArrayRef(nextAxes(into)) == ArrayRef(leaving)) {
+          Axes all(to.axesOf(into));
+          collective(CollectiveKind::AllToAll, leaving, name,
+                     from.withAxes(name, kept).withAxes(into, all), nn::ReduceKind::sum, into);
+        }
+      if (now.size() == then.size() && llvm::all_of(now, [&](StringAttr a) {
+            return llvm::is_contained(then, a);
+          }))
+        collective(CollectiveKind::Permute, Axes(now), name, from.withAxes(name, then),
+                   nn::ReduceKind::sum, {}, sourcesOf(now, then));
+    }
+    if (dist::RowsAttr rows = to.getRows(); rows && cutsAgree() && !dist::intersects(rows.getAxes(), used))
+      add({Step::Slice, {}, {}, Axes(rows.getAxes()), {}, {}, {}, from.withRows(outsideOf(rows))});
+  }
+
+  void own() {
+    Axes missing = dist::difference(to.getSum(), from.getSum());
+    Axes used = from.used();
+    missing = dist::difference(missing, used);
+    if (!missing.empty() && !from.getRows()) {
+      Axes all(from.getSum());
+      llvm::append_range(all, missing);
+      add({Step::Own, {}, {}, missing, {}, {}, {}, from.withSum(placement.mesh.sorted(all))});
+    }
+  }
+
+  /// The member, counted along `now`, that holds the block which each member wants by `then`.
+  SmallVector<int32_t> sourcesOf(ArrayRef<StringAttr> now, ArrayRef<StringAttr> then) {
+    int64_t members = placement.mesh.sizeOf(now);
+    SmallVector<int32_t> sources(members);
+    for (int64_t member = 0; member < members; ++member) {
+      llvm::SmallDenseMap<StringAttr, int64_t> at;
+      int64_t rest = member;
+      for (StringAttr axis : llvm::reverse(now)) {
+        at[axis] = rest % placement.mesh.sizeOf(axis);
+        rest /= placement.mesh.sizeOf(axis);
+      }
+      int64_t block = 0; // whose number along `then` says which block is wanted
+      for (StringAttr axis : then)
+        block = block * placement.mesh.sizeOf(axis) + at[axis];
+      sources[member] = block;
+    }
+    return sources;
+  }
+
+  /// Axes that may be reduced together: all, each alone, and for three each pair.
+  static SmallVector<Axes> subsets(const Axes &axes) {
+    SmallVector<Axes> sets;
+    unsigned count = std::min<unsigned>(axes.size(), 4);
+    for (unsigned mask = 1; mask < 1u << count; ++mask) {
+      Axes set;
+      for (unsigned i = 0; i < axes.size(); ++i)
+        if (i >= count ? mask + 1 == 1u << count : mask >> i & 1)
+          set.push_back(axes[i]);
+      sets.push_back(set);
+    }
+    return sets;
+  }
+};
+
+/// Seconds; what no byte leaves the rank for costs its pass over memory.
+double costOf(const Step &step, double bytes, double before, const Links &links,
+              dist::MeshAttr mesh) {
+  if (step.kind != Step::Collective)
+    return 1e-7 + (step.kind == Step::Own ? bytes / 100e9 : bytes / 1e12);
+  return links.latency(step.axes) +
+         bytesSent(step.collective, before, mesh.sizeOf(step.axes)) * links.perByte(step.axes);
+}
+
+} // namespace
+
+std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr from, LayoutAttr to,
+                                                  const Placement &placement, const Links &links) {
+  struct Reached {
+    double cost;
+    LayoutAttr before;
+    Step step;
+    bool done = false;
+  };
+  auto bytesIn = [&](LayoutAttr layout) -> double {
+    return placement.localType(type, layout).getBytes();
+  };
+  llvm::MapVector<LayoutAttr, Reached> reached;
+  reached[from] = {0, {}, {}, false};
+  // Few layouts lie between two, so that a scan serves as the queue.
+  constexpr unsigned kMost = 4096;
+  while (reached.size() < kMost) {
+    LayoutAttr next;
+    double least = 0;
+    for (auto &[layout, at] : reached)
+      if (!at.done && (!next || at.cost < least))
+        next = layout, least = at.cost;
+    if (!next)
+      return std::nullopt;
+    reached[next].done = true;
+    if (next == to) {
+      SmallVector<Step> steps;
+      for (LayoutAttr at = to; at != from; at = reached[at].before)
+        steps.push_back(reached[at].step);
+      std::reverse(steps.begin(), steps.end());
+      return steps;
+    }
+    for (const Step &step : Neighbours(type, next, to, placement).steps) {
+      double cost = least + costOf(step, bytesIn(step.after), bytesIn(next), links, placement.mesh);
+      auto [it, isNew] = reached.insert({step.after, {cost, next, step, false}});
+      if (!isNew && !it->second.done && cost < it->second.cost)
+        it->second = {cost, next, step, false};
+    }
+  }
+  return std::nullopt;
+}

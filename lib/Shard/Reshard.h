@@ -1,0 +1,51 @@
+//===- Reshard.h - from one layout to another, at the least cost ----------===//
+//
+// The steps that lead from a layout to another, found by the cheapest path over the layouts
+// in between: latency and bytes of each step over the slowest link that its group crosses.
+// So a reduction over nodes goes in two hops where the links inside a node are faster: a
+// reduce-scatter inside, an all-reduce of the blocks across, an all-gather inside.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SHARD_RESHARD_H
+#define TPLAN_SHARD_RESHARD_H
+
+#include "lib/Shard/Placement.h"
+
+namespace tplan::shard {
+
+/// What links cost, from the cluster of the plan.
+class Links {
+public:
+  Links(const lang::Settings &settings, dist::MeshAttr mesh);
+  /// Seconds until the first byte arrives in a group, and for each byte that a rank sends.
+  double latency(llvm::ArrayRef<mlir::StringAttr> axes) const;
+  double perByte(llvm::ArrayRef<mlir::StringAttr> axes) const;
+  bool crossesNodes(llvm::ArrayRef<mlir::StringAttr> axes) const;
+
+private:
+  dist::MeshAttr mesh;
+  int64_t devices; // of a node; 0: one machine
+  double inside, between;
+};
+
+struct Step {
+  enum Kind { Collective, Slice, Own, Place } kind;
+  dist::CollectiveKind collective = dist::CollectiveKind::AllReduce;
+  nn::ReduceKind reduction = nn::ReduceKind::sum;
+  dist::Axes axes;
+  mlir::StringAttr dim, to; // null: rows
+  llvm::SmallVector<int32_t> sources;
+  dist::LayoutAttr after;
+};
+
+/// Bytes that a rank sends in a collective on `bytes` of local operand with n members.
+double bytesSent(dist::CollectiveKind kind, double bytes, int64_t n);
+
+/// The cheapest steps; nothing where none lead there.
+std::optional<llvm::SmallVector<Step>> findSteps(nn::Tensor type, dist::LayoutAttr from,
+                                                 dist::LayoutAttr to, const Placement &placement,
+                                                 const Links &links);
+
+} // namespace tplan::shard
+
+#endif // TPLAN_SHARD_RESHARD_H

@@ -1,0 +1,160 @@
+//===- Rules.cpp - how an op may be shared by ranks -----------------------===//
+#include "lib/Shard/Rules.h"
+#include "dialects/nn/NNBuilder.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::shard;
+using dist::Axes;
+using dist::LayoutAttr;
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+static Rule elemental(Linear linear = Linear::None, ArrayRef<unsigned> in = {}) {
+  Rule rule;
+  rule.linear = linear;
+  rule.linearIn.assign(in.begin(), in.end());
+  rule.rows = true;
+  return rule;
+}
+
+static Rule sums(ReduceKind kind, ArrayRef<unsigned> linearIn) {
+  Rule rule;
+  rule.reduction = kind;
+  rule.linear = linearIn.empty() ? Linear::None : Linear::InEach;
+  rule.linearIn.assign(linearIn.begin(), linearIn.end());
+  return rule;
+}
+
+/// Attention reads whole rows of scores: positions and the width stay whole. The sums over the
+/// heads of a group, in the gradient, are the only ones that a cut leaves pending.
+template <typename Op> static Rule attention(Op op) {
+  Rule rule;
+  rule.whole = {op.getQuery(), op.getKey(), typeOf(op.getQ()).getDims().back().getName()};
+  rule.exact = {op.getHeads(), op.getGroups()};
+  rule.heads = op.getHeads();
+  rule.groups = op.getGroups();
+  return rule;
+}
+
+std::optional<Rule> shard::ruleOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<Rule>>(op)
+      .Case<AddOp, SubOp>([](auto) { return elemental(Linear::InAll, {0, 1}); })
+      .Case<MulOp>([](auto) { return elemental(Linear::InEach, {0, 1}); })
+      .Case<NegOp, DivOp, BroadcastOp>([](auto) { return elemental(Linear::InEach, {0}); })
+      .Case<SelectOp>([](auto) { return elemental(Linear::InAll, {1, 2}); })
+      .Case<DropoutMaskOp>([](auto) {
+        Rule rule = elemental();
+        rule.rows = false;
+        return rule;
+      })
+      .Case<ReduceOp>([](ReduceOp reduce) {
+        bool sum = reduce.getKind() == ReduceKind::sum;
+        Rule rule = sums(reduce.getKind(), sum ? ArrayRef<unsigned>{0} : ArrayRef<unsigned>());
+        rule.rows = true;
+        return rule;
+      })
+      .Case<ContractOp>([](auto) { return sums(ReduceKind::sum, {0, 1}); })
+      .Case<LookupOp, LookupGradOp>([](auto) { return sums(ReduceKind::sum, {0}); })
+      .Case<RopeOp>([](RopeOp rope) {
+        Rule rule = elemental(Linear::InEach, {0});
+        rule.whole = {rope.getDim()};
+        rule.rows = false;
+        return rule;
+      })
+      .Case<AttentionOp, AttentionGradOp>([](auto attention) { return ::attention(attention); })
+      .Case<Elemental>([](auto) { return elemental(); })
+      .Default(std::nullopt);
+}
+
+//===----------------------------------------------------------------------===//
+// Strategies
+//===----------------------------------------------------------------------===//
+
+ArrayRef<StringAttr> Strategy::axesOf(StringRef factor) const {
+  for (auto &[name, axes] : cuts)
+    if (name == factor)
+      return axes;
+  return {};
+}
+
+void Strategy::set(StringAttr factor, ArrayRef<StringAttr> axes) {
+  llvm::erase_if(cuts, [&](auto &cut) { return cut.first == factor; });
+  if (!axes.empty())
+    cuts.push_back({factor, Axes(axes)});
+}
+
+Axes Strategy::used() const {
+  Axes all;
+  for (auto &[name, axes] : cuts)
+    llvm::append_range(all, axes);
+  if (rows)
+    llvm::append_range(all, rows.getAxes());
+  return all;
+}
+
+bool shard::hasDim(Value v, StringRef name) { return typeOf(v).has(name); }
+
+SmallVector<DimAttr> shard::factorsOf(Operation *op) {
+  SmallVector<DimAttr> factors;
+  auto add = [&](Type type) {
+    for (DimAttr dim : cast<Tensor>(type).getDims())
+      if (llvm::none_of(factors, [&](DimAttr f) { return f.getName() == dim.getName(); }))
+        factors.push_back(dim);
+  };
+  llvm::for_each(op->getOperandTypes(), add);
+  llvm::for_each(op->getResultTypes(), add);
+  return factors;
+}
+
+LayoutAttr shard::restrict(Type type, const Strategy &strategy) {
+  auto tensor = cast<Tensor>(type);
+  LayoutAttr layout = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
+  for (auto &[name, axes] : strategy.cuts)
+    if (tensor.has(name))
+      layout = layout.withAxes(name, axes);
+  if (strategy.rows && tensor.getRank() &&
+      llvm::all_of(strategy.rows.getDims(), [&](StringAttr dim) { return tensor.has(dim); }))
+    layout = layout.withRows(strategy.rows);
+  return layout;
+}
+
+Layouts shard::apply(Operation *op, const Rule &rule, const Strategy &strategy,
+                     ArrayRef<Axes> pending, dist::MeshAttr mesh) {
+  Layouts layouts;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    LayoutAttr layout = restrict(operand.getType(), strategy);
+    layouts.operands.push_back(i < pending.size() ? layout.withSum(mesh.sorted(pending[i]))
+                                                  : layout);
+  }
+  // Sums that pass through, and those over what the results lack.
+  Axes passing;
+  for (const Axes &axes : pending)
+    llvm::append_range(passing, axes);
+  for (Value result : op->getResults()) {
+    LayoutAttr layout = restrict(result.getType(), strategy);
+    Axes made;
+    for (auto &[name, axes] : strategy.cuts)
+      if (rule.reduction && !hasDim(result, name) &&
+          llvm::any_of(op->getOperands(), [&](Value v) { return hasDim(v, name); }))
+        llvm::append_range(made, axes);
+    if (rule.reduction && strategy.rows && !layout.getRows())
+      llvm::append_range(made, strategy.rows.getAxes());
+    // The gradient of keys and values sums over the heads of a group, wherever they are.
+    if (isa<AttentionGradOp>(op) && !hasDim(result, rule.heads))
+      made = dist::difference(strategy.axesOf(rule.heads), strategy.axesOf(rule.groups));
+    bool isMax = rule.reduction == ReduceKind::max;
+    Axes sum = passing;
+    if (!isMax)
+      llvm::append_range(sum, made);
+    layout = layout.withSum(mesh.sorted(sum));
+    if (isMax)
+      layout = layout.withMax(mesh.sorted(made));
+    layouts.results.push_back(layout);
+  }
+  return layouts;
+}

@@ -1,0 +1,75 @@
+//===- Rules.h - how an op may be shared by ranks -------------------------===//
+//
+// An op as an einsum: its factors are the names of dimensions that operands and results
+// have. A factor is cut over axes in all of them at once; what the results lack is summed,
+// so that a cut there leaves the sum pending. Beside that a rule says which factors stay
+// whole, and in which operands the op is linear: a pending sum may pass through there.
+//
+// One decision: the same rule makes layouts (assign-layouts) and judges them
+// (check-layouts), and a test generates its cases from it. An op without a rule is refused.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SHARD_RULES_H
+#define TPLAN_SHARD_RULES_H
+
+#include "dialects/dist/Dist.h"
+#include <optional>
+
+namespace tplan::shard {
+
+/// How a pending sum in operands goes through an op.
+enum class Linear {
+  None,   // it may not
+  InEach, // in one of `linearIn`: x * y
+  InAll   // in all of `linearIn` over the same axes: x + y
+};
+
+struct Rule {
+  /// Of the factors that the results lack.
+  std::optional<nn::ReduceKind> reduction;
+  /// Factors that no axis may cut.
+  llvm::SmallVector<llvm::StringRef, 2> whole;
+  /// Factors that must divide: their blocks have no padding.
+  llvm::SmallVector<llvm::StringRef, 2> exact;
+  Linear linear = Linear::None;
+  llvm::SmallVector<unsigned, 2> linearIn;
+  /// Of attention: `heads` is cut by the axes of `groups` and then by more, over which what has
+  /// groups alone is repeated, and summed where the op sums over the heads of a group.
+  llvm::StringRef heads, groups;
+  /// Whether rows (dimensions read as one) may be cut: each position on its own, or sums over
+  /// dimensions that are no rows.
+  bool rows = false;
+};
+
+/// Nothing where the op has no rule.
+std::optional<Rule> ruleOf(mlir::Operation *op);
+
+/// Axes that cut each factor, and the rows.
+struct Strategy {
+  llvm::SmallVector<std::pair<mlir::StringAttr, dist::Axes>, 4> cuts;
+  dist::RowsAttr rows;
+
+  llvm::ArrayRef<mlir::StringAttr> axesOf(llvm::StringRef factor) const;
+  void set(mlir::StringAttr factor, llvm::ArrayRef<mlir::StringAttr> axes);
+  dist::Axes used() const;
+};
+
+/// What an op takes and gives under a strategy, with the sums that are pending in its operands.
+struct Layouts {
+  llvm::SmallVector<dist::LayoutAttr, 4> operands, results;
+};
+/// `pending` of operand i: sums that pass through it. They are of the rule's kind.
+Layouts apply(mlir::Operation *op, const Rule &rule, const Strategy &strategy,
+              llvm::ArrayRef<dist::Axes> pending, dist::MeshAttr mesh);
+
+/// Whether a dimension named so is of a value's type.
+bool hasDim(mlir::Value v, llvm::StringRef name);
+/// All factors, operands' first.
+llvm::SmallVector<nn::DimAttr> factorsOf(mlir::Operation *op);
+
+/// The layout part that a value of this type has: cuts of its dimensions, rows if it has them.
+dist::LayoutAttr restrict(mlir::Type type, const Strategy &strategy);
+
+} // namespace tplan::shard
+
+#endif // TPLAN_SHARD_RULES_H
