@@ -51,6 +51,14 @@ ArrayAttr strings(Builder &b, ArrayRef<Name> names) {
   return b.getStrArrayAttr(texts);
 }
 
+bool tooMany(PlanContext &c, const Setting &line) {
+  if (line.items.size() <= limits::parts)
+    return false;
+  c.e.report.error(line.loc, "{0} has at most {1} parts, found {2}", line.key, limits::parts,
+                   line.items.size());
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // mesh dp = 2, tp = 4
 //===----------------------------------------------------------------------===//
@@ -72,6 +80,8 @@ void readMesh(PlanContext &c, const Setting &line) {
   Report &report = c.e.report;
   if (!line.name.text.empty())
     return c.e.refuse(line.name.loc, Feature::Factoring);
+  if (tooMany(c, line))
+    return;
   c.layout.mesh = line.loc;
   int64_t ranks = 1;
   SmallVector<Attribute> axes;
@@ -190,7 +200,10 @@ void addShard(PlanContext &c, Shard shard, const Dimensions &dims) {
       it->second.used = true;
   bool ok = findAxes(c, shard.axes);
   for (const Name &dim : shard.dims) {
-    ok &= checkDim(c, dim, shard.of, dims);
+    if (!checkDim(c, dim, shard.of, dims)) {
+      ok = false;
+      break;
+    }
     auto [it, fresh] = layout.sharded.try_emplace({dim.text, shard.of.text}, layout.shards.size());
     if (fresh)
       continue;
@@ -268,7 +281,7 @@ void writeShards(PlanContext &c, SMLoc loc) {
 
 void readShards(PlanContext &c) {
   const Setting *shard = c.settings.find("shard"), *standard = c.settings.find("layout");
-  if (!shard && !standard)
+  if ((!shard && !standard) || (shard && tooMany(c, *shard)))
     return;
   Dimensions dims = dimensions(*c.e.module);
   if (shard)
