@@ -1,6 +1,7 @@
 //===- Settings.cpp - recipe, plan and target of a module -----------------===//
 #include "dialects/tplan/Settings.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -24,6 +25,38 @@ lang::Settings::Settings(ModuleOp module)
 
 Location lang::Settings::planLine(StringRef key) const { return settingLoc(planOp, key); }
 Location lang::Settings::clusterLine(StringRef key) const { return settingLoc(clusterOp, key); }
+
+/// Attributes of a list of the plan; the op's verifier has checked what they hold.
+static ArrayRef<Attribute> listOf(DictionaryAttr settings, StringRef key) {
+  auto list = settings.getAs<ArrayAttr>(key);
+  return list ? list.getValue() : ArrayRef<Attribute>();
+}
+
+int64_t lang::Settings::ranks() const {
+  int64_t ranks = 1;
+  for (Attribute axis : listOf(plan, "mesh"))
+    ranks *= getInt(cast<DictionaryAttr>(axis), "size", 1);
+  return ranks;
+}
+
+int64_t lang::Settings::dataRanks() const {
+  llvm::StringSet<> sharding; // B
+  for (Attribute attr : listOf(plan, "shard")) {
+    auto shard = cast<DictionaryAttr>(attr);
+    if (shard.contains("of") ||
+        !llvm::is_contained(listOf(shard, "dims"), StringAttr::get(shard.getContext(), "B")))
+      continue;
+    for (Attribute axis : listOf(shard, "axes"))
+      sharding.insert(cast<StringAttr>(axis));
+  }
+  int64_t ranks = 1;
+  for (Attribute attr : listOf(plan, "mesh")) {
+    auto axis = cast<DictionaryAttr>(attr);
+    if (sharding.contains(getString(axis, "name", "")))
+      ranks *= getInt(axis, "size", 1);
+  }
+  return ranks;
+}
 
 DictionaryAttr lang::targetOf(ModuleOp module) {
   auto target = module->getAttrOfType<DictionaryAttr>(kTarget);
@@ -54,11 +87,15 @@ StringRef lang::getString(DictionaryAttr settings, StringRef key, StringRef othe
 }
 
 FailureOr<int64_t> lang::countMicrobatches(const Settings &settings) {
-  int64_t batch = getInt(settings.recipe, "batch", 1);
-  int64_t microbatch = getInt(settings.plan, "microbatch", batch);
-  if (microbatch < 1 || batch < 1 || batch % microbatch)
+  int64_t batch = getInt(settings.recipe, "batch", 1), ranks = settings.dataRanks();
+  int64_t rows = batch / ranks; // of a rank
+  int64_t microbatch = getInt(settings.plan, "microbatch", rows);
+  if (batch < 1 || batch % ranks)
+    return emitError(settings.planLine("shard")) << "the batch must be a multiple of the " << ranks
+                                                 << " ranks that share it, found " << batch;
+  if (microbatch < 1 || rows % microbatch)
     return emitError(settings.planLine("microbatch"))
-           << "a batch of " << batch << " sequences is no multiple of the microbatch, "
-           << microbatch << "; choose a divisor of the batch";
-  return batch / microbatch;
+           << "a batch of " << rows << " sequences is no multiple of the microbatch, " << microbatch
+           << "; choose a divisor of the batch";
+  return rows / microbatch;
 }

@@ -19,6 +19,11 @@ struct Settings {
   /// Likewise of the cluster.
   mlir::Location clusterLine(llvm::StringRef key) const;
 
+  /// Ranks of the mesh; 1 without one.
+  int64_t ranks() const;
+  /// Ranks that share the batch: the product of the axes over which B is sharded.
+  int64_t dataRanks() const;
+
 private:
   mlir::Operation *planOp, *clusterOp; // or the module
 };
@@ -35,8 +40,8 @@ double getFloat(mlir::DictionaryAttr settings, llvm::StringRef key, double other
 llvm::StringRef getString(mlir::DictionaryAttr settings, llvm::StringRef key,
                           llvm::StringRef otherwise);
 
-/// Microbatches of a step: batch over microbatch. Error at its line where the
-/// one is no multiple of the other.
+/// Microbatches of a step on each rank: the rank's part of the batch over microbatch. Error at
+/// its line where the one is no multiple of the other.
 mlir::FailureOr<int64_t> countMicrobatches(const Settings &settings);
 
 } // namespace tplan::lang

@@ -3,6 +3,7 @@
 #include "dialects/nn/NNFunction.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tplan::lang;
@@ -93,6 +94,53 @@ LogicalResult UpdateOp::verify() {
     return emitOpError("updates a weight of kind state only");
   return success();
 }
+
+// Readers take well-formed meshes and shards for granted, and divide by the sizes.
+static LogicalResult verifyMesh(PlanOp op, Attribute mesh, llvm::StringSet<> &names) {
+  auto axes = dyn_cast<ArrayAttr>(mesh);
+  int64_t ranks = 1;
+  for (Attribute axis : axes ? axes.getValue() : ArrayRef<Attribute>()) {
+    auto dict = dyn_cast<DictionaryAttr>(axis);
+    auto name = dict ? dict.getAs<StringAttr>("name") : StringAttr();
+    auto size = dict ? dict.getAs<IntegerAttr>("size") : IntegerAttr();
+    if (!name || !size || size.getInt() < 1)
+      return op.emitOpError("mesh has axes {name = \"dp\", size = 2 : i64}, found ") << axis;
+    if (!names.insert(name).second)
+      return op.emitOpError("mesh names each axis once, found twice: ") << name.getValue();
+    ranks = size.getInt() > kMostRanks / ranks ? kMostRanks + 1 : ranks * size.getInt();
+    if (ranks > kMostRanks)
+      return op.emitOpError("mesh has at most 65536 ranks, found ") << mesh;
+  }
+  return axes ? success() : LogicalResult(op.emitOpError("mesh is a list of axes, found ") << mesh);
+}
+
+static LogicalResult verifyAxes(PlanOp op, DictionaryAttr entry, const llvm::StringSet<> &mesh) {
+  for (Attribute axis : entry.getAs<ArrayAttr>("axes"))
+    if (auto name = dyn_cast<StringAttr>(axis); !name || !mesh.contains(name))
+      return op.emitOpError("shards over axes of the mesh, found ") << axis;
+  return success();
+}
+
+LogicalResult PlanOp::verify() {
+  llvm::StringSet<> axes;
+  DictionaryAttr settings = getSettings();
+  if (Attribute mesh = settings.get("mesh"); mesh && failed(verifyMesh(*this, mesh, axes)))
+    return failure();
+  if (auto shards = settings.getAs<ArrayAttr>("shard"))
+    for (Attribute shard : shards) {
+      auto entry = dyn_cast<DictionaryAttr>(shard);
+      if (!entry || !entry.getAs<ArrayAttr>("dims") || !entry.getAs<ArrayAttr>("axes"))
+        return emitOpError("shard has lists of dims and axes, found ") << shard;
+      if (failed(verifyAxes(*this, entry, axes)))
+        return failure();
+    }
+  auto zero = settings.getAs<DictionaryAttr>("zero");
+  if (zero && !zero.getAs<ArrayAttr>("axes"))
+    return emitOpError("zero has a list of axes, found ") << zero;
+  return zero ? verifyAxes(*this, zero, axes) : success();
+}
+
+std::string tplan::lang::shardKey(size_t i) { return "shard." + std::to_string(i); }
 
 // The parse phase fuses the op's place with one named location per line.
 Location tplan::lang::settingLoc(Operation *op, StringRef key) {

@@ -12,6 +12,12 @@ namespace tplan::lang {
 /// Where the line of setting `key` stands in the source; the op's own place where the
 /// setting has none (a default). For recipes, clusters and plans.
 mlir::Location settingLoc(mlir::Operation *op, llvm::StringRef key);
+
+/// The key of the place of item `i` of a plan's `shard`.
+std::string shardKey(size_t i);
+
+/// Of one mesh.
+inline constexpr int64_t kMostRanks = 1 << 16;
 } // namespace tplan::lang
 
 #endif // TPLAN_DIALECTS_TPLAN_H

@@ -235,9 +235,12 @@ def Tplan_PlanOp : Tplan_Op<"plan", [Symbol]> {
   let description = [{
     One per module: the chosen plan. `settings` as in dialects/tplan/README.md;
     selectors are resolved to numbers of layers.
+    (C1) `mesh` names each axis once, with a size from 1, and has at most 65,536 ranks.
+    (C2) `shard` and `zero` name axes of the mesh.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
   let assemblyFormat = "$sym_name $settings attr-dict";
+  let hasVerifier = 1;
 }
 
 #endif // TPLAN_TPLAN

@@ -170,7 +170,7 @@ struct ModelDecl {
 struct Item {
   llvm::SMLoc loc;
   Name name;
-  Name second;            // cluster: nodes or node; precision: `in f64`
+  Name second;            // cluster: nodes or node; precision: `in f64`; shard: `of residual`
   llvm::StringRef string; // quoted text, without quotes
   bool hasString = false, hasNumber = false, called = false;
   Quantity quantity, to; // to: `3e-4 to 3e-5`, or `for 100 steps`
@@ -184,6 +184,7 @@ struct Item {
 struct Setting {
   llvm::StringRef key;
   llvm::SMLoc loc;
+  Name name; // mesh: of a second factoring
   std::vector<Item> items;
 };
 

@@ -133,13 +133,13 @@ BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name, std::vector<S
 %token K_LR "lr" K_EVAL "eval" K_SAVE "save" K_MESH "mesh" K_MICROBATCH "microbatch"
 %token K_SHARD "shard" K_LAYOUT "layout" K_ZERO "zero" K_PIPELINE "pipeline" K_STAGES "stages"
 %token K_RECOMPUTE "recompute" K_OVERLAP "overlap" K_PRECISION "precision" K_COMPRESS "compress"
-%token K_REDUCE "reduce" K_FUSE "fuse" K_BETWEEN "between" K_INSIDE "inside" K_MEMORY "memory"
+%token K_REDUCE "reduce" K_FUSE "fuse" K_READ "read" K_BETWEEN "between" K_INSIDE "inside" K_MEMORY "memory"
 
 %type <expr> expr postfix primary count init ref
 %type <exprs> exprs refs
 %type <arg> arg
 %type <args> args call_args brackets
-%type <names> names
+%type <names> names over
 %type <dim> dim
 %type <dims> dims dim_list
 %type <type> type
@@ -154,8 +154,8 @@ BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name, std::vector<S
 %type <listItems> list_items
 %type <layer> layer_head
 %type <quantity> quantity
-%type <item> data_item lr_item eval_item save_item axis shard_item policy precision_item word
-%type <items> data lrs evals saves axes shards policies precisions words stages
+%type <item> data_item lr_item eval_item save_item axis shard_item zero_word policy precision_item word
+%type <items> data lrs evals saves axes shards zero_words policies precisions words stages
 %type <setting> setting
 %type <settings> settings
 %type <segment> segment
@@ -526,24 +526,23 @@ setting:
   K_MODEL eq postfix        { Item *i = item(syntax, @3); i->expr = $3;
                               $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
 | K_DATA eq data            { $$ = setting(syntax, @1, $3); }
-| K_BATCH eq quantity       { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
-                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
-| K_LENGTH eq quantity      { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
-                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
-| K_MICROBATCH eq quantity  { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
-                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
-| K_MEMORY eq quantity      { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
+| counted eq quantity       { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
                               $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
 | K_OPTIMIZER eq word       { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_LR eq lrs               { $$ = setting(syntax, @1, $3); }
 | K_EVAL eq evals           { $$ = setting(syntax, @1, $3); }
 | K_SAVE eq saves           { $$ = setting(syntax, @1, $3); }
 | K_MESH axes               { $$ = setting(syntax, @1, $2); }
-| K_MESH IDENT ':' axes     { $$ = setting(syntax, @1, $4); }
+| K_MESH IDENT ':' axes     { $$ = setting(syntax, @1, $4); $$->name = syntax.name(@2); }
 | K_SHARD eq shards         { $$ = setting(syntax, @1, $3); }
 | K_LAYOUT eq word          { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
-| K_ZERO eq NUMBER OVER names { Item *i = item(syntax, @3); i->quantity.number = *$3;
-                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_ZERO eq NUMBER over zero_words {
+    $$ = setting(syntax, @1, $5);
+    Item *i = item(syntax, @3);
+    i->quantity.number = *$3;
+    i->axes = takeNames($4);
+    $$->items.insert($$->items.begin(), *i);
+  }
 | K_PIPELINE eq word        { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_PIPELINE eq NUMBER UNIT { /* 1f1b */
                               Item *i = item(syntax, @3);
@@ -556,6 +555,8 @@ setting:
 | K_COMPRESS eq precisions  { $$ = setting(syntax, @1, $3); }
 | K_REDUCE eq word          { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_FUSE eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_READ eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_READ eq EVERY           { $$ = setting(syntax, @1, one<Item>(syntax, *named(syntax, @3))); }
 | NUMBER UNIT OF NUMBER STRING {
     Item *i = item(syntax, @1);
     i->quantity = {*$1, syntax.name(@2), Syntax::loc(@1)};
@@ -568,6 +569,7 @@ setting:
 | K_INSIDE link             { $$ = setting(syntax, @1, nullptr); $$->items.push_back(*$<item>2); }
 ;
 eq: %empty | '=' ;
+counted: K_BATCH | K_LENGTH | K_MICROBATCH | K_MEMORY ;
 
 /* nodes: infiniband 400 Gb/s per gpu, rails 8 */
 link:
@@ -673,7 +675,20 @@ shards:
 ;
 shard_item:
   names OVER names          { $$ = item(syntax, @1); $$->names = takeNames($1); $$->axes = takeNames($3); }
-| names OF IDENT OVER names { $$ = item(syntax, @1); $$->names = takeNames($1); $$->axes = takeNames($5); }
+| names OF IDENT OVER names { $$ = item(syntax, @1); $$->names = takeNames($1); $$->second = syntax.name(@3);
+                              $$->axes = takeNames($5); }
+;
+over:
+  %empty                    { $$ = nullptr; }
+| OVER names                { $$ = $2; }
+;
+zero_words:
+  %empty                    { $$ = nullptr; }
+| zero_words zero_word      { $$ = push(syntax, $1, *$2); }
+;
+zero_word: /* in `zero 2 accumulate local` the number makes the word a unit */
+  IDENT IDENT               { $$ = named(syntax, @1); $$->second = syntax.name(@2); }
+| UNIT IDENT                { $$ = named(syntax, @1); $$->second = syntax.name(@2); }
 ;
 
 stages:

@@ -444,9 +444,10 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   if (!e.buildModel(*model, read->sizes, read->data, modelSymbol))
     return nullptr;
   emitRecipe(e, *read, recipeSymbol);
+  std::optional<Cluster> cluster;
   if (!clusterSymbol.empty())
-    emitCluster(e, clusterSettings, clusterSymbol);
-  emitPlan(e, planSettings, *read, recipeSymbol, clusterSymbol, planSymbol);
+    cluster = emitCluster(e, clusterSettings, clusterSymbol);
+  emitPlan(e, planSettings, *read, recipeSymbol, cluster ? &*cluster : nullptr, planSymbol);
   if (report.errors() != before)
     return nullptr;
   if (!list(e.info) || failed(verify(*e.module)))

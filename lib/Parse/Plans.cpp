@@ -1,10 +1,10 @@
 //===- Plans.cpp - clusters, and how a step is laid out ----------------------===//
 //
 // Lines that no phase implements are refused here, at their place; a line whose
-// value changes nothing (a mesh of one rank, overlap none) passes.
+// value changes nothing (overlap none) passes. Those about the mesh: Layouts.cpp.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Parse/Settings.h"
+#include "lib/Parse/Plans.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -14,40 +14,26 @@ using llvm::SMLoc;
 using llvm::StringRef;
 
 namespace {
-struct PlanContext {
-  Elaborator &e;
-  const Settings &settings;
-  const Recipe &recipe;
-  Entries &out;
-  Builder b;
-};
 using LineReader = void (*)(PlanContext &, const Setting &);
 struct Line {
   StringRef key;
   LineReader read;
 };
 
-/// A word of a closed set, or an error that lists it.
-bool oneOf(PlanContext &c, const Name &word, ArrayRef<StringRef> known, StringRef what) {
-  if (llvm::is_contained(known, word.text))
-    return true;
-  c.e.report
-      .error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text, llvm::join(known, ", "))
-      .suggest(word.text, known);
-  return false;
-}
-
 void readMicrobatch(PlanContext &c, const Setting &line) {
   auto n = amount(c.e.report, line.items[0].quantity, Unit::Sequences, "a microbatch");
   if (!n)
     return;
-  int64_t batch = c.recipe.batch;
-  if (batch % n->value) {
-    c.e.report
-        .error(line.items[0].loc,
-               "a microbatch must divide the batch of {0} sequences: {1}, found {2}", batch,
-               nearestDivisors(batch, n->value, "or"), n->value)
-        .note(c.recipe.data.find("B")->second.loc, "the batch is given here");
+  int64_t ranks = c.layout.ranks(c.layout.find("B")), rows = c.recipe.batch / ranks;
+  // That the ranks divide the batch has been checked.
+  if (c.recipe.batch % ranks == 0 && rows % n->value) {
+    std::string of = llvm::formatv(
+        ranks > 1 ? "the {0} sequences of a rank" : "the batch of {0} sequences", rows);
+    auto error = c.e.report.error(line.items[0].loc, "a microbatch must divide {0}: {1}, found {2}",
+                                  of, nearestDivisors(rows, n->value, "or"), n->value);
+    error.note(c.recipe.data.find("B")->second.loc, "the batch is given here");
+    if (ranks > 1)
+      error.note(c.layout.mesh, "the mesh is given here");
     return;
   }
   c.out.whole("microbatch", n->value, line.loc);
@@ -168,17 +154,6 @@ void readFuse(PlanContext &c, const Setting &line) {
     c.out.set("fuse", c.b.getBoolAttr(line.items[0].name.text == "on"), line.loc);
 }
 
-void readMesh(PlanContext &c, const Setting &line) {
-  for (const Item &axis : line.items) {
-    const Number &n = axis.quantity.number;
-    if (!n.integer || n.whole < 1)
-      c.e.report.error(axis.loc, "an axis of a mesh has a whole number of ranks from 1, found {0}",
-                       spell(n));
-    else if (n.whole != 1)
-      return c.e.refuse(line.loc, Feature::Mesh);
-  }
-}
-
 void readOverlap(PlanContext &c, const Setting &line) {
   if (line.items.size() != 1 || line.items[0].name.text != "none")
     c.e.refuse(line.loc, Feature::Overlap);
@@ -188,6 +163,12 @@ void readReduce(PlanContext &c, const Setting &line) {
   if (oneOf(c, line.items[0].name, {"ordered", "native"}, "kind of reduction") &&
       line.items[0].name.text == "native")
     c.e.refuse(line.loc, Feature::Reduce);
+}
+
+/// Which ranks read the data files: each its rows, or the first, which sends them.
+void readRead(PlanContext &c, const Setting &line) {
+  if (oneOf(c, line.items[0].name, {"every", "first"}, "value of read"))
+    c.out.set("read", c.b.getStringAttr(line.items[0].name.text), line.loc);
 }
 
 void readMemory(PlanContext &c, const Setting &line) {
@@ -206,31 +187,39 @@ const Line kLines[] = {
     {"stages", readStages},
     {"recompute", readRecompute},
     {"fuse", readFuse},
-    {"mesh", readMesh},
     {"overlap", readOverlap},
     {"memory", readMemory},
     {"reduce", readReduce},
-    {"shard", notBuilt<Feature::Shard>},
-    {"layout", notBuilt<Feature::Layout>},
-    {"zero", notBuilt<Feature::Zero>},
+    {"read", readRead},
     {"compress", notBuilt<Feature::Compress>},
 };
 } // namespace
 
+bool tplan::parse::oneOf(PlanContext &c, const Name &word, ArrayRef<StringRef> known,
+                         StringRef what) {
+  if (llvm::is_contained(known, word.text))
+    return true;
+  c.e.report
+      .error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text, llvm::join(known, ", "))
+      .suggest(word.text, known);
+  return false;
+}
+
 void tplan::parse::emitPlan(Elaborator &e, const Settings &settings, const Recipe &recipe,
-                            StringRef recipeSymbol, StringRef clusterSymbol, StringRef symbol) {
+                            StringRef recipeSymbol, const Cluster *cluster, StringRef symbol) {
   Entries out(e.report, settings.name.loc);
-  PlanContext c{e, settings, recipe, out, Builder(e.context)};
+  PlanContext c{e, settings, recipe, cluster, out, Builder(e.context), {}};
   SMLoc loc = settings.name.loc;
   out.set("recipe", c.b.getStringAttr(recipeSymbol), loc);
-  if (!clusterSymbol.empty())
-    out.set("cluster", c.b.getStringAttr(clusterSymbol), loc);
+  if (cluster)
+    out.set("cluster", c.b.getStringAttr(cluster->symbol), loc);
+  readLayout(c);
   for (const Line &line : kLines)
     if (const Setting *given = settings.find(line.key))
       line.read(c, *given);
-  // Defaults: the serial meaning.
+  // Defaults: the serial meaning, on each rank.
   if (!settings.find("microbatch"))
-    out.whole("microbatch", recipe.batch, loc);
+    out.whole("microbatch", recipe.batch / c.layout.ranks(c.layout.find("B")), loc);
   if (!settings.find("precision"))
     out.set("precision", c.b.getStringAttr("f32"), loc);
   if (!settings.find("pipeline"))
@@ -281,24 +270,27 @@ static Attribute emitLink(Elaborator &e, const Item &item, StringRef where) {
        b.getNamedAttr("rails", b.getI64IntegerAttr(rails))});
 }
 
-void tplan::parse::emitCluster(Elaborator &e, const Settings &settings, StringRef symbol) {
+Cluster tplan::parse::emitCluster(Elaborator &e, const Settings &settings, StringRef symbol) {
+  Cluster cluster{symbol.str(), 0, 0, {}};
   Entries out(e.report, settings.name.loc);
   Builder b(e.context);
   const Setting *nodes = settings.find("nodes");
   if (!nodes) {
     e.report.error(settings.name.loc, "cluster {0} needs its nodes: 4 nodes of 8 \"H100\"",
                    settings.name.text);
-    return;
+    return cluster;
   }
   const Item &item = nodes->items[0];
   auto count = amount(e.report, item.quantity, Unit::Nodes, "a cluster");
   if (!item.to.number.integer || item.to.number.whole < 1 || item.to.number.whole > limits::size) {
     e.report.error(item.to.loc, "a node has a whole number of devices from 1, found {0}",
                    spell(item.to.number));
-    return;
+    return cluster;
   }
-  out.whole("nodes", count ? count->value : 1, nodes->loc);
-  out.whole("devices", item.to.number.whole, nodes->loc);
+  if (count)
+    cluster = {symbol.str(), count->value, item.to.number.whole, nodes->loc};
+  out.whole("nodes", cluster.nodes, nodes->loc);
+  out.whole("devices", cluster.devices, nodes->loc);
   out.set("device", b.getStringAttr(item.string), nodes->loc);
   if (const Setting *line = settings.find("between"))
     out.set("between", emitLink(e, line->items[0], "nodes"), line->loc);
@@ -309,4 +301,5 @@ void tplan::parse::emitCluster(Elaborator &e, const Settings &settings, StringRe
       out.whole("memory", bytes->value, line->loc);
   e.builder.setInsertionPointToEnd(e.module->getBody());
   lang::ClusterOp::create(e.builder, out.location(), symbol, out.settings());
+  return cluster;
 }

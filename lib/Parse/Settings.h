@@ -38,6 +38,8 @@ class Entries {
 public:
   Entries(Report &report, llvm::SMLoc loc) : report(report), loc(loc), builder(&report.context) {}
   void set(llvm::StringRef key, mlir::Attribute value, llvm::SMLoc at);
+  /// The place of a part of an entry, by a key of its own.
+  void place(llvm::StringRef key, llvm::SMLoc at);
   void whole(llvm::StringRef key, int64_t value, llvm::SMLoc at) {
     set(key, builder.getI64IntegerAttr(value), at);
   }
@@ -88,9 +90,16 @@ struct Recipe {
 std::optional<Recipe> readRecipe(Elaborator &e, const Settings &settings,
                                  const std::map<llvm::StringRef, Bound> &dataOverrides);
 void emitRecipe(Elaborator &e, const Recipe &recipe, llvm::StringRef symbol);
-void emitCluster(Elaborator &e, const Settings &settings, llvm::StringRef symbol);
+
+struct Cluster {
+  std::string symbol;
+  int64_t nodes, devices; // 0 after an error
+  llvm::SMLoc loc;        // of the line with both
+};
+Cluster emitCluster(Elaborator &e, const Settings &settings, llvm::StringRef symbol);
+/// `cluster` is null where the plan names none.
 void emitPlan(Elaborator &e, const Settings &settings, const Recipe &recipe,
-              llvm::StringRef recipeSymbol, llvm::StringRef clusterSymbol, llvm::StringRef symbol);
+              llvm::StringRef recipeSymbol, const Cluster *cluster, llvm::StringRef symbol);
 
 } // namespace tplan::parse
 

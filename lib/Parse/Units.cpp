@@ -83,6 +83,10 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
 
 void Entries::set(StringRef key, Attribute value, llvm::SMLoc at) {
   entries.push_back(builder.getNamedAttr(key, value));
+  place(key, at);
+}
+
+void Entries::place(StringRef key, llvm::SMLoc at) {
   locations.push_back(NameLoc::get(builder.getStringAttr(key), report.at(at)));
 }
 

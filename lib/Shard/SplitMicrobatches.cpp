@@ -90,6 +90,11 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
 
   void runOnOperation() final {
     lang::Settings settings(getOperation());
+    if (settings.ranks() > 1) {
+      emitError(settings.planLine("mesh"), "a mesh of more than one rank is not built: give each "
+                                           "axis the size 1, or drop the line");
+      return signalPassFailure();
+    }
     auto microbatch = settings.plan.getAs<IntegerAttr>("microbatch");
     if ((microbatch && failed(split(microbatch.getInt(), settings.planLine("microbatch")))) ||
         failed(checkSizes(getOperation())))

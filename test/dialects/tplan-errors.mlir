@@ -29,3 +29,43 @@ tplan.model @m {
   // expected-error @+1 {{updates a weight of kind state only}}
   tplan.update %w, %w : !s, !s
 }
+
+// -----
+
+// expected-error @+1 {{mesh is a list of axes, found 2 : i64}}
+tplan.plan @p {mesh = 2 : i64}
+
+// -----
+
+// expected-error @+1 {{mesh has axes {name = "dp", size = 2 : i64}, found {name = "dp", size = 0 : i64}}}
+tplan.plan @p {mesh = [{name = "dp", size = 0 : i64}]}
+
+// -----
+
+// expected-error @+1 {{mesh names each axis once, found twice: dp}}
+tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "dp", size = 2 : i64}]}
+
+// -----
+
+// expected-error @+1 {{mesh has at most 65536 ranks, found [{name = "dp", size = 65536 : i64}, {name = "tp", size = 2 : i64}]}}
+tplan.plan @p {mesh = [{name = "dp", size = 65536 : i64}, {name = "tp", size = 2 : i64}]}
+
+// -----
+
+// expected-error @+1 {{shard has lists of dims and axes, found {axes = []}}}
+tplan.plan @p {shard = [{axes = []}]}
+
+// -----
+
+// expected-error @+1 {{shards over axes of the mesh, found "tp"}}
+tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}], shard = [{axes = ["dp", "tp"], dims = ["B"]}]}
+
+// -----
+
+// expected-error @+1 {{shards over axes of the mesh, found "dp"}}
+tplan.plan @p {zero = {axes = ["dp"], stage = 1 : i64}}
+
+// -----
+
+// expected-error @+1 {{zero has a list of axes, found {stage = 1 : i64}}}
+tplan.plan @p {zero = {stage = 1 : i64}}

@@ -19,6 +19,20 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
 // -----
 
 !x = !nn.tensor<[B 1], f32>
+// expected-error@below {{the batch must be a multiple of the 4 ranks that share it, found 6}}
+tplan.plan @p {microbatch = 1 : i64, mesh = [{name = "dp", size = 4 : i64}], shard = [{axes = ["dp"], dims = ["B"]}]}
+tplan.recipe @r {batch = 6 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   // expected-error@below {{has neither part F nor E of layer a}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x

@@ -3,6 +3,8 @@
 // RUN: tplan-opt --split-stages --order-tasks %t.gpipe | FileCheck %s --check-prefix=GPIPE
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "gpipe_split", stages = [1, 1]/' %S/Inputs/mlp.mlir > %t.split
 // RUN: tplan-opt --split-stages --order-tasks %t.split | FileCheck %s --check-prefix=SPLIT
+// RUN: sed 's/microbatch = 2 : i64/microbatch = 2 : i64, mesh = [{name = "dp", size = 2 : i64}, {name = "tp", size = 2 : i64}], shard = [{axes = ["dp"], dims = ["B"]}, {axes = ["tp"], dims = ["F"]}]/' %S/Inputs/mlp.mlir > %t.ranks
+// RUN: tplan-opt --split-stages --order-tasks %t.ranks | FileCheck %s --check-prefix=RANKS
 
 // A microbatch is finished before the next begins, so one slot serves them all.
 // CHECK:      sched.program @step policy "accumulate" stages 1 microbatches 4
@@ -33,3 +35,6 @@
 // The value between the stages lives until the W of the second.
 // SPLIT:      sched.family "r1.block.0.out.c0" from F 0 to W 1 slots 2
 // SPLIT:      sched.family "r1.block.0.out.c0.cot" from I 1 to W 0 slots 2
+
+// Ranks that share the batch have their part of the microbatches each.
+// RANKS:      sched.program @step policy "accumulate" stages 1 microbatches 2

@@ -1,0 +1,397 @@
+//===- Layouts.cpp - meshes, and what is sharded over them -------------------===//
+//
+// The lines of a plan that say where values lie: mesh, shard, layout and zero. The
+// layout of a standard model becomes shard items here, so no later phase knows it.
+//
+// Checked is what names and sizes decide. Whether an axis may serve two dimensions
+// is for the shard phase, which knows the tensors in which they meet.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Parse/Plans.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::SMLoc;
+using llvm::StringRef;
+
+namespace {
+
+/// A layout by name: the dimensions of standard models that its axis shards.
+struct StandardLayout {
+  StringRef name;
+  std::array<StringRef, 4> dims;
+};
+const StandardLayout kLayouts[] = {{"megatron", {"H", "G", "F", "V"}}};
+
+/// Dimensions with a meaning of their own, and what sharding them would be.
+struct Refused {
+  StringRef dim;
+  Feature feature;
+};
+const Refused kRefused[] = {{"S", Feature::ContextRanks}, {"E", Feature::ExpertRanks}};
+
+template <class Range> std::string listed(const Range &names) {
+  return llvm::join(llvm::map_range(names, [](const auto &name) -> StringRef { return name.text; }),
+                    ", ");
+}
+template <class Map> std::vector<StringRef> keys(const Map &map) {
+  std::vector<StringRef> names;
+  for (auto &entry : map)
+    names.push_back(entry.first);
+  return names;
+}
+
+ArrayAttr strings(Builder &b, ArrayRef<Name> names) {
+  SmallVector<StringRef> texts;
+  for (const Name &name : names)
+    texts.push_back(name.text);
+  return b.getStrArrayAttr(texts);
+}
+
+bool tooMany(PlanContext &c, const Setting &line) {
+  if (line.items.size() <= limits::parts)
+    return false;
+  c.e.report.error(line.loc, "{0} has at most {1} parts, found {2}", line.key, limits::parts,
+                   line.items.size());
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// mesh dp = 2, tp = 4
+//===----------------------------------------------------------------------===//
+
+void checkCluster(PlanContext &c, const Setting &line, int64_t ranks) {
+  const Cluster *cluster = c.cluster;
+  // One rank is the serial meaning, on whatever machine.
+  if (!cluster || !cluster->nodes || ranks == 1)
+    return;
+  if (ranks % cluster->devices || ranks / cluster->devices != cluster->nodes)
+    c.e.report
+        .error(line.loc, "a mesh has one rank for each device of its cluster, {0} x {1}, found {2}",
+               cluster->nodes, cluster->devices, ranks)
+        .note(cluster->loc, "the cluster has {0} nodes of {1} devices", cluster->nodes,
+              cluster->devices);
+}
+
+void readMesh(PlanContext &c, const Setting &line) {
+  Report &report = c.e.report;
+  if (!line.name.text.empty())
+    return c.e.refuse(line.name.loc, Feature::Factoring);
+  if (tooMany(c, line))
+    return;
+  c.layout.mesh = line.loc;
+  int64_t ranks = 1;
+  SmallVector<Attribute> axes;
+  std::vector<std::string> sizes;
+  for (const Item &item : line.items) {
+    const Number &n = item.quantity.number;
+    sizes.push_back(spell(n));
+    if (!n.integer || n.whole < 1) {
+      report.error(item.loc, "an axis of a mesh has a whole number of ranks from 1, found {0}",
+                   sizes.back());
+      continue;
+    }
+    auto [it, fresh] = c.layout.axes.insert({item.name.text, Axis{n.whole, item.loc}});
+    if (!fresh)
+      report.error(item.loc, "a mesh names an axis once, found twice: {0}", item.name.text)
+          .note(it->second.loc, "{0} is given here", item.name.text);
+    if (item.name.text == "pp" && n.whole > 1)
+      c.e.refuse(item.loc, Feature::PipelineRanks);
+    ranks = n.whole > lang::kMostRanks / ranks ? lang::kMostRanks + 1 : ranks * n.whole;
+    if (ranks > lang::kMostRanks)
+      break;
+    axes.push_back(
+        c.b.getDictionaryAttr({c.b.getNamedAttr("name", c.b.getStringAttr(item.name.text)),
+                               c.b.getNamedAttr("size", c.b.getI64IntegerAttr(n.whole))}));
+  }
+  if (ranks > lang::kMostRanks)
+    report.error(line.loc, "a mesh has at most {0} ranks, found {1}", lang::kMostRanks,
+                 llvm::join(sizes, " x "));
+  else
+    checkCluster(c, line, ranks);
+  c.out.set("mesh", c.b.getArrayAttr(axes), line.loc);
+}
+
+//===----------------------------------------------------------------------===//
+// shard B over dp;  H, G, F, V over tp;  S of residual over tp
+//===----------------------------------------------------------------------===//
+
+/// The axis, or an error that lists those of the mesh.
+Axis *findAxis(PlanContext &c, const Name &name) {
+  auto it = c.layout.axes.find(name.text);
+  if (it != c.layout.axes.end())
+    return &it->second;
+  if (!c.layout.mesh.isValid()) {
+    c.e.report.error(name.loc, "the plan has no mesh: add `mesh {0} = 2`, found over {0}",
+                     name.text);
+    return nullptr;
+  }
+  std::vector<StringRef> names = keys(c.layout.axes);
+  c.e.report
+      .error(name.loc, "the axes of the mesh are {0}, found {1}", llvm::join(names, ", "),
+             name.text)
+      .suggest(name.text, names)
+      .note(c.layout.mesh, "the mesh is given here");
+  return nullptr;
+}
+
+/// Whether all are axes of the mesh, each named once.
+bool findAxes(PlanContext &c, ArrayRef<Name> names) {
+  std::map<StringRef, SMLoc> seen;
+  bool ok = true;
+  for (const Name &name : names) {
+    auto [it, fresh] = seen.try_emplace(name.text, name.loc);
+    if (!fresh)
+      c.e.report.error(name.loc, "a list of axes names each once, found twice: {0}", name.text)
+          .note(it->second, "{0} is given here", name.text);
+    ok &= fresh && findAxis(c, name);
+  }
+  return ok;
+}
+
+/// Each dimension of the model, and its size where it first occurs.
+llvm::MapVector<StringRef, int64_t> dimensions(ModuleOp module) {
+  llvm::MapVector<StringRef, int64_t> dims;
+  module.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<nn::Tensor>(type))
+        for (nn::DimAttr dim : tensor.getDims())
+          dims.insert({dim.getName(), dim.getSize()});
+  });
+  return dims;
+}
+using Dimensions = llvm::MapVector<StringRef, int64_t>;
+
+bool checkDim(PlanContext &c, const Name &dim, const Name &of, const Dimensions &dims) {
+  Report &report = c.e.report;
+  if (!dims.count(dim.text)) {
+    std::vector<StringRef> names = keys(dims);
+    report
+        .error(dim.loc, "the dimensions of the model are {0}, found {1}", llvm::join(names, ", "),
+               dim.text)
+        .suggest(dim.text, names);
+    return false;
+  }
+  if (!of.text.empty()) {
+    if (!oneOf(c, of, {"residual"}, "part of the model"))
+      return false;
+    if (dim.text != "S")
+      report.error(dim.loc,
+                   "of the residual only the sequence is sharded: S of residual, found {0}",
+                   dim.text);
+    return dim.text == "S";
+  }
+  for (const Refused &refused : kRefused)
+    if (refused.dim == dim.text) {
+      c.e.refuse(dim.loc, refused.feature);
+      return false;
+    }
+  return true;
+}
+
+void addShard(PlanContext &c, Shard shard, const Dimensions &dims) {
+  Layout &layout = c.layout;
+  // An axis is in use even where the item has another mistake.
+  for (const Name &name : shard.axes)
+    if (auto it = layout.axes.find(name.text); it != layout.axes.end())
+      it->second.used = true;
+  bool ok = findAxes(c, shard.axes);
+  for (const Name &dim : shard.dims) {
+    if (!checkDim(c, dim, shard.of, dims)) {
+      ok = false;
+      break;
+    }
+    auto [it, fresh] = layout.sharded.try_emplace({dim.text, shard.of.text}, layout.shards.size());
+    if (fresh)
+      continue;
+    ok = false;
+    SMLoc first = it->second < layout.shards.size() ? layout.shards[it->second].loc : shard.loc;
+    c.e.report
+        .error(dim.loc,
+               "one item shards a dimension over all its axes, as in `B over pod, dp`, "
+               "found twice: {0}",
+               dim.text)
+        .note(first, "{0} is sharded here", dim.text);
+  }
+  // One with a mistake keeps its place, for `sharded`, and no axes.
+  if (!ok)
+    shard.axes.clear();
+  layout.shards.push_back(std::move(shard));
+}
+
+/// layout megatron(tp)
+void readStandard(PlanContext &c, const Setting &line, const Dimensions &dims) {
+  const Item &item = line.items[0];
+  std::vector<StringRef> names;
+  for (const StandardLayout &layout : kLayouts)
+    names.push_back(layout.name);
+  if (!oneOf(c, item.name, names, "layout"))
+    return;
+  if (item.args.size() > 1)
+    return c.e.refuse(item.args[1].value->loc, Feature::ContextRanks);
+  const Arg *arg = item.args.empty() ? nullptr : &item.args[0];
+  if (!arg || arg->value->kind != Expr::Ref || !arg->key.text.empty() || !arg->over.text.empty()) {
+    c.e.report.error(item.loc, "a layout takes the name of an axis: {0}(tp)", item.name.text);
+    return;
+  }
+  const StandardLayout *standard = llvm::find_if(
+      kLayouts, [&](const StandardLayout &layout) { return layout.name == item.name.text; });
+  Shard shard{{}, {Name{arg->value->text, arg->value->loc}}, {}, line.loc};
+  for (StringRef dim : standard->dims)
+    if (dims.count(dim))
+      shard.dims.push_back({dim, line.loc});
+  if (shard.dims.empty())
+    c.e.report.error(item.loc, "the layout {0} shards {1}, found a model with the dimensions {2}",
+                     standard->name, llvm::join(standard->dims, ", "),
+                     llvm::join(keys(dims), ", "));
+  addShard(c, std::move(shard), dims);
+}
+
+/// What no layout pads must be a multiple of its ranks.
+void checkMultiple(PlanContext &c, const Shard *shard, StringRef what, int64_t size, SMLoc given) {
+  int64_t ranks = c.layout.ranks(shard);
+  if (size % ranks == 0)
+    return;
+  int64_t down = size / ranks * ranks, up = down + ranks;
+  c.e.report
+      .error(shard->loc, "{0} must be a multiple of its {1} ranks: {2}, found {3}", what, ranks,
+             down ? llvm::formatv("{0} or {1}", down, up).str() : std::to_string(up), size)
+      .note(given, "{0} is given here", what)
+      .note(c.layout.mesh, "the mesh is given here");
+}
+
+void writeShards(PlanContext &c, SMLoc loc) {
+  Builder &b = c.b;
+  SmallVector<Attribute> entries;
+  for (auto [i, shard] : llvm::enumerate(c.layout.shards)) {
+    SmallVector<NamedAttribute> entry = {
+        b.getNamedAttr("dims", strings(b, shard.dims)),
+        b.getNamedAttr("axes", strings(b, shard.axes)),
+    };
+    if (!shard.of.text.empty())
+      entry.push_back(b.getNamedAttr("of", b.getStringAttr(shard.of.text)));
+    entries.push_back(b.getDictionaryAttr(entry));
+    c.out.place(lang::shardKey(i), shard.loc);
+  }
+  c.out.set("shard", b.getArrayAttr(entries), loc);
+}
+
+void readShards(PlanContext &c) {
+  const Setting *shard = c.settings.find("shard"), *standard = c.settings.find("layout");
+  if ((!shard && !standard) || (shard && tooMany(c, *shard)))
+    return;
+  Dimensions dims = dimensions(*c.e.module);
+  if (shard)
+    for (const Item &item : shard->items)
+      addShard(c, Shard{item.names, item.axes, item.second, item.loc}, dims);
+  if (standard)
+    readStandard(c, *standard, dims);
+  checkMultiple(c, c.layout.find("B"), "the batch", c.recipe.batch,
+                c.recipe.data.find("B")->second.loc);
+  if (const Shard *residual = c.layout.find("S", "residual"); residual && dims.count("S")) {
+    auto given = c.recipe.data.find("S");
+    checkMultiple(c, residual, "S", dims["S"],
+                  given == c.recipe.data.end() ? SMLoc() : given->second.loc);
+  }
+  writeShards(c, (shard ? shard : standard)->loc);
+}
+
+//===----------------------------------------------------------------------===//
+// zero 2 over dp accumulate local;  zero 3 over dp within node
+//===----------------------------------------------------------------------===//
+
+/// The axes of zero: some of B's, all of them by default. Empty after an error.
+Names zeroAxes(PlanContext &c, const Item &item) {
+  const Shard *batch = c.layout.find("B");
+  if (!batch) {
+    c.e.report.error(item.loc, "zero needs an axis over which B is sharded: add `shard B over {0}`",
+                     item.axes.empty() ? "dp" : item.axes[0].text);
+    return {};
+  }
+  if (item.axes.empty())
+    return batch->axes;
+  bool ok = findAxes(c, item.axes);
+  for (const Name &axis : item.axes) {
+    auto same = [&](const Name &of) { return of.text == axis.text; };
+    // An item with a mistake has lost its axes.
+    if (!ok || batch->axes.empty() || llvm::any_of(batch->axes, same))
+      continue;
+    ok = false;
+    c.e.report
+        .error(axis.loc, "zero goes over axes over which B is sharded, {0}, found {1}",
+               listed(batch->axes), axis.text)
+        .note(batch->loc, "B is sharded here");
+  }
+  return ok ? item.axes : Names();
+}
+
+void readZero(PlanContext &c, const Setting &line) {
+  const Item &first = line.items[0];
+  const Number &stage = first.quantity.number;
+  if (!stage.integer || stage.whole < 1 || stage.whole > 3) {
+    c.e.report.error(first.loc, "zero has the stages 1, 2 and 3, found {0}", spell(stage));
+    return;
+  }
+  SmallVector<NamedAttribute> entry = {
+      c.b.getNamedAttr("stage", c.b.getI64IntegerAttr(stage.whole)),
+      c.b.getNamedAttr("axes", strings(c.b, zeroAxes(c, first))),
+  };
+  std::map<StringRef, SMLoc> seen;
+  for (const Item &word : llvm::drop_begin(line.items)) {
+    StringRef key = word.name.text;
+    if (!oneOf(c, word.name, {"accumulate", "within"}, "word of zero"))
+      return;
+    if (auto [it, fresh] = seen.try_emplace(key, word.loc); !fresh) {
+      c.e.report.error(word.loc, "zero has each word once, found twice: {0}", key)
+          .note(it->second, "{0} is given here", key);
+      return;
+    }
+    bool accumulate = key == "accumulate";
+    if (!(accumulate ? oneOf(c, word.second, {"local", "sharded"}, "value of accumulate")
+                     : oneOf(c, word.second, {"node"}, "value of within")))
+      return;
+    if (accumulate && stage.whole != 2)
+      c.e.report.error(word.loc, "`accumulate` says where zero 2 adds gradients, found zero {0}",
+                       stage.whole);
+    if (!accumulate && !c.cluster)
+      c.e.report.error(word.loc, "`within node` needs the nodes of a cluster: plan {0} : {1} on ..",
+                       c.settings.name.text, c.recipe.settings->name.text);
+    entry.push_back(c.b.getNamedAttr(key, c.b.getStringAttr(word.second.text)));
+  }
+  c.out.set("zero", c.b.getDictionaryAttr(entry), line.loc);
+}
+
+} // namespace
+
+const Shard *Layout::find(StringRef dim, StringRef of) const {
+  auto it = sharded.find({dim, of});
+  return it == sharded.end() ? nullptr : &shards[it->second];
+}
+
+int64_t Layout::ranks(const Shard *shard) const {
+  int64_t ranks = 1;
+  if (shard)
+    for (const Name &axis : shard->axes)
+      ranks *= axes.find(axis.text)->second.size;
+  return ranks;
+}
+
+void tplan::parse::readLayout(PlanContext &c) {
+  unsigned before = c.e.report.errors();
+  if (const Setting *mesh = c.settings.find("mesh"))
+    readMesh(c, *mesh);
+  // What a wrong mesh makes of the other lines says nothing about them.
+  if (c.e.report.errors() != before)
+    return;
+  readShards(c);
+  for (auto &[name, axis] : c.layout.axes)
+    if (axis.size > 1 && !axis.used)
+      c.e.report.error(
+          axis.loc, "an axis of the mesh shards nothing: add `shard B over {0}`, found {0} = {1}",
+          name, axis.size);
+  if (const Setting *zero = c.settings.find("zero"))
+    readZero(c, *zero);
+}

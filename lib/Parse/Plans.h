@@ -1,0 +1,53 @@
+//===- Plans.h - what the readers of a plan's lines share -------------------===//
+#ifndef TPLAN_PARSE_PLANS_H
+#define TPLAN_PARSE_PLANS_H
+
+#include "lib/Parse/Settings.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace tplan::parse {
+
+struct Axis {
+  int64_t size;
+  llvm::SMLoc loc;
+  bool used = false; // something is sharded over it
+};
+
+/// Dimensions over axes, the first of which is major; `of` is empty or "residual".
+struct Shard {
+  Names dims, axes;
+  Name of;
+  llvm::SMLoc loc;
+};
+
+/// The mesh of a plan and what is sharded over it; one rank without a mesh.
+struct Layout {
+  llvm::MapVector<llvm::StringRef, Axis> axes;
+  llvm::SMLoc mesh;
+  std::vector<Shard> shards;
+  std::map<std::pair<llvm::StringRef, llvm::StringRef>, size_t> sharded; // (dim, of) -> in shards
+  const Shard *find(llvm::StringRef dim, llvm::StringRef of = {}) const;
+  /// The product of the axes of `shard`; 1 for null.
+  int64_t ranks(const Shard *shard) const;
+};
+
+struct PlanContext {
+  Elaborator &e;
+  const Settings &settings;
+  const Recipe &recipe;
+  const Cluster *cluster; // or null
+  Entries &out;
+  mlir::Builder b;
+  Layout layout;
+};
+
+/// A word of a closed set, or an error that lists it.
+bool oneOf(PlanContext &c, const Name &word, llvm::ArrayRef<llvm::StringRef> known,
+           llvm::StringRef what);
+
+/// Layouts.cpp: the lines mesh, shard, layout and zero.
+void readLayout(PlanContext &c);
+
+} // namespace tplan::parse
+
+#endif // TPLAN_PARSE_PLANS_H
