@@ -13,6 +13,10 @@ inline constexpr llvm::StringLiteral kLayouts = "dist.layouts", kLayout = "dist.
                                      kMesh = "dist.mesh";
 /// On an `nn.param`: elements of memory that an instance has, where its blocks need more than its size.
 inline constexpr llvm::StringLiteral kPadded = "dist.padded";
+/// Likewise: its logical type, and the layouts in which it, its optimizer's states and its gradient
+/// (once it is reduced) are kept.
+inline constexpr llvm::StringLiteral kGlobal = "dist.global", kWeight = "dist.weight",
+                                     kState = "dist.state", kGradient = "dist.gradient";
 /// On a chain: a dictionary from the names of losses, counts and `norm` to the axes over which
 /// what the ranks have summed is to be summed.
 inline constexpr llvm::StringLiteral kPending = "dist.pending";

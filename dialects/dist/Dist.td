@@ -189,9 +189,9 @@ def Dist_PlaceOp : Dist_Op<"place", [Pure]> {
     Made by `derive-collectives` where a layout says `in_whole`; `fuse` makes `rt.place` of it. The
     memory is that of the argument that the result updates.
   }];
-  let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$whole);
+  let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$whole, Dist_AxisArray:$axes);
   let results = (outs NN_AnyTensor:$result);
-  let assemblyFormat = "$x `into` $whole attr-dict `:` type($x) `,` type($whole) `->` type($result)";
+  let assemblyFormat = "$x `into` $whole `over` $axes attr-dict `:` type($x) `,` type($whole) `->` type($result)";
 }
 
 #endif // TPLAN_DIST

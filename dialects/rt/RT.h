@@ -2,6 +2,7 @@
 #ifndef TPLAN_DIALECTS_RT_H
 #define TPLAN_DIALECTS_RT_H
 
+#include "dialects/dist/Dist.h"
 #include "dialects/nn/NN.h"
 
 namespace tplan::rt {
@@ -19,6 +20,14 @@ struct AttentionShape {
   int64_t queryTile = 0, keyTile = 0;
 
   int64_t getQueryTiles() const { return (queries + queryTile - 1) / queryTile; }
+};
+/// Extents of a collective or of a slice, in elements: those of tp_collective.
+struct BlockShape {
+  int64_t outer = 1, inner = 1, middle = 1, last = 1;
+  int64_t whole = 0; // elements of the array of all blocks
+  bool splitLast = false;
+  /// The block of a member is one piece of the array of all blocks.
+  bool isContiguous() const { return outer == 1; }
 };
 /// Erases kernels that nothing launches.
 void eraseUnusedKernels(mlir::ModuleOp module);

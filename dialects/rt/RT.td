@@ -12,7 +12,7 @@
 #ifndef TPLAN_RT
 #define TPLAN_RT
 
-include "dialects/nn/NN.td"
+include "dialects/dist/Dist.td"
 include "dialects/rt/RTEnums.td"
 include "dialects/rt/RTInterfaces.td"
 
@@ -21,7 +21,7 @@ def RT_Dialect : Dialect {
   let cppNamespace = "::tplan::rt";
   let summary = "fused kernels and library calls on memory";
   let useDefaultAttributePrinterParser = 1;
-  let dependentDialects = ["::tplan::nn::NNDialect"];
+  let dependentDialects = ["::tplan::nn::NNDialect", "::tplan::dist::DistDialect"];
 }
 
 class RT_Op<string mnemonic, list<Trait> traits = []> : Op<RT_Dialect, mnemonic, traits>;
@@ -292,6 +292,54 @@ def RT_CopyOp : RT_Op<"copy", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "
   let arguments = (ins NN_AnyTensor:$x);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks
+//===----------------------------------------------------------------------===//
+
+def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+  let summary = "a collective of the ranks along some axes";
+  let description = [{
+    As `dist.collective`, with the sizes of one rank; becomes `tp_collectives`. Bytes are those that
+    one rank sends. An all-reduce works in place. Where the blocks are contiguous, the result of a
+    reduce-scatter may lie at its place in the operand, and the operand of an all-gather in the result.
+  }];
+  let arguments = (ins Dist_CollectiveKind:$kind, NN_AnyTensor:$x, Dist_AxisArray:$axes,
+                       NN_ReduceKind:$reduction, OptionalAttr<StrAttr>:$dim, OptionalAttr<StrAttr>:$to,
+                       OptionalAttr<DenseI32ArrayAttr>:$sources);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = [{
+    $kind $reduction $x `over` $axes (`dim` $dim^)? (`to` $to^)? (`sources` $sources^)? attr-dict
+    `:` type($x) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    BlockShape getShape();
+  }];
+}
+
+def RT_SliceOp : RT_Op<"slice", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+  let summary = "the rank's own block of a value";
+  let description = [{
+    As `dist.slice`. With `view` the result is that part of the operand's memory, and no byte moves:
+    blocks are contiguous, and the operand's memory has room for all of them.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes, OptionalAttr<StrAttr>:$dim, UnitAttr:$view);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "(`view` $view^)? $x `over` $axes (`dim` $dim^)? attr-dict `:` type($x) `->` type($result)";
+  let extraClassDeclaration = [{
+    BlockShape getShape();
+  }];
+}
+
+def RT_PlaceOp : RT_Op<"place", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+  let summary = "x as the rank's own block of memory for all rows";
+  let description = [{
+    As `dist.place`. Copies x there unless `memory` has put it there from the start.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$whole, Dist_AxisArray:$axes);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x `into` $whole `over` $axes attr-dict `:` type($x) `,` type($whole) `->` type($result)";
 }
 
 #endif // TPLAN_RT

@@ -31,11 +31,15 @@ def Sched_PlaceAttr : AttrDef<Sched_Dialect, "Place"> {
     - `#sched.place<frame, n>`: n bytes into the function's frame;
     - `#sched.place<arg, n>`: the memory of argument n, updated;
     - `#sched.place<result, n>`: the caller's memory for result n.
+    - `..., block ["dp"] by 4096`: of that memory the rank's own block, 4096 bytes for each member
+      before it along these axes.
     `memory` writes one per result of each call as `sched.places`, and on the
     function `sched.frame` (bytes) and `sched.live` (the largest sum of live bytes).
   }];
-  let parameters = (ins StringRefParameter<"frame|arg|result">:$kind, "int64_t":$n);
-  let assemblyFormat = "`<` $kind `,` $n `>`";
+  let parameters = (ins StringRefParameter<"frame|arg|result">:$kind, "int64_t":$n,
+                        OptionalParameter<"::mlir::ArrayAttr">:$axes,
+                        DefaultValuedParameter<"int64_t", "0">:$bytes);
+  let assemblyFormat = "`<` $kind `,` $n (`,` `block` $axes^ `by` $bytes)? `>`";
 }
 
 //===----------------------------------------------------------------------===//

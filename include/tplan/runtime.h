@@ -112,7 +112,8 @@ typedef enum tp_collective_kind {
   TP_ALL_GATHER,
   TP_ALL_TO_ALL,
   TP_PERMUTE,
-  TP_COLLECTIVE_KINDS
+  TP_COLLECTIVE_KINDS,
+  TP_SLICE = TP_COLLECTIVE_KINDS /* of tp_slice alone */
 } tp_collective_kind;
 typedef enum tp_reduction { TP_SUM, TP_MAX } tp_reduction;
 typedef struct tp_collective {
@@ -136,6 +137,9 @@ int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
  * its `out`. No operand of one is a result of another. */
 int tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
                    void *const *pointers);
+/* Without the others: in [outer, n, inner] -> out [outer, inner], this member's block; with a
+ * `whole` as above, what the last blocks lack stays as it is. */
+int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, void *out);
 /* This rank's member number in a group; set before the first entry point is called. */
 int64_t tp_member(const tp_rank *, int64_t group);
 /* Called once in a step, where the TP_GRADIENT tensors are whole and the optimizer

@@ -60,7 +60,7 @@ LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   if (counts)
     for (const schedule::Run &run : counts->runs)
       addRun(report, run, Part::E, report.microbatches);
-  for (Part part : {Part::N, Part::U, Part::S})
+  for (Part part : schedule::kStepParts)
     for (const schedule::Run &run : train.runs)
       addRun(report, run, part, 1);
   return success();

@@ -71,6 +71,7 @@ private:
   void splitReturnedConstants();
   void buildUnit(const Unit &unit);
   void buildSingle(const Unit &unit);
+  void buildBetweenRanks(Operation *op);
   void launch(BuiltKernel built, Value onto);
   rt::LaunchOp launchTile(Operation *op, rt::AttentionPass pass, ArrayRef<Value> inputs);
   void buildReturn();
@@ -151,6 +152,8 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
                                    {attention.getQ(), attention.getK(), attention.getV()});
     values[attention.getOut()] = call.getResult(0);
     values[attention.getLse()] = call.getResult(1);
+  } else if (isa<dist::DistDialect>(op->getDialect())) {
+    buildBetweenRanks(op);
   } else {
     auto back = cast<AttentionGradOp>(op); // d_lse holds delta since prepare-fusion
     rt::LaunchOp call = launchTile(
@@ -159,6 +162,23 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
     for (unsigned i = 0; i < 3; ++i)
       values[back->getResult(i)] = call.getResult(i);
   }
+}
+
+void FunctionBuilder::buildBetweenRanks(Operation *op) {
+  Location loc = op->getLoc();
+  Type type = op->getResult(0).getType();
+  Value &result = values[op->getResult(0)];
+  if (auto collective = dyn_cast<dist::CollectiveOp>(op))
+    result = rt::CollectiveOp::create(builder, loc, type, collective.getKind(),
+                                      lookup(collective.getX()), collective.getAxes(),
+                                      collective.getReduction(), collective.getDimAttr(),
+                                      collective.getToAttr(), collective.getSourcesAttr());
+  else if (auto slice = dyn_cast<dist::SliceOp>(op))
+    result = rt::SliceOp::create(builder, loc, type, lookup(slice.getX()), slice.getAxes(),
+                                 slice.getDimAttr(), isView(slice));
+  else if (auto place = dyn_cast<dist::PlaceOp>(op))
+    result = rt::PlaceOp::create(builder, loc, type, lookup(place.getX()),
+                                 lookup(place.getWhole()), place.getAxes());
 }
 
 void FunctionBuilder::buildUnit(const Unit &unit) {
@@ -175,9 +195,10 @@ void FunctionBuilder::numberUnits() {
       SmallVector<Value> work(op->getOperands());
       while (!work.empty()) {
         Value v = work.pop_back_val();
+        auto slice = v.getDefiningOp<dist::SliceOp>();
         if (isa<BlockArgument>(v))
           lastReader[v] = number;
-        else if (isCloned(v.getDefiningOp()))
+        else if (isCloned(v.getDefiningOp()) || (slice && isView(slice)))
           llvm::append_range(work, v.getDefiningOp()->getOperands());
       }
     }

@@ -162,6 +162,11 @@ int64_t KernelBuilder::grain(unsigned rows) {
 /// The argument whose memory the caller wants `output` in, if any.
 Value takenOver(Value output) {
   auto layer = cast<LayerOp>(output.getDefiningOp()->getParentOp());
+  // What is gathered into a weight takes over the rank's own block of it.
+  if (output.hasOneUse())
+    if (auto gather = dyn_cast<dist::CollectiveOp>(*output.getUsers().begin());
+        gather && gather.getKind() == dist::CollectiveKind::AllGather)
+      output = gather.getResult();
   for (auto [r, v] : llvm::enumerate(layer.getReturn().getOperands()))
     for (unsigned a = 0, e = layer.getNumArguments(); v == output && a < e; ++a)
       if (layer.isInPlace(a, r))
@@ -182,7 +187,10 @@ SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
     Value updated = takenOver(output);
     for (auto [i, in] : llvm::enumerate(inputs)) {
       bool alone = llvm::count_if(inputs, [&](auto &x) { return x.first == in.first; }) == 1;
-      bool wanted = updated ? in.first == updated : in.first.getDefiningOp() != nullptr;
+      auto slice = in.first.getDefiningOp<dist::SliceOp>();
+      // A slice is a part of other memory: no temporary, but what its owner's update may write.
+      bool wanted = updated ? in.first == updated || (slice && slice.getX() == updated)
+                            : in.first.getDefiningOp() && !slice;
       if (wanted && in.first.getType() == output.getType() && in.second == identity() && alone &&
           taken.insert(i).second) {
         pairs.append({int64_t(i), int64_t(o)});

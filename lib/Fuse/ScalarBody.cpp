@@ -100,8 +100,12 @@ Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
   // Linear logical index; the first dimension counts from the microbatch's offset.
   Value index;
-  for (DimAttr dim : typeOf(op.getResult()).getDims()) {
+  auto whole = op.getWhole();
+  for (auto [d, dim] : llvm::enumerate(typeOf(op.getResult()).getDims())) {
+    int64_t size = whole ? (*whole)[d] : dim.getSize();
     Value at = rt::PositionOp::create(b, loc, i32, b.getStringAttr(dim.getName()), ArrayAttr());
+    if (whole)
+      at = arith::AddIOp::create(b, loc, at, scalars[4 + d]);
     if (!index)
       at = arith::AddIOp::create(b, loc, at, scalars[3]);
     at = arith::ExtSIOp::create(b, loc, i64, at);
@@ -109,7 +113,7 @@ Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
         index
             ? arith::AddIOp::create(
                   b, loc,
-                  arith::MulIOp::create(b, loc, index, constantOf(b, loc, i64, dim.getSize())), at)
+                  arith::MulIOp::create(b, loc, index, constantOf(b, loc, i64, size)), at)
             : at;
   }
   if (!index)

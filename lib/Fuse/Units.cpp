@@ -37,6 +37,23 @@ bool fuse::isCloned(Operation *op) {
   return isCheap(op, budget);
 }
 
+/// Weights and gradients that blocks cut have memory for all of them; other values only for
+/// themselves, so that there the last block must be as long as the others.
+bool fuse::isView(dist::SliceOp slice) {
+  auto arg = dyn_cast<BlockArgument>(slice.getX());
+  auto layer = arg ? dyn_cast<LayerOp>(arg.getOwner()->getParentOp()) : LayerOp();
+  bool padded = layer && !slice.getDim() &&
+                llvm::is_contained({Role::Param, Role::CotParam}, layer.getArgRole(arg.getArgNumber()));
+  Tensor whole = typeOf(slice.getX()), block = typeOf(slice.getResult());
+  int64_t before = 1;
+  if (slice.getDim())
+    for (DimAttr dim : block.getDims().take_front(block.find(*slice.getDim())))
+      before *= dim.getSize();
+  auto mesh = dist::meshOf(slice->getParentOfType<ModuleOp>());
+  return before == 1 && (padded || block.getNumElements() * mesh.sizeOf(dist::axesOf(slice.getAxes())) ==
+                                       whole.getNumElements());
+}
+
 SmallVector<std::pair<unsigned, unsigned>> fuse::updatesInPlace(LayerOp layer) {
   std::map<std::pair<Role, StringRef>, unsigned> results;
   for (unsigned r = 0, e = layer.getNumResults(); r < e; ++r)
@@ -138,7 +155,7 @@ private:
     return llvm::any_of(op->getUses(), [](OpOperand &use) {
       return isa<ReturnOp, ContractOp, AttentionOp, AttentionGradOp, LookupGradOp>(
                  use.getOwner()) ||
-             readsMemory(use);
+             isa<dist::DistDialect>(use.getOwner()->getDialect()) || readsMemory(use);
     });
   }
 

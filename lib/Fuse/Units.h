@@ -11,6 +11,7 @@
 #ifndef TPLAN_LIB_FUSE_UNITS_H
 #define TPLAN_LIB_FUSE_UNITS_H
 
+#include "dialects/dist/Dist.h"
 #include "dialects/nn/NN.h"
 #include <optional>
 
@@ -44,6 +45,9 @@ llvm::SmallVector<std::pair<unsigned, unsigned>> updatesInPlace(nn::LayerOp laye
 /// The units of a layer, in an order in which each can run. With `merge` off every
 /// op is a unit.
 llvm::SmallVector<Unit> formUnits(nn::LayerOp layer, bool merge);
+
+/// Whether a slice is a part of its operand's memory: contiguous, and all of it there.
+bool isView(dist::SliceOp slice);
 
 } // namespace tplan::fuse
 

@@ -32,14 +32,17 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
                  {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
     host.declare("tp_copy", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
     host.declare("tp_zero", {host.ptr, host.ptr, host.ptr, host.i64});
+    host.declare("tp_collectives", {host.ptr, host.ptr, host.ptr, host.i64, host.ptr});
+    host.declare("tp_slice", {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr});
+    HostGroups groups(module);
     // The chains read the functions, so those go only when all code is written.
     auto functions = llvm::to_vector(module.getOps<rt::FuncOp>());
     for (rt::FuncOp func : functions)
-      lowerFunction(host, func);
+      lowerFunction(host, groups, func);
     HostPlaces places(host, program);
     EntryPoints entries =
-        emitEntryPoints(host, places, program, train, counts ? &*counts : nullptr);
-    emitTables(host, places, program, train, counts ? &*counts : nullptr, entries,
+        emitEntryPoints(host, groups, places, program, train, counts ? &*counts : nullptr);
+    emitTables(host, groups, places, program, train, counts ? &*counts : nullptr, entries,
                lang::getString(lang::targetOf(module), "needs", ""));
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))

@@ -13,6 +13,7 @@ static int64_t categoryOf(rt::Call call, rt::FuncOp func) {
       .Case("gemm", TP_GEMM)
       .Case("attention", TP_ATTENTION)
       .Case("copy", TP_COPY)
+      .Case("collective", TP_COLLECTIVE)
       .Default(update ? TP_OPTIMIZER : TP_KERNEL);
 }
 

@@ -22,7 +22,7 @@ Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *co
     addChainPass(*counts);
   addTaskPoints();
   addFamilies();
-  for (Part part : {Part::N, Part::U, Part::S})
+  for (Part part : kStepParts)
     for (const Run &run : train.runs)
       addPoint(train, run, part);
   addChainPass(train);

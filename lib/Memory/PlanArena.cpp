@@ -79,6 +79,12 @@ private:
     Persistent &value = add(key, owner, type, param.getCount());
     value.facts.set("param", FlatSymbolRefAttr::get(param));
     value.facts.set("slot", StringAttr::get(param.getContext(), slot));
+    // Where ranks have blocks of it, there is memory for all of them.
+    auto padded = param->getAttrOfType<IntegerAttr>(dist::kPadded);
+    auto tensor = cast<nn::Tensor>(type);
+    bool inBlocks = tensor.getRank() && tensor.getDims().front().getName() == "rows";
+    if (padded && !inBlocks)
+      value.bytes = padded.getInt() * nn::elementBytes(tensor.getElementType());
   }
 
   /// Rows hold the values of all shifts: as many tokens more as the largest.

@@ -30,6 +30,13 @@ struct Group {
   int64_t n = 0;              // offset, or number
 };
 
+/// A value that is the rank's own block of another one's memory.
+struct Block {
+  Value of;
+  ArrayAttr axes;
+  int64_t bytes; // of one block
+};
+
 class FramePlanner {
 public:
   explicit FramePlanner(rt::FuncOp func) : func(func) {}
@@ -48,7 +55,13 @@ private:
   DenseMap<Value, int64_t> lastUse;
   std::vector<Group> groups;
   DenseMap<Value, size_t> groupOf;
+  DenseMap<Value, Block> blocks;
 
+  bool nestBlock(Operation *op, OpResult result);
+  bool viewIsReadFrom(BlockArgument arg, int64_t begin);
+  void nestOperands();
+  void nestOperand(rt::CollectiveOp gather);
+  PlaceAttr placeOf(Value value);
   bool analyse();
   void numberOps();
   bool formGroups();
@@ -96,12 +109,15 @@ Value FramePlanner::copyBefore(Operation *op, Value value) {
 bool FramePlanner::formGroups() {
   groups.clear();
   groupOf.clear();
+  blocks.clear();
   for (Operation &op : func.getBlock().without_terminator()) {
     llvm::SmallDenseSet<Value> taken;
     for (OpResult result : op.getResults()) {
+      if (nestBlock(&op, result))
+        continue;
       int64_t n = number[&op], alias = aliasOf(&op, result.getResultNumber());
       Value from = alias >= 0 ? op.getOperand(alias) : Value();
-      bool own = from && from.getDefiningOp() && lastUse[from] == n && !taken.contains(from) &&
+      bool own = from && from.getDefiningOp() && !blocks.contains(from) && lastUse[from] == n && !taken.contains(from) &&
                  llvm::count(op.getOperands(), from) == 1 && bytesOf(from) == bytesOf(result);
       if (from && !own && mustAlias(&op, result.getResultNumber()) && from.getDefiningOp()) {
         op.setOperand(alias, copyBefore(&op, from));
@@ -124,10 +140,82 @@ bool FramePlanner::formGroups() {
   return true;
 }
 
+/// Results that are a block of their operand's memory: views, and what a reduce-scatter leaves for
+/// a place in its operand.
+bool FramePlanner::nestBlock(Operation *op, OpResult result) {
+  Value of;
+  ArrayAttr axes;
+  if (auto slice = dyn_cast<rt::SliceOp>(op); slice && slice.getView()) {
+    of = slice.getX(), axes = slice.getAxes();
+    if (blocks.contains(of)) { // a block of a block is copied
+      slice.setView(false);
+      return false;
+    }
+  } else if (auto scatter = dyn_cast<rt::CollectiveOp>(op)) {
+    auto place = result.hasOneUse() ? dyn_cast<rt::PlaceOp>(*result.getUsers().begin()) : rt::PlaceOp();
+    if (scatter.getKind() != dist::CollectiveKind::ReduceScatter || !place ||
+        place.getX() != result || place.getWhole() != scatter.getX())
+      return false;
+    of = scatter.getX(), axes = scatter.getAxes();
+  } else {
+    return false;
+  }
+  blocks[result] = {of, axes, bytesOf(result)};
+  if (auto group = groupOf.find(of); group != groupOf.end())
+    groups[group->second].end = std::max(groups[group->second].end, lastUse.lookup(result));
+  return true;
+}
+
+/// Whether a view of an argument is read at or behind operation `begin`.
+bool FramePlanner::viewIsReadFrom(BlockArgument arg, int64_t begin) {
+  return llvm::any_of(blocks, [&](auto &entry) {
+    return entry.second.of == arg && lastUse.lookup(entry.first) >= begin &&
+           !entry.first.template getDefiningOp<rt::CollectiveOp>();
+  });
+}
+
+/// What is gathered is written straight to its place in the whole, where nothing is in its way.
+void FramePlanner::nestOperands() {
+  for (auto gather : func.getBlock().getOps<rt::CollectiveOp>())
+    if (gather.getKind() == dist::CollectiveKind::AllGather && gather.getShape().isContiguous())
+      nestOperand(gather);
+}
+
+void FramePlanner::nestOperand(rt::CollectiveOp gather) {
+  Value x = gather.getX(), whole = gather.getResult();
+  auto own = groupOf.find(x);
+  if (own == groupOf.end() || lastUse[x] != number[gather])
+    return;
+  Group &from = groups[own->second], &to = groups[groupOf[whole]];
+  if (from.kind != "frame" || from.values.size() != 1)
+    return;
+  int64_t begin = from.begin, members = dist::meshOf(func->getParentOfType<ModuleOp>())
+                                            .sizeOf(dist::axesOf(gather.getAxes()));
+  bool fits = members * bytesOf(x) == bytesOf(whole);
+  if (to.kind == "arg") {
+    BlockArgument arg = func.getBlock().getArgument(to.n);
+    fits |= func.getArgRole(to.n) == nn::Role::Param; // has memory for all blocks
+    auto made = cast<OpResult>(x);
+    int64_t alias = aliasOf(made.getOwner(), made.getResultNumber());
+    for (OpOperand &use : arg.getUses())
+      fits &= number[use.getOwner()] < begin;
+    // The old block may be read by the call that writes the new one in its place.
+    for (auto &[view, block] : blocks)
+      if (block.of == arg && lastUse.lookup(view) >= begin)
+        fits &= lastUse.lookup(view) == begin && alias >= 0 &&
+                made.getOwner()->getOperand(alias) == view;
+  }
+  if (!fits)
+    return;
+  blocks[x] = {whole, gather.getAxes(), bytesOf(x)};
+  to.begin = std::min(to.begin, begin);
+  from.kind = "block";
+}
+
 /// Whether a group may be in the memory of an argument: nothing reads the
 /// argument once the group has begun, but the call that updates it.
 bool FramePlanner::mayOverwrite(const Group &group, BlockArgument arg) {
-  if (bytesOf(arg) != group.bytes)
+  if (bytesOf(arg) != group.bytes || viewIsReadFrom(arg, group.begin))
     return false;
   auto first = cast<OpResult>(group.values.front());
   for (OpOperand &use : arg.getUses()) {
@@ -151,7 +239,8 @@ bool FramePlanner::placeReturns() {
     auto arg = dyn_cast<BlockArgument>(value);
     if (arg && updated && arg.getArgNumber() == *updated)
       continue; // unchanged where it is
-    Group *group = arg ? nullptr : &groups[groupOf[value]];
+    auto found = groupOf.find(value); // a view has no group
+    Group *group = found == groupOf.end() ? nullptr : &groups[found->second];
     bool free = group && group->kind == "frame";
     if (free && updated)
       free = mayOverwrite(*group, func.getBlock().getArgument(*updated));
@@ -174,7 +263,7 @@ bool FramePlanner::checkAccumulators() {
       auto arg = alias >= 0 ? dyn_cast<BlockArgument>(op.getOperand(alias)) : BlockArgument();
       if (!arg || !mustAlias(&op, result.getResultNumber()))
         continue;
-      const Group &group = groups[groupOf[result]];
+      const Group &group = groups[groupOf.find(result)->second];
       if (group.kind == "arg" && group.n == arg.getArgNumber())
         continue;
       op.setOperand(alias, copyBefore(&op, arg));
@@ -185,7 +274,10 @@ bool FramePlanner::checkAccumulators() {
 
 bool FramePlanner::analyse() {
   numberOps();
-  return formGroups() && placeReturns() && checkAccumulators();
+  if (!formGroups() || !placeReturns() || !checkAccumulators())
+    return false;
+  nestOperands();
+  return true;
 }
 
 void FramePlanner::packFrame() {
@@ -218,13 +310,23 @@ void FramePlanner::packFrame() {
   func->setAttr(sched::kLive, b.getI64IntegerAttr(live));
 }
 
+PlaceAttr FramePlanner::placeOf(Value value) {
+  if (auto block = blocks.find(value); block != blocks.end()) {
+    PlaceAttr whole = placeOf(block->second.of);
+    return PlaceAttr::get(func.getContext(), whole.getKind(), whole.getN(), block->second.axes,
+                          block->second.bytes);
+  }
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return PlaceAttr::get(func.getContext(), "arg", arg.getArgNumber(), {}, 0);
+  const Group &group = groups[groupOf.find(value)->second];
+  return PlaceAttr::get(func.getContext(), group.kind, group.n, {}, 0);
+}
+
 void FramePlanner::writeAttributes() {
   for (Operation &op : func.getBlock().without_terminator()) {
     SmallVector<Attribute> places;
-    for (Value result : op.getResults()) {
-      const Group &group = groups[groupOf[result]];
-      places.push_back(PlaceAttr::get(func.getContext(), group.kind, group.n));
-    }
+    for (Value result : op.getResults())
+      places.push_back(placeOf(result));
     op.setAttr(sched::kPlaces, ArrayAttr::get(func.getContext(), places));
   }
 }

@@ -155,7 +155,8 @@ Values dropout(NNBuilder &b, ApplyOp op) {
   };
   Value mask = b.create<DropoutMaskOp>(
       typeOf(arg(op)), scalar("seed"), scalar("step"), scalar("layer"), scalar("offset"),
-      op->getAttrOfType<IntegerAttr>("site"), op->getAttrOfType<FloatAttr>("rate"));
+      op->getAttrOfType<IntegerAttr>("site"), op->getAttrOfType<FloatAttr>("rate"), ValueRange(),
+      DenseI64ArrayAttr());
   return {b.mul(arg(op), mask)};
 }
 

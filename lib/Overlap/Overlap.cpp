@@ -1,10 +1,9 @@
 //===- Overlap.cpp - starts and waits of asynchronous operations ----------===//
 //
 // Invariant after the pass: every asynchronous operation has one wait, on every
-// path, and all ranks issue them in one order. A program of one rank has no
-// collective and no transfer, so it holds when every call is synchronous: each
-// operation of a function is a launch, a matmul or a copy, which are complete
-// when they return. Anything else would run unawaited and is refused.
+// path, and all ranks issue them in one order. It holds when every call is complete
+// when it returns, as launches, matmuls, copies and collectives are: no phase makes
+// asynchronous ones yet. Anything else would run unawaited and is refused.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Overlap/Overlap.h"
@@ -22,7 +21,8 @@ struct Overlap : PassWrapper<Overlap, OperationPass<ModuleOp>> {
   void runOnOperation() final {
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (Operation &op : func.getBlock())
-        if (!isa<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::ReturnOp>(op)) {
+        if (!isa<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::CollectiveOp, rt::SliceOp, rt::PlaceOp,
+                 rt::ReturnOp>(op)) {
           op.emitOpError("has no wait: only calls that are complete when they return may stand in "
                          "function ")
               << func.getSymName();

@@ -8,8 +8,8 @@ using namespace tplan::schedule;
 using nn::Role;
 
 StringRef schedule::nameOf(Part part) {
-  static constexpr std::array<llvm::StringLiteral, 9> kNames = {"F", "B", "I", "W", "E",
-                                                                "N", "U", "P", "S"};
+  static constexpr std::array<llvm::StringLiteral, 10> kNames = {"F", "B", "I", "W", "E",
+                                                                "N", "U", "P", "S", "R"};
   return kNames[static_cast<unsigned>(part)];
 }
 

@@ -29,7 +29,7 @@ static Value emitStep(OpBuilder &b, Location loc, const Step &step, Value v, Val
     op = dist::OwnOp::create(b, loc, type, v, axes);
     break;
   case Step::Place:
-    op = dist::PlaceOp::create(b, loc, type, v, memory);
+    op = dist::PlaceOp::create(b, loc, type, v, memory, axes);
     break;
   }
   op->setAttr(dist::kLayouts, b.getArrayAttr({step.after}));

@@ -213,6 +213,27 @@ private:
   llvm::DenseSet<Value> masked; // zero behind the end
 };
 
+LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {
+  if (type.getBytes() <= kMostBytes / count)
+    return success();
+  return emitError(op->getLoc(), "a rank holds at most 16 TiB of one value, found ") << type;
+}
+
+/// Sizes are those of a rank from here on: what no rank can hold is refused.
+LogicalResult checkSizes(ModuleOp module) {
+  for (auto param : module.getOps<ParamOp>())
+    if (failed(checkSize(param, cast<Tensor>(param.getType()), param.getCount())))
+      return failure();
+  WalkResult result = module.walk([](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<Tensor>(type))
+        if (failed(checkSize(op, tensor, 1)))
+          return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct LocalizePass : PassWrapper<LocalizePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LocalizePass)
   StringRef getArgument() const final { return "localize"; }
@@ -221,14 +242,18 @@ struct LocalizePass : PassWrapper<LocalizePass, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    ModuleOp module = getOperation();
-    if (!module->hasAttr(dist::kMesh))
-      return;
+    if ((getOperation()->hasAttr(dist::kMesh) && failed(localize(getOperation()))) ||
+        failed(checkSizes(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult localize(ModuleOp module) {
     FailureOr<Placement> placement = Placement::read(module);
     FailureOr<Borders> borders =
         failed(placement) ? FailureOr<Borders>(failure()) : Borders::read(module, *placement);
     if (failed(borders))
-      return signalPassFailure();
+      return failure();
     for (auto layer : module.getOps<LayerOp>())
       LayerLocalizer(layer, *placement).run();
     for (auto chain : module.getOps<ChainOp>())
@@ -237,16 +262,16 @@ struct LocalizePass : PassWrapper<LocalizePass, OperationPass<ModuleOp>> {
           v.setType(placement->localType(typeOf(v), dist::layoutOf(v)));
     for (auto param : module.getOps<ParamOp>())
       localize(param, borders->weightOf(param), *placement);
+    return success();
   }
 
-private:
   /// Keeps beside the local type what the binary's tables say of the logical tensor.
   void localize(ParamOp param, const WeightLayouts &layouts, const Placement &placement) {
     auto type = cast<Tensor>(param.getType());
-    param->setAttr("dist.global", TypeAttr::get(type));
-    param->setAttr("dist.weight", layouts.weight);
-    param->setAttr("dist.state", layouts.state);
-    param->setAttr("dist.gradient", layouts.reduced);
+    param->setAttr(dist::kGlobal, TypeAttr::get(type));
+    param->setAttr(dist::kWeight, layouts.weight);
+    param->setAttr(dist::kState, layouts.state);
+    param->setAttr(dist::kGradient, layouts.reduced);
     if (dist::RowsAttr rows = layouts.state.getRows()) {
       Tensor block = placement.localType(type, layouts.state);
       param->setAttr(dist::kPadded,

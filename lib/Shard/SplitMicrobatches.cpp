@@ -63,41 +63,16 @@ LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
   return success();
 }
 
-LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {
-  if (type.getBytes() <= kMostBytes / count)
-    return success();
-  return emitError(op->getLoc(), "a rank holds at most 16 TiB of one value, found ") << type;
-}
-
-/// Sizes are those of a rank from here on: what no rank can hold is refused.
-LogicalResult checkSizes(ModuleOp module) {
-  for (auto param : module.getOps<ParamOp>())
-    if (failed(checkSize(param, cast<Tensor>(param.getType()), param.getCount())))
-      return failure();
-  WalkResult result = module.walk([](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (auto tensor = dyn_cast<Tensor>(type))
-        if (failed(checkSize(op, tensor, 1)))
-          return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitMicrobatchesPass)
   StringRef getArgument() const final { return "split-microbatches"; }
 
   void runOnOperation() final {
     lang::Settings settings(getOperation());
-    if (settings.ranks() > 1) {
-      emitError(settings.planLine("mesh"), "a mesh of more than one rank is not built: give each "
-                                           "axis the size 1, or drop the line");
-      return signalPassFailure();
-    }
     auto microbatch = settings.plan.getAs<IntegerAttr>("microbatch");
-    if ((microbatch && failed(split(microbatch.getInt(), settings.planLine("microbatch")))) ||
-        failed(checkSizes(getOperation())))
+    // Of all ranks together: assign-layouts gives each its part.
+    if (microbatch && failed(split(microbatch.getInt() * settings.dataRanks(),
+                                   settings.planLine("microbatch"))))
       signalPassFailure();
   }
 

@@ -52,6 +52,18 @@ void HostBuilder::call(StringRef callee, ArrayRef<Value> arguments) {
                       .getResult());
 }
 
+HostBuilder::Value HostBuilder::callForNumber(StringRef callee, ArrayRef<Value> arguments) {
+  if (!module.lookupSymbol(callee)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    auto types = llvm::to_vector(ValueRange(arguments).getTypes());
+    LLVM::LLVMFuncOp::create(b, loc, callee, LLVM::LLVMFunctionType::get(i64, types));
+  }
+  return LLVM::CallOp::create(b, loc, TypeRange{i64}, FlatSymbolRefAttr::get(b.getContext(), callee),
+                              arguments)
+      .getResult();
+}
+
 void HostBuilder::callPointer(Value callee, ArrayRef<Value> arguments) {
   SmallVector<Value> operands = {callee};
   llvm::append_range(operands, arguments);

@@ -47,6 +47,8 @@ public:
   Value argument(unsigned i) { return function.getArgument(i); }
   /// Calls a function that returns a status; leaves with it unless it is 0.
   void call(llvm::StringRef callee, llvm::ArrayRef<Value> arguments);
+  /// Calls a function that returns an i64.
+  Value callForNumber(llvm::StringRef callee, llvm::ArrayRef<Value> arguments);
   void callPointer(Value callee, llvm::ArrayRef<Value> arguments);
   /// Declares a function of the runtime that returns a status.
   void declare(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments);

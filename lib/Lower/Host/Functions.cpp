@@ -47,6 +47,20 @@ std::string lower::callRecord(HostBuilder &host, StringRef name, Location loc, i
                                    Field::i32(category), Field::i64(flops), Field::i64(bytes)});
 }
 
+std::string lower::collectiveRecord(HostBuilder &host, int64_t group, int64_t kind,
+                                    int64_t reduction, Type element, const rt::BlockShape &shape,
+                                    ArrayRef<int32_t> sources) {
+  Record fields;
+  for (int64_t v : {kind, reduction, runtimeType(element), group})
+    fields.push_back(Field::i32(v));
+  for (int64_t v : {shape.outer, shape.inner, shape.middle, shape.last, shape.whole})
+    fields.push_back(Field::i64(v));
+  fields.push_back(Field::i32(shape.splitLast));
+  fields.push_back(sources.empty() ? Field::null()
+                                   : Field::address(host.tableSymbol("sources", sources)));
+  return host.recordsSymbol("collective", fields);
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -74,7 +88,8 @@ unsigned lower::tableIndexOfFrame(rt::FuncOp func) {
 namespace {
 class FunctionLowering {
 public:
-  FunctionLowering(HostBuilder &host, rt::FuncOp func) : host(host), func(func) {}
+  FunctionLowering(HostBuilder &host, HostGroups &groups, rt::FuncOp func)
+      : host(host), groups(groups), func(func) {}
 
   void lower(StringRef name) {
     host.begin(name, {host.ptr, host.ptr});
@@ -84,14 +99,15 @@ public:
     args = host.pointers(maxArguments());
     for (Operation &op : func.getBlock().without_terminator()) {
       placeResults(&op);
-      llvm::TypeSwitch<Operation *>(&op).Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp>(
-          [&](auto call) { emit(call); });
+      llvm::TypeSwitch<Operation *>(&op).Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::CollectiveOp,
+                                            rt::SliceOp, rt::PlaceOp>([&](auto call) { emit(call); });
     }
     host.end();
   }
 
 private:
   HostBuilder &host;
+  HostGroups &groups;
   rt::FuncOp func;
   Value rank, table, args;
   SmallVector<Value> entries; // of the table
@@ -105,7 +121,7 @@ private:
   }
 
   int64_t maxArguments() {
-    size_t most = 0;
+    size_t most = 2; // of a collective
     for (auto launch : func.getBlock().getOps<rt::LaunchOp>())
       most = std::max<size_t>(most, launch.getArgs().size() + launch.getNumResults() + 1);
     return most;
@@ -121,7 +137,16 @@ private:
         pointer[result] = entries[place.getN()];
       else
         pointer[result] = entries[*tableIndexOfResult(func, place.getN())];
+      if (ArrayAttr axes = place.getAxes())
+        pointer[result] = ownBlock(pointer[result], axes, place.getBytes());
     }
+  }
+
+  /// Address of the rank's own block of so many bytes.
+  Value ownBlock(Value base, ArrayAttr axes, int64_t bytes) {
+    Value group = host.number(groups.numberOf(dist::axesOf(axes)));
+    Value member = host.callForNumber("tp_member", {rank, group});
+    return host.offset(base, host.multiplyAdd(host.number(0), member, bytes));
   }
 
   static int64_t fact(Operation *call, StringRef key) {
@@ -185,10 +210,48 @@ private:
               {rank, record(copy, "copy"), pointer[copy.getResult()], pointer[copy.getX()],
                host.number(cast<nn::Tensor>(copy.getX().getType()).getBytes())});
   }
+
+  void emit(rt::CollectiveOp op) {
+    host.storePointer(pointer[op.getX()], args, 0);
+    host.storePointer(pointer[op.getResult()], args, 1);
+    auto sources = op.getSources();
+    std::string what = collectiveRecord(
+        host, groups.numberOf(dist::axesOf(op.getAxes())), static_cast<int64_t>(op.getKind()),
+        op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
+        cast<nn::Tensor>(op.getX().getType()).getElementType(), op.getShape(),
+        sources ? *sources : ArrayRef<int32_t>());
+    host.call("tp_collectives",
+              {rank, record(op, dist::stringifyCollectiveKind(op.getKind())), host.address(what),
+               host.number(1), args});
+  }
+
+  void emit(rt::SliceOp op) {
+    if (op.getView())
+      return;
+    std::string what =
+        collectiveRecord(host, groups.numberOf(dist::axesOf(op.getAxes())), TP_SLICE, TP_SUM,
+                         cast<nn::Tensor>(op.getX().getType()).getElementType(), op.getShape());
+    host.call("tp_slice", {rank, record(op, "slice"), host.address(what), pointer[op.getX()],
+                           pointer[op.getResult()]});
+  }
+
+  void emit(rt::PlaceOp op) {
+    int64_t bytes = cast<nn::Tensor>(op.getX().getType()).getBytes();
+    auto place = cast<sched::PlaceAttr>(op->getAttrOfType<ArrayAttr>(sched::kPlaces)[0]);
+    Operation *made = op.getX().getDefiningOp();
+    auto placeOfX = cast<sched::PlaceAttr>(
+        made->getAttrOfType<ArrayAttr>(sched::kPlaces)[cast<OpResult>(op.getX()).getResultNumber()]);
+    if (placeOfX.getKind() == place.getKind() && placeOfX.getN() == place.getN() &&
+        placeOfX.getAxes() == op.getAxes())
+      return; // it is there
+    host.call("tp_copy", {rank, record(op, "place"),
+                          ownBlock(pointer[op.getResult()], op.getAxes(), bytes),
+                          pointer[op.getX()], host.number(bytes)});
+  }
 };
 } // namespace
 
-void lower::lowerFunction(HostBuilder &host, rt::FuncOp func) {
+void lower::lowerFunction(HostBuilder &host, HostGroups &groups, rt::FuncOp func) {
   host.loc = func.getLoc();
-  FunctionLowering(host, func).lower(codeSymbol(func));
+  FunctionLowering(host, groups, func).lower(codeSymbol(func));
 }

@@ -11,6 +11,7 @@
 #include "dialects/rt/RT.h"
 #include "include/tplan/runtime.h"
 #include "lib/Lower/Host/Builder.h"
+#include "lib/Lower/Host/Groups.h"
 
 namespace tplan::lower {
 
@@ -26,7 +27,12 @@ unsigned tableIndexOfFrame(rt::FuncOp func);
 inline std::string codeSymbol(rt::FuncOp func) { return "tplan.layer." + func.getSymName().str(); }
 
 /// Adds the LLVM function of `func`.
-void lowerFunction(HostBuilder &host, rt::FuncOp func);
+void lowerFunction(HostBuilder &host, HostGroups &groups, rt::FuncOp func);
+
+/// A constant tp_collective; returns its symbol.
+std::string collectiveRecord(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
+                             mlir::Type element, const rt::BlockShape &shape,
+                             llvm::ArrayRef<int32_t> sources = {});
 
 /// A constant tp_call; returns its symbol.
 std::string callRecord(HostBuilder &host, llvm::StringRef name, mlir::Location loc,

@@ -26,29 +26,32 @@ std::string taskName(TaskKind kind, int64_t stage) {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
-                 const Chain &train, const Chain *counts)
-      : host(host), places(places), program(program), train(train), counts(counts) {
+  ProgramEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places,
+                 sched::ProgramOp program, const Chain &train, const Chain *counts)
+      : host(host), groups(groups), places(places), program(program), train(train),
+        counts(counts) {
     lang::Settings settings(program->getParentOfType<ModuleOp>());
-    microbatch =
-        lang::getInt(settings.plan, "microbatch", lang::getInt(settings.recipe, "batch", 1));
+    int64_t ranks = settings.dataRanks(), batch = lang::getInt(settings.recipe, "batch", 1);
+    microbatch = ranks * lang::getInt(settings.plan, "microbatch", batch / ranks);
   }
 
   EntryPoints emitAll();
 
 private:
   HostBuilder &host;
+  HostGroups &groups;
   HostPlaces &places;
   sched::ProgramOp program;
   const Chain &train;
   const Chain *counts;
-  int64_t microbatch; // sequences
+  int64_t microbatch; // sequences of all ranks
 
   void emitTask(TaskKind kind, int64_t stage);
   void emitStep();
   void emitTasks(Value rank, Value arena);
   void emitCotangentsOfLosses(Value arena);
   void emitNorm(Value rank, Value arena, HostRuns &runs);
+  void emitSum(Value rank, const Chain &chain, StringRef name, Location at, Value place);
   void emitPass(StringRef name, bool withCounts);
   void emitPrepare();
   void storeOffset(Value arena, Value microbatchNumber);
@@ -65,7 +68,7 @@ void ProgramEmitter::forEachLoss(llvm::function_ref<void(StringRef, double)> bod
       body(loss.getName(), lang::getFloat(losses, loss.getName(), 1));
 }
 
-/// The scalar `offset`: index of the microbatch's first sequence in the batch.
+/// The scalar `offset`: index of the first sequence of all ranks' microbatch in the batch.
 void ProgramEmitter::storeOffset(Value arena, Value number) {
   if (!places.has(scalarKey("offset")))
     return;
@@ -150,6 +153,32 @@ void ProgramEmitter::emitCotangentsOfLosses(Value arena) {
   });
 }
 
+dist::Axes lower::pendingAxes(const Chain &chain, StringRef name) {
+  nn::ChainOp op = chain.op;
+  auto pending = op->getAttrOfType<DictionaryAttr>(dist::kPending);
+  auto axes = pending ? pending.getAs<ArrayAttr>(name) : ArrayAttr();
+  return axes ? dist::axesOf(axes) : dist::Axes();
+}
+
+/// Makes a pending sum of f64 in place.
+void ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Location at,
+                             Value place) {
+  dist::Axes axes = pendingAxes(chain, name);
+  if (axes.empty())
+    return;
+  rt::BlockShape one;
+  one.whole = 1;
+  std::string what = collectiveRecord(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM,
+                                      host.f64, one);
+  int64_t n = groups.mesh.sizeOf(axes);
+  Value pointers = host.pointers(2);
+  host.storePointer(place, pointers, 0);
+  host.storePointer(place, pointers, 1);
+  std::string call =
+      callRecord(host, ("sum of " + name).str(), at, TP_COLLECTIVE, 0, 2 * 8 * (n - 1) / n);
+  host.call("tp_collectives", {rank, host.address(call), host.address(what), host.number(1), pointers});
+}
+
 void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
   if (!places.has(normKey()))
     return;
@@ -158,7 +187,9 @@ void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
   for (const Run &run : train.runs)
     runs.emit(run, Part::N, context);
   host.loc = program.getLoc();
-  Value sum = host.load(host.f64, places.at(arena, normKey(), host.number(runs.normCell())));
+  Value cell = places.at(arena, normKey(), host.number(runs.normCell()));
+  emitSum(rank, train, "norm", program.getLoc(), cell);
+  Value sum = host.load(host.f64, cell);
   host.store(sum, places.at(arena, scalarKey("norm")));
   host.store(LLVM::SqrtOp::create(host.b, host.loc, sum), places.at(arena, gradNormKey()));
 }
@@ -191,8 +222,16 @@ void ProgramEmitter::emitStep() {
   host.loc = program.getLoc();
   if (counts)
     host.loop(program.getMicrobatches(), [&](Value m) { emitCounts(rank, arena, m); });
+  forEachLoss([&](StringRef name, double) {
+    std::string count = ("count." + name).str();
+    if (counts && places.has(lossKey(count)))
+      emitSum(rank, *counts, count, program.getLoc(), places.at(arena, lossKey(count)));
+  });
   emitCotangentsOfLosses(arena);
   emitTasks(rank, arena);
+  for (const Run &run : train.runs)
+    runs.emit(run, Part::R, context);
+  host.loc = program.getLoc();
   host.call("tp_gradients_ready", {rank});
   emitNorm(rank, arena, runs);
   for (Part part : {Part::U, Part::S})
@@ -269,7 +308,8 @@ std::optional<nn::Tensor> lower::logitsType(const Chain &train) {
   return std::nullopt;
 }
 
-EntryPoints lower::emitEntryPoints(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
-                                   const Chain &train, const Chain *counts) {
-  return ProgramEmitter(host, places, program, train, counts).emitAll();
+EntryPoints lower::emitEntryPoints(HostBuilder &host, HostGroups &groups, HostPlaces &places,
+                                   sched::ProgramOp program, const Chain &train,
+                                   const Chain *counts) {
+  return ProgramEmitter(host, groups, places, program, train, counts).emitAll();
 }

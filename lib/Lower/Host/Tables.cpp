@@ -24,15 +24,16 @@ namespace {
 
 class TableEmitter {
 public:
-  TableEmitter(HostBuilder &host, HostPlaces &places, sched::ProgramOp program, const Chain &train,
-               const Chain *counts)
-      : host(host), places(places), program(program), train(train), counts(counts),
+  TableEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places,
+               sched::ProgramOp program, const Chain &train, const Chain *counts)
+      : host(host), groups(groups), places(places), program(program), train(train), counts(counts),
         module(program->getParentOfType<ModuleOp>()), settings(module) {}
 
   void emit(const EntryPoints &entries, StringRef cpu);
 
 private:
   HostBuilder &host;
+  HostGroups &groups;
   HostPlaces &places;
   sched::ProgramOp program;
   const Chain &train;
@@ -42,6 +43,7 @@ private:
 
   SmallVector<Record> tensors();
   SmallVector<Record> inputs();
+  dist::Axes rowAxes();
   SmallVector<Record> scalars();
   SmallVector<Record> rates();
   SmallVector<Record> metrics();
@@ -76,11 +78,26 @@ SmallVector<Record> TableEmitter::tensors() {
                    : owner == Owner::State   ? TP_OPTIMIZER_STATE
                    : owner == Owner::Copy    ? TP_WORKING_COPY
                                              : TP_GRADIENT;
-    nn::Tensor type = typeOf(value);
-    SmallVector<Record> shape, groups;
-    for (nn::DimAttr dim : type.getDims()) {
-      shape.push_back({Field::i64(dim.getSize())});
-      groups.push_back({Field::i32(-1)});
+    nn::Tensor type = typeOf(value), logical = type;
+    dist::LayoutAttr layout;
+    if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal)) {
+      logical = cast<nn::Tensor>(global.getValue());
+      layout = param->getAttrOfType<dist::LayoutAttr>(role == TP_OPTIMIZER_STATE ? dist::kState
+                                                      : role == TP_GRADIENT      ? dist::kGradient
+                                                                                 : dist::kWeight);
+    }
+    dist::RowsAttr rows = layout ? layout.getRows() : dist::RowsAttr();
+    SmallVector<Record> shape, whole, cuts;
+    int64_t rowLength = 1;
+    for (nn::DimAttr dim : logical.getDims()) {
+      ArrayRef<StringAttr> axes =
+          layout ? layout.axesOf(dim.getName()) : ArrayRef<StringAttr>();
+      int64_t ranks = groups.mesh.sizeOf(axes), size = (dim.getSize() + ranks - 1) / ranks;
+      whole.push_back({Field::i64(dim.getSize())});
+      shape.push_back({Field::i64(size)});
+      cuts.push_back({Field::i32(groups.numberOf(axes))});
+      if (rows && llvm::none_of(rows.getDims(), [&](StringAttr d) { return d == dim.getName(); }))
+        rowLength *= size;
     }
     auto array = [&](StringRef name, ArrayRef<Record> numbers) {
       return numbers.empty() ? Field::null() : Field::address(host.recordsSymbol(name, numbers));
@@ -92,13 +109,15 @@ SmallVector<Record> TableEmitter::tensors() {
     table.push_back(
         {Field::string(param.getPath()),
          Field::string(value->getAttrOfType<StringAttr>("slot").getValue()), Field::i32(role),
-         Field::i32(runtimeType(type.getElementType())), Field::i32(type.getRank()),
+         Field::i32(runtimeType(type.getElementType())), Field::i32(logical.getRank()),
          array("shape", shape),
          Field::i64(param.getCount()), Field::i64(param.getFirst()), Field::i64(param.getStep()),
          Field::i64(*value.getAt()), Field::i64(value.getStride()), Field::i64(param.getId()),
          Field::i64(param.getIdStep()), Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
-         Field::f64(start), array("whole", shape), array("groups", groups), Field::i64(0),
-         Field::i32(-1), Field::i32(0)});
+         Field::f64(start), array("whole", whole), array("groups", cuts),
+         Field::i64(rows ? rows.getBlock() * rowLength : 0),
+         Field::i32(rows ? groups.numberOf(rows.getAxes()) : -1),
+         Field::i32(rows && rows.getInWhole())});
   }
   return table;
 }
@@ -110,9 +129,18 @@ SmallVector<Record> TableEmitter::inputs() {
       auto fact = [&](StringRef key) { return value->getAttrOfType<IntegerAttr>(key).getInt(); };
       table.push_back({Field::string(source.getValue()), Field::i64(*value.getAt()),
                        Field::i64(fact("rows")), Field::i64(fact("length")),
-                       Field::i64(fact("vocabulary")), Field::i32(-1)});
+                       Field::i64(fact("vocabulary")), Field::i32(groups.numberOf(rowAxes()))});
     }
   return table;
+}
+
+/// Axes that share the rows of the batch.
+dist::Axes TableEmitter::rowAxes() {
+  if (train.inputs.empty())
+    return {};
+  nn::InputOp input = train.inputs.front();
+  StringRef batch = cast<nn::Tensor>(input.getType()).getDims().front().getName();
+  return dist::Axes(dist::layoutOf(input.getValue()).axesOf(batch));
 }
 
 /// The scalars that the runtime sets; the others are written by generated code.
@@ -142,6 +170,18 @@ SmallVector<Record> TableEmitter::scalars() {
     table.push_back({Field::i32(kind),
                      Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
                      Field::i64(places.offsetOf(key)), Field::f64(base)});
+  }
+  for (auto value : program.getBody().getOps<sched::ValueOp>()) {
+    StringRef key = value.getKey();
+    if (!key.consume_front(scalarKey("member.")))
+      continue;
+    SmallVector<StringRef> names;
+    key.split(names, '+');
+    dist::Axes axes = llvm::map_to_vector<2>(
+        names, [&](StringRef name) { return StringAttr::get(module.getContext(), name); });
+    table.push_back({Field::i32(TP_MEMBER), Field::i32(TP_I32),
+                     Field::i64(places.offsetOf(value.getKey())),
+                     Field::f64(groups.numberOf(axes))});
   }
   return table;
 }
@@ -174,7 +214,8 @@ SmallVector<Record> TableEmitter::metrics() {
                        Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
                        Field::i64(places.offsetOf(key)),
                        Field::i64(places.has(count) ? places.offsetOf(count) : -1),
-                       Field::i32(-1), Field::i32(-1)});
+                       Field::i32(groups.numberOf(pendingAxes(train, loss))),
+                       Field::i32(-1)});
   };
   DictionaryAttr losses = chain.getLossesAttr();
   if (losses && losses.get("main"))
@@ -222,8 +263,9 @@ SmallVector<Record> TableEmitter::slots() {
   }
   bool split = program.isSplit();
   for (const Run &run : train.runs)
-    for (Part part : {Part::F, split ? Part::I : Part::B, Part::W, Part::N, Part::U, Part::S})
-      if (part != Part::W || split)
+    for (Part part : kParts)
+      if (part != Part::E && part != Part::P && (split || (part != Part::I && part != Part::W)) &&
+          (!split || part != Part::B))
         addFrame(train, run, part, add);
   if (counts)
     for (const Run &run : counts->runs)
@@ -300,9 +342,9 @@ void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
   append(host, record, "rates", rates());
   append(host, record, "metrics", metrics());
   append(host, record, "places", slots());
-  append(host, record, "axes", {});
-  append(host, record, "groups", {});
-  record.push_back(Field::i32(0));
+  append(host, record, "axes", groups.axes());
+  append(host, record, "groups", groups.groups(host)); // the last: others have asked for theirs
+  record.push_back(Field::i32(lang::getString(settings.plan, "read", "every") == "first"));
   for (StringRef entry : {StringRef(entries.prepare), StringRef(entries.step),
                           StringRef(entries.evaluate), StringRef(entries.predict)})
     record.push_back(entry.empty() ? Field::null() : Field::address(entry));
@@ -318,9 +360,9 @@ void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
   host.end();
 }
 
-void lower::emitTables(HostBuilder &host, HostPlaces &places, sched::ProgramOp program,
-                       const Chain &train, const Chain *counts, const EntryPoints &entries,
+void lower::emitTables(HostBuilder &host, HostGroups &groups, HostPlaces &places,
+                       sched::ProgramOp program, const Chain &train, const Chain *counts, const EntryPoints &entries,
                        StringRef cpu) {
   host.loc = program.getLoc();
-  TableEmitter(host, places, program, train, counts).emit(entries, cpu);
+  TableEmitter(host, groups, places, program, train, counts).emit(entries, cpu);
 }

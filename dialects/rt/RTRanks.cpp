@@ -1,0 +1,105 @@
+//===- RTRanks.cpp - what calls between ranks move ------------------------===//
+#include "dialects/rt/RT.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::rt;
+using dist::CollectiveKind;
+using nn::DimAttr;
+using nn::Tensor;
+
+static Tensor tensorOf(Value v) { return cast<Tensor>(v.getType()); }
+
+/// Product of the sizes of dimensions [begin, end).
+static int64_t product(Tensor type, int64_t begin, int64_t end) {
+  int64_t n = 1;
+  for (DimAttr dim : type.getDims().slice(begin, end - begin))
+    n *= dim.getSize();
+  return n;
+}
+
+/// Blocks of `block` in the array `whole` along a dimension, or as rows.
+static BlockShape blocks(Tensor whole, Tensor block, StringAttr dim) {
+  BlockShape shape;
+  shape.whole = whole.getNumElements();
+  if (!dim) {
+    shape.inner = block.getNumElements();
+    return shape;
+  }
+  int64_t at = block.find(dim);
+  shape.outer = product(block, 0, at);
+  shape.inner = product(block, at, block.getRank());
+  return shape;
+}
+
+/// in [outer, n, middle, inner, last] -> out [outer, middle, n, inner, last], or the reverse.
+static BlockShape exchange(Tensor in, Tensor out, StringRef leaves, StringRef cuts) {
+  BlockShape shape;
+  shape.whole = in.getNumElements();
+  int64_t from = in.find(leaves), to = in.find(cuts);
+  shape.splitLast = from < to;
+  int64_t first = std::min(from, to), second = std::max(from, to);
+  // What either side has of a block: the smaller size of both dimensions.
+  shape.outer = product(in, 0, first);
+  int64_t firstSize = std::min(in.getDims()[first].getSize(), out.getDims()[first].getSize());
+  int64_t secondSize = std::min(in.getDims()[second].getSize(), out.getDims()[second].getSize());
+  shape.middle = firstSize * product(in, first + 1, second);
+  shape.inner = secondSize;
+  shape.last = product(in, second + 1, in.getRank());
+  return shape;
+}
+
+BlockShape CollectiveOp::getShape() {
+  Tensor in = tensorOf(getX()), out = tensorOf(getResult());
+  switch (getKind()) {
+  case CollectiveKind::ReduceScatter:
+    return blocks(in, out, getDimAttr());
+  case CollectiveKind::AllGather:
+    return blocks(out, in, getDimAttr());
+  case CollectiveKind::AllToAll:
+    return exchange(in, out, *getDim(), *getTo());
+  default: {
+    BlockShape shape;
+    shape.inner = shape.whole = in.getNumElements();
+    return shape;
+  }
+  }
+}
+
+BlockShape SliceOp::getShape() {
+  return blocks(tensorOf(getX()), tensorOf(getResult()), getDimAttr());
+}
+
+/// Of the member that sends most.
+int64_t CollectiveOp::getBytes() {
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  int64_t n = dist::meshOf(module).sizeOf(dist::axesOf(getAxes()));
+  int64_t bytes = tensorOf(getX()).getBytes();
+  switch (getKind()) {
+  case CollectiveKind::AllReduce:
+    return 2 * bytes * (n - 1) / n;
+  case CollectiveKind::AllGather:
+    return bytes * (n - 1);
+  case CollectiveKind::Permute:
+    return bytes;
+  default:
+    return bytes * (n - 1) / n;
+  }
+}
+int64_t CollectiveOp::getFlops() { return 0; }
+int64_t CollectiveOp::getAlias(unsigned) { return getKind() == CollectiveKind::AllReduce ? 0 : -1; }
+bool CollectiveOp::mustAlias(unsigned) { return false; }
+StringRef CollectiveOp::getCategory() { return "collective"; }
+
+int64_t SliceOp::getFlops() { return 0; }
+int64_t SliceOp::getBytes() { return getView() ? 0 : 2 * tensorOf(getResult()).getBytes(); }
+int64_t SliceOp::getAlias(unsigned) { return -1; }
+bool SliceOp::mustAlias(unsigned) { return false; }
+StringRef SliceOp::getCategory() { return "copy"; }
+
+int64_t PlaceOp::getFlops() { return 0; }
+int64_t PlaceOp::getBytes() { return 2 * tensorOf(getX()).getBytes(); }
+int64_t PlaceOp::getAlias(unsigned) { return 1; }
+bool PlaceOp::mustAlias(unsigned) { return true; }
+StringRef PlaceOp::getCategory() { return "copy"; }
