@@ -39,7 +39,7 @@ def Dist_AxisAttr : Dist_Attr<"Axis", "axis"> {
   let assemblyFormat = "`<` $name `,` $size `>`";
   let extraClassDeclaration = [{
     /// The axis of the plan: `tp` of `tp.1`.
-    ::llvm::StringRef getPlanAxis() { return getName().split('.').first; }
+    ::llvm::StringRef getPlanAxis() const { return getName().split('.').first; }
   }];
 }
 

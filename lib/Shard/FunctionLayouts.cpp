@@ -214,6 +214,11 @@ void FunctionLayouts::findAccumulators() {
     if (arg && add->hasOneUse() && layer.isInPlace(arg.getArgNumber(), i))
       accumulators[add] = i;
   }
+  // The norm goes from part N to part N, each of which adds the squares of its weights.
+  if (layer.getPart() == "N")
+    for (Value v = layer.getReturn().getOperand(0); auto add = v.getDefiningOp<AddOp>();
+         v = add.getLhs())
+      accumulators[add] = 0;
 }
 
 /// Readers that a pending sum may pass through at no cost: terms of another sum, and what makes

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Host/Program.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Runs.h"
 #include "lib/Schedule/Keys.h"
 #include "llvm/ADT/StringSet.h"
@@ -49,9 +50,9 @@ private:
   void emitTask(TaskKind kind, int64_t stage);
   void emitStep();
   void emitTasks(Value rank, Value arena);
-  void emitCotangentsOfLosses(Value arena);
+  void emitCotangentsOfLosses(Value rank, Value arena);
   void emitNorm(Value rank, Value arena, HostRuns &runs);
-  void emitSum(Value rank, const Chain &chain, StringRef name, Location at, Value place);
+  Value emitSum(Value rank, const Chain &chain, StringRef name, Value place);
   void emitPass(StringRef name, bool withCounts);
   void emitPrepare();
   void storeOffset(Value arena, Value microbatchNumber);
@@ -133,14 +134,16 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
 }
 
 /// cot_loss = weight / count, over the whole batch; 0 where nothing is counted.
-void ProgramEmitter::emitCotangentsOfLosses(Value arena) {
+void ProgramEmitter::emitCotangentsOfLosses(Value rank, Value arena) {
   forEachLoss([&](StringRef name, double weight) {
     std::string to = cotLossKey(name), count = lossKey(("count." + name).str());
     if (!places.has(to))
       return;
     Value value = host.real(weight);
     if (places.has(count)) {
-      Value terms = host.load(host.f64, places.at(arena, count));
+      Value mine = places.at(arena, lossKey(("count." + name).str()));
+      Value terms = host.load(
+          host.f64, counts ? emitSum(rank, *counts, ("count." + name).str(), mine) : mine);
       Value none =
           LLVM::FCmpOp::create(host.b, host.loc, LLVM::FCmpPredicate::oeq, terms, host.real(0));
       Value quotient = LLVM::FDivOp::create(host.b, host.loc, value, terms);
@@ -160,23 +163,24 @@ dist::Axes lower::pendingAxes(const Chain &chain, StringRef name) {
   return axes ? dist::axesOf(axes) : dist::Axes();
 }
 
-/// Makes a pending sum of f64 in place.
-void ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Location at,
-                             Value place) {
+/// Where the sum of what all ranks have at `place`, an f64, is: there, or beside it.
+Value ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Value place) {
   dist::Axes axes = pendingAxes(chain, name);
   if (axes.empty())
-    return;
+    return place;
   rt::BlockShape one;
   one.whole = 1;
-  std::string what = collectiveRecord(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM,
-                                      host.f64, one);
+  std::string what =
+      collectiveRecord(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
   int64_t n = groups.mesh.sizeOf(axes);
-  Value pointers = host.pointers(2);
+  Value pointers = host.pointers(2), sum = host.pointers(1);
   host.storePointer(place, pointers, 0);
-  host.storePointer(place, pointers, 1);
-  std::string call =
-      callRecord(host, ("sum of " + name).str(), at, TP_COLLECTIVE, 0, 2 * 8 * (n - 1) / n);
-  host.call("tp_collectives", {rank, host.address(call), host.address(what), host.number(1), pointers});
+  host.storePointer(sum, pointers, 1);
+  std::string call = callRecord(host, ("sum of " + name).str(), program.getLoc(), TP_COLLECTIVE, 0,
+                                2 * 8 * (n - 1) / n);
+  host.call("tp_collectives",
+            {rank, host.address(call), host.address(what), host.number(1), pointers});
+  return sum;
 }
 
 void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
@@ -188,8 +192,7 @@ void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
     runs.emit(run, Part::N, context);
   host.loc = program.getLoc();
   Value cell = places.at(arena, normKey(), host.number(runs.normCell()));
-  emitSum(rank, train, "norm", program.getLoc(), cell);
-  Value sum = host.load(host.f64, cell);
+  Value sum = host.load(host.f64, emitSum(rank, train, "norm", cell));
   host.store(sum, places.at(arena, scalarKey("norm")));
   host.store(LLVM::SqrtOp::create(host.b, host.loc, sum), places.at(arena, gradNormKey()));
 }
@@ -222,12 +225,7 @@ void ProgramEmitter::emitStep() {
   host.loc = program.getLoc();
   if (counts)
     host.loop(program.getMicrobatches(), [&](Value m) { emitCounts(rank, arena, m); });
-  forEachLoss([&](StringRef name, double) {
-    std::string count = ("count." + name).str();
-    if (counts && places.has(lossKey(count)))
-      emitSum(rank, *counts, count, program.getLoc(), places.at(arena, lossKey(count)));
-  });
-  emitCotangentsOfLosses(arena);
+  emitCotangentsOfLosses(rank, arena);
   emitTasks(rank, arena);
   for (const Run &run : train.runs)
     runs.emit(run, Part::R, context);

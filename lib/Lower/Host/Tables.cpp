@@ -215,7 +215,9 @@ SmallVector<Record> TableEmitter::metrics() {
                        Field::i64(places.offsetOf(key)),
                        Field::i64(places.has(count) ? places.offsetOf(count) : -1),
                        Field::i32(groups.numberOf(pendingAxes(train, loss))),
-                       Field::i32(-1)});
+                       Field::i32(counts ? groups.numberOf(pendingAxes(
+                                               *counts, ("count." + loss).str()))
+                                         : -1)});
   };
   DictionaryAttr losses = chain.getLossesAttr();
   if (losses && losses.get("main"))
