@@ -89,16 +89,26 @@ SmallVector<Record> TableEmitter::tensors() {
     // Only weights start at random; everything else at zero.
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
     double start = role == TP_WEIGHT ? init.getValue().getValueAsDouble() : 0;
-    table.push_back(
-        {Field::string(param.getPath()),
-         Field::string(value->getAttrOfType<StringAttr>("slot").getValue()), Field::i32(role),
-         Field::i32(runtimeType(type.getElementType())), Field::i32(type.getRank()),
-         array("shape", shape),
-         Field::i64(param.getCount()), Field::i64(param.getFirst()), Field::i64(param.getStep()),
-         Field::i64(*value.getAt()), Field::i64(value.getStride()), Field::i64(param.getId()),
-         Field::i64(param.getIdStep()), Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
-         Field::f64(start), array("whole", shape), array("groups", groups), Field::i64(0),
-         Field::i32(-1), Field::i32(0)});
+    table.push_back({Field::string(param.getPath()),
+                     Field::string(value->getAttrOfType<StringAttr>("slot").getValue()),
+                     Field::i32(role),
+                     Field::i32(runtimeType(type.getElementType())),
+                     Field::i32(type.getRank()),
+                     array("shape", shape),
+                     Field::i64(param.getCount()),
+                     Field::i64(param.getFirst()),
+                     Field::i64(param.getStep()),
+                     Field::i64(*value.getAt()),
+                     Field::i64(value.getStride()),
+                     Field::i64(param.getId()),
+                     Field::i64(param.getIdStep()),
+                     Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
+                     Field::f64(start),
+                     array("whole", shape),
+                     array("groups", groups),
+                     Field::i64(0),
+                     Field::i32(-1),
+                     Field::i32(0)});
   }
   return table;
 }
@@ -173,8 +183,8 @@ SmallVector<Record> TableEmitter::metrics() {
       table.push_back({Field::string(table.empty() ? "loss" : loss),
                        Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
                        Field::i64(places.offsetOf(key)),
-                       Field::i64(places.has(count) ? places.offsetOf(count) : -1),
-                       Field::i32(-1), Field::i32(-1)});
+                       Field::i64(places.has(count) ? places.offsetOf(count) : -1), Field::i32(-1),
+                       Field::i32(-1)});
   };
   DictionaryAttr losses = chain.getLossesAttr();
   if (losses && losses.get("main"))
