@@ -83,16 +83,15 @@ void MpiExchange::reserve(int members, int64_t messages) {
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
-  for (int batch = 0; batch < batches; ++batch) {
-    receives[batch].resize(std::max<size_t>(members, receives[batch].size()));
-    sends[batch].resize(receives[batch].size());
-  }
+  for (auto &sides : pending)
+    for (Pending &side : sides)
+      side.of.resize(members);
 }
 
 void MpiExchange::begin(const Operation &operation, const Communicator &over,
                         MpiLibrary::Comm with) {
   installHandler();
-  first = &operation, group = &over, comm = with;
+  first = &operation, group = &over, comm = with, waitingFor = nullptr;
   inside.store(this);
 }
 
@@ -101,8 +100,8 @@ void MpiExchange::end() { inside.store(nullptr); }
 Status MpiExchange::add(MpiLibrary::Request request, InFlight what) {
   requests.push_back(request);
   inFlight.push_back(what);
-  ++pending[what.batch];
-  ++(what.receives ? receives : sends)[what.batch][what.member];
+  ++pending[what.batch][what.side].all;
+  ++pending[what.batch][what.side].of[what.member];
   return {};
 }
 
@@ -110,13 +109,13 @@ Status MpiExchange::send(int to, const char *data, int64_t bytes, int batch) {
   MpiLibrary::Request request;
   TP_TRY(mpi.check(mpi.Isend(data, (int)bytes, mpi.byte, to, batch, comm, &request), "Isend"));
   sent += bytes;
-  return add(request, {to, batch, false});
+  return add(request, {to, batch, sending});
 }
 
 Status MpiExchange::receive(int from, char *data, int64_t bytes, int batch) {
   MpiLibrary::Request request;
   TP_TRY(mpi.check(mpi.Irecv(data, (int)bytes, mpi.byte, from, batch, comm, &request), "Irecv"));
-  return add(request, {from, batch, true});
+  return add(request, {from, batch, receiving});
 }
 
 Status MpiExchange::poll(int &ended) {
@@ -131,8 +130,8 @@ Status MpiExchange::poll(int &ended) {
   std::sort(finished.begin(), finished.begin() + ended);
   for (int i = ended - 1; i >= 0; --i) {
     InFlight done = inFlight[finished[i]];
-    --(done.receives ? receives : sends)[done.batch][done.member];
-    --pending[done.batch];
+    --pending[done.batch][done.side].all;
+    --pending[done.batch][done.side].of[done.member];
     requests[finished[i]] = requests.back();
     inFlight[finished[i]] = inFlight.back();
     requests.pop_back();
@@ -141,10 +140,10 @@ Status MpiExchange::poll(int &ended) {
   return {};
 }
 
-Status MpiExchange::wait(int batch) {
-  waitingFor = batch;
+Status MpiExchange::wait(int batch, Side side) {
+  waitingFor = &pending[batch][side], waitingSide = side;
   double limit = first->call ? hangLimit : 10 * hangLimit, end = 0;
-  for (int idle = 0; pending[batch];) {
+  for (int idle = 0; waitingFor->all;) {
     int ended;
     TP_TRY(poll(ended));
     if (ended) {
@@ -178,20 +177,12 @@ void MpiExchange::describe(char *to, size_t size) const {
        << group->name().c_str() << "'";
   if (const tp_call *call = first->call)
     text << " of " << call->file << ":" << (int64_t)call->line;
-  // Who owes data; where nobody does, who has not taken what it is sent.
   int missing = 0;
-  for (bool receiving : {true, false}) {
-    if (missing)
-      break;
-    for (int member = 0; member < group->size(); ++member) {
-      if (!(receiving ? receives : sends)[waitingFor][member] || ++missing > listed)
-        continue;
-      text << (missing > 1 ? ", "
-               : receiving ? " for rank "
-                           : " to be heard by rank ")
-           << (int64_t)group->members()[member];
-    }
-  }
+  for (int member = 0; waitingFor && member < group->size(); ++member)
+    if (waitingFor->of[member] && ++missing <= listed)
+      text << (missing > 1 ? ", " : " for rank ") << (int64_t)group->members()[member];
   if (missing > listed)
     text << " and " << (int64_t)(missing - listed) << " more";
+  if (missing && waitingSide == sending)
+    text << " to receive";
 }

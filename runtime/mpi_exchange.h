@@ -30,8 +30,9 @@ public:
   void begin(const Operation &first, const Communicator &group, MpiLibrary::Comm comm);
   Status send(int to, const char *data, int64_t bytes, int batch);
   Status receive(int from, char *data, int64_t bytes, int batch);
-  /// Until nothing of the batch is in flight.
-  Status wait(int batch);
+  enum Side { receiving, sending };
+  /// Until no message of the batch is in flight on this side.
+  Status wait(int batch, Side side);
   void end();
 
   /// Who is waited for has not come within the limit.
@@ -44,7 +45,11 @@ public:
 private:
   struct InFlight {
     int member, batch;
-    bool receives;
+    Side side;
+  };
+  struct Pending {
+    int all = 0;
+    std::vector<int> of; // each member
   };
   Status add(MpiLibrary::Request request, InFlight what);
   /// Polls once; how many ended.
@@ -64,10 +69,9 @@ private:
   const Operation *first = nullptr;
   const Communicator *group = nullptr;
   MpiLibrary::Comm comm = nullptr;
-  int waitingFor = 0;                 // batch
-  int pending[batches] = {};          // messages
-  std::vector<int> receives[batches]; // of each member
-  std::vector<int> sends[batches];
+  Pending pending[batches][2]; // messages, by side
+  const Pending *waitingFor = nullptr;
+  Side waitingSide = receiving;
 };
 
 } // namespace tplan::runtime
