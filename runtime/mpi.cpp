@@ -295,6 +295,9 @@ public:
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override {
     TP_TRY(checkMesh(program));
+    if (ranksOf(program) != ranks)
+      return errorf("the plan '%s' is for %lld ranks; MPI has %d", program.plan,
+                    (long long)ranksOf(program), ranks);
     for (int64_t group = 0; group < program.num_groups; ++group) {
       std::unique_ptr<Communicator> communicator;
       TP_TRY(split(membersOf(program, group, self), communicator));

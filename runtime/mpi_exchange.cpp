@@ -22,6 +22,9 @@ namespace {
 constexpr int spins = 200, yields = 2000;
 constexpr int sleepMicroseconds = 50;
 
+/// From a signal to the end. A launcher may kill a second after its SIGTERM.
+constexpr double graceSeconds = 0.5;
+
 /// Messages list so many ranks.
 constexpr int listed = 16;
 
@@ -45,41 +48,53 @@ struct SafeText {
   }
 };
 
-// The one exchange of a process that is inside a collective: a handler has no argument.
+// Of a process, as its signals are: a handler has no argument. The exchange that is inside a
+// collective, and the signal that ends it.
 std::atomic<const MpiExchange *> inside{nullptr};
+std::atomic<int> ending{0};
 static_assert(std::atomic<const MpiExchange *>::is_always_lock_free);
 
-void sayAndEnd(int signal) {
-  if (const MpiExchange *exchange = inside.load()) {
-    char text[1024];
-    SafeText(text, sizeof text) << "tplan: ended by signal " << signal << ": ";
-    size_t length = strlen(text);
-    exchange->describe(text + length, sizeof text - length - 1);
-    length = strlen(text);
-    text[length++] = '\n';
-    [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);
-  }
-  raise(signal); // the handler is gone: SA_RESETHAND
+void die(int signal) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  raise(signal);
+}
+
+void say(const MpiExchange &exchange, int signal) {
+  char text[1024];
+  SafeText(text, sizeof text) << "tplan: ended by signal " << signal << ": ";
+  size_t length = strlen(text);
+  exchange.describe(text + length, sizeof text - length - 1);
+  length = strlen(text);
+  text[length++] = '\n';
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);
+}
+
+/// When a rank dies, its launcher ends the others, and may do it for good at any time. So this
+/// one says at once whom it misses. What others have sent may still be on its way: the wait goes
+/// on for a while, and whoever is missing then is named alone.
+void onSignal(int signal) {
+  const MpiExchange *exchange = inside.load();
+  if (!exchange || ending.exchange(signal))
+    return die(signal);
+  say(*exchange, signal);
 }
 
 /// Unless the program has a handler of its own.
 void installHandler() {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    struct sigaction old;
-    if (sigaction(signal, nullptr, &old) || old.sa_handler != SIG_DFL)
-      continue;
-    struct sigaction action = {};
-    action.sa_handler = sayAndEnd;
-    action.sa_flags = SA_RESETHAND;
-    sigaction(signal, &action, nullptr);
+    struct sigaction action = {}, old;
+    action.sa_handler = onSignal;
+    if (!sigaction(signal, nullptr, &old) && old.sa_handler == SIG_DFL)
+      sigaction(signal, &action, nullptr);
   }
 }
 
 } // namespace
 
-MpiExchange::~MpiExchange() { end(); }
-
 void MpiExchange::reserve(int members, int64_t messages) {
+  installHandler();
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
@@ -90,12 +105,15 @@ void MpiExchange::reserve(int members, int64_t messages) {
 
 void MpiExchange::begin(const Operation &operation, const Communicator &over,
                         MpiLibrary::Comm with) {
-  installHandler();
   first = &operation, group = &over, comm = with, waitingFor = nullptr;
   inside.store(this);
 }
 
-void MpiExchange::end() { inside.store(nullptr); }
+void MpiExchange::end() {
+  inside.store(nullptr);
+  if (int signal = ending)
+    die(signal);
+}
 
 Status MpiExchange::add(MpiLibrary::Request request, InFlight what) {
   requests.push_back(request);
@@ -142,12 +160,18 @@ Status MpiExchange::poll(int &ended) {
 
 Status MpiExchange::wait(int batch, Side side) {
   waitingFor = &pending[batch][side], waitingSide = side;
-  double limit = first->call ? hangLimit : 10 * hangLimit, end = 0;
+  double limit = first->call ? hangLimit : 10 * hangLimit, since = 0;
   for (int idle = 0; waitingFor->all;) {
     int ended;
-    TP_TRY(poll(ended));
+    if (Status status = poll(ended); !status.ok()) {
+      char text[1024];
+      describe(text, sizeof text);
+      return errorf("%s; %s", status.message().c_str(), text);
+    }
+    if (ending)
+      lastWords();
     if (ended) {
-      idle = 0, end = 0;
+      idle = 0;
       continue;
     }
     if (++idle < spins) {
@@ -155,12 +179,24 @@ Status MpiExchange::wait(int batch, Side side) {
       continue;
     }
     double now = monotonicSeconds();
-    end = end > 0 ? end : now + limit;
-    if (now > end)
+    if (idle == spins)
+      since = now;
+    if (now - since > limit)
       return late(limit);
     idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   }
   return {};
+}
+
+/// All ranks had the signal, and speak and end at one time.
+void MpiExchange::lastWords() {
+  double now = monotonicSeconds();
+  if (endAt == 0)
+    endAt = now + graceSeconds;
+  if (now < endAt)
+    return;
+  say(*this, ending);
+  die(ending);
 }
 
 Status MpiExchange::late(double seconds) {

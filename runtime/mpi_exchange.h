@@ -21,9 +21,9 @@ public:
 
   MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit)
       : mpi(mpi), rank(rank), hangLimit(hangLimit) {}
-  ~MpiExchange();
 
-  /// Room for the peers of any communicator of so many members, and messages in flight.
+  /// Before the first use: room for the peers of any communicator of so many members, and
+  /// messages in flight.
   void reserve(int members, int64_t messages);
 
   /// Operations of `group` begin, of which `first` is named in messages.
@@ -55,6 +55,7 @@ private:
   /// Polls once; how many ended.
   Status poll(int &ended);
   Status late(double seconds);
+  void lastWords();
 
   const MpiLibrary &mpi;
   const int rank;
@@ -64,6 +65,7 @@ private:
   std::vector<int> finished;      // by MPI_Testsome
   int64_t sent = 0;
   bool tooLate = false;
+  double endAt = 0; // after a signal
 
   // Read by the handler.
   const Operation *first = nullptr;
