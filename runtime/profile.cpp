@@ -14,8 +14,8 @@ using namespace tplan::runtime;
 namespace {
 
 constexpr size_t tableSize = size_t(1) << 14; // distinct calls of a program: hundreds
-const char *const categoryNames[TP_CATEGORIES] = {"kernel", "gemm", "attention", "optimizer",
-                                                  "copy",   "collective"};
+const char *const categoryNames[TP_CATEGORIES] = {"kernel",    "gemm", "attention",
+                                                  "optimizer", "copy", "collective"};
 
 void add(Profile::Entry &to, const tp_call &call, double seconds) {
   ++to.count;

@@ -13,6 +13,7 @@
 #include "runtime/profile.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
+#include "runtime/transport.h"
 #include "runtime/types.h"
 #include "tplan/runtime.h"
 
@@ -24,6 +25,8 @@ struct tp_rank {
   tplan::runtime::Team team;
   tplan::runtime::Matmul matmul;
   tplan::runtime::Profile profile;
+  tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
+  std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
   tplan::runtime::Status error;                           // the first failure of generated code
   std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole
 };

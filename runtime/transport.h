@@ -12,6 +12,7 @@
 #ifndef TPLAN_RUNTIME_TRANSPORT_H
 #define TPLAN_RUNTIME_TRANSPORT_H
 
+#include "runtime/mesh.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
 #include "tplan/runtime.h"
@@ -35,27 +36,32 @@ struct Operation {
 /// The ranks of a group, seen from one of them.
 class Communicator {
 public:
+  explicit Communicator(Members members) : group(std::move(members)) {}
   virtual ~Communicator() = default;
-  int size() const { return (int)ranks.size(); }
-  int member() const { return self; }
+  int size() const { return (int)group.ranks.size(); }
+  int member() const { return group.self; }
   /// Rank in the world of each member.
-  const std::vector<int> &members() const { return ranks; }
+  const std::vector<int> &members() const { return group.ranks; }
+  const std::string &name() const { return group.name; }
 
   /// Starts operations of this group, together. All members issue the same ones in one order.
   virtual Status issue(std::span<const Operation> operations, Team &team, Stream *stream) = 0;
   /// Errors that came after `issue` returned.
   virtual Status poll() { return {}; }
 
-  // For the runtime's own needs, outside the step. They return when done.
+  // For the runtime's own needs, outside the step. They return when done, and wait ten times
+  // as long as a collective of a step: a rank may be writing a checkpoint meanwhile.
   Status barrier();
   /// `bytes` of the member `root` to all.
-  virtual Status broadcast(void *data, int64_t bytes, int root) = 0;
+  virtual Status broadcast(void *data, int64_t bytes, int root);
   /// Sums over the members in order of their numbers.
   Status sum(double *values, int64_t count, Team &team);
 
 protected:
-  std::vector<int> ranks;
-  int self = 0;
+  Members group;
+
+private:
+  std::vector<int32_t> source; // of a broadcast
 };
 
 /// What connects a rank to the others. `world` holds all ranks, rank r as member r.
@@ -65,12 +71,26 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Communicator &world() = 0;
-  /// The communicators of a program's groups, all at once; called by every rank.
+  /// The communicators of a program's groups, all at once; called by every rank. They live no
+  /// longer than the transport.
   virtual Status connect(const tp_program &program,
                          std::vector<std::unique_ptr<Communicator>> &groups) = 0;
-  /// This rank has failed: the others must not wait for it. Called once.
+  /// This rank has failed: the others must not wait for it. Called once, and before memory that
+  /// others may read is given back. Ranks that are processes end here.
   virtual void abort(const Status &why) = 0;
+  /// Bytes of its own buffers.
+  virtual int64_t bytes() const { return 0; }
+  /// Bytes of this rank that went to others so far, counted where they are moved.
+  virtual int64_t bytesSent() const = 0;
 };
+
+/// "all-reduce over 'dp' of x.tplan:12", for messages.
+std::string describe(const Operation &operation, const std::string &group);
+
+/// Seconds that a collective of a step waits for others without any progress.
+inline constexpr double defaultHangLimit = 60;
+/// The limit that the variable TPLAN_HANG_LIMIT sets, else the default.
+Status readHangLimit(double &seconds);
 
 } // namespace tplan::runtime
 

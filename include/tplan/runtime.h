@@ -172,11 +172,11 @@ typedef struct tp_tensor {
   double init_value;
   /* How the ranks share it. `shape` is what this rank holds before `chunk`; whole[d] is the size of
    * dimension d of the logical tensor, and position i of the rank's dimension d is position
-   * member(dim_groups[d]) * shape[d] + i there (dim_groups[d] < 0: all of it). Positions beyond whole[d]
-   * are padding: zero, in no file. With chunk > 0 the rank holds, of that array read as a line, only
-   * elements [member(chunk_group) * chunk, + chunk), those beyond its end being padding; in_whole: they
-   * stand at their place in a buffer of members * chunk elements, of which the rest means nothing
-   * outside the entry points. */
+   * member(dim_groups[d]) * shape[d] + i there (dim_groups[d] < 0: all of it). Positions beyond
+   * whole[d] are padding: zero, in no file. With chunk > 0 the rank holds, of that array read as a
+   * line, only elements [member(chunk_group) * chunk, + chunk), those beyond its end being padding;
+   * in_whole: they stand at their place in a buffer of members * chunk elements, of which the rest
+   * means nothing outside the entry points. */
   const int64_t *whole;
   const int32_t *dim_groups;
   int64_t chunk;
@@ -190,7 +190,8 @@ typedef struct tp_input {
   int64_t offset;
   int64_t rows, length; /* rows of one microbatch on this rank; S + 1 for language models */
   int64_t vocabulary;   /* ids are checked against it when read */
-  /* Row i of microbatch m is row (m * members + member) * rows + i of the step; < 0: every rank reads all. */
+  /* Row i of microbatch m is row (m * members + member) * rows + i of the step; < 0: every rank
+   * reads all. */
   int32_t group;
 } tp_input;
 
@@ -239,8 +240,8 @@ typedef struct tp_program {
   const char *fingerprint; /* hash of model and recipe: what a checkpoint must match */
   const char *cpu;         /* what the code needs: a level ("x86-64-v3"), or features by commas */
   int64_t arena_bytes;
-  int64_t microbatches; /* of one step, on each rank */
-  int64_t tokens_per_step; /* of all ranks */
+  int64_t microbatches;                      /* of one step, on each rank */
+  int64_t tokens_per_step;                   /* of all ranks */
   int64_t steps;                             /* default of --steps */
   int64_t eval_every, save_every, save_keep; /* 0: never */
   const tp_tensor *tensors;

@@ -97,7 +97,8 @@ TEST(Tensors, CheckTheProgramAgainstItsArena) {
   EXPECT_FAILS(checkProgram(program), "'head.weight'", "arena of 1000 bytes");
   program = toy::program();
   program.abi_version = 99;
-  EXPECT_FAILS(checkProgram(program), "interface 99", "runtime has " + std::to_string(TP_ABI_VERSION));
+  EXPECT_FAILS(checkProgram(program), "interface 99",
+               "runtime has " + std::to_string(TP_ABI_VERSION));
 }
 
 TEST(Scalars, LearningRatePieces) {
