@@ -3,7 +3,6 @@
 #include "runtime/safetensors.h"
 
 #include "runtime/json.h"
-#include "runtime/rank.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -200,64 +199,110 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
 void SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
   for (const LogicalTensor &tensor : wanted) {
     const StoredTensor &stored = entries.find(tensor.name)->second;
-    if (stored.type == tensor.type) {
-      memcpy(tensor.data, stored.data, tensor.bytes);
-      continue;
-    }
-    int64_t size = bytesOf(stored.type), elements = stored.bytes / size;
-    for (int64_t e = 0; e < elements; ++e) {
-      alignas(8) char element[8];
-      memcpy(element, stored.data + e * size, size);
-      setElement(tensor.data, tensor.type, e, getElement(element, stored.type, 0));
-    }
+    int64_t size = bytesOf(stored.type);
+    tensor.share.forEach([&](const Piece &piece) {
+      const unsigned char *from = stored.data + piece.logical * size;
+      if (stored.type == tensor.type) {
+        memcpy(tensor.data + piece.memory * size, from, piece.count * size);
+        return;
+      }
+      for (int64_t e = 0; e < piece.count; ++e) {
+        alignas(8) char element[8];
+        memcpy(element, from + e * size, size);
+        setElement(tensor.data, tensor.type, piece.memory + e, getElement(element, stored.type, 0));
+      }
+    });
   }
 }
 
-Status tplan::runtime::writeSafetensors(const std::string &path,
-                                        const std::vector<LogicalTensor> &tensors,
-                                        std::string *checksum, int64_t *bytes) {
-  // The reference's order: wide types first, then by name, so that all are aligned.
-  std::vector<const LogicalTensor *> order;
+namespace {
+
+/// A tensor and where its bytes begin in the file.
+struct Placed {
+  const LogicalTensor *tensor;
+  int64_t offset;
+};
+
+/// In the reference's order: wide types first, then by name, so that all are aligned.
+/// Yields the bytes before the data, and the size of the file.
+std::string placeTensors(const std::vector<LogicalTensor> &tensors, std::vector<Placed> &placed,
+                         int64_t &bytes) {
   for (const LogicalTensor &tensor : tensors)
-    order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const LogicalTensor *a, const LogicalTensor *b) {
-    int64_t wideA = bytesOf(a->type), wideB = bytesOf(b->type);
-    return wideA != wideB ? wideA > wideB : a->name < b->name;
+    placed.push_back({&tensor, 0});
+  std::sort(placed.begin(), placed.end(), [](const Placed &a, const Placed &b) {
+    int64_t wideA = bytesOf(a.tensor->type), wideB = bytesOf(b.tensor->type);
+    return wideA != wideB ? wideA > wideB : a.tensor->name < b.tensor->name;
   });
   std::string header = "{\"__metadata__\":{\"format\":\"pt\"}";
   int64_t at = 0;
-  for (const LogicalTensor *tensor : order) {
-    header +=
-        "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
-        "\",\"shape\":" + shapeText(tensor->shape) +
-        format(",\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)(at + tensor->bytes));
-    at += tensor->bytes;
+  for (auto &[tensor, offset] : placed) {
+    offset = at;
+    at += tensor->bytes();
+    header += "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
+              "\",\"shape\":" + shapeText(tensor->shape) +
+              format(",\"data_offsets\":[%lld,%lld]}", (long long)offset, (long long)at);
   }
   header += "}";
   header.resize((header.size() + headerAlignment - 1) / headerAlignment * headerAlignment, ' ');
-
-  AtomicFile file;
-  TP_TRY(file.open(path));
-  XXH3_state_t *state = XXH3_createState();
-  XXH3_128bits_reset(state);
-  int64_t written = 0;
-  auto put = [&](const void *data, int64_t size) -> Status {
-    XXH3_128bits_update(state, data, size);
-    written += size;
-    return file.write(data, size);
-  };
   uint64_t length = header.size();
-  Status status = put(&length, 8);
-  if (status.ok())
-    status = put(header.data(), header.size());
-  for (const LogicalTensor *tensor : order)
-    if (status.ok())
-      status = put(tensor->data, tensor->bytes);
-  if (checksum)
-    *checksum = hexOf(XXH3_128bits_digest(state));
-  if (bytes)
-    *bytes = written;
-  XXH3_freeState(state);
-  TP_TRY(std::move(status));
+  header.insert(0, (const char *)&length, 8);
+  for (Placed &place : placed)
+    place.offset += (int64_t)header.size();
+  bytes = (int64_t)header.size() + at;
+  return header;
+}
+
+Status createFile(AtomicFile &file, const std::string &path, const std::string &header,
+                  int64_t bytes) {
+  TP_TRY(file.open(path));
+  TP_TRY(file.resize(bytes));
+  return file.write(0, header.data(), (int64_t)header.size());
+}
+
+/// What this rank has to write, down to the disk: another rank may be on another machine.
+Status writePieces(AtomicFile &file, const std::vector<Placed> &placed) {
+  for (auto [tensor, offset] : placed) {
+    if (!tensor->share.writes())
+      continue;
+    int64_t size = bytesOf(tensor->type);
+    Status status;
+    tensor->share.forEach([&, tensor = tensor, offset = offset](const Piece &piece) {
+      if (status.ok())
+        status = file.write(offset + piece.logical * size, tensor->data + piece.memory * size,
+                            piece.count * size);
+    });
+    TP_TRY(std::move(status));
+  }
+  return file.flush();
+}
+
+/// The checksum is of what is in the file, whoever wrote it.
+Status finishFile(AtomicFile &file, std::string *checksum) {
+  if (checksum) {
+    MappedFile whole;
+    TP_TRY(whole.open(file.temporary()));
+    *checksum = checksumOf(whole.data(), whole.size());
+  }
   return file.commit();
+}
+
+} // namespace
+
+Status tplan::runtime::writeSafetensors(World &world, const std::string &path,
+                                        const std::vector<LogicalTensor> &tensors,
+                                        std::string *checksum, int64_t *bytes) {
+  std::vector<Placed> placed;
+  int64_t size = 0;
+  std::string header = placeTensors(tensors, placed, size);
+  AtomicFile file;
+  TP_TRY(world.agree(world.leads() ? createFile(file, path, header, size) : Status()));
+  std::string temporary = file.temporary();
+  TP_TRY(world.broadcast(temporary));
+  Status status = world.leads() ? Status() : file.join(temporary);
+  if (status.ok())
+    status = writePieces(file, placed);
+  TP_TRY(world.agree(std::move(status)));
+  if (bytes)
+    *bytes = size;
+  return world.agree(world.leads() ? finishFile(file, checksum) : Status());
 }

@@ -1,0 +1,181 @@
+//===- main.cpp - tp_main: ranks as threads or processes ------------------===//
+//
+// Started plainly, all ranks of a plan are threads of this process; started by mpirun or
+// srun, this process is one of them.
+//
+// Decisions: the first error of a rank ends all of them and is the one that is printed. No
+// rank gives its memory back before all of the process are done, for others may still read
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/cpu.h"
+#include "runtime/mpi.h"
+#include "runtime/tensors.h"
+#include "runtime/threads.h"
+#include "runtime/train.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include <pthread.h>
+#include <unistd.h>
+
+using namespace tplan::runtime;
+
+namespace {
+
+enum ExitCode { exitSuccess = 0, exitFailure = 1, exitUsage = 2 };
+
+void printError(const char *command, const std::string &message) {
+  fflush(stdout);
+  fprintf(stderr, "%s: error: %s\n", command, message.c_str());
+}
+
+/// The ranks of this process.
+class Crew {
+public:
+  Crew(const char *command, const tp_program &program, const Options &options)
+      : command(command), program(program), options(options) {}
+
+  /// Trains with these transports; a null one: a rank alone. True on success.
+  bool run(std::vector<std::unique_ptr<Transport>> transports, int threads);
+
+private:
+  struct Member {
+    Crew *crew;
+    Seat seat;
+    std::unique_ptr<Transport> transport;
+    pthread_t thread;
+  };
+  void runRank(Member &member);
+  void fail(const tp_rank &rank, const Status &status);
+  void leave(int count);
+
+  const char *command;
+  const tp_program &program;
+  const Options &options;
+  std::mutex mutex;
+  std::condition_variable finished;
+  int running = 0;
+  bool failed = false;
+};
+
+/// Prints the first error. One that all ranks have is printed by their leader.
+void Crew::fail(const tp_rank &rank, const Status &status) {
+  std::lock_guard lock(mutex);
+  bool alike = rank.world.failedTogether();
+  if (alike && !rank.world.leads())
+    return;
+  if (!failed)
+    printError(command, alike ? status.message()
+                              : format("rank %d: %s", rank.world.rank(), status.message().c_str()));
+  failed = true;
+}
+
+void Crew::leave(int count) {
+  std::unique_lock lock(mutex);
+  running -= count;
+  finished.notify_all();
+}
+
+void Crew::runRank(Member &member) {
+  tp_rank rank;
+  rank.transport = member.transport.get();
+  Status status = train(rank, program, options, member.seat);
+  if (!status.ok()) {
+    fail(rank, status);
+    if (rank.transport && !rank.world.failedTogether())
+      rank.transport->abort(status);
+  }
+  leave(1);
+  std::unique_lock lock(mutex);
+  finished.wait(lock, [this] { return running == 0; });
+}
+
+bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) {
+  int count = (int)transports.size();
+  std::vector<Member> members(count);
+  for (int i = 0; i < count; ++i)
+    members[i] = {this, {i, count, threads}, std::move(transports[i]), {}};
+  running = count;
+  if (count == 1) {
+    runRank(members[0]);
+    return !failed;
+  }
+  int started = 0;
+  for (; started < count; ++started) {
+    auto body = [](void *argument) -> void * {
+      auto *member = static_cast<Member *>(argument);
+      member->crew->runRank(*member);
+      return nullptr;
+    };
+    int code = pthread_create(&members[started].thread, nullptr, body, &members[started]);
+    if (code == 0)
+      continue;
+    Status status =
+        errorf("cannot start the thread of rank %d of %d: %s", started, count, strerror(code));
+    {
+      std::lock_guard lock(mutex);
+      printError(command, status.message());
+      failed = true;
+    }
+    members[started].transport->abort(status);
+    leave(count - started);
+    break;
+  }
+  for (int i = 0; i < started; ++i)
+    pthread_join(members[i].thread, nullptr);
+  return !failed;
+}
+
+/// Threads of one rank where --threads does not say: its part of the CPUs.
+int threadsOf(const Options &options, int ranksHere, const Launch &launch) {
+  if (options.threads)
+    return (int)options.threads;
+  // A launcher may have bound this process, or left all CPUs to all of its processes here.
+  auto cpus = (int64_t)availableCpus();
+  if (launch.ranksHere > 1)
+    cpus = std::min<int64_t>(cpus, sysconf(_SC_NPROCESSORS_ONLN) / launch.ranksHere);
+  return (int)std::max<int64_t>(1, cpus / ranksHere);
+}
+
+} // namespace
+
+int tp_main(int argc, char **argv, const tp_program *program) {
+  const char *command = argc > 0 ? argv[0] : "train";
+  Options options;
+  Status usage = parseOptions(argc, argv, options);
+  if (usage.ok() && options.help) {
+    printHelp(stdout, command, *program);
+    return exitSuccess;
+  }
+  auto fails = [&](const Status &status, ExitCode code) {
+    printError(command, status.message());
+    return code;
+  };
+  if (!usage.ok())
+    return fails(usage, exitUsage);
+  if (Status status = checkProgram(*program); !status.ok())
+    return fails(status, exitFailure);
+  if (Status status = checkCpu(program->cpu); !status.ok())
+    return fails(status, exitFailure);
+
+  int64_t ranks = ranksOf(*program);
+  Launch launch = findLaunch();
+  std::vector<std::unique_ptr<Transport>> transports(1);
+  if (launch.ranks > 1) {
+    if (Status status = connectMpi(*program, transports[0]); !status.ok())
+      return fails(status, exitFailure);
+  } else if (ranks > 1 || program->num_groups > 0) {
+    double hangLimit;
+    if (Status status = readHangLimit(hangLimit); !status.ok())
+      return fails(status, exitFailure);
+    transports = threadTransports((int)ranks, hangLimit);
+  }
+  int threads = threadsOf(options, (int)transports.size(), launch);
+  Crew crew(command, *program, options);
+  return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
+}
