@@ -8,6 +8,7 @@
 #include "runtime/rank.h"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstring>
 
@@ -17,6 +18,21 @@ namespace {
 
 /// Pieces of a copy are large enough to pay for a thread and fixed by size alone.
 constexpr int64_t pieceBytes = int64_t(1) << 18;
+
+/// Collectives that are issued together, at most.
+constexpr int64_t bucketSize = 128;
+
+/// The communicator that collective `what` goes over.
+Status findGroup(const tp_rank &rank, const tp_collective &what, Communicator *&group) {
+  if (!rank.transport)
+    return errorf("the plan '%s' exchanges data between ranks, and this rank has no transport",
+                  rank.program->plan);
+  if (what.group < 0 || what.group >= (int64_t)rank.groups.size())
+    return errorf("a collective names group %d of a plan with %zu groups", what.group,
+                  rank.groups.size());
+  group = rank.groups[what.group].get();
+  return {};
+}
 
 } // namespace
 
@@ -62,6 +78,28 @@ int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
   });
   return 0;
 }
+
+int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all, int64_t count,
+                   void *const *pointers) {
+  CallTimer timer(rank->profile, call);
+  std::array<Operation, bucketSize> bucket;
+  for (int64_t begin = 0, end; begin < count; begin = end) {
+    for (end = begin; end < std::min(count, begin + bucketSize); ++end) {
+      if (all[end].group != all[begin].group)
+        break;
+      bucket[end - begin] = {&all[end], pointers[2 * end], pointers[2 * end + 1], call};
+    }
+    Communicator *group = nullptr;
+    Status status = findGroup(*rank, all[begin], group);
+    if (status.ok())
+      status = group->issue({bucket.data(), size_t(end - begin)}, rank->team, nullptr);
+    if (!status.ok())
+      return fail(*rank, call, std::move(status));
+  }
+  return 0;
+}
+
+int64_t tp_member(const tp_rank *rank, int64_t group) { return rank->groups[group]->member(); }
 
 int tp_gradients_ready(tp_rank *rank) {
   if (!rank->gradientsReady)

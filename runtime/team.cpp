@@ -2,15 +2,15 @@
 
 #include "runtime/team.h"
 
+#include "runtime/futex.h"
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
 #include <immintrin.h>
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace tplan::runtime;
@@ -20,14 +20,6 @@ namespace {
 /// About 30 microseconds: longer than the gap between two kernels of a step,
 /// shorter than a time slice.
 constexpr int spinRounds = 1000;
-
-void futexWait(std::atomic<uint32_t> &word, uint32_t expected) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
-}
-
-void futexWake(std::atomic<uint32_t> &word, int count) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
 
 uint32_t generation(uint64_t ticket) { return uint32_t(ticket >> 32); }
 uint32_t nextTask(uint64_t ticket) { return uint32_t(ticket); }

@@ -53,7 +53,7 @@ public:
   // as long as a collective of a step: a rank may be writing a checkpoint meanwhile.
   Status barrier();
   /// `bytes` of the member `root` to all.
-  virtual Status broadcast(void *data, int64_t bytes, int root) = 0;
+  virtual Status broadcast(void *data, int64_t bytes, int root);
   /// Sums over the members in order of their numbers.
   Status sum(double *values, int64_t count, Team &team);
 
@@ -77,7 +77,12 @@ public:
   virtual void abort(const Status &why) = 0;
   /// Bytes of its own buffers.
   virtual int64_t bytes() const { return 0; }
+  /// Bytes of this rank that went to others so far, counted where they are moved.
+  virtual int64_t bytesSent() const = 0;
 };
+
+/// "all-reduce over 'dp' of x.tplan:12", for messages.
+std::string describe(const Operation &operation, const std::string &group);
 
 /// Seconds that a collective of a step waits for others without any progress.
 inline constexpr double defaultHangLimit = 60;

@@ -1,0 +1,80 @@
+/*===- collectives.h - how a collective is cut, and what it sends -----------===
+ *
+ * Read by the compiler, whose report says the bytes, and by the transports, which send them.
+ *
+ * One decision: in an all-reduce each member sums one part for all, so that any element is
+ * added by one rank in one order, and a member sends two arrays however many members there are.
+ *===----------------------------------------------------------------------===*/
+#ifndef TPLAN_COLLECTIVES_H
+#define TPLAN_COLLECTIVES_H
+
+#include "tplan/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline int64_t tp_clamp(int64_t value, int64_t most) {
+  return value < 0 ? 0 : value < most ? value : most;
+}
+
+/* Elements of a part of `count`: parts begin at cache lines, the last ones may be empty. */
+static inline int64_t tp_part(int64_t count, int64_t members, int64_t element_bytes) {
+  int64_t line = 64 / element_bytes, part = (count + members - 1) / members;
+  return (part + line - 1) / line * line;
+}
+
+/* Elements of what member `member` sums, gives or takes: its part of an all-reduce, its block
+ * else. */
+static inline int64_t tp_block(const tp_collective *c, int64_t members, int64_t member,
+                               int64_t element_bytes) {
+  int64_t all = c->outer * c->inner;
+  if (c->kind == TP_ALL_REDUCE) {
+    int64_t part = tp_part(all, members, element_bytes);
+    return tp_clamp(all - member * part, part);
+  }
+  if (c->kind == TP_ALL_TO_ALL)
+    return all * c->middle * c->last;
+  if (c->kind == TP_PERMUTE || c->outer != 1)
+    return all;
+  return tp_clamp(c->whole - member * c->inner, c->inner);
+}
+
+/* Bytes that one member sends to others. */
+static inline int64_t tp_bytes_sent(const tp_collective *c, int64_t members, int64_t member,
+                                    int64_t element_bytes) {
+  int64_t own = tp_block(c, members, member, element_bytes), others = members - 1, sent = 0;
+  switch (c->kind) {
+  case TP_ALL_REDUCE: /* contributions to the other parts; sums of its own */
+    sent = c->outer * c->inner - own + others * own;
+    break;
+  case TP_REDUCE_SCATTER:
+    sent = (c->outer == 1 ? c->whole : members * own) - own;
+    break;
+  case TP_ALL_GATHER:
+  case TP_ALL_TO_ALL:
+    sent = others * own;
+    break;
+  case TP_PERMUTE:
+    for (int64_t to = 0; to < members; ++to)
+      sent += to != member && c->source[to] == member ? own : 0;
+    break;
+  }
+  return sent * element_bytes;
+}
+
+/* Of the member that sends most: what a report says of all. */
+static inline int64_t tp_most_bytes_sent(const tp_collective *c, int64_t members,
+                                         int64_t element_bytes) {
+  int64_t most = 0;
+  for (int64_t member = 0; member < members; ++member) {
+    int64_t sent = tp_bytes_sent(c, members, member, element_bytes);
+    most = sent > most ? sent : most;
+  }
+  return most;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TPLAN_COLLECTIVES_H */

@@ -1,0 +1,247 @@
+//===- threads.cpp - ranks that are threads of one process -----------------===//
+//
+// Members meet, each computes its share straight from and into the memory of the others,
+// and they meet again: nothing is staged.
+//
+// Decision: only the first meeting can fail. Who is behind it finishes without waiting for
+// anything but the copies of others, so no member leaves, and gives its memory back, while
+// another one reads it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/threads.h"
+
+#include "runtime/collectives.h"
+#include "runtime/reduce.h"
+#include "runtime/room.h"
+#include "runtime/types.h"
+
+#include <map>
+#include <mutex>
+
+using namespace tplan::runtime;
+
+namespace {
+
+/// Pieces are large enough to pay for a thread of the team, and fixed by size alone.
+constexpr int64_t pieceBytes = int64_t(1) << 18;
+
+/// What the ranks of a process share.
+struct Hub {
+  explicit Hub(int ranks, double hangLimit) : ranks(ranks), hangLimit(hangLimit), sent(ranks) {}
+  std::shared_ptr<Room> room(int64_t connection, int64_t group, const Members &members);
+  void fail(std::string why);
+
+  const int ranks;
+  const double hangLimit;
+  std::vector<std::atomic<int64_t>> sent; // bytes that left each rank
+  std::mutex lock;
+  std::map<std::tuple<int64_t, int64_t, int>, std::shared_ptr<Room>> rooms;
+  std::string reason; // of the first failure
+};
+
+std::shared_ptr<Room> Hub::room(int64_t connection, int64_t group, const Members &members) {
+  std::lock_guard guard(lock);
+  std::shared_ptr<Room> &room = rooms[{connection, group, members.ranks[0]}];
+  if (!room)
+    room = std::make_shared<Room>((int)members.ranks.size(), ranks <= availableCpus());
+  if (!reason.empty())
+    room->close();
+  return room;
+}
+
+void Hub::fail(std::string why) {
+  std::lock_guard guard(lock);
+  if (!reason.empty())
+    return;
+  reason = std::move(why);
+  for (auto &[key, room] : rooms)
+    room->close();
+}
+
+class ThreadCommunicator : public Communicator {
+public:
+  ThreadCommunicator(std::shared_ptr<Hub> hub, std::shared_ptr<Room> room, Members members)
+      : Communicator(std::move(members)), hub(std::move(hub)), room(std::move(room)) {}
+
+  Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
+
+private:
+  Status meet(const Operation &first);
+  Status checkSame(std::span<const Operation> operations) const;
+  void reduce(size_t index, Team &team) const;
+  void move(size_t index, Team &team) const;
+
+  const Operation &of(int member, size_t index) const { return room->offer(member)[index]; }
+  /// Counts what a piece moved from each member to another.
+  void count(int from, int64_t bytes) const {
+    hub->sent[group.ranks[from]].fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  std::shared_ptr<Hub> hub;
+  std::shared_ptr<Room> room;
+  uint32_t round = 0;
+};
+
+bool same(const tp_collective &a, const tp_collective &b, int members) {
+  return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.outer == b.outer &&
+         a.inner == b.inner && a.middle == b.middle && a.last == b.last && a.whole == b.whole &&
+         a.split_last == b.split_last &&
+         (a.kind != TP_PERMUTE || std::equal(a.source, a.source + members, b.source));
+}
+
+std::string inFull(const Operation &it, const std::string &group) {
+  const tp_collective &c = *it.what;
+  return format("%s: %s, extents %lld %lld %lld %lld, whole %lld", describe(it, group).c_str(),
+                nameOf(c.type), (long long)c.outer, (long long)c.middle, (long long)c.inner,
+                (long long)c.last, (long long)c.whole);
+}
+
+/// All members hold the same list, so all find a difference, and nobody touches memory.
+Status ThreadCommunicator::checkSame(std::span<const Operation> mine) const {
+  for (int other = 0; other < size(); ++other) {
+    std::span<const Operation> theirs = room->offer(other);
+    for (size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i)
+      if (i >= mine.size() || i >= theirs.size() || !same(*mine[i].what, *theirs[i].what, size()))
+        return errorf("ranks do not issue the same collectives over '%s': rank %d has %s; rank %d "
+                      "has %s",
+                      group.name.c_str(), group.ranks[group.self],
+                      i < mine.size() ? inFull(mine[i], group.name).c_str() : "none",
+                      group.ranks[other],
+                      i < theirs.size() ? inFull(theirs[i], group.name).c_str() : "none");
+  }
+  return {};
+}
+
+Status ThreadCommunicator::meet(const Operation &first) {
+  double limit = first.call ? hub->hangLimit : 10 * hub->hangLimit;
+  Room::Outcome outcome = room->meet(round, limit);
+  if (outcome == Room::together)
+    return {};
+  if (outcome == Room::late) {
+    std::string missing;
+    for (int m = 0; m < size(); ++m)
+      if (!room->hasCome(m, round))
+        missing += format("%s%d", missing.empty() ? "" : ", ", group.ranks[m]);
+    // Closed before anybody can come and find this rank gone; who came before that counts.
+    hub->fail(format("rank %d has waited %g s in the %s for rank %s", group.ranks[group.self],
+                     limit, describe(first, group.name).c_str(), missing.c_str()));
+    if (room->isComplete(round))
+      return {};
+  }
+  std::lock_guard guard(hub->lock);
+  return errorf("rank %d leaves the %s over '%s': %s", group.ranks[group.self],
+                nameOfKind(first.what->kind), group.name.c_str(), hub->reason.c_str());
+}
+
+/// This member's part or block, read from all and, in an all-reduce, written to all.
+void ThreadCommunicator::reduce(size_t index, Team &team) const {
+  const tp_collective &what = *of(group.self, index).what;
+  int n = size(), self = group.self;
+  int64_t bytes = bytesOf(what.type), piece = pieceBytes / bytes;
+  Block from = inputBlock(what, n, self, self), to = outputBlock(what, n, self, self);
+  bool toAll = what.kind == TP_ALL_REDUCE;
+  if (n == 1 && of(0, index).in == of(0, index).out)
+    return;
+  const Reducer &reducer = reducerOf(what.type, what.reduction);
+  team.forEach((from.count() + piece - 1) / piece, [&](int64_t task, int) {
+    int64_t begin = task * piece, end = std::min(begin + piece, from.count());
+    forRuns(from, to, begin, end, [&](int64_t inAt, int64_t outAt, int64_t run) {
+      auto in = [&](int m) { return (const char *)of(m, index).in + inAt * bytes; };
+      auto out = [&](int m) { return (char *)of(toAll ? m : self, index).out + outAt * bytes; };
+      reduceArrays(reducer, n, in, toAll ? n : 1, out, run);
+    });
+    for (int m = 0; m < n; ++m)
+      count(m, (end - begin) * bytes * (m != self ? 1 : toAll ? n - 1 : 0));
+  });
+}
+
+/// What the others have for this member. Each begins with another one.
+void ThreadCommunicator::move(size_t index, Team &team) const {
+  const Operation &mine = of(group.self, index);
+  int n = size(), self = group.self;
+  int64_t bytes = bytesOf(mine.what->type), piece = pieceBytes / bytes;
+  int64_t most = outputBlock(*mine.what, n, 0, self).count();
+  for (int m = 1; m < n; ++m)
+    most = std::max(most, outputBlock(*mine.what, n, m, self).count());
+  int64_t pieces = (most + piece - 1) / piece;
+  team.forEach(n * pieces, [&](int64_t task, int) {
+    int from = (int)((self + task / pieces) % n);
+    Block source = inputBlock(*mine.what, n, from, self);
+    Block target = outputBlock(*mine.what, n, from, self);
+    int64_t begin = task % pieces * piece, end = std::min(begin + piece, source.count());
+    if (begin >= end)
+      return;
+    forRuns(source, target, begin, end, [&](int64_t inAt, int64_t outAt, int64_t run) {
+      const char *in = (const char *)of(from, index).in + inAt * bytes;
+      char *out = (char *)mine.out + outAt * bytes;
+      if (in != out)
+        memcpy(out, in, run * bytes);
+    });
+    if (from != self)
+      count(from, (end - begin) * bytes);
+  });
+}
+
+Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &team, Stream *) {
+  if (operations.empty())
+    return {};
+  for (const Operation &operation : operations)
+    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
+  ++round;
+  room->offer(group.self, round, operations);
+  TP_TRY(meet(operations[0]));
+  Status status = checkSame(operations);
+  for (size_t i = 0; status.ok() && i < operations.size(); ++i)
+    reduces(*operations[i].what) ? reduce(i, team) : move(i, team);
+  room->leave(round);
+  return status;
+}
+
+class ThreadTransport : public Transport {
+public:
+  ThreadTransport(std::shared_ptr<Hub> hub, int rank)
+      : hub(hub), self(rank),
+        all(hub, hub->room(0, 0, everyone(hub->ranks, rank)), everyone(hub->ranks, rank)) {}
+
+  int rank() const override { return self; }
+  int size() const override { return hub->ranks; }
+  Communicator &world() override { return all; }
+  int64_t bytesSent() const override { return hub->sent[self]; }
+
+  Status connect(const tp_program &program,
+                 std::vector<std::unique_ptr<Communicator>> &groups) override {
+    TP_TRY(checkMesh(program));
+    if (ranksOf(program) != hub->ranks)
+      return errorf("the plan '%s' is for %lld ranks; this process has %d", program.plan,
+                    (long long)ranksOf(program), hub->ranks);
+    ++connections;
+    for (int64_t group = 0; group < program.num_groups; ++group) {
+      Members members = membersOf(program, group, self);
+      std::shared_ptr<Room> room = hub->room(connections, group, members);
+      groups.push_back(std::make_unique<ThreadCommunicator>(hub, room, std::move(members)));
+    }
+    return {};
+  }
+
+  void abort(const Status &why) override {
+    hub->fail(format("rank %d failed: %s", self, why.message().c_str()));
+  }
+
+private:
+  std::shared_ptr<Hub> hub;
+  const int self;
+  ThreadCommunicator all;
+  int64_t connections = 0; // all ranks connect equally often, so this numbers them
+};
+
+} // namespace
+
+std::vector<std::unique_ptr<Transport>> tplan::runtime::threadTransports(int ranks,
+                                                                         double hangLimit) {
+  auto hub = std::make_shared<Hub>(ranks, hangLimit);
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (int rank = 0; rank < ranks; ++rank)
+    transports.push_back(std::make_unique<ThreadTransport>(hub, rank));
+  return transports;
+}
