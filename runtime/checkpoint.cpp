@@ -221,8 +221,8 @@ Status tplan::runtime::saveCheckpoint(tp_rank &rank, const std::string &director
        {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
     ManifestEntry &entry = manifest.emplace_back();
     entry.name = file;
-    TP_TRY(writeSafetensors(world, temporary + "/" + file, tensorsOf(rank, role),
-                            &entry.checksum, &entry.bytes));
+    TP_TRY(writeSafetensors(world, temporary + "/" + file, tensorsOf(rank, role), &entry.checksum,
+                            &entry.bytes));
   }
   return world.agree(world.leads() ? finishDirectory(*rank.program, directory, temporary, state,
                                                      std::move(manifest), keep)

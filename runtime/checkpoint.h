@@ -30,13 +30,12 @@ struct TrainingState {
 
 /// Writes DIR/step-N and points `latest` at it; then removes the oldest beyond
 /// `keep` (0: none).
-Status saveCheckpoint(tp_rank &rank, const std::string &directory,
-                      const TrainingState &state, int64_t keep);
+Status saveCheckpoint(tp_rank &rank, const std::string &directory, const TrainingState &state,
+                      int64_t keep);
 
 /// Reads the latest checkpoint of DIR into the arena. Nothing is changed unless
 /// every file of it is sound and belongs to this program.
-Status loadCheckpoint(tp_rank &rank, const std::string &directory,
-                      TrainingState &state);
+Status loadCheckpoint(tp_rank &rank, const std::string &directory, TrainingState &state);
 
 /// Weights alone, by name; other floating-point types are converted.
 Status loadWeights(tp_rank &rank, const std::string &file);

@@ -135,8 +135,7 @@ Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::strin
                                      Evaluation &result) {
   const tp_program &program = *rank.program;
   if (!program.evaluate || !program.num_metrics || !program.num_inputs)
-    return rank.world.alike(
-        errorf("the plan '%s' was compiled without evaluation", program.plan));
+    return rank.world.alike(errorf("the plan '%s' was compiled without evaluation", program.plan));
   const tp_input &input = program.inputs[0];
   for (int64_t i = 1; i < program.num_inputs; ++i)
     if (program.inputs[i].length != input.length || program.inputs[i].group != input.group)
@@ -144,8 +143,8 @@ Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::strin
           errorf("evaluation needs inputs of one length and group, found lengths %lld and %lld",
                  (long long)input.length, (long long)program.inputs[i].length));
   if (input.length < 2)
-    return rank.world.alike(errorf("evaluation needs rows of at least 2 tokens, found %lld",
-                                   (long long)input.length));
+    return rank.world.alike(
+        errorf("evaluation needs rows of at least 2 tokens, found %lld", (long long)input.length));
   TP_TRY(Scorer(rank).run(names, result));
   if (!result.tokens)
     return rank.world.alike(errorf("the files of --eval hold nothing to predict: '%s'",

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -131,15 +132,24 @@ bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) 
   return !failed;
 }
 
+/// Processes that a launcher has started on this machine, as Open MPI, MPICH and Slurm say.
+int64_t processesHere() {
+  for (const char *name :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
+    if (const char *value = getenv(name))
+      return std::max(1, atoi(value));
+  return 1;
+}
+
 /// Threads of one rank where --threads does not say: its part of the CPUs.
-int threadsOf(const Options &options, int ranksHere, const Launch &launch) {
+int threadsOf(const Options &options, int ranks, bool launched) {
   if (options.threads)
     return (int)options.threads;
-  // A launcher may have bound this process, or left all CPUs to all of its processes here.
+  // A launcher may have bound this process, or left all CPUs to all of its processes.
   auto cpus = (int64_t)availableCpus();
-  if (launch.ranksHere > 1)
-    cpus = std::min<int64_t>(cpus, sysconf(_SC_NPROCESSORS_ONLN) / launch.ranksHere);
-  return (int)std::max<int64_t>(1, cpus / ranksHere);
+  if (launched)
+    cpus = std::min<int64_t>(cpus, sysconf(_SC_NPROCESSORS_ONLN) / processesHere());
+  return (int)std::max<int64_t>(1, cpus / ranks);
 }
 
 } // namespace
@@ -175,7 +185,7 @@ int tp_main(int argc, char **argv, const tp_program *program) {
       return fails(status, exitFailure);
     transports = threadTransports((int)ranks, hangLimit);
   }
-  int threads = threadsOf(options, (int)transports.size(), launch);
+  int threads = threadsOf(options, (int)transports.size(), launch.ranks > 1);
   Crew crew(command, *program, options);
   return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
 }

@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -65,8 +66,9 @@ Metrics::Metrics(const tp_program &program) : values(program.num_metrics) {
     if (metric.count_offset >= 0)
       numbers.push_back({metric.count_group, i, metric.count_offset, metric.type, true});
   }
-  std::stable_sort(numbers.begin(), numbers.end(),
-                   [](const Number &a, const Number &b) { return a.group < b.group; });
+  std::sort(numbers.begin(), numbers.end(), [](const Number &a, const Number &b) {
+    return std::tie(a.group, a.metric, a.isCount) < std::tie(b.group, b.metric, b.isCount);
+  });
   sums.resize(numbers.size());
 }
 

@@ -25,8 +25,7 @@ Share::Share(const tp_program &program, const tp_tensor &tensor, int64_t rank) {
   for (int32_t d = tensor.rank - 1; d >= 0; --d) {
     int64_t held = tensor.shape[d];
     int64_t first = memberOf(program, tensor.dim_groups[d], rank) * held;
-    dims[d] = {held, std::clamp<int64_t>(tensor.whole[d] - first, 0, held), first,
-               logicalElements};
+    dims[d] = {held, std::clamp<int64_t>(tensor.whole[d] - first, 0, held), first, logicalElements};
     logicalElements *= tensor.whole[d];
   }
   lineElements = storedElements = end = lineOf(tensor);
@@ -41,8 +40,8 @@ Share::Share(const tp_program &program, const tp_tensor &tensor, int64_t rank) {
   if (tensor.chunk > 0) {
     use(tensor.chunk_group);
     int64_t at = memberOf(program, tensor.chunk_group, rank) * tensor.chunk;
-    storedElements = tensor.in_whole ? tensor.chunk * memberCount(program, tensor.chunk_group)
-                                     : tensor.chunk;
+    storedElements =
+        tensor.in_whole ? tensor.chunk * memberCount(program, tensor.chunk_group) : tensor.chunk;
     shift = tensor.in_whole ? 0 : at;
     begin = at - shift;
     end = begin + tensor.chunk;
@@ -85,8 +84,8 @@ Status tplan::runtime::checkShare(const tp_program &program, const tp_tensor &te
   std::vector<bool> used(program.num_axes);
   auto use = [&](int64_t group, int64_t held, int64_t whole, const char *what) -> Status {
     if (group >= program.num_groups)
-      return errorf("tensor '%s': %s names group %lld of %lld", tensor.path, what,
-                    (long long)group, (long long)program.num_groups);
+      return errorf("tensor '%s': %s names group %lld of %lld", tensor.path, what, (long long)group,
+                    (long long)program.num_groups);
     int64_t members = memberCount(program, group);
     if (held < 0 || whole < 0 || held * members < whole)
       return errorf("tensor '%s': %s has %lld elements, %lld ranks hold %lld each", tensor.path,

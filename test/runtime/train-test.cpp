@@ -355,13 +355,13 @@ TEST_F(Training, AuditsTheArena) {
   Outcome outside = runMain(program, {"--data", data(), "--steps", "2", "--audit-memory"});
   EXPECT_EQ(outside.code, 1);
   EXPECT_HAS(outside.err, "between 'tokens' and 'metrics', was written but belongs to no slot");
-  scalars.bytes += 16;
+  scalars.bytes = 64;
   slots.push_back(scalars);
   program.slots = slots.data();
   program.num_slots = (int64_t)slots.size();
   Outcome unwritten = runMain(program, {"--data", data(), "--steps", "2", "--audit-memory"});
   EXPECT_EQ(unwritten.code, 1);
-  EXPECT_HAS(unwritten.err, "16 of 32 bytes of slot 'scalars' were never written");
+  EXPECT_HAS(unwritten.err, "32 of 64 bytes of slot 'scalars' were never written");
 }
 
 TEST_F(Training, StopsAfterSomeMinutes) {
