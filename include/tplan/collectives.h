@@ -74,6 +74,35 @@ static inline int64_t tp_most_bytes_sent(const tp_collective *c, int64_t members
   return most;
 }
 
+/* Staging under MPI: what is to be added, and rows that do not follow each other, go through
+ * chunks of so many bytes for each other member, two in turn, for sending and for receiving. */
+enum { TP_MPI_PAGE = 1 << 12, TP_MPI_CHUNK = 1 << 20, TP_MPI_STAGING = 1 << 24 };
+static inline int64_t tp_mpi_chunk(int64_t members) {
+  int64_t chunk =
+      members > 1 ? TP_MPI_STAGING / (4 * (members - 1)) / TP_MPI_PAGE * TP_MPI_PAGE : TP_MPI_CHUNK;
+  return chunk < TP_MPI_PAGE ? TP_MPI_PAGE : tp_clamp(chunk, TP_MPI_CHUNK);
+}
+
+/* Bytes that a rank of so many holds for it: enough for any group of them. */
+static inline int64_t tp_mpi_staging(int64_t ranks) {
+  int64_t most = 4 * (ranks - 1) * TP_MPI_CHUNK, least = 4 * (ranks - 1) * TP_MPI_PAGE;
+  int64_t bytes = tp_clamp(most, TP_MPI_STAGING);
+  return bytes < least ? least : bytes;
+}
+
+/* Are bytes copied into and out of staging? Adding reads them there, and is no copy. */
+static inline int tp_mpi_copies(const tp_collective *c) {
+  switch (c->kind) {
+  case TP_REDUCE_SCATTER:
+  case TP_ALL_GATHER:
+    return c->outer > 1;
+  case TP_ALL_TO_ALL:
+    return c->outer * c->middle > 1;
+  default:
+    return 0;
+  }
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,75 @@
+//===- mpi_exchange.h - messages in flight, and who is waited for ------------===//
+//
+// Posts messages of bytes in batches and waits for a batch by polling, with a limit on the
+// time without progress.
+//
+// Decision: what a rank waits for stands in plain memory that a signal handler may read.
+// When a launcher ends this rank because another one died, it still says whom it missed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_MPI_EXCHANGE_H
+#define TPLAN_RUNTIME_MPI_EXCHANGE_H
+
+#include "runtime/mpi_library.h"
+#include "runtime/transport.h"
+
+namespace tplan::runtime {
+
+class MpiExchange {
+public:
+  static constexpr int batches = 3;
+
+  MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit)
+      : mpi(mpi), rank(rank), hangLimit(hangLimit) {}
+  ~MpiExchange();
+
+  /// Room for the peers of any communicator of so many members, and messages in flight.
+  void reserve(int members, int64_t messages);
+
+  /// Operations of `group` begin, of which `first` is named in messages.
+  void begin(const Operation &first, const Communicator &group, MpiLibrary::Comm comm);
+  Status send(int to, const char *data, int64_t bytes, int batch);
+  Status receive(int from, char *data, int64_t bytes, int batch);
+  /// Until nothing of the batch is in flight.
+  Status wait(int batch);
+  void end();
+
+  /// Who is waited for has not come within the limit.
+  bool hung() const { return tooLate; }
+  int64_t bytesSent() const { return sent; }
+
+  /// "rank 1 waits in the ... for rank 2", as a C string; safe in a signal handler.
+  void describe(char *text, size_t size) const;
+
+private:
+  struct InFlight {
+    int member, batch;
+    bool receives;
+  };
+  Status add(MpiLibrary::Request request, InFlight what);
+  /// Polls once; how many ended.
+  Status poll(int &ended);
+  Status late(double seconds);
+
+  const MpiLibrary &mpi;
+  const int rank;
+  const double hangLimit;
+  std::vector<MpiLibrary::Request> requests;
+  std::vector<InFlight> inFlight; // of each request
+  std::vector<int> finished;      // by MPI_Testsome
+  int64_t sent = 0;
+  bool tooLate = false;
+
+  // Read by the handler.
+  const Operation *first = nullptr;
+  const Communicator *group = nullptr;
+  MpiLibrary::Comm comm = nullptr;
+  int waitingFor = 0;                 // batch
+  int pending[batches] = {};          // messages
+  std::vector<int> receives[batches]; // of each member
+  std::vector<int> sends[batches];
+};
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_MPI_EXCHANGE_H

@@ -1,0 +1,205 @@
+//===- case.cpp - one collective with memory, and what must come of it --------===//
+
+#include "case.h"
+
+#include "runtime/bf16.h"
+#include "runtime/types.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace conformance;
+using tplan::runtime::bytesOf;
+
+namespace {
+
+constexpr int64_t guard = 64; // bytes before and behind an array
+constexpr char untouched = 0x5A;
+
+template <typename T> T read(const char *from) {
+  T value;
+  memcpy(&value, from, sizeof value);
+  return value;
+}
+template <typename T> void write(char *to, T value) { memcpy(to, &value, sizeof value); }
+
+template <typename T, typename Sum>
+Sum combineAs(int32_t reduction, const std::vector<const char *> &values, Sum (*widen)(T)) {
+  Sum sum = widen(read<T>(values[0]));
+  for (size_t i = 1; i < values.size(); ++i) {
+    Sum value = widen(read<T>(values[i]));
+    sum = reduction == TP_SUM ? sum + value : std::max(sum, value);
+  }
+  return sum;
+}
+
+std::vector<char> guarded(int64_t bytes) { return std::vector<char>(bytes + 2 * guard, untouched); }
+
+} // namespace
+
+uint64_t conformance::mix(uint64_t a, uint64_t b, uint64_t c) {
+  uint64_t x = a * 0x9E3779B97F4A7C15ull + b * 0xC2B2AE3D27D4EB4Full + c + 0x165667B19E3779F9ull;
+  for (int i = 0; i < 3; ++i) {
+    x ^= x >> 29;
+    x *= 0xBF58476D1CE4E5B9ull;
+    x ^= x >> 32;
+  }
+  return x;
+}
+
+void conformance::writeValue(int32_t type, char *to, uint64_t random) {
+  double magnitude = std::ldexp(1 + (double)(random >> 40) / (1 << 24), (int)(random % 24) - 12);
+  double value = random & 0x80 ? magnitude : -magnitude;
+  switch (type) {
+  case TP_F64:
+    return write<double>(to, value);
+  case TP_F32:
+    return write<float>(to, (float)value);
+  case TP_BF16:
+    return write<uint16_t>(to, tplan::runtime::roundToBf16((float)value));
+  case TP_I32:
+    return write<uint32_t>(to, (uint32_t)random);
+  case TP_I64:
+    return write<uint64_t>(to, random);
+  default:
+    return write<char>(to, (char)(random & 1));
+  }
+}
+
+void conformance::combine(int32_t type, int32_t reduction, const std::vector<const char *> &values,
+                          char *to) {
+  switch (type) {
+  case TP_F64:
+    return write(to, combineAs<double, double>(reduction, values, [](double x) { return x; }));
+  case TP_F32:
+    return write(to, combineAs<float, float>(reduction, values, [](float x) { return x; }));
+  case TP_BF16: {
+    float sum = combineAs<uint16_t, float>(reduction, values,
+                                           [](uint16_t x) { return tplan::runtime::widen(x); });
+    return write(to, tplan::runtime::roundToBf16(sum));
+  }
+  case TP_I32:
+    if (reduction == TP_MAX)
+      return write(to, combineAs<int32_t, int32_t>(reduction, values, [](int32_t x) { return x; }));
+    return write(to,
+                 combineAs<uint32_t, uint32_t>(reduction, values, [](uint32_t x) { return x; }));
+  default:
+    if (reduction == TP_MAX)
+      return write(to, combineAs<int64_t, int64_t>(reduction, values, [](int64_t x) { return x; }));
+    return write(to,
+                 combineAs<uint64_t, uint64_t>(reduction, values, [](uint64_t x) { return x; }));
+  }
+}
+
+std::string conformance::nameOf(const Case &of) {
+  static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all",
+                                      "permute"};
+  return tplan::runtime::format("%s of %s, reduction %d, outer %lld, middle %lld, inner %lld, last "
+                                "%lld, whole %lld%s%s",
+                                kinds[of.kind], tplan::runtime::nameOf(of.type), of.reduction,
+                                (long long)of.outer, (long long)of.middle, (long long)of.inner,
+                                (long long)of.last, (long long)of.whole,
+                                of.splitLast ? ", split last" : "", of.inPlace ? ", in place" : "");
+}
+
+Instance::Instance(const Case &given, int members, int self, uint64_t seed)
+    : of(given), members(members), self(self), seed(seed) {
+  bool blocks = of.kind == TP_REDUCE_SCATTER || of.kind == TP_ALL_GATHER;
+  int64_t all = of.outer * of.inner * of.middle * of.last;
+  if (of.whole < 0)
+    of.whole = blocks || of.kind == TP_ALL_TO_ALL ? members * all : all;
+  what = {of.kind,  of.reduction, of.type,         0, of.outer, of.inner, of.middle, of.last,
+          of.whole, of.splitLast, of.source.data()};
+  int64_t bytes = bytesOf(of.type);
+  std::vector<char> values = inputOf(self);
+  if (of.inPlace && blocks) {
+    // One array of full blocks, in which this member's own stands at its place.
+    inMemory = guarded(members * all * bytes);
+    char *wholeAt = inMemory.data() + guard, *ownAt = wholeAt + self * all * bytes;
+    bool scatter = of.kind == TP_REDUCE_SCATTER;
+    in = scatter ? wholeAt : ownAt;
+    out = scatter ? ownAt : wholeAt;
+    memcpy(in, values.data(), values.size());
+  } else {
+    inMemory = guarded((int64_t)values.size());
+    in = out = inMemory.data() + guard;
+    memcpy(in, values.data(), values.size());
+    if (!of.inPlace) {
+      int64_t results = of.kind == TP_ALL_GATHER || of.kind == TP_ALL_TO_ALL ? what.whole : all;
+      outMemory = guarded(results * bytes);
+      out = outMemory.data() + guard;
+    }
+  }
+  expect();
+}
+
+/// What a member's input holds: of a reduce-scatter all blocks, else its own.
+std::vector<char> Instance::inputOf(int member) const {
+  int64_t all = of.outer * of.inner * of.middle * of.last, bytes = bytesOf(of.type);
+  int64_t count = of.kind == TP_REDUCE_SCATTER ? of.whole
+                  : of.kind == TP_ALL_TO_ALL   ? members * all
+                  : of.kind == TP_ALL_GATHER && of.outer == 1
+                      ? std::clamp(of.whole - member * of.inner, int64_t(0), of.inner)
+                      : all;
+  std::vector<char> values(count * bytes);
+  for (int64_t i = 0; i < count; ++i)
+    writeValue(of.type, values.data() + i * bytes, mix(seed, member, i));
+  return values;
+}
+
+void Instance::expect() {
+  std::vector<std::vector<char>> inputs;
+  for (int m = 0; m < members; ++m)
+    inputs.push_back(inputOf(m));
+  expectedIn = inMemory, expectedOut = outMemory;
+  char *to =
+      outMemory.empty() ? expectedIn.data() + (out - inMemory.data()) : expectedOut.data() + guard;
+  int64_t bytes = bytesOf(of.type), n = members;
+  auto reduceAt = [&](int64_t outAt, int64_t inAt) {
+    std::vector<const char *> values;
+    for (const std::vector<char> &input : inputs)
+      values.push_back(input.data() + inAt * bytes);
+    combine(of.type, of.reduction, values, to + outAt * bytes);
+  };
+  auto copyAt = [&](int64_t outAt, int from, int64_t inAt) {
+    memcpy(to + outAt * bytes, inputs[from].data() + inAt * bytes, bytes);
+  };
+  for (int64_t o = 0; o < of.outer; ++o)
+    for (int64_t a = 0; a < of.middle; ++a)
+      for (int64_t i = 0; i < of.inner; ++i)
+        for (int64_t l = 0; l < of.last; ++l)
+          for (int64_t m = 0; m < n; ++m) {
+            int64_t block = (o * n + m) * of.inner + i, mine = (o * n + self) * of.inner + i;
+            auto first = [&](int64_t index) {
+              return (((o * n + index) * of.middle + a) * of.inner + i) * of.last + l;
+            };
+            auto second = [&](int64_t index) {
+              return (((o * of.middle + a) * n + index) * of.inner + i) * of.last + l;
+            };
+            if (of.kind == TP_ALL_TO_ALL)
+              copyAt(of.splitLast ? first(m) : second(m), (int)m,
+                     of.splitLast ? second(self) : first(self));
+            else if (of.kind == TP_ALL_GATHER && block < of.whole)
+              copyAt(block, (int)m, o * of.inner + i);
+            else if (of.kind == TP_PERMUTE && m == of.source[self])
+              copyAt(o * of.inner + i, (int)m, o * of.inner + i);
+            else if (of.kind == TP_ALL_REDUCE && m == 0)
+              reduceAt(o * of.inner + i, o * of.inner + i);
+            else if (of.kind == TP_REDUCE_SCATTER && m == 0 && mine < of.whole)
+              reduceAt(o * of.inner + i, mine);
+          }
+}
+
+std::string Instance::wrong() const {
+  auto differ = [&](const char *name, const std::vector<char> &a, const std::vector<char> &b) {
+    for (size_t i = 0; i < a.size(); ++i)
+      if (a[i] != b[i])
+        return tplan::runtime::format("%s, seed %llu: member %d of %d has byte %lld of %s wrong",
+                                      nameOf(of).c_str(), (unsigned long long)seed, self, members,
+                                      (long long)i - guard, name);
+    return std::string();
+  };
+  std::string text = differ(of.inPlace ? "its array" : "its input", inMemory, expectedIn);
+  return text.empty() ? differ("its output", outMemory, expectedOut) : text;
+}
