@@ -150,7 +150,7 @@ Status prune(const std::string &directory, int64_t current, int64_t keep) {
 }
 
 std::vector<LogicalTensor> tensorsOf(tp_rank &rank, tp_tensor_role role) {
-  return logicalTensors(*rank.program, rank.arena.data(), rank.world.rank(), role);
+  return logicalTensors(*rank.program, rank.arena.data(), rank.peers.rank(), role);
 }
 
 /// An empty directory for what is not yet a checkpoint.
@@ -213,18 +213,18 @@ Status openCheckpoint(const tp_program &program, const std::string &path, const 
 
 Status tplan::runtime::saveCheckpoint(tp_rank &rank, const std::string &directory,
                                       const TrainingState &state, int64_t keep) {
-  World &world = rank.world;
+  Peers &peers = rank.peers;
   std::string temporary = directory + "/.tmp-" + stepName(state.step);
-  TP_TRY(world.agree(world.leads() ? beginDirectory(directory, temporary) : Status()));
+  TP_TRY(peers.agree(peers.leads() ? beginDirectory(directory, temporary) : Status()));
   std::vector<ManifestEntry> manifest;
   for (auto [file, role] :
        {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
     ManifestEntry &entry = manifest.emplace_back();
     entry.name = file;
-    TP_TRY(writeSafetensors(world, temporary + "/" + file, tensorsOf(rank, role), &entry.checksum,
+    TP_TRY(writeSafetensors(peers, temporary + "/" + file, tensorsOf(rank, role), &entry.checksum,
                             &entry.bytes));
   }
-  return world.agree(world.leads() ? finishDirectory(*rank.program, directory, temporary, state,
+  return peers.agree(peers.leads() ? finishDirectory(*rank.program, directory, temporary, state,
                                                      std::move(manifest), keep)
                                    : Status());
 }
@@ -244,16 +244,16 @@ Status tplan::runtime::latestCheckpoint(const std::string &directory, std::strin
 
 Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &directory,
                                       TrainingState &state) {
-  World &world = rank.world;
+  Peers &peers = rank.peers;
   std::string name;
-  TP_TRY(world.agree(findCheckpoint(directory, name)));
+  TP_TRY(peers.agree(findCheckpoint(directory, name)));
   std::string path = directory + "/" + name;
   // Checksums are over whole files: one rank reads them, for all.
-  TP_TRY(world.agree(world.leads() ? checkManifest(path) : Status()));
+  TP_TRY(peers.agree(peers.leads() ? checkManifest(path) : Status()));
   Opened opened;
   opened.weights = tensorsOf(rank, TP_WEIGHT);
   opened.states = tensorsOf(rank, TP_OPTIMIZER_STATE);
-  TP_TRY(world.agree(openCheckpoint(*rank.program, path, name, opened)));
+  TP_TRY(peers.agree(openCheckpoint(*rank.program, path, name, opened)));
   opened.model.copyTo(opened.weights);
   opened.optimizer.copyTo(opened.states);
   state = opened.state;
@@ -266,7 +266,7 @@ Status tplan::runtime::loadWeights(tp_rank &rank, const std::string &path) {
   Status status = file.open(path);
   if (status.ok())
     status = file.match(weights, /*convert=*/true);
-  TP_TRY(rank.world.agree(std::move(status)));
+  TP_TRY(rank.peers.agree(std::move(status)));
   file.copyTo(weights);
   return {};
 }

@@ -142,13 +142,13 @@ Status tplan::runtime::checkInputs(const tp_program &program, int64_t &length) {
 
 Status Loader::open(tp_rank &rank, const std::vector<std::string> &names, int64_t length) {
   const tp_program &program = *rank.program;
-  bool reads = !program.read_first || rank.world.leads();
-  TP_TRY(rank.world.agree(reads ? stream.open(names, length) : Status()));
+  bool reads = !program.read_first || rank.peers.leads();
+  TP_TRY(rank.peers.agree(reads ? stream.open(names, length) : Status()));
   total = stream.tokens();
   if (!program.read_first)
     return {};
   all.resize(rowsPerStep(program) * length);
-  return rank.world.broadcast(&total, sizeof total);
+  return rank.peers.broadcast(&total, sizeof total);
 }
 
 Status Loader::fill(tp_rank &rank, uint64_t seed, int64_t step) {
@@ -160,11 +160,11 @@ Status Loader::fill(tp_rank &rank, uint64_t seed, int64_t step) {
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i];
     if (program.read_first) {
-      for (int64_t row = 0; row < rows && rank.world.leads(); ++row)
+      for (int64_t row = 0; row < rows && rank.peers.leads(); ++row)
         TP_TRY(read(input, row, all.data() + row * input.length));
-      TP_TRY(rank.world.broadcast(all.data(), rows * input.length * (int64_t)sizeof(int32_t)));
+      TP_TRY(rank.peers.broadcast(all.data(), rows * input.length * (int64_t)sizeof(int32_t)));
     }
-    int64_t first = memberOf(program, input.group, rank.world.rank()) * input.rows;
+    int64_t first = memberOf(program, input.group, rank.peers.rank()) * input.rows;
     auto *to = (int32_t *)(rank.arena.data() + input.offset);
     for (int64_t m = 0; m < program.microbatches; ++m)
       for (int64_t r = 0; r < input.rows; ++r, to += input.length) {

@@ -63,11 +63,11 @@ public:
   explicit Scorer(tp_rank &rank)
       : rank(rank), program(*rank.program), input(program.inputs[0]), windows(input),
         metrics(program), members(memberCount(program, input.group)),
-        first(memberOf(program, input.group, rank.world.rank()) * input.rows) {}
+        first(memberOf(program, input.group, rank.peers.rank()) * input.rows) {}
 
   Status run(const std::vector<std::string> &names, Evaluation &result) {
-    bool reads = !program.read_first || rank.world.leads();
-    TP_TRY(rank.world.agree(reads ? windows.open(names) : Status()));
+    bool reads = !program.read_first || rank.peers.leads();
+    TP_TRY(rank.peers.agree(reads ? windows.open(names) : Status()));
     rows.resize(input.rows * input.length);
     if (program.read_first)
       all.resize(rows.size() * members);
@@ -97,10 +97,10 @@ Status Scorer::nextBatch(Batch &batch) {
   int64_t limit = members * input.rows;
   if (!program.read_first)
     return windows.next(limit, first, input.rows, rows.data(), batch);
-  if (rank.world.leads())
+  if (rank.peers.leads())
     TP_TRY(windows.next(limit, 0, limit, all.data(), batch));
-  TP_TRY(rank.world.broadcast(&batch, sizeof batch));
-  TP_TRY(rank.world.broadcast(all.data(), (int64_t)(all.size() * sizeof all[0])));
+  TP_TRY(rank.peers.broadcast(&batch, sizeof batch));
+  TP_TRY(rank.peers.broadcast(all.data(), (int64_t)(all.size() * sizeof all[0])));
   std::copy_n(all.begin() + first * input.length, rows.size(), rows.begin());
   return {};
 }
@@ -135,19 +135,19 @@ Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::strin
                                      Evaluation &result) {
   const tp_program &program = *rank.program;
   if (!program.evaluate || !program.num_metrics || !program.num_inputs)
-    return rank.world.alike(errorf("the plan '%s' was compiled without evaluation", program.plan));
+    return rank.peers.alike(errorf("the plan '%s' was compiled without evaluation", program.plan));
   const tp_input &input = program.inputs[0];
   for (int64_t i = 1; i < program.num_inputs; ++i)
     if (program.inputs[i].length != input.length || program.inputs[i].group != input.group)
-      return rank.world.alike(
+      return rank.peers.alike(
           errorf("evaluation needs inputs of one length and group, found lengths %lld and %lld",
                  (long long)input.length, (long long)program.inputs[i].length));
   if (input.length < 2)
-    return rank.world.alike(
+    return rank.peers.alike(
         errorf("evaluation needs rows of at least 2 tokens, found %lld", (long long)input.length));
   TP_TRY(Scorer(rank).run(names, result));
   if (!result.tokens)
-    return rank.world.alike(errorf("the files of --eval hold nothing to predict: '%s'",
+    return rank.peers.alike(errorf("the files of --eval hold nothing to predict: '%s'",
                                    names.empty() ? "" : names[0].c_str()));
   return {};
 }

@@ -38,8 +38,8 @@ void printError(const char *command, const std::string &message) {
 /// The ranks of this process.
 class Crew {
 public:
-  Crew(const char *command, const tp_program &program, const Options &options)
-      : command(command), program(program), options(options) {}
+  Crew(const char *command, const tp_program &program, const Options &options, bool launched)
+      : command(command), program(program), options(options), launched(launched) {}
 
   /// Trains with these transports; a null one: a rank alone. True on success.
   bool run(std::vector<std::unique_ptr<Transport>> transports, int threads);
@@ -58,22 +58,24 @@ private:
   const char *command;
   const tp_program &program;
   const Options &options;
+  const bool launched; // each rank is a process
   std::mutex mutex;
   std::condition_variable finished;
   int running = 0;
-  bool failed = false;
+  bool failed = false, printed = false;
 };
 
-/// Prints the first error. One that all ranks have is printed by their leader.
+/// Prints the first error. One that all ranks have is printed by their leader, that of a
+/// process by the transport that ends it.
 void Crew::fail(const tp_rank &rank, const Status &status) {
   std::lock_guard lock(mutex);
-  bool alike = rank.world.failedTogether();
-  if (alike && !rank.world.leads())
-    return;
-  if (!failed)
-    printError(command, alike ? status.message()
-                              : format("rank %d: %s", rank.world.rank(), status.message().c_str()));
   failed = true;
+  bool alike = rank.peers.failedTogether();
+  if (printed || (alike ? !rank.peers.leads() : launched))
+    return;
+  printed = true;
+  printError(command, alike ? status.message()
+                            : format("rank %d: %s", rank.peers.rank(), status.message().c_str()));
 }
 
 void Crew::leave(int count) {
@@ -88,7 +90,7 @@ void Crew::runRank(Member &member) {
   Status status = train(rank, program, options, member.seat);
   if (!status.ok()) {
     fail(rank, status);
-    if (rank.transport && !rank.world.failedTogether())
+    if (rank.transport && !rank.peers.failedTogether())
       rank.transport->abort(status);
   }
   leave(1);
@@ -121,7 +123,7 @@ bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) 
     {
       std::lock_guard lock(mutex);
       printError(command, status.message());
-      failed = true;
+      failed = printed = true;
     }
     members[started].transport->abort(status);
     leave(count - started);
@@ -176,16 +178,18 @@ int tp_main(int argc, char **argv, const tp_program *program) {
   int64_t ranks = ranksOf(*program);
   Launch launch = findLaunch();
   std::vector<std::unique_ptr<Transport>> transports(1);
-  if (launch.ranks > 1) {
-    if (Status status = connectMpi(*program, transports[0]); !status.ok())
+  double hangLimit;
+  if (Status status = readHangLimit(hangLimit); !status.ok())
+    return fails(status, exitFailure);
+  // One process of a launcher is as good as none: a shell of srun is such a one.
+  bool launched = launch.ranks > 1;
+  if (launched) {
+    if (Status status = connectMpi(*program, transports[0], hangLimit); !status.ok())
       return fails(status, exitFailure);
   } else if (ranks > 1 || program->num_groups > 0) {
-    double hangLimit;
-    if (Status status = readHangLimit(hangLimit); !status.ok())
-      return fails(status, exitFailure);
     transports = threadTransports((int)ranks, hangLimit);
   }
-  int threads = threadsOf(options, (int)transports.size(), launch.ranks > 1);
-  Crew crew(command, *program, options);
+  int threads = threadsOf(options, (int)transports.size(), launched);
+  Crew crew(command, *program, options, launched);
   return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
 }

@@ -10,12 +10,12 @@
 
 #include "runtime/arena.h"
 #include "runtime/matmul.h"
+#include "runtime/peers.h"
 #include "runtime/profile.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
 #include "runtime/transport.h"
 #include "runtime/types.h"
-#include "runtime/world.h"
 #include "tplan/runtime.h"
 
 #include <functional>
@@ -27,7 +27,7 @@ struct tp_rank {
   tplan::runtime::Matmul matmul;
   tplan::runtime::Profile profile;
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
-  tplan::runtime::World world;                    // the same, for use outside of steps
+  tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
   tplan::runtime::Status error;                           // the first failure of generated code
   std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole

@@ -200,16 +200,16 @@ void SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
   for (const LogicalTensor &tensor : wanted) {
     const StoredTensor &stored = entries.find(tensor.name)->second;
     int64_t size = bytesOf(stored.type);
-    tensor.share.forEach([&](const Piece &piece) {
-      const unsigned char *from = stored.data + piece.logical * size;
+    tensor.share.forEach([&](const ElementRun &run) {
+      const unsigned char *from = stored.data + run.logical * size;
       if (stored.type == tensor.type) {
-        memcpy(tensor.data + piece.memory * size, from, piece.count * size);
+        memcpy(tensor.data + run.memory * size, from, run.count * size);
         return;
       }
-      for (int64_t e = 0; e < piece.count; ++e) {
+      for (int64_t e = 0; e < run.count; ++e) {
         alignas(8) char element[8];
         memcpy(element, from + e * size, size);
-        setElement(tensor.data, tensor.type, piece.memory + e, getElement(element, stored.type, 0));
+        setElement(tensor.data, tensor.type, run.memory + e, getElement(element, stored.type, 0));
       }
     });
   }
@@ -260,16 +260,16 @@ Status createFile(AtomicFile &file, const std::string &path, const std::string &
 }
 
 /// What this rank has to write, down to the disk: another rank may be on another machine.
-Status writePieces(AtomicFile &file, const std::vector<Placed> &placed) {
+Status writeRuns(AtomicFile &file, const std::vector<Placed> &placed) {
   for (auto [tensor, offset] : placed) {
     if (!tensor->share.writes())
       continue;
     int64_t size = bytesOf(tensor->type);
     Status status;
-    tensor->share.forEach([&, tensor = tensor, offset = offset](const Piece &piece) {
+    tensor->share.forEach([&, tensor = tensor, offset = offset](const ElementRun &run) {
       if (status.ok())
-        status = file.write(offset + piece.logical * size, tensor->data + piece.memory * size,
-                            piece.count * size);
+        status = file.write(offset + run.logical * size, tensor->data + run.memory * size,
+                            run.count * size);
     });
     TP_TRY(std::move(status));
   }
@@ -288,21 +288,21 @@ Status finishFile(AtomicFile &file, std::string *checksum) {
 
 } // namespace
 
-Status tplan::runtime::writeSafetensors(World &world, const std::string &path,
+Status tplan::runtime::writeSafetensors(Peers &peers, const std::string &path,
                                         const std::vector<LogicalTensor> &tensors,
                                         std::string *checksum, int64_t *bytes) {
   std::vector<Placed> placed;
   int64_t size = 0;
   std::string header = placeTensors(tensors, placed, size);
   AtomicFile file;
-  TP_TRY(world.agree(world.leads() ? createFile(file, path, header, size) : Status()));
+  TP_TRY(peers.agree(peers.leads() ? createFile(file, path, header, size) : Status()));
   std::string temporary = file.temporary();
-  TP_TRY(world.broadcast(temporary));
-  Status status = world.leads() ? Status() : file.join(temporary);
+  TP_TRY(peers.broadcast(temporary));
+  Status status = peers.leads() ? Status() : file.join(temporary);
   if (status.ok())
-    status = writePieces(file, placed);
-  TP_TRY(world.agree(std::move(status)));
+    status = writeRuns(file, placed);
+  TP_TRY(peers.agree(std::move(status)));
   if (bytes)
     *bytes = size;
-  return world.agree(world.leads() ? finishFile(file, checksum) : Status());
+  return peers.agree(peers.leads() ? finishFile(file, checksum) : Status());
 }

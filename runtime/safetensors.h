@@ -2,7 +2,7 @@
 //
 // Writer and strict reader of the safetensors format: u64 length of a JSON
 // header, the header, then the bytes of all tensors without holes. Files hold logical
-// tensors; each rank writes and reads the pieces that it holds.
+// tensors; each rank writes and reads what it holds.
 //
 // One decision: the reader checks the whole header against the size of the file
 // before it hands out one byte, so that a bad file changes nothing.
@@ -12,8 +12,8 @@
 #define TPLAN_RUNTIME_SAFETENSORS_H
 
 #include "runtime/files.h"
+#include "runtime/peers.h"
 #include "runtime/tensors.h"
-#include "runtime/world.h"
 
 #include <map>
 #include <string>
@@ -50,7 +50,7 @@ private:
 /// All ranks write one file, atomically; they succeed or fail together. `checksum` (if not
 /// null) receives the XXH3-128 of the file in hexadecimal, `bytes` its size, both of the
 /// leader alone.
-Status writeSafetensors(World &world, const std::string &path,
+Status writeSafetensors(Peers &peers, const std::string &path,
                         const std::vector<LogicalTensor> &tensors, std::string *checksum,
                         int64_t *bytes);
 

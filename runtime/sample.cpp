@@ -42,10 +42,10 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
                                   std::string &text) {
   const tp_program &program = *rank.program;
   if (!program.predict)
-    return rank.world.alike(
+    return rank.peers.alike(
         errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan));
   if (!program.num_inputs || program.inputs[0].length < 2)
-    return rank.world.alike(
+    return rank.peers.alike(
         errorf("the plan '%s' reads no rows of tokens: it cannot sample", program.plan));
   const tp_input &input = program.inputs[0];
   int64_t context = input.length - 1;
@@ -55,7 +55,7 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
   history += text;
   for (size_t i = 0; i < history.size(); ++i)
     if ((unsigned char)history[i] >= input.vocabulary)
-      return rank.world.alike(errorf("byte %zu of --sample is %d, outside the vocabulary of %lld",
+      return rank.peers.alike(errorf("byte %zu of --sample is %d, outside the vocabulary of %lld",
                                      i, (unsigned char)history[i], (long long)input.vocabulary));
   setRowsInUse(program, rank.arena.data(), 1);
   for (int64_t i = 0; i < count; ++i) {
@@ -74,7 +74,7 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
       logits[id] = getElement(rank.arena.data() + program.logits_offset, program.logits_type,
                               (length - 1) * program.logits_vocabulary + (int64_t)id);
       if (!std::isfinite(logits[id]))
-        return rank.world.alike(
+        return rank.peers.alike(
             errorf("prediction %lld: logit %zu is %g", (long long)i, id, logits[id]));
     }
     char next = (char)draw(logits, temperature, uniformAt(seed, sampleStream, (uint64_t)i));

@@ -1,11 +1,11 @@
 //===- share.h - what a rank holds of a logical tensor --------------------===//
 //
-// A row of the tensor table says how the ranks share a tensor; here it becomes pieces: runs
-// of elements that are consecutive both in the logical tensor and in the rank's memory.
+// A row of the tensor table says how the ranks share a tensor; here it becomes runs of
+// elements that are consecutive both in the logical tensor and in the rank's memory.
 //
 // One decision: everything that touches tensors outside generated code (initial values,
-// checkpoints, gradients) goes over pieces, so that none of it knows a layout, and padding
-// is what no piece covers.
+// checkpoints, gradients) goes over runs, so that none of it knows a layout, and padding
+// is what no run covers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_SHARE_H
@@ -21,7 +21,7 @@
 namespace tplan::runtime {
 
 /// Elements [logical, + count) of a tensor, at [memory, + count) of the rank's buffer.
-struct Piece {
+struct ElementRun {
   int64_t logical, memory, count;
 };
 
@@ -40,7 +40,7 @@ public:
   /// Of all ranks that hold the same elements one writes them to files.
   bool writes() const { return writer; }
 
-  /// Calls function(Piece) for what of [from, to) of the own elements is no padding, in
+  /// Calls function(ElementRun) for what of [from, to) of the own elements is no padding, in
   /// rising order of `memory` and of `logical`.
   template <typename Function> void forEach(int64_t from, int64_t to, Function &&function) const {
     from = std::max(from, begin) + shift;
@@ -49,7 +49,7 @@ public:
       int64_t logical = rowStart(row), line = row * rowElements;
       int64_t first = std::max(from, line), last = std::min(to, line + runElements);
       if (logical >= 0 && first < last)
-        function(Piece{logical + first - line, first - shift, last - first});
+        function(ElementRun{logical + first - line, first - shift, last - first});
     }
   }
   template <typename Function> void forEach(Function &&function) const {

@@ -100,12 +100,12 @@ void tplan::runtime::initializeTensors(const tp_program &program, char *arena, i
       char *data = arena + tensor.offset + instance * tensor.stride;
       memset(data + from * size, 0, (to - from) * size);
       int64_t id = tensor.id + instance * tensor.id_step;
-      share.forEach(from, to, [&](const Piece &piece) {
-        for (int64_t e = 0; e < piece.count; ++e) {
+      share.forEach(from, to, [&](const ElementRun &run) {
+        for (int64_t e = 0; e < run.count; ++e) {
           double value = tensor.init_value;
           if (tensor.init == TP_NORMAL)
-            value *= normalAt(seed, id, (uint64_t)(piece.logical + e));
-          setElement(data, tensor.type, piece.memory + e, value);
+            value *= normalAt(seed, id, (uint64_t)(run.logical + e));
+          setElement(data, tensor.type, run.memory + e, value);
         }
       });
     });

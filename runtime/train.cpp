@@ -73,7 +73,7 @@ Status Run::result(int code, const char *what) {
 }
 
 void Run::say(const char *format, ...) {
-  if (!rank.world.leads())
+  if (!rank.peers.leads())
     return;
   va_list list;
   va_start(list, format);
@@ -90,8 +90,8 @@ Status Run::start() {
     return rank.matmul.start(rank.team, getenv("TPLAN_GEMM"));
   };
   if (rank.transport)
-    rank.world = World(*rank.transport, rank.team);
-  TP_TRY(rank.world.agree(alone()));
+    rank.peers = Peers(*rank.transport, rank.team);
+  TP_TRY(rank.peers.agree(alone()));
   if (rank.transport)
     TP_TRY(rank.transport->connect(program, rank.groups));
   if (options.profile)
@@ -101,11 +101,11 @@ Status Run::start() {
     rank.arena.fillPattern();
 
   int64_t length;
-  TP_TRY(rank.world.alike(checkInputs(program, length)));
+  TP_TRY(rank.peers.alike(checkInputs(program, length)));
   if (steps == 0 || !program.num_inputs)
     return {};
   if (options.data.empty())
-    return rank.world.alike(
+    return rank.peers.alike(
         errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing",
                program.plan));
   return loader.open(rank, options.data, length);
@@ -126,13 +126,13 @@ Status Run::setTensors() {
                   "choose another directory",
                   options.save.c_str(), existing.c_str());
   };
-  TP_TRY(rank.world.agree(checkFree()));
+  TP_TRY(rank.peers.agree(checkFree()));
   char *arena = rank.arena.data();
-  initializeTensors(program, arena, rank.world.rank(), state.seed, rank.team);
-  setMembers(program, arena, rank.world.rank());
+  initializeTensors(program, arena, rank.peers.rank(), state.seed, rank.team);
+  setMembers(program, arena, rank.peers.rank());
   if (options.resume) {
     TP_TRY(loadCheckpoint(rank, options.save, state));
-    TP_TRY(rank.world.alike(checkResumed()));
+    TP_TRY(rank.peers.alike(checkResumed()));
     firstStep = state.step + 1;
     savedStep = state.step;
     say("resumed at step %lld\n", (long long)state.step);
@@ -143,8 +143,8 @@ Status Run::setTensors() {
     TP_TRY(result(program.prepare(&rank, arena), "preparation"));
   if (!options.dumpGradients.empty())
     rank.gradientsReady = [this] {
-      auto gradients = logicalTensors(program, rank.arena.data(), rank.world.rank(), TP_GRADIENT);
-      return writeSafetensors(rank.world, options.dumpGradients, gradients, nullptr, nullptr);
+      auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT);
+      return writeSafetensors(rank.peers, options.dumpGradients, gradients, nullptr, nullptr);
     };
   return {};
 }
@@ -179,9 +179,9 @@ Status Run::checkMetrics(int64_t step) {
 
 /// Before evaluation and prediction, which may write where a step keeps nothing alive.
 Status Run::auditMemory() {
-  TP_TRY(rank.world.agree(rank.arena.audit(program.slots, program.num_slots)));
+  TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
   std::string ranks =
-      rank.world.size() > 1 ? format(" on each of %d ranks", rank.world.size()) : "";
+      rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
   say("memory audit: %lld slots written, nothing outside them, arena of %lld bytes%s\n",
       (long long)program.num_slots, (long long)program.arena_bytes, ranks.c_str());
   return {};
@@ -201,7 +201,7 @@ Status Run::oneStep(int64_t step) {
 void Run::printProgress(int64_t step, double seconds, bool last) {
   double now = monotonicSeconds();
   bool due = options.printEvery ? step % options.printEvery == 0 : now - lastPrint >= 1;
-  if (!rank.world.leads() || (!due && !last && step != firstStep))
+  if (!rank.peers.leads() || (!due && !last && step != firstStep))
     return;
   int64_t since = step - lastPrintStep;
   double span = since > 1 || seconds <= 0 ? now - lastPrint : seconds;
@@ -231,7 +231,7 @@ Status Run::trainSteps() {
     double seconds = monotonicSeconds() - begin;
     // One clock decides, so that all ranks stop at one step.
     if (options.minutes > 0)
-      TP_TRY(rank.world.broadcast(&seconds, sizeof seconds));
+      TP_TRY(rank.peers.broadcast(&seconds, sizeof seconds));
     trainSeconds += seconds;
     // The next step is taken to be as long as this one.
     if (options.minutes > 0 && trainSeconds + seconds > 60 * options.minutes && step < steps) {
@@ -242,12 +242,12 @@ Status Run::trainSteps() {
     StepReport report{step, learningRate(program, step), step * program.tokens_per_step, seconds,
                       (double)program.tokens_per_step / std::max(seconds, 1e-9)};
     TP_TRY(log.step(program, metrics, report));
-    TP_TRY(rank.world.alike(checkMetrics(step)));
+    TP_TRY(rank.peers.alike(checkMetrics(step)));
     if (metrics.size())
       losses.push_back((float)metrics[0].value());
     printProgress(step, seconds, step == steps);
     if (rank.gradientsReady)
-      return rank.world.alike(
+      return rank.peers.alike(
           errorf("'%s' was not written: the plan '%s' was compiled without a call of "
                  "tp_gradients_ready",
                  options.dumpGradients.c_str(), program.plan));
@@ -287,7 +287,7 @@ Status Run::save(int64_t step) {
 }
 
 void Run::printSummary() {
-  if (!rank.world.leads())
+  if (!rank.peers.leads())
     return;
   if (options.curve)
     drawCurve(stdout, losses, firstStep);
@@ -299,7 +299,7 @@ void Run::printSummary() {
   rank.profile.printTotals(stdout, done);
   std::string ranks, buffers;
   if (rank.transport) {
-    ranks = format("on each of %d ranks, ", rank.world.size());
+    ranks = format("on each of %d ranks, ", rank.peers.size());
     buffers = format(", buffers of collectives %lld bytes", (long long)rank.transport->bytes());
   }
   printf("memory: %sarena of %lld bytes, scratch of GEMMs %lld bytes on %d threads%s\n",
@@ -314,7 +314,7 @@ void Run::printSummary() {
 Status Run::sample() {
   std::string text = options.sample;
   TP_TRY(sampleText(rank, state.seed, options.temperature, options.sampleBytes, text));
-  if (!rank.world.leads())
+  if (!rank.peers.leads())
     return {};
   printf("sample:\n");
   fwrite(text.data(), 1, text.size(), stdout); // may hold zero bytes
@@ -334,8 +334,8 @@ Status Run::finish() {
 Status Run::all() {
   TP_TRY(start());
   TP_TRY(setTensors());
-  TP_TRY(rank.world.agree(
-      rank.world.leads() ? log.open(options.metrics, options.resume, firstStep - 1) : Status()));
+  TP_TRY(rank.peers.agree(
+      rank.peers.leads() ? log.open(options.metrics, options.resume, firstStep - 1) : Status()));
   TP_TRY(trainSteps());
   return finish();
 }

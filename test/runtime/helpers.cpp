@@ -69,11 +69,11 @@ void helpers::onTransports(int ranks,
 
 void helpers::onRanks(
     int ranks,
-    const std::function<void(tplan::runtime::World &, tplan::runtime::Team &)> &function) {
+    const std::function<void(tplan::runtime::Peers &, tplan::runtime::Team &)> &function) {
   onTransports(ranks, [&](tplan::runtime::Transport &transport) {
     tplan::runtime::Team team;
-    tplan::runtime::World world(transport, team);
-    function(world, team);
+    tplan::runtime::Peers peers(transport, team);
+    function(peers, team);
   });
 }
 

@@ -3,8 +3,8 @@
 #ifndef TPLAN_TEST_RUNTIME_HELPERS_H
 #define TPLAN_TEST_RUNTIME_HELPERS_H
 
+#include "runtime/peers.h"
 #include "runtime/status.h"
-#include "runtime/world.h"
 #include "tplan/runtime.h"
 
 #include <functional>
@@ -40,7 +40,7 @@ Outcome runMain(const tp_program &program, std::vector<std::string> arguments);
 void onTransports(int ranks, const std::function<void(tplan::runtime::Transport &)> &function);
 void onRanks(
     int ranks,
-    const std::function<void(tplan::runtime::World &world, tplan::runtime::Team &team)> &function);
+    const std::function<void(tplan::runtime::Peers &peers, tplan::runtime::Team &team)> &function);
 
 /// The status is an error whose message holds every one of `parts`.
 ::testing::AssertionResult failsWith(const tplan::runtime::Status &status,

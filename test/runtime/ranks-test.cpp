@@ -212,7 +212,7 @@ TEST_F(Ranks, AnErrorOfOneRankEndsAll) {
   static int (*inner)(tp_rank *, char *);
   inner = program.step;
   program.step = [](tp_rank *rank, char *arena) {
-    if (rank->world.rank() == 2 && *(int32_t *)(arena + rank->program->scalars[1].offset) == 3) {
+    if (rank->peers.rank() == 2 && *(int32_t *)(arena + rank->program->scalars[1].offset) == 3) {
       static const tp_call call = {"bang", "toy.tplan", 7, TP_KERNEL, 0, 0};
       return tplan::runtime::fail(*rank, &call, tplan::runtime::errorf("boiler: 451 degrees"));
     }
@@ -267,7 +267,7 @@ TEST_F(Ranks, AuditsTheArenaOfEach) {
   stray = program.arena_bytes;
   program.arena_bytes += 64;
   program.step = [](tp_rank *rank, char *arena) {
-    if (rank->world.rank() == 1)
+    if (rank->peers.rank() == 1)
       arena[stray + 8] = 1;
     return inner(rank, arena);
   };

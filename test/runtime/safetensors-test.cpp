@@ -28,7 +28,7 @@ LogicalTensor tensorOf(const char *name, int32_t type, const std::vector<int64_t
 /// As a rank alone writes.
 Status write(const std::string &path, const std::vector<LogicalTensor> &tensors,
              std::string *checksum = nullptr, int64_t *bytes = nullptr) {
-  World alone;
+  Peers alone;
   return writeSafetensors(alone, path, tensors, checksum, bytes);
 }
 

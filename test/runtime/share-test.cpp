@@ -137,7 +137,7 @@ TEST(Share, PiecesAreTheElementsOfTheHeader) {
       std::fill(found.begin() + share.ownBegin(), found.begin() + share.ownEnd(),
                 RandomTensor::padding);
       int64_t memory = -1, logical = -1;
-      share.forEach([&](const Piece &piece) {
+      share.forEach([&](const ElementRun &piece) {
         ASSERT_GT(piece.count, 0);
         ASSERT_GT(piece.memory, memory); // in order, so nothing twice
         ASSERT_GT(piece.logical, logical);
@@ -163,7 +163,7 @@ TEST(Share, PiecesAreTheElementsOfTheHeader) {
                 RandomTensor::padding);
       for (int64_t from = share.ownBegin(), to; from < share.ownEnd(); from = to) {
         to = std::min(share.ownEnd(), from + 1 + it.upTo(5));
-        share.forEach(from, to, [&](const Piece &piece) {
+        share.forEach(from, to, [&](const ElementRun &piece) {
           ASSERT_GE(piece.memory, from);
           ASSERT_LE(piece.memory + piece.count, to);
           for (int64_t e = 0; e < piece.count; ++e)
@@ -222,23 +222,23 @@ TEST(Share, WhatRanksWriteRanksRead) {
     for (int64_t j = 0; j < 2; ++j)
       serial.push_back({"x" + std::to_string(j), it.tensor.type, it.whole,
                         (char *)all.data() + j * it.elements() * size, Share(it.whole)});
-    World alone;
+    Peers alone;
     ASSERT_OK(writeSafetensors(alone, path(0), serial, nullptr, nullptr));
 
     std::vector<std::vector<double>> arenas(ranksOf(it.program));
     std::vector<std::string> checksums(arenas.size());
-    helpers::onRanks((int)arenas.size(), [&](World &world, Team &team) {
-      std::vector<double> &arena = arenas[world.rank()];
+    helpers::onRanks((int)arenas.size(), [&](Peers &peers, Team &team) {
+      std::vector<double> &arena = arenas[peers.rank()];
       arena.assign(it.program.arena_bytes / 8, 77.0);
-      initializeTensors(it.program, (char *)arena.data(), world.rank(), 9, team);
-      auto mine = logicalTensors(it.program, (char *)arena.data(), world.rank(), TP_WEIGHT);
-      EXPECT_OK(writeSafetensors(world, path(1), mine, &checksums[world.rank()], nullptr));
+      initializeTensors(it.program, (char *)arena.data(), peers.rank(), 9, team);
+      auto mine = logicalTensors(it.program, (char *)arena.data(), peers.rank(), TP_WEIGHT);
+      EXPECT_OK(writeSafetensors(peers, path(1), mine, &checksums[peers.rank()], nullptr));
       // Read again over other values.
       std::vector<double> read = arena;
-      initializeTensors(it.program, (char *)read.data(), world.rank(), 10, team);
+      initializeTensors(it.program, (char *)read.data(), peers.rank(), 10, team);
       SafetensorsFile file;
       EXPECT_OK(file.open(path(1)));
-      auto into = logicalTensors(it.program, (char *)read.data(), world.rank(), TP_WEIGHT);
+      auto into = logicalTensors(it.program, (char *)read.data(), peers.rank(), TP_WEIGHT);
       EXPECT_OK(file.match(into, false));
       file.copyTo(into);
       EXPECT_EQ(memcmp(read.data(), arena.data(), arena.size() * 8), 0);

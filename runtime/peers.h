@@ -1,15 +1,15 @@
-//===- world.h - all ranks of a run, seen from one ------------------------===//
+//===- peers.h - all ranks of a run, seen from one ------------------------===//
 //
 // What ranks do together outside a step: agree whether something went well, and hand bytes
-// round. A rank alone has a world too, in which all of it is free.
+// round. A rank alone has peers too: none, and all of it is free.
 //
 // One decision: where ranks meet, they exchange success or failure, so that an error of
 // one becomes the error of all, with one message, and nobody waits for a rank that gave up.
 // Between two meetings a rank does nothing that could wait for another.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TPLAN_RUNTIME_WORLD_H
-#define TPLAN_RUNTIME_WORLD_H
+#ifndef TPLAN_RUNTIME_PEERS_H
+#define TPLAN_RUNTIME_PEERS_H
 
 #include "runtime/status.h"
 #include "runtime/team.h"
@@ -17,10 +17,10 @@
 
 namespace tplan::runtime {
 
-class World {
+class Peers {
 public:
-  World() = default;
-  World(Transport &transport, Team &team) : transport(&transport), team(&team) {}
+  Peers() = default;
+  Peers(Transport &transport, Team &team) : transport(&transport), team(&team) {}
 
   int rank() const { return transport ? transport->rank() : 0; }
   int size() const { return transport ? transport->size() : 1; }
@@ -50,4 +50,4 @@ private:
 
 } // namespace tplan::runtime
 
-#endif // TPLAN_RUNTIME_WORLD_H
+#endif // TPLAN_RUNTIME_PEERS_H

@@ -1,4 +1,4 @@
-//===- world-test.cpp - what ranks do together outside a step ---------------------===//
+//===- peers-test.cpp - what ranks do together outside a step ---------------------===//
 
 #include "helpers.h"
 #include "toy_program.h"
@@ -14,49 +14,49 @@
 using namespace tplan::runtime;
 using helpers::onRanks;
 
-TEST(World, AgreesOnTheFirstErrorOfAny) {
+TEST(Peers, AgreesOnTheFirstErrorOfAny) {
   std::mutex lock;
-  onRanks(4, [&](World &world, Team &) {
-    EXPECT_OK(world.agree({}));
-    EXPECT_FALSE(world.failedTogether());
-    bool fails = world.rank() == 1 || world.rank() == 3;
-    Status status = world.agree(fails ? errorf("%d sheep", world.rank() + 40) : Status());
+  onRanks(4, [&](Peers &peers, Team &) {
+    EXPECT_OK(peers.agree({}));
+    EXPECT_FALSE(peers.failedTogether());
+    bool fails = peers.rank() == 1 || peers.rank() == 3;
+    Status status = peers.agree(fails ? errorf("%d sheep", peers.rank() + 40) : Status());
     std::lock_guard guard(lock);
     EXPECT_FAILS(status, "rank 1: 41 sheep");
-    EXPECT_TRUE(world.failedTogether());
+    EXPECT_TRUE(peers.failedTogether());
   });
 }
 
-TEST(World, NamesNoRankWhereAllFail) {
-  onRanks(3, [&](World &world, Team &) {
-    Status status = world.agree(errorf("no sheep"));
+TEST(Peers, NamesNoRankWhereAllFail) {
+  onRanks(3, [&](Peers &peers, Team &) {
+    Status status = peers.agree(errorf("no sheep"));
     EXPECT_EQ(status.message(), "no sheep");
     // A long one, and none.
-    EXPECT_EQ(world.agree(errorf("%s", std::string(100000, 'x').c_str())).message().size(),
+    EXPECT_EQ(peers.agree(errorf("%s", std::string(100000, 'x').c_str())).message().size(),
               100000u);
-    EXPECT_EQ(world.agree(errorf("%s", "")).message(), "");
+    EXPECT_EQ(peers.agree(errorf("%s", "")).message(), "");
   });
 }
 
-TEST(World, HandsBytesRound) {
-  onRanks(5, [&](World &world, Team &) {
-    std::string text = world.leads() ? std::string(3000, 'y') : "z";
-    EXPECT_OK(world.broadcast(text));
+TEST(Peers, HandsBytesRound) {
+  onRanks(5, [&](Peers &peers, Team &) {
+    std::string text = peers.leads() ? std::string(3000, 'y') : "z";
+    EXPECT_OK(peers.broadcast(text));
     EXPECT_EQ(text, std::string(3000, 'y'));
-    double number = world.leads() ? 0.25 : 7;
-    EXPECT_OK(world.broadcast(&number, sizeof number));
+    double number = peers.leads() ? 0.25 : 7;
+    EXPECT_OK(peers.broadcast(&number, sizeof number));
     EXPECT_EQ(number, 0.25);
   });
 }
 
-TEST(World, ARankAloneNeedsNobody) {
-  World world;
+TEST(Peers, ARankAloneNeedsNobody) {
+  Peers peers;
   std::string text = "as it was";
-  EXPECT_OK(world.broadcast(text));
+  EXPECT_OK(peers.broadcast(text));
   EXPECT_EQ(text, "as it was");
-  EXPECT_OK(world.agree({}));
-  EXPECT_EQ(world.agree(errorf("no sheep")).message(), "no sheep");
-  EXPECT_TRUE(world.failedTogether() && world.leads());
+  EXPECT_OK(peers.agree({}));
+  EXPECT_EQ(peers.agree(errorf("no sheep")).message(), "no sheep");
+  EXPECT_TRUE(peers.failedTogether() && peers.leads());
 }
 
 namespace {
@@ -65,7 +65,7 @@ namespace {
 void connect(tp_rank &rank, const tp_program &program, Transport &transport) {
   rank.program = &program;
   rank.transport = &transport;
-  rank.world = World(transport, rank.team);
+  rank.peers = Peers(transport, rank.team);
   EXPECT_OK(rank.arena.map(program.arena_bytes));
   EXPECT_OK(transport.connect(program, rank.groups));
 }
@@ -89,7 +89,7 @@ TEST(Loader, GivesEachRankItsRowsOfTheStep) {
         connect(rank, program, transport);
         Loader loader;
         // With `read first` only the leader has the file.
-        bool has = !readFirst || rank.world.leads();
+        bool has = !readFirst || rank.peers.leads();
         EXPECT_OK(loader.open(rank, {has ? scratch / "text" : scratch / "absent"}, toy::length));
         EXPECT_EQ(loader.tokens(), stream.tokens());
         int64_t member = memberOf(program, group, transport.rank());

@@ -1,12 +1,12 @@
-//===- world.cpp - all ranks of a run, seen from one ----------------------===//
+//===- peers.cpp - all ranks of a run, seen from one ----------------------===//
 
-#include "runtime/world.h"
+#include "runtime/peers.h"
 
 #include <algorithm>
 
 using namespace tplan::runtime;
 
-Status World::agree(Status mine) {
+Status Peers::agree(Status mine) {
   if (size() == 1)
     return alike(std::move(mine));
   std::vector<double> failed(size(), 0.0);
@@ -22,19 +22,19 @@ Status World::agree(Status mine) {
   return alike(errorf("%s%s", all ? "" : format("rank %d: ", from).c_str(), text.c_str()));
 }
 
-Status World::alike(Status mine) {
+Status Peers::alike(Status mine) {
   together |= !mine.ok();
   return mine;
 }
 
-Status World::broadcast(void *data, int64_t bytes) { return broadcast(data, bytes, 0); }
-Status World::broadcast(std::string &text) { return broadcast(text, 0); }
+Status Peers::broadcast(void *data, int64_t bytes) { return broadcast(data, bytes, 0); }
+Status Peers::broadcast(std::string &text) { return broadcast(text, 0); }
 
-Status World::broadcast(void *data, int64_t bytes, int from) {
+Status Peers::broadcast(void *data, int64_t bytes, int from) {
   return size() == 1 || bytes == 0 ? Status() : transport->world().broadcast(data, bytes, from);
 }
 
-Status World::broadcast(std::string &text, int from) {
+Status Peers::broadcast(std::string &text, int from) {
   auto length = (int64_t)text.size();
   TP_TRY(broadcast(&length, sizeof length, from));
   text.resize(length);
