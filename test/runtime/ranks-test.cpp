@@ -27,66 +27,6 @@ namespace {
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 const Layout serial;
-const Layout layouts[] = {
-    {.name = "Rows", .d = 2, .data = overD, .microbatches = 1},
-    {.name = "RowsOfThree", .d = 3, .data = overD, .rows = 1, .countWhole = true},
-    {.name = "RowsReadFirst",
-     .d = 2,
-     .b = 3,
-     .data = overBD,
-     .rows = 1,
-     .microbatches = 1,
-     .readFirst = true},
-    {.name = "Replicas", .d = 2, .a = 2},
-    {.name = "Columns",
-     .a = 2,
-     .weights = {.columns = overA},
-     .states = {.columns = overA},
-     .gradients = {.columns = overA}},
-    {.name = "RowsOfWeightsPadded",
-     .a = 3,
-     .weights = {.rows = overA},
-     .states = {.rows = overA},
-     .gradients = {.rows = overA}},
-    {.name = "BothDimensions",
-     .d = 2,
-     .a = 3,
-     .b = 2,
-     .data = overD,
-     .microbatches = 1,
-     .weights = {.rows = overB, .columns = overA},
-     .states = {.rows = overA, .columns = overB},
-     .gradients = {.columns = overD}},
-    {.name = "ChunkedStates", .d = 2, .data = overD, .microbatches = 1, .states = {.chunk = overD}},
-    {.name = "ChunkedGradients",
-     .d = 3,
-     .data = overD,
-     .rows = 1,
-     .states = {.chunk = overD},
-     .gradients = {.chunk = overD, .inWhole = true}},
-    {.name = "ChunkedWeightsInWhole",
-     .d = 2,
-     .a = 2,
-     .data = overD,
-     .microbatches = 1,
-     .weights = {.columns = overA, .chunk = overD, .inWhole = true},
-     .states = {.columns = overA, .chunk = overD},
-     .gradients = {.columns = overA, .chunk = overD}},
-    {.name = "AllApart",
-     .d = 2,
-     .b = 3,
-     .data = overD,
-     .microbatches = 1,
-     .weights = {.chunk = overBD},
-     .states = {.rows = overB, .columns = overD},
-     .gradients = {.chunk = overAll, .inWhole = true}},
-};
-
-const Layout &named(std::string_view name) {
-  return *std::find_if(std::begin(layouts), std::end(layouts),
-                       [&](const Layout &layout) { return layout.name == name; });
-}
-
 const char *const checkpointFiles[] = {"model.safetensors", "optimizer.safetensors", "state.json",
                                        "manifest.json"};
 
@@ -139,7 +79,7 @@ struct Ranks : testing::Test {
 };
 
 class EachLayout : public Ranks, public testing::WithParamInterface<Layout> {};
-INSTANTIATE_TEST_SUITE_P(All, EachLayout, testing::ValuesIn(layouts),
+INSTANTIATE_TEST_SUITE_P(All, EachLayout, testing::ValuesIn(layouts()),
                          [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace
@@ -182,7 +122,7 @@ TEST_P(EachLayout, TrainsAsOneRank) {
 TEST_P(EachLayout, GoesOnFromAnyOther) {
   trained(serial, {"--steps", "6", "--save", scratch / "whole"});
   const Layout &to = GetParam();
-  for (const Layout &from : layouts) {
+  for (const Layout &from : layouts()) {
     std::string name = from.name;
     trained(from, {"--steps", "4", "--save", scratch / name});
     EXPECT_HAS(trained(to, {"--steps", "6", "--save", scratch / name, "--resume"}),

@@ -257,7 +257,11 @@ int step(tp_rank *rank, char *arena) {
 }
 
 int evaluate(tp_rank *rank, char *arena) {
-  const int32_t *tokens = at<int32_t>(arena, tablesOf(rank).input.offset);
+  const Tables &tables = tablesOf(rank);
+  const int32_t *tokens = at<int32_t>(arena, tables.input.offset);
+  for (int64_t row = 0; row < tables.layout.rows; ++row)
+    if ((tokens[row * length] >= 0) != (row < rowsInUse(tables, arena)))
+      return tplan::runtime::fail(*rank, nullptr, errorf("the rows in use are miscounted"));
   return gather(rank, arena, 0, 2) || forwardPass(rank, arena, tokens) ||
          softmaxLoss(rank, arena, tokens, 0) || sumCount(rank, arena);
 }

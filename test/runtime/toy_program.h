@@ -13,6 +13,9 @@
 
 #include "tplan/runtime.h"
 
+#include <span>
+#include <string_view>
+
 namespace toy {
 
 constexpr int64_t vocabulary = 128, rows = 3, length = 9, microbatches = 2;
@@ -37,6 +40,11 @@ struct Layout {
   bool countWhole = false; // the step sums the count of its loss itself
   int64_t ranks() const { return d * a * b; }
 };
+
+/// Layouts with more than one rank, each once a way of its own.
+std::span<const Layout> layouts();
+/// The layout of that name.
+const Layout &named(std::string_view name);
 
 /// The program; the tables live as long as the process.
 tp_program program(const Layout &layout = {});
