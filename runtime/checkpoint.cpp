@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint.h"
 
+#include "runtime/checksum.h"
 #include "runtime/files.h"
 #include "runtime/json.h"
 #include "runtime/safetensors.h"
@@ -18,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t formatVersion = 1;
+constexpr int64_t formatVersion = 2;
 constexpr int64_t maxJson = int64_t(1) << 24;
 constexpr const char *modelFile = "model.safetensors";
 constexpr const char *optimizerFile = "optimizer.safetensors";
@@ -76,30 +77,36 @@ Status readJson(const std::string &path, json &value) {
   return {};
 }
 
-/// Each listed file is there, whole and unchanged.
-Status checkManifest(const std::string &directory) {
-  std::string path = directory + "/" + manifestFile;
+Status readManifest(const std::string &path, std::vector<ManifestEntry> &entries) {
   json manifest;
   TP_TRY(readJson(path, manifest));
   const json *files;
   TP_TRY(getObject(manifest, "files", path, files));
   for (const char *name : {modelFile, optimizerFile, stateFile}) {
-    const json *entry;
-    TP_TRY(getObject(*files, name, path, entry));
+    ManifestEntry &entry = entries.emplace_back();
+    entry.name = name;
+    const json *value;
+    TP_TRY(getObject(*files, name, path, value));
+    TP_TRY(getInteger(*value, "bytes", path, entry.bytes));
+    TP_TRY(getString(*value, "xxh3_128", path, entry.checksum));
+  }
+  return {};
+}
+
+/// Each listed file is there, whole and unchanged.
+Status checkManifest(tp_rank &rank, const std::string &directory) {
+  std::vector<ManifestEntry> entries;
+  TP_TRY(rank.peers.agree(readManifest(directory + "/" + manifestFile, entries)));
+  for (const ManifestEntry &entry : entries) {
+    std::string path = directory + "/" + entry.name, found;
     int64_t bytes;
-    std::string checksum;
-    TP_TRY(getInteger(*entry, "bytes", path, bytes));
-    TP_TRY(getString(*entry, "xxh3_128", path, checksum));
-    MappedFile file;
-    std::string filePath = directory + "/" + name;
-    TP_TRY(file.open(filePath));
-    if (file.size() != bytes)
-      return errorf("'%s' has %lld bytes, its manifest says %" PRId64, filePath.c_str(),
-                    (long long)file.size(), bytes);
-    std::string found = checksumOf(file.data(), file.size());
-    if (found != checksum)
-      return errorf("'%s' is damaged: its checksum is %s, its manifest says %s", filePath.c_str(),
-                    found.c_str(), checksum.c_str());
+    TP_TRY(checksumOfFile(rank.peers, rank.team, path, found, bytes));
+    if (bytes != entry.bytes)
+      return rank.peers.alike(errorf("'%s' has %lld bytes, its manifest says %" PRId64,
+                                     path.c_str(), (long long)bytes, entry.bytes));
+    if (found != entry.checksum)
+      return rank.peers.alike(errorf("'%s' is damaged: its checksum is %s, its manifest says %s",
+                                     path.c_str(), found.c_str(), entry.checksum.c_str()));
   }
   return {};
 }
@@ -221,8 +228,8 @@ Status tplan::runtime::saveCheckpoint(tp_rank &rank, const std::string &director
        {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
     ManifestEntry &entry = manifest.emplace_back();
     entry.name = file;
-    TP_TRY(writeSafetensors(peers, temporary + "/" + file, tensorsOf(rank, role), &entry.checksum,
-                            &entry.bytes));
+    TP_TRY(writeSafetensors(peers, rank.team, temporary + "/" + file, tensorsOf(rank, role),
+                            &entry.checksum, &entry.bytes));
   }
   return peers.agree(peers.leads() ? finishDirectory(*rank.program, directory, temporary, state,
                                                      std::move(manifest), keep)
@@ -248,8 +255,7 @@ Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &director
   std::string name;
   TP_TRY(peers.agree(findCheckpoint(directory, name)));
   std::string path = directory + "/" + name;
-  // Checksums are over whole files: one rank reads them, for all.
-  TP_TRY(peers.agree(peers.leads() ? checkManifest(path) : Status()));
+  TP_TRY(checkManifest(rank, path));
   Opened opened;
   opened.weights = tensorsOf(rank, TP_WEIGHT);
   opened.states = tensorsOf(rank, TP_OPTIMIZER_STATE);

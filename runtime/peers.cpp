@@ -11,7 +11,7 @@ Status Peers::agree(Status mine) {
     return alike(std::move(mine));
   std::vector<double> failed(size(), 0.0);
   failed[rank()] = mine.ok() ? 0 : 1;
-  TP_TRY(transport->world().sum(failed.data(), size(), *team));
+  TP_TRY(sum(failed.data(), size()));
   auto first = std::find(failed.begin(), failed.end(), 1.0);
   if (first == failed.end())
     return {};
@@ -25,6 +25,10 @@ Status Peers::agree(Status mine) {
 Status Peers::alike(Status mine) {
   together |= !mine.ok();
   return mine;
+}
+
+Status Peers::sum(double *values, int64_t count) {
+  return size() == 1 ? Status() : transport->world().sum(values, count, *team);
 }
 
 Status Peers::broadcast(void *data, int64_t bytes) { return broadcast(data, bytes, 0); }

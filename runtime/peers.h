@@ -36,6 +36,8 @@ public:
   /// nobody has to be woken.
   bool failedTogether() const { return together; }
 
+  /// Sums over the ranks, in their order.
+  Status sum(double *values, int64_t count);
   /// Bytes of the leader to all.
   Status broadcast(void *data, int64_t bytes);
   Status broadcast(std::string &text);

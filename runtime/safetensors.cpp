@@ -2,14 +2,12 @@
 
 #include "runtime/safetensors.h"
 
+#include "runtime/checksum.h"
 #include "runtime/json.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 using namespace tplan::runtime;
 using nlohmann::json;
@@ -40,10 +38,6 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   for (int64_t size : shape)
     text += (text.empty() ? "" : ", ") + std::to_string(size);
   return "[" + text + "]";
-}
-
-std::string hexOf(XXH128_hash_t hash) {
-  return format("%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
 }
 
 bool isNonNegative(const json &value) {
@@ -105,10 +99,6 @@ Status checkMetadata(const std::string &file, const json &metadata) {
 }
 
 } // namespace
-
-std::string tplan::runtime::checksumOf(const void *data, int64_t bytes) {
-  return hexOf(XXH3_128bits(data, bytes));
-}
 
 Status SafetensorsFile::open(const std::string &path) {
   name = path;
@@ -276,19 +266,15 @@ Status writeRuns(AtomicFile &file, const std::vector<Placed> &placed) {
   return file.flush();
 }
 
-/// The checksum is of what is in the file, whoever wrote it.
-Status finishFile(AtomicFile &file, std::string *checksum) {
-  if (checksum) {
-    MappedFile whole;
-    TP_TRY(whole.open(file.temporary()));
-    *checksum = checksumOf(whole.data(), whole.size());
-  }
-  return file.commit();
+Status joinFile(const std::string &temporary, const std::vector<Placed> &placed) {
+  AtomicFile file;
+  TP_TRY(file.join(temporary));
+  return writeRuns(file, placed);
 }
 
 } // namespace
 
-Status tplan::runtime::writeSafetensors(Peers &peers, const std::string &path,
+Status tplan::runtime::writeSafetensors(Peers &peers, Team &team, const std::string &path,
                                         const std::vector<LogicalTensor> &tensors,
                                         std::string *checksum, int64_t *bytes) {
   std::vector<Placed> placed;
@@ -298,11 +284,11 @@ Status tplan::runtime::writeSafetensors(Peers &peers, const std::string &path,
   TP_TRY(peers.agree(peers.leads() ? createFile(file, path, header, size) : Status()));
   std::string temporary = file.temporary();
   TP_TRY(peers.broadcast(temporary));
-  Status status = peers.leads() ? Status() : file.join(temporary);
-  if (status.ok())
-    status = writeRuns(file, placed);
-  TP_TRY(peers.agree(std::move(status)));
+  TP_TRY(peers.agree(peers.leads() ? writeRuns(file, placed) : joinFile(temporary, placed)));
+  // Of what is in the file, whoever wrote it.
+  if (checksum)
+    TP_TRY(checksumOfFile(peers, team, temporary, *checksum, size));
   if (bytes)
     *bytes = size;
-  return peers.agree(peers.leads() ? finishFile(file, checksum) : Status());
+  return peers.agree(peers.leads() ? file.commit() : Status());
 }

@@ -48,14 +48,10 @@ private:
 };
 
 /// All ranks write one file, atomically; they succeed or fail together. `checksum` (if not
-/// null) receives the XXH3-128 of the file in hexadecimal, `bytes` its size, both of the
-/// leader alone.
-Status writeSafetensors(Peers &peers, const std::string &path,
-                        const std::vector<LogicalTensor> &tensors, std::string *checksum,
-                        int64_t *bytes);
-
-/// XXH3-128 of bytes, 32 hexadecimal digits.
-std::string checksumOf(const void *data, int64_t bytes);
+/// null) receives that of the file, `bytes` its size.
+Status writeSafetensors(Peers &peers, Team &team, const std::string &path,
+                        const std::vector<LogicalTensor> &tensors, std::string *checksum = nullptr,
+                        int64_t *bytes = nullptr);
 
 } // namespace tplan::runtime
 

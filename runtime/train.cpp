@@ -144,7 +144,7 @@ Status Run::setTensors() {
   if (!options.dumpGradients.empty())
     rank.gradientsReady = [this] {
       auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT);
-      return writeSafetensors(rank.peers, options.dumpGradients, gradients, nullptr, nullptr);
+      return writeSafetensors(rank.peers, rank.team, options.dumpGradients, gradients);
     };
   return {};
 }

@@ -3,6 +3,7 @@
 #include "helpers.h"
 #include "toy_program.h"
 
+#include "runtime/checksum.h"
 #include "runtime/data.h"
 #include "runtime/member.h"
 #include "runtime/metrics.h"
@@ -57,6 +58,39 @@ TEST(Peers, ARankAloneNeedsNobody) {
   EXPECT_OK(peers.agree({}));
   EXPECT_EQ(peers.agree(errorf("no sheep")).message(), "no sheep");
   EXPECT_TRUE(peers.failedTogether() && peers.leads());
+}
+
+TEST(Checksum, OfAFileIsThatOfItsBytesOnAnyRanks) {
+  helpers::Scratch scratch;
+  std::string bytes(2 * checksumBlock + 12345, '\0');
+  for (size_t at = 0; at < bytes.size(); at += 4097)
+    bytes[at] = char(at * 2654435761u >> 11);
+  auto checkFile = [&](const std::string &wanted) {
+    helpers::writeFile(scratch / "f", bytes);
+    for (int ranks : {1, 2, 5})
+      onRanks(ranks, [&](Peers &peers, Team &team) {
+        std::string found;
+        int64_t size = 0;
+        EXPECT_OK(checksumOfFile(peers, team, scratch / "f", found, size));
+        EXPECT_EQ(found, wanted) << ranks << " ranks";
+        EXPECT_EQ(size, (int64_t)bytes.size());
+      });
+  };
+  std::string whole = checksumOf(bytes.data(), (int64_t)bytes.size());
+  checkFile(whole);
+  bytes.back() ^= 1;
+  std::string changed = checksumOf(bytes.data(), (int64_t)bytes.size());
+  EXPECT_NE(changed, whole);
+  checkFile(changed);
+  std::swap_ranges(bytes.begin(), bytes.begin() + checksumBlock, bytes.begin() + checksumBlock);
+  EXPECT_NE(checksumOf(bytes.data(), (int64_t)bytes.size()), changed);
+  bytes.clear();
+  checkFile("99aa06d3014798d86001c324468d497f"); // XXH3-128 of nothing
+  onRanks(3, [&](Peers &peers, Team &team) {
+    std::string found;
+    int64_t size = 0;
+    EXPECT_FAILS(checksumOfFile(peers, team, scratch / "absent", found, size), "cannot open");
+  });
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "helpers.h"
 
 #include "runtime/bf16.h"
+#include "runtime/checksum.h"
 #include "runtime/safetensors.h"
 
 #include <cstring>
@@ -29,7 +30,8 @@ LogicalTensor tensorOf(const char *name, int32_t type, const std::vector<int64_t
 Status write(const std::string &path, const std::vector<LogicalTensor> &tensors,
              std::string *checksum = nullptr, int64_t *bytes = nullptr) {
   Peers alone;
-  return writeSafetensors(alone, path, tensors, checksum, bytes);
+  Team team;
+  return writeSafetensors(alone, team, path, tensors, checksum, bytes);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 
 #include "helpers.h"
 
+#include "runtime/checksum.h"
 #include "runtime/member.h"
 #include "runtime/mesh.h"
 #include "runtime/random.h"
@@ -223,7 +224,8 @@ TEST(Share, WhatRanksWriteRanksRead) {
       serial.push_back({"x" + std::to_string(j), it.tensor.type, it.whole,
                         (char *)all.data() + j * it.elements() * size, Share(it.whole)});
     Peers alone;
-    ASSERT_OK(writeSafetensors(alone, path(0), serial, nullptr, nullptr));
+    Team team;
+    ASSERT_OK(writeSafetensors(alone, team, path(0), serial));
 
     std::vector<std::vector<double>> arenas(ranksOf(it.program));
     std::vector<std::string> checksums(arenas.size());
@@ -232,7 +234,7 @@ TEST(Share, WhatRanksWriteRanksRead) {
       arena.assign(it.program.arena_bytes / 8, 77.0);
       initializeTensors(it.program, (char *)arena.data(), peers.rank(), 9, team);
       auto mine = logicalTensors(it.program, (char *)arena.data(), peers.rank(), TP_WEIGHT);
-      EXPECT_OK(writeSafetensors(peers, path(1), mine, &checksums[peers.rank()], nullptr));
+      EXPECT_OK(writeSafetensors(peers, team, path(1), mine, &checksums[peers.rank()]));
       // Read again over other values.
       std::vector<double> read = arena;
       initializeTensors(it.program, (char *)read.data(), peers.rank(), 10, team);
@@ -246,6 +248,7 @@ TEST(Share, WhatRanksWriteRanksRead) {
     for (int i = 0; i < 2; ++i)
       files[i] = helpers::readFile(path(i));
     ASSERT_TRUE(files[0] == files[1]) << "seed " << seed;
-    EXPECT_EQ(checksums[0], checksumOf(files[0].data(), (int64_t)files[0].size()));
+    for (const std::string &checksum : checksums)
+      EXPECT_EQ(checksum, checksumOf(files[0].data(), (int64_t)files[0].size()));
   }
 }
