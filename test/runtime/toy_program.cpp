@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 
 using namespace toy;
@@ -286,7 +287,8 @@ template <typename T, size_t Size> constexpr int64_t count(const T (&)[Size]) {
 } // namespace
 
 tp_program toy::program(const Layout &layout) {
-  auto *tables = new Tables(layout); // kept: see the header
+  static std::deque<Tables> made; // see the header
+  Tables *tables = &made.emplace_back(layout);
   tp_program p = {};
   p.abi_version = TP_ABI_VERSION;
   p.plan = "toy";
