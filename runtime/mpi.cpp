@@ -79,7 +79,7 @@ public:
 private:
   Status exchangeRounds(std::span<const Operation> operations, Team &team);
   Status post(int half);
-  Status postSums(int half);
+  Status postSums(int half, MpiExchange::Side side);
   void finish(int half, Team &team);
   void reduce(const Piece &piece, int half, Team &team);
   void unpack(const Piece &piece, int half);
@@ -189,25 +189,23 @@ void MpiCommunicator::finish(int half, Team &team) {
 }
 
 /// Sums of an all-reduce go from the output of their owner to that of all.
-Status MpiCommunicator::postSums(int half) {
+Status MpiCommunicator::postSums(int half, MpiExchange::Side side) {
   int n = size(), self = group.self;
   for (const Piece &piece : shared.pieces[half]) {
     const Operation &op = *piece.operation;
     if (op.what->kind != TP_ALL_REDUCE)
       continue;
     int64_t bytes = bytesOf(op.what->type);
-    auto place = [&](const Block &block) {
-      return (char *)op.out + (block.offset + piece.begin) * bytes;
-    };
-    TP_TRY(forOthers([&](int from) -> Status {
-      Block part = outputBlock(*op.what, n, from, self);
-      int64_t count = countOf(piece, part);
-      return count ? shared.exchange.receive(from, place(part), count * bytes, sums) : Status();
+    TP_TRY(forOthers([&](int other) -> Status {
+      bool sends = side == MpiExchange::sending;
+      Block part = outputBlock(*op.what, n, sends ? self : other, self);
+      int64_t count = countOf(piece, part) * bytes;
+      char *at = (char *)op.out + (part.offset + piece.begin) * bytes;
+      if (!count)
+        return {};
+      return sends ? shared.exchange.send(other, at, count, sums)
+                   : shared.exchange.receive(other, at, count, sums);
     }));
-    Block own = outputBlock(*op.what, n, self, self);
-    if (int64_t count = countOf(piece, own))
-      TP_TRY(forOthers(
-          [&](int to) { return shared.exchange.send(to, place(own), count * bytes, sums); }));
   }
   return {};
 }
@@ -225,6 +223,8 @@ void MpiCommunicator::copyOwn(const Operation &op) {
   });
 }
 
+/// A rank sends all that it can before it waits for anything: if one dies, the others wait for
+/// that one alone, and say so.
 Status MpiCommunicator::exchangeRounds(std::span<const Operation> operations, Team &team) {
   Rounds rounds(operations, size(), tp_mpi_chunk(size()));
   bool more = rounds.next(shared.pieces[0]);
@@ -233,16 +233,23 @@ Status MpiCommunicator::exchangeRounds(std::span<const Operation> operations, Te
   for (const Operation &operation : operations)
     if (!reduces(*operation.what))
       copyOwn(operation);
+  MpiExchange &exchange = shared.exchange;
   for (int half = 0; more; half = 1 - half) {
-    TP_TRY(shared.exchange.wait(half));
+    TP_TRY(exchange.wait(half, MpiExchange::receiving));
     more = rounds.next(shared.pieces[1 - half]);
     if (more)
       TP_TRY(post(1 - half));
     finish(half, team);
-    TP_TRY(shared.exchange.wait(sums)); // of the round before: messages in flight are bounded
-    TP_TRY(postSums(half));
+    // Those of the round before, so that messages in flight are bounded.
+    TP_TRY(exchange.wait(sums, MpiExchange::receiving));
+    TP_TRY(exchange.wait(sums, MpiExchange::sending));
+    TP_TRY(postSums(half, MpiExchange::sending));
+    // In place, a sum comes to where a block is sent from.
+    TP_TRY(exchange.wait(half, MpiExchange::sending));
+    TP_TRY(postSums(half, MpiExchange::receiving));
   }
-  return shared.exchange.wait(sums);
+  TP_TRY(exchange.wait(sums, MpiExchange::receiving));
+  return exchange.wait(sums, MpiExchange::sending);
 }
 
 Status MpiCommunicator::issue(std::span<const Operation> operations, Team &team, Stream *) {
@@ -288,6 +295,9 @@ public:
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override {
     TP_TRY(checkMesh(program));
+    if (ranksOf(program) != ranks)
+      return errorf("the plan '%s' is for %lld ranks; MPI has %d", program.plan,
+                    (long long)ranksOf(program), ranks);
     for (int64_t group = 0; group < program.num_groups; ++group) {
       std::unique_ptr<Communicator> communicator;
       TP_TRY(split(membersOf(program, group, self), communicator));

@@ -22,6 +22,9 @@ namespace {
 constexpr int spins = 200, yields = 2000;
 constexpr int sleepMicroseconds = 50;
 
+/// From a signal to the end. A launcher may kill a second after its SIGTERM.
+constexpr double graceSeconds = 0.5;
+
 /// Messages list so many ranks.
 constexpr int listed = 16;
 
@@ -45,64 +48,78 @@ struct SafeText {
   }
 };
 
-// The one exchange of a process that is inside a collective: a handler has no argument.
+// Of a process, as its signals are: a handler has no argument. The exchange that is inside a
+// collective, and the signal that ends it.
 std::atomic<const MpiExchange *> inside{nullptr};
+std::atomic<int> ending{0};
 static_assert(std::atomic<const MpiExchange *>::is_always_lock_free);
 
-void sayAndEnd(int signal) {
-  if (const MpiExchange *exchange = inside.load()) {
-    char text[1024];
-    SafeText(text, sizeof text) << "tplan: ended by signal " << signal << ": ";
-    size_t length = strlen(text);
-    exchange->describe(text + length, sizeof text - length - 1);
-    length = strlen(text);
-    text[length++] = '\n';
-    [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);
-  }
-  raise(signal); // the handler is gone: SA_RESETHAND
+void die(int signal) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  raise(signal);
+}
+
+void say(const MpiExchange &exchange, int signal) {
+  char text[1024];
+  SafeText(text, sizeof text) << "tplan: ended by signal " << signal << ": ";
+  size_t length = strlen(text);
+  exchange.describe(text + length, sizeof text - length - 1);
+  length = strlen(text);
+  text[length++] = '\n';
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);
+}
+
+/// When a rank dies, its launcher ends the others, and may do it for good at any time. So this
+/// one says at once whom it misses. What others have sent may still be on its way: the wait goes
+/// on for a while, and whoever is missing then is named alone.
+void onSignal(int signal) {
+  const MpiExchange *exchange = inside.load();
+  if (!exchange || ending.exchange(signal))
+    return die(signal);
+  say(*exchange, signal);
 }
 
 /// Unless the program has a handler of its own.
 void installHandler() {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    struct sigaction old;
-    if (sigaction(signal, nullptr, &old) || old.sa_handler != SIG_DFL)
-      continue;
-    struct sigaction action = {};
-    action.sa_handler = sayAndEnd;
-    action.sa_flags = SA_RESETHAND;
-    sigaction(signal, &action, nullptr);
+    struct sigaction action = {}, old;
+    action.sa_handler = onSignal;
+    if (!sigaction(signal, nullptr, &old) && old.sa_handler == SIG_DFL)
+      sigaction(signal, &action, nullptr);
   }
 }
 
 } // namespace
 
-MpiExchange::~MpiExchange() { end(); }
-
 void MpiExchange::reserve(int members, int64_t messages) {
+  installHandler();
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
-  for (int batch = 0; batch < batches; ++batch) {
-    receives[batch].resize(std::max<size_t>(members, receives[batch].size()));
-    sends[batch].resize(receives[batch].size());
-  }
+  for (auto &sides : pending)
+    for (Pending &side : sides)
+      side.of.resize(members);
 }
 
 void MpiExchange::begin(const Operation &operation, const Communicator &over,
                         MpiLibrary::Comm with) {
-  installHandler();
-  first = &operation, group = &over, comm = with;
+  first = &operation, group = &over, comm = with, waitingFor = nullptr;
   inside.store(this);
 }
 
-void MpiExchange::end() { inside.store(nullptr); }
+void MpiExchange::end() {
+  inside.store(nullptr);
+  if (int signal = ending)
+    die(signal);
+}
 
 Status MpiExchange::add(MpiLibrary::Request request, InFlight what) {
   requests.push_back(request);
   inFlight.push_back(what);
-  ++pending[what.batch];
-  ++(what.receives ? receives : sends)[what.batch][what.member];
+  ++pending[what.batch][what.side].all;
+  ++pending[what.batch][what.side].of[what.member];
   return {};
 }
 
@@ -110,13 +127,13 @@ Status MpiExchange::send(int to, const char *data, int64_t bytes, int batch) {
   MpiLibrary::Request request;
   TP_TRY(mpi.check(mpi.Isend(data, (int)bytes, mpi.byte, to, batch, comm, &request), "Isend"));
   sent += bytes;
-  return add(request, {to, batch, false});
+  return add(request, {to, batch, sending});
 }
 
 Status MpiExchange::receive(int from, char *data, int64_t bytes, int batch) {
   MpiLibrary::Request request;
   TP_TRY(mpi.check(mpi.Irecv(data, (int)bytes, mpi.byte, from, batch, comm, &request), "Irecv"));
-  return add(request, {from, batch, true});
+  return add(request, {from, batch, receiving});
 }
 
 Status MpiExchange::poll(int &ended) {
@@ -131,8 +148,8 @@ Status MpiExchange::poll(int &ended) {
   std::sort(finished.begin(), finished.begin() + ended);
   for (int i = ended - 1; i >= 0; --i) {
     InFlight done = inFlight[finished[i]];
-    --(done.receives ? receives : sends)[done.batch][done.member];
-    --pending[done.batch];
+    --pending[done.batch][done.side].all;
+    --pending[done.batch][done.side].of[done.member];
     requests[finished[i]] = requests.back();
     inFlight[finished[i]] = inFlight.back();
     requests.pop_back();
@@ -141,14 +158,20 @@ Status MpiExchange::poll(int &ended) {
   return {};
 }
 
-Status MpiExchange::wait(int batch) {
-  waitingFor = batch;
-  double limit = first->call ? hangLimit : 10 * hangLimit, end = 0;
-  for (int idle = 0; pending[batch];) {
+Status MpiExchange::wait(int batch, Side side) {
+  waitingFor = &pending[batch][side], waitingSide = side;
+  double limit = first->call ? hangLimit : 10 * hangLimit, since = 0;
+  for (int idle = 0; waitingFor->all;) {
     int ended;
-    TP_TRY(poll(ended));
+    if (Status status = poll(ended); !status.ok()) {
+      char text[1024];
+      describe(text, sizeof text);
+      return errorf("%s; %s", status.message().c_str(), text);
+    }
+    if (ending)
+      lastWords();
     if (ended) {
-      idle = 0, end = 0;
+      idle = 0;
       continue;
     }
     if (++idle < spins) {
@@ -156,12 +179,24 @@ Status MpiExchange::wait(int batch) {
       continue;
     }
     double now = monotonicSeconds();
-    end = end > 0 ? end : now + limit;
-    if (now > end)
+    if (idle == spins)
+      since = now;
+    if (now - since > limit)
       return late(limit);
     idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   }
   return {};
+}
+
+/// All ranks had the signal, and speak and end at one time.
+void MpiExchange::lastWords() {
+  double now = monotonicSeconds();
+  if (endAt == 0)
+    endAt = now + graceSeconds;
+  if (now < endAt)
+    return;
+  say(*this, ending);
+  die(ending);
 }
 
 Status MpiExchange::late(double seconds) {
@@ -178,20 +213,12 @@ void MpiExchange::describe(char *to, size_t size) const {
        << group->name().c_str() << "'";
   if (const tp_call *call = first->call)
     text << " of " << call->file << ":" << (int64_t)call->line;
-  // Who owes data; where nobody does, who has not taken what it is sent.
   int missing = 0;
-  for (bool receiving : {true, false}) {
-    if (missing)
-      break;
-    for (int member = 0; member < group->size(); ++member) {
-      if (!(receiving ? receives : sends)[waitingFor][member] || ++missing > listed)
-        continue;
-      text << (missing > 1 ? ", "
-               : receiving ? " for rank "
-                           : " to be heard by rank ")
-           << (int64_t)group->members()[member];
-    }
-  }
+  for (int member = 0; waitingFor && member < group->size(); ++member)
+    if (waitingFor->of[member] && ++missing <= listed)
+      text << (missing > 1 ? ", " : " for rank ") << (int64_t)group->members()[member];
   if (missing > listed)
     text << " and " << (int64_t)(missing - listed) << " more";
+  if (missing && waitingSide == sending)
+    text << " to receive";
 }

@@ -21,17 +21,18 @@ public:
 
   MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit)
       : mpi(mpi), rank(rank), hangLimit(hangLimit) {}
-  ~MpiExchange();
 
-  /// Room for the peers of any communicator of so many members, and messages in flight.
+  /// Before the first use: room for the peers of any communicator of so many members, and
+  /// messages in flight.
   void reserve(int members, int64_t messages);
 
   /// Operations of `group` begin, of which `first` is named in messages.
   void begin(const Operation &first, const Communicator &group, MpiLibrary::Comm comm);
   Status send(int to, const char *data, int64_t bytes, int batch);
   Status receive(int from, char *data, int64_t bytes, int batch);
-  /// Until nothing of the batch is in flight.
-  Status wait(int batch);
+  enum Side { receiving, sending };
+  /// Until no message of the batch is in flight on this side.
+  Status wait(int batch, Side side);
   void end();
 
   /// Who is waited for has not come within the limit.
@@ -44,12 +45,17 @@ public:
 private:
   struct InFlight {
     int member, batch;
-    bool receives;
+    Side side;
+  };
+  struct Pending {
+    int all = 0;
+    std::vector<int> of; // each member
   };
   Status add(MpiLibrary::Request request, InFlight what);
   /// Polls once; how many ended.
   Status poll(int &ended);
   Status late(double seconds);
+  void lastWords();
 
   const MpiLibrary &mpi;
   const int rank;
@@ -59,15 +65,15 @@ private:
   std::vector<int> finished;      // by MPI_Testsome
   int64_t sent = 0;
   bool tooLate = false;
+  double endAt = 0; // after a signal
 
   // Read by the handler.
   const Operation *first = nullptr;
   const Communicator *group = nullptr;
   MpiLibrary::Comm comm = nullptr;
-  int waitingFor = 0;                 // batch
-  int pending[batches] = {};          // messages
-  std::vector<int> receives[batches]; // of each member
-  std::vector<int> sends[batches];
+  Pending pending[batches][2]; // messages, by side
+  const Pending *waitingFor = nullptr;
+  Side waitingSide = receiving;
 };
 
 } // namespace tplan::runtime

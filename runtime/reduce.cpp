@@ -1,7 +1,8 @@
 //===- reduce.cpp - sums of arrays in one order ----------------------------===//
 //
-// Plain loops, which the compiler makes vectors of, once for each level of CPU. There is
-// no product in them, so no level can contract anything: all give the same bits.
+// Written with the compiler's vectors of 64 bytes, which it cuts to what a CPU has, once for
+// each level. There is no product in them, so no level can contract anything: all give the
+// same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,78 +10,120 @@
 
 #include "runtime/bf16.h"
 
+#include <type_traits>
+
 using namespace tplan::runtime;
 
 namespace {
 
 #define LEVELS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define INLINE __attribute__((always_inline)) inline
 
-inline float value(bf16 x) { return widen(x); }
-inline float value(float x) { return x; }
-inline double value(double x) { return x; }
-inline uint32_t value(uint32_t x) { return x; }
-inline uint64_t value(uint64_t x) { return x; }
-inline int32_t value(int32_t x) { return x; }
-inline int64_t value(int64_t x) { return x; }
+constexpr int vectorBytes = 64, vectors = 4; // of each array at a time
+template <typename T> struct VectorOf {
+  typedef T Type __attribute__((vector_size(vectorBytes)));
+};
+template <typename T> using Vector = typename VectorOf<T>::Type;
+typedef bf16 Halves __attribute__((vector_size(vectorBytes / 2)));
 
-template <typename T> inline T sum(T a, T b) { return a + b; }
-template <typename T> inline T larger(T a, T b) { return a > b || a != a ? a : b; }
-
-// S is the type of the sums, T that of the values.
-#define STEP(NAME, S, T, EXPRESSION)                                                               \
-  LEVELS void NAME(void *into, const void *from, int64_t count) {                                  \
-    S *__restrict sums = (S *)into;                                                                \
-    const T *__restrict values = (const T *)from;                                                  \
-    for (int64_t i = 0; i < count; ++i)                                                            \
-      sums[i] = EXPRESSION;                                                                        \
+/// T is the type of the arrays, S that of the sums; both as one element and as vectors.
+template <typename T, typename S> struct Elements {
+  static INLINE void load(Vector<S> &to, const T *from) { memcpy(&to, from, sizeof to); }
+  static INLINE void load(S &to, const T *from) { to = *from; }
+  static INLINE void store(T *to, const Vector<S> &from) { memcpy(to, &from, sizeof from); }
+  static INLINE void store(T *to, const S &from) { *to = from; }
+};
+template <> struct Elements<bf16, float> {
+  static INLINE void load(Vector<float> &to, const bf16 *from) {
+    Halves halves;
+    memcpy(&halves, from, sizeof halves);
+    to = (Vector<float>)(__builtin_convertvector(halves, Vector<uint32_t>) << 16);
   }
-STEP(setF32, float, float, value(values[i]))
-STEP(addF32, float, float, sum(sums[i], value(values[i])))
-STEP(maxF32, float, float, larger(sums[i], value(values[i])))
-STEP(setF64, double, double, value(values[i]))
-STEP(addF64, double, double, sum(sums[i], value(values[i])))
-STEP(maxF64, double, double, larger(sums[i], value(values[i])))
-STEP(setBf16, float, bf16, value(values[i]))
-STEP(addBf16, float, bf16, sum(sums[i], value(values[i])))
-STEP(maxBf16, float, bf16, larger(sums[i], value(values[i])))
-STEP(setI32, uint32_t, uint32_t, value(values[i]))
-STEP(addI32, uint32_t, uint32_t, sum(sums[i], value(values[i])))
-STEP(maxI32, int32_t, int32_t, larger(sums[i], value(values[i])))
-STEP(setI64, uint64_t, uint64_t, value(values[i]))
-STEP(addI64, uint64_t, uint64_t, sum(sums[i], value(values[i])))
-STEP(maxI64, int64_t, int64_t, larger(sums[i], value(values[i])))
-#undef STEP
+  static INLINE void load(float &to, const bf16 *from) { to = widen(*from); }
+  /// roundToBf16, of a vector.
+  static INLINE void store(bf16 *to, const Vector<float> &from) {
+    auto bits = (Vector<uint32_t>)from;
+    Vector<uint32_t> rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+    auto nan = (bits & 0x7FFFFFFF) > 0x7F800000;
+    Halves halves = __builtin_convertvector(nan ? (bits >> 16) | 0x40 : rounded, Halves);
+    memcpy(to, &halves, sizeof halves);
+  }
+  static INLINE void store(bf16 *to, const float &from) { *to = roundToBf16(from); }
+};
 
-/// A group of elements is read before it is written, and writing stays behind reading.
-LEVELS void roundToBf16s(void *at, int64_t count) {
-  constexpr int64_t group = 64;
-  int64_t i = 0;
-  for (; i + group <= count; i += group) {
-    float wide[group];
-    memcpy(wide, (const float *)at + i, sizeof wide);
-    bf16 narrow[group];
-    for (int64_t j = 0; j < group; ++j)
-      narrow[j] = roundToBf16(wide[j]);
-    memcpy((bf16 *)at + i, narrow, sizeof narrow);
-  }
-  for (; i < count; ++i) {
-    float wide;
-    memcpy(&wide, (const float *)at + i, sizeof wide);
-    bf16 narrow = roundToBf16(wide);
-    memcpy((bf16 *)at + i, &narrow, sizeof narrow);
-  }
+template <bool Max, typename V> INLINE void add(V &sum, const V &value) {
+  if constexpr (!Max)
+    sum += value;
+  else if constexpr (std::is_arithmetic_v<V>)
+    sum = sum > value || sum != sum ? sum : value;
+  else
+    sum = ((sum > value) | (sum != sum)) ? sum : value;
 }
+
+/// `Count` times V, at element i of each array.
+template <typename T, typename S, bool Max, typename V, int Count>
+INLINE void combineAt(int64_t i, S *sums, bool fresh, const T *const *in, int inputs, T *const *out,
+                      int outputs) {
+  constexpr int64_t lanes = sizeof(V) / sizeof(S);
+  V sum[Count], value;
+  for (int v = 0; v < Count; ++v)
+    if (fresh)
+      Elements<T, S>::load(sum[v], in[0] + i + v * lanes);
+    else
+      memcpy(&sum[v], sums + i + v * lanes, sizeof(V));
+  for (int array = fresh; array < inputs; ++array)
+    for (int v = 0; v < Count; ++v) {
+      Elements<T, S>::load(value, in[array] + i + v * lanes);
+      add<Max>(sum[v], value);
+    }
+  for (int array = 0; array < outputs; ++array)
+    for (int v = 0; v < Count; ++v)
+      Elements<T, S>::store(out[array] + i + v * lanes, sum[v]);
+  if (outputs == 0)
+    memcpy(sums + i, sum, sizeof sum);
+}
+
+template <typename T, typename S, bool Max>
+INLINE void combine(void *sums, bool fresh, const char *const *in, int inputs, char *const *out,
+                    int outputs, int64_t count) {
+  constexpr int64_t block = vectors * vectorBytes / (int64_t)sizeof(S);
+  auto *at = (S *)sums;
+  auto *from = (const T *const *)in;
+  auto *to = (T *const *)out;
+  int64_t i = 0;
+  for (; i + block <= count; i += block)
+    combineAt<T, S, Max, Vector<S>, vectors>(i, at, fresh, from, inputs, to, outputs);
+  for (; i < count; ++i)
+    combineAt<T, S, Max, S, 1>(i, at, fresh, from, inputs, to, outputs);
+}
+
+// Clones are functions, not templates.
+#define CLONES(NAME, T, S, MAX)                                                                    \
+  LEVELS void NAME(void *sums, bool fresh, const char *const *in, int inputs, char *const *out,    \
+                   int outputs, int64_t count) {                                                   \
+    if (fresh && inputs == 2 && outputs == 2)                                                      \
+      return combine<T, S, MAX>(sums, true, in, 2, out, 2, count);                                 \
+    combine<T, S, MAX>(sums, fresh, in, inputs, out, outputs, count);                              \
+  }
+CLONES(addF64, double, double, false)
+CLONES(maxF64, double, double, true)
+CLONES(addF32, float, float, false)
+CLONES(maxF32, float, float, true)
+CLONES(addBf16, bf16, float, false)
+CLONES(maxBf16, bf16, float, true)
+CLONES(addI32, uint32_t, uint32_t, false)
+CLONES(maxI32, int32_t, int32_t, true)
+CLONES(addI64, uint64_t, uint64_t, false)
+CLONES(maxI64, int64_t, int64_t, true)
 
 struct Row {
   int32_t type;
   Reducer sum, max;
 };
 constexpr Row table[] = {
-    {TP_F64, {8, setF64, addF64, nullptr}, {8, setF64, maxF64, nullptr}},
-    {TP_F32, {4, setF32, addF32, nullptr}, {4, setF32, maxF32, nullptr}},
-    {TP_BF16, {2, setBf16, addBf16, roundToBf16s}, {2, setBf16, maxBf16, roundToBf16s}},
-    {TP_I32, {4, setI32, addI32, nullptr}, {4, setI32, maxI32, nullptr}},
-    {TP_I64, {8, setI64, addI64, nullptr}, {8, setI64, maxI64, nullptr}},
+    {TP_F64, {8, addF64}, {8, maxF64}},    {TP_F32, {4, addF32}, {4, maxF32}},
+    {TP_BF16, {2, addBf16}, {2, maxBf16}}, {TP_I32, {4, addI32}, {4, maxI32}},
+    {TP_I64, {8, addI64}, {8, maxI64}},
 };
 
 } // namespace

@@ -3,8 +3,8 @@
 // Per element over the arrays from the left: f32 for f32 and bf16, which is rounded once at
 // the end, f64 for f64; i32 and i64 wrap. A NaN is the largest of all.
 //
-// One decision: arrays are added in tiles that stay in the first-level cache, so that any
-// number of them is read from memory once and written once.
+// One decision: all arrays are read side by side, a few vectors of each at a time, and the
+// sums go from registers to where they belong: memory sees each array once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_REDUCE_H
@@ -18,12 +18,12 @@
 
 namespace tplan::runtime {
 
-/// The steps of one type and reduction, on `count` elements.
 struct Reducer {
   int64_t elementBytes;
-  void (*first)(void *sums, const void *values, int64_t count);
-  void (*next)(void *sums, const void *values, int64_t count);
-  void (*round)(void *sums, int64_t count); // to the type, at the same place; null: it is
+  /// Adds elements of the inputs to `sums`, or, where `fresh`, begins with the first input.
+  /// They go to all outputs, or, where there are none, back to `sums`, unrounded.
+  void (*combine)(void *sums, bool fresh, const char *const *in, int inputs, char *const *out,
+                  int outputs, int64_t count);
 };
 
 /// For what checkCollective lets through.
@@ -34,17 +34,26 @@ const Reducer &reducerOf(int32_t type, int32_t reduction);
 template <typename In, typename Out>
 void reduceArrays(const Reducer &reducer, int inputs, In &&in, int outputs, Out &&out,
                   int64_t count) {
+  constexpr int together = 16; // more arrays are read in several passes over a tile
   constexpr int64_t tile = 1024;
   alignas(64) char sums[tile * 8];
-  for (int64_t begin = 0; begin < count; begin += tile) {
-    int64_t here = std::min(tile, count - begin), at = begin * reducer.elementBytes;
-    reducer.first(sums, in(0) + at, here);
-    for (int array = 1; array < inputs; ++array)
-      reducer.next(sums, in(array) + at, here);
-    if (reducer.round)
-      reducer.round(sums, here);
-    for (int array = 0; array < outputs; ++array)
-      memcpy(out(array) + at, sums, here * reducer.elementBytes);
+  const char *from[together];
+  char *to[together];
+  int64_t step = inputs > together || outputs > together ? tile : count;
+  for (int64_t begin = 0; begin < count; begin += step) {
+    int64_t here = std::min(step, count - begin), at = begin * reducer.elementBytes;
+    for (int first = 0; first < inputs; first += together) {
+      int some = std::min(together, inputs - first);
+      bool last = first + some == inputs;
+      int written = last ? std::min(together, outputs) : 0;
+      for (int i = 0; i < some; ++i)
+        from[i] = in(first + i) + at;
+      for (int i = 0; i < written; ++i)
+        to[i] = out(i) + at;
+      reducer.combine(sums, first == 0, from, some, to, written, here);
+    }
+    for (int i = together; i < outputs; ++i)
+      memcpy(out(i) + at, to[0], here * reducer.elementBytes);
   }
 }
 

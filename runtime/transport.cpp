@@ -49,7 +49,7 @@ Status Communicator::sum(double *values, int64_t count, Team &team) {
 /// A tree: in each round all that have the data give it to one more member.
 Status Communicator::broadcast(void *data, int64_t bytes, int root) {
   int n = size();
-  std::vector<int32_t> source(n);
+  source.resize(n);
   tp_collective what = {};
   what.kind = TP_PERMUTE, what.type = TP_I1;
   what.outer = what.middle = what.last = 1;

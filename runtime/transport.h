@@ -59,6 +59,9 @@ public:
 
 protected:
   Members group;
+
+private:
+  std::vector<int32_t> source; // of a broadcast
 };
 
 /// What connects a rank to the others. `world` holds all ranks, rank r as member r.

@@ -45,7 +45,8 @@ int countedStep(tp_rank *rank, char *arena) {
 }
 
 class Allocation : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(All, Allocation, testing::Values("Serial", "Rows", "AllApart"),
+INSTANTIATE_TEST_SUITE_P(All, Allocation,
+                         testing::Values("Serial", "Rows", "RowsReadFirst", "AllApart"),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace

@@ -1,0 +1,188 @@
+//===- threads-calls-test.cpp - what generated code calls; mesh, recorder, launcher ---===//
+
+#include "world.h"
+
+#include "runtime/mpi.h"
+#include "runtime/rank.h"
+#include "runtime/recording.h"
+#include "runtime/threads.h"
+
+#include <cstdlib>
+#include <thread>
+
+using namespace conformance;
+using namespace tplan::runtime;
+
+namespace {
+
+const tp_call call = {"gather", "toy.tplan", 9, TP_COLLECTIVE, 0, 100};
+
+/// A rank that is alone in its process.
+struct Alone {
+  explicit Alone(const Mesh &mesh) : transports(threadTransports(1)) {
+    rank.program = &mesh.program();
+    rank.transport = transports[0].get();
+    EXPECT_OK(rank.team.start(1));
+    EXPECT_OK(rank.transport->connect(mesh.program(), rank.groups));
+  }
+  std::vector<std::unique_ptr<Transport>> transports;
+  tp_rank rank;
+};
+
+Recorded recorded(int32_t kind, int64_t inner, const tp_call *of, int bucket) {
+  return {{kind, TP_SUM, TP_F32, 0, 1, inner, 1, 1, inner, 0, nullptr}, {}, of, bucket};
+}
+
+} // namespace
+
+TEST(CollectiveCalls, AGroupOfOneCopies) {
+  Mesh mesh({1}, {{0}, {}});
+  Alone alone(mesh);
+  EXPECT_EQ(tp_member(&alone.rank, 1), 0);
+  float from[3] = {1, 2, 3}, to[3][3] = {};
+  tp_collective what[3] = {{TP_ALL_REDUCE, TP_SUM, TP_F32, 0, 1, 3, 1, 1, 3, 0, nullptr},
+                           {TP_REDUCE_SCATTER, TP_MAX, TP_F32, 1, 3, 1, 1, 1, 3, 0, nullptr},
+                           {TP_ALL_GATHER, TP_SUM, TP_F32, 0, 1, 3, 1, 1, 3, 0, nullptr}};
+  void *pointers[] = {from, to[0], from, to[1], from, to[2]};
+  EXPECT_EQ(tp_collectives(&alone.rank, &call, what, 3, pointers), 0);
+  for (auto &copy : to)
+    EXPECT_TRUE(std::equal(from, from + 3, copy));
+  EXPECT_EQ(alone.rank.transport->bytesSent(), 0);
+  EXPECT_EQ(alone.rank.profile.total(TP_COLLECTIVE).count, 1);
+  EXPECT_EQ(alone.rank.profile.total(TP_COLLECTIVE).bytes, 100);
+}
+
+TEST(CollectiveCalls, NeedATransportAndAGroup) {
+  Mesh mesh({1}, {{0}});
+  float value = 1;
+  void *pointers[] = {&value, &value};
+  tp_collective what = {TP_ALL_REDUCE, TP_SUM, TP_F32, 5, 1, 1, 1, 1, 1, 0, nullptr};
+  Alone alone(mesh);
+  EXPECT_EQ(tp_collectives(&alone.rank, &call, &what, 1, pointers), 1);
+  EXPECT_FAILS(alone.rank.error, "toy.tplan:9: ", "group 5 of a plan with 1 group");
+  tp_rank without;
+  without.program = &mesh.program();
+  EXPECT_EQ(tp_collectives(&without, &call, &what, 1, pointers), 1);
+  EXPECT_FAILS(without.error, "toy.tplan:9: ", "'mesh'", "no transport");
+}
+
+TEST(CollectiveCalls, NeighboursOfOneGroupAreIssuedTogether) {
+  Mesh mesh({2}, {{0}, {}});
+  std::vector<Recording> logs(2);
+  auto transports = threadTransports(2);
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 2; ++number)
+    threads.emplace_back([&, number] {
+      tp_rank rank;
+      rank.program = &mesh.program();
+      auto transport = recordTransport(std::move(transports[number]), logs[number]);
+      rank.transport = transport.get();
+      EXPECT_OK(rank.team.start(1));
+      EXPECT_OK(rank.transport->connect(mesh.program(), rank.groups));
+      std::vector<tp_collective> what(
+          303, {TP_ALL_REDUCE, TP_SUM, TP_F32, 0, 1, 1, 1, 1, 1, 0, nullptr});
+      what[1].group = 1;
+      std::vector<float> values(what.size(), 1);
+      std::vector<void *> pointers;
+      for (float &value : values)
+        pointers.insert(pointers.end(), {&value, &value});
+      EXPECT_EQ(tp_collectives(&rank, &call, what.data(), (int64_t)what.size(), pointers.data()),
+                0);
+      for (size_t i = 0; i < values.size(); ++i)
+        EXPECT_EQ(values[i], i == 1 ? 1 : 2);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_OK(checkSameOrder(logs));
+  // World, then the groups: one alone, 301 by at most 128.
+  EXPECT_EQ(logs[0].groups[1].operations.size(), 302u);
+  EXPECT_EQ(logs[0].groups[1].operations[0].bucket, 0);
+  EXPECT_EQ(logs[0].groups[1].operations[1].bucket, 1);
+  EXPECT_EQ(logs[0].groups[1].operations[128].bucket, 1);
+  EXPECT_EQ(logs[0].groups[1].operations[301].bucket, 3);
+  EXPECT_EQ(logs[0].groups[2].operations.size(), 1u);
+}
+
+TEST(Recorder, FindsWhatDiffers) {
+  const tp_call other = {"gather", "toy.tplan", 10, TP_COLLECTIVE, 0, 0};
+  const std::vector<Recorded> good = {recorded(TP_ALL_REDUCE, 5, &call, 0),
+                                      recorded(TP_ALL_GATHER, 5, &call, 1)};
+  auto check = [&](std::vector<Recorded> second) {
+    std::vector<Recording> logs(2);
+    for (int rank = 0; rank < 2; ++rank)
+      logs[rank].groups.push_back({{"dp", {0, 1}, rank}, rank ? second : good});
+    return checkSameOrder(logs);
+  };
+  EXPECT_OK(check(good));
+  EXPECT_FAILS(check({good[1], good[0]}), "operation 0 over 'dp'", "rank 1 all-gather");
+  EXPECT_FAILS(check({good[0]}), "operation 1 over 'dp'", "on rank 1 none");
+  EXPECT_FAILS(check({good[0], recorded(TP_ALL_GATHER, 5, &other, 1)}), "toy.tplan:10");
+  EXPECT_FAILS(check({good[0], recorded(TP_ALL_GATHER, 6, &call, 1)}), "[1, 1, 6, 1]");
+  EXPECT_FAILS(check({good[0], recorded(TP_ALL_GATHER, 5, &call, 0)}), "bucket 0");
+}
+
+TEST(MeshOfRanks, MembersFollowTheListedAxes) {
+  Mesh mesh({2, 3, 4}, {{0, 2}, {2, 0}, {1}, {}});
+  EXPECT_EQ(ranksOf(mesh.program()), 24);
+  // Rank 17 = (1, 1, 1).
+  Members both = membersOf(mesh.program(), 0, 17);
+  EXPECT_EQ(both.ranks, (std::vector<int>{4, 5, 6, 7, 16, 17, 18, 19}));
+  EXPECT_EQ(both.self, 5);
+  Members turned = membersOf(mesh.program(), 1, 17);
+  EXPECT_EQ(turned.ranks, (std::vector<int>{4, 16, 5, 17, 6, 18, 7, 19}));
+  EXPECT_EQ(turned.self, 3);
+  EXPECT_EQ(membersOf(mesh.program(), 2, 17).ranks, (std::vector<int>{13, 17, 21}));
+  EXPECT_EQ(membersOf(mesh.program(), 3, 17).ranks, (std::vector<int>{17}));
+}
+
+TEST(MeshOfRanks, RefusesWhatMakesNoSense) {
+  EXPECT_FAILS(checkMesh(Mesh({2, 0}, {}).program()), "'b'", "0");
+  EXPECT_FAILS(checkMesh(Mesh({1 << 20, 1 << 20}, {}).program()), "'b'", "1048576");
+  EXPECT_FAILS(checkMesh(Mesh({2}, {{1}}).program()), "lacks", "1");
+  EXPECT_FAILS(checkMesh(Mesh({2}, {{0, 0}}).program()), "twice", "'a'");
+  auto transports = threadTransports(3);
+  std::vector<std::unique_ptr<Communicator>> groups;
+  EXPECT_FAILS(transports[0]->connect(Mesh({2}, {{0}}).program(), groups), "2 ranks", "has 3");
+}
+
+TEST(MpiLaunch, WrongNumbersSayWhichVariablesWereSeen) {
+  Mesh mesh({4}, {{0}});
+  std::unique_ptr<Transport> transport;
+  setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+  setenv("SLURM_NTASKS", "12", 1);
+  EXPECT_EQ(findLaunch().ranks, 3);
+  EXPECT_FAILS(connectMpi(mesh.program(), transport), "'mesh' is for 4 ranks, mpirun has 3",
+               "OMPI_COMM_WORLD_SIZE = 3", "SLURM_NTASKS = 12", "PMI_SIZE unset");
+  unsetenv("OMPI_COMM_WORLD_SIZE");
+  // A batch script of Slurm is not a step of srun.
+  EXPECT_EQ(findLaunch().launcher, nullptr);
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  EXPECT_STREQ(findLaunch().launcher, "srun");
+  unsetenv("SLURM_STEP_NUM_TASKS");
+  unsetenv("SLURM_NTASKS");
+}
+
+TEST(MpiLaunch, OtherLibrariesAreRefused) {
+  Mesh mesh({4}, {{0}});
+  std::unique_ptr<Transport> transport;
+  setenv("TPLAN_MPI", "/nowhere/libmpi.so", 1);
+  EXPECT_FAILS(connectMpi(mesh.program(), transport), "cannot load MPI", "/nowhere/libmpi.so",
+               "TPLAN_MPI");
+  setenv("TPLAN_MPI", "libm.so.6", 1);
+  EXPECT_FAILS(connectMpi(mesh.program(), transport), "'libm.so.6' is not Open MPI");
+  unsetenv("TPLAN_MPI");
+}
+
+TEST(MpiLaunch, TheHangLimitIsANumberOfSeconds) {
+  double limit;
+  EXPECT_OK(readHangLimit(limit));
+  EXPECT_EQ(limit, 60);
+  setenv("TPLAN_HANG_LIMIT", "2.5", 1);
+  EXPECT_OK(readHangLimit(limit));
+  EXPECT_EQ(limit, 2.5);
+  for (const char *bad : {"0", "-1", "3 s", "nan"}) {
+    setenv("TPLAN_HANG_LIMIT", bad, 1);
+    EXPECT_FAILS(readHangLimit(limit), "TPLAN_HANG_LIMIT", bad);
+  }
+  unsetenv("TPLAN_HANG_LIMIT");
+}

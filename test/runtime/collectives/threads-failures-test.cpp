@@ -1,0 +1,161 @@
+//===- threads-failures-test.cpp - a thread that fails takes the others along -------===//
+
+#include "world.h"
+
+#include "runtime/profile.h"
+#include "runtime/rank.h"
+#include "runtime/threads.h"
+
+#include <thread>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace conformance;
+using namespace tplan::runtime;
+
+namespace {
+
+const tp_call call = {"sum of gradients", "toy.tplan", 7, TP_COLLECTIVE, 0, 0};
+
+tp_collective sumOf(int64_t count) {
+  return {TP_ALL_REDUCE, TP_SUM, TP_F32, 0, 1, count, 1, 1, count, 0, nullptr};
+}
+
+/// Runs a rank of generated code on each thread; what each returns is its error.
+std::vector<std::string> runRanks(const tp_program &program, double hangLimit,
+                                  const std::function<void(tp_rank &)> &body) {
+  auto transports = threadTransports((int)ranksOf(program), hangLimit);
+  std::vector<std::string> errors(transports.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < transports.size(); ++i)
+    threads.emplace_back([&, i] {
+      tp_rank rank;
+      rank.program = &program;
+      rank.transport = transports[i].get();
+      EXPECT_OK(rank.team.start(1));
+      EXPECT_OK(rank.transport->connect(program, rank.groups));
+      body(rank);
+      if (!rank.error.ok())
+        rank.transport->abort(rank.error);
+      errors[i] = rank.error.message();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return errors;
+}
+
+int addOnce(tp_rank &rank, int64_t count = 1000) {
+  std::vector<float> values(count, 1);
+  tp_collective what = sumOf(count);
+  void *pointers[] = {values.data(), values.data()};
+  return tp_collectives(&rank, &call, &what, 1, pointers);
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+} // namespace
+
+TEST(ThreadFailures, ARankThatFailsIsNamedByAllOthers) {
+  Mesh mesh({4}, {{0}});
+  for (int victim = 0; victim < 4; ++victim) {
+    double begin = monotonicSeconds();
+    auto errors = runRanks(mesh.program(), 60, [&](tp_rank &rank) {
+      for (int round = 0; round < 100; ++round) {
+        if (rank.transport->rank() == victim && round == 50) {
+          usleep(20000); // the others wait
+          fail(rank, &call, errorf("the loss is not a number"));
+          return;
+        }
+        if (addOnce(rank))
+          return;
+      }
+    });
+    EXPECT_LT(monotonicSeconds() - begin, 5);
+    std::string name = std::to_string(victim);
+    for (int rank = 0; rank < 4; ++rank)
+      EXPECT_EQ(errors[rank], rank == victim
+                                  ? "toy.tplan:7: the loss is not a number"
+                                  : "toy.tplan:7: rank " + std::to_string(rank) +
+                                        " leaves the all-reduce over 'a': rank " + name +
+                                        " failed: toy.tplan:7: the loss is not a number");
+  }
+}
+
+TEST(ThreadFailures, FailuresReachGroupsThatTheRankIsNotIn) {
+  Mesh mesh({2, 2}, {{1}});
+  auto errors = runRanks(mesh.program(), 60, [&](tp_rank &rank) {
+    // Rank 2 and 3 are the other group: they go on until the failure is known.
+    if (rank.transport->rank() == 0) {
+      usleep(5000);
+      fail(rank, nullptr, errorf("no more data"));
+      return;
+    }
+    while (!addOnce(rank))
+      ;
+  });
+  for (int rank : {1, 2, 3})
+    EXPECT_HAS(errors[rank], "rank 0 failed: no more data");
+}
+
+TEST(ThreadFailures, ARankThatDoesNotComeIsNamedAtTheLimit) {
+  Mesh mesh({3}, {{0}});
+  auto errors = runRanks(mesh.program(), 0.2, [&](tp_rank &rank) {
+    if (rank.transport->rank() == 1)
+      usleep(600000);
+    addOnce(rank);
+  });
+  EXPECT_HAS(errors[0] + errors[2], "in the all-reduce over 'a' of toy.tplan:7 for rank 1");
+  for (const std::string &error : errors) // who comes too late fails too
+    EXPECT_HAS(error, "has waited 0.2 s");
+}
+
+TEST(ThreadFailures, TheRuntimesOwnWaitsHaveMoreTime) {
+  Mesh mesh({2}, {{0}});
+  auto errors = runRanks(mesh.program(), 0.1, [&](tp_rank &rank) {
+    if (rank.transport->rank() == 1)
+      usleep(300000); // writes a checkpoint
+    fail(rank, nullptr, rank.transport->world().barrier());
+  });
+  EXPECT_EQ(errors[0] + errors[1], "");
+}
+
+TEST(ThreadFailures, RanksThatDisagreeTouchNothing) {
+  Mesh mesh({3}, {{0}});
+  float values[3][2] = {{1, 2}, {3, 4}, {5, 6}};
+  auto errors = runRanks(mesh.program(), 60, [&](tp_rank &rank) {
+    int number = rank.transport->rank();
+    tp_collective what = sumOf(number == 2 ? 1 : 2);
+    void *pointers[] = {values[number], values[number]};
+    tp_collectives(&rank, &call, &what, 1, pointers);
+  });
+  for (const std::string &error : errors)
+    EXPECT_HAS(error, "do not issue the same collectives over 'a'");
+  EXPECT_HAS(errors[0], "rank 2 has all-reduce over 'a' of toy.tplan:7: f32, extents 1 1 1 1");
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(values[i / 2][i % 2], i + 1);
+}
+
+TEST(ThreadFailures, NobodyReadsTheMemoryOfARankThatLeft) {
+  // Each rank gives its memory back as soon as it is out: who read it then would crash.
+  Mesh mesh({2, 2}, {{0}, {1}});
+  constexpr int64_t count = 1 << 15;
+  for (int trial = 0; trial < 200; ++trial)
+    runRanks(mesh.program(), 60, [&](tp_rank &rank) {
+      int number = rank.transport->rank();
+      void *memory =
+          mmap(nullptr, 4 * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      tp_collective what[2] = {sumOf(count), sumOf(count)};
+      what[1].group = 1;
+      void *pointers[] = {memory, memory};
+      for (int round = 0; round < 20 && rank.error.ok(); ++round) {
+        if (number == trial % 4 && round == trial % 20)
+          fail(rank, &call, errorf("enough"));
+        else
+          tp_collectives(&rank, &call, &what[round % 2], 1, pointers);
+      }
+      if (!rank.error.ok())
+        rank.transport->abort(rank.error);
+      munmap(memory, 4 * count);
+    });
+}

@@ -1,0 +1,102 @@
+//===- victim.cpp - a job of which one rank dies inside a collective --------------===//
+//
+//   mpirun -n N mpi-victim kill|stop|fail|none RANK FILE
+//
+// All ranks add arrays again and again. After some rounds the rank gets SIGKILL or SIGSTOP
+// in the middle of one, from a thread of its own, or fails by itself. FILE then holds when, in
+// seconds of the monotonic clock. With none, the job ends well.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../collectives/world.h"
+
+#include "runtime/mpi.h"
+#include "runtime/profile.h"
+#include "runtime/rank.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+using namespace tplan::runtime;
+
+namespace {
+
+constexpr int rounds = 8, lastRound = 5;
+constexpr int64_t elements = int64_t(4) << 20;
+const tp_call call = {"sum of gradients", "victim.tplan", 12, TP_COLLECTIVE, 0, 0};
+
+struct Job {
+  std::string how;
+  const char *file;
+  bool victim;
+  std::atomic<int> round{0};
+
+  void writeTime() const {
+    FILE *to = fopen(file, "w");
+    fprintf(to, "%.3f\n", monotonicSeconds());
+    fclose(to);
+  }
+  /// Strikes when the rank has been in the collective for a while.
+  void strike() {
+    while (round < lastRound)
+      usleep(100);
+    usleep(2000);
+    writeTime();
+    kill(getpid(), how == "kill" ? SIGKILL : SIGSTOP);
+  }
+};
+
+int runRounds(tp_rank &rank, Job &job) {
+  std::vector<float> values(elements, 1);
+  tp_collective what = {TP_ALL_REDUCE, TP_SUM, TP_F32, 0, 1, elements, 1, 1, elements, 0, nullptr};
+  void *pointers[] = {values.data(), values.data()};
+  for (int round = 1; round <= rounds; ++round) {
+    if (job.victim && job.how == "fail" && round == lastRound) {
+      job.writeTime();
+      return fail(rank, &call, errorf("the loss is not a number"));
+    }
+    job.round = round;
+    // The victim stays in its round, so that it is struck there.
+    for (int again = job.how != "none" && round == lastRound ? 1000000 : 1; again > 0; --again)
+      if (tp_collectives(&rank, &call, &what, 1, pointers))
+        return 1;
+  }
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 4)
+    return 2;
+  conformance::Mesh mesh({findLaunch().ranks}, {{0}});
+  double limit;
+  std::unique_ptr<Transport> transport;
+  Status status = readHangLimit(limit);
+  if (status.ok())
+    status = connectMpi(mesh.program(), transport, limit);
+  if (!status.ok()) {
+    fprintf(stderr, "%s\n", status.message().c_str());
+    return 1;
+  }
+  tp_rank rank;
+  rank.program = &mesh.program();
+  rank.transport = transport.get();
+  status = rank.team.start(1);
+  if (status.ok())
+    status = transport->connect(mesh.program(), rank.groups);
+  Job job{argv[1], argv[3], transport->rank() == atoi(argv[2])};
+  if (job.victim && (job.how == "kill" || job.how == "stop"))
+    std::thread([&job] { job.strike(); }).detach();
+  if (status.ok() && runRounds(rank, job))
+    status = rank.error;
+  if (!status.ok())
+    transport->abort(status);
+  printf("rank %d is done\n", transport->rank());
+}
