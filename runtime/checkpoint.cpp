@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint.h"
 
+#include "runtime/checksum.h"
 #include "runtime/files.h"
 #include "runtime/json.h"
 #include "runtime/safetensors.h"
@@ -18,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t formatVersion = 1;
+constexpr int64_t formatVersion = 2;
 constexpr int64_t maxJson = int64_t(1) << 24;
 constexpr const char *modelFile = "model.safetensors";
 constexpr const char *optimizerFile = "optimizer.safetensors";
@@ -76,30 +77,36 @@ Status readJson(const std::string &path, json &value) {
   return {};
 }
 
-/// Each listed file is there, whole and unchanged.
-Status checkManifest(const std::string &directory) {
-  std::string path = directory + "/" + manifestFile;
+Status readManifest(const std::string &path, std::vector<ManifestEntry> &entries) {
   json manifest;
   TP_TRY(readJson(path, manifest));
   const json *files;
   TP_TRY(getObject(manifest, "files", path, files));
   for (const char *name : {modelFile, optimizerFile, stateFile}) {
-    const json *entry;
-    TP_TRY(getObject(*files, name, path, entry));
+    ManifestEntry &entry = entries.emplace_back();
+    entry.name = name;
+    const json *value;
+    TP_TRY(getObject(*files, name, path, value));
+    TP_TRY(getInteger(*value, "bytes", path, entry.bytes));
+    TP_TRY(getString(*value, "xxh3_128", path, entry.checksum));
+  }
+  return {};
+}
+
+/// Each listed file is there, whole and unchanged.
+Status checkManifest(tp_rank &rank, const std::string &directory) {
+  std::vector<ManifestEntry> entries;
+  TP_TRY(rank.peers.agree(readManifest(directory + "/" + manifestFile, entries)));
+  for (const ManifestEntry &entry : entries) {
+    std::string path = directory + "/" + entry.name, found;
     int64_t bytes;
-    std::string checksum;
-    TP_TRY(getInteger(*entry, "bytes", path, bytes));
-    TP_TRY(getString(*entry, "xxh3_128", path, checksum));
-    MappedFile file;
-    std::string filePath = directory + "/" + name;
-    TP_TRY(file.open(filePath));
-    if (file.size() != bytes)
-      return errorf("'%s' has %lld bytes, its manifest says %" PRId64, filePath.c_str(),
-                    (long long)file.size(), bytes);
-    std::string found = checksumOf(file.data(), file.size());
-    if (found != checksum)
-      return errorf("'%s' is damaged: its checksum is %s, its manifest says %s", filePath.c_str(),
-                    found.c_str(), checksum.c_str());
+    TP_TRY(checksumOfFile(rank.peers, rank.team, path, found, bytes));
+    if (bytes != entry.bytes)
+      return rank.peers.alike(errorf("'%s' has %lld bytes, its manifest says %" PRId64,
+                                     path.c_str(), (long long)bytes, entry.bytes));
+    if (found != entry.checksum)
+      return rank.peers.alike(errorf("'%s' is damaged: its checksum is %s, its manifest says %s",
+                                     path.c_str(), found.c_str(), entry.checksum.c_str()));
   }
   return {};
 }
@@ -149,26 +156,24 @@ Status prune(const std::string &directory, int64_t current, int64_t keep) {
   return {};
 }
 
-} // namespace
+std::vector<LogicalTensor> tensorsOf(tp_rank &rank, tp_tensor_role role) {
+  return logicalTensors(*rank.program, rank.arena.data(), rank.peers.rank(), role);
+}
 
-Status tplan::runtime::saveCheckpoint(const tp_program &program, char *arena,
-                                      const std::string &directory, const TrainingState &state,
-                                      int64_t keep) {
+/// An empty directory for what is not yet a checkpoint.
+Status beginDirectory(const std::string &directory, const std::string &temporary) {
   TP_TRY(makeDirectory(directory));
-  std::string name = stepName(state.step), final = directory + "/" + name,
-              temporary = directory + "/.tmp-" + name;
   if (pathExists(temporary))
     TP_TRY(removeDirectory(temporary));
-  TP_TRY(makeDirectory(temporary));
-  std::vector<ManifestEntry> manifest;
-  for (auto [file, role] :
-       {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
-    ManifestEntry &entry = manifest.emplace_back();
-    entry.name = file;
-    TP_TRY(writeSafetensors(temporary + "/" + file, logicalTensors(program, arena, role),
-                            &entry.checksum, &entry.bytes));
-  }
-  std::string text = stateText(program, state);
+  return makeDirectory(temporary);
+}
+
+/// State and manifest, the names, and what is no longer kept.
+Status finishDirectory(const tp_program &program, const std::string &directory,
+                       const std::string &temporary, const TrainingState &state,
+                       std::vector<ManifestEntry> manifest, int64_t keep) {
+  std::string text = stateText(program, state), name = stepName(state.step),
+              final = directory + "/" + name;
   TP_TRY(writeText(temporary + "/" + stateFile, text));
   manifest.push_back({stateFile, checksumOf(text.data(), text.size()), (int64_t)text.size()});
   TP_TRY(writeText(temporary + "/" + manifestFile, manifestText(manifest)));
@@ -184,6 +189,53 @@ Status tplan::runtime::saveCheckpoint(const tp_program &program, char *arena,
   return prune(directory, state.step, keep);
 }
 
+Status findCheckpoint(const std::string &directory, std::string &name) {
+  TP_TRY(latestCheckpoint(directory, name));
+  if (!name.empty())
+    return {};
+  return errorf("nothing to resume: '%s/%s' does not exist; start without --resume",
+                directory.c_str(), latestFile);
+}
+
+/// A checkpoint opened, with where its tensors go.
+struct Opened {
+  SafetensorsFile model, optimizer;
+  std::vector<LogicalTensor> weights, states;
+  TrainingState state;
+};
+
+Status openCheckpoint(const tp_program &program, const std::string &path, const std::string &name,
+                      Opened &opened) {
+  TP_TRY(readState(program, path + "/" + stateFile, opened.state));
+  if (stepName(opened.state.step) != name)
+    return errorf("'%s/%s' holds step %" PRId64 ", its directory says otherwise", path.c_str(),
+                  stateFile, opened.state.step);
+  TP_TRY(opened.model.open(path + "/" + modelFile));
+  TP_TRY(opened.optimizer.open(path + "/" + optimizerFile));
+  TP_TRY(opened.model.match(opened.weights, /*convert=*/false));
+  return opened.optimizer.match(opened.states, /*convert=*/false);
+}
+
+} // namespace
+
+Status tplan::runtime::saveCheckpoint(tp_rank &rank, const std::string &directory,
+                                      const TrainingState &state, int64_t keep) {
+  Peers &peers = rank.peers;
+  std::string temporary = directory + "/.tmp-" + stepName(state.step);
+  TP_TRY(peers.agree(peers.leads() ? beginDirectory(directory, temporary) : Status()));
+  std::vector<ManifestEntry> manifest;
+  for (auto [file, role] :
+       {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
+    ManifestEntry &entry = manifest.emplace_back();
+    entry.name = file;
+    TP_TRY(writeSafetensors(peers, rank.team, temporary + "/" + file, tensorsOf(rank, role),
+                            &entry.checksum, &entry.bytes));
+  }
+  return peers.agree(peers.leads() ? finishDirectory(*rank.program, directory, temporary, state,
+                                                     std::move(manifest), keep)
+                                   : Status());
+}
+
 Status tplan::runtime::latestCheckpoint(const std::string &directory, std::string &name) {
   name.clear();
   std::string path = directory + "/" + latestFile;
@@ -197,39 +249,30 @@ Status tplan::runtime::latestCheckpoint(const std::string &directory, std::strin
   return {};
 }
 
-Status tplan::runtime::loadCheckpoint(const tp_program &program, char *arena,
-                                      const std::string &directory, TrainingState &state) {
+Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &directory,
+                                      TrainingState &state) {
+  Peers &peers = rank.peers;
   std::string name;
-  TP_TRY(latestCheckpoint(directory, name));
-  if (name.empty())
-    return errorf("nothing to resume: '%s/%s' does not exist; start without --resume",
-                  directory.c_str(), latestFile);
+  TP_TRY(peers.agree(findCheckpoint(directory, name)));
   std::string path = directory + "/" + name;
-  TP_TRY(checkManifest(path));
-  TrainingState read;
-  TP_TRY(readState(program, path + "/" + stateFile, read));
-  if (stepName(read.step) != name)
-    return errorf("'%s/%s' holds step %" PRId64 ", its directory says otherwise", path.c_str(),
-                  stateFile, read.step);
-  SafetensorsFile model, optimizer;
-  TP_TRY(model.open(path + "/" + modelFile));
-  TP_TRY(optimizer.open(path + "/" + optimizerFile));
-  auto weights = logicalTensors(program, arena, TP_WEIGHT);
-  auto states = logicalTensors(program, arena, TP_OPTIMIZER_STATE);
-  TP_TRY(model.match(weights, /*convert=*/false));
-  TP_TRY(optimizer.match(states, /*convert=*/false));
-  model.copyTo(weights);
-  optimizer.copyTo(states);
-  state = read;
+  TP_TRY(checkManifest(rank, path));
+  Opened opened;
+  opened.weights = tensorsOf(rank, TP_WEIGHT);
+  opened.states = tensorsOf(rank, TP_OPTIMIZER_STATE);
+  TP_TRY(peers.agree(openCheckpoint(*rank.program, path, name, opened)));
+  opened.model.copyTo(opened.weights);
+  opened.optimizer.copyTo(opened.states);
+  state = opened.state;
   return {};
 }
 
-Status tplan::runtime::loadWeights(const tp_program &program, char *arena,
-                                   const std::string &path) {
+Status tplan::runtime::loadWeights(tp_rank &rank, const std::string &path) {
   SafetensorsFile file;
-  TP_TRY(file.open(path));
-  auto weights = logicalTensors(program, arena, TP_WEIGHT);
-  TP_TRY(file.match(weights, /*convert=*/true));
+  auto weights = tensorsOf(rank, TP_WEIGHT);
+  Status status = file.open(path);
+  if (status.ok())
+    status = file.match(weights, /*convert=*/true);
+  TP_TRY(rank.peers.agree(std::move(status)));
   file.copyTo(weights);
   return {};
 }

@@ -5,14 +5,14 @@
 //
 // One decision: a checkpoint is built in a temporary directory, its manifest
 // (sizes and checksums) written last, and renamed whole; `latest` is replaced
-// after that. At any moment a crash leaves a complete checkpoint or none.
+// after that. At any moment a crash leaves a complete checkpoint or none. It holds logical
+// tensors: the same bytes whatever the mesh, so that any plan of a recipe reads it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_CHECKPOINT_H
 #define TPLAN_RUNTIME_CHECKPOINT_H
 
-#include "runtime/status.h"
-#include "tplan/runtime.h"
+#include "runtime/rank.h"
 
 #include <string>
 
@@ -26,21 +26,22 @@ struct TrainingState {
   int64_t dataTokens = 0; // of the stream, to know it again
 };
 
+// Each is called by all ranks, which succeed or fail together.
+
 /// Writes DIR/step-N and points `latest` at it; then removes the oldest beyond
 /// `keep` (0: none).
-Status saveCheckpoint(const tp_program &program, char *arena, const std::string &directory,
-                      const TrainingState &state, int64_t keep);
-
-/// Name of the directory that DIR/latest points at; empty where there is none.
-Status latestCheckpoint(const std::string &directory, std::string &name);
+Status saveCheckpoint(tp_rank &rank, const std::string &directory, const TrainingState &state,
+                      int64_t keep);
 
 /// Reads the latest checkpoint of DIR into the arena. Nothing is changed unless
 /// every file of it is sound and belongs to this program.
-Status loadCheckpoint(const tp_program &program, char *arena, const std::string &directory,
-                      TrainingState &state);
+Status loadCheckpoint(tp_rank &rank, const std::string &directory, TrainingState &state);
 
 /// Weights alone, by name; other floating-point types are converted.
-Status loadWeights(const tp_program &program, char *arena, const std::string &file);
+Status loadWeights(tp_rank &rank, const std::string &file);
+
+/// Name of the directory that DIR/latest points at; empty where there is none.
+Status latestCheckpoint(const std::string &directory, std::string &name);
 
 } // namespace tplan::runtime
 

@@ -2,6 +2,7 @@
 
 #include "runtime/data.h"
 
+#include "runtime/member.h"
 #include "runtime/random.h"
 
 #include <algorithm>
@@ -115,8 +116,13 @@ Status TokenStream::readRow(uint64_t seed, int64_t position, int64_t n, int64_t 
   return {};
 }
 
+/// Rows of one microbatch on all ranks.
+static int64_t rowsOf(const tp_program &program, const tp_input &input) {
+  return input.rows * memberCount(program, input.group);
+}
+
 int64_t tplan::runtime::rowsPerStep(const tp_program &program) {
-  return program.num_inputs ? program.microbatches * program.inputs[0].rows : 0;
+  return program.num_inputs ? program.microbatches * rowsOf(program, program.inputs[0]) : 0;
 }
 
 Status tplan::runtime::checkInputs(const tp_program &program, int64_t &length) {
@@ -126,23 +132,48 @@ Status tplan::runtime::checkInputs(const tp_program &program, int64_t &length) {
     if (strcmp(input.source, first.source))
       return errorf("the plan reads the streams '%s' and '%s'; this runtime serves one",
                     first.source, input.source);
-    if (input.rows != first.rows)
+    if (rowsOf(program, input) != rowsOf(program, first))
       return errorf("the inputs of stream '%s' have %lld and %lld rows", first.source,
-                    (long long)first.rows, (long long)input.rows);
+                    (long long)rowsOf(program, first), (long long)rowsOf(program, input));
     length = std::max(length, input.length);
   }
   return {};
 }
 
-Status tplan::runtime::fillStep(const tp_program &program, char *arena, const TokenStream &stream,
-                                uint64_t seed, int64_t step) {
+Status Loader::open(tp_rank &rank, const std::vector<std::string> &names, int64_t length) {
+  const tp_program &program = *rank.program;
+  bool reads = !program.read_first || rank.peers.leads();
+  TP_TRY(rank.peers.agree(reads ? stream.open(names, length) : Status()));
+  total = stream.tokens();
+  if (!program.read_first)
+    return {};
+  all.resize(rowsPerStep(program) * length);
+  return rank.peers.broadcast(&total, sizeof total);
+}
+
+Status Loader::fill(tp_rank &rank, uint64_t seed, int64_t step) {
+  const tp_program &program = *rank.program;
   int64_t rows = rowsPerStep(program);
+  auto read = [&](const tp_input &input, int64_t row, int32_t *to) {
+    return stream.readRow(seed, (step - 1) * rows + row, input.length, input.vocabulary, to);
+  };
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i];
-    auto *to = (int32_t *)(arena + input.offset);
-    for (int64_t row = 0; row < rows; ++row)
-      TP_TRY(stream.readRow(seed, (step - 1) * rows + row, input.length, input.vocabulary,
-                            to + row * input.length));
+    if (program.read_first) {
+      for (int64_t row = 0; row < rows && rank.peers.leads(); ++row)
+        TP_TRY(read(input, row, all.data() + row * input.length));
+      TP_TRY(rank.peers.broadcast(all.data(), rows * input.length * (int64_t)sizeof(int32_t)));
+    }
+    int64_t first = memberOf(program, input.group, rank.peers.rank()) * input.rows;
+    auto *to = (int32_t *)(rank.arena.data() + input.offset);
+    for (int64_t m = 0; m < program.microbatches; ++m)
+      for (int64_t r = 0; r < input.rows; ++r, to += input.length) {
+        int64_t row = m * rowsOf(program, input) + first + r;
+        if (program.read_first)
+          std::copy_n(all.data() + row * input.length, input.length, to);
+        else
+          TP_TRY(read(input, row, to));
+      }
   }
   return {};
 }

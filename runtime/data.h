@@ -13,7 +13,7 @@
 #define TPLAN_RUNTIME_DATA_H
 
 #include "runtime/files.h"
-#include "tplan/runtime.h"
+#include "runtime/rank.h"
 
 #include <span>
 #include <string>
@@ -72,16 +72,31 @@ private:
   int64_t stride = 1, windowCount = 0;
 };
 
-/// Rows of all inputs for one step (from 1).
-Status fillStep(const tp_program &program, char *arena, const TokenStream &stream, uint64_t seed,
-                int64_t step);
-
-/// Rows of all microbatches of a step.
+/// Rows of all microbatches of a step, on all ranks.
 int64_t rowsPerStep(const tp_program &program);
 
 /// Inputs that the loader can serve: one stream, equal numbers of rows. Yields
 /// the longest row.
 Status checkInputs(const tp_program &program, int64_t &length);
+
+/// Gives each step its rows: each rank reads its own, or the leader reads all and hands
+/// them round.
+class Loader {
+public:
+  /// Called by all ranks, which succeed or fail together.
+  Status open(tp_rank &rank, const std::vector<std::string> &names, int64_t length);
+  bool isOpen() const { return total > 0; }
+  /// Tokens of the stream.
+  int64_t tokens() const { return total; }
+
+  /// Rows of all inputs of this rank for one step (from 1).
+  Status fill(tp_rank &rank, uint64_t seed, int64_t step);
+
+private:
+  TokenStream stream;
+  int64_t total = 0;
+  std::vector<int32_t> all; // rows of an input on all ranks, where one reads
+};
 
 } // namespace tplan::runtime
 

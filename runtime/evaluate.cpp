@@ -2,21 +2,115 @@
 
 #include "runtime/evaluate.h"
 
+#include "runtime/member.h"
 #include "runtime/metrics.h"
 #include "runtime/scalars.h"
 #include "runtime/tensors.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace tplan::runtime;
 
 namespace {
 
-/// Runs one microbatch whose rows are set, and adds its sum.
-Status scoreMicrobatch(tp_rank &rank, int64_t tokens, Evaluation &result) {
-  const tp_program &program = *rank.program;
+/// A microbatch: its rows, and the tokens that they predict, of all ranks.
+struct Batch {
+  int64_t rows = 0, tokens = 0;
+};
+
+/// The windows of files, in order.
+class Windows {
+public:
+  explicit Windows(const tp_input &input) : input(input) {}
+  Status open(const std::vector<std::string> &names) {
+    for (const std::string &name : names)
+      TP_TRY(files.emplace_back().open(name));
+    return {};
+  }
+
+  /// The next `limit` windows, fewer at the end. Of these [first, first + count) are read
+  /// into `to`; what is beyond the files there is -1.
+  Status next(int64_t limit, int64_t first, int64_t count, int32_t *to, Batch &batch) {
+    batch = {};
+    std::fill(to, to + count * input.length, -1);
+    while (batch.rows < limit && file < files.size()) {
+      const TokenFile &from = files[file];
+      if (begin + 1 >= from.size()) {
+        ++file;
+        begin = 0;
+        continue;
+      }
+      int64_t n = std::min(input.length, from.size() - begin), row = batch.rows - first;
+      if (row >= 0 && row < count)
+        TP_TRY(from.read(begin, n, input.vocabulary, to + row * input.length));
+      batch.tokens += n - 1;
+      ++batch.rows;
+      begin += input.length - 1;
+    }
+    return {};
+  }
+
+private:
+  const tp_input &input;
+  std::vector<TokenFile> files;
+  size_t file = 0;
+  int64_t begin = 0;
+};
+
+/// Scores files, together with all other ranks.
+class Scorer {
+public:
+  explicit Scorer(tp_rank &rank)
+      : rank(rank), program(*rank.program), input(program.inputs[0]), windows(input),
+        metrics(program), members(memberCount(program, input.group)),
+        first(memberOf(program, input.group, rank.peers.rank()) * input.rows) {}
+
+  Status run(const std::vector<std::string> &names, Evaluation &result) {
+    bool reads = !program.read_first || rank.peers.leads();
+    TP_TRY(rank.peers.agree(reads ? windows.open(names) : Status()));
+    rows.resize(input.rows * input.length);
+    if (program.read_first)
+      all.resize(rows.size() * members);
+    while (true) {
+      Batch batch;
+      TP_TRY(nextBatch(batch));
+      if (!batch.rows)
+        return {};
+      TP_TRY(score(batch, result));
+    }
+  }
+
+private:
+  Status nextBatch(Batch &batch);
+  Status score(const Batch &batch, Evaluation &result);
+
+  tp_rank &rank;
+  const tp_program &program;
+  const tp_input &input;
+  Windows windows;
+  Metrics metrics;
+  int64_t members, first;         // this rank's first row of a microbatch
+  std::vector<int32_t> rows, all; // of this rank; of all, where one reads
+};
+
+Status Scorer::nextBatch(Batch &batch) {
+  int64_t limit = members * input.rows;
+  if (!program.read_first)
+    return windows.next(limit, first, input.rows, rows.data(), batch);
+  if (rank.peers.leads())
+    TP_TRY(windows.next(limit, 0, limit, all.data(), batch));
+  TP_TRY(rank.peers.broadcast(&batch, sizeof batch));
+  TP_TRY(rank.peers.broadcast(all.data(), (int64_t)(all.size() * sizeof all[0])));
+  std::copy_n(all.begin() + first * input.length, rows.size(), rows.begin());
+  return {};
+}
+
+Status Scorer::score(const Batch &batch, Evaluation &result) {
   char *arena = rank.arena.data();
+  for (int64_t i = 0; i < program.num_inputs; ++i)
+    std::copy(rows.begin(), rows.end(), (int32_t *)(arena + program.inputs[i].offset));
+  // A rank without rows still takes part in what all ranks compute together.
+  setRowsInUse(program, arena, std::clamp<int64_t>(batch.rows - first, 0, input.rows));
   const tp_metric &loss = program.metrics[0];
   // Zeroed for each microbatch and summed here in double: a sum in f32 over a
   // long file would lose digits.
@@ -25,13 +119,13 @@ Status scoreMicrobatch(tp_rank &rank, int64_t tokens, Evaluation &result) {
     setElement(arena + loss.count_offset, loss.type, 0, 0);
   if (program.evaluate(&rank, arena) != 0)
     return rank.error.ok() ? errorf("evaluation failed without a message") : std::move(rank.error);
-  MetricValue value = readMetric(loss, arena);
-  double counted = loss.count_offset >= 0 ? value.count : (double)tokens;
-  if (counted != (double)tokens)
+  TP_TRY(metrics.read(rank));
+  double counted = loss.count_offset >= 0 ? metrics[0].count : (double)batch.tokens;
+  if (counted != (double)batch.tokens)
     return errorf("evaluation counted %.17g tokens where the rows hold %lld", counted,
-                  (long long)tokens);
-  result.sum += value.sum;
-  result.tokens += tokens;
+                  (long long)batch.tokens);
+  result.sum += metrics[0].sum;
+  result.tokens += batch.tokens;
   return {};
 }
 
@@ -41,47 +135,19 @@ Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::strin
                                      Evaluation &result) {
   const tp_program &program = *rank.program;
   if (!program.evaluate || !program.num_metrics || !program.num_inputs)
-    return errorf("the plan '%s' was compiled without evaluation", program.plan);
+    return rank.peers.alike(errorf("the plan '%s' was compiled without evaluation", program.plan));
   const tp_input &input = program.inputs[0];
   for (int64_t i = 1; i < program.num_inputs; ++i)
-    if (program.inputs[i].length != input.length)
-      return errorf("evaluation needs inputs of one length, found %lld and %lld",
-                    (long long)input.length, (long long)program.inputs[i].length);
-  int64_t predictions = input.length - 1;
-  if (predictions < 1)
-    return errorf("evaluation needs rows of at least 2 tokens, found %lld",
-                  (long long)input.length);
-
-  std::vector<int32_t> rows(input.rows * input.length, -1);
-  int64_t row = 0, tokens = 0;
-  auto flush = [&]() -> Status {
-    if (!row)
-      return {};
-    std::fill(rows.begin() + row * input.length, rows.end(), -1);
-    for (int64_t i = 0; i < program.num_inputs; ++i)
-      std::copy(rows.begin(), rows.end(),
-                (int32_t *)(rank.arena.data() + program.inputs[i].offset));
-    setRowsInUse(program, rank.arena.data(), row);
-    TP_TRY(scoreMicrobatch(rank, tokens, result));
-    row = tokens = 0;
-    return {};
-  };
-  for (const std::string &name : names) {
-    TokenFile file;
-    TP_TRY(file.open(name));
-    for (int64_t begin = 0; begin + 1 < file.size(); begin += predictions) {
-      int64_t n = std::min(input.length, file.size() - begin);
-      int32_t *to = rows.data() + row * input.length;
-      TP_TRY(file.read(begin, n, input.vocabulary, to));
-      std::fill(to + n, to + input.length, -1);
-      tokens += n - 1;
-      if (++row == input.rows)
-        TP_TRY(flush());
-    }
-  }
-  TP_TRY(flush());
+    if (program.inputs[i].length != input.length || program.inputs[i].group != input.group)
+      return rank.peers.alike(
+          errorf("evaluation needs inputs of one length and group, found lengths %lld and %lld",
+                 (long long)input.length, (long long)program.inputs[i].length));
+  if (input.length < 2)
+    return rank.peers.alike(
+        errorf("evaluation needs rows of at least 2 tokens, found %lld", (long long)input.length));
+  TP_TRY(Scorer(rank).run(names, result));
   if (!result.tokens)
-    return errorf("the files of --eval hold nothing to predict: '%s'",
-                  names.empty() ? "" : names[0].c_str());
+    return rank.peers.alike(errorf("the files of --eval hold nothing to predict: '%s'",
+                                   names.empty() ? "" : names[0].c_str()));
   return {};
 }

@@ -63,38 +63,53 @@ AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
   close(descriptor);
-  unlink(temporary.c_str());
+  if (!path.empty())
+    unlink(unfinished.c_str());
 }
 
 Status AtomicFile::open(const std::string &name) {
   path = name;
-  temporary = name + ".tmp-" + std::to_string(getpid());
-  descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  return descriptor < 0 ? systemError("create", temporary) : Status();
+  unfinished = name + ".tmp-" + std::to_string(getpid());
+  descriptor = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  return descriptor < 0 ? systemError("create", unfinished) : Status();
 }
 
-Status AtomicFile::write(const void *data, int64_t bytes) {
+Status AtomicFile::join(const std::string &temporary) {
+  unfinished = temporary;
+  descriptor = ::open(unfinished.c_str(), O_WRONLY | O_CLOEXEC);
+  return descriptor < 0 ? systemError("open", unfinished) : Status();
+}
+
+Status AtomicFile::write(int64_t offset, const void *data, int64_t bytes) {
   auto *at = (const char *)data;
   while (bytes > 0) {
-    ssize_t written = ::write(descriptor, at, std::min<int64_t>(bytes, int64_t(1) << 30));
+    ssize_t written = pwrite(descriptor, at, std::min<int64_t>(bytes, int64_t(1) << 30), offset);
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return systemError("write", temporary);
+      return systemError("write", unfinished);
     at += written;
+    offset += written;
     bytes -= written;
   }
   return {};
 }
 
+Status AtomicFile::resize(int64_t bytes) {
+  return ftruncate(descriptor, bytes) != 0 ? systemError("write", unfinished) : Status();
+}
+
+Status AtomicFile::flush() {
+  return fsync(descriptor) != 0 ? systemError("flush", unfinished) : Status();
+}
+
 Status AtomicFile::commit() {
-  if (fsync(descriptor) != 0)
-    return systemError("flush", temporary);
+  TP_TRY(flush());
   int closed = close(descriptor);
   descriptor = -1;
-  if (closed != 0 || rename(temporary.c_str(), path.c_str()) != 0) {
+  if (closed != 0 || rename(unfinished.c_str(), path.c_str()) != 0) {
     Status status = systemError("finish", path);
-    unlink(temporary.c_str());
+    unlink(unfinished.c_str());
     return status;
   }
   return syncDirectory(parentOf(path));
@@ -113,7 +128,7 @@ Status tplan::runtime::readText(const std::string &path, std::string &text, int6
 Status tplan::runtime::writeText(const std::string &path, std::string_view text) {
   AtomicFile file;
   TP_TRY(file.open(path));
-  TP_TRY(file.write(text.data(), text.size()));
+  TP_TRY(file.write(0, text.data(), (int64_t)text.size()));
   return file.commit();
 }
 

@@ -43,11 +43,19 @@ public:
   ~AtomicFile();
 
   Status open(const std::string &path);
-  Status write(const void *data, int64_t bytes);
+  /// Where it is until then.
+  const std::string &temporary() const { return unfinished; }
+  /// Writes into the file that another rank has opened, and leaves its fate to that rank.
+  Status join(const std::string &temporary);
+
+  Status write(int64_t offset, const void *data, int64_t bytes);
+  Status resize(int64_t bytes);
+  /// To the disk.
+  Status flush();
   Status commit();
 
 private:
-  std::string path, temporary;
+  std::string path, unfinished; // no path: joined
   int descriptor = -1;
 };
 

@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -58,9 +59,34 @@ int64_t bytesUntil(const std::string &text, int64_t lastStep) {
 
 } // namespace
 
-MetricValue tplan::runtime::readMetric(const tp_metric &metric, const char *arena) {
-  return {getElement(arena + metric.offset, metric.type, 0),
-          metric.count_offset < 0 ? 1.0 : getElement(arena + metric.count_offset, metric.type, 0)};
+Metrics::Metrics(const tp_program &program) : values(program.num_metrics) {
+  for (int64_t i = 0; i < program.num_metrics; ++i) {
+    const tp_metric &metric = program.metrics[i];
+    numbers.push_back({metric.group, i, metric.offset, metric.type, false});
+    if (metric.count_offset >= 0)
+      numbers.push_back({metric.count_group, i, metric.count_offset, metric.type, true});
+  }
+  std::sort(numbers.begin(), numbers.end(), [](const Number &a, const Number &b) {
+    return std::tie(a.group, a.metric, a.isCount) < std::tie(b.group, b.metric, b.isCount);
+  });
+  sums.resize(numbers.size());
+}
+
+Status Metrics::read(tp_rank &rank) {
+  for (size_t i = 0; i < numbers.size(); ++i)
+    sums[i] = getElement(rank.arena.data() + numbers[i].offset, numbers[i].type, 0);
+  for (size_t begin = 0, end; begin < numbers.size(); begin = end) {
+    int64_t group = numbers[begin].group;
+    for (end = begin; end < numbers.size() && numbers[end].group == group;)
+      ++end;
+    if (group >= 0 && rank.transport)
+      TP_TRY(rank.groups[group]->sum(&sums[begin], (int64_t)(end - begin), rank.team));
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    MetricValue &value = values[numbers[i].metric];
+    (numbers[i].isCount ? value.count : value.sum) = sums[i];
+  }
+  return {};
 }
 
 MetricsLog::~MetricsLog() {
@@ -100,13 +126,14 @@ Status MetricsLog::writeLine(const char *line, int length) {
   return {};
 }
 
-Status MetricsLog::step(const tp_program &program, const char *arena, const StepReport &report) {
+Status MetricsLog::step(const tp_program &program, const Metrics &metrics,
+                        const StepReport &report) {
   if (descriptor < 0)
     return {};
   Line line;
   line.add("{\"step\": %" PRId64, report.step);
-  for (int64_t i = 0; i < program.num_metrics; ++i)
-    line.number(program.metrics[i].name, readMetric(program.metrics[i], arena).value());
+  for (int64_t i = 0; i < metrics.size(); ++i)
+    line.number(program.metrics[i].name, metrics[i].value());
   line.number("lr", report.learningRate);
   line.add(", \"tokens\": %" PRId64, report.tokens);
   line.number("step_seconds", report.seconds);
@@ -119,6 +146,8 @@ Status MetricsLog::step(const tp_program &program, const char *arena, const Step
 }
 
 Status MetricsLog::evaluation(int64_t step, double loss, int64_t tokens) {
+  if (descriptor < 0)
+    return {};
   Line line;
   line.add("{\"step\": %" PRId64, step);
   line.number("eval_loss", loss);

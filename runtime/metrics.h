@@ -9,8 +9,7 @@
 #ifndef TPLAN_RUNTIME_METRICS_H
 #define TPLAN_RUNTIME_METRICS_H
 
-#include "runtime/status.h"
-#include "tplan/runtime.h"
+#include "runtime/rank.h"
 
 #include <cstdio>
 #include <string>
@@ -18,12 +17,32 @@
 
 namespace tplan::runtime {
 
-/// Sum and count of a metric as the step left them.
+/// Sum and count of a metric, over all ranks.
 struct MetricValue {
-  double sum, count; // count is 1 where the metric has none
+  double sum = 0, count = 1; // count is 1 where the metric has none
   double value() const { return sum / count; }
 };
-MetricValue readMetric(const tp_metric &metric, const char *arena);
+
+/// The metrics as a step or an evaluation left them; the same on every rank.
+class Metrics {
+public:
+  explicit Metrics(const tp_program &program);
+  /// Reads them and adds up those of which each rank has a part, a group at a time. Called
+  /// by all ranks.
+  Status read(tp_rank &rank);
+  int64_t size() const { return (int64_t)values.size(); }
+  const MetricValue &operator[](int64_t i) const { return values[i]; }
+
+private:
+  struct Number {
+    int64_t group, metric, offset;
+    int32_t type;
+    bool isCount;
+  };
+  std::vector<Number> numbers; // by group
+  std::vector<double> sums;    // of each
+  std::vector<MetricValue> values;
+};
 
 struct StepReport {
   int64_t step;
@@ -38,7 +57,7 @@ public:
   /// Empty path: no file. On resume lines after `lastStep` are dropped, so that the
   /// file is that of an unbroken run.
   Status open(const std::string &path, bool resume, int64_t lastStep);
-  Status step(const tp_program &program, const char *arena, const StepReport &report);
+  Status step(const tp_program &program, const Metrics &metrics, const StepReport &report);
   Status evaluation(int64_t step, double loss, int64_t tokens);
 
 private:

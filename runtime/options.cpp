@@ -3,6 +3,7 @@
 #include "runtime/options.h"
 
 #include "runtime/data.h"
+#include "runtime/mesh.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +13,19 @@
 #include <numeric>
 
 using namespace tplan::runtime;
+
+/// "dp = 2, tp = 4"
+static std::string meshText(const tp_program &program) {
+  std::string text;
+  for (int64_t i = 0; i < program.num_axes;) {
+    const char *name = program.axes[i].name;
+    int64_t size = 1;
+    for (; i < program.num_axes && !strcmp(program.axes[i].name, name); ++i)
+      size *= program.axes[i].size;
+    text += format("%s%s = %lld", text.empty() ? "" : ", ", name, (long long)size);
+  }
+  return text;
+}
 
 namespace {
 
@@ -67,7 +81,8 @@ std::vector<Option> optionTable() {
       integer("--seed", "S", "seed of initial values, data order and dropout (1)", &Options::seed,
               0, INT32_MAX),
       integer("--threads", "T",
-              "threads; the result does not depend on it (CPUs of the affinity mask)",
+              "threads of a rank; the result does not depend on it (its part of the CPUs of the "
+              "affinity mask)",
               &Options::threads, 1, 4096),
       text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save),
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
@@ -215,8 +230,15 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
 void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &program) {
   fprintf(
       to,
-      "usage: %s --data FILE [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n\n",
+      "usage: %s --data FILE [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n",
       command, program.plan, (long long)program.steps, (long long)program.tokens_per_step);
+  if (auto ranks = (long long)ranksOf(program); ranks > 1)
+    fprintf(to,
+            "on %lld ranks (%s): started so they are threads of one process; as processes:\n"
+            "  mpirun -n %lld %s --data FILE [options]\n"
+            "  srun -n %lld %s --data FILE [options]\n",
+            ranks, meshText(program).c_str(), ranks, command, ranks, command);
+  fprintf(to, "\n");
   for (const Option &option : optionTable()) {
     std::string left =
         std::string(option.name) + (option.argument ? std::string(" ") + option.argument : "");

@@ -22,7 +22,7 @@ struct Options {
   double minutes = 0; // of training, in this run; 0: no bound
   int64_t seed = 1;
   bool seedGiven = false;
-  int64_t threads = 0; // 0: CPUs of the affinity mask
+  int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, metrics, dumpGradients;
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;

@@ -10,6 +10,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/matmul.h"
+#include "runtime/peers.h"
 #include "runtime/profile.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
@@ -26,6 +27,7 @@ struct tp_rank {
   tplan::runtime::Matmul matmul;
   tplan::runtime::Profile profile;
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
+  tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
   tplan::runtime::Status error;                           // the first failure of generated code
   std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole

@@ -2,15 +2,12 @@
 
 #include "runtime/safetensors.h"
 
+#include "runtime/checksum.h"
 #include "runtime/json.h"
-#include "runtime/rank.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 using namespace tplan::runtime;
 using nlohmann::json;
@@ -41,10 +38,6 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   for (int64_t size : shape)
     text += (text.empty() ? "" : ", ") + std::to_string(size);
   return "[" + text + "]";
-}
-
-std::string hexOf(XXH128_hash_t hash) {
-  return format("%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
 }
 
 bool isNonNegative(const json &value) {
@@ -106,10 +99,6 @@ Status checkMetadata(const std::string &file, const json &metadata) {
 }
 
 } // namespace
-
-std::string tplan::runtime::checksumOf(const void *data, int64_t bytes) {
-  return hexOf(XXH3_128bits(data, bytes));
-}
 
 Status SafetensorsFile::open(const std::string &path) {
   name = path;
@@ -200,64 +189,106 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
 void SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
   for (const LogicalTensor &tensor : wanted) {
     const StoredTensor &stored = entries.find(tensor.name)->second;
-    if (stored.type == tensor.type) {
-      memcpy(tensor.data, stored.data, tensor.bytes);
-      continue;
-    }
-    int64_t size = bytesOf(stored.type), elements = stored.bytes / size;
-    for (int64_t e = 0; e < elements; ++e) {
-      alignas(8) char element[8];
-      memcpy(element, stored.data + e * size, size);
-      setElement(tensor.data, tensor.type, e, getElement(element, stored.type, 0));
-    }
+    int64_t size = bytesOf(stored.type);
+    tensor.share.forEach([&](const ElementRun &run) {
+      const unsigned char *from = stored.data + run.logical * size;
+      if (stored.type == tensor.type) {
+        memcpy(tensor.data + run.memory * size, from, run.count * size);
+        return;
+      }
+      for (int64_t e = 0; e < run.count; ++e) {
+        alignas(8) char element[8];
+        memcpy(element, from + e * size, size);
+        setElement(tensor.data, tensor.type, run.memory + e, getElement(element, stored.type, 0));
+      }
+    });
   }
 }
 
-Status tplan::runtime::writeSafetensors(const std::string &path,
-                                        const std::vector<LogicalTensor> &tensors,
-                                        std::string *checksum, int64_t *bytes) {
-  // The reference's order: wide types first, then by name, so that all are aligned.
-  std::vector<const LogicalTensor *> order;
+namespace {
+
+/// A tensor and where its bytes begin in the file.
+struct Placed {
+  const LogicalTensor *tensor;
+  int64_t offset;
+};
+
+/// In the reference's order: wide types first, then by name, so that all are aligned.
+/// Yields the bytes before the data, and the size of the file.
+std::string placeTensors(const std::vector<LogicalTensor> &tensors, std::vector<Placed> &placed,
+                         int64_t &bytes) {
   for (const LogicalTensor &tensor : tensors)
-    order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const LogicalTensor *a, const LogicalTensor *b) {
-    int64_t wideA = bytesOf(a->type), wideB = bytesOf(b->type);
-    return wideA != wideB ? wideA > wideB : a->name < b->name;
+    placed.push_back({&tensor, 0});
+  std::sort(placed.begin(), placed.end(), [](const Placed &a, const Placed &b) {
+    int64_t wideA = bytesOf(a.tensor->type), wideB = bytesOf(b.tensor->type);
+    return wideA != wideB ? wideA > wideB : a.tensor->name < b.tensor->name;
   });
   std::string header = "{\"__metadata__\":{\"format\":\"pt\"}";
   int64_t at = 0;
-  for (const LogicalTensor *tensor : order) {
-    header +=
-        "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
-        "\",\"shape\":" + shapeText(tensor->shape) +
-        format(",\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)(at + tensor->bytes));
-    at += tensor->bytes;
+  for (auto &[tensor, offset] : placed) {
+    offset = at;
+    at += tensor->bytes();
+    header += "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
+              "\",\"shape\":" + shapeText(tensor->shape) +
+              format(",\"data_offsets\":[%lld,%lld]}", (long long)offset, (long long)at);
   }
   header += "}";
   header.resize((header.size() + headerAlignment - 1) / headerAlignment * headerAlignment, ' ');
-
-  AtomicFile file;
-  TP_TRY(file.open(path));
-  XXH3_state_t *state = XXH3_createState();
-  XXH3_128bits_reset(state);
-  int64_t written = 0;
-  auto put = [&](const void *data, int64_t size) -> Status {
-    XXH3_128bits_update(state, data, size);
-    written += size;
-    return file.write(data, size);
-  };
   uint64_t length = header.size();
-  Status status = put(&length, 8);
-  if (status.ok())
-    status = put(header.data(), header.size());
-  for (const LogicalTensor *tensor : order)
-    if (status.ok())
-      status = put(tensor->data, tensor->bytes);
+  header.insert(0, (const char *)&length, 8);
+  for (Placed &place : placed)
+    place.offset += (int64_t)header.size();
+  bytes = (int64_t)header.size() + at;
+  return header;
+}
+
+Status createFile(AtomicFile &file, const std::string &path, const std::string &header,
+                  int64_t bytes) {
+  TP_TRY(file.open(path));
+  TP_TRY(file.resize(bytes));
+  return file.write(0, header.data(), (int64_t)header.size());
+}
+
+/// What this rank has to write, down to the disk: another rank may be on another machine.
+Status writeRuns(AtomicFile &file, const std::vector<Placed> &placed) {
+  for (auto [tensor, offset] : placed) {
+    if (!tensor->share.writes())
+      continue;
+    int64_t size = bytesOf(tensor->type);
+    Status status;
+    tensor->share.forEach([&, tensor = tensor, offset = offset](const ElementRun &run) {
+      if (status.ok())
+        status = file.write(offset + run.logical * size, tensor->data + run.memory * size,
+                            run.count * size);
+    });
+    TP_TRY(std::move(status));
+  }
+  return file.flush();
+}
+
+Status joinFile(const std::string &temporary, const std::vector<Placed> &placed) {
+  AtomicFile file;
+  TP_TRY(file.join(temporary));
+  return writeRuns(file, placed);
+}
+
+} // namespace
+
+Status tplan::runtime::writeSafetensors(Peers &peers, Team &team, const std::string &path,
+                                        const std::vector<LogicalTensor> &tensors,
+                                        std::string *checksum, int64_t *bytes) {
+  std::vector<Placed> placed;
+  int64_t size = 0;
+  std::string header = placeTensors(tensors, placed, size);
+  AtomicFile file;
+  TP_TRY(peers.agree(peers.leads() ? createFile(file, path, header, size) : Status()));
+  std::string temporary = file.temporary();
+  TP_TRY(peers.broadcast(temporary));
+  TP_TRY(peers.agree(peers.leads() ? writeRuns(file, placed) : joinFile(temporary, placed)));
+  // Of what is in the file, whoever wrote it.
   if (checksum)
-    *checksum = hexOf(XXH3_128bits_digest(state));
+    TP_TRY(checksumOfFile(peers, team, temporary, *checksum, size));
   if (bytes)
-    *bytes = written;
-  XXH3_freeState(state);
-  TP_TRY(std::move(status));
-  return file.commit();
+    *bytes = size;
+  return peers.agree(peers.leads() ? file.commit() : Status());
 }

@@ -1,7 +1,8 @@
 //===- safetensors.h - tensors by name in a file --------------------------===//
 //
 // Writer and strict reader of the safetensors format: u64 length of a JSON
-// header, the header, then the bytes of all tensors without holes.
+// header, the header, then the bytes of all tensors without holes. Files hold logical
+// tensors; each rank writes and reads what it holds.
 //
 // One decision: the reader checks the whole header against the size of the file
 // before it hands out one byte, so that a bad file changes nothing.
@@ -11,6 +12,7 @@
 #define TPLAN_RUNTIME_SAFETENSORS_H
 
 #include "runtime/files.h"
+#include "runtime/peers.h"
 #include "runtime/tensors.h"
 
 #include <map>
@@ -36,7 +38,7 @@ public:
   /// The file holds exactly `wanted`, in name, type (unless `convert` allows
   /// another floating-point type) and shape.
   Status match(const std::vector<LogicalTensor> &wanted, bool convert) const;
-  /// Copies into the arena what match() has checked.
+  /// Copies into the arena what match() has checked. Padding stays as it is.
   void copyTo(const std::vector<LogicalTensor> &wanted) const;
 
 private:
@@ -45,13 +47,11 @@ private:
   std::map<std::string, StoredTensor> entries;
 };
 
-/// Writes atomically. `checksum` (if not null) receives the XXH3-128 of the file
-/// in hexadecimal, `bytes` its size.
-Status writeSafetensors(const std::string &path, const std::vector<LogicalTensor> &tensors,
-                        std::string *checksum, int64_t *bytes);
-
-/// XXH3-128 of bytes, 32 hexadecimal digits.
-std::string checksumOf(const void *data, int64_t bytes);
+/// All ranks write one file, atomically; they succeed or fail together. `checksum` (if not
+/// null) receives that of the file, `bytes` its size.
+Status writeSafetensors(Peers &peers, Team &team, const std::string &path,
+                        const std::vector<LogicalTensor> &tensors, std::string *checksum = nullptr,
+                        int64_t *bytes = nullptr);
 
 } // namespace tplan::runtime
 

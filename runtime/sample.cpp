@@ -1,7 +1,8 @@
 //===- sample.cpp - text from the model -------------------------------------===//
 //
 // One decision: there is no cache of keys and values. Each byte is a forward
-// pass over the last S tokens: sampling shows what was learnt, it does not serve.
+// pass over the last S tokens: sampling shows what was learnt, it does not serve. With
+// many ranks each predicts the same row and finds the same logits, so that all go on alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,9 +42,11 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
                                   std::string &text) {
   const tp_program &program = *rank.program;
   if (!program.predict)
-    return errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan);
+    return rank.peers.alike(
+        errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan));
   if (!program.num_inputs || program.inputs[0].length < 2)
-    return errorf("the plan '%s' reads no rows of tokens: it cannot sample", program.plan);
+    return rank.peers.alike(
+        errorf("the plan '%s' reads no rows of tokens: it cannot sample", program.plan));
   const tp_input &input = program.inputs[0];
   int64_t context = input.length - 1;
   // A byte model may carry ids beyond the bytes; they are no text.
@@ -52,8 +55,8 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
   history += text;
   for (size_t i = 0; i < history.size(); ++i)
     if ((unsigned char)history[i] >= input.vocabulary)
-      return errorf("byte %zu of --sample is %d, outside the vocabulary of %lld", i,
-                    (unsigned char)history[i], (long long)input.vocabulary);
+      return rank.peers.alike(errorf("byte %zu of --sample is %d, outside the vocabulary of %lld",
+                                     i, (unsigned char)history[i], (long long)input.vocabulary));
   setRowsInUse(program, rank.arena.data(), 1);
   for (int64_t i = 0; i < count; ++i) {
     int64_t length = std::min<int64_t>(context, history.size());
@@ -71,7 +74,8 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
       logits[id] = getElement(rank.arena.data() + program.logits_offset, program.logits_type,
                               (length - 1) * program.logits_vocabulary + (int64_t)id);
       if (!std::isfinite(logits[id]))
-        return errorf("prediction %lld: logit %zu is %g", (long long)i, id, logits[id]);
+        return rank.peers.alike(
+            errorf("prediction %lld: logit %zu is %g", (long long)i, id, logits[id]));
     }
     char next = (char)draw(logits, temperature, uniformAt(seed, sampleStream, (uint64_t)i));
     history += next;

@@ -2,6 +2,7 @@
 
 #include "runtime/scalars.h"
 
+#include "runtime/member.h"
 #include "runtime/tensors.h"
 
 #include <cmath>
@@ -57,6 +58,15 @@ void tplan::runtime::setScalars(const tp_program &program, char *arena, uint64_t
       continue;
     }
     setElement(arena + scalar.offset, scalar.type, 0, value);
+  }
+}
+
+void tplan::runtime::setMembers(const tp_program &program, char *arena, int64_t rank) {
+  for (int64_t i = 0; i < program.num_scalars; ++i) {
+    const tp_scalar &scalar = program.scalars[i];
+    if (scalar.kind == TP_MEMBER)
+      setElement(arena + scalar.offset, scalar.type, 0,
+                 (double)memberOf(program, (int64_t)scalar.value, rank));
   }
 }
 

@@ -18,6 +18,9 @@ double learningRate(const tp_program &program, int64_t step);
 /// Writes all scalars of `step`; those that generated code writes are left.
 void setScalars(const tp_program &program, char *arena, uint64_t seed, int64_t step);
 
+/// Writes the member numbers of `rank`, once for the whole run.
+void setMembers(const tp_program &program, char *arena, int64_t rank);
+
 /// How many rows of the microbatch evaluation or prediction computes.
 void setRowsInUse(const tp_program &program, char *arena, int64_t rows);
 

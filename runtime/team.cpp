@@ -42,14 +42,14 @@ int tplan::runtime::availableCpus() {
   return count ? count : (int)std::max(1l, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-Status Team::start(int count) {
-  cpus = cpusOfMask();
+Status Team::start(int count, int number, int teams) {
+  before = cpusOfMask();
   threads = count;
-  spins = count <= availableCpus() ? spinRounds : 0;
-  // A team as large as the mask owns its CPUs. A smaller one floats, for others
-  // of the same mask would choose the same CPUs.
-  if ((int)cpus.size() != count || count == 1)
-    cpus.clear();
+  spins = count * teams <= availableCpus() ? spinRounds : 0;
+  // Teams that are as large as the mask own its CPUs. Smaller ones float, for others of
+  // the same mask would choose the same CPUs.
+  if ((int)before.size() == count * teams && before.size() > 1)
+    cpus.assign(before.begin() + number * count, before.begin() + (number + 1) * count);
   pin(0);
   workers.reserve(count - 1);
   for (int thread = 1; thread < count; ++thread) {
@@ -77,7 +77,7 @@ Team::~Team() {
   if (!cpus.empty()) {
     cpu_set_t mask;
     CPU_ZERO(&mask);
-    for (int cpu : cpus)
+    for (int cpu : before)
       CPU_SET(cpu, &mask);
     pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);
   }

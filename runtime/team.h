@@ -35,8 +35,9 @@ public:
   Team &operator=(const Team &) = delete;
   ~Team();
 
-  /// Starts threads 1 .. count - 1. Called once, by the thread that will run jobs.
-  Status start(int count);
+  /// Starts threads 1 .. count - 1. Called once, by the thread that will run jobs. This is
+  /// team `number` of `teams` equal ones in the process.
+  Status start(int count, int number = 0, int teams = 1);
 
   int size() const { return threads; }
 
@@ -73,7 +74,8 @@ private:
 
   int threads = 1;
   int spins = 0;
-  std::vector<int> cpus; // to pin to; empty: threads float
+  std::vector<int> cpus;   // to pin to; empty: threads float
+  std::vector<int> before; // those of the thread that started the team
   struct Entry {
     Team *team;
     int thread;

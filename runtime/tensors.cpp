@@ -3,19 +3,14 @@
 #include "runtime/tensors.h"
 
 #include "runtime/bf16.h"
+#include "runtime/mesh.h"
 #include "runtime/random.h"
-#include "runtime/rank.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 using namespace tplan::runtime;
-
-int64_t tplan::runtime::elementsOf(const tp_tensor &tensor) {
-  int64_t elements = 1;
-  for (int32_t dim = 0; dim < tensor.rank; ++dim)
-    elements *= tensor.shape[dim];
-  return elements;
-}
 
 static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
   std::string name = tensor.path, number = std::to_string(tensor.first + instance * tensor.step);
@@ -28,17 +23,17 @@ static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
 }
 
 std::vector<LogicalTensor> tplan::runtime::logicalTensors(const tp_program &program, char *arena,
-                                                          tp_tensor_role role) {
+                                                          int64_t rank, tp_tensor_role role) {
   std::vector<LogicalTensor> all;
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
     if (tensor.role != role)
       continue;
+    Share share(program, tensor, rank);
     for (int64_t j = 0; j < tensor.count; ++j)
       all.push_back({expandPath(tensor, j), tensor.type,
-                     std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank),
-                     arena + tensor.offset + j * tensor.stride,
-                     elementsOf(tensor) * bytesOf(tensor.type)});
+                     std::vector<int64_t>(tensor.whole, tensor.whole + tensor.rank),
+                     arena + tensor.offset + j * tensor.stride, share});
   }
   return all;
 }
@@ -49,6 +44,13 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
         "this program was compiled for runtime interface %d, this runtime has %d: build both from "
         "one release",
         p.abi_version, TP_ABI_VERSION);
+  TP_TRY(checkMesh(p));
+  auto groupOf = [&](const char *what, const char *name, int64_t group) -> Status {
+    if (group < p.num_groups)
+      return {};
+    return errorf("%s '%s' names group %lld of %lld", what, name, (long long)group,
+                  (long long)p.num_groups);
+  };
   auto inside = [&](const char *what, const char *name, int64_t offset, int64_t bytes) -> Status {
     if (offset >= 0 && bytes >= 0 && bytes <= p.arena_bytes && offset <= p.arena_bytes - bytes)
       return {};
@@ -57,17 +59,25 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
   };
   for (int64_t i = 0; i < p.num_tensors; ++i) {
     const tp_tensor &t = p.tensors[i];
-    int64_t bytes = elementsOf(t) * bytesOf(t.type);
+    TP_TRY(checkShare(p, t));
+    int64_t bytes = Share(p, t, 0).stored() * bytesOf(t.type);
     for (int64_t instance : {int64_t(0), t.count - 1})
       TP_TRY(inside("tensor", t.path, t.offset + instance * t.stride, bytes));
   }
   for (int64_t i = 0; i < p.num_inputs; ++i)
     TP_TRY(inside("input", p.inputs[i].source, p.inputs[i].offset,
                   4 * p.microbatches * p.inputs[i].rows * p.inputs[i].length));
-  for (int64_t i = 0; i < p.num_scalars; ++i)
-    TP_TRY(inside("scalar", "step", p.scalars[i].offset, bytesOf(p.scalars[i].type)));
+  for (int64_t i = 0; i < p.num_inputs; ++i)
+    TP_TRY(groupOf("input", p.inputs[i].source, p.inputs[i].group));
+  for (int64_t i = 0; i < p.num_scalars; ++i) {
+    const tp_scalar &s = p.scalars[i];
+    TP_TRY(inside("scalar", "step", s.offset, bytesOf(s.type)));
+    if (s.kind == TP_MEMBER)
+      TP_TRY(groupOf("scalar", "member", (int64_t)s.value));
+  }
   for (int64_t i = 0; i < p.num_metrics; ++i) {
     const tp_metric &m = p.metrics[i];
+    TP_TRY(groupOf("metric", m.name, std::max(m.group, m.count_group)));
     TP_TRY(inside("metric", m.name, m.offset, bytesOf(m.type)));
     if (m.count_offset >= 0)
       TP_TRY(inside("count of metric", m.name, m.count_offset, bytesOf(m.type)));
@@ -75,22 +85,29 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
   return {};
 }
 
-void tplan::runtime::initializeTensors(const tp_program &program, char *arena, uint64_t seed,
-                                       Team &team) {
-  constexpr int64_t piece = 1 << 14;
+void tplan::runtime::initializeTensors(const tp_program &program, char *arena, int64_t rank,
+                                       uint64_t seed, Team &team) {
+  constexpr int64_t block = 1 << 14;
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
     if (tensor.role == TP_WORKING_COPY)
       continue;
-    int64_t elements = elementsOf(tensor), pieces = (elements + piece - 1) / piece;
-    team.forEach(pieces * tensor.count, [&](int64_t task, int) {
-      int64_t instance = task / pieces, begin = task % pieces * piece;
+    Share share(program, tensor, rank);
+    int64_t own = share.ownEnd() - share.ownBegin(), blocks = (own + block - 1) / block;
+    team.forEach(blocks * tensor.count, [&](int64_t task, int) {
+      int64_t instance = task / blocks, from = share.ownBegin() + task % blocks * block,
+              to = std::min(from + block, share.ownEnd()), size = bytesOf(tensor.type);
       char *data = arena + tensor.offset + instance * tensor.stride;
+      memset(data + from * size, 0, (to - from) * size);
       int64_t id = tensor.id + instance * tensor.id_step;
-      for (int64_t e = begin, end = std::min(elements, begin + piece); e < end; ++e)
-        setElement(data, tensor.type, e,
-                   tensor.init == TP_NORMAL ? tensor.init_value * normalAt(seed, id, (uint64_t)e)
-                                            : tensor.init_value);
+      share.forEach(from, to, [&](const ElementRun &run) {
+        for (int64_t e = 0; e < run.count; ++e) {
+          double value = tensor.init_value;
+          if (tensor.init == TP_NORMAL)
+            value *= normalAt(seed, id, (uint64_t)(run.logical + e));
+          setElement(data, tensor.type, run.memory + e, value);
+        }
+      });
     });
   }
 }

@@ -3,13 +3,16 @@
 // Names, places and initial values of the tensors in the arena.
 //
 // One decision: everything outside the arena speaks of logical tensors, one for
-// each instance of a row of the table, by its path with numbers.
+// each instance of a row of the table, by its path with numbers; what a rank holds
+// of one is its share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TENSORS_H
 #define TPLAN_RUNTIME_TENSORS_H
 
+#include "runtime/share.h"
 #include "runtime/team.h"
+#include "runtime/types.h"
 #include "tplan/runtime.h"
 
 #include <string>
@@ -22,22 +25,23 @@ struct LogicalTensor {
   std::string name; // path with numbers, then "." and the slot if any
   int32_t type;     // tp_type
   std::vector<int64_t> shape;
-  char *data;
-  int64_t bytes;
+  char *data; // of this rank's share
+  Share share;
+  int64_t bytes() const { return share.elements() * bytesOf(type); }
 };
 
-/// Elements of one instance.
-int64_t elementsOf(const tp_tensor &tensor);
-
 /// All instances of the tensors with `role`, in the order of the table.
-std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena,
+std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena, int64_t rank,
                                           tp_tensor_role role);
 
-/// Checks that every tensor, input, scalar, metric and slot lies in the arena.
+/// Checks the mesh, the shares of tensors, and that every tensor, input, scalar and metric
+/// lies in the arena.
 Status checkProgram(const tp_program &program);
 
-/// Sets all tensors but working copies to their initial values.
-void initializeTensors(const tp_program &program, char *arena, uint64_t seed, Team &team);
+/// Sets what `rank` holds of all tensors but working copies to initial values, functions
+/// of seed, id and number of the logical element; padding to zero.
+void initializeTensors(const tp_program &program, char *arena, int64_t rank, uint64_t seed,
+                       Team &team);
 
 /// Element `index` of an array of `type`, as a number; bf16 is rounded when set.
 double getElement(const void *data, int32_t type, int64_t index);

@@ -1,39 +1,40 @@
-//===- train.cpp - tp_main: a generated binary from start to end --------------===//
+//===- train.cpp - the training of one rank from start to end -------------===//
 //
-// One decision: all state of a run hangs off one Run, so that a rank can be a
-// thread; tp_main only maps its status to an exit code.
+// One decision: all state of a run hangs off one Run, so that a rank can be a thread. What
+// ends a run of many ranks is agreed on, or found alike by all; any other error is told to
+// the others by whoever called train().
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/train.h"
+
 #include "runtime/checkpoint.h"
-#include "runtime/cpu.h"
 #include "runtime/data.h"
 #include "runtime/evaluate.h"
 #include "runtime/metrics.h"
-#include "runtime/options.h"
-#include "runtime/rank.h"
 #include "runtime/safetensors.h"
 #include "runtime/scalars.h"
 #include "runtime/tensors.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdarg>
 #include <cstdlib>
 
 using namespace tplan::runtime;
 
 namespace {
 
-enum ExitCode { exitSuccess = 0, exitFailure = 1, exitUsage = 2 };
-
 class Run {
 public:
-  Run(const tp_program &program, const Options &options) : program(program), options(options) {}
+  Run(tp_rank &rank, const tp_program &program, const Options &options, const Seat &seat)
+      : program(program), options(options), seat(seat), rank(rank), metrics(program) {}
   Status all();
 
 private:
   Status start();
   Status setTensors();
+  Status checkResumed();
   Status trainSteps();
   Status oneStep(int64_t step);
   Status checkMetrics(int64_t step);
@@ -41,16 +42,22 @@ private:
   Status evaluate(int64_t step);
   Status save(int64_t step);
   Status finish();
+  Status sample();
   void printProgress(int64_t step, double seconds, bool last);
+  void printSummary();
   /// What generated code returned, with the rank's error.
   Status result(int code, const char *what);
+  /// Prints, on one of the ranks.
+  __attribute__((format(printf, 2, 3))) void say(const char *format, ...);
 
   int64_t every(int64_t option, int64_t plan) const { return option >= 0 ? option : plan; }
 
   const tp_program &program;
   const Options &options;
-  tp_rank rank;
-  TokenStream stream;
+  const Seat &seat;
+  tp_rank &rank;
+  Loader loader;
+  Metrics metrics;
   MetricsLog log;
   TrainingState state;
   std::vector<float> losses; // of each step of this run, for the curve
@@ -65,13 +72,28 @@ Status Run::result(int code, const char *what) {
   return rank.error.ok() ? errorf("%s failed without a message", what) : std::move(rank.error);
 }
 
+void Run::say(const char *format, ...) {
+  if (!rank.peers.leads())
+    return;
+  va_list list;
+  va_start(list, format);
+  vprintf(format, list);
+  va_end(list);
+  fflush(stdout);
+}
+
 Status Run::start() {
-  TP_TRY(checkCpu(program.cpu));
-  TP_TRY(checkProgram(program));
   rank.program = &program;
-  TP_TRY(rank.arena.map(program.arena_bytes));
-  TP_TRY(rank.team.start(options.threads ? (int)options.threads : availableCpus()));
-  TP_TRY(rank.matmul.start(rank.team, getenv("TPLAN_GEMM")));
+  auto alone = [&]() -> Status {
+    TP_TRY(rank.arena.map(program.arena_bytes));
+    TP_TRY(rank.team.start(seat.threads, seat.number, seat.ranks));
+    return rank.matmul.start(rank.team, getenv("TPLAN_GEMM"));
+  };
+  if (rank.transport)
+    rank.peers = Peers(*rank.transport, rank.team);
+  TP_TRY(rank.peers.agree(alone()));
+  if (rank.transport)
+    TP_TRY(rank.transport->connect(program, rank.groups));
   if (options.profile)
     rank.profile.enable();
   steps = options.steps >= 0 ? options.steps : program.steps;
@@ -79,65 +101,74 @@ Status Run::start() {
     rank.arena.fillPattern();
 
   int64_t length;
-  TP_TRY(checkInputs(program, length));
-  if (steps > 0 && program.num_inputs) {
-    if (options.data.empty())
-      return errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing",
-                    program.plan);
-    TP_TRY(stream.open(options.data, length));
-  }
-  return {};
+  TP_TRY(rank.peers.alike(checkInputs(program, length)));
+  if (steps == 0 || !program.num_inputs)
+    return {};
+  if (options.data.empty())
+    return rank.peers.alike(
+        errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing",
+               program.plan));
+  return loader.open(rank, options.data, length);
 }
 
 /// Initial values, then what --resume or --load puts over them.
 Status Run::setTensors() {
   state.seed = options.seed;
-  state.dataTokens = stream.tokens();
-  std::string existing;
-  if (!options.save.empty()) {
+  state.dataTokens = loader.tokens();
+  auto checkFree = [&]() -> Status {
+    std::string existing;
+    if (options.save.empty() || options.resume)
+      return {};
     TP_TRY(latestCheckpoint(options.save, existing));
-    if (!options.resume && !existing.empty())
-      return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, "
-                    "or choose another "
-                    "directory",
-                    options.save.c_str(), existing.c_str());
-  }
-  initializeTensors(program, rank.arena.data(), state.seed, rank.team);
+    if (existing.empty())
+      return {};
+    return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, or "
+                  "choose another directory",
+                  options.save.c_str(), existing.c_str());
+  };
+  TP_TRY(rank.peers.agree(checkFree()));
+  char *arena = rank.arena.data();
+  initializeTensors(program, arena, rank.peers.rank(), state.seed, rank.team);
+  setMembers(program, arena, rank.peers.rank());
   if (options.resume) {
-    TP_TRY(loadCheckpoint(program, rank.arena.data(), options.save, state));
-    if (state.seed != options.seed && options.seedGiven)
-      return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
-                    (long long)state.seed, (long long)options.seed);
-    if (stream.files() && state.dataTokens != stream.tokens())
-      return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
-                    "position means "
-                    "nothing there",
-                    (long long)state.dataTokens, (long long)stream.tokens());
-    if (state.dataRows != state.step * rowsPerStep(program))
-      return errorf(
-          "the checkpoint has read %lld rows in %lld steps, this program reads %lld a step",
-          (long long)state.dataRows, (long long)state.step, (long long)rowsPerStep(program));
+    TP_TRY(loadCheckpoint(rank, options.save, state));
+    TP_TRY(rank.peers.alike(checkResumed()));
     firstStep = state.step + 1;
     savedStep = state.step;
-    printf("resumed at step %lld\n", (long long)state.step);
+    say("resumed at step %lld\n", (long long)state.step);
   }
   if (!options.load.empty())
-    TP_TRY(loadWeights(program, rank.arena.data(), options.load));
+    TP_TRY(loadWeights(rank, options.load));
   if (program.prepare)
-    TP_TRY(result(program.prepare(&rank, rank.arena.data()), "preparation"));
+    TP_TRY(result(program.prepare(&rank, arena), "preparation"));
   if (!options.dumpGradients.empty())
     rank.gradientsReady = [this] {
-      return writeSafetensors(options.dumpGradients,
-                              logicalTensors(program, rank.arena.data(), TP_GRADIENT), nullptr,
-                              nullptr);
+      auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT);
+      return writeSafetensors(rank.peers, rank.team, options.dumpGradients, gradients);
     };
+  return {};
+}
+
+/// What was loaded is a state of this training.
+Status Run::checkResumed() {
+  if (state.seed != options.seed && options.seedGiven)
+    return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
+                  (long long)state.seed, (long long)options.seed);
+  if (loader.isOpen() && state.dataTokens != loader.tokens())
+    return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
+                  "position means nothing there",
+                  (long long)state.dataTokens, (long long)loader.tokens());
+  if (state.dataRows != state.step * rowsPerStep(program))
+    return errorf("the checkpoint has read %lld rows in %lld steps, this program reads %lld a step",
+                  (long long)state.dataRows, (long long)state.step,
+                  (long long)rowsPerStep(program));
   return {};
 }
 
 /// A number that is not finite ends the run before it is saved over a good one.
 Status Run::checkMetrics(int64_t step) {
-  for (int64_t i = 0; i < program.num_metrics; ++i) {
-    double value = readMetric(program.metrics[i], rank.arena.data()).value();
+  for (int64_t i = 0; i < metrics.size(); ++i) {
+    double value = metrics[i].value();
     if (!std::isfinite(value))
       return errorf(
           "%s is %g in step %lld; lower the learning rate, or resume from an earlier checkpoint",
@@ -148,34 +179,35 @@ Status Run::checkMetrics(int64_t step) {
 
 /// Before evaluation and prediction, which may write where a step keeps nothing alive.
 Status Run::auditMemory() {
-  TP_TRY(rank.arena.audit(program.slots, program.num_slots));
-  printf("memory audit: %lld slots written, nothing outside them, arena of %lld bytes\n",
-         (long long)program.num_slots, (long long)program.arena_bytes);
+  TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
+  std::string ranks =
+      rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
+  say("memory audit: %lld slots written, nothing outside them, arena of %lld bytes%s\n",
+      (long long)program.num_slots, (long long)program.arena_bytes, ranks.c_str());
   return {};
 }
 
 Status Run::oneStep(int64_t step) {
   char *arena = rank.arena.data();
-  if (stream.files())
-    TP_TRY(fillStep(program, arena, stream, state.seed, step));
+  if (loader.isOpen())
+    TP_TRY(loader.fill(rank, state.seed, step));
   setScalars(program, arena, state.seed, step);
   TP_TRY(result(program.step(&rank, arena), "a step"));
   state.step = step;
   state.dataRows = step * rowsPerStep(program);
-  return {};
+  return metrics.read(rank);
 }
 
 void Run::printProgress(int64_t step, double seconds, bool last) {
   double now = monotonicSeconds();
   bool due = options.printEvery ? step % options.printEvery == 0 : now - lastPrint >= 1;
-  if (!due && !last && step != firstStep)
+  if (!rank.peers.leads() || (!due && !last && step != firstStep))
     return;
   int64_t since = step - lastPrintStep;
   double span = since > 1 || seconds <= 0 ? now - lastPrint : seconds;
   printf("step %lld/%lld", (long long)step, (long long)steps);
-  for (int64_t i = 0; i < program.num_metrics; ++i)
-    printf("  %s %.4f", program.metrics[i].name,
-           readMetric(program.metrics[i], rank.arena.data()).value());
+  for (int64_t i = 0; i < metrics.size(); ++i)
+    printf("  %s %.4f", program.metrics[i].name, metrics[i].value());
   if (program.num_lr)
     printf("  lr %.3g", learningRate(program, step));
   printf("  %.0f tokens/s\n", (double)(program.tokens_per_step * since) / std::max(span, 1e-9));
@@ -188,8 +220,8 @@ Status Run::trainSteps() {
   int64_t saveEvery = every(options.saveEvery, program.save_every);
   int64_t evalEvery = every(options.evalEvery, program.eval_every);
   if (steps < firstStep && options.resume)
-    printf("the training is at step %lld of %lld already\n", (long long)(firstStep - 1),
-           (long long)steps);
+    say("the training is at step %lld of %lld already\n", (long long)(firstStep - 1),
+        (long long)steps);
   losses.reserve(std::max<int64_t>(0, steps - firstStep + 1));
   lastPrint = monotonicSeconds();
   lastPrintStep = firstStep - 1;
@@ -197,24 +229,28 @@ Status Run::trainSteps() {
     double begin = monotonicSeconds();
     TP_TRY(oneStep(step));
     double seconds = monotonicSeconds() - begin;
+    // One clock decides, so that all ranks stop at one step.
+    if (options.minutes > 0)
+      TP_TRY(rank.peers.broadcast(&seconds, sizeof seconds));
     trainSeconds += seconds;
     // The next step is taken to be as long as this one.
     if (options.minutes > 0 && trainSeconds + seconds > 60 * options.minutes && step < steps) {
-      printf("stopping at step %lld of %lld: --minutes %g\n", (long long)step, (long long)steps,
-             options.minutes);
+      say("stopping at step %lld of %lld: --minutes %g\n", (long long)step, (long long)steps,
+          options.minutes);
       steps = step;
     }
     StepReport report{step, learningRate(program, step), step * program.tokens_per_step, seconds,
                       (double)program.tokens_per_step / std::max(seconds, 1e-9)};
-    TP_TRY(log.step(program, rank.arena.data(), report));
-    TP_TRY(checkMetrics(step));
-    if (program.num_metrics)
-      losses.push_back((float)readMetric(program.metrics[0], rank.arena.data()).value());
+    TP_TRY(log.step(program, metrics, report));
+    TP_TRY(rank.peers.alike(checkMetrics(step)));
+    if (metrics.size())
+      losses.push_back((float)metrics[0].value());
     printProgress(step, seconds, step == steps);
     if (rank.gradientsReady)
-      return errorf("'%s' was not written: the plan '%s' was compiled without a call of "
-                    "tp_gradients_ready",
-                    options.dumpGradients.c_str(), program.plan);
+      return rank.peers.alike(
+          errorf("'%s' was not written: the plan '%s' was compiled without a call of "
+                 "tp_gradients_ready",
+                 options.dumpGradients.c_str(), program.plan));
     if (options.auditMemory && step == firstStep)
       TP_TRY(auditMemory());
     if (!options.eval.empty() && evalEvery > 0 && step % evalEvery == 0 && step != steps)
@@ -232,10 +268,9 @@ Status Run::evaluate(int64_t step) {
   TP_TRY(evaluateFiles(rank, options.eval, evaluation));
   rank.profile.pause(false);
   TP_TRY(log.evaluation(step, evaluation.loss(), evaluation.tokens));
-  printf("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n",
-         (long long)step, evaluation.loss(), (long long)evaluation.tokens, options.eval.size(),
-         options.eval.size() == 1 ? "" : "s", monotonicSeconds() - begin);
-  fflush(stdout);
+  say("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n",
+      (long long)step, evaluation.loss(), (long long)evaluation.tokens, options.eval.size(),
+      options.eval.size() == 1 ? "" : "s", monotonicSeconds() - begin);
   // The time spent here is not the training's.
   lastPrint = monotonicSeconds();
   lastPrintStep = step;
@@ -245,17 +280,15 @@ Status Run::evaluate(int64_t step) {
 Status Run::save(int64_t step) {
   if (savedStep == step)
     return {};
-  TP_TRY(saveCheckpoint(program, rank.arena.data(), options.save, state,
-                        every(options.saveKeep, program.save_keep)));
+  TP_TRY(saveCheckpoint(rank, options.save, state, every(options.saveKeep, program.save_keep)));
   savedStep = step;
-  printf("saved step %lld in '%s'\n", (long long)step, options.save.c_str());
-  fflush(stdout);
+  say("saved step %lld in '%s'\n", (long long)step, options.save.c_str());
   return {};
 }
 
-Status Run::finish() {
-  if (!options.save.empty())
-    TP_TRY(save(std::max(steps, firstStep - 1)));
+void Run::printSummary() {
+  if (!rank.peers.leads())
+    return;
   if (options.curve)
     drawCurve(stdout, losses, firstStep);
   int64_t done = (int64_t)losses.size();
@@ -264,48 +297,52 @@ Status Run::finish() {
            (long long)(done * program.tokens_per_step), trainSeconds,
            (double)(done * program.tokens_per_step) / trainSeconds);
   rank.profile.printTotals(stdout, done);
-  printf("memory: arena of %lld bytes, scratch of GEMMs %lld bytes on %d threads\n",
-         (long long)rank.arena.size(), (long long)rank.matmul.bytes(), rank.team.size());
+  std::string ranks, buffers;
+  if (rank.transport) {
+    ranks = format("on each of %d ranks, ", rank.peers.size());
+    buffers = format(", buffers of collectives %lld bytes", (long long)rank.transport->bytes());
+  }
+  printf("memory: %sarena of %lld bytes, scratch of GEMMs %lld bytes on %d threads%s\n",
+         ranks.c_str(), (long long)rank.arena.size(), (long long)rank.matmul.bytes(),
+         rank.team.size(), buffers.c_str());
   if (options.profile)
     rank.profile.print(stdout, trainSeconds);
+  fflush(stdout);
+}
+
+/// All ranks predict, and draw the same.
+Status Run::sample() {
+  std::string text = options.sample;
+  TP_TRY(sampleText(rank, state.seed, options.temperature, options.sampleBytes, text));
+  if (!rank.peers.leads())
+    return {};
+  printf("sample:\n");
+  fwrite(text.data(), 1, text.size(), stdout); // may hold zero bytes
+  printf("\n");
+  return {};
+}
+
+Status Run::finish() {
+  if (!options.save.empty())
+    TP_TRY(save(std::max(steps, firstStep - 1)));
+  printSummary();
   if (!options.eval.empty())
     TP_TRY(evaluate(std::max(steps, firstStep - 1)));
-  if (options.hasSample) {
-    std::string text = options.sample;
-    TP_TRY(sampleText(rank, state.seed, options.temperature, options.sampleBytes, text));
-    printf("sample:\n");
-    fwrite(text.data(), 1, text.size(), stdout); // may hold zero bytes
-    printf("\n");
-  }
-  return {};
+  return options.hasSample ? sample() : Status();
 }
 
 Status Run::all() {
   TP_TRY(start());
   TP_TRY(setTensors());
-  TP_TRY(log.open(options.metrics, options.resume, firstStep - 1));
+  TP_TRY(rank.peers.agree(
+      rank.peers.leads() ? log.open(options.metrics, options.resume, firstStep - 1) : Status()));
   TP_TRY(trainSteps());
   return finish();
 }
 
 } // namespace
 
-int tp_main(int argc, char **argv, const tp_program *program) {
-  const char *command = argc > 0 ? argv[0] : "train";
-  Options options;
-  if (Status status = parseOptions(argc, argv, options); !status.ok()) {
-    fprintf(stderr, "%s: error: %s\n", command, status.message().c_str());
-    return exitUsage;
-  }
-  if (options.help) {
-    printHelp(stdout, command, *program);
-    return exitSuccess;
-  }
-  Run run(*program, options);
-  if (Status status = run.all(); !status.ok()) {
-    fflush(stdout);
-    fprintf(stderr, "%s: error: %s\n", command, status.message().c_str());
-    return exitFailure;
-  }
-  return exitSuccess;
+Status tplan::runtime::train(tp_rank &rank, const tp_program &program, const Options &options,
+                             const Seat &seat) {
+  return Run(rank, program, options, seat).all();
 }

@@ -8,6 +8,8 @@
 #include "helpers.h"
 #include "toy_program.h"
 
+#include "runtime/rank.h"
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -35,10 +37,17 @@ void note(void *caller) {
 int (*innerStep)(tp_rank *, char *);
 int countedStep(tp_rank *rank, char *arena) {
   int code = innerStep(rank, arena);
+  if (!rank->peers.leads())
+    return code;
   ++stepsSeen;
-  counting = stepsSeen >= 1 && stepsSeen < 50; // from the end of step 1 to that of step 50
+  counting = stepsSeen >= 2 && stepsSeen < 50; // all ranks are beyond the end of step 1
   return code;
 }
+
+class Allocation : public testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(All, Allocation,
+                         testing::Values("Serial", "Rows", "RowsReadFirst", "AllApart"),
+                         [](const auto &info) { return std::string(info.param); });
 
 } // namespace
 
@@ -65,13 +74,15 @@ void *operator new(size_t size) {
 void operator delete(void *memory) noexcept { free(memory); }
 void operator delete(void *memory, size_t) noexcept { free(memory); }
 
-TEST(Allocation, NoneOfOursAfterTheFirstStep) {
+TEST_P(Allocation, NoneOfOursAfterTheFirstStep) {
   helpers::Scratch scratch;
   helpers::writeFile(scratch / "text", helpers::someText(20000));
-  tp_program program = toy::program();
+  std::string_view name = GetParam();
+  tp_program program = toy::program(name == "Serial" ? toy::Layout() : toy::named(name));
   innerStep = program.step;
   program.step = countedStep;
   stepsSeen = 0;
+  ours = 0;
   helpers::Outcome outcome = helpers::runMain(program, {"--data", scratch / "text", "--steps", "51",
                                                         "--metrics", scratch / "m", "--print-every",
                                                         "1", "--profile", "--threads", "3"});
@@ -81,7 +92,7 @@ TEST(Allocation, NoneOfOursAfterTheFirstStep) {
   EXPECT_EQ(ours.load(), 0);
 }
 
-TEST(Allocation, TheCounterCounts) {
+TEST(AllocationCounter, Counts) {
   ours = 0;
   counting = true;
   auto *volatile text = new std::string(100, 'x');

@@ -2,9 +2,12 @@
 
 #include "helpers.h"
 
+#include "runtime/threads.h"
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include <unistd.h>
 
@@ -52,6 +55,26 @@ Outcome helpers::runMain(const tp_program &program, std::vector<std::string> arg
   outcome.out = testing::internal::GetCapturedStdout();
   outcome.err = testing::internal::GetCapturedStderr();
   return outcome;
+}
+
+void helpers::onTransports(int ranks,
+                           const std::function<void(tplan::runtime::Transport &)> &function) {
+  auto transports = tplan::runtime::threadTransports(ranks);
+  std::vector<std::thread> threads;
+  for (auto &transport : transports)
+    threads.emplace_back([&] { function(*transport); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void helpers::onRanks(
+    int ranks,
+    const std::function<void(tplan::runtime::Peers &, tplan::runtime::Team &)> &function) {
+  onTransports(ranks, [&](tplan::runtime::Transport &transport) {
+    tplan::runtime::Team team;
+    tplan::runtime::Peers peers(transport, team);
+    function(peers, team);
+  });
 }
 
 ::testing::AssertionResult helpers::failsWith(const tplan::runtime::Status &status,

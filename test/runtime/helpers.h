@@ -3,9 +3,11 @@
 #ifndef TPLAN_TEST_RUNTIME_HELPERS_H
 #define TPLAN_TEST_RUNTIME_HELPERS_H
 
+#include "runtime/peers.h"
 #include "runtime/status.h"
 #include "tplan/runtime.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -33,6 +35,12 @@ struct Outcome {
 };
 /// tp_main in this process.
 Outcome runMain(const tp_program &program, std::vector<std::string> arguments);
+
+/// Calls the function on a thread for each rank, and waits for them.
+void onTransports(int ranks, const std::function<void(tplan::runtime::Transport &)> &function);
+void onRanks(
+    int ranks,
+    const std::function<void(tplan::runtime::Peers &peers, tplan::runtime::Team &team)> &function);
 
 /// The status is an error whose message holds every one of `parts`.
 ::testing::AssertionResult failsWith(const tplan::runtime::Status &status,

@@ -3,6 +3,7 @@
 #include "helpers.h"
 
 #include "runtime/bf16.h"
+#include "runtime/checksum.h"
 #include "runtime/safetensors.h"
 
 #include <cstring>
@@ -20,9 +21,17 @@ std::string fileOf(const std::string &header, const std::string &data) {
   return std::string((const char *)&length, 8) + header + data;
 }
 
-LogicalTensor tensorOf(const char *name, int32_t type, std::vector<int64_t> shape, void *data,
-                       int64_t bytes) {
-  return {name, type, std::move(shape), (char *)data, bytes};
+LogicalTensor tensorOf(const char *name, int32_t type, const std::vector<int64_t> &shape,
+                       void *data) {
+  return {name, type, shape, (char *)data, Share(shape)};
+}
+
+/// As a rank alone writes.
+Status write(const std::string &path, const std::vector<LogicalTensor> &tensors,
+             std::string *checksum = nullptr, int64_t *bytes = nullptr) {
+  Peers alone;
+  Team team;
+  return writeSafetensors(alone, team, path, tensors, checksum, bytes);
 }
 
 } // namespace
@@ -34,12 +43,12 @@ TEST(Safetensors, RoundTrip) {
   double c[1] = {1e300};
   int32_t d[2] = {-7, 8};
   std::vector<LogicalTensor> tensors = {
-      tensorOf("b \"quoted\"", TP_BF16, {3}, b, 6), tensorOf("a", TP_F32, {2, 3}, a, 24),
-      tensorOf("c", TP_F64, {}, c, 8), tensorOf("d", TP_I32, {2, 1}, d, 8),
-      tensorOf("empty", TP_F32, {0, 4}, a, 0)};
+      tensorOf("b \"quoted\"", TP_BF16, {3}, b), tensorOf("a", TP_F32, {2, 3}, a),
+      tensorOf("c", TP_F64, {}, c), tensorOf("d", TP_I32, {2, 1}, d),
+      tensorOf("empty", TP_F32, {0, 4}, a)};
   std::string checksum;
   int64_t bytes = 0;
-  ASSERT_OK(writeSafetensors(scratch / "x.safetensors", tensors, &checksum, &bytes));
+  ASSERT_OK(write(scratch / "x.safetensors", tensors, &checksum, &bytes));
   std::string file = readFile(scratch / "x.safetensors");
   EXPECT_EQ((int64_t)file.size(), bytes);
   EXPECT_EQ(checksumOf(file.data(), bytes), checksum);
@@ -57,9 +66,9 @@ TEST(Safetensors, RoundTrip) {
   double c2[1] = {};
   int32_t d2[2] = {};
   std::vector<LogicalTensor> into = {
-      tensorOf("b \"quoted\"", TP_BF16, {3}, b2, 6), tensorOf("a", TP_F32, {2, 3}, a2, 24),
-      tensorOf("c", TP_F64, {}, c2, 8), tensorOf("d", TP_I32, {2, 1}, d2, 8),
-      tensorOf("empty", TP_F32, {0, 4}, a2, 0)};
+      tensorOf("b \"quoted\"", TP_BF16, {3}, b2), tensorOf("a", TP_F32, {2, 3}, a2),
+      tensorOf("c", TP_F64, {}, c2), tensorOf("d", TP_I32, {2, 1}, d2),
+      tensorOf("empty", TP_F32, {0, 4}, a2)};
   read.copyTo(into);
   EXPECT_EQ(memcmp(a, a2, sizeof a), 0);
   EXPECT_EQ(memcmp(b, b2, sizeof b), 0);
@@ -70,31 +79,28 @@ TEST(Safetensors, RoundTrip) {
 TEST(Safetensors, ConvertsFloatsOnlyWhenAsked) {
   Scratch scratch;
   float a[3] = {1.25f, -3, 0.1f};
-  ASSERT_OK(writeSafetensors(scratch / "x", {tensorOf("a", TP_F32, {3}, a, 12)}, nullptr, nullptr));
+  ASSERT_OK(write(scratch / "x", {tensorOf("a", TP_F32, {3}, a)}));
   SafetensorsFile file;
   ASSERT_OK(file.open(scratch / "x"));
   double wide[3];
-  std::vector<LogicalTensor> wanted = {tensorOf("a", TP_F64, {3}, wide, 24)};
+  std::vector<LogicalTensor> wanted = {tensorOf("a", TP_F64, {3}, wide)};
   EXPECT_FAILS(file.match(wanted, false), "tensor 'a' has type F32", "wants F64");
   ASSERT_OK(file.match(wanted, true));
   file.copyTo(wanted);
   EXPECT_EQ(wide[2], (double)0.1f);
   int32_t whole[3];
-  EXPECT_FAILS(file.match({tensorOf("a", TP_I32, {3}, whole, 12)}, true), "wants I32");
+  EXPECT_FAILS(file.match({tensorOf("a", TP_I32, {3}, whole)}, true), "wants I32");
 }
 
 TEST(Safetensors, MatchesNamesAndShapes) {
   Scratch scratch;
   float a[4] = {};
-  ASSERT_OK(writeSafetensors(scratch / "x",
-                             {tensorOf("a", TP_F32, {2}, a, 8), tensorOf("b", TP_F32, {2}, a, 8)},
-                             nullptr, nullptr));
+  ASSERT_OK(write(scratch / "x", {tensorOf("a", TP_F32, {2}, a), tensorOf("b", TP_F32, {2}, a)}));
   SafetensorsFile file;
   ASSERT_OK(file.open(scratch / "x"));
-  EXPECT_FAILS(file.match({tensorOf("c", TP_F32, {2}, a, 8)}, false), "lacks the tensor 'c'");
-  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2, 1}, a, 8)}, false), "shape [2]",
-               "wants [2, 1]");
-  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2}, a, 8)}, false),
+  EXPECT_FAILS(file.match({tensorOf("c", TP_F32, {2}, a)}, false), "lacks the tensor 'c'");
+  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2, 1}, a)}, false), "shape [2]", "wants [2, 1]");
+  EXPECT_FAILS(file.match({tensorOf("a", TP_F32, {2}, a)}, false),
                "holds the tensor 'b', which this program lacks");
 }
 
@@ -185,9 +191,7 @@ TEST_P(BrokenFile, IsRefusedByName) {
 TEST(Safetensors, AnyFlippedHeaderByteIsRefusedOrRead) {
   Scratch scratch;
   float a[4] = {1, 2, 3, 4};
-  ASSERT_OK(writeSafetensors(scratch / "x",
-                             {tensorOf("a", TP_F32, {2}, a, 8), tensorOf("b", TP_F32, {2}, a, 8)},
-                             nullptr, nullptr));
+  ASSERT_OK(write(scratch / "x", {tensorOf("a", TP_F32, {2}, a), tensorOf("b", TP_F32, {2}, a)}));
   std::string good = readFile(scratch / "x");
   int refused = 0;
   for (size_t at = 0; at + 16 < good.size(); ++at)
@@ -209,9 +213,7 @@ TEST(Safetensors, AnyFlippedHeaderByteIsRefusedOrRead) {
 TEST(Safetensors, LeavesNothingWhenItCannotWrite) {
   Scratch scratch;
   float a[1] = {};
-  EXPECT_FAILS(
-      writeSafetensors(scratch / "no/such/x", {tensorOf("a", TP_F32, {1}, a, 4)}, nullptr, nullptr),
-      "cannot create");
+  EXPECT_FAILS(write(scratch / "no/such/x", {tensorOf("a", TP_F32, {1}, a)}), "cannot create");
   std::vector<std::string> names;
   ASSERT_OK(listDirectory(scratch.path, names));
   EXPECT_TRUE(names.empty());

@@ -5,6 +5,7 @@
 #include "runtime/team.h"
 
 #include <sched.h>
+#include <thread>
 #include <unistd.h>
 
 using tplan::runtime::Team;
@@ -78,4 +79,27 @@ TEST(Team, GivesTheCallersMaskBack) {
   }
   ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+TEST(Team, TeamsOfAProcessShareItsCpus) {
+  int cpus = tplan::runtime::availableCpus();
+  if (cpus < 2)
+    GTEST_SKIP() << "needs two CPUs";
+  auto maskOf = [&](int number, int teams, int threads) {
+    cpu_set_t mask;
+    std::thread([&] {
+      Team team;
+      EXPECT_OK(team.start(threads, number, teams));
+      EXPECT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+    }).join();
+    return mask;
+  };
+  // Each has a CPU of its own where they fit exactly; else they float.
+  cpu_set_t first = maskOf(0, cpus, 1), last = maskOf(cpus - 1, cpus, 1), both;
+  EXPECT_EQ(CPU_COUNT(&first), 1);
+  EXPECT_EQ(CPU_COUNT(&last), 1);
+  CPU_AND(&both, &first, &last);
+  EXPECT_EQ(CPU_COUNT(&both), 0);
+  cpu_set_t floating = maskOf(0, cpus + 1, 1);
+  EXPECT_EQ(CPU_COUNT(&floating), cpus);
 }

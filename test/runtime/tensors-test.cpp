@@ -17,7 +17,9 @@ using namespace tplan::runtime;
 namespace {
 
 tp_tensor normalTensor(const int64_t *shape, int32_t type, int64_t id) {
-  return {"w.{i}", "", TP_WEIGHT, type, 1, shape, 1, 0, 1, 0, 0, id, 1, TP_NORMAL, 0.02};
+  static const int32_t whole[] = {-1};
+  return {"w.{i}", "", TP_WEIGHT, type,      1,    shape, 1,     0, 1,  0,
+          0,       id, 1,         TP_NORMAL, 0.02, shape, whole, 0, -1, 0};
 }
 
 } // namespace
@@ -31,7 +33,7 @@ TEST(Initialize, HasTheMomentsOfANormal) {
   std::vector<float> data(shape[0]);
   Team team;
   ASSERT_OK(team.start(2));
-  initializeTensors(program, (char *)data.data(), 1, team);
+  initializeTensors(program, (char *)data.data(), 0, 1, team);
   double sum = 0, square = 0, cube = 0, fourth = 0, neighbours = 0;
   for (size_t i = 0; i < data.size(); ++i) {
     double x = data[i] / 0.02;
@@ -62,7 +64,7 @@ TEST(Initialize, DependsOnSeedIdAndElementAlone) {
     std::vector<double> storage(count * (shape[0] + 7));
     Team team;
     EXPECT_OK(team.start(threads));
-    initializeTensors(program, (char *)storage.data(), seed, team);
+    initializeTensors(program, (char *)storage.data(), 0, seed, team);
     std::vector<double> last(shape[0]);
     for (int64_t i = 0; i < shape[0]; ++i)
       last[i] = getElement((char *)storage.data() + (count - 1) * tensor.stride, type, i);
@@ -81,13 +83,13 @@ TEST(Initialize, DependsOnSeedIdAndElementAlone) {
 TEST(Tensors, ExpandPathsAndSlots) {
   tp_program program = toy::program();
   std::vector<char> arena(program.arena_bytes);
-  auto weights = logicalTensors(program, arena.data(), TP_WEIGHT);
+  auto weights = logicalTensors(program, arena.data(), 0, TP_WEIGHT);
   ASSERT_EQ(weights.size(), 3u);
   EXPECT_EQ(weights[0].name, "head.weight");
   EXPECT_EQ(weights[1].name, "parts.0.bias");
   EXPECT_EQ(weights[2].name, "parts.1.bias");
   EXPECT_EQ(weights[2].data - weights[1].data, 2 * toy::vocabulary);
-  EXPECT_EQ(logicalTensors(program, arena.data(), TP_OPTIMIZER_STATE)[2].name, "parts.1.bias.m");
+  EXPECT_EQ(logicalTensors(program, arena.data(), 0, TP_OPTIMIZER_STATE)[2].name, "parts.1.bias.m");
 }
 
 TEST(Tensors, CheckTheProgramAgainstItsArena) {

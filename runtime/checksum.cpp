@@ -1,0 +1,83 @@
+//===- checksum.cpp - XXH3-128 of bytes and of files ----------------------===//
+
+#include "runtime/checksum.h"
+
+#include "runtime/files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+using namespace tplan::runtime;
+
+namespace {
+
+constexpr int digestParts = sizeof(XXH128_canonical_t) / sizeof(uint32_t);
+
+int64_t blocksOf(int64_t bytes) { return (bytes + checksumBlock - 1) / checksumBlock; }
+
+XXH128_canonical_t digest(const void *data, int64_t bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, bytes));
+  return canonical;
+}
+
+XXH128_canonical_t digestOfBlock(const void *data, int64_t bytes, int64_t block) {
+  int64_t at = block * checksumBlock;
+  return digest((const char *)data + at, std::min(checksumBlock, bytes - at));
+}
+
+std::string hexOf(const XXH128_canonical_t &digest) {
+  std::string text;
+  for (unsigned char byte : digest.digest)
+    text += format("%02x", byte);
+  return text;
+}
+
+std::string combine(const std::vector<XXH128_canonical_t> &blocks) {
+  return hexOf(blocks.size() == 1 ? blocks[0]
+                                  : digest(blocks.data(), blocks.size() * sizeof blocks[0]));
+}
+
+} // namespace
+
+std::string tplan::runtime::checksumOf(const void *data, int64_t bytes) {
+  std::vector<XXH128_canonical_t> blocks(std::max<int64_t>(1, blocksOf(bytes)));
+  for (size_t block = 0; block < blocks.size(); ++block)
+    blocks[block] = digestOfBlock(data, bytes, (int64_t)block);
+  return combine(blocks);
+}
+
+Status tplan::runtime::checksumOfFile(Peers &peers, Team &team, const std::string &path,
+                                      std::string &checksum, int64_t &bytes) {
+  MappedFile file;
+  TP_TRY(peers.agree(file.open(path)));
+  bytes = file.size();
+  TP_TRY(peers.broadcast(&bytes, sizeof bytes));
+  TP_TRY(peers.agree(bytes == file.size()
+                         ? Status()
+                         : errorf("'%s' has %lld bytes for this rank, %lld for rank 0: do all "
+                                  "machines share one file system?",
+                                  path.c_str(), (long long)file.size(), (long long)bytes)));
+  // Each block is the work of one rank; the digests reach all as sums of small numbers.
+  int64_t count = std::max<int64_t>(1, blocksOf(bytes)), ranks = peers.size();
+  std::vector<XXH128_canonical_t> blocks(count);
+  std::vector<double> parts(count * digestParts);
+  team.forEach((count - peers.rank() + ranks - 1) / ranks, [&](int64_t task, int) {
+    int64_t block = task * ranks + peers.rank();
+    blocks[block] = digestOfBlock(file.data(), bytes, block);
+    uint32_t numbers[digestParts];
+    memcpy(numbers, &blocks[block], sizeof numbers);
+    std::copy(std::begin(numbers), std::end(numbers), &parts[block * digestParts]);
+  });
+  TP_TRY(peers.sum(parts.data(), (int64_t)parts.size()));
+  for (int64_t i = 0; i < (int64_t)parts.size(); ++i) {
+    auto part = (uint32_t)parts[i];
+    memcpy((char *)blocks.data() + i * (int64_t)sizeof part, &part, sizeof part);
+  }
+  checksum = combine(blocks);
+  return {};
+}

@@ -1,0 +1,195 @@
+//===- main.cpp - tp_main: ranks as threads or processes ------------------===//
+//
+// Started plainly, all ranks of a plan are threads of this process; started by mpirun or
+// srun, this process is one of them.
+//
+// Decisions: the first error of a rank ends all of them and is the one that is printed. No
+// rank gives its memory back before all of the process are done, for others may still read
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/cpu.h"
+#include "runtime/mpi.h"
+#include "runtime/tensors.h"
+#include "runtime/threads.h"
+#include "runtime/train.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include <pthread.h>
+#include <unistd.h>
+
+using namespace tplan::runtime;
+
+namespace {
+
+enum ExitCode { exitSuccess = 0, exitFailure = 1, exitUsage = 2 };
+
+void printError(const char *command, const std::string &message) {
+  fflush(stdout);
+  fprintf(stderr, "%s: error: %s\n", command, message.c_str());
+}
+
+/// The ranks of this process.
+class Crew {
+public:
+  Crew(const char *command, const tp_program &program, const Options &options, bool launched)
+      : command(command), program(program), options(options), launched(launched) {}
+
+  /// Trains with these transports; a null one: a rank alone. True on success.
+  bool run(std::vector<std::unique_ptr<Transport>> transports, int threads);
+
+private:
+  struct Member {
+    Crew *crew;
+    Seat seat;
+    std::unique_ptr<Transport> transport;
+    pthread_t thread;
+  };
+  void runRank(Member &member);
+  void fail(const tp_rank &rank, const Status &status);
+  void leave(int count);
+
+  const char *command;
+  const tp_program &program;
+  const Options &options;
+  const bool launched; // each rank is a process
+  std::mutex mutex;
+  std::condition_variable finished;
+  int running = 0;
+  bool failed = false, printed = false;
+};
+
+/// Prints the first error. One that all ranks have is printed by their leader, that of a
+/// process by the transport that ends it.
+void Crew::fail(const tp_rank &rank, const Status &status) {
+  std::lock_guard lock(mutex);
+  failed = true;
+  bool alike = rank.peers.failedTogether();
+  if (printed || (alike ? !rank.peers.leads() : launched))
+    return;
+  printed = true;
+  printError(command, alike ? status.message()
+                            : format("rank %d: %s", rank.peers.rank(), status.message().c_str()));
+}
+
+void Crew::leave(int count) {
+  std::unique_lock lock(mutex);
+  running -= count;
+  finished.notify_all();
+}
+
+void Crew::runRank(Member &member) {
+  tp_rank rank;
+  rank.transport = member.transport.get();
+  Status status = train(rank, program, options, member.seat);
+  if (!status.ok()) {
+    fail(rank, status);
+    if (rank.transport && !rank.peers.failedTogether())
+      rank.transport->abort(status);
+  }
+  leave(1);
+  std::unique_lock lock(mutex);
+  finished.wait(lock, [this] { return running == 0; });
+}
+
+bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) {
+  int count = (int)transports.size();
+  std::vector<Member> members(count);
+  for (int i = 0; i < count; ++i)
+    members[i] = {this, {i, count, threads}, std::move(transports[i]), {}};
+  running = count;
+  if (count == 1) {
+    runRank(members[0]);
+    return !failed;
+  }
+  int started = 0;
+  for (; started < count; ++started) {
+    auto body = [](void *argument) -> void * {
+      auto *member = static_cast<Member *>(argument);
+      member->crew->runRank(*member);
+      return nullptr;
+    };
+    int code = pthread_create(&members[started].thread, nullptr, body, &members[started]);
+    if (code == 0)
+      continue;
+    Status status =
+        errorf("cannot start the thread of rank %d of %d: %s", started, count, strerror(code));
+    {
+      std::lock_guard lock(mutex);
+      printError(command, status.message());
+      failed = printed = true;
+    }
+    members[started].transport->abort(status);
+    leave(count - started);
+    break;
+  }
+  for (int i = 0; i < started; ++i)
+    pthread_join(members[i].thread, nullptr);
+  return !failed;
+}
+
+/// Processes that a launcher has started on this machine, as Open MPI, MPICH and Slurm say.
+int64_t processesHere() {
+  for (const char *name :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
+    if (const char *value = getenv(name))
+      return std::max(1, atoi(value));
+  return 1;
+}
+
+/// Threads of one rank where --threads does not say: its part of the CPUs.
+int threadsOf(const Options &options, int ranks, bool launched) {
+  if (options.threads)
+    return (int)options.threads;
+  // A launcher may have bound this process, or left all CPUs to all of its processes.
+  auto cpus = (int64_t)availableCpus();
+  if (launched)
+    cpus = std::min<int64_t>(cpus, sysconf(_SC_NPROCESSORS_ONLN) / processesHere());
+  return (int)std::max<int64_t>(1, cpus / ranks);
+}
+
+} // namespace
+
+int tp_main(int argc, char **argv, const tp_program *program) {
+  const char *command = argc > 0 ? argv[0] : "train";
+  Options options;
+  Status usage = parseOptions(argc, argv, options);
+  if (usage.ok() && options.help) {
+    printHelp(stdout, command, *program);
+    return exitSuccess;
+  }
+  auto fails = [&](const Status &status, ExitCode code) {
+    printError(command, status.message());
+    return code;
+  };
+  if (!usage.ok())
+    return fails(usage, exitUsage);
+  if (Status status = checkProgram(*program); !status.ok())
+    return fails(status, exitFailure);
+  if (Status status = checkCpu(program->cpu); !status.ok())
+    return fails(status, exitFailure);
+
+  int64_t ranks = ranksOf(*program);
+  Launch launch = findLaunch();
+  std::vector<std::unique_ptr<Transport>> transports(1);
+  double hangLimit;
+  if (Status status = readHangLimit(hangLimit); !status.ok())
+    return fails(status, exitFailure);
+  // One process of a launcher is as good as none: a shell of srun is such a one.
+  bool launched = launch.ranks > 1;
+  if (launched) {
+    if (Status status = connectMpi(*program, transports[0], hangLimit); !status.ok())
+      return fails(status, exitFailure);
+  } else if (ranks > 1 || program->num_groups > 0) {
+    transports = threadTransports((int)ranks, hangLimit);
+  }
+  int threads = threadsOf(options, (int)transports.size(), launched);
+  Crew crew(command, *program, options, launched);
+  return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
+}
