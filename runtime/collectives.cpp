@@ -23,11 +23,20 @@ Block block(int64_t offset, int64_t rows, int64_t row, int64_t stride) {
 
 bool known(int32_t value, int32_t end) { return value >= 0 && value < end; }
 
-/// Block m of an array of all blocks: [outer, n, inner], or a line of `whole` elements.
+/// Elements of block m in each of the `outer` lines of all blocks, whose last may be shorter.
+int64_t rowOf(const tp_collective &c, int members, int m) {
+  return c.outer ? tp_block(&c, members, m, 1) / c.outer : 0;
+}
+
+/// Block m of the array of all blocks: [outer, whole / outer].
 Block blockOfWhole(const tp_collective &c, int members, int m) {
-  if (c.outer == 1)
-    return block(m * c.inner, 1, tp_block(&c, members, m, 1), 0);
-  return block(m * c.inner, c.outer, c.inner, members * c.inner);
+  int64_t line = c.outer ? c.whole / c.outer : 0;
+  return block(m * c.inner, c.outer, rowOf(c, members, m), line);
+}
+
+/// The same where its member has it: [outer, inner].
+Block blockAlone(const tp_collective &c, int members, int m) {
+  return block(0, c.outer, rowOf(c, members, m), c.inner);
 }
 
 /// Block m where the split dimension comes first: [outer, n, middle * inner * last].
@@ -86,7 +95,7 @@ Status tplan::runtime::checkCollective(const tp_collective &c, int members, cons
     return errorf("the %s over '%s' has extents of an all-to-all: %lld and %lld", kind, group,
                   (long long)c.middle, (long long)c.last);
   if (c.kind == TP_REDUCE_SCATTER || c.kind == TP_ALL_GATHER) {
-    bool legal = c.outer == 1 ? c.whole >= 0 && c.whole <= elements : c.whole == elements;
+    bool legal = c.whole >= 0 && c.whole <= elements && (!c.outer || c.whole % c.outer == 0);
     if (!legal)
       return errorf("the %s over '%s' has %lld elements in its %d blocks; `whole` cannot be %lld",
                     kind, group, (long long)elements, members, (long long)c.whole);
@@ -106,7 +115,7 @@ Block tplan::runtime::inputBlock(const tp_collective &c, int members, int from, 
   case TP_REDUCE_SCATTER:
     return blockOfWhole(c, members, to);
   case TP_ALL_GATHER:
-    return lineOf(tp_block(&c, members, from, 1));
+    return blockAlone(c, members, from);
   case TP_ALL_TO_ALL:
     return c.split_last ? blockLast(c, members, to) : blockFirst(c, members, to);
   default:
@@ -119,7 +128,7 @@ Block tplan::runtime::outputBlock(const tp_collective &c, int members, int from,
   case TP_ALL_REDUCE:
     return part(c, members, from);
   case TP_REDUCE_SCATTER:
-    return lineOf(tp_block(&c, members, to, 1));
+    return blockAlone(c, members, to);
   case TP_ALL_GATHER:
     return blockOfWhole(c, members, from);
   case TP_ALL_TO_ALL:

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/collectives.h"
 #include "runtime/rank.h"
 
 #include <algorithm>
@@ -96,6 +97,23 @@ int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all,
     if (!status.ok())
       return fail(*rank, call, std::move(status));
   }
+  return 0;
+}
+
+int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, const void *in,
+             void *out) {
+  CallTimer timer(rank->profile, call);
+  Communicator *group = nullptr;
+  if (Status status = findGroup(*rank, *what, group); !status.ok())
+    return fail(*rank, call, std::move(status));
+  tp_collective scatter = *what; // without its sum
+  scatter.kind = TP_REDUCE_SCATTER;
+  int n = group->size(), self = group->member();
+  Block from = inputBlock(scatter, n, self, self), to = outputBlock(scatter, n, self, self);
+  int64_t bytes = bytesOf(what->type);
+  forRuns(from, to, 0, from.count(), [&](int64_t a, int64_t b, int64_t count) {
+    memcpy((char *)out + b * bytes, (const char *)in + a * bytes, count * bytes);
+  });
   return 0;
 }
 

@@ -35,9 +35,10 @@ static inline int64_t tp_block(const tp_collective *c, int64_t members, int64_t 
   }
   if (c->kind == TP_ALL_TO_ALL)
     return all * c->middle * c->last;
-  if (c->kind == TP_PERMUTE || c->outer != 1)
+  if (c->kind == TP_PERMUTE)
     return all;
-  return tp_clamp(c->whole - member * c->inner, c->inner);
+  int64_t line = c->outer ? c->whole / c->outer : 0; /* of all blocks */
+  return c->outer * tp_clamp(line - member * c->inner, c->inner);
 }
 
 /* Bytes that one member sends to others. */
@@ -49,7 +50,7 @@ static inline int64_t tp_bytes_sent(const tp_collective *c, int64_t members, int
     sent = c->outer * c->inner - own + others * own;
     break;
   case TP_REDUCE_SCATTER:
-    sent = (c->outer == 1 ? c->whole : members * own) - own;
+    sent = c->whole - own;
     break;
   case TP_ALL_GATHER:
   case TP_ALL_TO_ALL:
