@@ -80,6 +80,15 @@ int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
   return 0;
 }
 
+/// What the last blocks lack is zero where it is made, so that padding stays zero.
+static void clearRest(const tp_collective &what, const Communicator &group, void *out) {
+  int64_t bytes = bytesOf(what.type), row = 0;
+  if (what.outer)
+    row = tp_block(&what, group.size(), group.member(), 1) / what.outer;
+  for (int64_t line = 0; row < what.inner && line < what.outer; ++line)
+    memset((char *)out + (line * what.inner + row) * bytes, 0, (what.inner - row) * bytes);
+}
+
 int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all, int64_t count,
                    void *const *pointers) {
   CallTimer timer(rank->profile, call);
@@ -96,6 +105,9 @@ int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all,
       status = group->issue({bucket.data(), size_t(end - begin)}, rank->team, nullptr);
     if (!status.ok())
       return fail(*rank, call, std::move(status));
+    for (int64_t i = begin; i < end; ++i)
+      if (all[i].kind == TP_REDUCE_SCATTER)
+        clearRest(all[i], *group, pointers[2 * i + 1]);
   }
   return 0;
 }
@@ -114,6 +126,7 @@ int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, cons
   forRuns(from, to, 0, from.count(), [&](int64_t a, int64_t b, int64_t count) {
     memcpy((char *)out + b * bytes, (const char *)in + a * bytes, count * bytes);
   });
+  clearRest(scatter, *group, out);
   return 0;
 }
 

@@ -90,15 +90,18 @@ void tplan::runtime::initializeTensors(const tp_program &program, char *arena, i
   constexpr int64_t block = 1 << 14;
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
+    Share share(program, tensor, rank);
+    int64_t memory = std::max(tensor.memory, share.stored() * bytesOf(tensor.type));
+    team.forEach(tensor.count, [&](int64_t instance, int) {
+      memset(arena + tensor.offset + instance * tensor.stride, 0, memory);
+    });
     if (tensor.role == TP_WORKING_COPY)
       continue;
-    Share share(program, tensor, rank);
     int64_t own = share.ownEnd() - share.ownBegin(), blocks = (own + block - 1) / block;
     team.forEach(blocks * tensor.count, [&](int64_t task, int) {
       int64_t instance = task / blocks, from = share.ownBegin() + task % blocks * block,
-              to = std::min(from + block, share.ownEnd()), size = bytesOf(tensor.type);
+              to = std::min(from + block, share.ownEnd());
       char *data = arena + tensor.offset + instance * tensor.stride;
-      memset(data + from * size, 0, (to - from) * size);
       int64_t id = tensor.id + instance * tensor.id_step;
       share.forEach(from, to, [&](const ElementRun &run) {
         for (int64_t e = 0; e < run.count; ++e) {

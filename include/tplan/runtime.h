@@ -99,7 +99,8 @@ typedef struct tp_group {
  *   permute         out of member m = in of member source[m], [outer, inner]
  *
  * `whole` < outer * n * inner: the array of all blocks is [outer, whole / outer], the last
- * blocks of each line are shorter or empty, and their rest stays as it is. Any extent
+ * blocks of each line are shorter or empty. Their rest stays as it is; that of a block which a
+ * reduce-scatter makes becomes zero. Any extent
  * may be 0. in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
  * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
  *
@@ -138,7 +139,7 @@ int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
 int tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
                    void *const *pointers);
 /* Without the others: in [outer, n, inner] -> out [outer, inner], this member's block; with a
- * `whole` as above, what the last blocks lack stays as it is. */
+ * `whole` as above, what the last blocks lack becomes zero. */
 int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, void *out);
 /* This rank's member number in a group; set before the first entry point is called. */
 int64_t tp_member(const tp_rank *, int64_t group);
@@ -181,6 +182,9 @@ typedef struct tp_tensor {
   const int32_t *dim_groups;
   int64_t chunk;
   int32_t chunk_group, in_whole;
+  /* Bytes of an instance's memory where it is more than the above: what is not the tensor's
+   * is zero when training starts. */
+  int64_t memory;
 } tp_tensor;
 
 /* Rows of `length` tokens each, i32, one microbatch after the other: the loader

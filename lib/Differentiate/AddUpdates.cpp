@@ -77,7 +77,11 @@ void addNorm(PartBuilder &part, StringRef name, ParamOp param, Value &norm) {
   Value squares = b.mul(g, g);
   if (typeOf(squares).getRank() > 0) // rows in the gradient's type, their sum in f64
     squares = b.sum(squares, {typeOf(squares).getDims().back().getName()});
-  norm = b.add(norm, b.sumAll(b.cast(squares, b.getF64Type())));
+  // The sum of the rows in one: ranks may have blocks of rows.
+  SmallVector<StringRef> rows;
+  for (DimAttr dim : typeOf(squares).getDims())
+    rows.push_back(dim.getName());
+  norm = b.add(norm, b.sum(b.cast(squares, b.getF64Type()), rows));
 }
 
 /// Scale of all gradients: min(1, clip / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.

@@ -117,7 +117,7 @@ SmallVector<Record> TableEmitter::tensors() {
          Field::f64(start), array("whole", whole), array("groups", cuts),
          Field::i64(rows ? rows.getBlock() * rowLength : 0),
          Field::i32(rows ? groups.numberOf(rows.getAxes()) : -1),
-         Field::i32(rows && rows.getInWhole())});
+         Field::i32(rows && rows.getInWhole()), Field::i64(value.getBytes())});
   }
   return table;
 }
