@@ -68,7 +68,7 @@ tp_collective allReduce(int64_t count) {
 }
 
 /// Reads two arrays and writes two: what an all-reduce must move.
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) void
+__attribute__((target_clones("avx512bw", "avx2", "default"))) void
 stream(float *__restrict a, float *__restrict b, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     float x = a[i], y = b[i];
@@ -77,7 +77,7 @@ stream(float *__restrict a, float *__restrict b, int64_t count) {
   }
 }
 
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) void
+__attribute__((target_clones("avx512bw", "avx2", "default"))) void
 addTo(float *__restrict a, const float *__restrict b, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     a[i] += b[i];

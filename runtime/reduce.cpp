@@ -16,7 +16,8 @@ using namespace tplan::runtime;
 
 namespace {
 
-#define LEVELS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+// Features of the first word of libgcc's: levels by name are not in those before GCC 12.
+#define LEVELS __attribute__((target_clones("avx512bw", "avx2", "default")))
 #define INLINE __attribute__((always_inline)) inline
 
 constexpr int vectorBytes = 64, vectors = 4; // of each array at a time

@@ -98,10 +98,12 @@ typedef struct tp_group {
  *                   or the other way round (split last), as `split_last` says
  *   permute         out of member m = in of member source[m], [outer, inner]
  *
- * `whole` < outer * n * inner: the array of all blocks is [outer, whole / outer], the last
- * blocks of each line are shorter or empty. Their rest stays as it is; that of a block which a
- * reduce-scatter makes becomes zero. Any extent
- * may be 0. in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
+ * reduce-scatter and all-gather with `whole` < outer * n * inner: the array of all blocks is
+ * [outer, whole / outer], the last blocks of each line are shorter or empty; the rest of such a
+ * block stays as it is, but that of one which a reduce-scatter makes becomes zero. Others do not
+ * read `whole`. Any extent may be 0. A member may be the source of any number of members.
+ * collectives.h says how many bytes are sent.
+ * in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
  * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
  *
  * Sums have one order: per element over the members in the order of their numbers, from

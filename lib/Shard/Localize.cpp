@@ -75,9 +75,9 @@ private:
         .Case<DropoutMaskOp>([&](DropoutMaskOp drop) { localizeDropout(drop); });
     for (Value v : op->getResults())
       v.setType(localOf(v));
-    if (auto index = dyn_cast<IndexOp>(op))
+    if (auto index = dyn_cast<IndexOp>(op)) {
       localizeIndex(index);
-    if (auto own = dyn_cast<dist::OwnOp>(op)) {
+    } else if (auto own = dyn_cast<dist::OwnOp>(op)) {
       NNBuilder b(op->getLoc(), op);
       Value first = b.compare(CmpKind::eq, member(dist::axesOf(own.getAxes())),
                               b.number(0, b.getI32Type()));

@@ -32,6 +32,7 @@ struct World {
   int64_t (*countedBytes)(Rank &rank);
 };
 std::vector<World> worlds();
+inline void PrintTo(const World &world, std::ostream *to) { *to << world.name; }
 
 /// A program that has a mesh and groups, and nothing else.
 class Mesh {
