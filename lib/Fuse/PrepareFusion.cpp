@@ -90,6 +90,19 @@ void prepareAttentionGrad(AttentionGradOp op) {
   op.getDLseMutable().assign(delta);
 }
 
+/// A scattering kernel adds onto memory: where its rows go into no accumulator, onto zeros.
+void prepareScatter(LookupGradOp op) {
+  if (op->hasOneUse())
+    if (auto add = dyn_cast<AddOp>(*op->getUsers().begin());
+        add && add.getRhs() == op.getResult() && isa<BlockArgument>(add.getLhs()))
+      return;
+  NNBuilder b(op.getLoc(), op);
+  b.setInsertionPointAfter(op);
+  Value zeros = b.broadcast(b.like(op.getResult(), 0), typeOf(op.getResult()));
+  auto sum = cast<AddOp>(b.add(zeros, op.getResult()).getDefiningOp());
+  op.getResult().replaceAllUsesExcept(sum.getResult(), sum);
+}
+
 struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareFusionPass)
   StringRef getArgument() const final { return "prepare-fusion"; }
@@ -100,7 +113,7 @@ struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp
   void runOnOperation() final {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<ContractOp, ReduceOp, AttentionGradOp>(op))
+      if (isa<ContractOp, ReduceOp, AttentionGradOp, LookupGradOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops)
@@ -111,6 +124,8 @@ struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp
         prepareContraction(contract);
       else if (auto reduce = dyn_cast<ReduceOp>(op))
         prepareReduction(reduce);
+      else if (auto scatter = dyn_cast<LookupGradOp>(op))
+        prepareScatter(scatter);
     }
   }
 };

@@ -78,10 +78,17 @@ static bool isAccumulator(Value v) {
   return add && v.hasOneUse() && fuse::addsOnto(add);
 }
 
+/// Zeros that a scattering kernel adds onto: prepare-fusion puts them there.
+static bool isFill(Value v) {
+  auto fill = v.getDefiningOp<BroadcastOp>();
+  return fill && v.hasOneUse() && fill.getX().getDefiningOp<ConstantOp>();
+}
+
 bool fuse::addsOnto(AddOp add) {
   Operation *term = add.getRhs().getDefiningOp();
   return term && isa<ContractOp, LookupGradOp>(term) && term->hasOneUse() &&
-         add.getLhs().getType() == add.getRhs().getType() && isAccumulator(add.getLhs());
+         add.getLhs().getType() == add.getRhs().getType() &&
+         (isAccumulator(add.getLhs()) || (isa<LookupGradOp>(term) && isFill(add.getLhs())));
 }
 
 namespace {
@@ -155,7 +162,8 @@ private:
     return llvm::any_of(op->getUses(), [](OpOperand &use) {
       return isa<ReturnOp, ContractOp, AttentionOp, AttentionGradOp, LookupGradOp>(
                  use.getOwner()) ||
-             isa<dist::DistDialect>(use.getOwner()->getDialect()) || readsMemory(use);
+             isa<dist::DistDialect>(use.getOwner()->getDialect()) || readsMemory(use) ||
+             (isFill(use.get()) && isa<AddOp>(use.getOwner()) && addsOnto(cast<AddOp>(use.getOwner())));
     });
   }
 

@@ -181,6 +181,8 @@ private:
     Value v = operand.get();
     Tensor type = globalOf(v);
     LayoutAttr layout = layoutOf(v);
+    if (layout.getRows()) // of a weight and what belongs to it: squares of zeros
+      return;
     for (DimAttr dim : type.getDims()) {
       if (!isPadded(dim, layout) || !counts(dim.getName()) ||
           (neutral == 0 && hasZeroPadding(operand.get(), dim.getName())))
