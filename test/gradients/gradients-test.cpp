@@ -46,7 +46,7 @@ double normOf(const std::vector<double> &values) {
 /// The loss where one weight is moved by `width` along its direction.
 double lossAt(Program &program, const LogicalTensor &weight, int64_t stream, double width) {
   auto *values = reinterpret_cast<double *>(weight.data);
-  std::vector<double> before(values, values + weight.bytes / 8);
+  std::vector<double> before(values, values + weight.bytes() / 8);
   for (size_t i = 0; i < before.size(); ++i)
     values[i] += width * normalAt(kSeed, stream, i);
   double loss = program.loss();
@@ -80,7 +80,7 @@ TEST_P(Gradients, MatchFiniteDifferences) {
     if (program.states.count(weight.name))
       continue;
     const std::vector<double> &gradient = gradients[weight.name];
-    ASSERT_EQ(gradient.size() * 8, size_t(weight.bytes)) << weight.name;
+    ASSERT_EQ(gradient.size() * 8, size_t(weight.bytes())) << weight.name;
     EXPECT_GT(normOf(gradient), 1e-4 * norm) << weight.name << ": the row says nothing of it";
     double along = 0;
     for (size_t i = 0; i < gradient.size(); ++i)

@@ -102,17 +102,17 @@ Program::Program(const std::string &text, std::string &error) : impl(std::make_u
 }
 
 std::vector<LogicalTensor> Program::weights() {
-  return logicalTensors(*rank.program, rank.arena.data(), TP_WEIGHT);
+  return logicalTensors(*rank.program, rank.arena.data(), 0, TP_WEIGHT);
 }
 
 void Program::fill(uint64_t seed, bool padding) {
   const tp_program &program = *rank.program;
   char *arena = rank.arena.data();
-  initializeTensors(program, arena, seed, rank.team);
+  initializeTensors(program, arena, 0, seed, rank.team);
   int64_t stream = kWeightStream;
   for (LogicalTensor &weight : weights()) {
     auto *values = reinterpret_cast<double *>(weight.data);
-    for (int64_t i = 0; i < weight.bytes / 8; ++i)
+    for (int64_t i = 0; i < weight.bytes() / 8; ++i)
       values[i] += 0.3 * normalAt(seed, stream, i);
     ++stream;
   }
@@ -130,17 +130,17 @@ double Program::loss() {
   const tp_program &program = *rank.program;
   rank.gradientsReady = [&]() -> Status {
     gradients.clear();
-    for (LogicalTensor &gradient : logicalTensors(program, rank.arena.data(), TP_GRADIENT)) {
+    for (LogicalTensor &gradient : logicalTensors(program, rank.arena.data(), 0, TP_GRADIENT)) {
       auto *values = reinterpret_cast<double *>(gradient.data);
       std::string name = gradient.name.substr(0, gradient.name.rfind('.'));
-      gradients[name].assign(values, values + gradient.bytes / 8);
+      gradients[name].assign(values, values + gradient.bytes() / 8);
     }
     return {};
   };
   for (LogicalTensor &weight : weights())
     if (auto state = states.find(weight.name); state != states.end()) {
       auto *values = reinterpret_cast<double *>(weight.data);
-      state->second.before.assign(values, values + weight.bytes / 8);
+      state->second.before.assign(values, values + weight.bytes() / 8);
     }
   setScalars(program, rank.arena.data(), /*seed=*/1, /*step=*/1);
   if (program.step(&rank, rank.arena.data())) {
@@ -150,7 +150,7 @@ double Program::loss() {
   for (LogicalTensor &weight : weights())
     if (auto state = states.find(weight.name); state != states.end()) {
       auto *values = reinterpret_cast<double *>(weight.data);
-      state->second.after.assign(values, values + weight.bytes / 8);
+      state->second.after.assign(values, values + weight.bytes() / 8);
       std::copy(state->second.before.begin(), state->second.before.end(), values);
     }
   double sum = 0;
