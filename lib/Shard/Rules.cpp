@@ -111,6 +111,16 @@ SmallVector<DimAttr> shard::factorsOf(Operation *op) {
   return factors;
 }
 
+bool shard::keepsGroups(Operation *op, const Rule &rule, const Strategy &strategy,
+                        dist::MeshAttr mesh) {
+  ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
+  if (heads.size() < groups.size() || heads.take_front(groups.size()) != groups)
+    return false;
+  return heads == groups || llvm::all_of(factorsOf(op), [&](DimAttr factor) {
+           return factor.getName() != rule.groups || factor.getSize() == mesh.sizeOf(groups);
+         });
+}
+
 LayoutAttr shard::restrict(Type type, const Strategy &strategy) {
   auto tensor = cast<Tensor>(type);
   LayoutAttr layout = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
