@@ -53,9 +53,8 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
       .Case<MulOp>([](auto) { return elemental(Linear::InEach, {0, 1}); })
       .Case<NegOp, DivOp, BroadcastOp>([](auto) { return elemental(Linear::InEach, {0}); })
       .Case<SelectOp>([](auto) { return elemental(Linear::InAll, {1, 2}); })
-      .Case<CastOp>([](CastOp cast) {
-        return isExact(cast) ? elemental(Linear::InEach, {0}) : elemental();
-      })
+      .Case<CastOp>(
+          [](CastOp cast) { return isExact(cast) ? elemental(Linear::InEach, {0}) : elemental(); })
       .Case<DropoutMaskOp>([](auto) {
         Rule rule = elemental();
         rule.rows = false;
