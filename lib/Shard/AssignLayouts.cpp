@@ -106,7 +106,12 @@ private:
       setLayouts(copy, layout);
       made = copy->getResult(0);
     } else {
-      made = reshard(b, known.front().second, layout);
+      // What becomes smaller does so at once, what becomes larger as late as it can.
+      auto [from, source] = known.front();
+      Tensor type = typeOf(v);
+      if (placement.localType(type, layout).getBytes() < placement.localType(type, from).getBytes())
+        b.setInsertionPointAfterValue(source);
+      made = reshard(b, source, layout);
     }
     known.push_back({layout, made});
     return made;

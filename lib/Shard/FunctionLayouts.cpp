@@ -230,6 +230,8 @@ static bool passesOn(Operation *reader, Value v) {
     return reduce.getKind() == ReduceKind::sum;
   if (isa<MulOp>(reader))
     return reader->getOperand(reader->getOperand(0) == v).getDefiningOp<ConstantOp>();
+  if (auto cast = dyn_cast<CastOp>(reader))
+    return isExact(cast);
   return isa<NegOp>(reader);
 }
 
