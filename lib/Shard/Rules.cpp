@@ -55,7 +55,7 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
       .Case<SelectOp>([](auto) { return elemental(Linear::InAll, {1, 2}); })
       .Case<CastOp>(
           [](CastOp cast) { return isExact(cast) ? elemental(Linear::InEach, {0}) : elemental(); })
-      .Case<DropoutMaskOp>([](auto) {
+      .Case<IndexOp, DropoutMaskOp>([](auto) { // logical positions, of each dimension
         Rule rule = elemental();
         rule.rows = false;
         return rule;
