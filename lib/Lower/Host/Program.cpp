@@ -171,12 +171,12 @@ Value ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Va
   one.whole = 1;
   std::string what =
       collectiveRecord(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
-  int64_t n = groups.mesh.sizeOf(axes);
+  int64_t sent = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
   Value pointers = host.pointers(2), sum = host.pointers(1);
   host.storePointer(place, pointers, 0);
   host.storePointer(sum, pointers, 1);
   std::string call = callRecord(host, ("sum of " + name).str(), program.getLoc(), TP_COLLECTIVE, 0,
-                                2 * 8 * (n - 1) / n);
+                                sent);
   host.call("tp_collectives",
             {rank, host.address(call), host.address(what), host.number(1), pointers});
   return sum;
