@@ -29,7 +29,8 @@ struct Beside {
 
 /// A collective of a step, as one rank takes part in it.
 struct Collective {
-  std::string kind, axes, function, type; // "all_reduce sum", "dp, tp", "block.B", "[V 61, D 24], f32"
+  std::string kind, axes, function,
+      type; // "all_reduce sum", "dp, tp", "block.B", "[V 61, D 24], f32"
   std::string file;
   int64_t line = 0, calls = 0;
   int64_t bytes = 0; // sent by one call
