@@ -11,7 +11,8 @@ using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
 /// layer; the mesh, on the module.
 inline constexpr llvm::StringLiteral kLayouts = "dist.layouts", kLayout = "dist.layout",
                                      kMesh = "dist.mesh";
-/// On an `nn.param`: elements of memory that an instance has, where its blocks need more than its size.
+/// On an `nn.param`: elements of memory that an instance has, where its blocks need more than its
+/// size.
 inline constexpr llvm::StringLiteral kPadded = "dist.padded";
 /// Likewise: its logical type, and the layouts in which it, its optimizer's states and its gradient
 /// (once it is reduced) are kept.

@@ -102,7 +102,8 @@ const DialectRegistry &dialects() {
     DialectRegistry all;
     registerAllDialects(all);
     registerAllToLLVMIRTranslations(all);
-    all.insert<nn::NNDialect, lang::TplanDialect, dist::DistDialect, rt::RTDialect, sched::SchedDialect>();
+    all.insert<nn::NNDialect, lang::TplanDialect, dist::DistDialect, rt::RTDialect,
+               sched::SchedDialect>();
     return all;
   }();
   return registry;

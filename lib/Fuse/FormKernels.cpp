@@ -177,8 +177,8 @@ void FunctionBuilder::buildBetweenRanks(Operation *op) {
     result = rt::SliceOp::create(builder, loc, type, lookup(slice.getX()), slice.getAxes(),
                                  slice.getDimAttr(), isView(slice));
   else if (auto place = dyn_cast<dist::PlaceOp>(op))
-    result = rt::PlaceOp::create(builder, loc, type, lookup(place.getX()),
-                                 lookup(place.getWhole()), place.getAxes());
+    result = rt::PlaceOp::create(builder, loc, type, lookup(place.getX()), lookup(place.getWhole()),
+                                 place.getAxes());
 }
 
 void FunctionBuilder::buildUnit(const Unit &unit) {

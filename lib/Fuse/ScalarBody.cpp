@@ -110,11 +110,9 @@ Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
       at = arith::AddIOp::create(b, loc, at, scalars[3]);
     at = arith::ExtSIOp::create(b, loc, i64, at);
     index =
-        index
-            ? arith::AddIOp::create(
-                  b, loc,
-                  arith::MulIOp::create(b, loc, index, constantOf(b, loc, i64, size)), at)
-            : at;
+        index ? arith::AddIOp::create(
+                    b, loc, arith::MulIOp::create(b, loc, index, constantOf(b, loc, i64, size)), at)
+              : at;
   }
   if (!index)
     index = arith::ExtSIOp::create(b, loc, i64, scalars[3]);

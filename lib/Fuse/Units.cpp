@@ -42,16 +42,18 @@ bool fuse::isCloned(Operation *op) {
 bool fuse::isView(dist::SliceOp slice) {
   auto arg = dyn_cast<BlockArgument>(slice.getX());
   auto layer = arg ? dyn_cast<LayerOp>(arg.getOwner()->getParentOp()) : LayerOp();
-  bool padded = layer && !slice.getDim() &&
-                llvm::is_contained({Role::Param, Role::CotParam}, layer.getArgRole(arg.getArgNumber()));
+  bool padded =
+      layer && !slice.getDim() &&
+      llvm::is_contained({Role::Param, Role::CotParam}, layer.getArgRole(arg.getArgNumber()));
   Tensor whole = typeOf(slice.getX()), block = typeOf(slice.getResult());
   int64_t before = 1;
   if (slice.getDim())
     for (DimAttr dim : block.getDims().take_front(block.find(*slice.getDim())))
       before *= dim.getSize();
   auto mesh = dist::meshOf(slice->getParentOfType<ModuleOp>());
-  return before == 1 && (padded || block.getNumElements() * mesh.sizeOf(dist::axesOf(slice.getAxes())) ==
-                                       whole.getNumElements());
+  return before == 1 &&
+         (padded || block.getNumElements() * mesh.sizeOf(dist::axesOf(slice.getAxes())) ==
+                        whole.getNumElements());
 }
 
 SmallVector<std::pair<unsigned, unsigned>> fuse::updatesInPlace(LayerOp layer) {
@@ -163,7 +165,8 @@ private:
       return isa<ReturnOp, ContractOp, AttentionOp, AttentionGradOp, LookupGradOp>(
                  use.getOwner()) ||
              isa<dist::DistDialect>(use.getOwner()->getDialect()) || readsMemory(use) ||
-             (isFill(use.get()) && isa<AddOp>(use.getOwner()) && addsOnto(cast<AddOp>(use.getOwner())));
+             (isFill(use.get()) && isa<AddOp>(use.getOwner()) &&
+              addsOnto(cast<AddOp>(use.getOwner())));
     });
   }
 

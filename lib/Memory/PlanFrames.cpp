@@ -117,8 +117,9 @@ bool FramePlanner::formGroups() {
         continue;
       int64_t n = number[&op], alias = aliasOf(&op, result.getResultNumber());
       Value from = alias >= 0 ? op.getOperand(alias) : Value();
-      bool own = from && from.getDefiningOp() && !blocks.contains(from) && lastUse[from] == n && !taken.contains(from) &&
-                 llvm::count(op.getOperands(), from) == 1 && bytesOf(from) == bytesOf(result);
+      bool own = from && from.getDefiningOp() && !blocks.contains(from) && lastUse[from] == n &&
+                 !taken.contains(from) && llvm::count(op.getOperands(), from) == 1 &&
+                 bytesOf(from) == bytesOf(result);
       if (from && !own && mustAlias(&op, result.getResultNumber()) && from.getDefiningOp()) {
         op.setOperand(alias, copyBefore(&op, from));
         return false;
@@ -152,7 +153,8 @@ bool FramePlanner::nestBlock(Operation *op, OpResult result) {
       return false;
     }
   } else if (auto scatter = dyn_cast<rt::CollectiveOp>(op)) {
-    auto place = result.hasOneUse() ? dyn_cast<rt::PlaceOp>(*result.getUsers().begin()) : rt::PlaceOp();
+    auto place =
+        result.hasOneUse() ? dyn_cast<rt::PlaceOp>(*result.getUsers().begin()) : rt::PlaceOp();
     if (scatter.getKind() != dist::CollectiveKind::ReduceScatter || !place ||
         place.getX() != result || place.getWhole() != scatter.getX())
       return false;
@@ -238,7 +240,7 @@ bool FramePlanner::placeReturns() {
     std::optional<unsigned> updated = schedule::inPlaceArg(func, i);
     auto arg = dyn_cast<BlockArgument>(value);
     if (arg && updated && arg.getArgNumber() == *updated)
-      continue; // unchanged where it is
+      continue;                       // unchanged where it is
     auto found = groupOf.find(value); // a view has no group
     Group *group = found == groupOf.end() ? nullptr : &groups[found->second];
     bool free = group && group->kind == "frame";

@@ -8,6 +8,7 @@
 // is the same op, and gives the same bits.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/dist/Dist.h"
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
 #include "lib/Recompute/MinCut.h"
@@ -78,6 +79,7 @@ private:
                                [&](unsigned i) { return joint.getReturn().getOperands()[i]; });
   }
   void findCotangents();
+  bool isGatheredWeight(Value v);
   void keepFromForward(bool full);
   void keepForWeights();
   LayerOp emit(StringRef part, const Results &numbers, const ValueSet &given,
@@ -100,6 +102,15 @@ void Cutter::findCotangents() {
       cotangents.insert(op->result_begin(), op->result_end());
 }
 
+/// A weight that is gathered from the ranks is gathered again: what kept it would keep the
+/// weights of all layers whole.
+bool Cutter::isGatheredWeight(Value v) {
+  while (v.getDefiningOp() && isa<dist::DistDialect>(v.getDefiningOp()->getDialect()))
+    v = v.getDefiningOp()->getOperand(0);
+  auto arg = dyn_cast<BlockArgument>(v);
+  return arg && joint.getArgRole(arg.getArgNumber()) == Role::Param;
+}
+
 /// Which values of the forward the backward reads from memory.
 void Cutter::keepFromForward(bool full) {
   if (full)
@@ -118,7 +129,7 @@ void Cutter::keepFromForward(bool full) {
   // An argument is at hand; only the layer's own inputs cost their bytes.
   auto isFree = [&](Value v) {
     auto arg = dyn_cast<BlockArgument>(v);
-    return arg && joint.getArgRole(arg.getArgNumber()) != Role::Carried;
+    return isGatheredWeight(v) || (arg && joint.getArgRole(arg.getArgNumber()) != Role::Carried);
   };
   OpSet backward =
       slice(valuesOf(select({Role::CotCarried, Role::CotInvariant, Role::CotParam})), {});
@@ -172,8 +183,9 @@ void Cutter::keepForWeights() {
   };
   auto isFree = [&](Value v) {
     auto arg = dyn_cast<BlockArgument>(v);
-    return arg && !llvm::is_contained({Role::Carried, Role::CotCarried},
-                                      joint.getArgRole(arg.getArgNumber()));
+    return isGatheredWeight(v) ||
+           (arg && !llvm::is_contained({Role::Carried, Role::CotCarried},
+                                       joint.getArgRole(arg.getArgNumber())));
   };
   for (Operation *op : order) {
     if (!inW.contains(op))

@@ -9,7 +9,7 @@ using nn::Role;
 
 StringRef schedule::nameOf(Part part) {
   static constexpr std::array<llvm::StringLiteral, 10> kNames = {"F", "B", "I", "W", "E",
-                                                                "N", "U", "P", "S", "R"};
+                                                                 "N", "U", "P", "S", "R"};
   return kNames[static_cast<unsigned>(part)];
 }
 

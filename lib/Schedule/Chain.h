@@ -23,8 +23,7 @@ namespace tplan::schedule {
 
 enum class Part { F, B, I, W, E, N, U, P, S, R };
 inline constexpr std::array<Part, 10> kParts = {Part::F, Part::B, Part::I, Part::W, Part::E,
-                                               Part::N, Part::U, Part::P, Part::S,
-                                                Part::R};
+                                                Part::N, Part::U, Part::P, Part::S, Part::R};
 /// What runs once a step behind the last backward, in this order.
 inline constexpr std::array<Part, 4> kStepParts = {Part::R, Part::N, Part::U, Part::S};
 llvm::StringRef nameOf(Part part);

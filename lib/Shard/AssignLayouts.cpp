@@ -8,10 +8,10 @@
 // of its readers take it; readers that differ convert from there, and equal ones share it.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
 #include "lib/Shard/FunctionLayouts.h"
 #include "lib/Shard/Shard.h"
-#include "dialects/nn/NNBuilder.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -24,8 +24,9 @@ using dist::LayoutAttr;
 namespace {
 
 void setLayouts(Operation *op, ArrayRef<LayoutAttr> layouts) {
-  op->setAttr(dist::kLayouts,
-              ArrayAttr::get(op->getContext(), SmallVector<Attribute>(layouts.begin(), layouts.end())));
+  op->setAttr(
+      dist::kLayouts,
+      ArrayAttr::get(op->getContext(), SmallVector<Attribute>(layouts.begin(), layouts.end())));
 }
 
 /// Writes the layouts of one function, and its reshards.
@@ -105,7 +106,12 @@ private:
       setLayouts(copy, layout);
       made = copy->getResult(0);
     } else {
-      made = reshard(b, known.front().second, layout);
+      // What becomes smaller does so at once, what becomes larger as late as it can.
+      auto [from, source] = known.front();
+      Tensor type = typeOf(v);
+      if (placement.localType(type, layout).getBytes() < placement.localType(type, from).getBytes())
+        b.setInsertionPointAfterValue(source);
+      made = reshard(b, source, layout);
     }
     known.push_back({layout, made});
     return made;
@@ -114,7 +120,8 @@ private:
   /// One number in every element may be made anywhere; as a term of a pending sum only zero.
   static bool isNumber(Operation *op, LayoutAttr layout) {
     auto broadcast = dyn_cast<BroadcastOp>(op);
-    auto number = broadcast ? broadcast.getX().getDefiningOp<ConstantOp>() : dyn_cast<ConstantOp>(op);
+    auto number =
+        broadcast ? broadcast.getX().getDefiningOp<ConstantOp>() : dyn_cast<ConstantOp>(op);
     return number && (!layout.isPending() || number.getValue().isZero());
   }
 
@@ -151,7 +158,8 @@ private:
     // What is pending in an accumulator comes from all functions that add to it.
     std::vector<std::pair<LayerOp, FunctionLayouts>> plans;
     for (auto layer : module.getOps<LayerOp>()) {
-      FunctionLayouts &plan = plans.emplace_back(layer, FunctionLayouts(layer, *placement, *borders)).second;
+      FunctionLayouts &plan =
+          plans.emplace_back(layer, FunctionLayouts(layer, *placement, *borders)).second;
       if (failed(plan.plan()))
         return failure();
     }
@@ -220,7 +228,8 @@ private:
     SmallVector<NamedAttribute> pending;
     auto add = [&](StringRef name, ArrayRef<StringAttr> axes) {
       if (!axes.empty())
-        pending.push_back({StringAttr::get(&getContext(), name), dist::arrayOf(&getContext(), axes)});
+        pending.push_back(
+            {StringAttr::get(&getContext(), name), dist::arrayOf(&getContext(), axes)});
     };
     SymbolTable symbols(getOperation());
     llvm::StringMap<bool> seen;

@@ -34,7 +34,8 @@ static llvm::DenseSet<Value> residualValues(ModuleOp module) {
 FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
   Borders borders(placement);
   SymbolTable symbols(module);
-  llvm::StringSet<> copied; // paths of weights that have a working copy: "q.weight" of "q.weight.bf16"
+  llvm::StringSet<>
+      copied; // paths of weights that have a working copy: "q.weight" of "q.weight.bf16"
   for (auto param : module.getOps<ParamOp>())
     if (param.getKind() == "copy")
       copied.insert(param.getPath().rsplit('.').first);
@@ -112,8 +113,7 @@ LayoutAttr Borders::ofChain(Value v) const {
   return layout && stream.contains(v) ? withResidual(layout, typeOf(v)) : layout;
 }
 
-LayoutAttr Borders::of(LayerOp layer, Role role, StringRef name, Tensor type,
-                       bool isResult) const {
+LayoutAttr Borders::of(LayerOp layer, Role role, StringRef name, Tensor type, bool isResult) const {
   LayoutAttr whole = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
   StringRef part = layer.getPart().value_or("");
   auto waiting = [&](LayoutAttr layout) {

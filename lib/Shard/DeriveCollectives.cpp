@@ -53,8 +53,7 @@ struct DeriveCollectivesPass : PassWrapper<DeriveCollectivesPass, OperationPass<
     getOperation().walk([&](dist::ReshardOp op) { reshards.push_back(op); });
     for (dist::ReshardOp op : reshards) {
       LayoutAttr from = dist::layoutOf(op.getX()), to = dist::layoutOf(op.getResult());
-      auto steps =
-          findSteps(cast<nn::Tensor>(op.getType()), from, to, *placement, links);
+      auto steps = findSteps(cast<nn::Tensor>(op.getType()), from, to, *placement, links);
       if (!steps) {
         op.emitError("no collectives lead from one layout to the other: from ")
             << from << " to " << to;

@@ -177,12 +177,12 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
       --less;
     while (more < size && size % more)
       ++more;
-    auto diag = op->emitError("attention cannot cut ")
-                << name << " of size " << size << " into equal blocks; nearest are " << less
-                << (more <= size && size % more == 0 && more != less
-                        ? " and " + std::to_string(more)
-                        : std::string())
-                << " ranks, found " << ranks;
+    auto diag =
+        op->emitError("attention cannot cut ")
+        << name << " of size " << size << " into equal blocks; nearest are " << less
+        << (more <= size && size % more == 0 && more != less ? " and " + std::to_string(more)
+                                                             : std::string())
+        << " ranks, found " << ranks;
     diag.attachNote(placement.lineOf(name)) << name << " is cut here";
     return failure();
   }
@@ -230,6 +230,8 @@ static bool passesOn(Operation *reader, Value v) {
     return reduce.getKind() == ReduceKind::sum;
   if (isa<MulOp>(reader))
     return reader->getOperand(reader->getOperand(0) == v).getDefiningOp<ConstantOp>();
+  if (auto cast = dyn_cast<CastOp>(reader))
+    return isExact(cast);
   return isa<NegOp>(reader);
 }
 
@@ -238,13 +240,13 @@ void FunctionLayouts::findSums() {
   auto sumsOf = [&](Value v) { return v.hasOneUse() ? sums.lookup(v) : Axes(); };
   for (Operation &op : layer.getBlock().without_terminator()) {
     std::optional<Rule> rule = ruleOf(&op);
-    FailureOr<Strategy> strategy = rule ? strategyOf(&op, *rule, {}) : FailureOr<Strategy>(failure());
+    FailureOr<Strategy> strategy =
+        rule ? strategyOf(&op, *rule, {}) : FailureOr<Strategy>(failure());
     if (failed(strategy) || op.getNumResults() != 1 || accumulators.contains(&op))
       continue;
     Axes all(apply(&op, *rule, *strategy, {}, placement.mesh).results.front().getSum());
-    bool joins = isa<AddOp, SubOp>(op) && llvm::none_of(op.getOperands(), [&](Value term) {
-                   return sumsOf(term).empty();
-                 });
+    bool joins = isa<AddOp, SubOp>(op) &&
+                 llvm::none_of(op.getOperands(), [&](Value term) { return sumsOf(term).empty(); });
     if (joins || (!isa<AddOp, SubOp>(op) && passesOn(&op, op.getOperand(0))))
       for (Value operand : op.getOperands())
         llvm::append_range(all, sumsOf(operand));

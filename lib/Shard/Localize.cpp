@@ -79,8 +79,8 @@ private:
       localizeIndex(index);
     } else if (auto own = dyn_cast<dist::OwnOp>(op)) {
       NNBuilder b(op->getLoc(), op);
-      Value first = b.compare(CmpKind::eq, member(dist::axesOf(own.getAxes())),
-                              b.number(0, b.getI32Type()));
+      Value first =
+          b.compare(CmpKind::eq, member(dist::axesOf(own.getAxes())), b.number(0, b.getI32Type()));
       replace(own, b.select(first, own.getX(), b.like(own.getX(), 0)));
     }
   }
@@ -95,14 +95,15 @@ private:
 
   /// The rank's member number along axes, an i32.
   Value member(ArrayRef<StringAttr> axes) {
-    std::string name = "member." + llvm::join(llvm::map_range(axes, [](StringAttr a) {
-                                                return a.getValue();
-                                              }), "+");
+    std::string name =
+        "member." +
+        llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), "+");
     Value &arg = members[name];
     if (!arg)
-      arg = layer.addArg(Role::Scalar, name,
-                         Tensor::get(layer.getContext(), {}, IntegerType::get(layer.getContext(), 32)),
-                         layer.getLoc());
+      arg = layer.addArg(
+          Role::Scalar, name,
+          Tensor::get(layer.getContext(), {}, IntegerType::get(layer.getContext(), 32)),
+          layer.getLoc());
     return arg;
   }
 
@@ -140,7 +141,8 @@ private:
     op.getStartsMutable().assign(starts);
   }
 
-  /// Ids of rows that the rank has, as its own positions; others are padding (-1), whose row is zero.
+  /// Ids of rows that the rank has, as its own positions; others are padding (-1), whose row is
+  /// zero.
   Value idsHere(Operation *op, Value ids, StringRef dim, Value table) {
     ArrayRef<StringAttr> axes = layoutOf(table).axesOf(dim);
     if (axes.empty())
@@ -276,9 +278,9 @@ private:
     param->setAttr(dist::kGradient, layouts.reduced);
     if (dist::RowsAttr rows = layouts.state.getRows()) {
       Tensor block = placement.localType(type, layouts.state);
-      param->setAttr(dist::kPadded,
-                     IntegerAttr::get(IntegerType::get(&getContext(), 64),
-                                      block.getNumElements() * placement.mesh.sizeOf(rows.getAxes())));
+      param->setAttr(dist::kPadded, IntegerAttr::get(IntegerType::get(&getContext(), 64),
+                                                     block.getNumElements() *
+                                                         placement.mesh.sizeOf(rows.getAxes())));
     }
     param.setType(placement.localType(type, layouts.weight));
   }

@@ -122,7 +122,8 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
   }
   if (zero) {
     p.zeroStage = lang::getInt(zero, "stage", 0);
-    p.accumulateSharded = p.zeroStage == 3 || lang::getString(zero, "accumulate", "sharded") == "sharded";
+    p.accumulateSharded =
+        p.zeroStage == 3 || lang::getString(zero, "accumulate", "sharded") == "sharded";
     p.accumulateSharded &= p.zeroStage >= 2;
     p.zeroAxes = all(zero.getAs<ArrayAttr>("axes"));
     if (zero.contains("within")) { // pieces inside a node: those that vary fastest
@@ -187,9 +188,9 @@ LayoutAttr Placement::layoutOf(nn::Tensor type, Location loc) const {
     Axes axes = axesOf(dim);
     for (StringAttr axis : axes)
       if (auto [it, isNew] = taken.try_emplace(axis, dim.getName()); !isNew) {
-        auto diag = emitError(loc) << "one value cannot be cut twice over axis " << axis.getValue()
-                                   << ", found the dimensions " << it->second << " and "
-                                   << dim.getName();
+        auto diag = emitError(loc)
+                    << "one value cannot be cut twice over axis " << axis.getValue()
+                    << ", found the dimensions " << it->second << " and " << dim.getName();
         diag.attachNote(lineOf(it->second)) << it->second << " is cut here";
         diag.attachNote(lineOf(dim.getName()))
             << dim.getName() << " is cut here; cut one of them over another axis, or not at all";
@@ -203,9 +204,9 @@ LayoutAttr Placement::layoutOf(nn::Tensor type, Location loc) const {
 nn::Tensor Placement::localType(nn::Tensor type, LayoutAttr layout) const {
   SmallVector<nn::DimAttr> dims;
   for (nn::DimAttr dim : type.getDims())
-    dims.push_back(nn::DimAttr::get(type.getContext(), dim.getName(),
-                                    blockOf(dim.getSize(), mesh.sizeOf(layout.axesOf(dim.getName()))),
-                                    dim.getBounded()));
+    dims.push_back(nn::DimAttr::get(
+        type.getContext(), dim.getName(),
+        blockOf(dim.getSize(), mesh.sizeOf(layout.axesOf(dim.getName()))), dim.getBounded()));
   dist::RowsAttr rows = layout.getRows();
   if (!rows || rows.getInWhole())
     return type.withDims(dims);

@@ -40,7 +40,8 @@ public:
   dist::Axes axesOf(nn::DimAttr dim) const;
   /// Axes that `of residual` gives it.
   dist::Axes residualAxesOf(nn::DimAttr dim) const;
-  /// Cuts of a value by the names of its dimensions; null after an error at `loc`: an axis cuts two.
+  /// Cuts of a value by the names of its dimensions; null after an error at `loc`: an axis cuts
+  /// two.
   dist::LayoutAttr layoutOf(nn::Tensor type, mlir::Location loc) const;
   WeightLayouts weightOf(nn::ParamOp param, bool hasCopy) const;
 

@@ -115,7 +115,8 @@ private:
       for (nn::DimAttr dim : type.getDims()) {
         StringAttr name = nameOf(dim);
         Axes next = nextAxes(name);
-        if (next.size() >= axes.size() && ArrayRef(next).take_front(axes.size()) == ArrayRef(axes)) {
+        if (next.size() >= axes.size() &&
+            ArrayRef(next).take_front(axes.size()) == ArrayRef(axes)) {
           Axes now(rest.axesOf(name));
           llvm::append_range(now, axes);
           collective(CollectiveKind::ReduceScatter, axes, name, rest.withAxes(name, now));
@@ -177,13 +178,13 @@ private:
           collective(CollectiveKind::AllToAll, leaving, name,
                      from.withAxes(name, kept).withAxes(into, all), nn::ReduceKind::sum, into);
         }
-      if (now.size() == then.size() && llvm::all_of(now, [&](StringAttr a) {
-            return llvm::is_contained(then, a);
-          }))
+      if (now.size() == then.size() &&
+          llvm::all_of(now, [&](StringAttr a) { return llvm::is_contained(then, a); }))
         collective(CollectiveKind::Permute, Axes(now), name, from.withAxes(name, then),
                    nn::ReduceKind::sum, {}, sourcesOf(now, then));
     }
-    if (dist::RowsAttr rows = to.getRows(); rows && cutsAgree() && !dist::intersects(rows.getAxes(), used))
+    if (dist::RowsAttr rows = to.getRows();
+        rows && cutsAgree() && !dist::intersects(rows.getAxes(), used))
       add({Step::Slice, {}, {}, Axes(rows.getAxes()), {}, {}, {}, from.withRows(outsideOf(rows))});
   }
 

@@ -41,12 +41,20 @@ template <typename Op> static Rule attention(Op op) {
   return rule;
 }
 
+bool shard::isExact(CastOp cast) {
+  auto from = dyn_cast<FloatType>(typeOf(cast.getX()).getElementType());
+  auto to = dyn_cast<FloatType>(typeOf(cast.getResult()).getElementType());
+  return from && to && to.getWidth() > from.getWidth();
+}
+
 std::optional<Rule> shard::ruleOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::optional<Rule>>(op)
       .Case<AddOp, SubOp>([](auto) { return elemental(Linear::InAll, {0, 1}); })
       .Case<MulOp>([](auto) { return elemental(Linear::InEach, {0, 1}); })
       .Case<NegOp, DivOp, BroadcastOp>([](auto) { return elemental(Linear::InEach, {0}); })
       .Case<SelectOp>([](auto) { return elemental(Linear::InAll, {1, 2}); })
+      .Case<CastOp>(
+          [](CastOp cast) { return isExact(cast) ? elemental(Linear::InEach, {0}) : elemental(); })
       .Case<DropoutMaskOp>([](auto) {
         Rule rule = elemental();
         rule.rows = false;

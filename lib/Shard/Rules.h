@@ -41,6 +41,9 @@ struct Rule {
   bool rows = false;
 };
 
+/// A cast to a wider type rounds nothing: the sum of what is cast is the cast of the sum.
+bool isExact(nn::CastOp cast);
+
 /// Nothing where the op has no rule.
 std::optional<Rule> ruleOf(mlir::Operation *op);
 

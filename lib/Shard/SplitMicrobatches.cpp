@@ -71,8 +71,8 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
     lang::Settings settings(getOperation());
     auto microbatch = settings.plan.getAs<IntegerAttr>("microbatch");
     // Of all ranks together: assign-layouts gives each its part.
-    if (microbatch && failed(split(microbatch.getInt() * settings.dataRanks(),
-                                   settings.planLine("microbatch"))))
+    if (microbatch &&
+        failed(split(microbatch.getInt() * settings.dataRanks(), settings.planLine("microbatch"))))
       signalPassFailure();
   }
 

@@ -59,8 +59,8 @@ HostBuilder::Value HostBuilder::callForNumber(StringRef callee, ArrayRef<Value> 
     auto types = llvm::to_vector(ValueRange(arguments).getTypes());
     LLVM::LLVMFuncOp::create(b, loc, callee, LLVM::LLVMFunctionType::get(i64, types));
   }
-  return LLVM::CallOp::create(b, loc, TypeRange{i64}, FlatSymbolRefAttr::get(b.getContext(), callee),
-                              arguments)
+  return LLVM::CallOp::create(b, loc, TypeRange{i64},
+                              FlatSymbolRefAttr::get(b.getContext(), callee), arguments)
       .getResult();
 }
 

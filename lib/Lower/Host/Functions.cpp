@@ -99,8 +99,9 @@ public:
     args = host.pointers(maxArguments());
     for (Operation &op : func.getBlock().without_terminator()) {
       placeResults(&op);
-      llvm::TypeSwitch<Operation *>(&op).Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::CollectiveOp,
-                                            rt::SliceOp, rt::PlaceOp>([&](auto call) { emit(call); });
+      llvm::TypeSwitch<Operation *>(&op)
+          .Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::CollectiveOp, rt::SliceOp, rt::PlaceOp>(
+              [&](auto call) { emit(call); });
     }
     host.end();
   }
@@ -215,14 +216,13 @@ private:
     host.storePointer(pointer[op.getX()], args, 0);
     host.storePointer(pointer[op.getResult()], args, 1);
     auto sources = op.getSources();
-    std::string what = collectiveRecord(
-        host, groups.numberOf(dist::axesOf(op.getAxes())), static_cast<int64_t>(op.getKind()),
-        op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
-        cast<nn::Tensor>(op.getX().getType()).getElementType(), op.getShape(),
-        sources ? *sources : ArrayRef<int32_t>());
-    host.call("tp_collectives",
-              {rank, record(op, dist::stringifyCollectiveKind(op.getKind())), host.address(what),
-               host.number(1), args});
+    std::string what = collectiveRecord(host, groups.numberOf(dist::axesOf(op.getAxes())),
+                                        static_cast<int64_t>(op.getKind()),
+                                        op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
+                                        cast<nn::Tensor>(op.getX().getType()).getElementType(),
+                                        op.getShape(), sources ? *sources : ArrayRef<int32_t>());
+    host.call("tp_collectives", {rank, record(op, dist::stringifyCollectiveKind(op.getKind())),
+                                 host.address(what), host.number(1), args});
   }
 
   void emit(rt::SliceOp op) {
@@ -239,14 +239,14 @@ private:
     int64_t bytes = cast<nn::Tensor>(op.getX().getType()).getBytes();
     auto place = cast<sched::PlaceAttr>(op->getAttrOfType<ArrayAttr>(sched::kPlaces)[0]);
     Operation *made = op.getX().getDefiningOp();
-    auto placeOfX = cast<sched::PlaceAttr>(
-        made->getAttrOfType<ArrayAttr>(sched::kPlaces)[cast<OpResult>(op.getX()).getResultNumber()]);
+    auto placeOfX = cast<sched::PlaceAttr>(made->getAttrOfType<ArrayAttr>(
+        sched::kPlaces)[cast<OpResult>(op.getX()).getResultNumber()]);
     if (placeOfX.getKind() == place.getKind() && placeOfX.getN() == place.getN() &&
         placeOfX.getAxes() == op.getAxes())
       return; // it is there
-    host.call("tp_copy", {rank, record(op, "place"),
-                          ownBlock(pointer[op.getResult()], op.getAxes(), bytes),
-                          pointer[op.getX()], host.number(bytes)});
+    host.call("tp_copy",
+              {rank, record(op, "place"), ownBlock(pointer[op.getResult()], op.getAxes(), bytes),
+               pointer[op.getX()], host.number(bytes)});
   }
 };
 } // namespace

@@ -9,7 +9,8 @@ using namespace tplan::lower;
 int64_t HostGroups::numberOf(ArrayRef<StringAttr> axes) {
   if (axes.empty())
     return -1;
-  auto found = llvm::find_if(known, [&](const dist::Axes &group) { return ArrayRef(group) == axes; });
+  auto found =
+      llvm::find_if(known, [&](const dist::Axes &group) { return ArrayRef(group) == axes; });
   if (found == known.end())
     found = known.insert(known.end(), dist::Axes(axes));
   return found - known.begin();

@@ -29,8 +29,7 @@ class ProgramEmitter {
 public:
   ProgramEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places,
                  sched::ProgramOp program, const Chain &train, const Chain *counts)
-      : host(host), groups(groups), places(places), program(program), train(train),
-        counts(counts) {
+      : host(host), groups(groups), places(places), program(program), train(train), counts(counts) {
     lang::Settings settings(program->getParentOfType<ModuleOp>());
     int64_t ranks = settings.dataRanks(), batch = lang::getInt(settings.recipe, "batch", 1);
     microbatch = ranks * lang::getInt(settings.plan, "microbatch", batch / ranks);

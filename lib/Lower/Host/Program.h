@@ -19,11 +19,12 @@ void forEachMetric(const schedule::Chain &train, llvm::function_ref<void(llvm::S
 
 /// Emits the entry points. `train` and `counts` (or null) are the program's chains.
 EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostPlaces &places,
-                            sched::ProgramOp program, const schedule::Chain &train, const schedule::Chain *counts);
+                            sched::ProgramOp program, const schedule::Chain &train,
+                            const schedule::Chain *counts);
 
 /// Emits the tp_program with its tables, and `main`.
-void emitTables(HostBuilder &host, HostGroups &groups, HostPlaces &places,
-                sched::ProgramOp program, const schedule::Chain &train, const schedule::Chain *counts,
+void emitTables(HostBuilder &host, HostGroups &groups, HostPlaces &places, sched::ProgramOp program,
+                const schedule::Chain &train, const schedule::Chain *counts,
                 const EntryPoints &entries, llvm::StringRef cpu);
 
 /// Axes over which the sum of a loss, a count or the norm is pending in the chain.

@@ -24,8 +24,8 @@ namespace {
 
 class TableEmitter {
 public:
-  TableEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places,
-               sched::ProgramOp program, const Chain &train, const Chain *counts)
+  TableEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places, sched::ProgramOp program,
+               const Chain &train, const Chain *counts)
       : host(host), groups(groups), places(places), program(program), train(train), counts(counts),
         module(program->getParentOfType<ModuleOp>()), settings(module) {}
 
@@ -90,8 +90,7 @@ SmallVector<Record> TableEmitter::tensors() {
     SmallVector<Record> shape, whole, cuts;
     int64_t rowLength = 1;
     for (nn::DimAttr dim : logical.getDims()) {
-      ArrayRef<StringAttr> axes =
-          layout ? layout.axesOf(dim.getName()) : ArrayRef<StringAttr>();
+      ArrayRef<StringAttr> axes = layout ? layout.axesOf(dim.getName()) : ArrayRef<StringAttr>();
       int64_t ranks = groups.mesh.sizeOf(axes), size = (dim.getSize() + ranks - 1) / ranks;
       whole.push_back({Field::i64(dim.getSize())});
       shape.push_back({Field::i64(size)});
@@ -106,18 +105,27 @@ SmallVector<Record> TableEmitter::tensors() {
     // Only weights start at random; everything else at zero.
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
     double start = role == TP_WEIGHT ? init.getValue().getValueAsDouble() : 0;
-    table.push_back(
-        {Field::string(param.getPath()),
-         Field::string(value->getAttrOfType<StringAttr>("slot").getValue()), Field::i32(role),
-         Field::i32(runtimeType(type.getElementType())), Field::i32(logical.getRank()),
-         array("shape", shape),
-         Field::i64(param.getCount()), Field::i64(param.getFirst()), Field::i64(param.getStep()),
-         Field::i64(*value.getAt()), Field::i64(value.getStride()), Field::i64(param.getId()),
-         Field::i64(param.getIdStep()), Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
-         Field::f64(start), array("whole", whole), array("groups", cuts),
-         Field::i64(rows ? rows.getBlock() * rowLength : 0),
-         Field::i32(rows ? groups.numberOf(rows.getAxes()) : -1),
-         Field::i32(rows && rows.getInWhole()), Field::i64(value.getBytes())});
+    table.push_back({Field::string(param.getPath()),
+                     Field::string(value->getAttrOfType<StringAttr>("slot").getValue()),
+                     Field::i32(role),
+                     Field::i32(runtimeType(type.getElementType())),
+                     Field::i32(logical.getRank()),
+                     array("shape", shape),
+                     Field::i64(param.getCount()),
+                     Field::i64(param.getFirst()),
+                     Field::i64(param.getStep()),
+                     Field::i64(*value.getAt()),
+                     Field::i64(value.getStride()),
+                     Field::i64(param.getId()),
+                     Field::i64(param.getIdStep()),
+                     Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
+                     Field::f64(start),
+                     array("whole", whole),
+                     array("groups", cuts),
+                     Field::i64(rows ? rows.getBlock() * rowLength : 0),
+                     Field::i32(rows ? groups.numberOf(rows.getAxes()) : -1),
+                     Field::i32(rows && rows.getInWhole()),
+                     Field::i64(value.getBytes())});
   }
   return table;
 }
@@ -210,14 +218,14 @@ SmallVector<Record> TableEmitter::metrics() {
   auto add = [&](StringRef loss) {
     std::string key = lossKey(loss), count = lossKey(("count." + loss).str());
     if (places.has(key))
-      table.push_back({Field::string(table.empty() ? "loss" : loss),
-                       Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
-                       Field::i64(places.offsetOf(key)),
-                       Field::i64(places.has(count) ? places.offsetOf(count) : -1),
-                       Field::i32(groups.numberOf(pendingAxes(train, loss))),
-                       Field::i32(counts ? groups.numberOf(pendingAxes(
-                                               *counts, ("count." + loss).str()))
-                                         : -1)});
+      table.push_back(
+          {Field::string(table.empty() ? "loss" : loss),
+           Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
+           Field::i64(places.offsetOf(key)),
+           Field::i64(places.has(count) ? places.offsetOf(count) : -1),
+           Field::i32(groups.numberOf(pendingAxes(train, loss))),
+           Field::i32(counts ? groups.numberOf(pendingAxes(*counts, ("count." + loss).str()))
+                             : -1)});
   };
   DictionaryAttr losses = chain.getLossesAttr();
   if (losses && losses.get("main"))
@@ -363,8 +371,8 @@ void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
 }
 
 void lower::emitTables(HostBuilder &host, HostGroups &groups, HostPlaces &places,
-                       sched::ProgramOp program, const Chain &train, const Chain *counts, const EntryPoints &entries,
-                       StringRef cpu) {
+                       sched::ProgramOp program, const Chain &train, const Chain *counts,
+                       const EntryPoints &entries, StringRef cpu) {
   host.loc = program.getLoc();
   TableEmitter(host, groups, places, program, train, counts).emit(entries, cpu);
 }
