@@ -11,6 +11,7 @@
 
 #include "runtime/cpu.h"
 #include "runtime/mpi.h"
+#include "runtime/recording.h"
 #include "runtime/tensors.h"
 #include "runtime/threads.h"
 #include "runtime/train.h"
@@ -154,6 +155,22 @@ int threadsOf(const Options &options, int ranks, bool launched) {
   return (int)std::max<int64_t>(1, cpus / ranks);
 }
 
+/// What each rank issued, once all have ended; nothing was recorded where nobody asked.
+Status auditCollectives(const std::vector<Recording> &logs) {
+  if (logs.empty())
+    return {};
+  TP_TRY(checkSameOrder(logs));
+  size_t operations = 0;
+  for (const Recording &log : logs)
+    TP_TRY(checkBytesSent(log));
+  for (const RecordedGroup &group : logs[0].groups)
+    operations += group.operations.size();
+  printf("collectives audit: %zu operations of a rank over %zu groups, in one order on %zu ranks; "
+         "rank 0 sent %lld bytes\n",
+         operations, logs[0].groups.size(), logs.size(), (long long)logs[0].bytesSent);
+  return {};
+}
+
 } // namespace
 
 int tp_main(int argc, char **argv, const tp_program *program) {
@@ -189,7 +206,19 @@ int tp_main(int argc, char **argv, const tp_program *program) {
   } else if (ranks > 1 || program->num_groups > 0) {
     transports = threadTransports((int)ranks, hangLimit);
   }
+  if (options.auditCollectives && (launched || !transports[0]))
+    return fails(errorf("--audit-collectives compares ranks that are threads of one process; this "
+                        "process has %s",
+                        launched ? "one of several ranks" : "one rank"),
+                 exitUsage);
   int threads = threadsOf(options, (int)transports.size(), launched);
+  std::vector<Recording> logs(options.auditCollectives ? transports.size() : 0);
+  for (size_t rank = 0; rank < logs.size(); ++rank)
+    transports[rank] = recordTransport(std::move(transports[rank]), logs[rank]);
   Crew crew(command, *program, options, launched);
-  return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
+  if (!crew.run(std::move(transports), threads))
+    return exitFailure;
+  if (Status status = auditCollectives(logs); !status.ok())
+    return fails(status, exitFailure);
+  return exitSuccess;
 }

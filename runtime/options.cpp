@@ -111,6 +111,10 @@ std::vector<Option> optionTable() {
            "check after the first step that each slot of the arena was written and nothing "
            "else",
            &Options::auditMemory),
+      flag("--audit-collectives",
+           "check at the end that all ranks issued the same collectives in the same order, and "
+           "sent as many bytes as these say; ranks must be threads",
+           &Options::auditCollectives),
       text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
            &Options::dumpGradients),
       flag("--help", "print this", &Options::help),

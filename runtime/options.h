@@ -30,7 +30,7 @@ struct Options {
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;
-  bool profile = false, auditMemory = false, curve = false, help = false;
+  bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false;
   int64_t printEvery = 0; // 0: about once a second
 };
 

@@ -48,6 +48,8 @@ public:
   RecordingTransport(std::unique_ptr<Transport> wrapped, Recording &log)
       : inner(std::move(wrapped)), log(log), all(inner->world(), log, add(inner->world())) {}
 
+  ~RecordingTransport() override { log.bytesSent = inner->bytesSent(); }
+
   int rank() const override { return inner->rank(); }
   int size() const override { return inner->size(); }
   Communicator &world() override { return all; }
@@ -132,5 +134,20 @@ Status tplan::runtime::checkSameOrder(std::span<const Recording> logs) {
                       mine.members.name.c_str(), first);
       TP_TRY(compare(logs[first].groups[group], first, mine, (int)rank));
     }
+  return {};
+}
+
+Status tplan::runtime::checkBytesSent(const Recording &log) {
+  int64_t bytes = 0;
+  for (const RecordedGroup &group : log.groups)
+    for (const Recorded &operation : group.operations) {
+      tp_collective what = operation.what;
+      what.source = operation.sources.data();
+      bytes += tp_bytes_sent(&what, (int64_t)group.members.ranks.size(), group.members.self,
+                             bytesOf(what.type));
+    }
+  if (bytes != log.bytesSent)
+    return errorf("collectives of %lld bytes have sent %lld", (long long)bytes,
+                  (long long)log.bytesSent);
   return {};
 }

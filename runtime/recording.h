@@ -30,6 +30,7 @@ struct RecordedGroup {
 /// Of one rank: the world, then the groups of the program in their order.
 struct Recording {
   std::vector<RecordedGroup> groups;
+  int64_t bytesSent = 0; // counted where they were moved, until the transport was gone
 };
 
 /// `inner`, with a log that must outlive it.
@@ -38,6 +39,9 @@ std::unique_ptr<Transport> recordTransport(std::unique_ptr<Transport> inner, Rec
 /// Logs of all ranks, rank r's at r: members of each communicator issued the same operations
 /// in the same order and the same buckets, of the same lines. The error names the first difference.
 Status checkSameOrder(std::span<const Recording> logs);
+
+/// Bytes that one rank was counted to send are those that its operations say. The error names both.
+Status checkBytesSent(const Recording &log);
 
 /// "all-reduce f32 [2, 3] of x.tplan:12"
 std::string describe(const Recorded &operation);

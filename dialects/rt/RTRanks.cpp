@@ -1,5 +1,6 @@
 //===- RTRanks.cpp - what calls between ranks move ------------------------===//
 #include "dialects/rt/RT.h"
+#include "include/tplan/collectives.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -71,21 +72,23 @@ BlockShape SliceOp::getShape() {
   return blocks(tensorOf(getX()), tensorOf(getResult()), getDimAttr());
 }
 
-/// Of the member that sends most.
+int64_t rt::bytesSent(CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
+                      int64_t members, ArrayRef<int32_t> sources) {
+  tp_collective what = {};
+  what.kind = static_cast<int32_t>(kind);
+  what.outer = shape.outer, what.inner = shape.inner;
+  what.middle = shape.middle, what.last = shape.last;
+  what.whole = shape.whole;
+  what.source = sources.data();
+  return tp_most_bytes_sent(&what, members, elementBytes);
+}
+
 int64_t CollectiveOp::getBytes() {
   auto module = (*this)->getParentOfType<ModuleOp>();
-  int64_t n = dist::meshOf(module).sizeOf(dist::axesOf(getAxes()));
-  int64_t bytes = tensorOf(getX()).getBytes();
-  switch (getKind()) {
-  case CollectiveKind::AllReduce:
-    return 2 * bytes * (n - 1) / n;
-  case CollectiveKind::AllGather:
-    return bytes * (n - 1);
-  case CollectiveKind::Permute:
-    return bytes;
-  default:
-    return bytes * (n - 1) / n;
-  }
+  auto sources = getSources();
+  return bytesSent(getKind(), getShape(), nn::elementBytes(tensorOf(getX()).getElementType()),
+                   dist::meshOf(module).sizeOf(dist::axesOf(getAxes())),
+                   sources ? *sources : ArrayRef<int32_t>());
 }
 int64_t CollectiveOp::getFlops() { return 0; }
 int64_t CollectiveOp::getAlias(unsigned) { return getKind() == CollectiveKind::AllReduce ? 0 : -1; }

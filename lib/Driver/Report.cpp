@@ -4,6 +4,8 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "dialects/tplan/Settings.h"
+#include "include/tplan/collectives.h"
+#include "lib/Lower/Lower.h"
 #include "lib/Schedule/Chain.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -24,6 +26,55 @@ Work &Work::operator+=(const Work &other) {
 
 namespace {
 
+Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls) {
+  Collective row;
+  row.kind = (dist::stringifyCollectiveKind(op.getKind()) +
+              (op.getReduction() == nn::ReduceKind::max ? " max" : ""))
+                 .str();
+  row.axes = dist::spell(dist::axesOf(op.getAxes()));
+  row.function = func.getSymName().str();
+  llvm::raw_string_ostream(row.type) << op.getX().getType();
+  std::tie(row.file, row.line) = lower::sourceOf(op.getLoc());
+  row.calls = calls;
+  row.bytes = op.getBytes();
+  return row;
+}
+
+/// Calls of one op from several tasks are one row.
+void addCollective(StepReport &report, Collective row) {
+  auto same = [&](const Collective &other) {
+    return std::tie(other.kind, other.axes, other.function, other.type, other.line) ==
+           std::tie(row.kind, row.axes, row.function, row.type, row.line);
+  };
+  if (auto known = llvm::find_if(report.collectives, same); known != report.collectives.end())
+    known->calls += row.calls;
+  else
+    report.collectives.push_back(std::move(row));
+}
+
+/// Sums that the program itself makes: the counts of losses, the norm of the gradients.
+void addSums(StepReport &report, const schedule::Chain &chain, bool isTrain) {
+  nn::ChainOp op = chain.op;
+  auto pending = op->getAttrOfType<DictionaryAttr>(dist::kPending);
+  dist::MeshAttr mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
+  for (NamedAttribute entry : pending ? pending.getValue() : ArrayRef<NamedAttribute>()) {
+    if (isTrain && entry.getName() != "norm") // a loss: summed where it is read
+      continue;
+    dist::Axes axes = dist::axesOf(cast<ArrayAttr>(entry.getValue()));
+    Collective row;
+    row.kind = "all_reduce";
+    row.axes = dist::spell(axes);
+    row.function = "sum of " + entry.getName().str();
+    row.type = "[], f64";
+    std::tie(row.file, row.line) = lower::sourceOf(op.getLoc());
+    row.calls = 1;
+    rt::BlockShape one;
+    one.whole = 1;
+    row.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, mesh.sizeOf(axes));
+    report.collectives.push_back(row);
+  }
+}
+
 /// Adds what `times` calls of a function cost, by category and by name.
 void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   if (!func)
@@ -33,6 +84,8 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
     report.categories[call.getCategory().str()] += work;
     report.functions[func.getSymName().str()] += work;
     report.total += work;
+    if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
+      addCollective(report, describe(collective, func, times));
   });
 }
 
@@ -60,6 +113,9 @@ LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   if (counts)
     for (const schedule::Run &run : counts->runs)
       addRun(report, run, Part::E, report.microbatches);
+  if (counts)
+    addSums(report, *counts, /*isTrain=*/false);
+  addSums(report, train, /*isTrain=*/true);
   for (Part part : schedule::kStepParts)
     for (const schedule::Run &run : train.runs)
       addRun(report, run, part, 1);
@@ -128,6 +184,21 @@ void printWork(llvm::StringRef title, const std::map<std::string, Work> &rows,
 
 } // namespace
 
+static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
+  if (report.collectives.empty())
+    return;
+  int64_t sent = 0;
+  os << formatv("\n{0,-20} {1,-10} {2,12} {3,18}  {4}\n", "collectives of a rank", "axes", "calls",
+                "bytes sent by each", "of");
+  for (const Collective &row : report.collectives) {
+    sent += row.calls * row.bytes;
+    os << formatv("  {0,-19} {1,-10} {2,12} {3,18}  {4}{5}\n", row.kind, row.axes,
+                  grouped(row.calls), grouped(row.bytes), row.function,
+                  row.line ? ", " + row.file + ":" + std::to_string(row.line) : "");
+  }
+  os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sent));
+}
+
 FailureOr<StepReport> getStepReport(ModuleOp module) {
   StepReport report;
   auto program = module.lookupSymbol<sched::ProgramOp>("step");
@@ -139,6 +210,10 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
   report.beside = besideTheArena(module);
+  report.ranks = dist::meshOf(module).getNumRanks();
+  if (report.ranks > 1)
+    report.beside.push_back(
+        {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
   if (failed(addWork(report, program)))
     return failure();
   return report;
@@ -168,6 +243,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   printWork("", {{"total", report.total}}, os);
   os << "\n";
   printWork("by function", report.functions, os);
+  printCollectives(report, os);
   os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
 }
 
@@ -194,6 +270,20 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
     json.attribute("bytes_moved", report.total.bytes);
     works("categories", report.categories);
     works("functions", report.functions);
+    json.attribute("ranks", report.ranks);
+    json.attributeArray("collectives", [&] {
+      for (const Collective &row : report.collectives)
+        json.object([&] {
+          json.attribute("kind", row.kind);
+          json.attribute("axes", row.axes);
+          json.attribute("function", row.function);
+          json.attribute("type", row.type);
+          json.attribute("file", row.file);
+          json.attribute("line", row.line);
+          json.attribute("calls", row.calls);
+          json.attribute("bytes", row.bytes);
+        });
+    });
     json.attributeObject("memory", [&] {
       json.attribute("arena", report.memory.arena);
       json.attribute("live", report.memory.live);

@@ -27,6 +27,15 @@ struct Beside {
   int64_t once, perThread;
 };
 
+/// A collective of a step, as one rank takes part in it.
+struct Collective {
+  std::string kind, axes, function,
+      type; // "all_reduce sum", "dp, tp", "block.B", "[V 61, D 24], f32"
+  std::string file;
+  int64_t line = 0, calls = 0;
+  int64_t bytes = 0; // sent by one call
+};
+
 struct StepReport {
   std::string plan, policy;
   int64_t stages = 0, microbatches = 0;
@@ -36,6 +45,8 @@ struct StepReport {
   Work total;
   memory::Report memory;
   std::vector<Beside> beside;
+  int64_t ranks = 1;
+  std::vector<Collective> collectives;
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

@@ -88,15 +88,28 @@ int64_t aliasOf(Operation *op, unsigned result) {
 
 } // namespace
 
+/// In order; collectives that follow each other are issued together, so they have one number:
+/// none may write where another reads.
 void FramePlanner::numberOps() {
   number.clear();
   lastUse.clear();
-  int64_t n = 0;
+  int64_t n = -1;
+  SmallVector<Value> bucket; // operands and results of the collectives that share a number
   for (Operation &op : func.getBlock()) {
+    bool moves = isa<rt::CollectiveOp>(op);
+    bool joins =
+        !bucket.empty() &&
+        (moves ? !llvm::is_contained(bucket, op.getOperand(0))
+               : isa<rt::PlaceOp>(op) || (isa<rt::SliceOp>(op) && cast<rt::SliceOp>(op).getView()));
+    if (!joins) {
+      bucket.clear();
+      ++n;
+    }
+    if (moves)
+      bucket.append({op.getOperand(0), op.getResult(0)});
     number[&op] = n;
     for (Value operand : op.getOperands())
       lastUse[operand] = n;
-    ++n;
   }
 }
 

@@ -47,9 +47,9 @@ std::string lower::callRecord(HostBuilder &host, StringRef name, Location loc, i
                                    Field::i32(category), Field::i64(flops), Field::i64(bytes)});
 }
 
-std::string lower::collectiveRecord(HostBuilder &host, int64_t group, int64_t kind,
-                                    int64_t reduction, Type element, const rt::BlockShape &shape,
-                                    ArrayRef<int32_t> sources) {
+Record lower::collectiveFields(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
+                               Type element, const rt::BlockShape &shape,
+                               ArrayRef<int32_t> sources) {
   Record fields;
   for (int64_t v : {kind, reduction, runtimeType(element), group})
     fields.push_back(Field::i32(v));
@@ -58,7 +58,7 @@ std::string lower::collectiveRecord(HostBuilder &host, int64_t group, int64_t ki
   fields.push_back(Field::i32(shape.splitLast));
   fields.push_back(sources.empty() ? Field::null()
                                    : Field::address(host.tableSymbol("sources", sources)));
-  return host.recordsSymbol("collective", fields);
+  return fields;
 }
 
 //===----------------------------------------------------------------------===//
@@ -99,10 +99,19 @@ public:
     args = host.pointers(maxArguments());
     for (Operation &op : func.getBlock().without_terminator()) {
       placeResults(&op);
+      if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
+        if (llvm::is_contained(waiting, op.getOperand(0).getDefiningOp()))
+          issue();
+        waiting.push_back(collective);
+        continue;
+      }
+      if (!isNothing(&op))
+        issue();
       llvm::TypeSwitch<Operation *>(&op)
-          .Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::CollectiveOp, rt::SliceOp, rt::PlaceOp>(
+          .Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp>(
               [&](auto call) { emit(call); });
     }
+    issue();
     host.end();
   }
 
@@ -111,7 +120,8 @@ private:
   HostGroups &groups;
   rt::FuncOp func;
   Value rank, table, args;
-  SmallVector<Value> entries; // of the table
+  SmallVector<Value> entries;            // of the table
+  SmallVector<rt::CollectiveOp> waiting; // that follow each other: one call issues them
   DenseMap<Value, Value> pointer;
 
   void loadTable() {
@@ -122,7 +132,7 @@ private:
   }
 
   int64_t maxArguments() {
-    size_t most = 2; // of a collective
+    size_t most = 2 * llvm::range_size(func.getBlock().getOps<rt::CollectiveOp>());
     for (auto launch : func.getBlock().getOps<rt::LaunchOp>())
       most = std::max<size_t>(most, launch.getArgs().size() + launch.getNumResults() + 1);
     return most;
@@ -212,38 +222,71 @@ private:
                host.number(cast<nn::Tensor>(copy.getX().getType()).getBytes())});
   }
 
-  void emit(rt::CollectiveOp op) {
-    host.storePointer(pointer[op.getX()], args, 0);
-    host.storePointer(pointer[op.getResult()], args, 1);
+  /// A view or a place that moves no byte.
+  bool isNothing(Operation *op) {
+    if (auto slice = dyn_cast<rt::SliceOp>(op))
+      return slice.getView();
+    auto place = dyn_cast<rt::PlaceOp>(op);
+    return place && isInPlace(place);
+  }
+
+  Record fieldsOf(rt::CollectiveOp op) {
     auto sources = op.getSources();
-    std::string what = collectiveRecord(host, groups.numberOf(dist::axesOf(op.getAxes())),
-                                        static_cast<int64_t>(op.getKind()),
-                                        op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
-                                        cast<nn::Tensor>(op.getX().getType()).getElementType(),
-                                        op.getShape(), sources ? *sources : ArrayRef<int32_t>());
-    host.call("tp_collectives", {rank, record(op, dist::stringifyCollectiveKind(op.getKind())),
-                                 host.address(what), host.number(1), args});
+    return collectiveFields(host, groups.numberOf(dist::axesOf(op.getAxes())),
+                            static_cast<int64_t>(op.getKind()),
+                            op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
+                            cast<nn::Tensor>(op.getX().getType()).getElementType(), op.getShape(),
+                            sources ? *sources : ArrayRef<int32_t>());
+  }
+
+  /// Issues the collectives that wait. Their bytes are those of all, their place the first's.
+  void issue() {
+    if (waiting.empty())
+      return;
+    SmallVector<Record> records;
+    int64_t bytes = 0;
+    for (auto [i, op] : llvm::enumerate(waiting)) {
+      host.storePointer(pointer[op.getX()], args, 2 * i);
+      host.storePointer(pointer[op.getResult()], args, 2 * i + 1);
+      records.push_back(fieldsOf(op));
+      bytes += fact(op, "bytes");
+    }
+    rt::CollectiveOp first = waiting.front();
+    std::string call = callRecord(host, dist::stringifyCollectiveKind(first.getKind()),
+                                  first.getLoc(), TP_COLLECTIVE, 0, bytes);
+    host.call("tp_collectives",
+              {rank, host.address(call), host.address(host.recordsSymbol("collectives", records)),
+               host.number(records.size()), args});
+    waiting.clear();
   }
 
   void emit(rt::SliceOp op) {
     if (op.getView())
       return;
-    std::string what =
-        collectiveRecord(host, groups.numberOf(dist::axesOf(op.getAxes())), TP_SLICE, TP_SUM,
+    Record what =
+        collectiveFields(host, groups.numberOf(dist::axesOf(op.getAxes())), TP_SLICE, TP_SUM,
                          cast<nn::Tensor>(op.getX().getType()).getElementType(), op.getShape());
-    host.call("tp_slice", {rank, record(op, "slice"), host.address(what), pointer[op.getX()],
-                           pointer[op.getResult()]});
+    host.call("tp_slice",
+              {rank, record(op, "slice"), host.address(host.recordsSymbol("slice", what)),
+               pointer[op.getX()], pointer[op.getResult()]});
+  }
+
+  /// Whether x is at its place in the whole already.
+  static bool isInPlace(rt::PlaceOp op) {
+    auto placeOf = [](Value v) {
+      auto result = cast<OpResult>(v);
+      auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
+      return cast<sched::PlaceAttr>(places[result.getResultNumber()]);
+    };
+    sched::PlaceAttr whole = placeOf(op.getResult()), block = placeOf(op.getX());
+    return block.getKind() == whole.getKind() && block.getN() == whole.getN() &&
+           block.getAxes() == op.getAxes();
   }
 
   void emit(rt::PlaceOp op) {
+    if (isInPlace(op))
+      return;
     int64_t bytes = cast<nn::Tensor>(op.getX().getType()).getBytes();
-    auto place = cast<sched::PlaceAttr>(op->getAttrOfType<ArrayAttr>(sched::kPlaces)[0]);
-    Operation *made = op.getX().getDefiningOp();
-    auto placeOfX = cast<sched::PlaceAttr>(made->getAttrOfType<ArrayAttr>(
-        sched::kPlaces)[cast<OpResult>(op.getX()).getResultNumber()]);
-    if (placeOfX.getKind() == place.getKind() && placeOfX.getN() == place.getN() &&
-        placeOfX.getAxes() == op.getAxes())
-      return; // it is there
     host.call("tp_copy",
               {rank, record(op, "place"), ownBlock(pointer[op.getResult()], op.getAxes(), bytes),
                pointer[op.getX()], host.number(bytes)});

@@ -29,10 +29,10 @@ inline std::string codeSymbol(rt::FuncOp func) { return "tplan.layer." + func.ge
 /// Adds the LLVM function of `func`.
 void lowerFunction(HostBuilder &host, HostGroups &groups, rt::FuncOp func);
 
-/// A constant tp_collective; returns its symbol.
-std::string collectiveRecord(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
-                             mlir::Type element, const rt::BlockShape &shape,
-                             llvm::ArrayRef<int32_t> sources = {});
+/// The fields of a tp_collective.
+Record collectiveFields(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
+                        mlir::Type element, const rt::BlockShape &shape,
+                        llvm::ArrayRef<int32_t> sources = {});
 
 /// A constant tp_call; returns its symbol.
 std::string callRecord(HostBuilder &host, llvm::StringRef name, mlir::Location loc,

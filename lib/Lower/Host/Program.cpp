@@ -170,13 +170,14 @@ Value ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Va
   rt::BlockShape one;
   one.whole = 1;
   std::string what =
-      collectiveRecord(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
-  int64_t n = groups.mesh.sizeOf(axes);
+      host.recordsSymbol("collective", collectiveFields(host, groups.numberOf(axes), TP_ALL_REDUCE,
+                                                        TP_SUM, host.f64, one));
+  int64_t sent = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
   Value pointers = host.pointers(2), sum = host.pointers(1);
   host.storePointer(place, pointers, 0);
   host.storePointer(sum, pointers, 1);
-  std::string call = callRecord(host, ("sum of " + name).str(), program.getLoc(), TP_COLLECTIVE, 0,
-                                2 * 8 * (n - 1) / n);
+  std::string call =
+      callRecord(host, ("sum of " + name).str(), program.getLoc(), TP_COLLECTIVE, 0, sent);
   host.call("tp_collectives",
             {rank, host.address(call), host.address(what), host.number(1), pointers});
   return sum;
