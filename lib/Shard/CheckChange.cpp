@@ -44,8 +44,8 @@ private:
   Axes axes() { return dist::axesOf(op->getAttrOfType<ArrayAttr>("axes")); }
 
   InFlightDiagnostic refuse(const Twine &what) {
-    auto diag = op->emitError(what) << " over " << dist::spell(axes()) << ", found " << from;
-    return diag;
+    return op->emitError("cannot go over ")
+           << dist::spell(axes()) << ": " << what << "; found " << from;
   }
 
   FailureOr<LayoutAttr> reshard() {

@@ -88,9 +88,9 @@ private:
                                 !(isRead && isReader && what == "argument")))
       return success();
     bool isMax = !layout.getMax().empty();
-    auto diag = layer.emitError(isMax ? "a maximum is" : "a sum is")
-                << " pending where " << layer.getSymName() << " must have it made: " << what << " "
-                << nameOf(role, name) << " over "
+    auto diag = layer.emitError("pending where it must be made: ")
+                << what << " " << nameOf(role, name) << " of " << layer.getSymName() << ", a "
+                << (isMax ? "maximum" : "sum") << " over "
                 << dist::spell(isMax ? layout.getMax() : layout.getSum());
     diag.attachNote() << "each rank along these axes has a part of it; reduce it before";
     return diag;

@@ -282,8 +282,7 @@ LogicalResult shard::checkLayout(Location loc, const Twine &what, Tensor type, L
       return emitError(loc, "axis is not of the mesh, in the layout of ")
              << what << ": " << axis.getValue();
     if (llvm::is_contained(seen, axis))
-      return emitError(loc, "axis occurs twice in the layout of ")
-             << what << ": " << axis.getValue();
+      return emitError(loc, "axis occurs twice in a layout: ") << axis.getValue();
     seen.push_back(axis);
   }
   SmallVector<StringAttr> dims;

@@ -31,8 +31,10 @@ bool FunctionLayouts::give(Value v, StringAttr dim, ArrayRef<StringAttr> axes) {
 }
 
 /// What the borders cut beyond what names say: the residual stream, and rows of weights.
-void FunctionLayouts::seed() {
-  auto take = [&](Value v, LayoutAttr layout) {
+LogicalResult FunctionLayouts::seed() {
+  auto take = [&](Value v, LayoutAttr layout) -> LogicalResult {
+    if (!layout)
+      return failure();
     Spread &spread = spreads[v];
     for (DimAttr dim : typeOf(v).getDims()) {
       StringAttr name = StringAttr::get(layer.getContext(), dim.getName());
@@ -44,12 +46,16 @@ void FunctionLayouts::seed() {
       spread.rows = dist::RowsAttr::get(layer.getContext(), layout.getRows().getDims(),
                                         layout.getRows().getBlock(), layout.getRows().getAxes(),
                                         /*inWhole=*/false);
+    return success();
   };
   for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
-    take(layer.getArgument(i), borders.ofArg(layer, i));
+    if (failed(take(layer.getArgument(i), borders.ofArg(layer, i))))
+      return failure();
   for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
-    if (Value v = layer.getReturn().getOperand(i); v.getDefiningOp())
-      take(v, borders.ofResult(layer, i));
+    if (Value v = layer.getReturn().getOperand(i);
+        v.getDefiningOp() && failed(take(v, borders.ofResult(layer, i))))
+      return failure();
+  return success();
 }
 
 /// Whether no line of the plan cuts another factor of the op over these axes.
@@ -298,7 +304,8 @@ LogicalResult FunctionLayouts::planOp(Operation *op) {
 
 LogicalResult FunctionLayouts::plan() {
   findAccumulators();
-  seed();
+  if (failed(seed()))
+    return failure();
   spread();
   {
     // Errors of strategies are told when ops are planned.

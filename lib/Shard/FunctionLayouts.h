@@ -47,7 +47,7 @@ private:
     dist::RowsAttr rows;
   };
 
-  void seed();
+  mlir::LogicalResult seed();
   void spread();
   bool spreadOver(mlir::Operation *op);
   bool mayCut(mlir::Operation *op, const Rule &rule, mlir::StringAttr dim,

@@ -1,0 +1,35 @@
+// RUN: tplan-opt %s | tplan-opt | FileCheck %s
+// RUN: tplan-opt --mlir-print-op-generic %s | tplan-opt | FileCheck %s
+// The syntax of the dist dialect, there and back.
+
+// CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2>, <"tp.1", 2>>}
+module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2>, <"tp.1", 2>>} {
+// CHECK: nn.layer @layouts({{.*}}#dist.layout<>{{.*}}#dist.layout<B over [dp], D over [tp.0, tp.1]>
+// CHECK-SAME: #dist.layout<D over [tp.0], rows [B, D] by 8 over [dp] in_whole, sum over [tp.1]>
+nn.layer @layouts(%x: !nn.tensor<[B 8, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<>},
+                  %y: !nn.tensor<[B 8, D 8], f32> {nn.role = "param", nn.name = "y", dist.layout = #dist.layout<D over [tp.0, tp.1], B over [dp]>},
+                  %z: !nn.tensor<[B 8, D 8], f32> {nn.role = "param", nn.name = "z",
+                    dist.layout = #dist.layout<D over [tp.0], rows [B, D] by 8 over [dp] in_whole, sum over [tp.1]>}) {
+  // CHECK: dist.reshard %arg0 {dist.layouts = [#dist.layout<max over [dp, tp.0]>]} : <[B 8, D 8], f32>
+  %0 = dist.reshard %x {dist.layouts = [#dist.layout<max over [dp, tp.0]>]} : <[B 8, D 8], f32>
+  // CHECK: dist.collective all_reduce max %{{.+}} over ["dp", "tp.0"] : <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  %1 = dist.collective all_reduce max %0 over ["dp", "tp.0"] : <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  // CHECK: dist.collective reduce_scatter sum %arg0 over ["dp"] dim "B" : <[B 8, D 8], f32> -> <[B 2, D 8], f32>
+  %2 = dist.collective reduce_scatter sum %x over ["dp"] dim "B" : <[B 8, D 8], f32> -> <[B 2, D 8], f32>
+  // CHECK: dist.collective all_to_all sum %{{.+}} over ["dp"] dim "B" to "D" : <[B 2, D 8], f32> -> <[B 8, D 2], f32>
+  %3 = dist.collective all_to_all sum %2 over ["dp"] dim "B" to "D" : <[B 2, D 8], f32> -> <[B 8, D 2], f32>
+  // CHECK: dist.collective all_gather sum %{{.+}} over ["dp"] dim "D" : <[B 8, D 2], f32> -> <[B 8, D 8], f32>
+  %4 = dist.collective all_gather sum %3 over ["dp"] dim "D" : <[B 8, D 2], f32> -> <[B 8, D 8], f32>
+  // CHECK: dist.collective permute sum %{{.+}} over ["tp.0", "tp.1"] dim "B" sources [0, 2, 1, 3] : <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  %5 = dist.collective permute sum %4 over ["tp.0", "tp.1"] dim "B" sources [0, 2, 1, 3] : <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  // CHECK: dist.slice %arg0 over ["dp"] dim "B" : <[B 8, D 8], f32> -> <[B 2, D 8], f32>
+  %6 = dist.slice %x over ["dp"] dim "B" : <[B 8, D 8], f32> -> <[B 2, D 8], f32>
+  // CHECK: dist.slice %arg0 over ["dp"] : <[B 8, D 8], f32> -> <[rows 2, D 8], f32>
+  %7 = dist.slice %x over ["dp"] : <[B 8, D 8], f32> -> <[rows 2, D 8], f32>
+  // CHECK: dist.own %arg0 over ["dp"] : <[B 8, D 8], f32>
+  %8 = dist.own %x over ["dp"] : <[B 8, D 8], f32>
+  // CHECK: dist.place %{{.+}} into %arg1 over ["dp"] : <[rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  %9 = dist.place %7 into %y over ["dp"] : <[rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  nn.return
+}
+}

@@ -1,0 +1,60 @@
+// RUN: tplan-opt --assign-layouts -verify-diagnostics -split-input-file %s
+// What a plan's lines cannot cut.
+
+// expected-note @below {{B is cut here}}
+// expected-note @below {{F is cut here}}
+tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["B", "F"]}]}
+nn.layer @f(%x: !nn.tensor<[B 4, D 6], f32> {nn.role = "invariant", nn.name = "x"}, %w: !nn.tensor<[D 6, F 8], f32> {nn.role = "param", nn.name = "w"}) {
+  // expected-error @+1 {{one computation cannot be cut twice over axis tp, found the dimensions B and F}}
+  %0 = nn.contract %x, %w : (<[B 4, D 6], f32>, <[D 6, F 8], f32>) -> <[B 4, F 8], f32>
+  nn.return
+}
+
+// -----
+
+// expected-note @below {{B is cut here}}
+// expected-note @below {{F is cut here; cut one of them over another axis, or not at all}}
+tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["B", "F"]}]}
+// expected-error @+1 {{one value cannot be cut twice over axis tp, found the dimensions B and F}}
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"}) -> (!nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"}) {
+  nn.return %x : !nn.tensor<[B 4, F 8], f32>
+}
+
+// -----
+
+tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["S"]}]}
+nn.layer @f(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "invariant", nn.name = "q"}) {
+  // expected-error @+1 {{needs all of dimension S on each rank, which the plan cuts over tp}}
+  %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2], f32>)
+  nn.return
+}
+
+// -----
+
+// expected-note @below {{H is cut here}}
+tplan.plan @p {mesh = [{name = "tp", size = 4 : i64}], shard = [{axes = ["tp"], dims = ["H"]}]}
+nn.layer @f(%q: !nn.tensor<[S 8, H 6, K 4], f32> {nn.role = "invariant", nn.name = "q"}) {
+  // expected-error @+1 {{attention cannot cut H of size 6 into equal blocks; nearest are 3 and 6 ranks, found 4}}
+  %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6, K 4], f32>) -> (!nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6], f32>)
+  nn.return
+}
+
+// -----
+
+// Four heads of a rank have two groups, of which it would count the wrong ones.
+// expected-note @below {{give H and G the same axes}}
+tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["H"]}]}
+nn.layer @f(%q: !nn.tensor<[S 8, H 8, K 4], f32> {nn.role = "invariant", nn.name = "q"}, %k: !nn.tensor<[S 8, G 2, K 4], f32> {nn.role = "invariant", nn.name = "k"}) {
+  // expected-error @+1 {{attention needs its heads cut as their groups are, and further only within one group; found H over tp and G over }}
+  %0:2 = nn.attention %q, %k, %k over "S", "S" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>) -> (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, H 8], f32>)
+  nn.return
+}
+
+// -----
+
+tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}]}
+nn.layer @f() {
+  // expected-error @+1 {{no rule says how ranks may share this operation: nn.scalar}}
+  %0 = nn.scalar "lr" : <[], f32>
+  nn.return
+}

@@ -1,0 +1,49 @@
+// RUN: tplan-opt --assign-layouts %s | FileCheck %s
+// A linear map, forward and backward, on 2 x 2 ranks: B over dp and F over tp, and ZeRO 1 over dp. Sizes stay
+// global; each value has its layout, and each change of one is a reshard.
+// CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>}
+// CHECK: nn.chain @train {{.*}} attributes {dist.pending = {main = ["dp"], norm = ["dp", "tp"]}}
+// A contraction leaves what its cuts leave: the gradient waits for dp until the last microbatch,
+// while exp needs the sum at once. The loss waits for the step.
+// CHECK-LABEL: nn.layer @layer(
+// CHECK:   %[[Y:.+]] = nn.contract %arg0, %arg1 {dist.layouts = [#dist.layout<B over [dp], F over [tp]>]}
+// CHECK:   nn.contract %[[Y]], %arg0 {dist.layouts = [#dist.layout<F over [tp], sum over [dp]>]}
+// CHECK:   %[[BACK:.+]] = nn.contract %[[Y]], %arg1 {dist.layouts = [#dist.layout<B over [dp], sum over [tp]>]}
+// CHECK:   %[[SUM:.+]] = dist.reshard %[[BACK]] {dist.layouts = [#dist.layout<B over [dp]>]}
+// CHECK:   nn.exp %[[SUM]]
+// CHECK:   nn.add %arg2, %{{.*}} {dist.layouts = [#dist.layout<sum over [dp]>]}
+// Part R reduces the gradient in place; U updates the rank's own rows, and gathers the weight.
+// CHECK-LABEL: nn.layer @layer.R(
+// CHECK:   dist.reshard %arg0 {dist.layouts = [#dist.layout<F over [tp], rows [F] by 32 over [dp] in_whole>]}
+// CHECK-LABEL: nn.layer @layer.U(
+// CHECK:   %[[W:.+]] = nn.sub {{.*}} {dist.layouts = [#dist.layout<F over [tp], rows [F] by 32 over [dp]>]}
+// CHECK:   dist.reshard %[[W]] {dist.layouts = [#dist.layout<F over [tp]>]}
+tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "tp", size = 2 : i64}],
+               shard = [{axes = ["dp"], dims = ["B"]}, {axes = ["tp"], dims = ["F"]}],
+               zero = {axes = ["dp"], stage = 1 : i64}}
+nn.param @w : !nn.tensor<[F 128, D 16], f64> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 4, D 16], f64>
+  nn.run [@layer] x 1 layer 0 carried() invariant(%x) params [{w = @w}] : (!nn.tensor<[B 4, D 16], f64>) -> ()
+}
+nn.layer @layer(%x: !nn.tensor<[B 4, D 16], f64> {nn.role = "invariant", nn.name = "i0"},
+                %w: !nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"},
+                %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"},
+                %g: !nn.tensor<[F 128, D 16], f64> {nn.role = "cot_param", nn.name = "w"})
+    -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"},
+        !nn.tensor<[F 128, D 16], f64> {nn.role = "cot_param", nn.name = "w"}) {
+  %y = nn.contract %x, %w : (<[B 4, D 16], f64>, <[F 128, D 16], f64>) -> <[B 4, F 128], f64>
+  %gw = nn.contract %y, %x : (<[B 4, F 128], f64>, <[B 4, D 16], f64>) -> <[F 128, D 16], f64>
+  %g1 = nn.add %g, %gw : (<[F 128, D 16], f64>, <[F 128, D 16], f64>) -> <[F 128, D 16], f64>
+  %back = nn.contract %y, %w : (<[B 4, F 128], f64>, <[F 128, D 16], f64>) -> <[B 4, D 16], f64>
+  %e = nn.exp %back : <[B 4, D 16], f64>
+  %l2 = nn.reduce sum %e : <[B 4, D 16], f64> -> <[], f64>
+  %loss2 = nn.add %loss, %l2 : (<[], f64>, <[], f64>) -> <[], f64>
+  nn.return %loss2, %g1 : !nn.tensor<[], f64>, !nn.tensor<[F 128, D 16], f64>
+}
+nn.layer @layer.U(%w: !nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"},
+                  %g: !nn.tensor<[F 128, D 16], f64> {nn.role = "cot_param", nn.name = "w"})
+    -> (!nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"}) attributes {part = "U"} {
+  %0 = nn.sub %w, %g : (<[F 128, D 16], f64>, <[F 128, D 16], f64>) -> <[F 128, D 16], f64>
+  nn.return %0 : !nn.tensor<[F 128, D 16], f64>
+}

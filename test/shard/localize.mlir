@@ -1,0 +1,44 @@
+// RUN: tplan-opt --localize %s | FileCheck %s
+// Sizes become those of one rank, by ceil; the rank's number along the axes comes as a scalar. Ids are looked up where
+// the table has them, positions are logical ones, and what lies behind the end counts for nothing.
+module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp", 4>>} {
+tplan.plan @p {mesh = [{name = "dp", size = 4 : i64}, {name = "tp", size = 4 : i64}]}
+// CHECK-LABEL: nn.layer @layer(%arg0: !nn.tensor<[V 3, D 4], f64>
+// CHECK-SAME:    %arg1: !nn.tensor<[B 4], i32>
+// CHECK-SAME:    %arg2: !nn.tensor<[V 3], f64>
+// CHECK-SAME:    %[[RANK:.+]]: !nn.tensor<[], i32> {nn.name = "member.tp", nn.role = "scalar"})
+nn.layer @layer(%t: !nn.tensor<[V 10, D 4], f64> {nn.role = "param", nn.name = "t", dist.layout = #dist.layout<V over [tp]>},
+                %ids: !nn.tensor<[B 4], i32> {nn.role = "invariant", nn.name = "i0"},
+                %x: !nn.tensor<[V 10], f64> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<V over [tp]>})
+    -> (!nn.tensor<[B 4, D 4], f64> {nn.role = "carried", nn.name = "c0"}) {
+  // CHECK: %[[SIZE:.+]] = nn.constant 3.0
+  // CHECK: %[[START:.+]] = nn.mul %[[RANK]], %[[SIZE]]
+  // CHECK: %[[HERE:.+]] = nn.sub %arg1, %[[START]]
+  // CHECK: nn.cmp lt %[[HERE]]
+  // CHECK: nn.lookup %arg0["V" = %{{.+}}] {{.*}} : (<[V 3, D 4], f64>, <[B 4], i32>) -> <[B 4, D 4], f64>
+  %0 = nn.lookup %t["V" = %ids] {dist.layouts = [#dist.layout<sum over [tp]>]} : (<[V 10, D 4], f64>, <[B 4], i32>) -> <[B 4, D 4], f64>
+  // CHECK: dist.collective all_reduce sum
+  %1 = dist.collective all_reduce sum %0 over ["tp"] {dist.layouts = [#dist.layout<>]} : <[B 4, D 4], f64> -> <[B 4, D 4], f64>
+  // CHECK: nn.index : <[V 3], i32>
+  // CHECK: nn.add
+  %2 = nn.index {dist.layouts = [#dist.layout<V over [tp]>]} : <[V 10], i32>
+  // CHECK: %[[INSIDE:.+]] = nn.cmp lt
+  // CHECK: %[[KEPT:.+]] = nn.select %[[INSIDE]], %arg2
+  // CHECK: nn.reduce sum %[[KEPT]]
+  %3 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[V 10], f64> -> <[], f64>
+  // A weight's padding is zero: it needs no mask.
+  // CHECK: nn.reduce sum %arg0 {{.*}} : <[V 3, D 4], f64> -> <[D 4], f64>
+  %4 = nn.reduce sum %t {dist.layouts = [#dist.layout<sum over [tp]>]} : <[V 10, D 4], f64> -> <[D 4], f64>
+  nn.return %1 : !nn.tensor<[B 4, D 4], f64>
+}
+// Two dimensions with padding are masked both. Rows become one dimension.
+// CHECK-LABEL: nn.layer @both(%arg0: !nn.tensor<[B 3, D 4], f64>{{.*}} %arg1: !nn.tensor<[rows 4, D 4], f64>
+// CHECK:   %[[ONE:.+]] = nn.select %{{.+}}, %arg0
+// CHECK:   %[[TWO:.+]] = nn.select %{{.+}}, %[[ONE]]
+// CHECK:   nn.reduce sum %[[TWO]]
+nn.layer @both(%x: !nn.tensor<[B 9, D 13], f64> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp], D over [tp]>},
+               %w: !nn.tensor<[H 3, K 5, D 4], f64> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<rows [H, K] by 4 over [tp]>}) {
+  %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp, tp]>]} : <[B 9, D 13], f64> -> <[], f64>
+  nn.return
+}
+}
