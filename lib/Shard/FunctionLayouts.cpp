@@ -232,6 +232,8 @@ static bool passesOn(Operation *reader, Value v) {
     return reader->getOperand(reader->getOperand(0) == v).getDefiningOp<ConstantOp>();
   if (auto cast = dyn_cast<CastOp>(reader))
     return isExact(cast);
+  if (auto grad = dyn_cast<LookupGradOp>(reader)) // into a table of positions
+    return grad.getCotangent() == v;
   return isa<NegOp>(reader);
 }
 
