@@ -111,6 +111,8 @@ bool Compile::runPhase(Phase next) {
       return false;
   if (failed(verifyAfter(phase, *result.module)))
     return internal("the verifier of the phase failed");
+  if (options.after)
+    options.after(phase, *result.module);
   if (phase == Phase::emit && !emit())
     return false;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -41,6 +41,8 @@ struct Options {
   llvm::raw_ostream *errors = &llvm::errs();
   /// Called on the pass manager of each pass: command-line flags of MLIR.
   std::function<mlir::LogicalResult(mlir::PassManager &)> configure;
+  /// Called on the module after each phase, before the next: tests break it there.
+  std::function<void(Phase, mlir::ModuleOp)> after;
 };
 
 struct PhaseTime {

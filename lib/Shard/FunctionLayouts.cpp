@@ -187,7 +187,7 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
     return failure();
   }
   ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
-  if (heads.size() < groups.size() || heads.take_front(groups.size()) != groups) {
+  if (!keepsGroups(op, rule, strategy, placement.mesh)) {
     auto diag = op->emitError("attention needs its heads cut as their groups are, and further "
                               "only within one group; found ")
                 << rule.heads << " over " << dist::spell(heads) << " and " << rule.groups

@@ -65,10 +65,15 @@ private:
             mask(operand, 0, [](StringRef) { return true; });
         })
         .Case<LookupOp>([&](LookupOp lookup) {
+          mask(lookup.getIdsMutable(), -1, [](StringRef) { return true; });
           lookup.getIdsMutable().assign(
               idsHere(lookup, lookup.getIds(), lookup.getDim(), lookup.getTable()));
         })
         .Case<LookupGradOp>([&](LookupGradOp grad) {
+          // Rows of padding go nowhere, padding of rows goes into the table's.
+          mask(grad.getIdsMutable(), -1, [](StringRef) { return true; });
+          mask(grad.getCotangentMutable(), 0,
+               [&](StringRef dim) { return globalOf(grad.getResult()).has(dim); });
           grad.getIdsMutable().assign(
               idsHere(grad, grad.getIds(), grad.getDim(), grad.getResult()));
         })
@@ -175,7 +180,8 @@ private:
       return true;
     if (isa<CastOp, dist::CollectiveOp, dist::SliceOp>(op))
       return hasZeroPadding(op->getOperand(0), dim);
-    return masked.contains(v);
+    auto found = masked.find(v);
+    return found != masked.end() && llvm::is_contained(found->second, dim);
   }
 
   /// Puts `neutral` behind the end of those padded dimensions of an operand that count.
@@ -198,8 +204,10 @@ private:
       Value kept = b.create<SelectOp>(shape, inside, operand.get(), b.like(v, neutral));
       known[kept] = {type, layout};
       kept.getDefiningOp()->setAttr(dist::kLayouts, b.getArrayAttr({layout}));
-      if (neutral == 0)
-        masked.insert(kept);
+      if (neutral == 0) {
+        masked[kept] = masked.lookup(operand.get());
+        masked[kept].push_back(dim.getName());
+      }
       operand.set(kept);
     }
   }
@@ -214,7 +222,7 @@ private:
   const Placement &placement;
   llvm::DenseMap<Value, std::pair<Tensor, LayoutAttr>> known;
   llvm::StringMap<Value> members;
-  llvm::DenseSet<Value> masked; // zero behind the end
+  llvm::DenseMap<Value, SmallVector<StringRef, 2>> masked; // zero behind the end of these
 };
 
 LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {

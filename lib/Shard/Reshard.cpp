@@ -59,6 +59,25 @@ double shard::bytesSent(CollectiveKind kind, double bytes, int64_t n) {
   return 0;
 }
 
+SmallVector<int32_t> shard::sourcesOf(dist::MeshAttr mesh, ArrayRef<StringAttr> now,
+                                      ArrayRef<StringAttr> then) {
+  int64_t members = mesh.sizeOf(now);
+  SmallVector<int32_t> sources(members);
+  for (int64_t member = 0; member < members; ++member) {
+    llvm::SmallDenseMap<StringAttr, int64_t> at;
+    int64_t rest = member;
+    for (StringAttr axis : llvm::reverse(now)) {
+      at[axis] = rest % mesh.sizeOf(axis);
+      rest /= mesh.sizeOf(axis);
+    }
+    int64_t block = 0; // whose number along `then` says which block is wanted
+    for (StringAttr axis : then)
+      block = block * mesh.sizeOf(axis) + at[axis];
+    sources[member] = block;
+  }
+  return sources;
+}
+
 //===----------------------------------------------------------------------===//
 // Steps from one layout
 //===----------------------------------------------------------------------===//
@@ -181,7 +200,7 @@ private:
       if (now.size() == then.size() &&
           llvm::all_of(now, [&](StringAttr a) { return llvm::is_contained(then, a); }))
         collective(CollectiveKind::Permute, Axes(now), name, from.withAxes(name, then),
-                   nn::ReduceKind::sum, {}, sourcesOf(now, then));
+                   nn::ReduceKind::sum, {}, shard::sourcesOf(placement.mesh, now, then));
     }
     if (dist::RowsAttr rows = to.getRows();
         rows && cutsAgree() && !dist::intersects(rows.getAxes(), used))
@@ -197,25 +216,6 @@ private:
       llvm::append_range(all, missing);
       add({Step::Own, {}, {}, missing, {}, {}, {}, from.withSum(placement.mesh.sorted(all))});
     }
-  }
-
-  /// The member, counted along `now`, that holds the block which each member wants by `then`.
-  SmallVector<int32_t> sourcesOf(ArrayRef<StringAttr> now, ArrayRef<StringAttr> then) {
-    int64_t members = placement.mesh.sizeOf(now);
-    SmallVector<int32_t> sources(members);
-    for (int64_t member = 0; member < members; ++member) {
-      llvm::SmallDenseMap<StringAttr, int64_t> at;
-      int64_t rest = member;
-      for (StringAttr axis : llvm::reverse(now)) {
-        at[axis] = rest % placement.mesh.sizeOf(axis);
-        rest /= placement.mesh.sizeOf(axis);
-      }
-      int64_t block = 0; // whose number along `then` says which block is wanted
-      for (StringAttr axis : then)
-        block = block * placement.mesh.sizeOf(axis) + at[axis];
-      sources[member] = block;
-    }
-    return sources;
   }
 
   /// Axes that may be reduced together: all, each alone, and for three each pair.

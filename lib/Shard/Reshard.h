@@ -41,6 +41,10 @@ struct Step {
 /// Bytes that a rank sends in a collective on `bytes` of local operand with n members.
 double bytesSent(dist::CollectiveKind kind, double bytes, int64_t n);
 
+/// Of a permutation: the member, counted along `now`, whose block each member wants by `then`.
+llvm::SmallVector<int32_t> sourcesOf(dist::MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> now,
+                                     llvm::ArrayRef<mlir::StringAttr> then);
+
 /// The cheapest steps; nothing where none lead there.
 std::optional<llvm::SmallVector<Step>> findSteps(nn::Tensor type, dist::LayoutAttr from,
                                                  dist::LayoutAttr to, const Placement &placement,

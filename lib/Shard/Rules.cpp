@@ -55,7 +55,7 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
       .Case<SelectOp>([](auto) { return elemental(Linear::InAll, {1, 2}); })
       .Case<CastOp>(
           [](CastOp cast) { return isExact(cast) ? elemental(Linear::InEach, {0}) : elemental(); })
-      .Case<DropoutMaskOp>([](auto) {
+      .Case<IndexOp, DropoutMaskOp>([](auto) { // logical positions, of each dimension
         Rule rule = elemental();
         rule.rows = false;
         return rule;
@@ -117,6 +117,16 @@ SmallVector<DimAttr> shard::factorsOf(Operation *op) {
   llvm::for_each(op->getOperandTypes(), add);
   llvm::for_each(op->getResultTypes(), add);
   return factors;
+}
+
+bool shard::keepsGroups(Operation *op, const Rule &rule, const Strategy &strategy,
+                        dist::MeshAttr mesh) {
+  ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
+  if (heads.size() < groups.size() || heads.take_front(groups.size()) != groups)
+    return false;
+  return heads == groups || llvm::all_of(factorsOf(op), [&](DimAttr factor) {
+           return factor.getName() != rule.groups || factor.getSize() == mesh.sizeOf(groups);
+         });
 }
 
 LayoutAttr shard::restrict(Type type, const Strategy &strategy) {

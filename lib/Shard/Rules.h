@@ -65,6 +65,11 @@ struct Layouts {
 Layouts apply(mlir::Operation *op, const Rule &rule, const Strategy &strategy,
               llvm::ArrayRef<dist::Axes> pending, dist::MeshAttr mesh);
 
+/// Whether blocks of attention's heads hold whole groups, or lie within the one group that a rank
+/// has: a rank counts its heads and groups from zero.
+bool keepsGroups(mlir::Operation *op, const Rule &rule, const Strategy &strategy,
+                 dist::MeshAttr mesh);
+
 /// Whether a dimension named so is of a value's type.
 bool hasDim(mlir::Value v, llvm::StringRef name);
 /// All factors, operands' first.

@@ -7,6 +7,7 @@
 namespace tplan::shard {
 std::unique_ptr<mlir::Pass> createSplitMicrobatchesPass();
 std::unique_ptr<mlir::Pass> createAssignLayoutsPass();
+std::unique_ptr<mlir::Pass> createCheckLayoutsPass();
 std::unique_ptr<mlir::Pass> createDeriveCollectivesPass();
 std::unique_ptr<mlir::Pass> createLocalizePass();
 } // namespace tplan::shard

@@ -317,8 +317,11 @@ std::string TableEmitter::fingerprint() {
     if (auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
         symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
       auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
+      nn::Tensor type = typeOf(value);
+      if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
+        type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
       os << param.getPath() << " " << value->getAttrOfType<StringAttr>("slot").getValue() << " "
-         << typeOf(value) << " " << param.getCount() << " " << param.getFirst() << " "
+         << type << " " << param.getCount() << " " << param.getFirst() << " "
          << param.getStep() << "\n";
     }
   for (StringRef key : {"batch", "sequence", "optimizer"})

@@ -1,0 +1,224 @@
+//===- mutants.cpp - a plan with one derived collective broken ------------===//
+//
+//   mutants FILE.tplan PLAN [PATH=VALUE ...]                       lists the mutants
+//   mutants FILE.tplan PLAN [PATH=VALUE ...] --make N -o BINARY    makes number N
+//
+// One line a mutant: its number, what is broken and how, the .tplan line.
+//
+// One decision: mutants are made behind the shard phase, where each collective is one op with
+// the sizes of one rank, so that all phases below compile them like any other.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/dist/Dist.h"
+#include "dialects/nn/NNBuilder.h"
+#include "lib/Driver/Driver.h"
+#include "lib/Emit/Link.h"
+#include "lib/Lower/Lower.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using dist::CollectiveKind;
+
+namespace {
+
+/// A way to break a collective; false where it does not apply to this one.
+struct Way {
+  StringRef name;
+  bool (*apply)(dist::CollectiveOp, bool dryRun);
+};
+
+bool reduces(dist::CollectiveOp op) {
+  return op.getKind() == CollectiveKind::AllReduce || op.getKind() == CollectiveKind::ReduceScatter;
+}
+
+/// The rank goes on with what it had.
+bool drop(dist::CollectiveOp op, bool dryRun) {
+  if (dryRun)
+    return true;
+  NNBuilder b(op.getLoc(), op);
+  Value instead = op.getX();
+  Tensor type = typeOf(op.getResult());
+  if (op.getKind() == CollectiveKind::ReduceScatter)
+    instead = dist::SliceOp::create(b, op.getLoc(), type, op.getX(), op.getAxes(), op.getDimAttr());
+  else if (typeOf(instead) != type)
+    instead = b.broadcast(b.like(op.getResult(), 0), type);
+  op.replaceAllUsesWith(instead);
+  op.erase();
+  return true;
+}
+
+/// A factor in a sum.
+bool scaleBy(dist::CollectiveOp op, bool dryRun, double factor) {
+  if (!reduces(op) || op.getReduction() == ReduceKind::max ||
+      !isa<FloatType>(typeOf(op.getResult()).getElementType()))
+    return false;
+  if (dryRun)
+    return true;
+  NNBuilder b(op.getLoc(), op);
+  b.setInsertionPointAfter(op);
+  Value scaled = b.scale(op.getResult(), factor);
+  op.getResult().replaceAllUsesExcept(scaled, scaled.getDefiningOp());
+  return true;
+}
+bool twice(dist::CollectiveOp op, bool dryRun) { return scaleBy(op, dryRun, 2); }
+bool mean(dist::CollectiveOp op, bool dryRun) {
+  auto mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
+  return scaleBy(op, dryRun, 1.0 / static_cast<double>(mesh.sizeOf(dist::axesOf(op.getAxes()))));
+}
+
+/// Over an axis of the same size that is another one.
+bool otherAxis(dist::CollectiveOp op, bool dryRun) {
+  auto mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
+  dist::Axes axes = dist::axesOf(op.getAxes());
+  for (StringAttr &mine : axes)
+    for (dist::AxisAttr axis : mesh.getAxes()) {
+      auto name = StringAttr::get(op.getContext(), axis.getName());
+      if (llvm::is_contained(axes, name) || axis.getSize() != mesh.sizeOf(mine))
+        continue;
+      if (!dryRun) {
+        mine = name;
+        op.setAxesAttr(dist::arrayOf(op.getContext(), axes));
+      }
+      return true;
+    }
+  return false;
+}
+
+/// Each member has its neighbour's block.
+bool wrongOrder(dist::CollectiveOp op, bool dryRun) {
+  if (op.getKind() == CollectiveKind::AllReduce)
+    return false;
+  if (dryRun)
+    return true;
+  auto mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
+  int64_t members = mesh.sizeOf(dist::axesOf(op.getAxes()));
+  SmallVector<int32_t> sources;
+  for (int64_t member = 0; member < members; ++member)
+    sources.push_back((member + 1) % members);
+  OpBuilder b(op);
+  bool before = op.getKind() == CollectiveKind::AllGather;
+  if (!before)
+    b.setInsertionPointAfter(op);
+  Value v = before ? op.getX() : op.getResult();
+  auto moved = dist::CollectiveOp::create(b, op.getLoc(), v.getType(), CollectiveKind::Permute, v,
+                                          op.getAxes(), ReduceKind::sum, StringAttr(), StringAttr(),
+                                          b.getDenseI32ArrayAttr(sources));
+  if (before)
+    op.getXMutable().assign(moved);
+  else
+    v.replaceAllUsesExcept(moved.getResult(), moved);
+  return true;
+}
+
+const Way kWays[] = {{"dropped", drop},
+                     {"added twice", twice},
+                     {"a mean", mean},
+                     {"over another axis", otherAxis},
+                     {"in the wrong order", wrongOrder}};
+
+/// Sums that the program makes: counts and the norm.
+struct PendingSum {
+  ChainOp chain;
+  NamedAttribute entry;
+};
+SmallVector<PendingSum> pendingSums(ModuleOp module) {
+  SmallVector<PendingSum> sums;
+  for (auto chain : module.getOps<ChainOp>())
+    if (auto pending = chain->getAttrOfType<DictionaryAttr>(dist::kPending))
+      for (NamedAttribute entry : pending)
+        sums.push_back({chain, entry});
+  return sums;
+}
+
+/// Visits all mutants in one order; `make` (or -1) is applied.
+void forEachMutant(ModuleOp module, int make, raw_ostream &list) {
+  int number = 0;
+  SmallVector<dist::CollectiveOp> collectives;
+  module.walk([&](dist::CollectiveOp op) { collectives.push_back(op); });
+  for (dist::CollectiveOp op : collectives)
+    for (const Way &way : kWays) {
+      if (!way.apply(op, /*dryRun=*/true))
+        continue;
+      auto [file, line] = lower::sourceOf(op.getLoc());
+      auto layer = op->getParentOfType<LayerOp>();
+      if (make < 0)
+        list << number << "\t" << layer.getSymName() << "\t"
+             << dist::stringifyCollectiveKind(op.getKind()) << " "
+             << stringifyReduceKind(op.getReduction()) << " over "
+             << dist::spell(dist::axesOf(op.getAxes())) << "\t" << way.name << "\t" << file << ":"
+             << line << "\n";
+      if (number++ == make) {
+        way.apply(op, /*dryRun=*/false);
+        return;
+      }
+    }
+  for (PendingSum sum : pendingSums(module)) {
+    if (make < 0)
+      list << number << "\tprogram\tsum of " << sum.entry.getName().getValue() << "\tdropped\t\n";
+    if (number++ == make) {
+      NamedAttrList rest(sum.chain->getAttrOfType<DictionaryAttr>(dist::kPending));
+      rest.erase(sum.entry.getName());
+      sum.chain->setAttr(dist::kPending, rest.getDictionary(module.getContext()));
+      return;
+    }
+  }
+}
+
+int fail(const Twine &message) {
+  llvm::errs() << "mutants: error: " << message << "\n";
+  return 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 3)
+    return fail("usage: mutants FILE.tplan PLAN [PATH=VALUE ...] [--make N -o BINARY]");
+  auto file = llvm::MemoryBuffer::getFile(argv[1]);
+  if (!file)
+    return fail("cannot read " + Twine(argv[1]));
+  Options options;
+  options.last = Phase::shard;
+  llvm::Expected<Target> target = findTarget("cpu");
+  if (!target)
+    return fail(llvm::toString(target.takeError()));
+  options.target = *target;
+  options.parse.modelDirs = parse::defaultModelDirs(argv[0]);
+  options.parse.plan = argv[2];
+  int make = -1;
+  std::string output;
+  for (int i = 3; i < argc; ++i) {
+    StringRef arg = argv[i];
+    if (arg == "--make" && i + 1 < argc)
+      make = atoi(argv[++i]);
+    else if (arg == "-o" && i + 1 < argc)
+      output = argv[++i];
+    else
+      options.parse.overrides.push_back(arg.str());
+  }
+  if (make >= 0) {
+    options.last = Phase::emit;
+    options.after = [&](Phase phase, ModuleOp module) {
+      if (phase == Phase::shard)
+        forEachMutant(module, make, llvm::nulls());
+    };
+  }
+  Result result = compile({argv[1], (*file)->getBuffer().str()}, options);
+  if (!result.ok())
+    return static_cast<int>(result.outcome);
+  if (make < 0) {
+    forEachMutant(*result.module, -1, llvm::outs());
+    return 0;
+  }
+  auto runtime = emit::findRuntime(argv[0]);
+  if (!runtime)
+    return fail(llvm::toString(runtime.takeError()));
+  if (llvm::Error error = emit::linkBinary(result.object, output, *runtime))
+    return fail(llvm::toString(std::move(error)));
+  return 0;
+}

@@ -1,0 +1,131 @@
+"""What the tables of plans share: a plan is compiled, its memory is as reported, what it leaves is read.
+
+A program is the name of a plan of models.tplan and settings that replace some of its lines.
+"""
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+import safetensors
+
+TOKENS = ROOT / "test" / "oracle" / "tokens.u16"
+TPLANC = ROOT / "build" / "bin" / "tplanc"
+STEPS = 10
+
+# Shared objects that the report names otherwise.
+OWNERS = {"program": "runtime", "libdnnl": "oneDNN", "libopenblas": "OpenBLAS", "libopenblasp-r0": "OpenBLAS"}
+
+# What a training left: tensors by file and name (element type and bytes); numbers of each step; the metrics of
+# each step by name; gradients of the first step, if it was asked for them.
+Trained = collections.namedtuple("Trained", "tensors losses norms metrics gradients")
+# What is no metric of the model; times differ from run to run.
+NUMBERS = {"step", "loss", "grad_norm", "lr", "tokens", "step_seconds", "tokens_per_second"}
+
+
+class Wrong(Exception):
+    """What a row has found."""
+
+
+def run(command, what, seconds=60, **more):
+    """Standard output; Wrong with what it says where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, **more)
+    if done.returncode:
+        raise Wrong(f"{what} ends with {done.returncode}: {done.stderr.strip()[-1500:]}")
+    return done.stdout
+
+
+def compiling(plan, settings):
+    """The command that compiles a program of models.tplan."""
+    command = [TPLANC, HERE / "models.tplan", "--plan", plan]
+    for key, value in settings.items():
+        command += ["--set", f"{key if '.' in key else f'plan.{key}'}={value}"]
+    return command
+
+
+def make(plan, settings, binary):
+    """Compiles; the report."""
+    command = compiling(plan, settings)
+    run([*command, "-o", binary], "tplanc")
+    return json.loads(run([*command, "--report=json"], "tplanc --report"))
+
+
+def check_memory(report, folder, threads, ranks=1):
+    """Bytes obtained from the system, by who asked, are those of the report, for each rank of the process; few
+    of them are wasted."""
+    report, peaks = report["memory"], {}
+    for line in (folder / "memory").read_text().splitlines():
+        path, peak, _, _ = line.split()
+        name = pathlib.Path(path).name.split(".")[0]
+        peaks[OWNERS.get(name, name)] = int(peak)
+    most = {"other": ranks << 17}  # the C and C++ libraries' own buffers
+    for row in report["beside"]:
+        most[row["owner"]] = most.get(row["owner"], 0) + ranks * (row["once"] + threads * row["per_thread"])
+    page = os.sysconf("SC_PAGE_SIZE")
+    arena = ranks * (-(-report["arena"] // page) * page)
+    if not arena <= peaks["runtime"] <= arena + most["runtime"]:
+        raise Wrong(f"the binary obtained {peaks['runtime']} bytes, the report has {arena} + {most['runtime']}")
+    if report["arena"] > 1.05 * report["live"]:
+        raise Wrong(f"the arena has {report['arena']} bytes for {report['live']} live ones")
+    for frame in report["frames"]:
+        if frame["bytes"] > 1.05 * frame["live"]:
+            raise Wrong(f"the frame of {frame['function']} has {frame['bytes']} bytes for {frame['live']} live ones")
+    for owner, peak in peaks.items():
+        if owner != "runtime" and peak > most.get(owner, most["other"]):
+            raise Wrong(f"{owner} obtained {peak} bytes, the report has {most.get(owner, most['other'])}")
+
+
+def start(binary, folder, *options, data=f"u16:{TOKENS}", threads=1, launch=(), **more):
+    """Trains from seed 1 in `folder`: checkpoints in save, numbers in log.jsonl."""
+    return run([*launch, binary, "--data", data, "--seed", "1", "--threads", str(threads), "--save", folder / "save",
+                "--metrics", folder / "log.jsonl", *options], "the training", **more)
+
+
+def tensors(folder, step):
+    """Of the checkpoint of a step."""
+    return {f"{file} {name}": tensor for file in ("model", "optimizer")
+            for name, tensor in safetensors.raw(folder / "save" / f"step-{step:08}" / f"{file}.safetensors").items()}
+
+
+def left(folder, step=STEPS):
+    """What a training left on the disk."""
+    steps = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    gradients = folder / "gradients.safetensors"
+    return Trained(tensors(folder, step), [line["loss"] for line in steps], [line["grad_norm"] for line in steps],
+                   [{name: v for name, v in line.items() if name not in NUMBERS} for line in steps],
+                   safetensors.raw(gradients) if gradients.exists() else None)
+
+
+def train(plan, settings, folder, *options, **more):
+    """Compiles and trains as threads of one process that audit their arenas. What is left, and the report; who
+    obtained memory is in `folder`, for check_memory."""
+    report = make(plan, settings, folder / "train")
+    run(["rm", "-rf", folder / "save", folder / "log.jsonl"], "rm")
+    environment = {**os.environ, "LD_PRELOAD": str(ROOT / "build/lib/libcount-memory.so"),
+                   "COUNT_MEMORY": str(folder / "memory")}
+    start(folder / "train", folder, "--audit-memory", *options, env=environment, **more)
+    return left(folder), report
+
+
+def attempt(check, *arguments):
+    """What is wrong; a check that breaks off has not passed."""
+    try:
+        return check(*arguments)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def tell(verdicts):
+    """Prints what fails of (name, what is wrong or None) and the last line; the exit code."""
+    passed = failed = 0
+    for what, wrong in verdicts:
+        passed, failed = passed + (wrong is None), failed + (wrong is not None)
+        if wrong is not None:
+            print(f"FAIL {what}: {wrong}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
