@@ -187,6 +187,20 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
     return failure();
   }
   ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
+  // A rank with several groups has all of their heads, or it would not know whose these are.
+  int64_t numGroups = 1;
+  for (DimAttr factor : factorsOf(op))
+    if (factor.getName() == rule.groups)
+      numGroups = factor.getSize();
+  if (heads.size() > groups.size() && numGroups > placement.mesh.sizeOf(groups)) {
+    auto diag = op->emitError("attention cannot cut the heads ")
+                << rule.heads << " over " << dist::spell(heads) << " where a rank keeps several "
+                << "of their groups; found " << rule.groups << " of size " << numGroups << " over "
+                << placement.mesh.sizeOf(groups) << " ranks";
+    diag.attachNote(placement.lineOf(rule.heads))
+        << "cut " << rule.groups << " over the same axes as " << rule.heads;
+    return failure();
+  }
   if (!keepsGroups(op, rule, strategy, placement.mesh)) {
     auto diag = op->emitError("attention needs its heads cut as their groups are, and further "
                               "only within one group; found ")
@@ -249,8 +263,8 @@ void FunctionLayouts::findSums() {
     Axes all(apply(&op, *rule, *strategy, {}, placement.mesh).results.front().getSum());
     bool joins = isa<AddOp, SubOp>(op) &&
                  llvm::none_of(op.getOperands(), [&](Value term) { return sumsOf(term).empty(); });
-    if (joins || (!isa<AddOp, SubOp>(op) && passesOn(&op, op.getOperand(0))))
-      for (Value operand : op.getOperands())
+    for (Value operand : op.getOperands())
+      if (joins || (!isa<AddOp, SubOp>(op) && passesOn(&op, operand)))
         llvm::append_range(all, sumsOf(operand));
     sums[op.getResult(0)] = placement.mesh.sorted(all);
   }
