@@ -187,11 +187,18 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
     return failure();
   }
   ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
-  if (heads.size() < groups.size() || heads.take_front(groups.size()) != groups) {
+  int64_t blockOfGroups = 1;
+  for (DimAttr factor : factorsOf(op))
+    if (factor.getName() == rule.groups)
+      blockOfGroups = factor.getSize() / placement.mesh.sizeOf(groups);
+  bool within = heads.size() == groups.size() || blockOfGroups == 1;
+  if (heads.size() < groups.size() || heads.take_front(groups.size()) != groups || !within) {
+    auto cut = [](StringRef name, ArrayRef<StringAttr> axes) {
+      return axes.empty() ? (name + " whole").str() : (name + " over " + dist::spell(axes)).str();
+    };
     auto diag = op->emitError("attention needs its heads cut as their groups are, and further "
                               "only within one group; found ")
-                << rule.heads << " over " << dist::spell(heads) << " and " << rule.groups
-                << " over " << dist::spell(groups);
+                << cut(rule.heads, heads) << " and " << cut(rule.groups, groups);
     diag.attachNote(placement.lineOf(rule.heads))
         << "give " << rule.heads << " and " << rule.groups << " the same axes";
     return failure();

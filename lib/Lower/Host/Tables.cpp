@@ -321,8 +321,8 @@ std::string TableEmitter::fingerprint() {
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
       os << param.getPath() << " " << value->getAttrOfType<StringAttr>("slot").getValue() << " "
-         << type << " " << param.getCount() << " " << param.getFirst() << " "
-         << param.getStep() << "\n";
+         << type << " " << param.getCount() << " " << param.getFirst() << " " << param.getStep()
+         << "\n";
     }
   for (StringRef key : {"batch", "sequence", "optimizer"})
     if (Attribute attr = settings.recipe.get(key))
