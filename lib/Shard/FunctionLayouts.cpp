@@ -187,25 +187,13 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
     return failure();
   }
   ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
-  // A rank with several groups has all of their heads, or it would not know whose these are.
-  int64_t numGroups = 1;
-  for (DimAttr factor : factorsOf(op))
-    if (factor.getName() == rule.groups)
-      numGroups = factor.getSize();
-  if (heads.size() > groups.size() && numGroups > placement.mesh.sizeOf(groups)) {
-    auto diag = op->emitError("attention cannot cut the heads ")
-                << rule.heads << " over " << dist::spell(heads) << " where a rank keeps several "
-                << "of their groups; found " << rule.groups << " of size " << numGroups << " over "
-                << placement.mesh.sizeOf(groups) << " ranks";
-    diag.attachNote(placement.lineOf(rule.heads))
-        << "cut " << rule.groups << " over the same axes as " << rule.heads;
-    return failure();
-  }
   if (!keepsGroups(op, rule, strategy, placement.mesh)) {
+    auto cut = [](StringRef name, ArrayRef<StringAttr> axes) {
+      return axes.empty() ? (name + " whole").str() : (name + " over " + dist::spell(axes)).str();
+    };
     auto diag = op->emitError("attention needs its heads cut as their groups are, and further "
                               "only within one group; found ")
-                << rule.heads << " over " << dist::spell(heads) << " and " << rule.groups
-                << " over " << dist::spell(groups);
+                << cut(rule.heads, heads) << " and " << cut(rule.groups, groups);
     diag.attachNote(placement.lineOf(rule.heads))
         << "give " << rule.heads << " and " << rule.groups << " the same axes";
     return failure();
