@@ -3,9 +3,9 @@
 // Started plainly, all ranks of a plan are threads of this process; started by mpirun or
 // srun, this process is one of them.
 //
-// Decisions: the first error of a rank ends all of them and is the one that is printed. No
-// rank gives its memory back before all of the process are done, for others may still read
-// it.
+// Decisions: the first error of a rank ends all of them and is the one that is printed, with
+// a collective in which another one waited for it. No rank gives its memory back before all of
+// the process are done, for others may still read it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,18 +63,26 @@ private:
   std::mutex mutex;
   std::condition_variable finished;
   int running = 0;
-  bool failed = false, printed = false;
+  bool failed = false, printed = false, followed = false;
 };
 
-/// Prints the first error. One that all ranks have is printed by their leader, that of a
-/// process by the transport that ends it.
+/// Prints the first error, and once what another rank was in. An error that all ranks have is
+/// printed by their leader, that of a process by the transport that ends it.
 void Crew::fail(const tp_rank &rank, const Status &status) {
   std::lock_guard lock(mutex);
   failed = true;
   bool alike = rank.peers.failedTogether();
-  if (printed || (alike ? !rank.peers.leads() : launched))
+  if (alike ? !rank.peers.leads() : launched)
     return;
+  std::string left = rank.transport ? rank.transport->left() : "";
+  if (printed) {
+    if (!followed && !left.empty())
+      printError(command, format("rank %d waited in the %s", rank.peers.rank(), left.c_str()));
+    followed |= !left.empty();
+    return;
+  }
   printed = true;
+  followed = !left.empty(); // says it itself
   printError(command, alike ? status.message()
                             : format("rank %d: %s", rank.peers.rank(), status.message().c_str()));
 }

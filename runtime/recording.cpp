@@ -56,6 +56,7 @@ public:
   void abort(const Status &why) override { inner->abort(why); }
   int64_t bytes() const override { return inner->bytes(); }
   int64_t bytesSent() const override { return inner->bytesSent(); }
+  std::string left() const override { return inner->left(); }
 
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override {

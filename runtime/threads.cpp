@@ -28,13 +28,15 @@ constexpr int64_t pieceBytes = int64_t(1) << 18;
 
 /// What the ranks of a process share.
 struct Hub {
-  explicit Hub(int ranks, double hangLimit) : ranks(ranks), hangLimit(hangLimit), sent(ranks) {}
+  explicit Hub(int ranks, double hangLimit)
+      : ranks(ranks), hangLimit(hangLimit), sent(ranks), left(ranks) {}
   std::shared_ptr<Room> room(int64_t connection, int64_t group, const Members &members);
   void fail(std::string why);
 
   const int ranks;
   const double hangLimit;
   std::vector<std::atomic<int64_t>> sent; // bytes that left each rank
+  std::vector<std::string> left;          // the collective that each rank left; written by it
   std::mutex lock;
   std::map<std::tuple<int64_t, int64_t, int>, std::shared_ptr<Room>> rooms;
   std::string reason; // of the first failure
@@ -129,6 +131,7 @@ Status ThreadCommunicator::meet(const Operation &first) {
     if (room->isComplete(round))
       return {};
   }
+  hub->left[group.ranks[group.self]] = describe(first, group.name);
   std::lock_guard guard(hub->lock);
   return errorf("rank %d leaves the %s over '%s': %s", group.ranks[group.self],
                 nameOfKind(first.what->kind), group.name.c_str(), hub->reason.c_str());
@@ -208,6 +211,7 @@ public:
   int size() const override { return hub->ranks; }
   Communicator &world() override { return all; }
   int64_t bytesSent() const override { return hub->sent[self]; }
+  std::string left() const override { return hub->left[self]; }
 
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override {

@@ -78,6 +78,8 @@ public:
   /// This rank has failed: the others must not wait for it. Called once, and before memory that
   /// others may read is given back. Ranks that are processes end here.
   virtual void abort(const Status &why) = 0;
+  /// The collective that this rank left because another one had failed, for messages; or empty.
+  virtual std::string left() const { return {}; }
   /// Bytes of its own buffers.
   virtual int64_t bytes() const { return 0; }
   /// Bytes of this rank that went to others so far, counted where they are moved.

@@ -52,7 +52,8 @@ public:
 private:
   rt::FuncOp func;
   DenseMap<Operation *, int64_t> number;
-  DenseMap<Value, int64_t> lastUse;
+  DenseMap<Value, int64_t> lastUse, liveUntil;
+  DenseMap<Operation *, int64_t> begins; // of collectives that wait for others
   std::vector<Group> groups;
   DenseMap<Value, size_t> groupOf;
   DenseMap<Value, Block> blocks;
@@ -64,6 +65,7 @@ private:
   PlaceAttr placeOf(Value value);
   bool analyse();
   void numberOps();
+  void findBuckets();
   bool formGroups();
   bool placeReturns();
   bool checkAccumulators();
@@ -88,29 +90,45 @@ int64_t aliasOf(Operation *op, unsigned result) {
 
 } // namespace
 
-/// In order; collectives that follow each other are issued together, so they have one number:
-/// none may write where another reads.
 void FramePlanner::numberOps() {
   number.clear();
   lastUse.clear();
-  int64_t n = -1;
-  SmallVector<Value> bucket; // operands and results of the collectives that share a number
+  int64_t n = 0;
   for (Operation &op : func.getBlock()) {
-    bool moves = isa<rt::CollectiveOp>(op);
-    bool joins =
-        !bucket.empty() &&
-        (moves ? !llvm::is_contained(bucket, op.getOperand(0))
-               : isa<rt::PlaceOp>(op) || (isa<rt::SliceOp>(op) && cast<rt::SliceOp>(op).getView()));
-    if (!joins) {
-      bucket.clear();
-      ++n;
-    }
-    if (moves)
-      bucket.append({op.getOperand(0), op.getResult(0)});
     number[&op] = n;
     for (Value operand : op.getOperands())
       lastUse[operand] = n;
+    ++n;
   }
+  findBuckets();
+}
+
+/// Collectives that follow each other are issued together: what one reads lives until the last
+/// of them, what one writes from the first.
+void FramePlanner::findBuckets() {
+  liveUntil = lastUse;
+  begins.clear();
+  SmallVector<rt::CollectiveOp> bucket;
+  auto close = [&]() {
+    for (rt::CollectiveOp op : bucket) {
+      int64_t &end = liveUntil[op.getX()];
+      end = std::max(end, number[bucket.back()]);
+      begins[op] = number[bucket.front()];
+    }
+    bucket.clear();
+  };
+  for (Operation &op : func.getBlock()) {
+    auto slice = dyn_cast<rt::SliceOp>(op);
+    auto collective = dyn_cast<rt::CollectiveOp>(op);
+    bool reads = collective && llvm::any_of(bucket, [&](rt::CollectiveOp other) {
+                   return collective.getX() == other.getResult();
+                 });
+    if (reads || !(collective || isa<rt::PlaceOp>(op) || (slice && slice.getView())))
+      close();
+    if (collective)
+      bucket.push_back(collective);
+  }
+  close();
 }
 
 Value FramePlanner::copyBefore(Operation *op, Value value) {
@@ -143,11 +161,11 @@ bool FramePlanner::formGroups() {
         g = groupOf[from];
       } else {
         groups.push_back({});
-        groups[g].begin = n;
+        groups[g].begin = begins.count(&op) ? begins[&op] : n;
         groups[g].bytes = bytesOf(result);
       }
       groups[g].values.push_back(result);
-      groups[g].end = std::max(n, lastUse.lookup(result));
+      groups[g].end = std::max({groups[g].end, n, liveUntil.lookup(result)});
       groupOf[result] = g;
     }
   }
@@ -177,15 +195,19 @@ bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   }
   blocks[result] = {of, axes, bytesOf(result)};
   if (auto group = groupOf.find(of); group != groupOf.end())
-    groups[group->second].end = std::max(groups[group->second].end, lastUse.lookup(result));
+    groups[group->second].end = std::max(groups[group->second].end, liveUntil.lookup(result));
   return true;
 }
 
-/// Whether a view of an argument is read at or behind operation `begin`.
+/// Whether a view of an argument is read at or behind operation `begin`, but to be put where
+/// it is.
 bool FramePlanner::viewIsReadFrom(BlockArgument arg, int64_t begin) {
   return llvm::any_of(blocks, [&](auto &entry) {
-    return entry.second.of == arg && lastUse.lookup(entry.first) >= begin &&
-           !entry.first.template getDefiningOp<rt::CollectiveOp>();
+    Value view = entry.first;
+    return entry.second.of == arg && llvm::any_of(view.getUses(), [&](OpOperand &use) {
+             auto place = dyn_cast<rt::PlaceOp>(use.getOwner());
+             return number[use.getOwner()] >= begin && !(place && place.getWhole() == arg);
+           });
   });
 }
 
@@ -342,6 +364,9 @@ void FramePlanner::writeAttributes() {
     SmallVector<Attribute> places;
     for (Value result : op.getResults())
       places.push_back(placeOf(result));
+    // Only weights and gradients have memory for the blocks of all ranks.
+    if (isa<rt::PlaceOp>(op) && cast<PlaceAttr>(places[0]).getKind() != "arg")
+      llvm::reportFatalInternalError("a block is placed in memory that has no room for it");
     op.setAttr(sched::kPlaces, ArrayAttr::get(func.getContext(), places));
   }
 }

@@ -55,7 +55,7 @@ private:
     FlatSymbolRefAttr &copy = copies[(name + "." + policy).str()];
     if (!copy) {
       LayerOp other =
-          copyLayer(symbols, layer, (name + "_" + policy).str(), {".N", ".U", ".P", ".S"});
+          copyLayer(symbols, layer, (name + "_" + policy).str(), {".N", ".R", ".U", ".P", ".S"});
       other->setAttr(kPolicy, StringAttr::get(ctx, policy));
       copy = FlatSymbolRefAttr::get(other);
     }

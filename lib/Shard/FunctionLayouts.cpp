@@ -194,10 +194,12 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
   }
   ArrayRef<StringAttr> heads = strategy.axesOf(rule.heads), groups = strategy.axesOf(rule.groups);
   if (!keepsGroups(op, rule, strategy, placement.mesh)) {
+    auto cut = [](StringRef name, ArrayRef<StringAttr> axes) {
+      return axes.empty() ? (name + " whole").str() : (name + " over " + dist::spell(axes)).str();
+    };
     auto diag = op->emitError("attention needs its heads cut as their groups are, and further "
                               "only within one group; found ")
-                << rule.heads << " over " << dist::spell(heads) << " and " << rule.groups
-                << " over " << dist::spell(groups);
+                << cut(rule.heads, heads) << " and " << cut(rule.groups, groups);
     diag.attachNote(placement.lineOf(rule.heads))
         << "give " << rule.heads << " and " << rule.groups << " the same axes";
     return failure();
@@ -238,6 +240,8 @@ static bool passesOn(Operation *reader, Value v) {
     return reader->getOperand(reader->getOperand(0) == v).getDefiningOp<ConstantOp>();
   if (auto cast = dyn_cast<CastOp>(reader))
     return isExact(cast);
+  if (auto grad = dyn_cast<LookupGradOp>(reader)) // into a table of positions
+    return grad.getCotangent() == v;
   return isa<NegOp>(reader);
 }
 
@@ -253,8 +257,8 @@ void FunctionLayouts::findSums() {
     Axes all(apply(&op, *rule, *strategy, {}, placement.mesh).results.front().getSum());
     bool joins = isa<AddOp, SubOp>(op) &&
                  llvm::none_of(op.getOperands(), [&](Value term) { return sumsOf(term).empty(); });
-    if (joins || (!isa<AddOp, SubOp>(op) && passesOn(&op, op.getOperand(0))))
-      for (Value operand : op.getOperands())
+    for (Value operand : op.getOperands())
+      if (joins || (!isa<AddOp, SubOp>(op) && passesOn(&op, operand)))
         llvm::append_range(all, sumsOf(operand));
     sums[op.getResult(0)] = placement.mesh.sorted(all);
   }

@@ -8,10 +8,16 @@ tplan.plan @p {recompute = {default = "none", rules = [{layers = [0, 1], policy 
 // CHECK: nn.run [@blocks_none] x 3 layer 2 carried(%[[Y]]) {{.*}} {first_instance = 2 : i64}
 // CHECK-DAG: nn.layer @blocks(%{{.+}}recompute = "full"
 // CHECK-DAG: nn.layer @blocks_none(%{{.+}}recompute = "none"
+// Each reduces the gradients of its own layers.
+// CHECK-DAG: nn.layer @blocks.R
+// CHECK-DAG: nn.layer @blocks_none.R
 nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : <[D 4], f32>
   %y = nn.run [@blocks] x 5 layer 0 carried(%x) invariant() params [{}] : (!x) -> !x
 }
 nn.layer @blocks(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
   nn.return %x : !x
+}
+nn.layer @blocks.R(%g: !x {nn.role = "cot_param", nn.name = "w"}) -> (!x {nn.role = "cot_param", nn.name = "w"}) {
+  nn.return %g : !x
 }

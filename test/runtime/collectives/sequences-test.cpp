@@ -162,7 +162,7 @@ TEST_P(Conformance, RefusesWhatMakesNoSense) {
     tp_collective what = base(TP_ALL_GATHER);
     what.whole = 8 * n + 1;
     bad(what, {"all-gather over 'a'", std::to_string(8 * n + 1)});
-    what.whole = 8 * n, what.outer = 2;
+    what.whole = 8 * n - 1, what.outer = 2; // lines of no equal length
     bad(what, {"all-gather", "whole"});
     what = base(TP_REDUCE_SCATTER), what.type = TP_I1;
     bad(what, {"reduce-scatter", "i1"});

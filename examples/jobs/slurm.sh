@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Trains on two nodes of a Slurm cluster; submitted in the root of the repository:
+#
+#   sbatch examples/jobs/slurm.sh --data FILE [OPTION of the binary...]
+#
+# The folder must be one that all nodes see, as home directories mostly are.
+#
+#SBATCH --job-name=tiny_llama_2x2
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=2
+#SBATCH --cpus-per-task=8
+#SBATCH --time=01:00:00
+#SBATCH --requeue
+set -euo pipefail
+cd "$SLURM_SUBMIT_DIR"
+
+mkdir -p job
+# On a node of the job, whose CPUs are those of the training: login nodes may be older.
+tplanc examples/tiny_llama_2x2.tplan -o job/train
+
+options=(
+  # Open MPI of Debian and of most sites learns its ranks by PMIx.
+  --mpi=pmix
+  # srun does not take this from sbatch (Slurm 22.05 and later).
+  --cpus-per-task="$SLURM_CPUS_PER_TASK"
+  # Each rank has cores of its own: one that waits for a core keeps all others waiting.
+  --cpu-bind=cores
+  # One node is filled before the next, so that ranks of a tensor group share one.
+  --distribution=block:block
+  # A rank that is lost ends the job, rather than wait for its time limit.
+  --kill-on-bad-exit=1
+)
+train=(job/train --save job/checkpoint)
+# A job that is queued again goes on.
+if [[ -e job/checkpoint/latest ]]; then train+=(--resume); fi
+
+exec srun "${options[@]}" "${train[@]}" "$@"
