@@ -45,7 +45,7 @@ nn.layer @f(%q: !nn.tensor<[S 8, H 6, K 4], f32> {nn.role = "invariant", nn.name
 // expected-note @below {{give H and G the same axes}}
 tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["H"]}]}
 nn.layer @f(%q: !nn.tensor<[S 8, H 8, K 4], f32> {nn.role = "invariant", nn.name = "q"}, %k: !nn.tensor<[S 8, G 2, K 4], f32> {nn.role = "invariant", nn.name = "k"}) {
-  // expected-error @+1 {{attention needs its heads cut as their groups are, and further only within one group; found H over tp and G over }}
+  // expected-error @+1 {{attention needs its heads cut as their groups are, and further only within one group; found H over tp and G whole}}
   %0:2 = nn.attention %q, %k, %k over "S", "S" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>) -> (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, H 8], f32>)
   nn.return
 }
