@@ -77,7 +77,8 @@ void Crew::fail(const tp_rank &rank, const Status &status) {
   std::string left = rank.transport ? rank.transport->left() : "";
   if (printed) {
     if (!followed && !left.empty())
-      printError(command, format("rank %d waited in the %s", rank.peers.rank(), left.c_str()));
+      fprintf(stderr, "%s: note: rank %d waited in the %s\n", command, rank.peers.rank(),
+              left.c_str());
     followed |= !left.empty();
     return;
   }

@@ -158,8 +158,9 @@ TEST_F(Ranks, AnErrorOfOneRankEndsAll) {
     }
     return inner(rank, arena);
   };
-  EXPECT_EQ(failed(program, {"--steps", "5"}),
-            "train: error: rank 2: toy.tplan:7: boiler: 451 degrees\n");
+  std::string error = failed(program, {"--steps", "5"});
+  EXPECT_TRUE(error.starts_with("train: error: rank 2: toy.tplan:7: boiler: 451 degrees\n"))
+      << error;
 }
 
 TEST_F(Ranks, AnErrorOfAllIsPrintedOnce) {
