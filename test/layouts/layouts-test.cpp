@@ -47,7 +47,7 @@ public:
   explicit Ops(const Sizes &mesh, StringRef only = "")
       : context(dialects(), MLIRContext::Threading::DISABLED) {
     context.loadDialect<dist::DistDialect>();
-    std::ifstream file(TPLAN_SOURCE "/test/layouts/ops.mlir");
+    std::ifstream file(TPLAN_SOURCE "/test/layouts/Inputs/ops.mlir");
     std::string text{std::istreambuf_iterator<char>(file), {}};
     module = parseSourceString<ModuleOp>(planOf(mesh) + text, &context);
     if (!module)
@@ -337,7 +337,7 @@ TEST(Coverage, EachOpOfNnIsCut) {
   for (RegisteredOperationName op : ops.context.getRegisteredOperationsByDialect("nn")) {
     std::string name = op.getStringRef().str();
     EXPECT_NE(cut.count(name), kWithoutValues.count(name))
-        << name << " needs a layer in test/layouts/ops.mlir";
+        << name << " needs a layer in test/layouts/Inputs/ops.mlir";
   }
 }
 
