@@ -60,6 +60,10 @@ mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor resul
 /// The type that attention adds up in: f64 for f64, else f32.
 mlir::Type sumType(mlir::Type element);
 
+/// Whether a collective reads what another one makes, maybe through views and places: then they
+/// cannot be issued together.
+bool dependsOn(CollectiveOp op, CollectiveOp other);
+
 /// Bytes that one rank sends, of the member that sends most.
 int64_t bytesSent(dist::CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
                   int64_t members, llvm::ArrayRef<int32_t> sources = {});

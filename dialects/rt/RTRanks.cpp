@@ -72,6 +72,18 @@ BlockShape SliceOp::getShape() {
   return blocks(tensorOf(getX()), tensorOf(getResult()), getDimAttr());
 }
 
+bool rt::dependsOn(CollectiveOp op, CollectiveOp other) {
+  SmallVector<Value> work = {op.getX()};
+  while (!work.empty()) {
+    Operation *source = work.pop_back_val().getDefiningOp();
+    if (source == other.getOperation())
+      return true;
+    if (isa_and_nonnull<SliceOp, PlaceOp>(source))
+      llvm::append_range(work, source->getOperands());
+  }
+  return false;
+}
+
 int64_t rt::bytesSent(CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
                       int64_t members, ArrayRef<int32_t> sources) {
   tp_collective what = {};

@@ -121,7 +121,7 @@ void FramePlanner::findBuckets() {
     auto slice = dyn_cast<rt::SliceOp>(op);
     auto collective = dyn_cast<rt::CollectiveOp>(op);
     bool reads = collective && llvm::any_of(bucket, [&](rt::CollectiveOp other) {
-                   return collective.getX() == other.getResult();
+                   return rt::dependsOn(collective, other);
                  });
     if (reads || !(collective || isa<rt::PlaceOp>(op) || (slice && slice.getView())))
       close();

@@ -217,10 +217,15 @@ void FunctionLayouts::findAccumulators() {
     if (!llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam},
                             layer.getResultRole(i)))
       continue;
-    auto add = layer.getReturn().getOperand(i).getDefiningOp<AddOp>();
-    auto arg = add ? dyn_cast<BlockArgument>(add.getLhs()) : BlockArgument();
-    if (arg && add->hasOneUse() && layer.isInPlace(arg.getArgNumber(), i))
-      accumulators[add] = i;
+    // (argument + term) + term: a weight may be read twice.
+    SmallVector<AddOp> adds;
+    Value v = layer.getReturn().getOperand(i);
+    for (AddOp add; (add = v.getDefiningOp<AddOp>()) && add->hasOneUse(); v = add.getLhs())
+      adds.push_back(add);
+    auto arg = dyn_cast<BlockArgument>(v);
+    if (arg && layer.isInPlace(arg.getArgNumber(), i))
+      for (AddOp add : adds)
+        accumulators[add] = i;
   }
   // The norm goes from part N to part N, each of which adds the squares of its weights.
   if (layer.getPart() == "N")

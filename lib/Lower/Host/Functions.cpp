@@ -100,7 +100,9 @@ public:
     for (Operation &op : func.getBlock().without_terminator()) {
       placeResults(&op);
       if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
-        if (llvm::is_contained(waiting, op.getOperand(0).getDefiningOp()))
+        if (llvm::any_of(waiting, [&](rt::CollectiveOp other) {
+              return rt::dependsOn(collective, other);
+            }))
           issue();
         waiting.push_back(collective);
         continue;
