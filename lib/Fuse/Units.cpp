@@ -51,6 +51,8 @@ bool fuse::isView(dist::SliceOp slice) {
     for (DimAttr dim : block.getDims().take_front(block.find(*slice.getDim())))
       before *= dim.getSize();
   auto mesh = dist::meshOf(slice->getParentOfType<ModuleOp>());
+  if (block.getBytes() % 64) // kernels begin at multiples of it
+    return false;
   return before == 1 &&
          (padded || block.getNumElements() * mesh.sizeOf(dist::axesOf(slice.getAxes())) ==
                         whole.getNumElements());

@@ -228,6 +228,8 @@ void FramePlanner::nestOperand(rt::CollectiveOp gather) {
     return;
   int64_t begin = from.begin, members = dist::meshOf(func->getParentOfType<ModuleOp>())
                                             .sizeOf(dist::axesOf(gather.getAxes()));
+  if (bytesOf(x) % sched::kAlign)
+    return;
   bool fits = members * bytesOf(x) == bytesOf(whole);
   if (to.kind == "arg") {
     BlockArgument arg = func.getBlock().getArgument(to.n);
