@@ -100,9 +100,8 @@ public:
     for (Operation &op : func.getBlock().without_terminator()) {
       placeResults(&op);
       if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
-        if (llvm::any_of(waiting, [&](rt::CollectiveOp other) {
-              return rt::dependsOn(collective, other);
-            }))
+        if (llvm::any_of(waiting,
+                         [&](rt::CollectiveOp other) { return rt::dependsOn(collective, other); }))
           issue();
         waiting.push_back(collective);
         continue;
