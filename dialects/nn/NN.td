@@ -190,7 +190,7 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     function: forward and backward in one graph) and by `recompute` (`part` =
     F, B, I, W or E: the cut functions, E for evaluation). The parts N, U and P of
     the optimizer come from `differentiate` and `precision`, S (states and metrics, once
-    a step) from `model`. Consumed by `fuse`.
+    a step) from `model`, R (pending sums over ranks, once a step) from `shard`. Consumed by `fuse`.
     Every argument and result carries `nn.role` and `nn.name`.
 
     (C1) every argument and result has a role.

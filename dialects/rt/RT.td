@@ -200,7 +200,7 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
 //===----------------------------------------------------------------------===//
 
 def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol]> {
-  let summary = "F, B, I, W or E of a layer, or an update, as a list of calls";
+  let summary = "one part of a layer, as a list of calls";
   let description = [{
     Made by `fuse` from `nn.layer`, with the same arguments, results, roles and
     names; `memory` gives every value a place, `lower` makes host code.

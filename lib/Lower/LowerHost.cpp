@@ -34,6 +34,7 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     host.declare("tp_zero", {host.ptr, host.ptr, host.ptr, host.i64});
     host.declare("tp_collectives", {host.ptr, host.ptr, host.ptr, host.i64, host.ptr});
     host.declare("tp_slice", {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr});
+    host.declare("tp_member", {host.ptr, host.i64}, host.i64);
     HostGroups groups(module);
     // The chains read the functions, so those go only when all code is written.
     auto functions = llvm::to_vector(module.getOps<rt::FuncOp>());

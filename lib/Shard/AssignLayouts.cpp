@@ -13,6 +13,7 @@
 #include "lib/Shard/FunctionLayouts.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -119,9 +120,7 @@ private:
 
   /// One number in every element may be made anywhere; as a term of a pending sum only zero.
   static bool isNumber(Operation *op, LayoutAttr layout) {
-    auto broadcast = dyn_cast<BroadcastOp>(op);
-    auto number =
-        broadcast ? broadcast.getX().getDefiningOp<ConstantOp>() : dyn_cast<ConstantOp>(op);
+    ConstantOp number = numberOf(op);
     return number && (!layout.isPending() || number.getValue().isZero());
   }
 
@@ -232,13 +231,12 @@ private:
             {StringAttr::get(&getContext(), name), dist::arrayOf(&getContext(), axes)});
     };
     SymbolTable symbols(getOperation());
-    llvm::StringMap<bool> seen;
+    llvm::StringSet<> seen;
     for (auto run : chain.getOps<RunOp>())
       for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
         if (auto layer = symbols.lookup<LayerOp>(callee.getValue()))
           for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
-            if (layer.getResultRole(i) == Role::Loss &&
-                seen.try_emplace(layer.getResultName(i), true).second)
+            if (layer.getResultRole(i) == Role::Loss && seen.insert(layer.getResultName(i)).second)
               add(layer.getResultName(i), borders.pendingOf(Role::Loss, layer.getResultName(i)));
     if (chain.getLosses())
       add("norm", placement.allAxes());

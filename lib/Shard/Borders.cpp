@@ -34,8 +34,8 @@ static llvm::DenseSet<Value> residualValues(ModuleOp module) {
 FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
   Borders borders(placement);
   SymbolTable symbols(module);
-  llvm::StringSet<>
-      copied; // paths of weights that have a working copy: "q.weight" of "q.weight.bf16"
+  // Paths of weights that have a working copy: "q.weight" of "q.weight.bf16".
+  llvm::StringSet<> copied;
   for (auto param : module.getOps<ParamOp>())
     if (param.getKind() == "copy")
       copied.insert(param.getPath().rsplit('.').first);

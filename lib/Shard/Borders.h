@@ -16,13 +16,13 @@ namespace tplan::shard {
 
 class Borders {
 public:
-  /// Null layouts after an error.
+  /// Errors at weights of which one axis would cut two dimensions.
   static mlir::FailureOr<Borders> read(mlir::ModuleOp module, const Placement &placement);
 
   /// Layout of an argument or result of a layer.
   dist::LayoutAttr ofArg(nn::LayerOp layer, unsigned i) const;
   dist::LayoutAttr ofResult(nn::LayerOp layer, unsigned i) const;
-  /// Cuts that a value of the residual stream has beside those by name; empty for others.
+  /// Whether a value belongs to the residual stream.
   bool isResidual(nn::LayerOp layer, nn::Role role, llvm::StringRef name, bool isResult) const;
 
   /// Notes that a contribution to an accumulator is pending over `axes`.

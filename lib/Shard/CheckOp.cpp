@@ -27,12 +27,6 @@ bool hasAll(Value v, dist::RowsAttr rows) {
   return llvm::all_of(rows.getDims(), [&](StringAttr dim) { return hasDim(v, dim); });
 }
 
-/// One number in every element: a rank may make any block of it.
-ConstantOp numberOf(Operation *op) {
-  auto broadcast = dyn_cast<BroadcastOp>(op);
-  return broadcast ? broadcast.getX().getDefiningOp<ConstantOp>() : dyn_cast<ConstantOp>(op);
-}
-
 class OpChecker {
 public:
   OpChecker(Operation *op, const Rule &rule, dist::MeshAttr mesh)

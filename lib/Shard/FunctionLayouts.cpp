@@ -1,7 +1,6 @@
 //===- FunctionLayouts.cpp - a strategy for each op of a function ---------===//
 #include "lib/Shard/FunctionLayouts.h"
 #include "dialects/nn/NNBuilder.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -95,16 +94,13 @@ bool FunctionLayouts::spreadOver(Operation *op) {
 }
 
 void FunctionLayouts::spread() {
-  llvm::SetVector<Operation *> work;
-  for (Operation &op : layer.getBlock().without_terminator())
-    work.insert(&op);
-  SmallVector<Operation *> order(work.begin(), work.end());
+  auto ops = layer.getBlock().without_terminator();
   for (bool changed = true; changed;) {
     changed = false;
-    for (Operation *op : order)
-      changed |= spreadOver(op);
-    for (Operation *op : llvm::reverse(order))
-      changed |= spreadOver(op);
+    for (Operation &op : ops)
+      changed |= spreadOver(&op);
+    for (Operation &op : llvm::reverse(ops))
+      changed |= spreadOver(&op);
   }
 }
 

@@ -1,7 +1,7 @@
 //===- Reshard.cpp - from one layout to another, at the least cost --------===//
 #include "lib/Shard/Reshard.h"
+#include "include/tplan/collectives.h"
 #include "llvm/ADT/MapVector.h"
-#include <queue>
 
 using namespace mlir;
 using namespace tplan;
@@ -42,21 +42,6 @@ double Links::latency(ArrayRef<StringAttr> axes) const {
 }
 double Links::perByte(ArrayRef<StringAttr> axes) const {
   return 1 / (crossesNodes(axes) ? between : inside);
-}
-
-double shard::bytesSent(CollectiveKind kind, double bytes, int64_t n) {
-  switch (kind) {
-  case CollectiveKind::AllReduce:
-    return 2 * bytes * (n - 1) / n;
-  case CollectiveKind::AllGather:
-    return bytes * (n - 1);
-  case CollectiveKind::ReduceScatter:
-  case CollectiveKind::AllToAll:
-    return bytes * (n - 1) / n;
-  case CollectiveKind::Permute:
-    return bytes;
-  }
-  return 0;
 }
 
 SmallVector<int32_t> shard::sourcesOf(dist::MeshAttr mesh, ArrayRef<StringAttr> now,
@@ -233,13 +218,27 @@ private:
   }
 };
 
+/// Bytes that a rank sends for a local operand of so many.
+int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
+  if (step.collective == CollectiveKind::Permute)
+    return bytes;
+  bool isWhole = step.collective == CollectiveKind::ReduceScatter;
+  tp_collective what = {};
+  what.kind = static_cast<int32_t>(step.collective);
+  what.outer = what.middle = what.last = 1;
+  what.inner =
+      isWhole || step.collective == CollectiveKind::AllToAll ? blockOf(bytes, members) : bytes;
+  what.whole = isWhole ? bytes : bytes * members;
+  return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
+}
+
 /// Seconds; what no byte leaves the rank for costs its pass over memory.
-double costOf(const Step &step, double bytes, double before, const Links &links,
+double costOf(const Step &step, int64_t bytes, int64_t before, const Links &links,
               dist::MeshAttr mesh) {
   if (step.kind != Step::Collective)
-    return 1e-7 + (step.kind == Step::Own ? bytes / 100e9 : bytes / 1e12);
+    return 1e-7 + (static_cast<double>(bytes) / (step.kind == Step::Own ? 100e9 : 1e12));
   return links.latency(step.axes) +
-         bytesSent(step.collective, before, mesh.sizeOf(step.axes)) * links.perByte(step.axes);
+         bytesSent(step, before, mesh.sizeOf(step.axes)) * links.perByte(step.axes);
 }
 
 } // namespace
@@ -252,9 +251,7 @@ std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr fr
     Step step;
     bool done = false;
   };
-  auto bytesIn = [&](LayoutAttr layout) -> double {
-    return placement.localType(type, layout).getBytes();
-  };
+  auto bytesIn = [&](LayoutAttr layout) { return placement.localType(type, layout).getBytes(); };
   llvm::MapVector<LayoutAttr, Reached> reached;
   reached[from] = {0, {}, {}, false};
   // Few layouts lie between two, so that a scan serves as the queue.

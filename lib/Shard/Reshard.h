@@ -38,9 +38,6 @@ struct Step {
   dist::LayoutAttr after;
 };
 
-/// Bytes that a rank sends in a collective on `bytes` of local operand with n members.
-double bytesSent(dist::CollectiveKind kind, double bytes, int64_t n);
-
 /// Of a permutation: the member, counted along `now`, whose block each member wants by `then`.
 llvm::SmallVector<int32_t> sourcesOf(dist::MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> now,
                                      llvm::ArrayRef<mlir::StringAttr> then);

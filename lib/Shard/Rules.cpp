@@ -41,6 +41,11 @@ template <typename Op> static Rule attention(Op op) {
   return rule;
 }
 
+ConstantOp shard::numberOf(Operation *op) {
+  auto broadcast = dyn_cast<BroadcastOp>(op);
+  return broadcast ? broadcast.getX().getDefiningOp<ConstantOp>() : dyn_cast<ConstantOp>(op);
+}
+
 bool shard::isExact(CastOp cast) {
   auto from = dyn_cast<FloatType>(typeOf(cast.getX()).getElementType());
   auto to = dyn_cast<FloatType>(typeOf(cast.getResult()).getElementType());

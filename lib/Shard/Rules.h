@@ -44,6 +44,10 @@ struct Rule {
 /// A cast to a wider type rounds nothing: the sum of what is cast is the cast of the sum.
 bool isExact(nn::CastOp cast);
 
+/// The number that an op makes in every element, if that is all it does: any rank may make any
+/// block.
+nn::ConstantOp numberOf(mlir::Operation *op);
+
 /// Nothing where the op has no rule.
 std::optional<Rule> ruleOf(mlir::Operation *op);
 

@@ -38,12 +38,13 @@ void HostBuilder::end() {
   failed = nullptr;
 }
 
-void HostBuilder::declare(StringRef name, ArrayRef<Type> arguments) {
+void HostBuilder::declare(StringRef name, ArrayRef<Type> arguments, Type result) {
   if (module.lookupSymbol(name))
     return;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
-  LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(i32, arguments));
+  LLVM::LLVMFuncOp::create(b, loc, name,
+                           LLVM::LLVMFunctionType::get(result ? result : i32, arguments));
 }
 
 void HostBuilder::call(StringRef callee, ArrayRef<Value> arguments) {
@@ -53,12 +54,6 @@ void HostBuilder::call(StringRef callee, ArrayRef<Value> arguments) {
 }
 
 HostBuilder::Value HostBuilder::callForNumber(StringRef callee, ArrayRef<Value> arguments) {
-  if (!module.lookupSymbol(callee)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    auto types = llvm::to_vector(ValueRange(arguments).getTypes());
-    LLVM::LLVMFuncOp::create(b, loc, callee, LLVM::LLVMFunctionType::get(i64, types));
-  }
   return LLVM::CallOp::create(b, loc, TypeRange{i64},
                               FlatSymbolRefAttr::get(b.getContext(), callee), arguments)
       .getResult();
