@@ -159,7 +159,7 @@ private:
     Value zero = b.number(0, b.getI32Type());
     Value here = b.sub(ids, start(b, axes, size));
     Value below = b.compare(CmpKind::lt, here, b.number(block, b.getI32Type()));
-    // Padding stays padding: it is below every start.
+    // An id below zero stays padding, though it may have wrapped to a position.
     Value inside = b.select(b.compare(CmpKind::ge, here, zero), here, b.number(-1, b.getI32Type()));
     inside = b.select(b.compare(CmpKind::ge, ids, zero), inside, b.number(-1, b.getI32Type()));
     return b.select(below, inside, b.number(-1, b.getI32Type()));

@@ -116,8 +116,10 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
     auto &to = line.contains("of") ? p.residualLines : p.lines;
     for (StringRef dim : line.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>()) {
       Line &entry = to[dim];
-      entry.key = "shard." + std::to_string(i);
+      entry.key = lang::shardKey(i);
       llvm::append_range(entry.axes, over);
+      if (failed(p.checkSizes(dim, entry, bySize[dim])))
+        return failure();
     }
   }
   if (zero) {
@@ -144,6 +146,18 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 // Dimensions
 //===----------------------------------------------------------------------===//
+
+/// All axes of a line cut a dimension, or as many as it has positions: the others repeat it.
+LogicalResult Placement::checkSizes(StringRef dim, const Line &line,
+                                    const std::set<int64_t> &sizes) const {
+  for (int64_t size : sizes)
+    if (int64_t ranks = mesh.sizeOf(fitting(line, size));
+        ranks != size && ranks != mesh.sizeOf(line.axes))
+      return emitError(settings->planLine(line.key))
+             << "blocks of " << dim << " must have a position each: it has " << size
+             << ", choose at most as many ranks or a multiple; found " << mesh.sizeOf(line.axes);
+  return success();
+}
 
 /// The first axes of a line, as many as leave each block a position.
 Axes Placement::fitting(const Line &line, int64_t size) const {

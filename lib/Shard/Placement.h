@@ -14,6 +14,7 @@
 #include "dialects/dist/Dist.h"
 #include "dialects/tplan/Settings.h"
 #include "llvm/ADT/StringMap.h"
+#include <set>
 
 namespace tplan::shard {
 
@@ -66,6 +67,8 @@ private:
   std::optional<lang::Settings> settings;
 
   dist::Axes fitting(const Line &line, int64_t size) const;
+  mlir::LogicalResult checkSizes(llvm::StringRef dim, const Line &line,
+                                 const std::set<int64_t> &sizes) const;
 };
 
 } // namespace tplan::shard
