@@ -2,9 +2,10 @@
 //
 // Offline placement of intervals is NP-hard; best fit by falling size is
 // usually within a few percent of the sum of live bytes. One decision: instead of a
-// cleverer placement, four orders are tried, and in each what ends last is placed
-// earlier and earlier as long as that helps. It is deterministic, and cheap beside
-// everything else.
+// cleverer placement, four orders are tried, and from each a hill is climbed: two places
+// of the order are exchanged, one of them of what ends last or of what lives beside it, and
+// what is not worse stays. A few hundred exchanges mostly reach the bytes that are live. It is
+// deterministic, and cheap beside everything else.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Memory/Pack.h"
@@ -52,27 +53,46 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
   return packing;
 }
 
-/// Places again with what ended last placed first, the best of a few dozen rounds.
+/// Numbers that look random and are the same in every compile.
+class Draw {
+public:
+  size_t below(size_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
+    return (state >> 33) % n;
+  }
+
+private:
+  uint64_t state = 1;
+};
+
+/// Exchanges places of the order as long as it takes to reach `least` bytes, within a budget.
 Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
-                std::vector<size_t> order) {
-  constexpr int kRounds = 48;
-  constexpr size_t kMostPieces = 512; // beyond them a round costs more than it saves
-  Packing best = place(sizes, conflicts, order), now = best;
-  for (int round = 0; round < kRounds && sizes.size() <= kMostPieces; ++round) {
-    auto last = llvm::max_element(order, [&](size_t a, size_t b) {
-      return now.offsets[a] + sizes[a] < now.offsets[b] + sizes[b];
-    });
-    std::rotate(order.begin(), last, last + 1);
-    now = place(sizes, conflicts, order);
-    if (now.bytes < best.bytes)
-      best = now;
+                std::vector<size_t> order, int64_t least) {
+  // A placement looks at all pairs that conflict, so many pieces have few of them.
+  constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21;
+  size_t exchanges = std::min(kMostExchanges, kMostPairs / (sizes.size() * sizes.size()));
+  Packing best = place(sizes, conflicts, order);
+  Draw draw;
+  for (size_t i = 0; i < exchanges && best.bytes > least; ++i) {
+    auto ends = [&](size_t piece) { return best.offsets[piece] + sizes[piece]; };
+    size_t last = *llvm::max_element(order, [&](size_t a, size_t b) { return ends(a) < ends(b); });
+    llvm::SmallVector<size_t> beside = {last};
+    llvm::append_range(beside, conflicts[last].set_bits());
+    size_t mine = beside[draw.below(beside.size())];
+    std::vector<size_t> exchanged = order;
+    std::swap(*llvm::find(exchanged, mine), exchanged[draw.below(order.size())]);
+    Packing now = place(sizes, conflicts, exchanged);
+    if (now.bytes > best.bytes)
+      continue;
+    best = std::move(now);
+    order = std::move(exchanged);
   }
   return best;
 }
 } // namespace
 
 Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
-                            llvm::ArrayRef<llvm::BitVector> conflicts) {
+                            llvm::ArrayRef<llvm::BitVector> conflicts, int64_t least) {
   if (bytes.empty())
     return {};
   std::vector<int64_t> sizes, pressure(bytes.size(), 0);
@@ -92,11 +112,13 @@ Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
   Packing best;
   bool first = true;
   for (const Key &key : keys) {
+    if (!first && best.bytes <= least)
+      break;
     std::vector<size_t> order(sizes.size());
     std::iota(order.begin(), order.end(), 0);
     llvm::sort(order,
                [&](size_t a, size_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
-    Packing packing = improve(sizes, conflicts, std::move(order));
+    Packing packing = improve(sizes, conflicts, std::move(order), least);
     if (first || packing.bytes < best.bytes)
       best = packing;
     first = false;

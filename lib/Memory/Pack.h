@@ -16,8 +16,10 @@ struct Packing {
 
 /// Places pieces so that two that conflict do not overlap. `bytes[i]` is the
 /// size of piece i, `conflicts[i]` has bit j where i and j are live at once
-/// (symmetric). Pieces of no bytes get offset 0.
-Packing pack(llvm::ArrayRef<int64_t> bytes, llvm::ArrayRef<llvm::BitVector> conflicts);
+/// (symmetric). Pieces of no bytes get offset 0. `least`: a bound from below, such as the bytes
+/// that are live at one time; a packing that reaches it is not improved further.
+Packing pack(llvm::ArrayRef<int64_t> bytes, llvm::ArrayRef<llvm::BitVector> conflicts,
+             int64_t least = 0);
 
 } // namespace tplan::memory
 

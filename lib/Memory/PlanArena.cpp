@@ -266,7 +266,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     SmallVector<int64_t> bytes;
     for (const Piece &piece : liveness.blocks)
       bytes.push_back(piece.total());
-    Packing packing = pack(bytes, liveness.conflicts);
+    Packing packing = pack(bytes, liveness.conflicts, liveness.peak);
     OpBuilder b = OpBuilder::atBlockEnd(&program.getBody().front());
     int64_t base = placePersistent(b, program.getLoc(), persistent.values);
     placeBlocks(b, program.getLoc(), liveness, packing, base);

@@ -332,10 +332,6 @@ void FramePlanner::packFrame() {
       if (i != j && a->begin <= b->end && b->begin <= a->end)
         conflicts[i].set(j);
   }
-  memory::Packing packing = memory::pack(bytes, conflicts);
-  for (auto [group, offset] : llvm::zip(frame, packing.offsets))
-    group->n = offset;
-
   int64_t live = 0;
   for (int64_t n = 0, e = number.size(); n < e; ++n) {
     int64_t sum = 0;
@@ -344,6 +340,10 @@ void FramePlanner::packFrame() {
         sum += sched::alignUp(group->bytes);
     live = std::max(live, sum);
   }
+  memory::Packing packing = memory::pack(bytes, conflicts, live);
+  for (auto [group, offset] : llvm::zip(frame, packing.offsets))
+    group->n = offset;
+
   Builder b(func.getContext());
   func->setAttr(sched::kFrame, b.getI64IntegerAttr(packing.bytes));
   func->setAttr(sched::kLive, b.getI64IntegerAttr(live));
