@@ -55,6 +55,13 @@ function(tplan_phase name)
   set_property(GLOBAL APPEND PROPERTY TPLAN_PHASES tplan_${name})
 endfunction()
 
+# tplan_library(Verify LINKS tplan_Driver): every .cpp in lib/Verify, library tplan_Verify.
+function(tplan_library name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*.cpp)
+  _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
+endfunction()
+
 # tplan_driver(): lib/Driver, linked with every dialect and every phase above.
 function(tplan_driver)
   get_property(phases GLOBAL PROPERTY TPLAN_PHASES)

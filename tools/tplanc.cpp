@@ -1,13 +1,14 @@
 //===- tplanc.cpp - the compiler's command line ---------------------------===//
 //
-// tplanc FILE.tplan -o BINARY. Options are grouped in --help; LLVM's own are
-// hidden, for most have no effect here. Exit codes: 0, 1 errors in the source,
-// 2 usage, 70 internal error.
+// tplanc FILE.tplan -o BINARY, tplanc verify FILE.tplan. Options are grouped in --help; LLVM's own
+// are hidden, for most have no effect here. Exit codes: 0, 1 errors in the source, 2 usage, 70
+// internal error.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
 #include "lib/Driver/Report.h"
 #include "lib/Emit/Link.h"
+#include "lib/Verify/Verify.h"
 
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/CommandLine.h"
@@ -24,15 +25,20 @@ namespace {
 cl::OptionCategory outputs("What is written"), inputs("What is compiled"),
     reports("What is printed"), debugging("Looking inside (MLIR)");
 
-cl::opt<std::string> input(cl::Positional, cl::desc("FILE.tplan (- for standard input)"),
-                           cl::cat(inputs));
-cl::opt<std::string> plan("plan", cl::desc("the plan to compile, where the file has several"),
+cl::SubCommand verifying("verify",
+                         "train the plan, made small, over its mesh and on one rank, and compare");
+
+cl::opt<std::string> input(cl::Positional, cl::sub(cl::SubCommand::getAll()),
+                           cl::desc("FILE.tplan (- for standard input)"), cl::cat(inputs));
+cl::opt<std::string> plan("plan", cl::sub(cl::SubCommand::getAll()),
+                          cl::desc("the plan to compile, where the file has several"),
                           cl::value_desc("NAME"), cl::cat(inputs));
-cl::list<std::string> sets("set",
+cl::list<std::string> sets("set", cl::sub(cl::SubCommand::getAll()),
                            cl::desc("replace a setting: model.L=4, recipe.lr=1e-4, "
                                     "plan.microbatch=2 (repeatable)"),
                            cl::value_desc("PATH=VALUE"), cl::cat(inputs));
-cl::opt<std::string> target("target", cl::desc("cpu or cpu:ARCH (default: this machine's)"),
+cl::opt<std::string> target("target", cl::sub(cl::SubCommand::getAll()),
+                            cl::desc("cpu or cpu:ARCH (default: this machine's)"),
                             cl::value_desc("cpu[:ARCH]"), cl::init("cpu"), cl::cat(inputs));
 
 cl::opt<std::string> output("o", cl::desc("output file (default: standard output for text)"),
@@ -66,10 +72,13 @@ void groupOptions() {
     if (name.starts_with("mlir-"))
       option->addCategory(debugging);
   cl::HideUnrelatedOptions({&inputs, &outputs, &reports, &debugging});
+  cl::HideUnrelatedOptions({&inputs}, verifying);
 }
 
 /// The last phase that the command line asks for; an error says what is legal.
 llvm::Expected<Phase> lastPhase() {
+  if (verifying)
+    return Phase::emit;
   bool reported = report != ReportKind::none;
   int asked = !emitted.empty() + check + !list.empty() + objectOnly + reported;
   if (asked > 1)
@@ -173,13 +182,21 @@ int main(int argc, char **argv) {
     return usage(llvm::toString(machine.takeError()));
 
   Options options;
-  options.parse = {plan, sets, parse::defaultModelDirs(argv[0]), list, nullptr};
+  options.parse = {
+      .plan = plan, .overrides = sets, .modelDirs = parse::defaultModelDirs(argv[0]), .list = list};
   options.last = *last;
   options.target = *machine;
   options.configure = [](mlir::PassManager &manager) {
     return mlir::applyPassManagerCLOptions(manager);
   };
   llvm::CrashRecoveryContext::Enable();
+  if (verifying) {
+    llvm::Expected<std::string> runtime = emit::findRuntime(argv[0]);
+    if (!runtime)
+      return usage(llvm::toString(runtime.takeError()));
+    return static_cast<int>(
+        verify::verify({input, (*file)->getBuffer().str()}, options, *runtime, llvm::outs()));
+  }
   Result result = compile({input, (*file)->getBuffer().str()}, options);
   if (verbose)
     printTimes(result);

@@ -34,6 +34,10 @@ private:
 inline constexpr llvm::StringLiteral kTarget = "tplan.target";
 mlir::DictionaryAttr targetOf(mlir::ModuleOp module);
 
+/// Sizes of dimensions as which collectives are chosen, which the driver writes on the module
+/// where they are others than those of its types: a plan that was shrunk keeps its collectives.
+inline constexpr llvm::StringLiteral kCostSizes = "tplan.cost_sizes";
+
 /// A whole number of a dictionary, or `otherwise` where the key is absent.
 int64_t getInt(mlir::DictionaryAttr settings, llvm::StringRef key, int64_t otherwise);
 double getFloat(mlir::DictionaryAttr settings, llvm::StringRef key, double otherwise);

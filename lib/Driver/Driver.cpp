@@ -9,6 +9,7 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Emit/Object.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/CrashRecoveryContext.h"
@@ -34,6 +35,10 @@ private:
   bool parse();
   bool runPass(const PassInfo &pass);
   bool emit();
+  bool runs(const PassInfo &pass) const {
+    return pass.when == PassInfo::always ||
+           (pass.when == PassInfo::asked && llvm::is_contained(options.asked, pass.flag));
+  }
   bool internal(const llvm::Twine &what);
   bool fail(Outcome outcome) {
     result.outcome = outcome;
@@ -64,7 +69,13 @@ bool Compile::parse() {
   parseOptions.listOutput = &listing;
   result.module = parse::parseSource(*result.context, *result.sources, parseOptions);
   if (result.module && !errors) {
-    (*result.module)->setAttr(lang::kTarget, options.target.asAttribute(result.context.get()));
+    Operation *module = *result.module;
+    module->setAttr(lang::kTarget, options.target.asAttribute(result.context.get()));
+    NamedAttrList sizes;
+    for (auto &[dim, size] : options.costSizes)
+      sizes.set(dim, Builder(result.context.get()).getI64IntegerAttr(size));
+    if (!sizes.empty())
+      module->setAttr(lang::kCostSizes, sizes.getDictionary(result.context.get()));
     return true;
   }
   return errors ? fail(Outcome::sourceError) : internal("no module and no message");
@@ -107,7 +118,7 @@ bool Compile::runPhase(Phase next) {
   if (phase == Phase::parse && !parse())
     return false;
   for (const PassInfo &entry : passes())
-    if (entry.phase == phase && !entry.gpu && !runPass(entry))
+    if (entry.phase == phase && runs(entry) && !runPass(entry))
       return false;
   if (failed(verifyAfter(phase, *result.module)))
     return internal("the verifier of the phase failed");

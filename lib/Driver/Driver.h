@@ -17,6 +17,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/SourceMgr.h"
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ struct Options {
   llvm::raw_ostream *errors = &llvm::errs();
   /// Called on the pass manager of each pass: command-line flags of MLIR.
   std::function<mlir::LogicalResult(mlir::PassManager &)> configure;
+  /// Where collectives are to be chosen for other sizes than the plan's: by dimension.
+  std::map<std::string, int64_t> costSizes;
+  /// Flags of passes that run only where they are asked for.
+  std::vector<llvm::StringRef> asked;
   /// Called on the module after each phase, before the next: tests break it there.
   std::function<void(Phase, mlir::ModuleOp)> after;
 };

@@ -43,9 +43,11 @@ llvm::ArrayRef<PhaseInfo> phases() {
 llvm::ArrayRef<PassInfo> passes() {
   static const std::vector<PassInfo> table = {
 #define PASS(PHASE, CREATE, FLAG, SUMMARY)                                                         \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, false},
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::always},
 #define PASS_GPU(PHASE, CREATE, FLAG, SUMMARY)                                                     \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, true},
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::gpu},
+#define PASS_ASKED(PHASE, CREATE, FLAG, SUMMARY)                                                   \
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::asked},
 #include "lib/Driver/Phases.def"
   };
   return table;
@@ -87,13 +89,14 @@ std::string phaseNames() {
 }
 
 void printPhases(llvm::raw_ostream &os) {
+  static constexpr const char *kWhen[] = {"", " (GPUs)", " (where asked for)"};
   for (const PhaseInfo &phase : phases()) {
     os << phase.name << " (" << phase.ir << "): " << phase.happens
        << ".\n  Afterwards: " << phase.afterwards << ".\n";
     for (const PassInfo &pass : passes())
       if (pass.phase == phase.phase)
         os << llvm::formatv("  --{0,-26} {1}{2}\n", pass.flag, pass.summary,
-                            pass.gpu ? " (GPUs)" : "");
+                            kWhen[pass.when]);
   }
 }
 

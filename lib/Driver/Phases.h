@@ -28,7 +28,7 @@ struct PassInfo {
   Phase phase;
   std::unique_ptr<mlir::Pass> (*create)();
   llvm::StringRef flag, summary;
-  bool gpu = false; // only where kernels are for GPUs
+  enum When { always, gpu, asked } when = always; // gpu: only where kernels are for GPUs
 };
 
 llvm::ArrayRef<PhaseInfo> phases();

@@ -403,6 +403,10 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   unsigned before = report.errors();
   applyOverrides("plan", BlockDecl::Plan, planSettings);
   applyOverrides("recipe", BlockDecl::Recipe, recipeSettings);
+  if (options.serial)
+    std::erase_if(planSettings.lines, [](const auto &line) {
+      return line.first != "microbatch" && line.first != "precision";
+    });
 
   Elaborator e(report, file);
   std::map<StringRef, Bound> sizes, data;

@@ -25,6 +25,8 @@ struct ParseOptions {
   /// Where imports are looked up after the importing file's own folder; one of
   /// them holds prelude.tplan.
   std::vector<std::string> modelDirs;
+  /// The serial meaning: of the plan's lines only microbatch and precision.
+  bool serial = false;
   /// A selector whose weights are printed to `listOutput`, with shapes and bytes, one
   /// line a group of equal weights. One that matches nothing is an error.
   std::string list;

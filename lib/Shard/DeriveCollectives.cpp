@@ -48,7 +48,8 @@ struct DeriveCollectivesPass : PassWrapper<DeriveCollectivesPass, OperationPass<
     FailureOr<Placement> placement = Placement::read(getOperation());
     if (failed(placement))
       return signalPassFailure();
-    Links links(lang::Settings(getOperation()), placement->mesh);
+    Links links(lang::Settings(getOperation()), placement->mesh,
+                getOperation()->getAttrOfType<DictionaryAttr>(lang::kCostSizes));
     SmallVector<dist::ReshardOp> reshards;
     getOperation().walk([&](dist::ReshardOp op) { reshards.push_back(op); });
     for (dist::ReshardOp op : reshards) {

@@ -14,7 +14,8 @@ using dist::LayoutAttr;
 // Costs
 //===----------------------------------------------------------------------===//
 
-Links::Links(const lang::Settings &settings, dist::MeshAttr mesh) : mesh(mesh) {
+Links::Links(const lang::Settings &settings, dist::MeshAttr mesh, DictionaryAttr sizes)
+    : mesh(mesh), sizes(sizes) {
   devices = lang::getInt(settings.cluster, "devices", 0);
   auto rate = [&](StringRef key, double otherwise) {
     auto link = settings.cluster.getAs<DictionaryAttr>(key);
@@ -24,6 +25,17 @@ Links::Links(const lang::Settings &settings, dist::MeshAttr mesh) : mesh(mesh) {
   // Without a cluster the ranks share a machine's memory.
   inside = rate("inside", devices ? 300e9 : 10e9);
   between = rate("between", devices ? 50e9 : 10e9);
+}
+
+nn::Tensor Links::costedAs(nn::Tensor type) const {
+  if (!sizes)
+    return type;
+  SmallVector<nn::DimAttr> dims;
+  for (nn::DimAttr dim : type.getDims())
+    dims.push_back(nn::DimAttr::get(type.getContext(), dim.getName(),
+                                    lang::getInt(sizes, dim.getName(), dim.getSize()),
+                                    dim.getBounded()));
+  return type.withDims(dims);
 }
 
 bool Links::crossesNodes(ArrayRef<StringAttr> axes) const {
@@ -251,7 +263,13 @@ std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr fr
     Step step;
     bool done = false;
   };
-  auto bytesIn = [&](LayoutAttr layout) { return placement.localType(type, layout).getBytes(); };
+  nn::Tensor costed = links.costedAs(type);
+  auto bytesIn = [&](LayoutAttr layout) {
+    int64_t bytes = placement.localType(costed, layout.withRows({})).getBytes();
+    dist::RowsAttr rows = layout.getRows();
+    return rows && !rows.getInWhole() ? blockOf(bytes, placement.mesh.sizeOf(rows.getAxes()))
+                                      : bytes;
+  };
   llvm::MapVector<LayoutAttr, Reached> reached;
   reached[from] = {0, {}, {}, false};
   // Few layouts lie between two, so that a scan serves as the queue.

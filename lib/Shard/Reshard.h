@@ -16,14 +16,18 @@ namespace tplan::shard {
 /// What links cost, from the cluster of the plan.
 class Links {
 public:
-  Links(const lang::Settings &settings, dist::MeshAttr mesh);
+  /// `sizes`: of dimensions, lang::kCostSizes of the module; null: those of the types.
+  Links(const lang::Settings &settings, dist::MeshAttr mesh, mlir::DictionaryAttr sizes);
   /// Seconds until the first byte arrives in a group, and for each byte that a rank sends.
   double latency(llvm::ArrayRef<mlir::StringAttr> axes) const;
   double perByte(llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// The type as whose bytes a value costs.
+  nn::Tensor costedAs(nn::Tensor type) const;
   bool crossesNodes(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
 private:
   dist::MeshAttr mesh;
+  mlir::DictionaryAttr sizes;
   int64_t devices; // of a node; 0: one machine
   double inside, between;
 };

@@ -19,7 +19,7 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Whether every use of v ends in a loss or a contribution, by steps that add over
+/// Whether every use of v ends in a loss, a contribution or a gradient, by steps that add over
 /// microbatches.
 bool endsInSums(Value v) {
   llvm::SetVector<Value> reached;
@@ -34,7 +34,7 @@ bool endsInSums(Value v) {
       } else {
         auto layer = cast<LayerOp>(user->getParentOp());
         if (!isa<ReturnOp>(user) ||
-            !llvm::is_contained({Role::Loss, Role::Contribution},
+            !llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam},
                                 layer.getResultRole(use.getOperandNumber())))
           return false;
       }

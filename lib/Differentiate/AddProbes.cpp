@@ -1,0 +1,150 @@
+//===- AddProbes.cpp - each value leaves a number of itself ---------------===//
+//
+// Of every value in floating point that a joint layer computes, the sum over half of its
+// elements is added onto the gradient of a weight that nothing reads, a number for each layer of
+// a run. So the numbers go the way of all gradients: microbatches and ranks add to them, and
+// --dump-gradients writes them. Two plans of one recipe have equal numbers; `tplanc verify`
+// finds the first that differs. An op that has one says its number in `tplan.probe`.
+//
+// One decision: which half is drawn by logical position, as dropout is, so that neither a
+// block in the wrong place nor a sum that is zero by algebra passes for right.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
+#include "lib/Differentiate/Differentiate.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+
+namespace {
+
+/// Sites of dropout begin at 0; those of probes are far from them.
+constexpr int64_t kFirstSite = 1 << 15;
+
+/// Adds the probes of one layer, and counts them.
+class LayerProbes {
+public:
+  LayerProbes(LayerOp layer, StringRef batch) : layer(layer), batch(batch) {}
+
+  int64_t add() {
+    SmallVector<Operation *> ops;
+    for (Operation &op : layer.getBlock().without_terminator())
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      if (isProbed(op))
+        addTo(op);
+    return count;
+  }
+
+private:
+  static bool isFloat(Type type) { return isa<FloatType>(cast<Tensor>(type).getElementType()); }
+
+  /// What is added onto an accumulator is probed, not the sum.
+  bool isProbed(Operation *op) {
+    auto onto = isa<AddOp>(op) ? dyn_cast<BlockArgument>(op->getOperand(0)) : BlockArgument();
+    bool accumulates = onto && llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam,
+                                                   Role::CotInvariant},
+                                                  layer.getArgRole(onto.getArgNumber()));
+    return !accumulates && !isa<ConstantOp>(op) && llvm::all_of(op->getResultTypes(), isFloat);
+  }
+
+  void addTo(Operation *op) {
+    NNBuilder b(op->getLoc(), layer.getReturn());
+    op->setAttr(differentiate::kProbe, b.getI64IntegerAttr(count));
+    Value sum;
+    for (Value v : op->getResults()) {
+      Value half = b.cast(halfOf(b, v), b.getF32Type());
+      sum = sum ? b.add(sum, half) : half;
+    }
+    std::string name = differentiate::probeName(count++);
+    Value before = layer.addArg(Role::CotParam, name, sum.getType(), op->getLoc());
+    layer.addResult(Role::CotParam, name, b.add(before, sum));
+  }
+
+  Value halfOf(NNBuilder &b, Value v) {
+    Tensor type = typeOf(v);
+    if (type.isScalar())
+      return v;
+    // Positions are counted from the first sequence of the batch.
+    SmallVector<DimAttr> dims(type.getDims());
+    if (int64_t at = type.find(batch); at > 0)
+      std::rotate(dims.begin(), dims.begin() + at, dims.begin() + at + 1);
+    Value mask = b.create<DropoutMaskOp>(
+        type.withDims(dims), scalar("seed"), scalar("step"), scalar("layer"), scalar("offset"),
+        b.getI64IntegerAttr(kFirstSite + count), b.getF64FloatAttr(0.5), ValueRange(),
+        DenseI64ArrayAttr());
+    return b.sumAll(b.mul(v, mask));
+  }
+
+  Value scalar(StringRef name) {
+    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
+      if (layer.getArgRole(i) == Role::Scalar && layer.getArgName(i) == name)
+        return layer.getArgument(i);
+    Type number = IntegerType::get(layer.getContext(), 32);
+    return layer.addArg(Role::Scalar, name, Tensor::get(layer.getContext(), {}, number),
+                        layer.getLoc());
+  }
+
+  LayerOp layer;
+  StringRef batch;
+  int64_t count = 0;
+};
+
+struct AddProbesPass : PassWrapper<AddProbesPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddProbesPass)
+  StringRef getArgument() const final { return "add-probes"; }
+
+  void runOnOperation() final {
+    for (auto chain : getOperation().getOps<ChainOp>())
+      if (chain.getLosses())
+        for (RunOp run : chain.getOps<RunOp>())
+          addProbes(chain, run);
+  }
+
+private:
+  void addProbes(ChainOp chain, RunOp run) {
+    SymbolTable symbols(getOperation());
+    SmallVector<Attribute> params;
+    auto callees = run.getCallees().getAsRange<FlatSymbolRefAttr>();
+    for (auto [j, callee, bound] :
+         llvm::enumerate(callees, run.getParams().getAsRange<DictionaryAttr>())) {
+      auto layer = symbols.lookup<LayerOp>(callee.getValue());
+      auto [known, isNew] = counts.try_emplace(layer, 0);
+      if (isNew)
+        known->second =
+            LayerProbes(layer, chain.getBatch() ? chain.getBatch().getName() : "").add();
+      NamedAttrList all(bound);
+      for (int64_t k = 0; k < known->second; ++k)
+        all.set(differentiate::probeName(k), bind(symbols, chain, run, j, k));
+      params.push_back(all.getDictionary(&getContext()));
+    }
+    run.setParamsAttr(ArrayAttr::get(&getContext(), params));
+  }
+
+  /// The weight of probe k of callee j, `probe.LAYER.K` for each of the run's layers. Those of a
+  /// list are numbered by `{i}`.
+  FlatSymbolRefAttr bind(SymbolTable &symbols, ChainOp chain, RunOp run, int64_t j, int64_t k) {
+    OpBuilder b(chain);
+    int64_t first = run.getFirstLayer() + j;
+    std::string symbol = ("probe." + Twine(first) + "." + Twine(k)).str();
+    std::string path = isListRun(run) ? "probe.{i}." + std::to_string(k) : symbol;
+    auto zero = InitAttr::get(&getContext(), "constant", b.getF64FloatAttr(0));
+    auto param =
+        ParamOp::create(b, run.getLoc(), symbol, Tensor::get(&getContext(), {}, b.getF32Type()),
+                        run.getTimes(), path, first, run.getCallees().size(),
+                        /*id=*/0, /*id_step=*/0, zero, "other");
+    symbols.insert(param);
+    return FlatSymbolRefAttr::get(param);
+  }
+
+  DenseMap<LayerOp, int64_t> counts; // of probes
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::differentiate::createAddProbesPass() {
+  return std::make_unique<AddProbesPass>();
+}

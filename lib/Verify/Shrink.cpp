@@ -1,0 +1,246 @@
+//===- Shrink.cpp - a plan made small, with its layouts kept --------------===//
+#include "lib/Verify/Shrink.h"
+#include "dialects/dist/Dist.h"
+#include "dialects/tplan/Settings.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::verify;
+
+namespace {
+
+/// A rank keeps this many positions of a dimension, if it has as many.
+constexpr int64_t kPositions = 2;
+/// A dimension that nothing cuts keeps this many.
+constexpr int64_t kLeast = 8;
+/// Where the depth of the model ends.
+constexpr int64_t kDepths[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+
+/// What a compile up to `shard` says of a plan.
+struct Facts {
+  std::map<std::string, int64_t> dims, numbers; // of tensors; of the model, its depth among them
+  std::map<std::string, int64_t> ranks;         // that cut a dimension
+  int64_t meshRanks = 1, dataRanks = 1, batch = 1, microbatch = 1, layers = 0;
+  int64_t row = 1, vocabulary = 0;
+  std::vector<std::string> collectives; // function, kind and axes of each
+};
+
+void readSizes(ModuleOp module, Facts &facts) {
+  AttrTypeWalker walker;
+  walker.addWalk(
+      [&](nn::DimAttr dim) { facts.dims.try_emplace(dim.getName().str(), dim.getSize()); });
+  module.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      walker.walk(type);
+  });
+  lang::Settings settings(module);
+  if (auto model = settings.recipe.getAs<DictionaryAttr>("model"))
+    for (NamedAttribute number : model.getAs<DictionaryAttr>("sizes"))
+      if (auto whole = dyn_cast<IntegerAttr>(number.getValue()))
+        facts.numbers[number.getName().str()] = whole.getInt();
+  facts.meshRanks = settings.ranks();
+  facts.dataRanks = settings.dataRanks();
+  facts.batch = lang::getInt(settings.recipe, "batch", 1);
+  facts.microbatch = lang::getInt(settings.plan, "microbatch", facts.batch);
+  if (auto stages = settings.plan.getAs<ArrayAttr>("stages"))
+    for (auto layers : stages.getAsRange<IntegerAttr>())
+      facts.layers += layers.getInt();
+}
+
+/// Dimensions that lines cut, over how many ranks: of two lines the product, for what divides
+/// by it divides by each.
+void readCuts(ModuleOp module, Facts &facts) {
+  lang::Settings settings(module);
+  auto shards = settings.plan.getAs<ArrayAttr>("shard");
+  if (!shards)
+    return;
+  llvm::StringMap<int64_t> axes;
+  for (auto axis : settings.plan.getAs<ArrayAttr>("mesh").getAsRange<DictionaryAttr>())
+    axes[lang::getString(axis, "name", "")] = lang::getInt(axis, "size", 1);
+  for (auto shard : shards.getAsRange<DictionaryAttr>()) {
+    int64_t ranks = 1;
+    for (StringRef axis : shard.getAs<ArrayAttr>("axes").getAsValueRange<StringAttr>())
+      ranks *= axes.lookup(axis);
+    for (StringRef dim : shard.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>())
+      facts.ranks.try_emplace(dim.str(), 1).first->second *= ranks;
+  }
+}
+
+void readInputs(ModuleOp module, Facts &facts) {
+  module.walk([&](lang::InputOp input) {
+    auto type = cast<nn::Tensor>(input.getValue().getType());
+    int64_t row = input.getShift() + (type.getRank() > 1 ? type.getDims().back().getSize() : 1);
+    facts.row = std::max(facts.row, row);
+    int64_t vocabulary = input.getVocabulary();
+    if (vocabulary && (!facts.vocabulary || vocabulary < facts.vocabulary))
+      facts.vocabulary = vocabulary;
+  });
+}
+
+void readCollectives(ModuleOp module, Facts &facts) {
+  module.walk([&](dist::CollectiveOp op) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << op->getParentOfType<nn::LayerOp>().getSymName() << ' '
+       << dist::stringifyCollectiveKind(op.getKind()) << " over "
+       << dist::spell(dist::axesOf(op.getAxes()));
+    facts.collectives.push_back(text);
+  });
+}
+
+class Shrinker {
+public:
+  Shrinker(const Source &source, const Options &options) : source(source), options(options) {}
+  std::optional<Shrunk> run();
+
+private:
+  std::optional<Facts> ask(const std::vector<std::string> &overrides, llvm::raw_ostream &errors);
+  bool accept(const std::string &override, bool fewerLayers = false);
+  void shrinkBatch();
+  void shrinkDims();
+  void shrinkDepth();
+  std::vector<int64_t> candidates(int64_t size, int64_t ranks, int64_t least) const;
+
+  const Source &source;
+  const Options &options;
+  Facts full, now;
+  Shrunk shrunk;
+};
+
+std::optional<Facts> Shrinker::ask(const std::vector<std::string> &overrides,
+                                   llvm::raw_ostream &errors) {
+  Facts facts;
+  Options asked = options;
+  llvm::append_range(asked.parse.overrides, overrides);
+  asked.last = Phase::shard;
+  asked.errors = &errors;
+  asked.costSizes = shrunk.costSizes;
+  asked.after = [&](Phase phase, ModuleOp module) {
+    if (phase == Phase::parse) {
+      readSizes(module, facts);
+      readCuts(module, facts);
+      readInputs(module, facts);
+    } else if (phase == Phase::shard) {
+      readCollectives(module, facts);
+    }
+  };
+  if (!compile(source, asked).ok())
+    return std::nullopt;
+  return facts;
+}
+
+/// Keeps a further override where the plan keeps its collectives.
+bool Shrinker::accept(const std::string &override, bool fewerLayers) {
+  std::vector<std::string> overrides = shrunk.overrides;
+  overrides.push_back(override);
+  std::optional<Facts> facts = ask(overrides, llvm::nulls());
+  if (!facts || facts->collectives != full.collectives ||
+      (fewerLayers && facts->layers >= full.layers))
+    return false;
+  now = *facts;
+  shrunk.overrides = std::move(overrides);
+  return true;
+}
+
+/// Sizes from `least` on that the ranks divide, or do not, as they do `size`, and that are even
+/// where it is.
+std::vector<int64_t> Shrinker::candidates(int64_t size, int64_t ranks, int64_t least) const {
+  std::vector<int64_t> found;
+  int64_t step = 1;
+  for (int64_t n = least; n < size && found.size() < 24; n += step) {
+    bool alike = (n % ranks == 0) == (size % ranks == 0) && n % 2 == size % 2;
+    if (!alike)
+      continue;
+    found.push_back(n);
+    if (found.size() % 6 == 0) // what none of the small ones does, one much larger may
+      step = std::max(step, n / 2 * ranks);
+  }
+  return found;
+}
+
+void Shrinker::shrinkBatch() {
+  int64_t microbatches = full.batch / full.dataRanks / full.microbatch;
+  for (int64_t rows : {int64_t(1), int64_t(2), full.microbatch})
+    for (int64_t count : {std::min<int64_t>(microbatches, 2), std::min<int64_t>(microbatches, 4)}) {
+      int64_t batch = rows * count * full.dataRanks;
+      if (rows > full.microbatch || batch > full.batch)
+        continue;
+      // Both at once: each alone may not divide the other.
+      std::vector<std::string> before = shrunk.overrides;
+      shrunk.overrides.push_back("plan.microbatch=" + std::to_string(rows) + " sequences");
+      if (accept("recipe.batch=" + std::to_string(batch) + " sequences")) {
+        if (batch != full.batch)
+          shrunk.sizes.push_back({"batch", full.batch, batch});
+        if (rows != full.microbatch)
+          shrunk.sizes.push_back({"microbatch", full.microbatch, rows});
+        return;
+      }
+      shrunk.overrides = before;
+    }
+}
+
+/// Larger dimensions stay larger, so that none is taken for another.
+void Shrinker::shrinkDims() {
+  std::vector<std::pair<int64_t, std::string>> ascending;
+  for (auto &[name, size] : full.dims)
+    if (name != "B")
+      ascending.push_back({size, name});
+  llvm::sort(ascending);
+  int64_t before = 0, after = 0;
+  for (auto &[size, name] : ascending) {
+    auto cut = full.ranks.find(name);
+    int64_t ranks = cut == full.ranks.end() ? 1 : cut->second;
+    int64_t least = std::max(ranks == 1 ? kLeast : ranks * kPositions, after + (size > before));
+    std::string prefix = (full.numbers.count(name) ? "model." : "data.") + name + "=";
+    int64_t chosen = size;
+    for (int64_t n : candidates(size, ranks, least))
+      if (accept(prefix + std::to_string(n))) {
+        chosen = n;
+        shrunk.sizes.push_back({name, size, n});
+        break;
+      }
+    // One that cannot shrink does not keep the larger ones from it.
+    if (chosen < size || size <= least)
+      before = size, after = std::max(after, chosen);
+  }
+}
+
+/// A number of the model that is no dimension, and with which it has fewer layers.
+void Shrinker::shrinkDepth() {
+  for (auto &[name, size] : full.numbers) {
+    if (full.dims.count(name))
+      continue;
+    for (int64_t depth : kDepths)
+      if (depth < size && accept("model." + name + "=" + std::to_string(depth), true)) {
+        shrunk.sizes.push_back({name, size, depth});
+        break;
+      }
+  }
+}
+
+std::optional<Shrunk> Shrinker::run() {
+  std::optional<Facts> facts = ask({}, *options.errors);
+  if (!facts)
+    return std::nullopt;
+  full = now = *facts;
+  shrunk.costSizes = full.dims;
+  shrunk.costSizes["B"] = full.microbatch * full.dataRanks;
+  shrinkBatch();
+  shrinkDims();
+  shrinkDepth();
+  shrunk.ranks = full.meshRanks;
+  shrunk.microbatch = now.microbatch * now.dataRanks;
+  shrunk.batch = now.batch;
+  shrunk.row = now.row;
+  shrunk.vocabulary = now.vocabulary;
+  shrunk.collectives = full.collectives.size();
+  return shrunk;
+}
+
+} // namespace
+
+std::optional<Shrunk> verify::shrink(const Source &source, const Options &options) {
+  return Shrinker(source, options).run();
+}

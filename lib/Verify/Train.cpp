@@ -1,0 +1,129 @@
+//===- Train.cpp - a compiled plan, trained for a few steps ---------------===//
+#include "lib/Verify/Train.h"
+#include "lib/Emit/Link.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace tplan;
+using namespace tplan::verify;
+
+/// Seconds that a training may take: small sizes, few steps.
+static constexpr unsigned kPatience = 300;
+
+static std::string inside(StringRef folder, StringRef name) {
+  SmallString<128> path(folder);
+  sys::path::append(path, name);
+  return path.str().str();
+}
+
+static Expected<std::unique_ptr<MemoryBuffer>> read(StringRef path) {
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return createStringError(buffer.getError(), "cannot read " + path + ": " +
+                                                    buffer.getError().message());
+  return std::move(*buffer);
+}
+
+Error verify::writeTokens(StringRef path, int64_t count, int64_t vocabulary) {
+  int64_t below = std::min<int64_t>(vocabulary ? vocabulary : 256, 1 << 16);
+  return writeToOutput(path, [&](raw_ostream &os) {
+    uint64_t state = 1;
+    for (int64_t i = 0; i < count; ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
+      uint64_t token = (state >> 33) % below;
+      os << static_cast<char>(token & 0xff) << static_cast<char>(token >> 8);
+    }
+    return Error::success();
+  });
+}
+
+/// A safetensors file that our runtime has written, in f64: its length, header and data.
+static Expected<Tensors> readTensors(StringRef path) {
+  Expected<std::unique_ptr<MemoryBuffer>> buffer = read(path);
+  if (!buffer)
+    return buffer.takeError();
+  StringRef bytes = (*buffer)->getBuffer();
+  uint64_t length = bytes.size() < 8 ? bytes.size() : support::endian::read64le(bytes.data());
+  if (length > bytes.size() - std::min<size_t>(8, bytes.size()))
+    return createStringError("no header in " + path);
+  Expected<json::Value> header = json::parse(bytes.substr(8, length));
+  if (!header)
+    return header.takeError();
+  Tensors tensors;
+  for (const auto &[name, value] : *header->getAsObject()) {
+    const json::Object *entry = value.getAsObject();
+    const json::Array *range = entry ? entry->getArray("data_offsets") : nullptr;
+    if (!range || entry->getString("dtype") != "F64")
+      continue; // __metadata__, integers
+    int64_t begin = (*range)[0].getAsInteger().value_or(0),
+            end = (*range)[1].getAsInteger().value_or(0);
+    StringRef data = bytes.substr(8 + length + begin, end - begin);
+    std::vector<double> &numbers = tensors[name.str()];
+    for (size_t at = 0; at + 8 <= data.size(); at += 8)
+      numbers.push_back(bit_cast<double>(support::endian::read64le(data.data() + at)));
+  }
+  return tensors;
+}
+
+/// One object a line.
+static Error readMetrics(StringRef path, Trained &trained) {
+  Expected<std::unique_ptr<MemoryBuffer>> buffer = read(path);
+  if (!buffer)
+    return buffer.takeError();
+  SmallVector<StringRef> lines;
+  (*buffer)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines) {
+    Expected<json::Value> step = json::parse(line);
+    if (!step)
+      return step.takeError();
+    const json::Object *numbers = step->getAsObject();
+    trained.losses.push_back(numbers->getNumber("loss").value_or(NAN));
+    trained.norms.push_back(numbers->getNumber("grad_norm").value_or(NAN));
+  }
+  return Error::success();
+}
+
+Expected<Trained> verify::train(ArrayRef<char> object, StringRef runtime, StringRef folder,
+                                StringRef data, int64_t steps) {
+  if (std::error_code error = sys::fs::create_directories(folder))
+    return createStringError(error, "cannot make " + folder + ": " + error.message());
+  std::string binary = inside(folder, "train"), log = inside(folder, "log.jsonl"),
+              gradients = inside(folder, "gradients.safetensors"), save = inside(folder, "save"),
+              said = inside(folder, "said");
+  if (Error error = emit::linkBinary(object, binary, runtime))
+    return std::move(error);
+  std::string count = std::to_string(steps), tokens = ("u16:" + data).str();
+  StringRef arguments[] = {binary,           "--data", tokens,       "--seed", "1",
+                           "--threads",      "1",      "--steps",    count,    "--metrics",
+                           log,              "--save", save,         "--save-every", "1",
+                           "--save-keep",    "0",      "--dump-gradients", gradients};
+  std::optional<StringRef> streams[] = {StringRef(), StringRef(said), StringRef(said)};
+  std::string why;
+  int code = sys::ExecuteAndWait(binary, arguments, std::nullopt, streams, kPatience, 0, &why);
+  if (code) {
+    Expected<std::unique_ptr<MemoryBuffer>> text = read(said);
+    if (!text)
+      return text.takeError();
+    return createStringError((why.empty() ? "" : why + ": ") +
+                             (*text)->getBuffer().rtrim().rsplit('\n').second);
+  }
+  Trained trained;
+  if (Error error = readMetrics(log, trained))
+    return std::move(error);
+  Expected<Tensors> first = readTensors(gradients);
+  if (!first)
+    return first.takeError();
+  trained.gradients = std::move(*first);
+  Expected<Tensors> weights = readTensors(inside(save, "step-00000001/model.safetensors"));
+  if (!weights)
+    return weights.takeError();
+  trained.weights = std::move(*weights);
+  return trained;
+}

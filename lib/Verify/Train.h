@@ -1,0 +1,34 @@
+//===- Train.h - a compiled plan, trained for a few steps -----------------===//
+#ifndef TPLAN_LIB_VERIFY_TRAIN_H
+#define TPLAN_LIB_VERIFY_TRAIN_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tplan::verify {
+
+using Tensors = std::map<std::string, std::vector<double>>; // by name, logical, f64
+
+/// What a training left.
+struct Trained {
+  std::vector<double> losses, norms; // of each step; norms of all gradients
+  Tensors gradients;                 // of the first step
+  Tensors weights;                   // after the first step
+};
+
+/// Writes `count` tokens below `vocabulary` (0: 256) to `path`, as u16; they look random and are
+/// the same in every call.
+llvm::Error writeTokens(llvm::StringRef path, int64_t count, int64_t vocabulary);
+
+/// Links an object and trains it in `folder`, all ranks as threads of one process. An error says
+/// what the binary said.
+llvm::Expected<Trained> train(llvm::ArrayRef<char> object, llvm::StringRef runtime,
+                              llvm::StringRef folder, llvm::StringRef data, int64_t steps);
+
+} // namespace tplan::verify
+
+#endif // TPLAN_LIB_VERIFY_TRAIN_H

@@ -1,0 +1,305 @@
+//===- Verify.cpp - whether a plan trains as one rank does ----------------===//
+//
+// One decision: the serial plan takes in each of its microbatches what all ranks together take in
+// one of theirs. So both compute the same values, op by op, and a probe of the one is equal to
+// that of the other.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Verify/Verify.h"
+#include "dialects/sched/Sched.h"
+#include "lib/Verify/Shrink.h"
+#include "lib/Verify/Trail.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::verify;
+
+namespace {
+
+constexpr int64_t kSteps = 3;
+/// What additions in another order make of f64.
+constexpr double kTolerance = 1e-10;
+/// Of the norm of all gradients: less than this is noise in one.
+constexpr double kLeast = 1e-3;
+/// Of all ranks together, which are threads of this machine.
+constexpr int64_t kMostMemory = int64_t(8) << 30, kMostRanks = 2048;
+
+/// What differs, and how far: of no name, what is farthest.
+struct Difference {
+  std::string what, tensor;
+  double off = 0;
+  int64_t step = 1;
+  bool differs() const { return !(off <= kTolerance); } // what is no number differs
+  void add(double other, const llvm::Twine &name, llvm::StringRef of = "") {
+    if (!(other <= off) && !std::isnan(off))
+      off = other, what = name.str(), tensor = of.str();
+  }
+};
+
+double norm(const std::vector<double> &values) {
+  double sum = 0;
+  for (double v : values)
+    sum += v * v;
+  return std::sqrt(sum);
+}
+
+double apart(const std::vector<double> &a, const std::vector<double> &b) {
+  if (a.size() != b.size())
+    return INFINITY;
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
+
+double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::abs(b); }
+
+void compare(const Tensors &found, const Tensors &wanted, llvm::StringRef what, Difference &most) {
+  double all = 0;
+  for (auto &[name, values] : wanted)
+    all += std::pow(norm(values), 2);
+  for (auto &[name, values] : wanted) {
+    auto other = found.find(name);
+    double size = std::max(norm(values), kLeast * std::sqrt(all));
+    double off = other == found.end() ? INFINITY : apart(other->second, values);
+    most.add(size > 0 ? off / size : off, what + name, name);
+  }
+}
+
+/// The first step alone, then the others: the first that differs, or the farthest of all.
+Difference compare(const Trained &found, const Trained &wanted) {
+  Difference most;
+  for (int64_t i = 0; i < kSteps && !most.differs(); ++i) {
+    most.step = i + 1;
+    if (i >= static_cast<int64_t>(std::min(found.losses.size(), wanted.losses.size()))) {
+      most.add(INFINITY, "the number of steps");
+      break;
+    }
+    most.add(relative(found.losses[i], wanted.losses[i]), "the loss");
+    most.add(relative(found.norms[i], wanted.norms[i]), "the norm of all gradients");
+    if (i == 0)
+      compare(found.gradients, wanted.gradients, "the gradient of ", most);
+  }
+  return most;
+}
+
+class Verifier {
+public:
+  Verifier(const Source &source, const Options &options, llvm::StringRef runtime,
+           llvm::raw_ostream &out)
+      : source(source), options(options), runtime(runtime), out(out) {}
+  ~Verifier() {
+    if (!folder.empty())
+      llvm::sys::fs::remove_directories(folder);
+  }
+  Outcome run();
+
+private:
+  Options optionsOf(bool serial, bool probes) const;
+  Result build(bool serial, bool probes, Trail *trail);
+  llvm::Expected<Trained> train(const Result &result, llvm::StringRef name);
+  Outcome tell(const Difference &difference);
+  void tellPoint(const Point &point, const Trail &trail);
+  void tellRest(const Difference &difference, const Trail &trail);
+  void addPassages(InFlightDiagnostic &error, llvm::ArrayRef<Passage> passages,
+                   const Trail &trail);
+  void praise(const Difference &farthest, size_t gradients, llvm::StringRef plan);
+  Outcome fail(const llvm::Twine &message) {
+    *options.errors << "error: " << message << "\n";
+    return Outcome::sourceError;
+  }
+  Outcome fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
+
+  const Source &source;
+  const Options &options;
+  llvm::StringRef runtime;
+  llvm::raw_ostream &out;
+  llvm::SmallString<128> folder, data;
+  Shrunk small;
+  int64_t arena = 0; // bytes of a rank
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Both trainings
+//===----------------------------------------------------------------------===//
+
+/// Lines that both plans have. Weights move far enough in a step to show in the next.
+static const char *const kCommon[] = {"plan.precision=f64", "recipe.lr=flat 1e-2"};
+
+Options Verifier::optionsOf(bool serial, bool probes) const {
+  Options all = options;
+  llvm::append_range(all.parse.overrides, small.overrides);
+  all.costSizes = small.costSizes;
+  all.last = Phase::emit;
+  if (probes)
+    all.asked.push_back("add-probes");
+  if (serial) {
+    all.parse.serial = true;
+    all.parse.overrides.push_back("plan.microbatch=" + std::to_string(small.microbatch) +
+                                  " sequences");
+    all.after = nullptr;
+  }
+  return all;
+}
+
+Result Verifier::build(bool serial, bool probes, Trail *trail) {
+  Options all = optionsOf(serial, probes);
+  all.after = [&, broken = all.after](Phase phase, ModuleOp module) {
+    if (trail && phase == Phase::parse)
+      trail->readPlan(module);
+    if (trail && phase == Phase::differentiate)
+      trail->readValues(module);
+    if (broken)
+      broken(phase, module);
+    if (trail && phase == Phase::shard)
+      trail->readCollectives(module);
+    if (phase == Phase::memory)
+      for (auto program : module.getOps<sched::ProgramOp>())
+        arena = program.getArena().value_or(0);
+  };
+  return compile(source, all);
+}
+
+llvm::Expected<Trained> Verifier::train(const Result &result, llvm::StringRef name) {
+  llvm::SmallString<128> at(folder);
+  llvm::sys::path::append(at, name);
+  return verify::train(result.object, runtime, at, data, kSteps);
+}
+
+Outcome Verifier::run() {
+  Options common = options;
+  common.parse.overrides.insert(common.parse.overrides.end(), std::begin(kCommon),
+                                std::end(kCommon));
+  std::optional<Shrunk> shrunk = shrink(source, common);
+  if (!shrunk)
+    return Outcome::sourceError;
+  small = std::move(*shrunk);
+  small.overrides.insert(small.overrides.begin(), std::begin(kCommon), std::end(kCommon));
+  if (small.ranks > kMostRanks)
+    return fail("verify trains every rank as a thread, at most " + llvm::Twine(kMostRanks) +
+                "; give the mesh a smaller axis, as in --set \"plan.mesh=dp = 8, tp = 8\", found " +
+                llvm::Twine(small.ranks));
+  if (llvm::sys::fs::createUniqueDirectory("tplan-verify", folder))
+    return fail("no folder for temporary files");
+  data = folder;
+  llvm::sys::path::append(data, "tokens.u16");
+  if (llvm::Error error =
+          writeTokens(data, (small.row + 1) * (small.batch * kSteps + 1), small.vocabulary))
+    return fail(std::move(error));
+
+  Trail trail;
+  Result serial = build(/*serial=*/true, /*probes=*/false, nullptr);
+  if (!serial.ok())
+    return serial.outcome;
+  Result ranks = build(/*serial=*/false, /*probes=*/false, &trail);
+  if (!ranks.ok())
+    return ranks.outcome;
+  if (arena > kMostMemory / small.ranks)
+    return fail("the plan could not be made small: its ranks need more than 8 GiB together; found " +
+                llvm::Twine(small.ranks) + " of " + llvm::Twine(arena) + " bytes");
+  llvm::Expected<Trained> wanted = train(serial, "serial");
+  if (!wanted)
+    return fail("the serial plan does not train: " + llvm::toString(wanted.takeError()));
+  llvm::Expected<Trained> found = train(ranks, "ranks");
+  if (!found)
+    return fail("the ranks do not train: " + llvm::toString(found.takeError()));
+  Difference difference = compare(*found, *wanted);
+  if (difference.step > 1 && difference.differs())
+    compare(found->weights, wanted->weights, "the weight ", difference);
+  if (difference.differs())
+    return tell(difference);
+  praise(difference, wanted->gradients.size(), trail.plan);
+  return Outcome::ok;
+}
+
+//===----------------------------------------------------------------------===//
+// What is said
+//===----------------------------------------------------------------------===//
+
+void Verifier::praise(const Difference &farthest, size_t gradients, llvm::StringRef plan) {
+  out << llvm::formatv("{0} trains as on one rank: {1} gradients, the losses and norms of {2} "
+                       "steps, in f64, are equal within {3:e1}\n",
+                       plan, gradients, kSteps, farthest.off);
+  out << llvm::formatv("  {0} rank{1} as threads, with all {2} collectives of the plan's functions\n",
+                       small.ranks, small.ranks == 1 ? "" : "s", small.collectives);
+  if (small.sizes.empty())
+    return;
+  out << "  smaller:";
+  for (auto [i, size] : llvm::enumerate(small.sizes))
+    out << (i ? ", " : " ") << size.name << " " << size.after << " for " << size.before;
+  out << "\n";
+}
+
+void Verifier::addPassages(InFlightDiagnostic &error, llvm::ArrayRef<Passage> passages,
+                           const Trail &trail) {
+  std::set<std::string> axes, said;
+  for (const Passage &passage : passages) {
+    axes.insert(passage.axes.begin(), passage.axes.end());
+    if (said.insert(passage.what).second)
+      error.attachNote(passage.loc) << "it comes through " << passage.what << " of this";
+  }
+  for (const PlanLine &line : trail.lines)
+    if (axes.count(line.axis))
+      error.attachNote(line.loc) << line.what;
+}
+
+/// As the compiler says it, at the lines of the plan.
+void Verifier::tellPoint(const Point &point, const Trail &trail) {
+  auto error = emitError(point.loc)
+               << "ranks compute another value than one rank does, and `" << point.op
+               << "` is the first, in the " << (point.backward ? "backward" : "forward") << " of "
+               << point.layer << ": " << llvm::formatv("{0:e1} of it off", point.off).str();
+  if (point.passages.empty())
+    error.attachNote(point.loc) << "all that it reads is equal, and comes through no collective";
+  addPassages(error, point.passages, trail);
+}
+
+void Verifier::tellRest(const Difference &difference, const Trail &trail) {
+  const Trail::Weight *weight =
+      trail.weight(llvm::StringRef(difference.tensor).ends_with(".grad")
+                       ? llvm::StringRef(difference.tensor).drop_back(5)
+                       : llvm::StringRef(difference.tensor));
+  auto error = emitError(weight ? weight->loc : *trail.planLoc)
+               << "ranks train otherwise than one rank does, though they compute equal values: "
+               << difference.what << " of step " << difference.step << " is "
+               << llvm::formatv("{0:e1} of it off", difference.off).str();
+  if (!weight)
+    return;
+  if (weight->reduction.empty())
+    error.attachNote(weight->loc) << "no collective reduces its gradient";
+  addPassages(error, weight->reduction, trail);
+}
+
+Outcome Verifier::tell(const Difference &difference) {
+  Trail trail;
+  Result serial = build(/*serial=*/true, /*probes=*/true, nullptr);
+  Result ranks = build(/*serial=*/false, /*probes=*/true, &trail);
+  if (!serial.ok() || !ranks.ok())
+    return fail(difference.what + " differs, and no value could be probed");
+  llvm::Expected<Trained> wanted = train(serial, "serial-probes");
+  llvm::Expected<Trained> found = train(ranks, "ranks-probes");
+  if (!wanted || !found) {
+    llvm::consumeError(wanted.takeError());
+    llvm::consumeError(found.takeError());
+    return fail(difference.what + " differs, and the plan with probes does not train");
+  }
+  SourceMgrDiagnosticHandler handler(*ranks.sources, ranks.context.get(), *options.errors);
+  if (std::optional<Point> point = trail.first(wanted->gradients, found->gradients))
+    tellPoint(*point, trail);
+  else
+    tellRest(difference, trail);
+  return Outcome::sourceError;
+}
+
+Outcome verify::verify(const Source &source, const Options &options, llvm::StringRef runtime,
+                       llvm::raw_ostream &out) {
+  return Verifier(source, options, runtime, out).run();
+}
