@@ -51,17 +51,20 @@ public:
     layer = createLayer(builder, loc, name + "." + part, builder.getStringAttr(part));
   }
 
-  NNBuilder builder() { return NNBuilder(layer.getLoc(), layer.getReturn()); }
+  NNBuilder builder(ParamOp param) { return NNBuilder(param.getLoc(), layer.getReturn()); }
 
-  Value arg(Role role, const Twine &name, Type type) {
-    return layer.addArg(role, name.str(), type, layer.getLoc());
+  /// What belongs to a weight, with its place.
+  Value arg(Role role, const Twine &name, ParamOp param) {
+    return layer.addArg(role, name.str(), param.getType(), param.getLoc());
   }
   /// A step scalar in f64: lr, norm, powers of beta.
   Value scalar(StringRef name) {
     Value &value = scalars[name];
     if (!value)
-      value = arg(Role::Scalar, name,
-                  Tensor::get(layer.getContext(), {}, Float64Type::get(layer.getContext())));
+      value =
+          layer.addArg(Role::Scalar, name,
+                       Tensor::get(layer.getContext(), {}, Float64Type::get(layer.getContext())),
+                       layer.getLoc());
     return value;
   }
 
@@ -72,8 +75,8 @@ private:
 };
 
 void addNorm(PartBuilder &part, StringRef name, ParamOp param, Value &norm) {
-  Value g = part.arg(Role::CotParam, name, param.getType());
-  NNBuilder b = part.builder();
+  Value g = part.arg(Role::CotParam, name, param);
+  NNBuilder b = part.builder(param);
   Value squares = b.mul(g, g);
   if (typeOf(squares).getRank() > 0) // rows in the gradient's type, their sum in f64
     squares = b.sum(squares, {typeOf(squares).getDims().back().getName()});
@@ -85,17 +88,17 @@ void addNorm(PartBuilder &part, StringRef name, ParamOp param, Value &norm) {
 }
 
 /// Scale of all gradients: min(1, clip / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.
-Value clipped(PartBuilder &part, const Optimizer &optimizer, Value g) {
+Value clipped(PartBuilder &part, const Optimizer &optimizer, ParamOp param, Value g) {
   if (optimizer.number("clip") == 0)
     return g;
-  NNBuilder b = part.builder();
+  NNBuilder b = part.builder(param);
   Value norm = b.addNumber(b.sqrt(part.scalar("norm")), 1e-6);
   Value scale = b.min(b.div(b.like(norm, optimizer.number("clip")), norm), b.like(norm, 1));
   return b.mul(g, b.cast(scale, typeOf(g).getElementType()));
 }
 
 Value state(PartBuilder &part, StringRef name, StringRef slot, ParamOp param) {
-  return part.arg(Role::State, name + "." + slot, param.getType());
+  return part.arg(Role::State, name + "." + slot, param);
 }
 
 /// p after m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, both corrected for their start at 0.
@@ -103,7 +106,7 @@ Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, Param
             Value g) {
   double beta1 = optimizer.number("beta1"), beta2 = optimizer.number("beta2");
   Value m = state(part, name, "m", param), v = state(part, name, "v", param);
-  NNBuilder b = part.builder();
+  NNBuilder b = part.builder(param);
   Type element = typeOf(p).getElementType();
   auto correction = [&](StringRef power) {
     Value x = part.scalar(power);
@@ -122,7 +125,7 @@ Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, Param
 /// p after m = momentum m + g.
 Value sgd(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param, Value p,
           Value g) {
-  NNBuilder b = part.builder();
+  NNBuilder b = part.builder(param);
   if (double momentum = optimizer.number("momentum")) {
     g = b.add(b.scale(state(part, name, "m", param), momentum), g);
     part.layer.addResult(Role::State, (name + ".m").str(), g);
@@ -131,10 +134,10 @@ Value sgd(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp
 }
 
 void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param) {
-  Value p = part.arg(Role::Param, name, param.getType());
-  Value g = part.arg(Role::CotParam, name, param.getType());
-  NNBuilder b = part.builder();
-  Value scaled = clipped(part, optimizer, g);
+  Value p = part.arg(Role::Param, name, param);
+  Value g = part.arg(Role::CotParam, name, param);
+  NNBuilder b = part.builder(param);
+  Value scaled = clipped(part, optimizer, param, g);
   if (double decay = optimizer.decay(param)) {
     Value keep = b.sub(b.number(1, b.getF64Type()), b.scale(part.scalar("lr"), decay));
     p = b.mul(p, b.cast(keep, typeOf(p).getElementType()));
@@ -207,8 +210,9 @@ private:
 
   void addParts(StringRef layer, const Optimizer &optimizer, ArrayRef<Bound> params, Location loc) {
     PartBuilder norm(getOperation(), layer, "N", loc), update(getOperation(), layer, "U", loc);
-    Value sum = norm.arg(Role::Carried, "norm",
-                         Tensor::get(&getContext(), {}, Float64Type::get(&getContext())));
+    Value sum =
+        norm.layer.addArg(Role::Carried, "norm",
+                          Tensor::get(&getContext(), {}, Float64Type::get(&getContext())), loc);
     for (auto [name, param] : params) {
       addNorm(norm, name, param, sum);
       addUpdate(update, optimizer, name, param);

@@ -95,8 +95,7 @@ void printPhases(llvm::raw_ostream &os) {
        << ".\n  Afterwards: " << phase.afterwards << ".\n";
     for (const PassInfo &pass : passes())
       if (pass.phase == phase.phase)
-        os << llvm::formatv("  --{0,-26} {1}{2}\n", pass.flag, pass.summary,
-                            kWhen[pass.when]);
+        os << llvm::formatv("  --{0,-26} {1}{2}\n", pass.flag, pass.summary, kWhen[pass.when]);
   }
 }
 

@@ -432,11 +432,10 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   const ModelDecl *model = findModel(read->model);
   if (!model)
     return nullptr;
-  // The user's names come before those of specialised layers.
-  std::string modelSymbol = e.symbol(model->name.text, "model"),
-              recipeSymbol = e.symbol(recipe->name.text, "recipe");
+  // The user's names come before those of specialised layers, and first what a binary shows.
   std::string planSymbol = e.symbol(plan ? plan->name.text : StringRef("serial"), "plan"),
-              clusterSymbol;
+              modelSymbol = e.symbol(model->name.text, "model"),
+              recipeSymbol = e.symbol(recipe->name.text, "recipe"), clusterSymbol;
   Settings clusterSettings;
   if (plan && !plan->on.text.empty()) {
     const BlockDecl *cluster = findBlock(BlockDecl::Cluster, plan->on, "cluster");

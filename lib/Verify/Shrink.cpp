@@ -137,7 +137,7 @@ bool Shrinker::accept(const std::string &override, bool fewerLayers) {
   overrides.push_back(override);
   std::optional<Facts> facts = ask(overrides, llvm::nulls());
   if (!facts || facts->collectives != full.collectives ||
-      (fewerLayers && facts->layers >= full.layers))
+      (fewerLayers && facts->layers >= now.layers))
     return false;
   now = *facts;
   shrunk.overrides = std::move(overrides);
@@ -162,7 +162,7 @@ std::vector<int64_t> Shrinker::candidates(int64_t size, int64_t ranks, int64_t l
 
 void Shrinker::shrinkBatch() {
   int64_t microbatches = full.batch / full.dataRanks / full.microbatch;
-  for (int64_t rows : {int64_t(1), int64_t(2), full.microbatch})
+  for (int64_t rows : {std::min<int64_t>(full.microbatch, 2), full.microbatch})
     for (int64_t count : {std::min<int64_t>(microbatches, 2), std::min<int64_t>(microbatches, 4)}) {
       int64_t batch = rows * count * full.dataRanks;
       if (rows > full.microbatch || batch > full.batch)

@@ -51,8 +51,8 @@ void Trail::readPlan(ModuleOp module) {
   planLoc = settings.planLine("");
   auto add = [&](ArrayAttr axes, const Twine &what, StringRef key) {
     for (StringRef axis : axes.getAsValueRange<StringAttr>())
-      lines.push_back({axis.str(), (what + " over " + axis + " here").str(),
-                       settings.planLine(key)});
+      lines.push_back(
+          {axis.str(), (what + " over " + axis + " here").str(), settings.planLine(key)});
   };
   if (auto shards = settings.plan.getAs<ArrayAttr>("shard"))
     for (auto [i, shard] : llvm::enumerate(shards.getAsRange<DictionaryAttr>())) {
@@ -106,6 +106,32 @@ void Trail::readValues(ModuleOp module) {
   }
 }
 
+/// `what` with the axes, and those of the plan: `tp` of its piece `tp.1`.
+static Passage passage(const Twine &what, ArrayRef<StringAttr> axes, Location loc) {
+  Passage made{(what + " over " + dist::spell(axes)).str(), loc, {}};
+  for (StringAttr axis : axes)
+    made.axes.push_back(axis.getValue().split('.').first.str());
+  return made;
+}
+
+static Passage passage(StringRef how, dist::CollectiveOp op) {
+  return passage(how + " through " + dist::stringifyCollectiveKind(op.getKind()),
+                 dist::axesOf(op.getAxes()), op.getLoc());
+}
+
+/// What is left to do with the results of an op, and what is done.
+static std::vector<Passage> passagesBefore(Operation *op) {
+  std::vector<Passage> found;
+  for (OpResult result : op->getResults()) {
+    if (ArrayRef<StringAttr> sum = dist::layoutOf(result).getSum(); !sum.empty())
+      found.push_back(passage("each rank has its part of a sum", sum, op->getLoc()));
+    for (Operation *user : result.getUsers())
+      if (auto collective = dyn_cast<dist::CollectiveOp>(user))
+        found.push_back(passage("it goes", collective));
+  }
+  return found;
+}
+
 /// Collectives between `value` and the probed ops that it comes from.
 static std::vector<Passage> passagesBehind(mlir::Value value) {
   std::vector<Passage> found;
@@ -118,17 +144,8 @@ static std::vector<Passage> passagesBehind(mlir::Value value) {
   for (size_t i = 0; i < ops.size(); ++i) {
     for (mlir::Value operand : ops[i]->getOperands())
       follow(operand);
-    auto collective = dyn_cast<dist::CollectiveOp>(ops[i]);
-    if (!collective)
-      continue;
-    dist::Axes axes = dist::axesOf(collective.getAxes());
-    Passage passage{
-        (dist::stringifyCollectiveKind(collective.getKind()) + " over " + dist::spell(axes)).str(),
-        collective.getLoc(),
-        {}};
-    for (StringAttr axis : axes) // `tp` of its piece `tp.1`
-      passage.axes.push_back(axis.getValue().split('.').first.str());
-    found.push_back(std::move(passage));
+    if (auto collective = dyn_cast<dist::CollectiveOp>(ops[i]))
+      found.push_back(passage("it comes", collective));
   }
   return found;
 }
@@ -142,9 +159,12 @@ void Trail::readCollectives(ModuleOp module) {
       for (auto [i, value] : llvm::enumerate(layer.getReturn().getOperands()))
         reductions[name.str()][layer.getResultName(i).str()] = passagesBehind(value);
     for (Operation &op : layer.getBlock())
-      if (int64_t probe = probeOf(&op); probe >= 0)
+      if (int64_t probe = probeOf(&op); probe >= 0) {
+        std::vector<Passage> &known = passages[{name.str(), probe}];
         for (mlir::Value operand : op.getOperands())
-          llvm::append_range(passages[{name.str(), probe}], passagesBehind(operand));
+          llvm::append_range(known, passagesBehind(operand));
+        llvm::append_range(known, passagesBefore(&op));
+      }
   }
   for (auto chain : module.getOps<ChainOp>())
     for (RunOp run : chain.getOps<RunOp>())
@@ -171,8 +191,8 @@ const Trail::Weight *Trail::weight(StringRef name) const {
 
 /// A number of a gradient file; nothing where no rank has written it.
 static std::optional<double> numberOf(const Tensors &tensors, int64_t layer, int64_t probe) {
-  auto found = tensors.find("probe." + std::to_string(layer) + "." + std::to_string(probe) +
-                            ".grad");
+  auto found =
+      tensors.find("probe." + std::to_string(layer) + "." + std::to_string(probe) + ".grad");
   if (found == tensors.end() || found->second.empty())
     return std::nullopt;
   return found->second.front();
@@ -199,12 +219,12 @@ std::optional<Point> Trail::first(const Tensors &serial, const Tensors &ranks) c
       return std::nullopt;
     for (auto &[probe, value] : known->second) {
       double off = 0;
-      if (value.backward != backward ||
-          !differs(layer, known->second, probe, serial, ranks, off))
+      if (value.backward != backward || !differs(layer, known->second, probe, serial, ranks, off))
         continue;
       auto through = passages.find({layer.function, probe});
-      return Point{value.op, layer.title, value.loc, backward, off,
-                   through == passages.end() ? std::vector<Passage>() : through->second};
+      return Point{value.op,  layer.title,
+                   value.loc, backward,
+                   off,       through == passages.end() ? std::vector<Passage>() : through->second};
     }
     return std::nullopt;
   };

@@ -18,9 +18,9 @@
 
 namespace tplan::verify {
 
-/// A collective on the way of a value.
+/// A collective on the way of a value, or a sum that is to be made.
 struct Passage {
-  std::string what; // "all_reduce over tp"
+  std::string what; // "it comes through all_reduce over tp of this"
   mlir::Location loc;
   std::vector<std::string> axes; // of the plan
 };

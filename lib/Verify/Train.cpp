@@ -26,8 +26,8 @@ static std::string inside(StringRef folder, StringRef name) {
 static Expected<std::unique_ptr<MemoryBuffer>> read(StringRef path) {
   auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return createStringError(buffer.getError(), "cannot read " + path + ": " +
-                                                    buffer.getError().message());
+    return createStringError(buffer.getError(),
+                             "cannot read " + path + ": " + buffer.getError().message());
   return std::move(*buffer);
 }
 
@@ -100,10 +100,10 @@ Expected<Trained> verify::train(ArrayRef<char> object, StringRef runtime, String
   if (Error error = emit::linkBinary(object, binary, runtime))
     return std::move(error);
   std::string count = std::to_string(steps), tokens = ("u16:" + data).str();
-  StringRef arguments[] = {binary,           "--data", tokens,       "--seed", "1",
-                           "--threads",      "1",      "--steps",    count,    "--metrics",
-                           log,              "--save", save,         "--save-every", "1",
-                           "--save-keep",    "0",      "--dump-gradients", gradients};
+  StringRef arguments[] = {binary,   "--data",       tokens, "--seed",      "1", "--threads",
+                           "1",      "--steps",      count,  "--metrics",   log, "--save",
+                           save,     "--save-every", "1",    "--save-keep", "0", "--dump-gradients",
+                           gradients};
   std::optional<StringRef> streams[] = {StringRef(), StringRef(said), StringRef(said)};
   std::string why;
   int code = sys::ExecuteAndWait(binary, arguments, std::nullopt, streams, kPatience, 0, &why);

@@ -28,7 +28,7 @@ constexpr double kTolerance = 1e-10;
 /// Of the norm of all gradients: less than this is noise in one.
 constexpr double kLeast = 1e-3;
 /// Of all ranks together, which are threads of this machine.
-constexpr int64_t kMostMemory = int64_t(8) << 30, kMostRanks = 2048;
+constexpr int64_t kMostMemory = int64_t(8) << 30, kMostRanks = 512;
 
 /// What differs, and how far: of no name, what is farthest.
 struct Difference {
@@ -107,8 +107,7 @@ private:
   Outcome tell(const Difference &difference);
   void tellPoint(const Point &point, const Trail &trail);
   void tellRest(const Difference &difference, const Trail &trail);
-  void addPassages(InFlightDiagnostic &error, llvm::ArrayRef<Passage> passages,
-                   const Trail &trail);
+  void addPassages(InFlightDiagnostic &error, llvm::ArrayRef<Passage> passages, const Trail &trail);
   void praise(const Difference &farthest, size_t gradients, llvm::StringRef plan);
   Outcome fail(const llvm::Twine &message) {
     *options.errors << "error: " << message << "\n";
@@ -203,8 +202,9 @@ Outcome Verifier::run() {
   if (!ranks.ok())
     return ranks.outcome;
   if (arena > kMostMemory / small.ranks)
-    return fail("the plan could not be made small: its ranks need more than 8 GiB together; found " +
-                llvm::Twine(small.ranks) + " of " + llvm::Twine(arena) + " bytes");
+    return fail(
+        "the plan could not be made small: its ranks need more than 8 GiB together; found " +
+        llvm::Twine(small.ranks) + " of " + llvm::Twine(arena) + " bytes");
   llvm::Expected<Trained> wanted = train(serial, "serial");
   if (!wanted)
     return fail("the serial plan does not train: " + llvm::toString(wanted.takeError()));
@@ -228,8 +228,9 @@ void Verifier::praise(const Difference &farthest, size_t gradients, llvm::String
   out << llvm::formatv("{0} trains as on one rank: {1} gradients, the losses and norms of {2} "
                        "steps, in f64, are equal within {3:e1}\n",
                        plan, gradients, kSteps, farthest.off);
-  out << llvm::formatv("  {0} rank{1} as threads, with all {2} collectives of the plan's functions\n",
-                       small.ranks, small.ranks == 1 ? "" : "s", small.collectives);
+  out << llvm::formatv(
+      "  {0} rank{1} as threads, with all {2} collectives of the plan's functions\n", small.ranks,
+      small.ranks == 1 ? "" : "s", small.collectives);
   if (small.sizes.empty())
     return;
   out << "  smaller:";
@@ -244,7 +245,7 @@ void Verifier::addPassages(InFlightDiagnostic &error, llvm::ArrayRef<Passage> pa
   for (const Passage &passage : passages) {
     axes.insert(passage.axes.begin(), passage.axes.end());
     if (said.insert(passage.what).second)
-      error.attachNote(passage.loc) << "it comes through " << passage.what << " of this";
+      error.attachNote(passage.loc) << passage.what;
   }
   for (const PlanLine &line : trail.lines)
     if (axes.count(line.axis))
@@ -263,10 +264,9 @@ void Verifier::tellPoint(const Point &point, const Trail &trail) {
 }
 
 void Verifier::tellRest(const Difference &difference, const Trail &trail) {
-  const Trail::Weight *weight =
-      trail.weight(llvm::StringRef(difference.tensor).ends_with(".grad")
-                       ? llvm::StringRef(difference.tensor).drop_back(5)
-                       : llvm::StringRef(difference.tensor));
+  const Trail::Weight *weight = trail.weight(llvm::StringRef(difference.tensor).ends_with(".grad")
+                                                 ? llvm::StringRef(difference.tensor).drop_back(5)
+                                                 : llvm::StringRef(difference.tensor));
   auto error = emitError(weight ? weight->loc : *trail.planLoc)
                << "ranks train otherwise than one rank does, though they compute equal values: "
                << difference.what << " of step " << difference.step << " is "
