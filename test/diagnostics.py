@@ -78,7 +78,8 @@ def diagnostics(path):
             yield line, literal_at(text, streamed.end()), True
             continue
         if literal and re.search(r"[a-z]{2}", literal) and literal != "{0}":
-            yield line, literal, name.startswith("emit")
+            goes_on = re.search(re.escape(literal[-8:]) + r'"\s*\+', text[match.end():end])
+            yield line, literal, name.startswith("emit") or goes_on is not None
 
 
 def pattern(literal, prefix):

@@ -97,7 +97,7 @@ public:
 
 private:
   std::optional<Facts> ask(const std::vector<std::string> &overrides, llvm::raw_ostream &errors);
-  bool accept(const std::string &override, bool fewerLayers = false);
+  bool accept(const std::string &override, llvm::function_ref<bool(const Facts &)> hasEffect);
   void shrinkBatch();
   void shrinkDims();
   void shrinkDepth();
@@ -131,13 +131,13 @@ std::optional<Facts> Shrinker::ask(const std::vector<std::string> &overrides,
   return facts;
 }
 
-/// Keeps a further override where the plan keeps its collectives.
-bool Shrinker::accept(const std::string &override, bool fewerLayers) {
+/// Keeps a further override where it has an effect and the plan keeps its collectives.
+bool Shrinker::accept(const std::string &override,
+                      llvm::function_ref<bool(const Facts &)> hasEffect) {
   std::vector<std::string> overrides = shrunk.overrides;
   overrides.push_back(override);
   std::optional<Facts> facts = ask(overrides, llvm::nulls());
-  if (!facts || facts->collectives != full.collectives ||
-      (fewerLayers && facts->layers >= now.layers))
+  if (!facts || !hasEffect(*facts) || facts->collectives != full.collectives)
     return false;
   now = *facts;
   shrunk.overrides = std::move(overrides);
@@ -170,7 +170,8 @@ void Shrinker::shrinkBatch() {
       // Both at once: each alone may not divide the other.
       std::vector<std::string> before = shrunk.overrides;
       shrunk.overrides.push_back("plan.microbatch=" + std::to_string(rows) + " sequences");
-      if (accept("recipe.batch=" + std::to_string(batch) + " sequences")) {
+      if (accept("recipe.batch=" + std::to_string(batch) + " sequences",
+                 [&](const Facts &facts) { return facts.batch == batch; })) {
         if (batch != full.batch)
           shrunk.sizes.push_back({"batch", full.batch, batch});
         if (rows != full.microbatch)
@@ -196,7 +197,8 @@ void Shrinker::shrinkDims() {
     std::string prefix = (full.numbers.count(name) ? "model." : "data.") + name + "=";
     int64_t chosen = size;
     for (int64_t n : candidates(size, ranks, least))
-      if (accept(prefix + std::to_string(n))) {
+      if (accept(prefix + std::to_string(n),
+                 [&](const Facts &facts) { return facts.dims.at(name) == n; })) {
         chosen = n;
         shrunk.sizes.push_back({name, size, n});
         break;
@@ -212,8 +214,9 @@ void Shrinker::shrinkDepth() {
   for (auto &[name, size] : full.numbers) {
     if (full.dims.count(name))
       continue;
+    auto isLess = [&](const Facts &facts) { return facts.layers < now.layers; };
     for (int64_t depth : kDepths)
-      if (depth < size && accept("model." + name + "=" + std::to_string(depth), true)) {
+      if (depth < size && accept("model." + name + "=" + std::to_string(depth), isLess)) {
         shrunk.sizes.push_back({name, size, depth});
         break;
       }

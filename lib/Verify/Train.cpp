@@ -111,8 +111,9 @@ Expected<Trained> verify::train(ArrayRef<char> object, StringRef runtime, String
     Expected<std::unique_ptr<MemoryBuffer>> text = read(said);
     if (!text)
       return text.takeError();
-    return createStringError((why.empty() ? "" : why + ": ") +
-                             (*text)->getBuffer().rtrim().rsplit('\n').second);
+    StringRef last = (*text)->getBuffer().rtrim();
+    last = last.drop_front(last.rfind('\n') + 1); // 0 where there is none
+    return createStringError((why.empty() ? "" : why + ": ") + last);
   }
   Trained trained;
   if (Error error = readMetrics(log, trained))

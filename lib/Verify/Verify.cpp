@@ -68,7 +68,9 @@ void compare(const Tensors &found, const Tensors &wanted, llvm::StringRef what, 
     auto other = found.find(name);
     double size = std::max(norm(values), kLeast * std::sqrt(all));
     double off = other == found.end() ? INFINITY : apart(other->second, values);
-    most.add(size > 0 ? off / size : off, what + name, name);
+    llvm::StringRef weight = name; // of `q.weight.grad`
+    weight.consume_back(".grad");
+    most.add(size > 0 ? off / size : off, what + weight, weight);
   }
 }
 
@@ -112,6 +114,11 @@ private:
   Outcome fail(const llvm::Twine &message) {
     *options.errors << "error: " << message << "\n";
     return Outcome::sourceError;
+  }
+  Outcome internal(const Difference &difference) {
+    *options.errors << "internal error: " << difference.what
+                    << " differs, and the plan with probes does not compile or train\n";
+    return Outcome::internalError;
   }
   Outcome fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
 
@@ -264,9 +271,7 @@ void Verifier::tellPoint(const Point &point, const Trail &trail) {
 }
 
 void Verifier::tellRest(const Difference &difference, const Trail &trail) {
-  const Trail::Weight *weight = trail.weight(llvm::StringRef(difference.tensor).ends_with(".grad")
-                                                 ? llvm::StringRef(difference.tensor).drop_back(5)
-                                                 : llvm::StringRef(difference.tensor));
+  const Trail::Weight *weight = trail.weight(difference.tensor);
   auto error = emitError(weight ? weight->loc : *trail.planLoc)
                << "ranks train otherwise than one rank does, though they compute equal values: "
                << difference.what << " of step " << difference.step << " is "
@@ -283,13 +288,13 @@ Outcome Verifier::tell(const Difference &difference) {
   Result serial = build(/*serial=*/true, /*probes=*/true, nullptr);
   Result ranks = build(/*serial=*/false, /*probes=*/true, &trail);
   if (!serial.ok() || !ranks.ok())
-    return fail(difference.what + " differs, and no value could be probed");
+    return internal(difference);
   llvm::Expected<Trained> wanted = train(serial, "serial-probes");
   llvm::Expected<Trained> found = train(ranks, "ranks-probes");
   if (!wanted || !found) {
     llvm::consumeError(wanted.takeError());
     llvm::consumeError(found.takeError());
-    return fail(difference.what + " differs, and the plan with probes does not train");
+    return internal(difference);
   }
   SourceMgrDiagnosticHandler handler(*ranks.sources, ranks.context.get(), *options.errors);
   if (std::optional<Point> point = trail.first(wanted->gradients, found->gradients))
