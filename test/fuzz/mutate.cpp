@@ -79,7 +79,9 @@ const char *const kWords[] = {
     "S",      "D",     "sequences",   "tokens",     "steps",  "GiB",     "kB",         "adamw",
     "sgd",    "gpipe", "gpipe_split", "accumulate", "warmup", "cosine",  "flat",       "clip",
     "decay",  "norm",  "bias",        "linears",    "norms",  "biases",  "embeddings", "T",
-    "most",   "block", "rmsnorm"};
+    "most",   "block", "rmsnorm",     "dp",         "tp",     "V",       "H",          "G",
+    "F",      "every", "first",       "residual",   "local",  "sharded", "within",     "node",
+    "megatron"};
 
 const char *const kMarks[] = {"+", "-", "*", "/", "&", "|", "(",  ")",  "[",  "]",  "{",
                               "}", ":", ",", ";", "=", ".", "..", "->", "\"", "//", "\n"};
