@@ -35,6 +35,8 @@ inline constexpr llvm::StringLiteral kActivation = "dist.activation", kUnasked =
 #include "dialects/dist/DistOps.h.inc"
 
 namespace tplan::dist {
+/// Positions of a block of a dimension that is cut into so many: the last ones end in padding.
+inline int64_t blockOf(int64_t size, int64_t blocks) { return (size + blocks - 1) / blocks; }
 /// The module's mesh; one without axes where it has none.
 MeshAttr meshOf(mlir::ModuleOp module);
 /// Layout of a value: of an argument of a layer, or of a result; whole where nothing says.

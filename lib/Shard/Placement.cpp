@@ -215,7 +215,7 @@ nn::Tensor Placement::localType(nn::Tensor type, LayoutAttr layout) const {
   for (nn::DimAttr dim : type.getDims())
     dims.push_back(nn::DimAttr::get(
         type.getContext(), dim.getName(),
-        blockOf(dim.getSize(), mesh.sizeOf(layout.axesOf(dim.getName()))), dim.getBounded()));
+        dist::blockOf(dim.getSize(), mesh.sizeOf(layout.axesOf(dim.getName()))), dim.getBounded()));
   dist::RowsAttr rows = layout.getRows();
   if (!rows || rows.getInWhole())
     return type.withDims(dims);
@@ -248,7 +248,7 @@ dist::RowsAttr Placement::rowsOver(nn::Tensor type, LayoutAttr base,
     names.push_back(StringAttr::get(type.getContext(), dim.getName()));
   }
   int64_t unit = 64 / std::gcd<int64_t>(64, length);
-  int64_t block = blockOf(blockOf(rows, mesh.sizeOf(axes)), unit) * unit;
+  int64_t block = dist::blockOf(dist::blockOf(rows, mesh.sizeOf(axes)), unit) * unit;
   return dist::RowsAttr::get(type.getContext(), names, block, axes, false);
 }
 

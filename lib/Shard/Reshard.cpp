@@ -192,8 +192,9 @@ int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
   tp_collective what = {};
   what.kind = static_cast<int32_t>(step.collective);
   what.outer = what.middle = what.last = 1;
-  what.inner =
-      isWhole || step.collective == CollectiveKind::AllToAll ? blockOf(bytes, members) : bytes;
+  what.inner = isWhole || step.collective == CollectiveKind::AllToAll
+                   ? dist::blockOf(bytes, members)
+                   : bytes;
   what.whole = isWhole ? bytes : bytes * members;
   return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
 }
