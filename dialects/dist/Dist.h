@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral kGlobal = "dist.global", kWeight = "dist.we
 /// On a chain: a dictionary from the names of losses, counts and `norm` to the axes over which
 /// what the ranks have summed is to be summed.
 inline constexpr llvm::StringLiteral kPending = "dist.pending";
+/// On a collective that moves activations or their cotangents. If no line of the plan asks for it,
+/// beside that a dictionary: `gathers` or `sums` (the dimension whose cut it undoes), `line` (the
+/// item of `shard` that cuts it) and `instead` (dimensions whose cut would avoid it).
+inline constexpr llvm::StringLiteral kActivation = "dist.activation", kUnasked = "dist.unasked";
 } // namespace tplan::dist
 
 #include "dialects/dist/DistDialect.h.inc"
@@ -31,6 +35,8 @@ inline constexpr llvm::StringLiteral kPending = "dist.pending";
 #include "dialects/dist/DistOps.h.inc"
 
 namespace tplan::dist {
+/// Positions of a block of a dimension that is cut into so many: the last ones end in padding.
+inline int64_t blockOf(int64_t size, int64_t blocks) { return (size + blocks - 1) / blocks; }
 /// The module's mesh; one without axes where it has none.
 MeshAttr meshOf(mlir::ModuleOp module);
 /// Layout of a value: of an argument of a layer, or of a result; whole where nothing says.

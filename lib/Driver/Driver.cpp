@@ -88,7 +88,10 @@ bool Compile::runPass(const PassInfo &next) {
     return fail(Outcome::usageError);
   manager.enableVerifier(false);
   manager.addPass(next.create());
+  // An error of a pass is about the source, one of the verifier about the IR.
+  result.context->printOpOnDiagnostic(false);
   bool passed = succeeded(manager.run(*result.module));
+  result.context->printOpOnDiagnostic(true);
   if (errors)
     return fail(Outcome::sourceError);
   if (!passed)

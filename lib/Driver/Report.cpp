@@ -77,8 +77,6 @@ void addSums(StepReport &report, const schedule::Chain &chain, bool isTrain) {
 
 /// Adds what `times` calls of a function cost, by category and by name.
 void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
-  if (!func)
-    return;
   func.walk([&](rt::Call call) {
     Work work = Work{1, call.getFlops(), call.getBytes()}.times(times);
     report.categories[call.getCategory().str()] += work;
@@ -89,36 +87,21 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   });
 }
 
-void addRun(StepReport &report, const schedule::Run &run, schedule::Part part, int64_t times) {
-  for (const schedule::Callee &callee : run.callees)
-    addFunction(report, callee.part(part), times * run.times());
-}
-
-/// The work of all tasks, then of what follows them once a step.
 LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
-  using schedule::Part;
   FailureOr<schedule::Chains> chains = schedule::readChains(program);
   if (failed(chains))
     return failure();
-  auto &[train, counts] = *chains;
   llvm::raw_string_ostream tasks(report.tasks);
   for (int64_t i = 0; i < program.getNumTasks(); ++i) {
     sched::Task task = program.getTask(i);
     tasks << (i ? " " : "") << sched::stringifyTaskKind(task.kind) << task.stage << "."
           << task.microbatch;
-    for (const schedule::Run &run : train.runs)
-      if (run.stage == task.stage)
-        addRun(report, run, schedule::partOf(task.kind), 1);
   }
-  if (counts)
-    for (const schedule::Run &run : counts->runs)
-      addRun(report, run, Part::E, report.microbatches);
-  if (counts)
-    addSums(report, *counts, /*isTrain=*/false);
-  addSums(report, train, /*isTrain=*/true);
-  for (Part part : schedule::kStepParts)
-    for (const schedule::Run &run : train.runs)
-      addRun(report, run, part, 1);
+  schedule::forEachFunction(
+      program, *chains, [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
+  if (chains->counts)
+    addSums(report, *chains->counts, /*isTrain=*/false);
+  addSums(report, chains->train, /*isTrain=*/true);
   return success();
 }
 

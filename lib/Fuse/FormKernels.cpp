@@ -168,17 +168,22 @@ void FunctionBuilder::buildBetweenRanks(Operation *op) {
   Location loc = op->getLoc();
   Type type = op->getResult(0).getType();
   Value &result = values[op->getResult(0)];
-  if (auto collective = dyn_cast<dist::CollectiveOp>(op))
-    result = rt::CollectiveOp::create(builder, loc, type, collective.getKind(),
-                                      lookup(collective.getX()), collective.getAxes(),
-                                      collective.getReduction(), collective.getDimAttr(),
-                                      collective.getToAttr(), collective.getSourcesAttr());
-  else if (auto slice = dyn_cast<dist::SliceOp>(op))
+  if (auto collective = dyn_cast<dist::CollectiveOp>(op)) {
+    auto call = rt::CollectiveOp::create(builder, loc, type, collective.getKind(),
+                                         lookup(collective.getX()), collective.getAxes(),
+                                         collective.getReduction(), collective.getDimAttr(),
+                                         collective.getToAttr(), collective.getSourcesAttr());
+    for (StringRef mark : {dist::kActivation, dist::kUnasked})
+      if (Attribute value = op->getAttr(mark))
+        call->setAttr(mark, value);
+    result = call.getResult();
+  } else if (auto slice = dyn_cast<dist::SliceOp>(op)) {
     result = rt::SliceOp::create(builder, loc, type, lookup(slice.getX()), slice.getAxes(),
                                  slice.getDimAttr(), isView(slice));
-  else if (auto place = dyn_cast<dist::PlaceOp>(op))
+  } else if (auto place = dyn_cast<dist::PlaceOp>(op)) {
     result = rt::PlaceOp::create(builder, loc, type, lookup(place.getX()), lookup(place.getWhole()),
                                  place.getAxes());
+  }
 }
 
 void FunctionBuilder::buildUnit(const Unit &unit) {

@@ -328,6 +328,57 @@ Names zeroAxes(PlanContext &c, const Item &item) {
   return ok ? item.axes : Names();
 }
 
+/// Ranks from one to the next along an axis: the first axis of a mesh varies slowest.
+int64_t strideOf(const Layout &layout, StringRef axis) {
+  int64_t stride = 1;
+  for (auto &[name, other] : llvm::reverse(layout.axes)) {
+    if (name == axis)
+      break;
+    stride *= other.size;
+  }
+  return stride;
+}
+
+/// `within node` takes of each axis the part that lies in a node. Every node must hold an equal
+/// part, and all together more than one rank.
+void checkWithin(PlanContext &c, const Item &word, const Names &axes) {
+  const Cluster *cluster = c.cluster;
+  if (!cluster) {
+    c.e.report.error(word.loc, "`within node` needs the nodes of a cluster: plan {0} : {1} on ..",
+                     c.settings.name.text, c.recipe.settings->name.text);
+    return;
+  }
+  int64_t devices = cluster->devices, ranks = 1, inside = 1;
+  auto addNotes = [&](Report::Error error) {
+    error.note(c.layout.mesh, "the mesh is given here")
+        .note(cluster->loc, "the cluster has {0} nodes of {1} devices", cluster->nodes, devices);
+  };
+  if (!devices) // the cluster has a mistake
+    return;
+  for (const Name &name : axes) {
+    int64_t size = c.layout.axes.find(name.text)->second.size,
+            stride = strideOf(c.layout, name.text);
+    int64_t reach = size * stride;
+    ranks *= size;
+    if (devices % reach == 0)
+      inside *= size;
+    else if (devices % stride == 0 && reach % devices == 0)
+      inside *= devices / stride;
+    else if (stride < devices)
+      return addNotes(c.e.report.error(
+          word.loc,
+          "`within node` needs equal parts of {0} in all nodes: choose sizes of {0} and of the "
+          "axes "
+          "behind it, {1} ranks, that divide the {2} devices of a node, found {0} = {3}",
+          name.text, stride, devices, size));
+  }
+  if (ranks > 1 && inside == 1)
+    addNotes(c.e.report.error(word.loc,
+                              "`within node` shards nothing, for a node has one rank along {0}: "
+                              "put that last in the mesh, or drop `within node`",
+                              listed(axes)));
+}
+
 void readZero(PlanContext &c, const Setting &line) {
   const Item &first = line.items[0];
   const Number &stage = first.quantity.number;
@@ -335,9 +386,10 @@ void readZero(PlanContext &c, const Setting &line) {
     c.e.report.error(first.loc, "zero has the stages 1, 2 and 3, found {0}", spell(stage));
     return;
   }
+  Names axes = zeroAxes(c, first);
   SmallVector<NamedAttribute> entry = {
       c.b.getNamedAttr("stage", c.b.getI64IntegerAttr(stage.whole)),
-      c.b.getNamedAttr("axes", strings(c.b, zeroAxes(c, first))),
+      c.b.getNamedAttr("axes", strings(c.b, axes)),
   };
   std::map<StringRef, SMLoc> seen;
   for (const Item &word : llvm::drop_begin(line.items)) {
@@ -356,9 +408,8 @@ void readZero(PlanContext &c, const Setting &line) {
     if (accumulate && stage.whole != 2)
       c.e.report.error(word.loc, "`accumulate` says where zero 2 adds gradients, found zero {0}",
                        stage.whole);
-    if (!accumulate && !c.cluster)
-      c.e.report.error(word.loc, "`within node` needs the nodes of a cluster: plan {0} : {1} on ..",
-                       c.settings.name.text, c.recipe.settings->name.text);
+    if (!accumulate)
+      checkWithin(c, word, axes);
     entry.push_back(c.b.getNamedAttr(key, c.b.getStringAttr(word.second.text)));
   }
   c.out.set("zero", c.b.getDictionaryAttr(entry), line.loc);

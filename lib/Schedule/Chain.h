@@ -96,6 +96,11 @@ struct Chains {
 };
 mlir::FailureOr<Chains> readChains(sched::ProgramOp program);
 
+/// Visits the functions that a training step runs, with how many times: those of each task in
+/// order, the counts of its losses, then what follows the last backward.
+void forEachFunction(sched::ProgramOp program, const Chains &chains,
+                     llvm::function_ref<void(rt::FuncOp, int64_t)> visit);
+
 /// Whether part `p` of the layer needs its own carried input number k.
 bool readsInput(const Callee &callee, Part p, unsigned k);
 /// Whether part `p` needs the cotangent of the layer's carried result number k.

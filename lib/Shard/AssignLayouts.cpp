@@ -194,24 +194,23 @@ private:
     auto type = cast<Tensor>(read.getType());
     LayoutAttr after = dist::layoutOf(read);
     OpBuilder b(reader);
+    LayoutAttr before = borders.of({layerName(reader), "R", reader.getLoc()}, role, name, type,
+                                   /*isResult=*/false);
+    if (before == after)
+      return;
     std::string symbol = (layerName(reader) + ".R").str();
     auto layer = symbols.lookup<LayerOp>(symbol);
-    LayerOp asked = layer ? layer : createLayer(b, reader.getLoc(), symbol, b.getStringAttr("R"));
-    LayoutAttr before = borders.of(asked, role, name, type, /*isResult=*/false);
-    if (before == after) {
-      if (!layer)
-        asked.erase();
-      return;
+    if (!layer) {
+      layer = createLayer(b, reader.getLoc(), symbol, b.getStringAttr("R"));
+      symbols.insert(layer);
     }
-    if (!layer)
-      symbols.insert(asked);
-    BlockArgument arg = asked.addArg(role, name, type, read.getLoc());
-    asked.setArgAttr(arg.getArgNumber(), dist::kLayout, before);
-    b.setInsertionPoint(asked.getReturn());
+    BlockArgument arg = layer.addArg(role, name, type, read.getLoc());
+    layer.setArgAttr(arg.getArgNumber(), dist::kLayout, before);
+    b.setInsertionPoint(layer.getReturn());
     auto op = dist::ReshardOp::create(b, read.getLoc(), type, arg);
     setLayouts(op, after);
-    asked.addResult(role, name, op.getResult());
-    asked.setResultAttr(asked.getNumResults() - 1, dist::kLayout, after);
+    layer.addResult(role, name, op.getResult());
+    layer.setResultAttr(layer.getNumResults() - 1, dist::kLayout, after);
   }
 
   /// Losses, counts and the norm: sums that no function of the layer reads.

@@ -18,6 +18,9 @@ StringRef shard::layerName(LayerOp layer) {
   return name;
 }
 
+LayerPart::LayerPart(LayerOp op)
+    : layer(layerName(op)), part(op.getPart().value_or("")), loc(op.getLoc()) {}
+
 /// What goes from layer to layer of a list is the residual stream, before the first and behind
 /// the last as well.
 static llvm::DenseSet<Value> residualValues(ModuleOp module) {
@@ -64,32 +67,33 @@ FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
   return borders;
 }
 
-ParamOp Borders::paramOf(LayerOp layer, StringRef name) const {
-  auto names = bound.find(layerName(layer));
+ParamOp Borders::paramOf(StringRef layer, StringRef name) const {
+  auto names = bound.find(layer);
   return names == bound.end() ? ParamOp() : names->second.lookup(name);
 }
 
-bool Borders::isResidual(LayerOp layer, Role role, StringRef name, bool isResult) const {
-  if ((role != Role::Carried && role != Role::CotCarried) || layer.getPart() == "N")
+bool Borders::isResidual(const LayerPart &at, Role role, StringRef name, bool isResult) const {
+  if ((role != Role::Carried && role != Role::CotCarried) || at.part == "N")
     return false;
   // A cotangent flows the other way.
   bool out = isResult == (role == Role::Carried);
-  auto marked = residual.find(layerName(layer));
+  auto marked = residual.find(at.layer);
   return marked != residual.end() &&
          marked->second.count((StringRef(out ? "out " : "in ") + name).str());
 }
 
-std::string Borders::pendingKey(LayerOp layer, Role role, StringRef name) const {
+std::string Borders::pendingKey(StringRef layer, Role role, StringRef name) const {
   if (role == Role::CotParam)
     if (ParamOp param = paramOf(layer, name))
       return "grad " + param.getSymName().str();
   if (role == Role::Contribution)
-    return "contribution " + layerName(layer).str() + " " + name.str();
+    return ("contribution " + layer + " " + name).str();
   return stringifyRole(role).str() + " " + name.str();
 }
 
-void Borders::addPending(LayerOp layer, Role role, StringRef name, ArrayRef<StringAttr> axes) {
-  Axes &all = pending[pendingKey(layer, role, name)];
+void Borders::addPending(const LayerPart &at, Role role, StringRef name,
+                         ArrayRef<StringAttr> axes) {
+  Axes &all = pending[pendingKey(at.layer, role, name)];
   llvm::append_range(all, axes);
   all = placement->mesh.sorted(all);
 }
@@ -113,11 +117,12 @@ LayoutAttr Borders::ofChain(Value v) const {
   return layout && stream.contains(v) ? withResidual(layout, typeOf(v)) : layout;
 }
 
-LayoutAttr Borders::of(LayerOp layer, Role role, StringRef name, Tensor type, bool isResult) const {
+LayoutAttr Borders::of(const LayerPart &at, Role role, StringRef name, Tensor type,
+                       bool isResult) const {
   LayoutAttr whole = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
-  StringRef part = layer.getPart().value_or("");
+  StringRef part = at.part;
   auto waiting = [&](LayoutAttr layout) {
-    auto found = pending.find(pendingKey(layer, role, name));
+    auto found = pending.find(pendingKey(at.layer, role, name));
     if (found == pending.end())
       return layout;
     return layout.withSum(dist::difference(found->second, layout.used()));
@@ -129,17 +134,17 @@ LayoutAttr Borders::of(LayerOp layer, Role role, StringRef name, Tensor type, bo
   case Role::CotInvariant: {
     if (part == "N") // the norm: every rank has the squares that it alone counts
       return whole.withSum(placement->allAxes());
-    LayoutAttr layout = placement->layoutOf(type, layer.getLoc());
-    return layout && isResidual(layer, role, name, isResult) ? withResidual(layout, type) : layout;
+    LayoutAttr layout = placement->layoutOf(type, at.loc);
+    return layout && isResidual(at, role, name, isResult) ? withResidual(layout, type) : layout;
   }
   case Role::Param:
-    if (ParamOp param = paramOf(layer, name))
+    if (ParamOp param = paramOf(at.layer, name))
       return weightOf(param).weight;
     return whole;
   case Role::State: {
     StringRef weight = name;
     for (; !weight.empty(); weight = weight.rsplit('.').first) {
-      if (ParamOp param = paramOf(layer, weight))
+      if (ParamOp param = paramOf(at.layer, weight))
         return weight == name ? weightOf(param).weight : weightOf(param).state;
       if (!weight.contains('.'))
         break;
@@ -147,7 +152,7 @@ LayoutAttr Borders::of(LayerOp layer, Role role, StringRef name, Tensor type, bo
     return whole;
   }
   case Role::CotParam:
-    if (ParamOp param = paramOf(layer, name)) {
+    if (ParamOp param = paramOf(at.layer, name)) {
       const WeightLayouts &layouts = weightOf(param);
       bool isReduced = part == "N" || (part == "U" && !isResult) || (part == "R" && isResult);
       return isReduced ? layouts.reduced : waiting(layouts.accumulator);
@@ -158,7 +163,7 @@ LayoutAttr Borders::of(LayerOp layer, Role role, StringRef name, Tensor type, bo
   case Role::Loss:
     return waiting(whole);
   case Role::Output: { // the runtime reads all of it, of its own rows
-    LayoutAttr layout = placement->layoutOf(type, layer.getLoc());
+    LayoutAttr layout = placement->layoutOf(type, at.loc);
     if (!layout || !type.getRank())
       return layout;
     StringAttr rows = StringAttr::get(type.getContext(), type.getDims().front().getName());

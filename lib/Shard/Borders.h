@@ -14,6 +14,15 @@
 
 namespace tplan::shard {
 
+/// Whose border it is: a layer, without its part, and the part ("" of a whole one).
+struct LayerPart {
+  LayerPart(nn::LayerOp op);
+  LayerPart(llvm::StringRef layer, llvm::StringRef part, mlir::Location loc)
+      : layer(layer), part(part), loc(loc) {}
+  llvm::StringRef layer, part;
+  mlir::Location loc;
+};
+
 class Borders {
 public:
   /// Errors at weights of which one axis would cut two dimensions.
@@ -23,27 +32,27 @@ public:
   dist::LayoutAttr ofArg(nn::LayerOp layer, unsigned i) const;
   dist::LayoutAttr ofResult(nn::LayerOp layer, unsigned i) const;
   /// Whether a value belongs to the residual stream.
-  bool isResidual(nn::LayerOp layer, nn::Role role, llvm::StringRef name, bool isResult) const;
+  bool isResidual(const LayerPart &at, nn::Role role, llvm::StringRef name, bool isResult) const;
 
   /// Notes that a contribution to an accumulator is pending over `axes`.
-  void addPending(nn::LayerOp layer, nn::Role role, llvm::StringRef name,
+  void addPending(const LayerPart &at, nn::Role role, llvm::StringRef name,
                   llvm::ArrayRef<mlir::StringAttr> axes);
   /// Axes over which the sum of this name (a loss, a count) is pending in the chain.
   dist::Axes pendingOf(nn::Role role, llvm::StringRef name) const;
 
   /// The weight that a layer binds to a name, or null.
-  nn::ParamOp paramOf(nn::LayerOp layer, llvm::StringRef name) const;
+  nn::ParamOp paramOf(llvm::StringRef layer, llvm::StringRef name) const;
   const WeightLayouts &weightOf(nn::ParamOp param) const { return weights.find(param)->second; }
 
-  /// Layout of a value with this role and name, as a part of the layer takes it or gives it.
-  dist::LayoutAttr of(nn::LayerOp layer, nn::Role role, llvm::StringRef name, nn::Tensor type,
+  /// Layout of a value with this role and name, as a part of a layer takes it or gives it.
+  dist::LayoutAttr of(const LayerPart &at, nn::Role role, llvm::StringRef name, nn::Tensor type,
                       bool isResult) const;
   /// Layout of a value of a chain.
   dist::LayoutAttr ofChain(mlir::Value v) const;
 
 private:
   explicit Borders(const Placement &placement) : placement(&placement) {}
-  std::string pendingKey(nn::LayerOp layer, nn::Role role, llvm::StringRef name) const;
+  std::string pendingKey(llvm::StringRef layer, nn::Role role, llvm::StringRef name) const;
 
   const Placement *placement;
   llvm::DenseMap<mlir::Operation *, WeightLayouts> weights;

@@ -294,7 +294,7 @@ LogicalResult shard::checkLayout(Location loc, const Twine &what, Tensor type, L
   int64_t count = 1;
   for (StringAttr dim : rows.getDims())
     count *=
-        llvm::divideCeil(type.getDims()[type.find(dim)].getSize(), mesh.sizeOf(layout.axesOf(dim)));
+        dist::blockOf(type.getDims()[type.find(dim)].getSize(), mesh.sizeOf(layout.axesOf(dim)));
   if (rows.getBlock() < 1 || rows.getBlock() * mesh.sizeOf(rows.getAxes()) < count)
     return emitError(loc, "blocks do not hold the rows of ")
            << what << ", which are " << count << ": " << rows;

@@ -1,10 +1,12 @@
 //===- DeriveCollectives.cpp - changes of layouts as collectives ----------===//
 //
-// Each `dist.reshard` becomes the cheapest steps that make the change.
+// Each `dist.reshard` becomes the cheapest steps that make the change. Collectives of activations
+// are marked, and those that no line of the plan asks for.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Shard/Reshard.h"
 #include "lib/Shard/Shard.h"
+#include "lib/Shard/Unasked.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -12,7 +14,9 @@ using namespace tplan;
 using namespace tplan::shard;
 using dist::LayoutAttr;
 
-static Value emitStep(OpBuilder &b, Location loc, const Step &step, Value v, Value memory) {
+/// `marks` are those of a collective.
+static Value emitStep(OpBuilder &b, Location loc, const Step &step, Value v, Value memory,
+                      ArrayRef<NamedAttribute> marks) {
   Type type = v.getType();
   ArrayAttr axes = dist::arrayOf(b.getContext(), step.axes);
   Operation *op;
@@ -21,6 +25,7 @@ static Value emitStep(OpBuilder &b, Location loc, const Step &step, Value v, Val
     op = dist::CollectiveOp::create(
         b, loc, type, step.collective, v, axes, step.reduction, step.dim, step.to,
         step.sources.empty() ? DenseI32ArrayAttr() : b.getDenseI32ArrayAttr(step.sources));
+    op->setDiscardableAttrs(marks);
     break;
   case Step::Slice:
     op = dist::SliceOp::create(b, loc, type, v, axes, step.dim);
@@ -50,9 +55,19 @@ struct DeriveCollectivesPass : PassWrapper<DeriveCollectivesPass, OperationPass<
       return signalPassFailure();
     Links links(lang::Settings(getOperation()), placement->mesh,
                 getOperation()->getAttrOfType<DictionaryAttr>(lang::kCostSizes));
-    SmallVector<dist::ReshardOp> reshards;
-    getOperation().walk([&](dist::ReshardOp op) { reshards.push_back(op); });
-    for (dist::ReshardOp op : reshards) {
+    Unasked unasked(getOperation(), *placement);
+    // Readers are looked at before any change is made.
+    SmallVector<std::pair<dist::ReshardOp, SmallVector<NamedAttribute>>> reshards;
+    getOperation().walk([&](dist::ReshardOp op) {
+      auto &marks = reshards.emplace_back(op, SmallVector<NamedAttribute>()).second;
+      if (!Unasked::isOfActivations(op))
+        return;
+      marks.push_back(
+          {StringAttr::get(&getContext(), dist::kActivation), UnitAttr::get(&getContext())});
+      if (DictionaryAttr why = unasked.of(op))
+        marks.push_back({StringAttr::get(&getContext(), dist::kUnasked), why});
+    });
+    for (auto &[op, marks] : reshards) {
       LayoutAttr from = dist::layoutOf(op.getX()), to = dist::layoutOf(op.getResult());
       auto steps = findSteps(cast<nn::Tensor>(op.getType()), from, to, *placement, links);
       if (!steps) {
@@ -63,7 +78,7 @@ struct DeriveCollectivesPass : PassWrapper<DeriveCollectivesPass, OperationPass<
       OpBuilder b(op);
       Value v = op.getX();
       for (const Step &step : *steps)
-        v = emitStep(b, op.getLoc(), step, v, op.getX());
+        v = emitStep(b, op.getLoc(), step, v, op.getX(), marks);
       op.replaceAllUsesWith(v);
       op.erase();
     }

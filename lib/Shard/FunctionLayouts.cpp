@@ -130,9 +130,12 @@ FailureOr<Strategy> FunctionLayouts::strategyOf(Operation *op, const Rule &rule,
     if (axes.empty())
       continue;
     StringRef name = factor.getName();
-    if (llvm::is_contained(rule.whole, name))
-      return op->emitError("needs all of dimension ")
-             << name << " on each rank, which the plan cuts over " << dist::spell(axes);
+    if (llvm::is_contained(rule.whole, name)) {
+      auto diag = op->emitError("needs all of dimension ")
+                  << name << " on each rank, which the plan cuts over " << dist::spell(axes);
+      diag.attachNote(placement.lineOf(name)) << name << " is cut here; leave it whole";
+      return failure();
+    }
     for (StringAttr axis : axes) {
       auto [other, isNew] = taken.try_emplace(axis, name);
       bool grouped = (other->second == rule.heads || other->second == rule.groups) &&
@@ -142,7 +145,8 @@ FailureOr<Strategy> FunctionLayouts::strategyOf(Operation *op, const Rule &rule,
                     << axis.getValue() << ", found the dimensions " << other->second << " and "
                     << name;
         diag.attachNote(placement.lineOf(other->second)) << other->second << " is cut here";
-        diag.attachNote(placement.lineOf(name)) << name << " is cut here";
+        diag.attachNote(placement.lineOf(name))
+            << name << " is cut here; cut one of them over another axis, or not at all";
         return failure();
       }
     }

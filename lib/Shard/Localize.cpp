@@ -114,7 +114,7 @@ private:
 
   /// Logical position of the rank's first element along a dimension.
   Value start(NNBuilder &b, ArrayRef<StringAttr> axes, int64_t size) {
-    int64_t block = blockOf(size, placement.mesh.sizeOf(axes));
+    int64_t block = dist::blockOf(size, placement.mesh.sizeOf(axes));
     return axes.empty() ? b.number(0, b.getI32Type())
                         : b.mul(member(axes), b.number(block, b.getI32Type()));
   }
@@ -155,7 +155,7 @@ private:
     Tensor type = globalOf(table);
     int64_t size = type.getDims()[type.find(dim)].getSize();
     NNBuilder b(op->getLoc(), op);
-    int64_t block = blockOf(size, placement.mesh.sizeOf(axes));
+    int64_t block = dist::blockOf(size, placement.mesh.sizeOf(axes));
     Value zero = b.number(0, b.getI32Type());
     Value here = b.sub(ids, start(b, axes, size));
     Value below = b.compare(CmpKind::lt, here, b.number(block, b.getI32Type()));

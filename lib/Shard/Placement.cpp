@@ -1,5 +1,6 @@
 //===- Placement.cpp - what the plan says of dimensions and axes ----------===//
 #include "lib/Shard/Placement.h"
+#include "lib/Shard/Links.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"
 #include <numeric>
@@ -85,7 +86,7 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
   auto zero = plan.getAs<DictionaryAttr>("zero");
   int64_t devices = lang::getInt(p.settings->cluster, "devices", 0), stride = 1;
   for (StringRef name : llvm::reverse(order)) {
-    if (devices > 0 && stride < devices)
+    if (devices > 0 && stride < devices && devices % stride == 0)
       borders[name].insert(std::gcd(sizes[name], devices / stride));
     stride *= sizes[name];
   }
@@ -128,17 +129,9 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
         p.zeroStage == 3 || lang::getString(zero, "accumulate", "sharded") == "sharded";
     p.accumulateSharded &= p.zeroStage >= 2;
     p.zeroAxes = all(zero.getAs<ArrayAttr>("axes"));
-    if (zero.contains("within")) { // pieces inside a node: those that vary fastest
-      Axes inside;
-      for (StringAttr axis : p.zeroAxes) {
-        int64_t below = 1;
-        for (dist::AxisAttr other : llvm::drop_begin(p.mesh.getAxes(), p.mesh.find(axis) + 1))
-          below *= other.getSize();
-        if (below * p.mesh.sizeOf(axis) <= devices)
-          inside.push_back(axis);
-      }
-      p.zeroAxes = inside;
-    }
+    if (zero.contains("within"))
+      llvm::erase_if(p.zeroAxes,
+                     [&](StringAttr axis) { return !liesInNode(p.mesh, axis, devices); });
   }
   return p;
 }
@@ -188,12 +181,14 @@ Axes Placement::allAxes() const {
   });
 }
 
-Location Placement::lineOf(StringRef dim) const {
+StringRef Placement::keyOf(StringRef dim) const {
   auto line = lines.find(dim);
   if (line == lines.end())
     line = residualLines.find(dim);
-  return settings->planLine(line == residualLines.end() ? "mesh" : StringRef(line->second.key));
+  return line == residualLines.end() ? "mesh" : StringRef(line->second.key);
 }
+
+Location Placement::lineOf(StringRef dim) const { return settings->planLine(keyOf(dim)); }
 
 LayoutAttr Placement::layoutOf(nn::Tensor type, Location loc) const {
   LayoutAttr layout = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
@@ -220,7 +215,7 @@ nn::Tensor Placement::localType(nn::Tensor type, LayoutAttr layout) const {
   for (nn::DimAttr dim : type.getDims())
     dims.push_back(nn::DimAttr::get(
         type.getContext(), dim.getName(),
-        blockOf(dim.getSize(), mesh.sizeOf(layout.axesOf(dim.getName()))), dim.getBounded()));
+        dist::blockOf(dim.getSize(), mesh.sizeOf(layout.axesOf(dim.getName()))), dim.getBounded()));
   dist::RowsAttr rows = layout.getRows();
   if (!rows || rows.getInWhole())
     return type.withDims(dims);
@@ -253,7 +248,7 @@ dist::RowsAttr Placement::rowsOver(nn::Tensor type, LayoutAttr base,
     names.push_back(StringAttr::get(type.getContext(), dim.getName()));
   }
   int64_t unit = 64 / std::gcd<int64_t>(64, length);
-  int64_t block = blockOf(blockOf(rows, mesh.sizeOf(axes)), unit) * unit;
+  int64_t block = dist::blockOf(dist::blockOf(rows, mesh.sizeOf(axes)), unit) * unit;
   return dist::RowsAttr::get(type.getContext(), names, block, axes, false);
 }
 

@@ -18,9 +18,6 @@
 
 namespace tplan::shard {
 
-/// Elements of a block of `size` cut over `ranks`.
-inline int64_t blockOf(int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks; }
-
 /// Where one rank keeps a weight, its gradient and what the optimizer knows of it.
 struct WeightLayouts {
   dist::LayoutAttr weight, gathered; // as stored; without the cuts of zero
@@ -53,6 +50,8 @@ public:
   nn::Tensor localType(nn::Tensor type, dist::LayoutAttr layout) const;
   /// All axes of the mesh.
   dist::Axes allAxes() const;
+  /// The item of `shard` that cuts a dimension, and where it stands; that of the mesh for none.
+  llvm::StringRef keyOf(llvm::StringRef dim) const;
   mlir::Location lineOf(llvm::StringRef dim) const;
 
 private:

@@ -10,52 +10,6 @@ using dist::Axes;
 using dist::CollectiveKind;
 using dist::LayoutAttr;
 
-//===----------------------------------------------------------------------===//
-// Costs
-//===----------------------------------------------------------------------===//
-
-Links::Links(const lang::Settings &settings, dist::MeshAttr mesh, DictionaryAttr sizes)
-    : mesh(mesh), sizes(sizes) {
-  devices = lang::getInt(settings.cluster, "devices", 0);
-  auto rate = [&](StringRef key, double otherwise) {
-    auto link = settings.cluster.getAs<DictionaryAttr>(key);
-    double bits = link ? lang::getFloat(link, "bits_per_second", 0) : 0;
-    return bits > 0 ? bits / 8 : otherwise;
-  };
-  // Without a cluster the ranks share a machine's memory.
-  inside = rate("inside", devices ? 300e9 : 10e9);
-  between = rate("between", devices ? 50e9 : 10e9);
-}
-
-nn::Tensor Links::costedAs(nn::Tensor type) const {
-  if (!sizes)
-    return type;
-  SmallVector<nn::DimAttr> dims;
-  for (nn::DimAttr dim : type.getDims())
-    dims.push_back(nn::DimAttr::get(type.getContext(), dim.getName(),
-                                    lang::getInt(sizes, dim.getName(), dim.getSize()),
-                                    dim.getBounded()));
-  return type.withDims(dims);
-}
-
-bool Links::crossesNodes(ArrayRef<StringAttr> axes) const {
-  if (!devices)
-    return false;
-  return llvm::any_of(axes, [&](StringAttr axis) {
-    int64_t reach = mesh.sizeOf(axis);
-    for (dist::AxisAttr below : llvm::drop_begin(mesh.getAxes(), mesh.find(axis) + 1))
-      reach *= below.getSize();
-    return reach > devices;
-  });
-}
-
-double Links::latency(ArrayRef<StringAttr> axes) const {
-  return (crossesNodes(axes) ? 15e-6 : 5e-6) * std::max<int64_t>(1, mesh.sizeOf(axes) - 1);
-}
-double Links::perByte(ArrayRef<StringAttr> axes) const {
-  return 1 / (crossesNodes(axes) ? between : inside);
-}
-
 SmallVector<int32_t> shard::sourcesOf(dist::MeshAttr mesh, ArrayRef<StringAttr> now,
                                       ArrayRef<StringAttr> then) {
   int64_t members = mesh.sizeOf(now);
@@ -238,8 +192,9 @@ int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
   tp_collective what = {};
   what.kind = static_cast<int32_t>(step.collective);
   what.outer = what.middle = what.last = 1;
-  what.inner =
-      isWhole || step.collective == CollectiveKind::AllToAll ? blockOf(bytes, members) : bytes;
+  what.inner = isWhole || step.collective == CollectiveKind::AllToAll
+                   ? dist::blockOf(bytes, members)
+                   : bytes;
   what.whole = isWhole ? bytes : bytes * members;
   return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
 }
@@ -249,8 +204,7 @@ double costOf(const Step &step, int64_t bytes, int64_t before, const Links &link
               dist::MeshAttr mesh) {
   if (step.kind != Step::Collective)
     return 1e-7 + (static_cast<double>(bytes) / (step.kind == Step::Own ? 100e9 : 1e12));
-  return links.latency(step.axes) +
-         bytesSent(step, before, mesh.sizeOf(step.axes)) * links.perByte(step.axes);
+  return links.seconds(step.axes, bytesSent(step, before, mesh.sizeOf(step.axes)));
 }
 
 } // namespace
@@ -267,7 +221,7 @@ std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr fr
   auto bytesIn = [&](LayoutAttr layout) {
     int64_t bytes = placement.localType(costed, layout.withRows({})).getBytes();
     dist::RowsAttr rows = layout.getRows();
-    return rows && !rows.getInWhole() ? blockOf(bytes, placement.mesh.sizeOf(rows.getAxes()))
+    return rows && !rows.getInWhole() ? dist::blockOf(bytes, placement.mesh.sizeOf(rows.getAxes()))
                                       : bytes;
   };
   llvm::MapVector<LayoutAttr, Reached> reached;

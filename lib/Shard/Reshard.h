@@ -9,28 +9,10 @@
 #ifndef TPLAN_SHARD_RESHARD_H
 #define TPLAN_SHARD_RESHARD_H
 
+#include "lib/Shard/Links.h"
 #include "lib/Shard/Placement.h"
 
 namespace tplan::shard {
-
-/// What links cost, from the cluster of the plan.
-class Links {
-public:
-  /// `sizes`: of dimensions, lang::kCostSizes of the module; null: those of the types.
-  Links(const lang::Settings &settings, dist::MeshAttr mesh, mlir::DictionaryAttr sizes);
-  /// Seconds until the first byte arrives in a group, and for each byte that a rank sends.
-  double latency(llvm::ArrayRef<mlir::StringAttr> axes) const;
-  double perByte(llvm::ArrayRef<mlir::StringAttr> axes) const;
-  /// The type as whose bytes a value costs.
-  nn::Tensor costedAs(nn::Tensor type) const;
-  bool crossesNodes(llvm::ArrayRef<mlir::StringAttr> axes) const;
-
-private:
-  dist::MeshAttr mesh;
-  mlir::DictionaryAttr sizes;
-  int64_t devices; // of a node; 0: one machine
-  double inside, between;
-};
 
 struct Step {
   enum Kind { Collective, Slice, Own, Place } kind;

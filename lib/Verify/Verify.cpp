@@ -171,7 +171,14 @@ Result Verifier::build(bool serial, bool probes, Trail *trail) {
       for (auto program : module.getOps<sched::ProgramOp>())
         arena = program.getArena().value_or(0);
   };
-  return compile(source, all);
+  // Warnings of a small plan say nothing about the full one.
+  std::string said;
+  llvm::raw_string_ostream errors(said);
+  all.errors = &errors;
+  Result result = compile(source, all);
+  if (!result.ok())
+    *options.errors << said;
+  return result;
 }
 
 llvm::Expected<Trained> Verifier::train(const Result &result, llvm::StringRef name) {

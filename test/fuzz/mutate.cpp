@@ -74,13 +74,13 @@ const char *const kWords[] = {
 #include "lib/Parse/Keywords.def"
 #define BUILTIN(name, form, arguments, result, meaning) name,
 #include "lib/Parse/Builtins.def"
-    "causal", "mask",  "i32",         "f32",        "bf16",   "f64",     "none",       "full",
-    "on",     "off",   "ones",        "zeros",      "normal", "uniform", "x",          "B",
-    "S",      "D",     "sequences",   "tokens",     "steps",  "GiB",     "kB",         "adamw",
-    "sgd",    "gpipe", "gpipe_split", "accumulate", "warmup", "cosine",  "flat",       "clip",
-    "decay",  "norm",  "bias",        "linears",    "norms",  "biases",  "embeddings", "T",
-    "most",   "block", "rmsnorm",     "dp",         "tp",     "V",       "H",          "G",
-    "F",      "every", "first",       "residual",   "local",  "sharded", "within",     "node",
+    "causal",  "mask",  "i32",         "f32",        "bf16",   "f64",     "none",       "full",
+    "on",      "off",   "ones",        "zeros",      "normal", "uniform", "x",          "B",
+    "S",       "D",     "sequences",   "tokens",     "steps",  "GiB",     "kB",         "adamw",
+    "sgd",     "gpipe", "gpipe_split", "accumulate", "warmup", "cosine",  "flat",       "clip",
+    "decay",   "norm",  "bias",        "linears",    "norms",  "biases",  "embeddings", "T",
+    "most",    "block", "rmsnorm",     "dp",         "tp",     "V",       "H",          "G",
+    "F",       "every", "first",       "residual",   "local",  "sharded", "within",     "node",
     "megatron"};
 
 const char *const kMarks[] = {"+", "-", "*", "/", "&", "|", "(",  ")",  "[",  "]",  "{",

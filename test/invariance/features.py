@@ -20,6 +20,11 @@ def sizes(settings):
     return {name: int(size) for name, size in re.findall(r"(\w+) *= *(\d+)", settings.get("mesh", ""))}
 
 
+def by_name(row):
+    """Whether a layout cuts what its program has not: `routed` has no heads and no F."""
+    return row.program.startswith("routed") and "layout" in row.settings
+
+
 def microbatches(row):
     parts = 1
     for axis in shards(row.settings, "B"):
@@ -43,8 +48,8 @@ def program(prefix):
 FEATURES = [
     ("batch", "B over an axis", lambda r: len(shards(r.settings, "B")) == 1),
     ("batch", "B over two axes", lambda r: len(shards(r.settings, "B")) == 2),
-    ("heads", "heads over ranks", lambda r: bool(shards(r.settings, "H"))),
-    ("hidden", "F over ranks", lambda r: bool(shards(r.settings, "F"))),
+    ("heads", "heads over ranks", lambda r: bool(shards(r.settings, "H")) and not by_name(r)),
+    ("hidden", "F over ranks", lambda r: bool(shards(r.settings, "F")) and not by_name(r)),
     ("vocabulary", "V over ranks", lambda r: bool(shards(r.settings, "V"))),
     ("residual", "S of residual", lambda r: bool(shards(r.settings, "S of residual"))),
     ("zero", "zero 1", starts("zero", "1")),

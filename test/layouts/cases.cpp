@@ -100,10 +100,10 @@ private:
       return rows;
     int64_t count = 1;
     for (StringAttr dim : rows.getDims())
-      count *= blockOf(type.getDims()[type.find(dim)].getSize(),
-                       placement.mesh.sizeOf(strategy.axesOf(dim)));
+      count *= dist::blockOf(type.getDims()[type.find(dim)].getSize(),
+                             placement.mesh.sizeOf(strategy.axesOf(dim)));
     return dist::RowsAttr::get(op->getContext(), rows.getDims(),
-                               blockOf(count, placement.mesh.sizeOf(over)), over, false);
+                               dist::blockOf(count, placement.mesh.sizeOf(over)), over, false);
   }
 
   /// A value has all of the rows' dimensions or none of them.

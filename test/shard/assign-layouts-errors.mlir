@@ -2,7 +2,7 @@
 // What a plan's lines cannot cut.
 
 // expected-note @below {{B is cut here}}
-// expected-note @below {{F is cut here}}
+// expected-note @below {{F is cut here; cut one of them over another axis, or not at all}}
 tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["B", "F"]}]}
 nn.layer @f(%x: !nn.tensor<[B 4, D 6], f32> {nn.role = "invariant", nn.name = "x"}, %w: !nn.tensor<[D 6, F 8], f32> {nn.role = "param", nn.name = "w"}) {
   // expected-error @+1 {{one computation cannot be cut twice over axis tp, found the dimensions B and F}}
@@ -22,6 +22,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // -----
 
+// expected-note @below {{S is cut here; leave it whole}}
 tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["S"]}]}
 nn.layer @f(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "invariant", nn.name = "q"}) {
   // expected-error @+1 {{needs all of dimension S on each rank, which the plan cuts over tp}}

@@ -28,4 +28,17 @@ nn.layer @order(%x: !nn.tensor<[B 64], f32> {nn.role = "invariant", nn.name = "x
   %0 = dist.reshard %x {dist.layouts = [#dist.layout<B over [tp, dp]>]} : <[B 64], f32>
   nn.return
 }
+// A gather in front of work that ranks share is asked for; one that leaves all of them the same work
+// is not.
+// CHECK-LABEL: nn.layer @readers
+nn.layer @readers(%x: !nn.tensor<[B 64, D 64], f32> {nn.role = "invariant", nn.name = "x", dist.layout = #dist.layout<B over [dp]>},
+                  %w: !nn.tensor<[D 64, F 64], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<F over [dp]>}) {
+  // CHECK: dist.collective all_gather sum %arg0 over ["dp"] dim "B" {dist.activation, dist.layouts
+  %0 = dist.reshard %x {dist.layouts = [#dist.layout<>]} : <[B 64, D 64], f32>
+  %1 = nn.contract %0, %w {dist.layouts = [#dist.layout<F over [dp]>]} : (<[B 64, D 64], f32>, <[D 64, F 64], f32>) -> <[B 64, F 64], f32>
+  // CHECK: dist.collective all_gather sum %arg0 over ["dp"] dim "B" {dist.activation, dist.layouts = [#dist.layout<>], dist.unasked = {gathers = "B", instead = ["D"], line = "mesh"}}
+  %2 = dist.reshard %x {dist.layouts = [#dist.layout<>]} : <[B 64, D 64], f32>
+  %3 = nn.neg %2 {dist.layouts = [#dist.layout<>]} : <[B 64, D 64], f32>
+  nn.return
+}
 }

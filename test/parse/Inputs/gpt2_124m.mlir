@@ -57,7 +57,7 @@ module {
     %9 = tplan.apply "dropout"(%8) {rate = 1.000000e-01 : f64, site = 2 : i64} : (!nn.tensor<[B 512, S 1024, D 768], f32>) -> !nn.tensor<[B 512, S 1024, D 768], f32>
     tplan.return %9 : !nn.tensor<[B 512, S 1024, D 768], f32>
   }
-  tplan.model @gpt2 {
+  tplan.model @gpt2_1 {
     %0 = tplan.input "tokens" shift 0 vocabulary 50257 : <[B 512, S 1024], i32>
     %1 = tplan.input "tokens" shift 1 vocabulary 50257 : <[B 512, S 1024], i32>
     %2 = tplan.weight "embed.weight" "embedding" <"normal", 2.000000e-02 : f64> : <[V 50257, D 768], f32>
@@ -79,6 +79,6 @@ module {
     tplan.loss "main" weight 1.000000e+00 %12#0 count %12#1 terms 0 : <[], f64>, !nn.tensor<[], f64>
   }
   tplan.recipe @recipe.train {batch = 512 : i64, data = [{name = "data", path = "openwebtext/*.bin", weight = 1.000000e+00 : f64}], eval = {every = 250 : i64, path = "openwebtext_val.bin", tokens = 1000000 : i64}, lr = [{begin = 0 : i64, end = 700 : i64, from = 0.000000e+00 : f64, shape = "linear", to = 6.000000e-04 : f64}, {begin = 700 : i64, end = 19074 : i64, from = 6.000000e-04 : f64, shape = "cosine", to = 6.000000e-05 : f64}], model = {name = "gpt2", sizes = {D = 768 : i64, F = 3072 : i64, H = 12 : i64, K = 64 : i64, L = 12 : i64, P = 1024 : i64, V = 50257 : i64, rate = 1.000000e-01 : f64}}, optimizer = {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, clip = 1.000000e+00 : f64, decay = 1.000000e-01 : f64, eps = 1.000000e-08 : f64, kind = "adamw", momentum = 0.000000e+00 : f64, no_decay = ["blocks.attn.k.bias", "blocks.attn.out.bias", "blocks.attn.q.bias", "blocks.attn.v.bias", "blocks.ffn.down.bias", "blocks.ffn.up.bias", "blocks.norm1.gain", "blocks.norm1.offset", "blocks.norm2.gain", "blocks.norm2.offset", "norm.gain", "norm.offset"]}, save = {every = 1000 : i64, keep = 3 : i64}, sequence = 1024 : i64, steps = 19074 : i64}
-  tplan.plan @gpt2_1 {fuse = true, microbatch = 4 : i64, pipeline = "accumulate", precision = "f32", recipe = "recipe.train", recompute = {default = "none", rules = [{layers = [0, 5], policy = "full"}]}, stages = [12]}
+  tplan.plan @gpt2 {fuse = true, microbatch = 4 : i64, pipeline = "accumulate", precision = "f32", recipe = "recipe.train", recompute = {default = "none", rules = [{layers = [0, 5], policy = "full"}]}, stages = [12]}
 }
 

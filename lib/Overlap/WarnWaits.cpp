@@ -1,0 +1,164 @@
+//===- WarnWaits.cpp - what a step waits for, though it need not ----------===//
+//
+// Two kinds of collectives are told at the plan's lines, with the bytes that a rank sends for them
+// in a step and the seconds that the links of its cluster take: those that no line asks for
+// (lib/Shard/Unasked.h), and those of activations that cross nodes. Each is waited for: no
+// work hides it.
+//
+// One decision: what is cheap is silent, so that a warning is worth reading. Below a millisecond a
+// step nothing is told, nor what no line asks for below a tenth of all that the ranks wait for
+// each other.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
+#include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Chain.h"
+#include "lib/Shard/Links.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tplan;
+
+namespace {
+
+constexpr double kLeastSeconds = 1e-3, kLeastPart = 0.1;
+
+/// What some collectives cost in a step, where they stand, and dimensions to cut instead.
+struct Waits {
+  int64_t bytes = 0;
+  double seconds = 0;
+  llvm::MapVector<std::pair<StringRef, unsigned>, Location> lines;
+  llvm::SmallSetVector<StringAttr, 2> instead;
+};
+
+/// "12.3 MB", "4.5 GB".
+std::string spellBytes(int64_t bytes) {
+  double n = static_cast<double>(bytes);
+  return llvm::formatv("{0:f1} {1}", n < 1e9 ? n / 1e6 : n / 1e9, n < 1e9 ? "MB" : "GB").str();
+}
+std::string spellTime(double s) {
+  return llvm::formatv("{0:f1} {1}", s < 1 ? s * 1e3 : s, s < 1 ? "ms" : "s").str();
+}
+
+struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WarnWaits)
+  StringRef getArgument() const final { return "warn-waits"; }
+
+  void runOnOperation() final {
+    markAllAnalysesPreserved();
+    auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
+    dist::MeshAttr mesh = dist::meshOf(getOperation());
+    if (!program || mesh.getNumRanks() == 1)
+      return;
+    FailureOr<schedule::Chains> chains = schedule::readChains(program);
+    if (failed(chains))
+      return signalPassFailure();
+    lang::Settings settings(getOperation());
+    shard::Links links(settings, mesh);
+    schedule::forEachFunction(program, *chains, [&](rt::FuncOp func, int64_t times) {
+      for (auto op : func.getOps<rt::CollectiveOp>())
+        add(op, times, links);
+    });
+    for (auto &[cut, waits] : unasked)
+      if (waits.seconds >= kLeastSeconds && waits.seconds >= kLeastPart * seconds)
+        warnUnasked(cut, waits, settings);
+    for (auto &[axes, waits] : crossing)
+      if (waits.seconds >= kLeastSeconds)
+        warnCrossing(axes, waits, settings);
+  }
+
+private:
+  /// By what it is undone, `gathers` or `sums`; the dimension, its line, the axes.
+  using Cut = std::tuple<StringRef, StringAttr, StringAttr, ArrayAttr>;
+
+  void add(rt::CollectiveOp op, int64_t times, const shard::Links &links) {
+    dist::Axes axes = dist::axesOf(op.getAxes());
+    int64_t bytes = op.getBytes();
+    double each = links.seconds(axes, bytes);
+    seconds += each * times;
+    auto note = [&](Waits &waits) {
+      waits.bytes += bytes * times;
+      waits.seconds += each * times;
+      if (auto place = op.getLoc()->findInstanceOf<FileLineColLoc>())
+        waits.lines.insert({{place.getFilename(), place.getLine()}, place});
+    };
+    ArrayAttr planAxes = planAxesOf(axes);
+    if (auto what = op->getAttrOfType<DictionaryAttr>(dist::kUnasked)) {
+      StringRef by = what.contains("gathers") ? "gathers" : "sums";
+      Waits &waits =
+          unasked[{by, what.getAs<StringAttr>(by), what.getAs<StringAttr>("line"), planAxes}];
+      note(waits);
+      auto instead = what.getAs<ArrayAttr>("instead").getAsRange<StringAttr>();
+      waits.instead.insert(instead.begin(), instead.end());
+    }
+    if (op->hasAttr(dist::kActivation) && links.crossesNodes(axes))
+      note(crossing[planAxes]);
+  }
+
+  /// Axes as the plan names them: `tp` for its pieces.
+  ArrayAttr planAxesOf(ArrayRef<StringAttr> axes) {
+    llvm::SmallSetVector<StringAttr, 2> names;
+    for (StringAttr axis : axes)
+      names.insert(StringAttr::get(&getContext(), axis.getValue().split('.').first));
+    return dist::arrayOf(&getContext(), names.getArrayRef());
+  }
+
+  void warnUnasked(const Cut &cut, const Waits &waits, const lang::Settings &settings) {
+    auto &[by, dim, line, axes] = cut;
+    bool gathers = by == "gathers";
+    dist::Axes over = dist::axesOf(axes);
+    auto diag = emitWarning(settings.planLine(line));
+    if (gathers)
+      diag << "this cut of " << dim.getValue() << " is undone for work that no line cuts over "
+           << dist::spell(over);
+    else
+      diag << "sums over " << dim.getValue() << ", cut here, are larger than what layers hand on";
+    diag << ": each rank sends " << spellBytes(waits.bytes) << " a step, predicted "
+         << spellTime(waits.seconds);
+    for (auto &[at, place] : waits.lines)
+      diag.attachNote(place) << (gathers ? "gathered here" : "summed here");
+    if (!waits.instead.empty())
+      diag.attachNote() << "`shard " << dist::spell(waits.instead.getArrayRef()) << " over "
+                        << dist::spell(over) << "` "
+                        << (gathers ? "shares this work" : "in its place sums less");
+    addLinks(diag, settings);
+  }
+
+  void warnCrossing(ArrayAttr axes, const Waits &waits, const lang::Settings &settings) {
+    std::string over = dist::spell(dist::axesOf(axes));
+    auto diag = emitWarning(settings.planLine("mesh"))
+                << "tensor parallelism over " << over << " crosses nodes: each rank sends "
+                << spellBytes(waits.bytes) << " of activations a step, and waits "
+                << spellTime(waits.seconds) << ", predicted";
+    int64_t devices = lang::getInt(settings.cluster, "devices", 1), ranks = 1;
+    for (Attribute attr : settings.plan.getAs<ArrayAttr>("mesh")) {
+      auto axis = cast<DictionaryAttr>(attr);
+      if (llvm::is_contained(axes, axis.get("name")))
+        ranks *= lang::getInt(axis, "size", 1);
+    }
+    if (devices % ranks == 0)
+      diag.attachNote() << "put " << over << " last in the mesh, where ranks are neighbours";
+    else
+      diag.attachNote() << "let " << over << " have a number of ranks that divides " << devices;
+    addLinks(diag, settings);
+  }
+
+  static void addLinks(InFlightDiagnostic &diag, const lang::Settings &settings) {
+    if (int64_t devices = lang::getInt(settings.cluster, "devices", 0))
+      diag.attachNote(settings.clusterLine("devices"))
+          << "predicted by the links of this cluster, with " << devices << " devices a node";
+  }
+
+  double seconds = 0; // of all collectives of a step
+  llvm::MapVector<Cut, Waits> unasked;
+  llvm::MapVector<ArrayAttr, Waits> crossing;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> tplan::overlap::createWarnWaitsPass() {
+  return std::make_unique<WarnWaits>();
+}
