@@ -112,8 +112,9 @@ std::vector<Option> optionTable() {
            "else",
            &Options::auditMemory),
       flag("--audit-collectives",
-           "check at the end that all ranks issued the same collectives in the same order, and "
-           "sent as many bytes as these say; ranks must be threads",
+           "check at the end that all ranks issued the same collectives in the same order, and that "
+           "the bytes moved are those that these say; print them by what ranks were doing, kind and "
+           "axes",
            &Options::auditCollectives),
       text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
            &Options::dumpGradients),
