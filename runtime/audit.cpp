@@ -53,8 +53,8 @@ Status checkOrders(tp_rank &rank, const Recording &log) {
     TP_TRY(all[i]->broadcast(&length, sizeof length, 0));
     theirs.resize(length);
     TP_TRY(all[i]->broadcast(theirs.data(), length, 0));
-    Status status = checkSameOrder(all[i]->name(), theirs, all[i]->members()[0], mine,
-                                   rank.peers.rank());
+    Status status =
+        checkSameOrder(all[i]->name(), theirs, all[i]->members()[0], mine, rank.peers.rank());
     if (first.ok())
       first = std::move(status);
   }

@@ -106,8 +106,8 @@ void Crew::nameAnother(const Transport &transport) {
     std::string last = members[rank].ended ? "" : transport.lastOf((int)rank);
     if (last.empty())
       continue;
-    fprintf(stderr, "%s: note: rank %zu is in no collective; its last of the plan was the %s\n", command, rank,
-            last.c_str());
+    fprintf(stderr, "%s: note: rank %zu is in no collective; its last of the plan was the %s\n",
+            command, rank, last.c_str());
     followed = true;
   }
 }
@@ -233,9 +233,9 @@ int tp_main(int argc, char **argv, const tp_program *program) {
     transports = threadTransports((int)ranks, hangLimit);
   }
   if (options.auditCollectives && !transports[0])
-    return fails(errorf("--audit-collectives compares ranks, and the plan '%s' has one",
-                        program->plan),
-                 exitUsage);
+    return fails(
+        errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
+        exitUsage);
   int threads = threadsOf(options, (int)transports.size(), launched);
   Crew crew(command, *program, options, launched);
   return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;

@@ -74,10 +74,10 @@ void say(const MpiExchange &exchange, int signal) {
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);
 }
 
-/// When a rank dies, its launcher ends the others, and may do it for good at any time. So one that
-/// waits says at once whom it misses. What others have sent may still be on its way, and one that
-/// computes has not come to where it would wait: both go on for a while, and who is missing then is
-/// named alone.
+/// When a rank dies, its launcher ends the others, and may do it for good at any time. So this one
+/// says at once whom it misses, or what its last collective was. What others have sent may still be
+/// on its way, and one that computes comes to its next collective: it goes on for a while, and
+/// whoever is missing then is named alone.
 void onSignal(int signal) {
   const MpiExchange *exchange = only.load();
   if (!exchange || !hasTimer || ending.exchange(signal))
@@ -85,15 +85,14 @@ void onSignal(int signal) {
   itimerspec grace = {};
   grace.it_value.tv_nsec = long(graceSeconds * 1e9);
   timer_settime(timer, 0, &grace, nullptr);
-  if (exchange->busy())
-    say(*exchange, signal);
+  say(*exchange, signal);
 }
 
 /// All ranks had the signal, and speak and end at one time.
 void onTimer(int alarm) {
   const MpiExchange *exchange = only.load();
   int signal = ending;
-  if (exchange && signal)
+  if (exchange && signal && exchange->busy())
     say(*exchange, signal);
   die(signal ? signal : alarm);
 }

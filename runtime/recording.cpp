@@ -16,8 +16,8 @@ namespace {
 /// All but the group, whose number says nothing to another rank.
 bool same(const Recorded &a, const Recorded &b) {
   auto fields = [](const tp_collective &c) {
-    return std::array<int64_t, 9>{c.kind,   c.reduction, c.type,  c.outer,     c.middle,
-                                  c.inner,  c.last,      c.whole, c.split_last};
+    return std::array<int64_t, 9>{c.kind,  c.reduction, c.type,  c.outer,     c.middle,
+                                  c.inner, c.last,      c.whole, c.split_last};
   };
   return fields(a.what) == fields(b.what) && a.sources == b.sources;
 }
@@ -236,8 +236,7 @@ Status tplan::runtime::checkSameOrder(const std::string &name, const std::string
     if (at < std::max(x.size(), y.size()))
       return errorf("operation %zu over '%s' is not the same on all its ranks: on rank %d %s, on "
                     "rank %d %s",
-                    before + at, name.c_str(), rankA,
-                    text(x).c_str(), rankB, text(y).c_str());
+                    before + at, name.c_str(), rankA, text(x).c_str(), rankB, text(y).c_str());
     before += x.size();
   }
   return {};

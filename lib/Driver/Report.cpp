@@ -101,8 +101,8 @@ void addSums(StepReport &report, const schedule::Chain &train, const schedule::C
     addSum(report, train, "metrics", "losses and counts", sum.first, sum.second);
 }
 
-/// A slice chooses from what all ranks have; other copies are staging where collectives take or make
-/// the value.
+/// A slice chooses from what all ranks have; other copies are staging where collectives take or
+/// make the value.
 void addCopy(StepReport &report, rt::Call call, rt::FuncOp func, int64_t calls) {
   auto isCollective = [](Operation *op) { return isa_and_nonnull<rt::CollectiveOp>(op); };
   Copy row;
@@ -261,8 +261,8 @@ static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
 static void printCopies(const StepReport &report, llvm::raw_ostream &os) {
   if (report.copies.empty())
     return;
-  os << formatv("\n{0,-31} {1,12} {2,18}  {3}\n", "copies of a step", "calls", "bytes moved by each",
-                "of");
+  os << formatv("\n{0,-31} {1,12} {2,18}  {3}\n", "copies of a step", "calls",
+                "bytes moved by each", "of");
   for (const Copy &row : report.copies)
     os << formatv("  {0,-30} {1,12} {2,18}  {3}{4}\n",
                   row.kind + (row.isStaging ? ", staging" : ""), grouped(row.calls),

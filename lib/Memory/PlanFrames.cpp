@@ -173,8 +173,8 @@ bool FramePlanner::formGroups() {
   return true;
 }
 
-/// Where the block is put that sums over ranks make of a value, one of which scatters it; none where
-/// it is used otherwise.
+/// Where the block is put that sums over ranks make of a value, one of which scatters it; none
+/// where it is used otherwise.
 static rt::PlaceOp placeBehind(Value value, bool scattered) {
   while (value.hasOneUse()) {
     Operation *user = *value.getUsers().begin();

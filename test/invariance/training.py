@@ -40,6 +40,14 @@ def run(command, what, seconds=60, **more):
     return done.stdout
 
 
+def place(folder, name):
+    """An empty folder."""
+    path = folder / name
+    run(["rm", "-rf", path], "rm")
+    path.mkdir()
+    return path
+
+
 def compiling(plan, settings):
     """The command that compiles a program of models.tplan."""
     command = [TPLANC, HERE / "models.tplan", "--plan", plan]

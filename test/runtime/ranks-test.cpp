@@ -105,8 +105,8 @@ TEST_P(EachLayout, TrainsAsOneRank) {
     std::string out = trained(
         layout, {"--steps", "6", "--save", scratch / name, "--metrics", scratch / (name + ".log"),
                  "--eval", scratch / "e1", "i32:" + (scratch / "e2"), scratch / "e3",
-                 "--eval-every", "3", "--dump-gradients", scratch / (name + ".gradients"), "--audit-memory", "--sample",
-                 "the la", "--sample-bytes", "12"});
+                 "--eval-every", "3", "--dump-gradients", scratch / (name + ".gradients"),
+                 "--audit-memory", "--sample", "the la", "--sample-bytes", "12"});
     return out;
   };
   std::string wanted = train(serial, "one"), found = train(GetParam(), "many");
@@ -242,16 +242,17 @@ TEST_F(Ranks, ARankThatComputesIsNamedByItsLastCollective) {
   };
   std::string error = failed(program, {"--steps", "3"});
   EXPECT_HAS(error, "train: error: rank 1: the loss is not a number\n");
-  EXPECT_HAS(error, "note: rank 0 is in no collective; its last of the plan was the all-reduce over "
-                    "'d' of toy.tplan:");
+  EXPECT_HAS(error,
+             "note: rank 0 is in no collective; its last of the plan was the all-reduce over "
+             "'d' of toy.tplan:");
   EXPECT_EQ(count(error, "note:"), 1u) << error;
 }
 
 TEST_F(Ranks, AuditsCollectivesByWhatRanksWereDoing) {
   writeFile(scratch / "e", someText(100, 5));
   std::string out = trained(named("RowsReadFirst"),
-                            {"--steps", "4", "--audit-collectives", "--save", scratch / "s", "--eval",
-                             scratch / "e", "--dump-gradients", scratch / "g"});
+                            {"--steps", "4", "--audit-collectives", "--save", scratch / "s",
+                             "--eval", scratch / "e", "--dump-gradients", scratch / "g"});
   size_t at = out.find("collectives audit: in one order on 6 ranks, bytes as their calls say");
   ASSERT_NE(at, std::string::npos) << out;
   std::istringstream lines(out.substr(at));
@@ -273,8 +274,8 @@ TEST_F(Ranks, AuditsCollectivesByWhatRanksWereDoing) {
       EXPECT_EQ(calls % 4, 0) << line;
     }
   }
-  EXPECT_EQ(doing, (std::set<std::string>{"checkpoint", "data", "evaluation", "gradients", "metrics",
-                                          "set-up", "step"}));
+  EXPECT_EQ(doing, (std::set<std::string>{"checkpoint", "data", "evaluation", "gradients",
+                                          "metrics", "set-up", "step"}));
   Outcome alone = run(program(serial), {"--steps", "1", "--audit-collectives"});
   EXPECT_EQ(alone.code, 2);
   EXPECT_HAS(alone.err, "--audit-collectives compares ranks, and the plan 'toy");

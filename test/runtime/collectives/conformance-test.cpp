@@ -214,8 +214,12 @@ TEST_P(Conformance, SendsTheBytesOfTheFormula) {
   for (bool last : {false, true})
     for (int64_t outer : {1, 3})
       for (int64_t middle : {1, 4})
-        cases.push_back({.kind = TP_ALL_TO_ALL, .outer = outer, .inner = 9, .middle = middle,
-                         .last = 2, .splitLast = last});
+        cases.push_back({.kind = TP_ALL_TO_ALL,
+                         .outer = outer,
+                         .inner = 9,
+                         .middle = middle,
+                         .last = 2,
+                         .splitLast = last});
   onEachMesh([&](Rank &rank) {
     for (auto &group : rank.groups)
       for (Case one : cases) {
@@ -230,7 +234,8 @@ TEST_P(Conformance, SendsTheBytesOfTheFormula) {
         EXPECT_OK(group->issue({&operation, 1}, rank.team, nullptr));
         int64_t after = GetParam().countedBytes(rank);
         const tp_collective &what = instance.collective();
-        int64_t width = bytesOf(one.type), formula = tp_bytes_sent(&what, n, group->member(), width);
+        int64_t width = bytesOf(one.type),
+                formula = tp_bytes_sent(&what, n, group->member(), width);
         EXPECT_EQ(after - before, formula) << nameOf(one);
         Traffic now = rank.transport.traffic();
         EXPECT_EQ(now.sent[one.kind] - said.sent[one.kind], formula) << nameOf(one);
