@@ -114,7 +114,14 @@ void addCopy(StepReport &report, rt::Call call, rt::FuncOp func, int64_t calls) 
   row.isStaging = !isa<rt::SliceOp>(call.getOperation()) &&
                   (isCollective(call->getOperand(0).getDefiningOp()) ||
                    llvm::any_of(call->getResult(0).getUsers(), isCollective));
-  report.copies.push_back(std::move(row));
+  auto key = [](const Copy &it) {
+    return std::tie(it.kind, it.function, it.file, it.line, it.bytes, it.isStaging);
+  };
+  auto known = llvm::find_if(report.copies, [&](const Copy &it) { return key(it) == key(row); });
+  if (known != report.copies.end())
+    known->calls += row.calls;
+  else
+    report.copies.push_back(std::move(row));
 }
 
 /// Adds what `times` calls of a function cost, by category and by name.
