@@ -11,8 +11,10 @@
 using namespace tplan::runtime;
 
 static constexpr TokenFormat formats[] = {
-    {"bytes", 1, 0, "each byte is a token, byte 0 stands before each file"},
-    {"u16", 2, -1, "little-endian 16-bit tokens without a header (nanoGPT)"},
+    {"bytes", 1, false, 0, "each byte is a token, byte 0 stands before each file"},
+    {"u16", 2, false, -1, "little-endian 16-bit tokens without a header (nanoGPT)"},
+    {"i32", 4, true, -1,
+     "little-endian signed 32-bit tokens without a header; below 0 is padding, no target"},
 };
 
 std::span<const TokenFormat> tplan::runtime::tokenFormats() { return formats; }
@@ -35,24 +37,39 @@ Status TokenFile::open(const std::string &option) {
   return {};
 }
 
+/// The token at a place of the file, the separator before its first one.
+int64_t TokenFile::token(int64_t at) const {
+  if (format->separator >= 0 && --at < 0)
+    return format->separator;
+  const unsigned char *bytes = file.data() + at * format->bytesPerToken;
+  uint64_t value = 0;
+  for (int64_t byte = 0; byte < format->bytesPerToken; ++byte)
+    value |= uint64_t(bytes[byte]) << (8 * byte);
+  int64_t unused = 64 - 8 * format->bytesPerToken;
+  return format->hasSign ? int64_t(value << unused) >> unused : int64_t(value);
+}
+
 Status TokenFile::read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const {
-  int64_t shift = format->separator >= 0 ? 1 : 0, width = format->bytesPerToken;
   for (int64_t i = 0; i < n; ++i) {
-    int64_t at = first + i - shift;
-    int64_t token = format->separator;
-    if (at >= 0) {
-      const unsigned char *bytes = file.data() + at * width;
-      token = 0;
-      for (int64_t byte = 0; byte < width; ++byte)
-        token |= int64_t(bytes[byte]) << (8 * byte);
-    }
-    if (token >= vocabulary)
+    int64_t id = token(first + i);
+    if (id >= vocabulary) {
+      int64_t at = first + i - (format->separator >= 0 ? 1 : 0);
       return errorf("'%s', byte %lld: token %lld is outside the vocabulary of %lld", name.c_str(),
-                    (long long)(std::max<int64_t>(at, 0) * width), (long long)token,
+                    (long long)(std::max<int64_t>(at, 0) * format->bytesPerToken), (long long)id,
                     (long long)vocabulary);
-    to[i] = (int32_t)token;
+    }
+    to[i] = (int32_t)id;
   }
   return {};
+}
+
+int64_t TokenFile::countTokens(int64_t first, int64_t n) const {
+  if (!format->hasSign)
+    return n;
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i)
+    count += token(first + i) >= 0;
+  return count;
 }
 
 Status tplan::runtime::expandFileList(const std::string &option, std::vector<std::string> &names) {

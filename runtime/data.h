@@ -24,7 +24,8 @@ namespace tplan::runtime {
 /// How a file holds tokens.
 struct TokenFormat {
   const char *name;      // "bytes:" before a file name chooses it
-  int64_t bytesPerToken; // little-endian, unsigned
+  int64_t bytesPerToken; // little-endian
+  bool hasSign;          // two's complement: ids below zero are padding
   int64_t separator;     // put before each file; -1: none, the file has its own
   const char *meaning;
 };
@@ -40,9 +41,13 @@ public:
   int64_t size() const { return count + (format->separator >= 0 ? 1 : 0); }
   /// Reads tokens [first, first + n), each checked against the vocabulary.
   Status read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const;
+  /// Tokens of [first, first + n) that are not padding.
+  int64_t countTokens(int64_t first, int64_t n) const;
   const std::string &path() const { return name; }
 
 private:
+  int64_t token(int64_t at) const;
+
   std::string name;
   const TokenFormat *format = nullptr;
   MappedFile file;

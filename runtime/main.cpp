@@ -9,14 +9,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/audit.h"
 #include "runtime/cpu.h"
 #include "runtime/mpi.h"
-#include "runtime/recording.h"
 #include "runtime/tensors.h"
 #include "runtime/threads.h"
 #include "runtime/train.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -50,47 +51,72 @@ private:
     Crew *crew;
     Seat seat;
     std::unique_ptr<Transport> transport;
+    std::unique_ptr<Recording> log; // of the transport, where it is audited
     pthread_t thread;
+    bool ended = false;
   };
   void runRank(Member &member);
-  void fail(const tp_rank &rank, const Status &status);
-  void leave(int count);
+  bool fail(const tp_rank &rank, const Status &status);
+  void nameAnother(const Transport &transport);
+  void leave(int count, Member *member = nullptr);
 
   const char *command;
   const tp_program &program;
   const Options &options;
   const bool launched; // each rank is a process
+  std::vector<Member> members;
   std::mutex mutex;
   std::condition_variable finished;
   int running = 0;
   bool failed = false, printed = false, followed = false;
 };
 
-/// Prints the first error, and once what another rank was in. An error that all ranks have is
-/// printed by their leader, that of a process by the transport that ends it.
-void Crew::fail(const tp_rank &rank, const Status &status) {
+/// Prints the first error, and once what another rank was in; true where this was the first one of
+/// several ranks. An error that all ranks have is printed by their leader, that of a process by the
+/// transport that ends it.
+bool Crew::fail(const tp_rank &rank, const Status &status) {
   std::lock_guard lock(mutex);
   failed = true;
   bool alike = rank.peers.failedTogether();
   if (alike ? !rank.peers.leads() : launched)
-    return;
+    return false;
   std::string left = rank.transport ? rank.transport->left() : "";
   if (printed) {
     if (!followed && !left.empty())
       fprintf(stderr, "%s: note: rank %d waited in the %s\n", command, rank.peers.rank(),
               left.c_str());
     followed |= !left.empty();
-    return;
+    return false;
   }
   printed = true;
   followed = !left.empty(); // says it itself
   printError(command, alike ? status.message()
                             : format("rank %d: %s", rank.peers.rank(), status.message().c_str()));
+  return !alike;
 }
 
-void Crew::leave(int count) {
+/// A rank that computes comes to a collective, and leaves it, later than anybody wants to wait: the
+/// first of those that are left is named by the last one that it was in.
+void Crew::nameAnother(const Transport &transport) {
+  constexpr auto grace = std::chrono::milliseconds(500);
+  std::unique_lock lock(mutex);
+  if (finished.wait_for(lock, grace, [this] { return running == 0 || followed; }))
+    return;
+  for (size_t rank = 0; rank < members.size() && !followed; ++rank) {
+    std::string last = members[rank].ended ? "" : transport.lastOf((int)rank);
+    if (last.empty())
+      continue;
+    fprintf(stderr, "%s: note: rank %zu is in no collective; its last of the plan was the %s\n",
+            command, rank, last.c_str());
+    followed = true;
+  }
+}
+
+void Crew::leave(int count, Member *member) {
   std::unique_lock lock(mutex);
   running -= count;
+  if (member)
+    member->ended = true;
   finished.notify_all();
 }
 
@@ -98,21 +124,28 @@ void Crew::runRank(Member &member) {
   tp_rank rank;
   rank.transport = member.transport.get();
   Status status = train(rank, program, options, member.seat);
-  if (!status.ok()) {
-    fail(rank, status);
-    if (rank.transport && !rank.peers.failedTogether())
-      rank.transport->abort(status);
-  }
-  leave(1);
+  if (status.ok() && member.log)
+    status = auditCollectives(rank, *member.log);
+  bool first = !status.ok() && fail(rank, status);
+  if (!status.ok() && rank.transport && !rank.peers.failedTogether())
+    rank.transport->abort(status);
+  leave(1, &member);
+  if (first && rank.transport)
+    nameAnother(*rank.transport);
   std::unique_lock lock(mutex);
   finished.wait(lock, [this] { return running == 0; });
 }
 
 bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) {
   int count = (int)transports.size();
-  std::vector<Member> members(count);
-  for (int i = 0; i < count; ++i)
-    members[i] = {this, {i, count, threads}, std::move(transports[i]), {}};
+  members.resize(count);
+  for (int i = 0; i < count; ++i) {
+    members[i] = {this, {i, count, threads}, std::move(transports[i]), nullptr, {}};
+    if (!options.auditCollectives)
+      continue;
+    members[i].log = std::make_unique<Recording>();
+    members[i].transport = recordTransport(std::move(members[i].transport), *members[i].log);
+  }
   running = count;
   if (count == 1) {
     runRank(members[0]);
@@ -164,22 +197,6 @@ int threadsOf(const Options &options, int ranks, bool launched) {
   return (int)std::max<int64_t>(1, cpus / ranks);
 }
 
-/// What each rank issued, once all have ended; nothing was recorded where nobody asked.
-Status auditCollectives(const std::vector<Recording> &logs) {
-  if (logs.empty())
-    return {};
-  TP_TRY(checkSameOrder(logs));
-  size_t operations = 0;
-  for (const Recording &log : logs)
-    TP_TRY(checkBytesSent(log));
-  for (const RecordedGroup &group : logs[0].groups)
-    operations += group.operations.size();
-  printf("collectives audit: %zu operations of a rank over %zu groups, in one order on %zu ranks; "
-         "rank 0 sent %lld bytes\n",
-         operations, logs[0].groups.size(), logs.size(), (long long)logs[0].bytesSent);
-  return {};
-}
-
 } // namespace
 
 int tp_main(int argc, char **argv, const tp_program *program) {
@@ -215,19 +232,11 @@ int tp_main(int argc, char **argv, const tp_program *program) {
   } else if (ranks > 1 || program->num_groups > 0) {
     transports = threadTransports((int)ranks, hangLimit);
   }
-  if (options.auditCollectives && (launched || !transports[0]))
-    return fails(errorf("--audit-collectives compares ranks that are threads of one process; this "
-                        "process has %s",
-                        launched ? "one of several ranks" : "one rank"),
-                 exitUsage);
+  if (options.auditCollectives && !transports[0])
+    return fails(
+        errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
+        exitUsage);
   int threads = threadsOf(options, (int)transports.size(), launched);
-  std::vector<Recording> logs(options.auditCollectives ? transports.size() : 0);
-  for (size_t rank = 0; rank < logs.size(); ++rank)
-    transports[rank] = recordTransport(std::move(transports[rank]), logs[rank]);
   Crew crew(command, *program, options, launched);
-  if (!crew.run(std::move(transports), threads))
-    return exitFailure;
-  if (Status status = auditCollectives(logs); !status.ok())
-    return fails(status, exitFailure);
-  return exitSuccess;
+  return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
 }

@@ -3,6 +3,7 @@
 #include "runtime/mesh.h"
 
 #include <climits>
+#include <cstring>
 #include <numeric>
 
 using namespace tplan::runtime;
@@ -66,6 +67,24 @@ Members tplan::runtime::membersOf(const tp_program &program, int64_t group, int 
   for (int &member : ranks)
     member += base;
   return {it.name, std::move(ranks), self};
+}
+
+std::string tplan::runtime::axesOf(const tp_program &program, int64_t group) {
+  const tp_group &it = program.groups[group];
+  std::string text;
+  for (int32_t i = 0; i < it.num_axes; ++i) {
+    const char *name = program.axes[it.axes[i]].name;
+    int64_t pieces = 0, before = 0;
+    for (int64_t axis = 0; axis < program.num_axes; ++axis)
+      if (!strcmp(program.axes[axis].name, name)) {
+        before += axis < it.axes[i];
+        ++pieces;
+      }
+    text += format("%s%s", i ? ", " : "", name);
+    if (pieces > 1)
+      text += format(".%lld", (long long)before);
+  }
+  return text;
 }
 
 Members tplan::runtime::everyone(int ranks, int rank) {

@@ -31,6 +31,10 @@ Status checkMesh(const tp_program &program);
 /// The group of number `group` that `rank` is in.
 Members membersOf(const tp_program &program, int64_t group, int rank);
 
+/// The axes of a group as reports of the compiler spell them: "dp, tp.1", where tp.1 is the second
+/// piece of tp.
+std::string axesOf(const tp_program &program, int64_t group);
+
 /// All ranks, rank r as member r.
 Members everyone(int ranks, int rank);
 

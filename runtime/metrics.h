@@ -20,7 +20,8 @@ namespace tplan::runtime {
 /// Sum and count of a metric, over all ranks.
 struct MetricValue {
   double sum = 0, count = 1; // count is 1 where the metric has none
-  double value() const { return sum / count; }
+  /// Of nothing, 0: a step may have no target that counts.
+  double value() const { return sum == 0 && count == 0 ? 0 : sum / count; }
 };
 
 /// The metrics as a step or an evaluation left them; the same on every rank.

@@ -67,18 +67,22 @@ struct Shared {
   MpiExchange exchange;
   Staging staging;
   std::vector<Piece> pieces[2]; // of even and odd rounds
+  Traffic traffic;
 };
 
 class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(Shared &shared, MpiLibrary::Comm comm, Members members)
       : Communicator(std::move(members)), shared(shared), comm(comm) {}
+  ~MpiCommunicator() override { shared.exchange.forget(*this); }
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
 
 private:
   Status exchangeRounds(std::span<const Operation> operations, Team &team);
   Status post(int half);
+  Status send(const Operation &operation, int to, const char *data, int64_t bytes, int batch);
+  void stage(const Operation &operation, void *to, const void *from, int64_t bytes);
   Status postSums(int half, MpiExchange::Side side);
   void finish(int half, Team &team);
   void reduce(const Piece &piece, int half, Team &team);
@@ -104,18 +108,29 @@ int64_t countOf(const Piece &piece, const Block &block) {
   return std::max<int64_t>(0, std::min(piece.end, block.count()) - piece.begin);
 }
 
+Status MpiCommunicator::send(const Operation &operation, int to, const char *data, int64_t bytes,
+                             int batch) {
+  shared.traffic.sent[operation.what->kind] += bytes;
+  return shared.exchange.send(to, data, bytes, batch);
+}
+
+void MpiCommunicator::stage(const Operation &operation, void *to, const void *from, int64_t bytes) {
+  shared.traffic.staged[operation.what->kind] += bytes;
+  memcpy(to, from, bytes);
+}
+
 /// Receives of a round, then its sends, packed where rows do not follow each other.
 Status MpiCommunicator::post(int half) {
   int n = size(), self = group.self;
   for (const Piece &piece : shared.pieces[half]) {
     const Operation &op = *piece.operation;
     int64_t bytes = bytesOf(op.what->type);
-    bool stage = reduces(*op.what);
+    bool adds = reduces(*op.what);
     TP_TRY(forOthers([&](int from) -> Status {
       Block block =
-          stage ? inputBlock(*op.what, n, from, self) : outputBlock(*op.what, n, from, self);
+          adds ? inputBlock(*op.what, n, from, self) : outputBlock(*op.what, n, from, self);
       int64_t count = countOf(piece, block);
-      char *to = stage || !block.contiguous()
+      char *to = adds || !block.contiguous()
                      ? chunk(true, half, from, piece)
                      : (char *)op.out + (block.offset + piece.begin) * bytes;
       return count ? shared.exchange.receive(from, to, count * bytes, half) : Status();
@@ -130,12 +145,12 @@ Status MpiCommunicator::post(int half) {
         char *packed = chunk(false, half, to, piece);
         forRuns(block, lineOf(block.count()), piece.begin, piece.begin + count,
                 [&](int64_t at, int64_t line, int64_t run) {
-                  memcpy(packed + (line - piece.begin) * bytes, (const char *)op.in + at * bytes,
-                         run * bytes);
+                  stage(op, packed + (line - piece.begin) * bytes, (const char *)op.in + at * bytes,
+                        run * bytes);
                 });
         from = packed;
       }
-      return shared.exchange.send(to, from, count * bytes, half);
+      return send(op, to, from, count * bytes, half);
     }));
   }
   return {};
@@ -174,8 +189,8 @@ void MpiCommunicator::unpack(const Piece &piece, int half) {
     const char *packed = chunk(true, half, from, piece);
     forRuns(lineOf(block.count()), block, piece.begin, piece.begin + countOf(piece, block),
             [&](int64_t line, int64_t at, int64_t run) {
-              memcpy((char *)op.out + at * bytes, packed + (line - piece.begin) * bytes,
-                     run * bytes);
+              stage(op, (char *)op.out + at * bytes, packed + (line - piece.begin) * bytes,
+                    run * bytes);
             });
   }
 }
@@ -203,7 +218,7 @@ Status MpiCommunicator::postSums(int half, MpiExchange::Side side) {
       char *at = (char *)op.out + (part.offset + piece.begin) * bytes;
       if (!count)
         return {};
-      return sends ? shared.exchange.send(other, at, count, sums)
+      return sends ? send(op, other, at, count, sums)
                    : shared.exchange.receive(other, at, count, sums);
     }));
   }
@@ -290,7 +305,8 @@ public:
   int size() const override { return ranks; }
   Communicator &world() override { return *all; }
   int64_t bytes() const override { return shared.staging.bytes(); }
-  int64_t bytesSent() const override { return shared.exchange.bytesSent(); }
+  Traffic traffic() const override { return shared.traffic; }
+  bool stages() const override { return true; }
 
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override {

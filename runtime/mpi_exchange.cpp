@@ -12,6 +12,7 @@
 
 #include <immintrin.h>
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 using namespace tplan::runtime;
@@ -48,10 +49,12 @@ struct SafeText {
   }
 };
 
-// Of a process, as its signals are: a handler has no argument. The exchange that is inside a
-// collective, and the signal that ends it.
-std::atomic<const MpiExchange *> inside{nullptr};
+// Of a process, as its signals are: a handler has no argument. The exchange, the signal that ends
+// it, and what lets it speak once more before it does.
+std::atomic<const MpiExchange *> only{nullptr};
 std::atomic<int> ending{0};
+std::atomic<bool> hasTimer{false};
+timer_t timer;
 static_assert(std::atomic<const MpiExchange *>::is_always_lock_free);
 
 void die(int signal) {
@@ -71,30 +74,55 @@ void say(const MpiExchange &exchange, int signal) {
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);
 }
 
-/// When a rank dies, its launcher ends the others, and may do it for good at any time. So this
-/// one says at once whom it misses. What others have sent may still be on its way: the wait goes
-/// on for a while, and whoever is missing then is named alone.
+/// When a rank dies, its launcher ends the others, and may do it for good at any time. So this one
+/// says at once whom it misses, or what its last collective was. What others have sent may still be
+/// on its way, and one that computes comes to its next collective: it goes on for a while, and
+/// whoever is missing then is named alone.
 void onSignal(int signal) {
-  const MpiExchange *exchange = inside.load();
-  if (!exchange || ending.exchange(signal))
+  const MpiExchange *exchange = only.load();
+  if (!exchange || !hasTimer || ending.exchange(signal))
     return die(signal);
+  itimerspec grace = {};
+  grace.it_value.tv_nsec = long(graceSeconds * 1e9);
+  timer_settime(timer, 0, &grace, nullptr);
   say(*exchange, signal);
 }
 
-/// Unless the program has a handler of its own.
-void installHandler() {
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    struct sigaction action = {}, old;
-    action.sa_handler = onSignal;
-    if (!sigaction(signal, nullptr, &old) && old.sa_handler == SIG_DFL)
-      sigaction(signal, &action, nullptr);
-  }
+/// All ranks had the signal, and speak and end at one time.
+void onTimer(int alarm) {
+  const MpiExchange *exchange = only.load();
+  int signal = ending;
+  if (exchange && signal && exchange->busy())
+    say(*exchange, signal);
+  die(signal ? signal : alarm);
+}
+
+/// False where the program has a handler of its own.
+bool install(int signal, void (*handler)(int)) {
+  struct sigaction action = {}, old;
+  action.sa_handler = handler;
+  if (sigaction(signal, nullptr, &old) || old.sa_handler != SIG_DFL)
+    return false;
+  return !sigaction(signal, &action, nullptr);
+}
+
+void installHandlers() {
+  struct sigevent event = {};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGALRM;
+  if (!hasTimer)
+    hasTimer = install(SIGALRM, onTimer) && !timer_create(CLOCK_MONOTONIC, &event, &timer);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP})
+    install(signal, onSignal);
 }
 
 } // namespace
 
+MpiExchange::~MpiExchange() { only = nullptr; }
+
 void MpiExchange::reserve(int members, int64_t messages) {
-  installHandler();
+  installHandlers();
+  only = this;
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
@@ -105,14 +133,20 @@ void MpiExchange::reserve(int members, int64_t messages) {
 
 void MpiExchange::begin(const Operation &operation, const Communicator &over,
                         MpiLibrary::Comm with) {
-  first = &operation, group = &over, comm = with, waitingFor = nullptr;
-  inside.store(this);
+  current = {operation.what->kind, operation.call, &over};
+  comm = with, waitingFor = nullptr;
+  inside = true;
 }
 
 void MpiExchange::end() {
-  inside.store(nullptr);
-  if (int signal = ending)
-    die(signal);
+  inside = false;
+  if (current.call)
+    last = current;
+}
+
+void MpiExchange::forget(const Communicator &group) {
+  if (last.group == &group)
+    last = {};
 }
 
 Status MpiExchange::add(MpiLibrary::Request request, InFlight what) {
@@ -126,7 +160,6 @@ Status MpiExchange::add(MpiLibrary::Request request, InFlight what) {
 Status MpiExchange::send(int to, const char *data, int64_t bytes, int batch) {
   MpiLibrary::Request request;
   TP_TRY(mpi.check(mpi.Isend(data, (int)bytes, mpi.byte, to, batch, comm, &request), "Isend"));
-  sent += bytes;
   return add(request, {to, batch, sending});
 }
 
@@ -160,7 +193,7 @@ Status MpiExchange::poll(int &ended) {
 
 Status MpiExchange::wait(int batch, Side side) {
   waitingFor = &pending[batch][side], waitingSide = side;
-  double limit = first->call ? hangLimit : 10 * hangLimit, since = 0;
+  double limit = current.call ? hangLimit : 10 * hangLimit, since = 0;
   for (int idle = 0; waitingFor->all;) {
     int ended;
     if (Status status = poll(ended); !status.ok()) {
@@ -168,8 +201,6 @@ Status MpiExchange::wait(int batch, Side side) {
       describe(text, sizeof text);
       return errorf("%s; %s", status.message().c_str(), text);
     }
-    if (ending)
-      lastWords();
     if (ended) {
       idle = 0;
       continue;
@@ -188,17 +219,6 @@ Status MpiExchange::wait(int batch, Side side) {
   return {};
 }
 
-/// All ranks had the signal, and speak and end at one time.
-void MpiExchange::lastWords() {
-  double now = monotonicSeconds();
-  if (endAt == 0)
-    endAt = now + graceSeconds;
-  if (now < endAt)
-    return;
-  say(*this, ending);
-  die(ending);
-}
-
 Status MpiExchange::late(double seconds) {
   tooLate = true;
   char text[1024];
@@ -209,16 +229,33 @@ Status MpiExchange::late(double seconds) {
 
 void MpiExchange::describe(char *to, size_t size) const {
   SafeText text(to, size);
-  text << "rank " << (int64_t)rank << " waits in the " << nameOfKind(first->what->kind) << " over '"
-       << group->name().c_str() << "'";
-  if (const tp_call *call = first->call)
-    text << " of " << call->file << ":" << (int64_t)call->line;
-  int missing = 0;
-  for (int member = 0; waitingFor && member < group->size(); ++member)
-    if (waitingFor->of[member] && ++missing <= listed)
-      text << (missing > 1 ? ", " : " for rank ") << (int64_t)group->members()[member];
-  if (missing > listed)
-    text << " and " << (int64_t)(missing - listed) << " more";
-  if (missing && waitingSide == sending)
-    text << " to receive";
+  auto name = [&](const Named &it) {
+    text << "the " << nameOfKind(it.kind) << " over '" << it.group->name().c_str() << "'";
+    if (const tp_call *call = it.call)
+      text << " of " << call->file << ":" << (int64_t)call->line;
+  };
+  text << "rank " << (int64_t)rank;
+  if (!inside) {
+    text << " is in no collective";
+  } else {
+    text << " waits in ";
+    name(current);
+    int missing = 0;
+    for (int member = 0; waitingFor && member < current.group->size(); ++member)
+      if (waitingFor->of[member] && ++missing <= listed)
+        text << (missing > 1 ? ", " : " for rank ") << (int64_t)current.group->members()[member];
+    if (missing > listed)
+      text << " and " << (int64_t)(missing - listed) << " more";
+    if (missing && waitingSide == sending)
+      text << " to receive";
+    if (current.call)
+      return;
+  }
+  // A line of the plan leads to what was done.
+  if (!last.call) {
+    text << ", and has been in none of the plan";
+    return;
+  }
+  text << "; its last of the plan was ";
+  name(last);
 }

@@ -3,8 +3,9 @@
 // Posts messages of bytes in batches and waits for a batch by polling, with a limit on the
 // time without progress.
 //
-// Decision: what a rank waits for stands in plain memory that a signal handler may read.
-// When a launcher ends this rank because another one died, it still says whom it missed.
+// Decision: what a rank waits for, and its last collective, stand in plain memory that a signal
+// handler may read. When a launcher ends this rank because another one died, it still says whom it
+// missed, or where it was.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_MPI_EXCHANGE_H
@@ -12,6 +13,8 @@
 
 #include "runtime/mpi_library.h"
 #include "runtime/transport.h"
+
+#include <atomic>
 
 namespace tplan::runtime {
 
@@ -21,6 +24,7 @@ public:
 
   MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit)
       : mpi(mpi), rank(rank), hangLimit(hangLimit) {}
+  ~MpiExchange();
 
   /// Before the first use: room for the peers of any communicator of so many members, and
   /// messages in flight.
@@ -34,13 +38,17 @@ public:
   /// Until no message of the batch is in flight on this side.
   Status wait(int batch, Side side);
   void end();
+  /// A communicator is gone, and named no longer.
+  void forget(const Communicator &group);
 
   /// Who is waited for has not come within the limit.
   bool hung() const { return tooLate; }
-  int64_t bytesSent() const { return sent; }
 
-  /// "rank 1 waits in the ... for rank 2", as a C string; safe in a signal handler.
+  /// "rank 1 waits in the ... for rank 2", or what its last collective was, as a C string; safe in
+  /// a signal handler.
   void describe(char *text, size_t size) const;
+  /// Whether a collective is under way; safe in a signal handler.
+  bool busy() const { return inside; }
 
 private:
   struct InFlight {
@@ -55,7 +63,6 @@ private:
   /// Polls once; how many ended.
   Status poll(int &ended);
   Status late(double seconds);
-  void lastWords();
 
   const MpiLibrary &mpi;
   const int rank;
@@ -63,13 +70,18 @@ private:
   std::vector<MpiLibrary::Request> requests;
   std::vector<InFlight> inFlight; // of each request
   std::vector<int> finished;      // by MPI_Testsome
-  int64_t sent = 0;
   bool tooLate = false;
-  double endAt = 0; // after a signal
+
+  /// A collective, as messages name it.
+  struct Named {
+    int32_t kind;
+    const tp_call *call; // null: of the runtime itself
+    const Communicator *group;
+  };
 
   // Read by the handler.
-  const Operation *first = nullptr;
-  const Communicator *group = nullptr;
+  std::atomic<bool> inside{false};
+  Named current = {}, last = {}; // under way; the last of a line of the plan
   MpiLibrary::Comm comm = nullptr;
   Pending pending[batches][2]; // messages, by side
   const Pending *waitingFor = nullptr;

@@ -26,17 +26,28 @@ namespace {
 /// Pieces are large enough to pay for a thread of the team, and fixed by size alone.
 constexpr int64_t pieceBytes = int64_t(1) << 18;
 
+/// The last collective of a line of the plan that a rank came to: written by it, read by others.
+struct alignas(64) Last {
+  std::mutex lock;
+  int32_t kind;
+  const tp_call *call = nullptr;
+  const Communicator *group;
+};
+
 /// What the ranks of a process share.
 struct Hub {
   explicit Hub(int ranks, double hangLimit)
-      : ranks(ranks), hangLimit(hangLimit), sent(ranks), left(ranks) {}
+      : ranks(ranks), hangLimit(hangLimit), sent(ranks), last(ranks), left(ranks) {}
   std::shared_ptr<Room> room(int64_t connection, int64_t group, const Members &members);
   void fail(std::string why);
+  std::string lastOf(int rank);
 
   const int ranks;
   const double hangLimit;
-  std::vector<std::atomic<int64_t>> sent; // bytes that left each rank
-  std::vector<std::string> left;          // the collective that each rank left; written by it
+  /// Bytes that left each rank, by kind of collective.
+  std::vector<std::array<std::atomic<int64_t>, TP_COLLECTIVE_KINDS>> sent;
+  std::vector<Last> last;        // of each rank
+  std::vector<std::string> left; // the collective that each rank left; written by it
   std::mutex lock;
   std::map<std::tuple<int64_t, int64_t, int>, std::shared_ptr<Room>> rooms;
   std::string reason; // of the first failure
@@ -61,6 +72,16 @@ void Hub::fail(std::string why) {
     room->close();
 }
 
+std::string Hub::lastOf(int rank) {
+  Last &it = last[rank];
+  std::lock_guard guard(it.lock);
+  if (!it.call)
+    return {};
+  tp_collective what = {};
+  what.kind = it.kind;
+  return describe({&what, nullptr, nullptr, it.call}, it.group->name());
+}
+
 class ThreadCommunicator : public Communicator {
 public:
   ThreadCommunicator(std::shared_ptr<Hub> hub, std::shared_ptr<Room> room, Members members)
@@ -69,15 +90,17 @@ public:
   Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
 
 private:
+  void remember(const Operation &first);
   Status meet(const Operation &first);
   Status checkSame(std::span<const Operation> operations) const;
   void reduce(size_t index, Team &team) const;
   void move(size_t index, Team &team) const;
 
   const Operation &of(int member, size_t index) const { return room->offer(member)[index]; }
-  /// Counts what a piece moved from each member to another.
-  void count(int from, int64_t bytes) const {
-    hub->sent[group.ranks[from]].fetch_add(bytes, std::memory_order_relaxed);
+  /// Counts what a piece of an operation moved from a member to others.
+  void count(size_t index, int from, int64_t bytes) const {
+    auto &sent = hub->sent[group.ranks[from]][of(group.self, index).what->kind];
+    sent.fetch_add(bytes, std::memory_order_relaxed);
   }
 
   std::shared_ptr<Hub> hub;
@@ -115,6 +138,12 @@ Status ThreadCommunicator::checkSame(std::span<const Operation> mine) const {
   return {};
 }
 
+void ThreadCommunicator::remember(const Operation &first) {
+  Last &last = hub->last[group.ranks[group.self]];
+  std::lock_guard guard(last.lock);
+  last.kind = first.what->kind, last.call = first.call, last.group = this;
+}
+
 Status ThreadCommunicator::meet(const Operation &first) {
   double limit = first.call ? hub->hangLimit : 10 * hub->hangLimit;
   Room::Outcome outcome = room->meet(round, limit);
@@ -131,7 +160,9 @@ Status ThreadCommunicator::meet(const Operation &first) {
     if (room->isComplete(round))
       return {};
   }
-  hub->left[group.ranks[group.self]] = describe(first, group.name);
+  std::string last = first.call ? "" : hub->lastOf(group.ranks[group.self]);
+  hub->left[group.ranks[group.self]] =
+      describe(first, group.name) + (last.empty() ? "" : "; its last of the plan was the " + last);
   std::lock_guard guard(hub->lock);
   return errorf("rank %d leaves the %s over '%s': %s", group.ranks[group.self],
                 nameOfKind(first.what->kind), group.name.c_str(), hub->reason.c_str());
@@ -155,7 +186,7 @@ void ThreadCommunicator::reduce(size_t index, Team &team) const {
       reduceArrays(reducer, n, in, toAll ? n : 1, out, run);
     });
     for (int m = 0; m < n; ++m)
-      count(m, (end - begin) * bytes * (m != self ? 1 : toAll ? n - 1 : 0));
+      count(index, m, (end - begin) * bytes * (m != self ? 1 : toAll ? n - 1 : 0));
   });
 }
 
@@ -182,7 +213,7 @@ void ThreadCommunicator::move(size_t index, Team &team) const {
         memcpy(out, in, run * bytes);
     });
     if (from != self)
-      count(from, (end - begin) * bytes);
+      count(index, from, (end - begin) * bytes);
   });
 }
 
@@ -191,6 +222,8 @@ Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &te
     return {};
   for (const Operation &operation : operations)
     TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
+  if (operations[0].call)
+    remember(operations[0]);
   ++round;
   room->offer(group.self, round, operations);
   TP_TRY(meet(operations[0]));
@@ -210,8 +243,13 @@ public:
   int rank() const override { return self; }
   int size() const override { return hub->ranks; }
   Communicator &world() override { return all; }
-  int64_t bytesSent() const override { return hub->sent[self]; }
+  Traffic traffic() const override {
+    Traffic all;
+    std::copy(hub->sent[self].begin(), hub->sent[self].end(), all.sent.begin());
+    return all;
+  }
   std::string left() const override { return hub->left[self]; }
+  std::string lastOf(int rank) const override { return hub->lastOf(rank); }
 
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override {

@@ -130,6 +130,7 @@ Status Run::setTensors() {
   char *arena = rank.arena.data();
   initializeTensors(program, arena, rank.peers.rank(), state.seed, rank.team);
   setMembers(program, arena, rank.peers.rank());
+  Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
     TP_TRY(loadCheckpoint(rank, options.save, state));
     TP_TRY(rank.peers.alike(checkResumed()));
@@ -139,10 +140,13 @@ Status Run::setTensors() {
   }
   if (!options.load.empty())
     TP_TRY(loadWeights(rank, options.load));
-  if (program.prepare)
+  if (program.prepare) {
+    Activity preparing(rank.transport, "preparation");
     TP_TRY(result(program.prepare(&rank, arena), "preparation"));
+  }
   if (!options.dumpGradients.empty())
     rank.gradientsReady = [this] {
+      Activity writing(rank.transport, "gradients");
       auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT);
       return writeSafetensors(rank.peers, rank.team, options.dumpGradients, gradients);
     };
@@ -179,6 +183,7 @@ Status Run::checkMetrics(int64_t step) {
 
 /// Before evaluation and prediction, which may write where a step keeps nothing alive.
 Status Run::auditMemory() {
+  Activity auditing(rank.transport, "memory audit");
   TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
   std::string ranks =
       rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
@@ -189,12 +194,16 @@ Status Run::auditMemory() {
 
 Status Run::oneStep(int64_t step) {
   char *arena = rank.arena.data();
-  if (loader.isOpen())
+  if (loader.isOpen()) {
+    Activity reading(rank.transport, "data");
     TP_TRY(loader.fill(rank, state.seed, step));
+  }
   setScalars(program, arena, state.seed, step);
+  Activity computing(rank.transport, "step");
   TP_TRY(result(program.step(&rank, arena), "a step"));
   state.step = step;
   state.dataRows = step * rowsPerStep(program);
+  Activity adding(rank.transport, "metrics");
   return metrics.read(rank);
 }
 
@@ -230,8 +239,10 @@ Status Run::trainSteps() {
     TP_TRY(oneStep(step));
     double seconds = monotonicSeconds() - begin;
     // One clock decides, so that all ranks stop at one step.
-    if (options.minutes > 0)
+    if (options.minutes > 0) {
+      Activity timing(rank.transport, "clock");
       TP_TRY(rank.peers.broadcast(&seconds, sizeof seconds));
+    }
     trainSeconds += seconds;
     // The next step is taken to be as long as this one.
     if (options.minutes > 0 && trainSeconds + seconds > 60 * options.minutes && step < steps) {
@@ -262,6 +273,7 @@ Status Run::trainSteps() {
 }
 
 Status Run::evaluate(int64_t step) {
+  Activity evaluating(rank.transport, "evaluation");
   Evaluation evaluation;
   double begin = monotonicSeconds();
   rank.profile.pause(true);
@@ -280,6 +292,7 @@ Status Run::evaluate(int64_t step) {
 Status Run::save(int64_t step) {
   if (savedStep == step)
     return {};
+  Activity saving(rank.transport, "checkpoint");
   TP_TRY(saveCheckpoint(rank, options.save, state, every(options.saveKeep, program.save_keep)));
   savedStep = step;
   say("saved step %lld in '%s'\n", (long long)step, options.save.c_str());
@@ -312,6 +325,7 @@ void Run::printSummary() {
 
 /// All ranks predict, and draw the same.
 Status Run::sample() {
+  Activity drawing(rank.transport, "sample");
   std::string text = options.sample;
   TP_TRY(sampleText(rank, state.seed, options.temperature, options.sampleBytes, text));
   if (!rank.peers.leads())

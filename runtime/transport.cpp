@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 using namespace tplan::runtime;
 
@@ -14,6 +15,11 @@ std::string tplan::runtime::describe(const Operation &operation, const std::stri
   if (const tp_call *call = operation.call; call && call->file && *call->file)
     text += format(" of %s:%d", call->file, call->line);
   return text;
+}
+
+int64_t Transport::bytesSent() const {
+  Traffic all = traffic();
+  return std::accumulate(all.sent.begin(), all.sent.end(), int64_t(0));
 }
 
 Status tplan::runtime::readHangLimit(double &seconds) {

@@ -17,8 +17,10 @@
 #include "runtime/team.h"
 #include "tplan/runtime.h"
 
+#include <array>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tplan::runtime {
@@ -64,6 +66,13 @@ private:
   std::vector<int32_t> source; // of a broadcast
 };
 
+/// Bytes of a rank by kind of collective, counted where they are moved.
+struct Traffic {
+  using Bytes = std::array<int64_t, TP_COLLECTIVE_KINDS>;
+  Bytes sent = {};   // to other ranks
+  Bytes staged = {}; // copied into and out of buffers of the transport
+};
+
 /// What connects a rank to the others. `world` holds all ranks, rank r as member r.
 class Transport {
 public:
@@ -80,10 +89,37 @@ public:
   virtual void abort(const Status &why) = 0;
   /// The collective that this rank left because another one had failed, for messages; or empty.
   virtual std::string left() const { return {}; }
+  /// The last collective of a line of the plan that a rank of this process came to, for messages;
+  /// or empty.
+  virtual std::string lastOf(int) const { return {}; }
   /// Bytes of its own buffers.
   virtual int64_t bytes() const { return 0; }
-  /// Bytes of this rank that went to others so far, counted where they are moved.
-  virtual int64_t bytesSent() const = 0;
+  /// Of this rank, so far.
+  virtual Traffic traffic() const = 0;
+  int64_t bytesSent() const;
+  /// Whether messages go through buffers of the transport, as `tp_mpi_bytes_staged` says.
+  virtual bool stages() const { return false; }
+
+  /// What the rank is doing, for logs.
+  const char *activity = "set-up";
+};
+
+/// What a rank does meanwhile; a rank alone tells nobody.
+class Activity {
+public:
+  Activity(Transport *transport, const char *name) : transport(transport) {
+    if (transport)
+      before = std::exchange(transport->activity, name);
+  }
+  ~Activity() {
+    if (transport)
+      transport->activity = before;
+  }
+  Activity(const Activity &) = delete;
+
+private:
+  Transport *transport;
+  const char *before = nullptr;
 };
 
 /// "all-reduce over 'dp' of x.tplan:12", for messages.

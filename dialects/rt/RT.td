@@ -315,6 +315,8 @@ def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["
   }];
   let extraClassDeclaration = [{
     BlockShape getShape();
+    /// Bytes that a rank copies into and out of the buffers of MPI.
+    int64_t getBytesStaged();
   }];
 }
 

@@ -84,24 +84,45 @@ bool rt::dependsOn(CollectiveOp op, CollectiveOp other) {
   return false;
 }
 
-int64_t rt::bytesSent(CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
-                      int64_t members, ArrayRef<int32_t> sources) {
+static tp_collective described(CollectiveKind kind, const BlockShape &shape,
+                               ArrayRef<int32_t> sources) {
   tp_collective what = {};
   what.kind = static_cast<int32_t>(kind);
   what.outer = shape.outer, what.inner = shape.inner;
   what.middle = shape.middle, what.last = shape.last;
   what.whole = shape.whole;
   what.source = sources.data();
+  return what;
+}
+
+int64_t rt::bytesSent(CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
+                      int64_t members, ArrayRef<int32_t> sources) {
+  tp_collective what = described(kind, shape, sources);
   return tp_most_bytes_sent(&what, members, elementBytes);
 }
 
+static int64_t members(CollectiveOp op) {
+  return dist::meshOf(op->getParentOfType<ModuleOp>()).sizeOf(dist::axesOf(op.getAxes()));
+}
+
+static int64_t elementBytes(CollectiveOp op) {
+  return nn::elementBytes(tensorOf(op.getX()).getElementType());
+}
+
 int64_t CollectiveOp::getBytes() {
-  auto module = (*this)->getParentOfType<ModuleOp>();
   auto sources = getSources();
-  return bytesSent(getKind(), getShape(), nn::elementBytes(tensorOf(getX()).getElementType()),
-                   dist::meshOf(module).sizeOf(dist::axesOf(getAxes())),
+  return bytesSent(getKind(), getShape(), elementBytes(*this), members(*this),
                    sources ? *sources : ArrayRef<int32_t>());
 }
+
+int64_t CollectiveOp::getBytesStaged() {
+  tp_collective what = described(getKind(), getShape(), {});
+  int64_t most = 0;
+  for (int64_t member = 0, count = members(*this); member < count; ++member)
+    most = std::max(most, tp_mpi_bytes_staged(&what, count, member, elementBytes(*this)));
+  return most;
+}
+
 int64_t CollectiveOp::getFlops() { return 0; }
 int64_t CollectiveOp::getAlias(unsigned) { return getKind() == CollectiveKind::AllReduce ? 0 : -1; }
 bool CollectiveOp::mustAlias(unsigned) { return false; }

@@ -91,7 +91,28 @@ static inline int64_t tp_mpi_staging(int64_t ranks) {
   return bytes < least ? least : bytes;
 }
 
-/* Are bytes copied into and out of staging? Adding reads them there, and is no copy. */
+/* Bytes that a member copies into and out of staging: what it packs to send, where its rows lie
+ * apart, and what it unpacks. Adding reads them there, and is no copy. */
+static inline int64_t tp_mpi_bytes_staged(const tp_collective *c, int64_t members, int64_t member,
+                                          int64_t element_bytes) {
+  int64_t own = tp_block(c, members, member, element_bytes), others = members - 1, copied = 0;
+  int64_t full = c->outer * c->inner;
+  int rows = c->outer > 1, apart = rows && c->whole > full; /* a block that is the whole is not */
+  switch (c->kind) {
+  case TP_REDUCE_SCATTER:
+    copied = apart ? c->whole - own : 0;
+    break;
+  case TP_ALL_GATHER: /* rows of a shorter block lie apart where its member has it, too */
+    copied = (apart ? c->whole - own : 0) + (rows && own < full ? others * own : 0);
+    break;
+  case TP_ALL_TO_ALL: /* on one side blocks have `outer` rows, on the other outer * middle */
+    copied = others * own * (rows + (c->outer * c->middle > 1));
+    break;
+  }
+  return copied * element_bytes;
+}
+
+/* Are there any, for any number of members? */
 static inline int tp_mpi_copies(const tp_collective *c) {
   switch (c->kind) {
   case TP_REDUCE_SCATTER:

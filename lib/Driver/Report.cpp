@@ -26,8 +26,9 @@ Work &Work::operator+=(const Work &other) {
 
 namespace {
 
-Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls) {
+Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls, llvm::StringRef in) {
   Collective row;
+  row.in = in.str();
   row.kind = (dist::stringifyCollectiveKind(op.getKind()) +
               (op.getReduction() == nn::ReduceKind::max ? " max" : ""))
                  .str();
@@ -37,14 +38,18 @@ Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls) {
   std::tie(row.file, row.line) = lower::sourceOf(op.getLoc());
   row.calls = calls;
   row.bytes = op.getBytes();
+  row.staged = op.getBytesStaged();
   return row;
 }
 
-/// Calls of one op from several tasks are one row.
+/// Calls of one op from several tasks are one row. Blocks of one type may be of wholes that end
+/// elsewhere, so their bytes tell them apart.
 void addCollective(StepReport &report, Collective row) {
   auto same = [&](const Collective &other) {
-    return std::tie(other.kind, other.axes, other.function, other.type, other.line) ==
-           std::tie(row.kind, row.axes, row.function, row.type, row.line);
+    auto key = [](const Collective &it) {
+      return std::tie(it.in, it.kind, it.axes, it.function, it.type, it.line, it.bytes, it.staged);
+    };
+    return key(other) == key(row);
   };
   if (auto known = llvm::find_if(report.collectives, same); known != report.collectives.end())
     known->calls += row.calls;
@@ -52,39 +57,96 @@ void addCollective(StepReport &report, Collective row) {
     report.collectives.push_back(std::move(row));
 }
 
-/// Sums that the program itself makes: the counts of losses, the norm of the gradients.
-void addSums(StepReport &report, const schedule::Chain &chain, bool isTrain) {
+void addSum(StepReport &report, const schedule::Chain &chain, llvm::StringRef in,
+            llvm::StringRef name, ArrayRef<StringAttr> axes, int64_t count) {
   nn::ChainOp op = chain.op;
-  auto pending = op->getAttrOfType<DictionaryAttr>(dist::kPending);
-  dist::MeshAttr mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
-  for (NamedAttribute entry : pending ? pending.getValue() : ArrayRef<NamedAttribute>()) {
-    if (isTrain && entry.getName() != "norm") // a loss: summed where it is read
-      continue;
-    dist::Axes axes = dist::axesOf(cast<ArrayAttr>(entry.getValue()));
-    Collective row;
-    row.kind = "all_reduce";
-    row.axes = dist::spell(axes);
-    row.function = "sum of " + entry.getName().str();
-    row.type = "[], f64";
-    std::tie(row.file, row.line) = lower::sourceOf(op.getLoc());
-    row.calls = 1;
-    rt::BlockShape one;
-    one.whole = 1;
-    row.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, mesh.sizeOf(axes));
-    report.collectives.push_back(row);
-  }
+  Collective row;
+  row.in = in.str();
+  row.kind = "all_reduce";
+  row.axes = dist::spell(axes);
+  row.function = "sum of " + name.str();
+  row.type = count == 1 ? "[], f64" : "[" + std::to_string(count) + "], f64";
+  std::tie(row.file, row.line) = lower::sourceOf(op.getLoc());
+  row.calls = 1;
+  rt::BlockShape shape;
+  shape.inner = shape.whole = count;
+  row.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, shape, 8,
+                            dist::meshOf(op->getParentOfType<ModuleOp>()).sizeOf(axes));
+  report.collectives.push_back(row);
+}
+
+/// Sums that no function makes: the program those of counts, which scale the cotangents, and of the
+/// norm; the runtime those of losses and counts of one group together, behind the step.
+void addSums(StepReport &report, const schedule::Chain &train, const schedule::Chain *counts) {
+  std::map<std::string, std::pair<dist::Axes, int64_t>> read;
+  auto forPending = [](const schedule::Chain &chain, auto &&body) {
+    nn::ChainOp op = chain.op;
+    if (auto pending = op->getAttrOfType<DictionaryAttr>(dist::kPending))
+      for (NamedAttribute entry : pending)
+        body(entry.getName(), dist::axesOf(cast<ArrayAttr>(entry.getValue())));
+  };
+  auto readLater = [&](const dist::Axes &axes) {
+    auto &[same, numbers] = read[dist::spell(axes)];
+    same = axes, ++numbers;
+  };
+  if (counts)
+    forPending(*counts, [&](StringAttr name, const dist::Axes &axes) {
+      addSum(report, *counts, "step", name, axes, 1);
+      readLater(axes);
+    });
+  forPending(train, [&](StringAttr name, const dist::Axes &axes) {
+    name == "norm" ? addSum(report, train, "step", name, axes, 1) : readLater(axes);
+  });
+  for (const auto &[spelled, sum] : read)
+    addSum(report, train, "metrics", "losses and counts", sum.first, sum.second);
+}
+
+/// A slice chooses from what all ranks have; other copies are staging where collectives take or
+/// make the value.
+void addCopy(StepReport &report, rt::Call call, rt::FuncOp func, int64_t calls) {
+  auto isCollective = [](Operation *op) { return isa_and_nonnull<rt::CollectiveOp>(op); };
+  Copy row;
+  row.kind = call->getName().stripDialect().str();
+  row.function = func.getSymName().str();
+  std::tie(row.file, row.line) = lower::sourceOf(call->getLoc());
+  row.calls = calls;
+  row.bytes = call.getBytes();
+  row.isStaging = !isa<rt::SliceOp>(call.getOperation()) &&
+                  (isCollective(call->getOperand(0).getDefiningOp()) ||
+                   llvm::any_of(call->getResult(0).getUsers(), isCollective));
+  auto key = [](const Copy &it) {
+    return std::tie(it.kind, it.function, it.file, it.line, it.bytes, it.isStaging);
+  };
+  auto known = llvm::find_if(report.copies, [&](const Copy &it) { return key(it) == key(row); });
+  if (known != report.copies.end())
+    known->calls += row.calls;
+  else
+    report.copies.push_back(std::move(row));
 }
 
 /// Adds what `times` calls of a function cost, by category and by name.
 void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   func.walk([&](rt::Call call) {
+    if (lower::isNothing(call))
+      return;
     Work work = Work{1, call.getFlops(), call.getBytes()}.times(times);
     report.categories[call.getCategory().str()] += work;
     report.functions[func.getSymName().str()] += work;
     report.total += work;
     if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
-      addCollective(report, describe(collective, func, times));
+      addCollective(report, describe(collective, func, times, "step"));
+    else if (isa<rt::CopyOp, rt::SliceOp, rt::PlaceOp>(call.getOperation()))
+      addCopy(report, call, func, times);
   });
+}
+
+/// What parts P exchange, once.
+void addPreparation(StepReport &report, const schedule::Run &run) {
+  for (const schedule::Callee &callee : run.callees)
+    if (rt::FuncOp func = callee.part(schedule::Part::P))
+      func.walk([&](rt::CollectiveOp op) {
+        addCollective(report, describe(op, func, run.times(), "preparation"));
+      });
 }
 
 LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
@@ -99,9 +161,9 @@ LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   }
   schedule::forEachFunction(
       program, *chains, [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
-  if (chains->counts)
-    addSums(report, *chains->counts, /*isTrain=*/false);
-  addSums(report, chains->train, /*isTrain=*/true);
+  addSums(report, chains->train, chains->counts ? &*chains->counts : nullptr);
+  for (const schedule::Run &run : chains->train.runs)
+    addPreparation(report, run);
   return success();
 }
 
@@ -170,16 +232,32 @@ void printWork(llvm::StringRef title, const std::map<std::string, Work> &rows,
 static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
   if (report.collectives.empty())
     return;
-  int64_t sent = 0;
+  int64_t sent = 0, staged = 0;
   os << formatv("\n{0,-20} {1,-10} {2,12} {3,18}  {4}\n", "collectives of a rank", "axes", "calls",
                 "bytes sent by each", "of");
   for (const Collective &row : report.collectives) {
-    sent += row.calls * row.bytes;
-    os << formatv("  {0,-19} {1,-10} {2,12} {3,18}  {4}{5}\n", row.kind, row.axes,
+    bool once = row.in == "preparation";
+    sent += once ? 0 : row.calls * row.bytes;
+    staged += once ? 0 : row.calls * row.staged;
+    os << formatv("  {0,-19} {1,-10} {2,12} {3,18}  {4}{5}{6}\n", row.kind, row.axes,
                   grouped(row.calls), grouped(row.bytes), row.function,
-                  row.line ? ", " + row.file + ":" + std::to_string(row.line) : "");
+                  row.line ? ", " + row.file + ":" + std::to_string(row.line) : "",
+                  once ? ", once" : "");
   }
   os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sent));
+  os << formatv("  {0,-30} {1,12} {2,18}\n", "through buffers, under MPI", "", grouped(staged));
+}
+
+static void printCopies(const StepReport &report, llvm::raw_ostream &os) {
+  if (report.copies.empty())
+    return;
+  os << formatv("\n{0,-31} {1,12} {2,18}  {3}\n", "copies of a step", "calls",
+                "bytes moved by each", "of");
+  for (const Copy &row : report.copies)
+    os << formatv("  {0,-30} {1,12} {2,18}  {3}{4}\n",
+                  row.kind + (row.isStaging ? ", staging" : ""), grouped(row.calls),
+                  grouped(row.bytes), row.function,
+                  row.line ? ", " + row.file + ":" + std::to_string(row.line) : "");
 }
 
 FailureOr<StepReport> getStepReport(ModuleOp module) {
@@ -227,6 +305,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   os << "\n";
   printWork("by function", report.functions, os);
   printCollectives(report, os);
+  printCopies(report, os);
   os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
 }
 
@@ -257,6 +336,7 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
     json.attributeArray("collectives", [&] {
       for (const Collective &row : report.collectives)
         json.object([&] {
+          json.attribute("in", row.in);
           json.attribute("kind", row.kind);
           json.attribute("axes", row.axes);
           json.attribute("function", row.function);
@@ -265,6 +345,19 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
           json.attribute("line", row.line);
           json.attribute("calls", row.calls);
           json.attribute("bytes", row.bytes);
+          json.attribute("staged", row.staged);
+        });
+    });
+    json.attributeArray("copies", [&] {
+      for (const Copy &row : report.copies)
+        json.object([&] {
+          json.attribute("kind", row.kind);
+          json.attribute("function", row.function);
+          json.attribute("file", row.file);
+          json.attribute("line", row.line);
+          json.attribute("calls", row.calls);
+          json.attribute("bytes", row.bytes);
+          json.attribute("staging", row.isStaging);
         });
     });
     json.attributeObject("memory", [&] {

@@ -27,13 +27,23 @@ struct Beside {
   int64_t once, perThread;
 };
 
-/// A collective of a step, as one rank takes part in it.
+/// A collective, as one rank takes part in it.
 struct Collective {
+  std::string in; // what the rank is doing: "step", "metrics" behind it, "preparation" of the first
   std::string kind, axes, function,
       type; // "all_reduce sum", "dp, tp", "block.B", "[V 61, D 24], f32"
   std::string file;
   int64_t line = 0, calls = 0;
-  int64_t bytes = 0; // sent by one call
+  int64_t bytes = 0;  // sent by one call
+  int64_t staged = 0; // copied by one call into and out of the buffers of MPI; threads have none
+};
+
+/// A call of a step that only copies.
+struct Copy {
+  std::string kind, function, file; // "slice", "block.U"
+  int64_t line = 0, calls = 0;
+  int64_t bytes = 0;      // read and written by one call
+  bool isStaging = false; // to where a collective takes it, or from where one has left it
 };
 
 struct StepReport {
@@ -47,6 +57,7 @@ struct StepReport {
   std::vector<Beside> beside;
   int64_t ranks = 1;
   std::vector<Collective> collectives;
+  std::vector<Copy> copies;
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

@@ -65,6 +65,10 @@ mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 /// lower-kernels-gpu, expand-transcendentals, expand-bf16, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
+/// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
+/// `memory`.
+bool isNothing(mlir::Operation *call);
+
 /// File and line of the .tplan source that a location comes from; ("", 0) where
 /// it comes from none.
 std::pair<llvm::StringRef, int64_t> sourceOf(mlir::Location loc);

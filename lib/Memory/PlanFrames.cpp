@@ -30,8 +30,8 @@ struct Group {
   int64_t n = 0;              // offset, or number
 };
 
-/// A value that is the rank's own block of another one's memory.
-struct Block {
+/// A value that is the rank's own block of another one's memory, or without axes all of it.
+struct Nested {
   Value of;
   ArrayAttr axes;
   int64_t bytes; // of one block
@@ -56,8 +56,9 @@ private:
   DenseMap<Operation *, int64_t> begins; // of collectives that wait for others
   std::vector<Group> groups;
   DenseMap<Value, size_t> groupOf;
-  DenseMap<Value, Block> blocks;
+  DenseMap<Value, Nested> blocks;
 
+  std::optional<Nested> blockOfSum(rt::CollectiveOp sum);
   bool nestBlock(Operation *op, OpResult result);
   bool viewIsReadFrom(BlockArgument arg, int64_t begin);
   void nestOperands();
@@ -172,29 +173,58 @@ bool FramePlanner::formGroups() {
   return true;
 }
 
-/// Results that are a block of their operand's memory: views, and what a reduce-scatter leaves for
-/// a place in its operand.
+/// Where the block is put that sums over ranks make of a value, one of which scatters it; none
+/// where it is used otherwise.
+static rt::PlaceOp placeBehind(Value value, bool scattered) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.getUsers().begin();
+    if (auto place = dyn_cast<rt::PlaceOp>(user))
+      return scattered && place.getX() == value ? place : rt::PlaceOp();
+    auto sum = dyn_cast<rt::CollectiveOp>(user);
+    bool scatters = sum && sum.getKind() == dist::CollectiveKind::ReduceScatter;
+    if (!sum || (scatters ? scattered : sum.getKind() != dist::CollectiveKind::AllReduce))
+      break;
+    scattered |= scatters;
+    value = sum.getResult();
+  }
+  return {};
+}
+
+/// What a sum over ranks makes lies where its operand does, if it ends as a block of that memory:
+/// in all of an argument, in the block that a reduce-scatter leaves, or on that block.
+std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
+  Value x = sum.getX();
+  bool scatters = sum.getKind() == dist::CollectiveKind::ReduceScatter;
+  auto known = x.getDefiningOp<rt::CollectiveOp>() ? blocks.find(x) : blocks.end();
+  Nested from = known == blocks.end() ? Nested{x, {}, 0} : known->second;
+  rt::PlaceOp place = placeBehind(sum.getResult(), scatters || from.axes);
+  if (!place || place.getWhole() != from.of || (scatters && from.axes))
+    return std::nullopt;
+  if (scatters)
+    return Nested{from.of, sum.getAxes(), bytesOf(sum.getResult())};
+  if (known != blocks.end())
+    return from;
+  auto isExpected = [&](Operation *user) { return user == sum || user == place; };
+  return isa<BlockArgument>(x) && llvm::all_of(x.getUsers(), isExpected) ? std::optional(from)
+                                                                         : std::nullopt;
+}
+
+/// Results that are a block of their operand's memory: views, and sums that end there.
 bool FramePlanner::nestBlock(Operation *op, OpResult result) {
-  Value of;
-  ArrayAttr axes;
+  std::optional<Nested> block;
   if (auto slice = dyn_cast<rt::SliceOp>(op); slice && slice.getView()) {
-    of = slice.getX(), axes = slice.getAxes();
-    if (blocks.contains(of)) { // a block of a block is copied
+    if (blocks.contains(slice.getX())) { // a block of a block is copied
       slice.setView(false);
       return false;
     }
-  } else if (auto scatter = dyn_cast<rt::CollectiveOp>(op)) {
-    auto place =
-        result.hasOneUse() ? dyn_cast<rt::PlaceOp>(*result.getUsers().begin()) : rt::PlaceOp();
-    if (scatter.getKind() != dist::CollectiveKind::ReduceScatter || !place ||
-        place.getX() != result || place.getWhole() != scatter.getX())
-      return false;
-    of = scatter.getX(), axes = scatter.getAxes();
-  } else {
-    return false;
+    block = Nested{slice.getX(), slice.getAxes(), bytesOf(result)};
+  } else if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
+    block = blockOfSum(collective);
   }
-  blocks[result] = {of, axes, bytesOf(result)};
-  if (auto group = groupOf.find(of); group != groupOf.end())
+  if (!block)
+    return false;
+  blocks[result] = *block;
+  if (auto group = groupOf.find(block->of); group != groupOf.end())
     groups[group->second].end = std::max(groups[group->second].end, liveUntil.lookup(result));
   return true;
 }

@@ -121,7 +121,9 @@ void Program::fill(uint64_t seed, bool padding) {
     auto *ids = reinterpret_cast<int32_t *>(arena + input.offset);
     for (int64_t at = 0; at < program.microbatches * input.rows * input.length; ++at) {
       auto random = philox(seed, kIdStream, at);
-      ids[at] = padding && random[1] % 7 == 0 ? -1 : int32_t(random[0] % input.vocabulary);
+      // Any id below zero, as far as -2^31.
+      ids[at] = padding && random[1] % 7 == 0 ? int32_t(random[0] | 1u << 31)
+                                              : int32_t(random[0] % input.vocabulary);
     }
   }
 }

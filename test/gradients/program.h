@@ -27,7 +27,7 @@ public:
   ~Program();
 
   /// Weights away from the points where gradients vanish, and random ids; with `padding`
-  /// one of seven is -1.
+  /// one of seven is below zero.
   void fill(uint64_t seed, bool padding);
   /// Runs the first step, at a learning rate of 0. Returns the training loss: the weighted sum of
   /// all losses.

@@ -11,7 +11,7 @@ namespace gradients {
 struct Row {
   std::string name, statements;
   std::vector<std::string> planLines; // "recompute full"
-  bool padding = false;               // some ids are -1
+  bool padding = false;               // some ids are below zero
   int line = 0;
 
   /// The row as a whole program.

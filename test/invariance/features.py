@@ -3,6 +3,7 @@
 A feature is a question about a row; those of one kind exclude each other.
 """
 import itertools
+import math
 import re
 
 
@@ -25,11 +26,21 @@ def by_name(row):
     return row.program.startswith("routed") and "layout" in row.settings
 
 
+BATCH = 8  # sequences, of every program
+
+
+def parts(row):
+    """Of the batch, over ranks."""
+    return math.prod(sizes(row.settings)[axis] for axis in shards(row.settings, "B"))
+
+
+def microbatch(row):
+    """Sequences of one, on a rank."""
+    return int(row.settings.get("microbatch", "2").split()[0])
+
+
 def microbatches(row):
-    parts = 1
-    for axis in shards(row.settings, "B"):
-        parts *= sizes(row.settings)[axis]
-    return 8 // parts // int(row.settings.get("microbatch", "2").split()[0])
+    return BATCH // parts(row) // microbatch(row)
 
 
 def by_sgd(program):
@@ -72,6 +83,7 @@ FEATURES = [
     ("model", "tied, dropout", program("tied")),
     ("model", "routed: states, metrics, two losses", program("routed")),
     ("model", "masked: few valid tokens", program("masked")),
+    ("model", "padded: ids below zero, two counts", program("padded")),
     ("optimizer", "sgd", lambda r: by_sgd(r.program)),
     ("optimizer", "adamw", lambda r: not by_sgd(r.program)),
 ]

@@ -40,6 +40,14 @@ def run(command, what, seconds=60, **more):
     return done.stdout
 
 
+def place(folder, name):
+    """An empty folder."""
+    path = folder / name
+    run(["rm", "-rf", path], "rm")
+    path.mkdir()
+    return path
+
+
 def compiling(plan, settings):
     """The command that compiles a program of models.tplan."""
     command = [TPLANC, HERE / "models.tplan", "--plan", plan]
@@ -55,21 +63,42 @@ def make(plan, settings, binary):
     return json.loads(run([*command, "--report=json"], "tplanc --report"))
 
 
-def check_memory(report, folder, threads, ranks=1):
-    """Bytes obtained from the system, by who asked, are those of the report, for each rank of the process; few
-    of them are wasted."""
-    report, peaks = report["memory"], {}
-    for line in (folder / "memory").read_text().splitlines():
-        path, peak, _, _ = line.split()
+def obtained(file):
+    """By owner, as the report names them, the most bytes held; and the bytes of the runtime's mappings."""
+    peaks, mapped = {}, []
+    for line in file.read_text().splitlines():
+        words = line.split()
+        is_mapping = words[0] == "mapping"
+        path, size = words[1:3] if is_mapping else words[:2]
         name = pathlib.Path(path).name.split(".")[0]
-        peaks[OWNERS.get(name, name)] = int(peak)
-    most = {"other": ranks << 17}  # the C and C++ libraries' own buffers
+        owner = OWNERS.get(name, name)
+        if not is_mapping:
+            peaks[owner] = int(size)
+        elif owner == "runtime":
+            mapped.append(int(size))
+    return peaks, mapped
+
+
+def pages(size):
+    """A size as the system gives it."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    return -(-size // page) * page
+
+
+def check_memory(report, folder, threads, ranks=1, logs=0):
+    """Each rank of the process has obtained an arena of the report's bytes, and nothing else that is
+    mapped; what is held beside them, by who asked, is no more than the report has and the logs of an audit;
+    few of all bytes are wasted."""
+    report = report["memory"]
+    peaks, mapped = obtained(folder / "memory")
+    most = {"other": ranks << 17, "runtime": logs}  # the C and C++ libraries' own buffers
     for row in report["beside"]:
         most[row["owner"]] = most.get(row["owner"], 0) + ranks * (row["once"] + threads * row["per_thread"])
-    page = os.sysconf("SC_PAGE_SIZE")
-    arena = ranks * (-(-report["arena"] // page) * page)
-    if not arena <= peaks["runtime"] <= arena + most["runtime"]:
-        raise Wrong(f"the binary obtained {peaks['runtime']} bytes, the report has {arena} + {most['runtime']}")
+    arena = pages(report["arena"])
+    if mapped != ranks * [arena]:
+        raise Wrong(f"ranks have arenas of {mapped} bytes, the report has {arena} for each of {ranks}")
+    if peaks["runtime"] > ranks * arena + most["runtime"]:
+        raise Wrong(f"the binary obtained {peaks['runtime']} bytes, the report has {ranks * arena} + {most['runtime']}")
     if report["arena"] > 1.05 * report["live"]:
         raise Wrong(f"the arena has {report['arena']} bytes for {report['live']} live ones")
     for frame in report["frames"]:
@@ -101,15 +130,17 @@ def left(folder, step=STEPS):
                    safetensors.raw(gradients) if gradients.exists() else None)
 
 
+COUNTING = {"LD_PRELOAD": str(ROOT / "build/lib/libcount-memory.so")}
+
+
 def train(plan, settings, folder, *options, **more):
-    """Compiles and trains as threads of one process that audit their arenas. What is left, and the report; who
-    obtained memory is in `folder`, for check_memory."""
+    """Compiles and trains as threads of one process that audit their arenas. What is left, the report, and what
+    was printed; who obtained memory is in `folder`, for check_memory."""
     report = make(plan, settings, folder / "train")
     run(["rm", "-rf", folder / "save", folder / "log.jsonl"], "rm")
-    environment = {**os.environ, "LD_PRELOAD": str(ROOT / "build/lib/libcount-memory.so"),
-                   "COUNT_MEMORY": str(folder / "memory")}
-    start(folder / "train", folder, "--audit-memory", *options, env=environment, **more)
-    return left(folder), report
+    environment = {**os.environ, **COUNTING, "COUNT_MEMORY": str(folder / "memory")}
+    printed = start(folder / "train", folder, "--audit-memory", *options, env=environment, **more)
+    return left(folder), report, printed
 
 
 def attempt(check, *arguments):

@@ -94,6 +94,13 @@ struct Input {
   Numbers values;
 };
 
+/// Every id below zero is padding: the nearest, one that a rank's first row leads further away,
+/// one that it wraps round.
+double idOf(double id, int64_t at) {
+  constexpr int64_t below[] = {-1, -7, std::numeric_limits<int32_t>::min()};
+  return id < 0 ? static_cast<double>(below[at % std::size(below)]) : id;
+}
+
 std::vector<Input> inputsOf(nn::LayerOp layer) {
   std::vector<Input> inputs;
   for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i) {
@@ -107,7 +114,7 @@ std::vector<Input> inputsOf(nn::LayerOp layer) {
       if (type.getElementType().isInteger(1))
         v = v > 0;
       else if (!values.getAsInteger(10, below)) // with some padding below zero
-        v = type.getRank() ? std::floor((v + 4) / 8 * (below + 1)) - 1
+        v = type.getRank() ? idOf(std::floor((v + 4) / 8 * (below + 1)) - 1, at)
                            : std::floor((v + 4) / 8 * below);
       else if (values == "positive")
         v = std::abs(v) + 0.5;

@@ -2,7 +2,8 @@
 //
 // Every allocation and every writable anonymous mapping of a process is charged to
 // the library that asked; at exit the file $COUNT_MEMORY gets one line for each:
-// owner, bytes held at the peak, bytes held at exit, calls.
+// owner, bytes held at the peak, bytes held at exit, calls. Then a line "mapping", owner, bytes
+// for each mapping, in their order. A rank of mpirun appends its number to the file's name.
 //
 // One decision: nothing here allocates, so that it may stand below malloc.
 //
@@ -30,11 +31,12 @@ void __libc_free(void *);
 
 namespace {
 
-constexpr int kOwners = 64;
+constexpr int kOwners = 256;
 constexpr size_t kBlocks = size_t(1) << 20; // live at once, at most
+constexpr int kMappings = 1024;             // of which a line is written
 
 struct Owner {
-  const char *path; // of the link map, or a kind of mapping
+  char path[256]; // a copy: libraries are unloaded
   int64_t held, peak, calls;
 };
 Owner owners[kOwners];
@@ -46,6 +48,14 @@ struct Block {
   int owner;
 };
 Block blocks[kBlocks];
+
+struct Mapping {
+  int owner;
+  int64_t bytes;
+};
+Mapping mappings[kMappings];
+int numMappings = 0;
+
 std::atomic_flag lock = ATOMIC_FLAG_INIT;
 
 struct Locked {
@@ -58,11 +68,11 @@ struct Locked {
 
 int ownerNamed(const char *path) {
   for (int i = 0; i < numOwners; ++i)
-    if (!strcmp(owners[i].path, path))
+    if (!strncmp(owners[i].path, path, sizeof owners[i].path - 1))
       return i;
   if (numOwners == kOwners)
     abort();
-  owners[numOwners].path = path;
+  snprintf(owners[numOwners].path, sizeof owners[0].path, "%s", path);
   return numOwners++;
 }
 
@@ -89,7 +99,7 @@ Block *slotOf(void *at) {
   abort();
 }
 
-void add(void *at, int64_t bytes, const char *path) {
+void add(void *at, int64_t bytes, const char *path, bool isMapping = false) {
   if (!at)
     return;
   Locked locked;
@@ -97,6 +107,8 @@ void add(void *at, int64_t bytes, const char *path) {
   ++owners[owner].calls;
   charge(owner, bytes);
   *slotOf(at) = {at, bytes, owner};
+  if (isMapping && numMappings < kMappings)
+    mappings[numMappings++] = {owner, bytes};
 }
 
 void drop(void *at) {
@@ -118,13 +130,17 @@ void drop(void *at) {
 }
 
 __attribute__((destructor)) void report() {
-  const char *file = getenv("COUNT_MEMORY");
-  int to = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
+  const char *file = getenv("COUNT_MEMORY"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+  char name[4096];
+  snprintf(name, sizeof name, "%s%s%s", file ? file : "", rank ? "." : "", rank ? rank : "");
+  int to = file ? open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
   if (to < 0)
     return;
   for (int i = 0; i < numOwners; ++i)
     dprintf(to, "%s %lld %lld %lld\n", owners[i].path, (long long)owners[i].peak,
             (long long)owners[i].held, (long long)owners[i].calls);
+  for (int i = 0; i < numMappings; ++i)
+    dprintf(to, "mapping %s %lld\n", owners[mappings[i].owner].path, (long long)mappings[i].bytes);
   close(to);
 }
 
@@ -175,12 +191,12 @@ int posix_memalign(void **to, size_t alignment, size_t bytes) {
 void *mmap(void *hint, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   void *at = (void *)syscall(SYS_mmap, hint, bytes, protection, flags, file, offset);
   if (at != MAP_FAILED && (flags & MAP_ANONYMOUS) && (protection & PROT_WRITE))
-    add(at, bytes, objectOf(CALLER));
+    add(at, bytes, objectOf(CALLER), true);
   return at;
 }
 int mprotect(void *at, size_t bytes, int protection) noexcept {
   if (protection & PROT_WRITE)
-    add(at, bytes, objectOf(CALLER));
+    add(at, bytes, objectOf(CALLER), true);
   return syscall(SYS_mprotect, at, bytes, protection);
 }
 int munmap(void *at, size_t bytes) noexcept {

@@ -117,6 +117,40 @@ TEST(Data, ReadsSixteenBitTokens) {
   EXPECT_FAILS(odd.open("u16:" + (scratch / "odd.bin")), "3 bytes", "no multiple of the 2 bytes");
 }
 
+TEST(Data, ReadsSignedTokens) {
+  Scratch scratch;
+  const std::vector<int32_t> written = {0, 1, -1, 60, INT32_MIN, 65536, INT32_MAX, -2};
+  writeFile(scratch / "t.i32", std::string((const char *)written.data(), 4 * written.size()));
+  TokenFile file;
+  ASSERT_OK(file.open("i32:" + (scratch / "t.i32")));
+  EXPECT_EQ(file.size(), 8);
+  std::vector<int32_t> tokens(8);
+  ASSERT_OK(file.read(0, 8, int64_t(1) << 31, tokens.data()));
+  EXPECT_EQ(tokens, written);
+  EXPECT_EQ(file.countTokens(0, 8), 5);
+  EXPECT_EQ(file.countTokens(2, 3), 1);
+  // Whatever is below zero is legal in any vocabulary, what is beyond it in none.
+  EXPECT_OK(file.read(0, 5, 61, tokens.data()));
+  EXPECT_FAILS(file.read(0, 5, 60, tokens.data()), "byte 12: token 60", "vocabulary of 60");
+  EXPECT_FAILS(file.read(4, 3, 65537, tokens.data()), "byte 24: token 2147483647", "65537");
+  writeFile(scratch / "odd", "abcdef");
+  TokenFile odd;
+  EXPECT_FAILS(odd.open("i32:" + (scratch / "odd")), "6 bytes", "no multiple of the 4 bytes");
+}
+
+TEST(Data, RowsGoOverFilesOfAnyFormat) {
+  Scratch scratch;
+  const int32_t padded[] = {7, -1, 9};
+  writeFile(scratch / "padded", std::string((const char *)padded, sizeof padded));
+  writeFile(scratch / "text", "ab");
+  TokenStream stream;
+  ASSERT_OK(stream.open({"i32:" + (scratch / "padded"), scratch / "text"}, 6));
+  EXPECT_EQ(stream.tokens(), 6); // a separator before the text alone
+  int32_t row[6];
+  ASSERT_OK(stream.readRow(1, 0, 6, 128, row));
+  EXPECT_EQ(std::vector<int32_t>(row, row + 6), (std::vector<int32_t>{7, -1, 9, 0, 'a', 'b'}));
+}
+
 TEST(Data, RefusesFilesThatAreTooShortOrNone) {
   Scratch scratch;
   writeFile(scratch / "short", "abc");

@@ -12,7 +12,12 @@
 #include "runtime/rank.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <set>
+#include <sstream>
+
+#include <unistd.h>
 
 using helpers::Outcome;
 using helpers::readFile;
@@ -20,6 +25,8 @@ using helpers::runMain;
 using helpers::Scratch;
 using helpers::someText;
 using helpers::writeFile;
+using tplan::runtime::errorf;
+using tplan::runtime::fail;
 using namespace toy;
 
 namespace {
@@ -89,16 +96,17 @@ void PrintTo(const Layout &layout, std::ostream *to) { *to << layout.name; }
 } // namespace toy
 
 TEST_P(EachLayout, TrainsAsOneRank) {
-  // Windows that no number of ranks divides; a file of one window; one of none.
+  // Windows that no number of ranks divides; two windows with 7 targets, and padding; none.
   writeFile(scratch / "e1", someText(1001, 5));
-  writeFile(scratch / "e2", someText(7, 6));
+  const int32_t ids[] = {10, 11, -1, 12, 13, 14, INT32_MIN, 15, 16, 17};
+  writeFile(scratch / "e2", std::string((const char *)ids, sizeof ids));
   writeFile(scratch / "e3", "");
   auto train = [&](const Layout &layout, const std::string &name) {
     std::string out = trained(
         layout, {"--steps", "6", "--save", scratch / name, "--metrics", scratch / (name + ".log"),
-                 "--eval", scratch / "e1", scratch / "e2", scratch / "e3", "--eval-every", "3",
-                 "--dump-gradients", scratch / (name + ".gradients"), "--audit-memory", "--sample",
-                 "the la", "--sample-bytes", "12"});
+                 "--eval", scratch / "e1", "i32:" + (scratch / "e2"), scratch / "e3",
+                 "--eval-every", "3", "--dump-gradients", scratch / (name + ".gradients"),
+                 "--audit-memory", "--sample", "the la", "--sample-bytes", "12"});
     return out;
   };
   std::string wanted = train(serial, "one"), found = train(GetParam(), "many");
@@ -216,6 +224,61 @@ TEST_F(Ranks, AuditsTheArenaOfEach) {
   };
   EXPECT_HAS(failed(program, {"--steps", "1", "--audit-memory"}),
              "rank 1: memory audit: arena offset " + std::to_string(stray + 8));
+}
+
+TEST_F(Ranks, ARankThatComputesIsNamedByItsLastCollective) {
+  tp_program program = toy::program(named("Rows"));
+  static int (*inner)(tp_rank *, char *);
+  static std::atomic<int> steps;
+  inner = program.step;
+  steps = 0;
+  program.step = [](tp_rank *rank, char *arena) {
+    if (steps++ < 2)
+      return inner(rank, arena);
+    if (rank->peers.rank() == 1)
+      return fail(*rank, nullptr, errorf("the loss is not a number"));
+    usleep(1500000);
+    return inner(rank, arena);
+  };
+  std::string error = failed(program, {"--steps", "3"});
+  EXPECT_HAS(error, "train: error: rank 1: the loss is not a number\n");
+  EXPECT_HAS(error,
+             "note: rank 0 is in no collective; its last of the plan was the all-reduce over "
+             "'d' of toy.tplan:");
+  EXPECT_EQ(count(error, "note:"), 1u) << error;
+}
+
+TEST_F(Ranks, AuditsCollectivesByWhatRanksWereDoing) {
+  writeFile(scratch / "e", someText(100, 5));
+  std::string out = trained(named("RowsReadFirst"),
+                            {"--steps", "4", "--audit-collectives", "--save", scratch / "s",
+                             "--eval", scratch / "e", "--dump-gradients", scratch / "g"});
+  size_t at = out.find("collectives audit: in one order on 6 ranks, bytes as their calls say");
+  ASSERT_NE(at, std::string::npos) << out;
+  std::istringstream lines(out.substr(at));
+  std::string line;
+  std::getline(lines, line), std::getline(lines, line);
+  std::set<std::string> doing;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string activity, kind, axes;
+    int64_t calls = 0, sent = -1, staged = -1;
+    words >> activity >> kind;
+    size_t numbers = line.find_last_not_of(" 0123456789") + 1;
+    std::istringstream(line.substr(numbers)) >> calls >> sent >> staged;
+    EXPECT_GT(calls, 0) << line;
+    EXPECT_GE(sent, 0) << line;
+    EXPECT_EQ(staged, 0) << line; // threads stage nothing
+    doing.insert(activity);
+    if (activity == "step") {
+      EXPECT_EQ(calls % 4, 0) << line;
+    }
+  }
+  EXPECT_EQ(doing, (std::set<std::string>{"checkpoint", "data", "evaluation", "gradients",
+                                          "metrics", "set-up", "step"}));
+  Outcome alone = run(program(serial), {"--steps", "1", "--audit-collectives"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_HAS(alone.err, "--audit-collectives compares ranks, and the plan 'toy");
 }
 
 TEST_F(Ranks, ADataErrorNamesTheRankThatReadIt) {

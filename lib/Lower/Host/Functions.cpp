@@ -85,6 +85,25 @@ unsigned lower::tableIndexOfFrame(rt::FuncOp func) {
 // The body
 //===----------------------------------------------------------------------===//
 
+/// Whether x is at its place in the whole already.
+static bool isInPlace(rt::PlaceOp op) {
+  auto placeOf = [](Value v) {
+    auto result = cast<OpResult>(v);
+    auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
+    return cast<sched::PlaceAttr>(places[result.getResultNumber()]);
+  };
+  sched::PlaceAttr whole = placeOf(op.getResult()), block = placeOf(op.getX());
+  return block.getKind() == whole.getKind() && block.getN() == whole.getN() &&
+         block.getAxes() == op.getAxes();
+}
+
+bool lower::isNothing(Operation *op) {
+  if (auto slice = dyn_cast<rt::SliceOp>(op))
+    return slice.getView();
+  auto place = dyn_cast<rt::PlaceOp>(op);
+  return place && isInPlace(place);
+}
+
 namespace {
 class FunctionLowering {
 public:
@@ -223,14 +242,6 @@ private:
                host.number(cast<nn::Tensor>(copy.getX().getType()).getBytes())});
   }
 
-  /// A view or a place that moves no byte.
-  bool isNothing(Operation *op) {
-    if (auto slice = dyn_cast<rt::SliceOp>(op))
-      return slice.getView();
-    auto place = dyn_cast<rt::PlaceOp>(op);
-    return place && isInPlace(place);
-  }
-
   Record fieldsOf(rt::CollectiveOp op) {
     auto sources = op.getSources();
     return collectiveFields(host, groups.numberOf(dist::axesOf(op.getAxes())),
@@ -272,20 +283,8 @@ private:
                pointer[op.getX()], pointer[op.getResult()]});
   }
 
-  /// Whether x is at its place in the whole already.
-  static bool isInPlace(rt::PlaceOp op) {
-    auto placeOf = [](Value v) {
-      auto result = cast<OpResult>(v);
-      auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
-      return cast<sched::PlaceAttr>(places[result.getResultNumber()]);
-    };
-    sched::PlaceAttr whole = placeOf(op.getResult()), block = placeOf(op.getX());
-    return block.getKind() == whole.getKind() && block.getN() == whole.getN() &&
-           block.getAxes() == op.getAxes();
-  }
-
   void emit(rt::PlaceOp op) {
-    if (isInPlace(op))
+    if (isNothing(op))
       return;
     int64_t bytes = cast<nn::Tensor>(op.getX().getType()).getBytes();
     host.call("tp_copy",

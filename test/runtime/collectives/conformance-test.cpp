@@ -208,24 +208,43 @@ TEST_P(Conformance, SendsTheBytesOfTheFormula) {
         for (int32_t type : {TP_F64, TP_BF16})
           cases.push_back({.kind = kind, .type = type, .outer = outer, .inner = inner});
   for (int32_t kind : {TP_REDUCE_SCATTER, TP_ALL_GATHER})
-    cases.push_back({.kind = kind, .inner = 100, .whole = 130});
+    for (int64_t outer : {1, 3})
+      for (int64_t line : {70, 130}) // of blocks of 100: the second is empty, or short
+        cases.push_back({.kind = kind, .outer = outer, .inner = 100, .whole = outer * line});
+  for (bool last : {false, true})
+    for (int64_t outer : {1, 3})
+      for (int64_t middle : {1, 4})
+        cases.push_back({.kind = TP_ALL_TO_ALL,
+                         .outer = outer,
+                         .inner = 9,
+                         .middle = middle,
+                         .last = 2,
+                         .splitLast = last});
   onEachMesh([&](Rank &rank) {
     for (auto &group : rank.groups)
       for (Case one : cases) {
         int64_t n = group->size();
-        if (one.whole > n * one.inner)
+        if (one.whole > n * one.outer * one.inner)
           continue;
         Instance instance(one, (int)n, group->member(), 1);
         EXPECT_OK(rank.transport.world().barrier());
-        int64_t before = GetParam().countedBytes(rank), said = rank.transport.bytesSent();
+        int64_t before = GetParam().countedBytes(rank);
+        Traffic said = rank.transport.traffic();
         Operation operation = instance.operation();
         EXPECT_OK(group->issue({&operation, 1}, rank.team, nullptr));
         int64_t after = GetParam().countedBytes(rank);
-        int64_t formula =
-            tp_bytes_sent(&instance.collective(), n, group->member(), bytesOf(one.type));
+        const tp_collective &what = instance.collective();
+        int64_t width = bytesOf(one.type),
+                formula = tp_bytes_sent(&what, n, group->member(), width);
         EXPECT_EQ(after - before, formula) << nameOf(one);
-        EXPECT_EQ(rank.transport.bytesSent() - said, formula) << nameOf(one);
-        EXPECT_LE(formula, tp_most_bytes_sent(&instance.collective(), n, bytesOf(one.type)));
+        Traffic now = rank.transport.traffic();
+        EXPECT_EQ(now.sent[one.kind] - said.sent[one.kind], formula) << nameOf(one);
+        EXPECT_LE(formula, tp_most_bytes_sent(&what, n, width));
+        int64_t staged = tp_mpi_bytes_staged(&what, n, group->member(), width);
+        EXPECT_EQ(now.staged[one.kind] - said.staged[one.kind],
+                  rank.transport.stages() ? staged : 0)
+            << nameOf(one);
+        EXPECT_TRUE(staged == 0 || tp_mpi_copies(&what)) << nameOf(one);
         EXPECT_OK(rank.transport.world().barrier());
       }
   });

@@ -29,8 +29,13 @@ struct Alone {
   tp_rank rank;
 };
 
-Recorded recorded(int32_t kind, int64_t inner, const tp_call *of, int bucket) {
-  return {{kind, TP_SUM, TP_F32, 0, 1, inner, 1, 1, inner, 0, nullptr}, {}, of, bucket};
+Recorded recorded(int32_t kind, int64_t inner) {
+  return {{kind, TP_SUM, TP_F32, 0, 1, inner, 1, 1, inner, 0, nullptr}, {}};
+}
+
+/// Two ranks' logs of a group say the same.
+Status compare(const RecordedGroup &one, const RecordedGroup &other) {
+  return checkSameOrder("dp", textOf(one), 0, textOf(other), 1);
 }
 
 } // namespace
@@ -93,32 +98,42 @@ TEST(CollectiveCalls, NeighboursOfOneGroupAreIssuedTogether) {
     });
   for (std::thread &thread : threads)
     thread.join();
-  EXPECT_OK(checkSameOrder(logs));
   // World, then the groups: one alone, 301 by at most 128.
-  EXPECT_EQ(logs[0].groups[1].operations.size(), 302u);
-  EXPECT_EQ(logs[0].groups[1].operations[0].bucket, 0);
-  EXPECT_EQ(logs[0].groups[1].operations[1].bucket, 1);
-  EXPECT_EQ(logs[0].groups[1].operations[128].bucket, 1);
-  EXPECT_EQ(logs[0].groups[1].operations[301].bucket, 3);
-  EXPECT_EQ(logs[0].groups[2].operations.size(), 1u);
+  const RecordedGroup &both = logs[0].groups[1], &alone = logs[0].groups[2];
+  EXPECT_OK(compare(both, logs[1].groups[1]));
+  std::vector<size_t> together;
+  for (uint32_t bucket : both.order)
+    together.push_back(both.buckets[bucket].operations.size());
+  EXPECT_EQ(together, (std::vector<size_t>{1, 128, 128, 45}));
+  EXPECT_EQ(both.buckets.size(), 3u); // equal ones are kept once
+  EXPECT_EQ(alone.order.size(), 1u);
+  EXPECT_EQ(alone.buckets[0].operations.size(), 1u);
+  EXPECT_OK(checkBytes(logs[0]));
+  ++logs[0].groups[1].buckets[1].traffic.sent[TP_ALL_REDUCE];
+  EXPECT_FAILS(checkBytes(logs[0]), "each all-reduce over 'a' in the set-up: 2 times",
+               "to send 1024 bytes", "has sent 1025");
 }
 
 TEST(Recorder, FindsWhatDiffers) {
   const tp_call other = {"gather", "toy.tplan", 10, TP_COLLECTIVE, 0, 0};
-  const std::vector<Recorded> good = {recorded(TP_ALL_REDUCE, 5, &call, 0),
-                                      recorded(TP_ALL_GATHER, 5, &call, 1)};
-  auto check = [&](std::vector<Recorded> second) {
-    std::vector<Recording> logs(2);
-    for (int rank = 0; rank < 2; ++rank)
-      logs[rank].groups.push_back({{"dp", {0, 1}, rank}, rank ? second : good});
-    return checkSameOrder(logs);
+  const Recorded sum = recorded(TP_ALL_REDUCE, 5), gather = recorded(TP_ALL_GATHER, 5);
+  const Bucket first = {"step", &call, {sum}}, second = {"step", &call, {gather}};
+  auto check = [&](std::vector<Bucket> buckets, std::vector<uint32_t> order) {
+    return compare({{}, {first, second}, {0, 1, 0}}, {{}, std::move(buckets), std::move(order)});
   };
-  EXPECT_OK(check(good));
-  EXPECT_FAILS(check({good[1], good[0]}), "operation 0 over 'dp'", "rank 1 all-gather");
-  EXPECT_FAILS(check({good[0]}), "operation 1 over 'dp'", "on rank 1 none");
-  EXPECT_FAILS(check({good[0], recorded(TP_ALL_GATHER, 5, &other, 1)}), "toy.tplan:10");
-  EXPECT_FAILS(check({good[0], recorded(TP_ALL_GATHER, 6, &call, 1)}), "[1, 1, 6, 1]");
-  EXPECT_FAILS(check({good[0], recorded(TP_ALL_GATHER, 5, &call, 0)}), "bucket 0");
+  EXPECT_OK(check({first, second}, {0, 1, 0}));
+  EXPECT_OK(check({second, first}, {1, 0, 1}));
+  EXPECT_FAILS(check({first, second}, {1, 0, 0}), "operation 0 over 'dp'", "on rank 0 all-reduce",
+               "on rank 1 all-gather");
+  EXPECT_FAILS(check({first, second}, {0, 1}), "operation 2 over 'dp'", "on rank 1 none");
+  EXPECT_FAILS(check({first, {"step", &other, {gather}}}, {0, 1, 0}), "operation 1",
+               "toy.tplan:10");
+  EXPECT_FAILS(check({first, {"metrics", &call, {gather}}}, {0, 1, 0}), "operation 1",
+               "in the metrics of");
+  EXPECT_FAILS(check({first, {"step", &call, {recorded(TP_ALL_GATHER, 6)}}}, {0, 1, 0}),
+               "operation 1", "[1, 1, 6, 1]");
+  EXPECT_FAILS(check({{"step", &call, {sum, gather}}, first}, {0, 1}), "operation 0",
+               "1 of 1 together", "1 of 2 together");
 }
 
 TEST(MeshOfRanks, MembersFollowTheListedAxes) {

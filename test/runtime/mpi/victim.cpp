@@ -1,10 +1,14 @@
-//===- victim.cpp - a job of which one rank dies inside a collective --------------===//
+//===- victim.cpp - a job of which one rank dies -----------------------------------===//
 //
-//   mpirun -n N mpi-victim kill|stop|fail|none RANK FILE
+//   mpirun -n N mpi-victim HOW RANK FILE
 //
-// All ranks add arrays again and again. After some rounds the rank gets SIGKILL or SIGSTOP
-// in the middle of one, from a thread of its own, or fails by itself. FILE then holds when, in
-// seconds of the monotonic clock. With none, the job ends well.
+// All ranks add arrays again and again. After some rounds the rank is lost, and FILE holds when,
+// in seconds of the monotonic clock. HOW:
+//   kill, stop      it gets SIGKILL or SIGSTOP in the middle of a round, from a thread of its own
+//   fail            it fails by itself
+//   kill-computing  it gets SIGKILL while the others compute, who do not come to the next round
+//   kill-before     the same, and the others come soon
+//   none            the job ends well
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +56,18 @@ struct Job {
   }
 };
 
+/// Between two rounds; the victim dies in it.
+void compute(Job &job) {
+  double seconds = job.how == "kill-computing" ? 10 : 0.25;
+  if (job.victim) {
+    usleep(20000);
+    job.writeTime();
+    kill(getpid(), SIGKILL);
+  }
+  for (double end = monotonicSeconds() + seconds; monotonicSeconds() < end;)
+    ;
+}
+
 int runRounds(tp_rank &rank, Job &job) {
   std::vector<float> values(elements, 1);
   tp_collective what = {TP_ALL_REDUCE, TP_SUM, TP_F32, 0, 1, elements, 1, 1, elements, 0, nullptr};
@@ -61,6 +77,8 @@ int runRounds(tp_rank &rank, Job &job) {
       job.writeTime();
       return fail(rank, &call, errorf("the loss is not a number"));
     }
+    if (round == lastRound && job.how.starts_with("kill-"))
+      compute(job);
     job.round = round;
     // The victim stays in its round, so that it is struck there.
     for (int again = job.how != "none" && round == lastRound ? 1000000 : 1; again > 0; --again)

@@ -1,0 +1,60 @@
+// RUN: tplan-opt %s --plan-frames | FileCheck %s
+
+// What sums over ranks make of a gradient lies in the memory of the gradient, so that nothing is copied.
+
+!g = !nn.tensor<[V 16, D 4], f32>
+!rows = !nn.tensor<[rows 8, D 4], f32>
+module attributes {dist.mesh = #dist.mesh<<"pod", 2>, <"dp", 2>>} {
+
+// The rank's block, and other ranks' sums onto it.
+// CHECK-LABEL: rt.func @block_then_sum(
+// CHECK:         reduce_scatter sum %arg0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
+// CHECK-NEXT:    all_reduce sum %0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+rt.func @block_then_sum(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = rt.collective reduce_scatter sum %g over ["dp"] : !g -> !rows
+  %1 = rt.collective all_reduce sum %0 over ["pod"] : !rows -> !rows
+  %2 = rt.place %1 into %g over ["dp"] : !rows, !g -> !g
+  rt.return %2 : !g
+}
+
+// The sum of all rows, then of the rank's block.
+// CHECK-LABEL: rt.func @sum_then_block(
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"arg", 0>
+// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+rt.func @sum_then_block(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
+  %1 = rt.collective reduce_scatter sum %0 over ["dp"] : !g -> !rows
+  %2 = rt.place %1 into %g over ["dp"] : !rows, !g -> !g
+  rt.return %2 : !g
+}
+
+// A sum that is read elsewhere too has memory of its own, and so has what is scattered of it.
+// CHECK-LABEL: rt.func @read_elsewhere(
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"result", 1>
+// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<"frame",
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+rt.func @read_elsewhere(%g: !g {nn.role = "cot_param", nn.name = "w"})
+    -> (!g {nn.role = "cot_param", nn.name = "w"}, !g {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
+  %1 = rt.collective reduce_scatter sum %0 over ["dp"] : !g -> !rows
+  %2 = rt.place %1 into %g over ["dp"] : !rows, !g -> !g
+  rt.return %2, %0 : !g, !g
+}
+
+// The gradient is read by another sum, so the first leaves it as it is.
+// CHECK-LABEL: rt.func @read_twice(
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"frame",
+// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<"frame",
+// CHECK-NEXT:    all_reduce sum %arg0 {{.*}}sched.place<"result", 1>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+rt.func @read_twice(%g: !g {nn.role = "cot_param", nn.name = "w"})
+    -> (!g {nn.role = "cot_param", nn.name = "w"}, !g {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
+  %1 = rt.collective reduce_scatter sum %0 over ["dp"] : !g -> !rows
+  %2 = rt.collective all_reduce sum %g over ["dp"] : !g -> !g
+  %3 = rt.place %1 into %g over ["dp"] : !rows, !g -> !g
+  rt.return %3, %2 : !g, !g
+}
+}
