@@ -32,13 +32,18 @@ static Expected<std::unique_ptr<MemoryBuffer>> read(StringRef path) {
 }
 
 Error verify::writeTokens(StringRef path, int64_t count, int64_t vocabulary) {
-  int64_t below = std::min<int64_t>(vocabulary ? vocabulary : 256, 1 << 16);
+  int64_t below = std::min<int64_t>(vocabulary ? vocabulary : 256, 1 << 24), padding = 0;
   return writeToOutput(path, [&](raw_ostream &os) {
     uint64_t state = 1;
     for (int64_t i = 0; i < count; ++i) {
       state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
-      uint64_t token = (state >> 33) % below;
-      os << static_cast<char>(token & 0xff) << static_cast<char>(token >> 8);
+      uint64_t drawn = state >> 33;
+      if (padding == 0 && drawn % 16 == 0)
+        padding = 1 + static_cast<int64_t>(drawn / 16 % 6);
+      uint64_t token = padding > 0 ? UINT64_MAX : drawn % below;
+      padding -= padding > 0;
+      for (unsigned byte = 0; byte < 4; ++byte)
+        os << static_cast<char>(token >> (8 * byte));
     }
     return Error::success();
   });
@@ -99,7 +104,7 @@ Expected<Trained> verify::train(ArrayRef<char> object, StringRef runtime, String
               said = inside(folder, "said");
   if (Error error = emit::linkBinary(object, binary, runtime))
     return std::move(error);
-  std::string count = std::to_string(steps), tokens = ("u16:" + data).str();
+  std::string count = std::to_string(steps), tokens = ("i32:" + data).str();
   StringRef arguments[] = {binary,   "--data",       tokens, "--seed",      "1", "--threads",
                            "1",      "--steps",      count,  "--metrics",   log, "--save",
                            save,     "--save-every", "1",    "--save-keep", "0", "--dump-gradients",

@@ -20,8 +20,9 @@ struct Trained {
   Tensors weights;                   // after the first step
 };
 
-/// Writes `count` tokens below `vocabulary` (0: 256) to `path`, as u16; they look random and are
-/// the same in every call.
+/// Writes `count` tokens below `vocabulary` (0: 256) to `path`, as i32; they look random and are
+/// the same in every call. Stretches of them are padding, so that ranks have unequal numbers of
+/// targets.
 llvm::Error writeTokens(llvm::StringRef path, int64_t count, int64_t vocabulary);
 
 /// Links an object and trains it in `folder`, all ranks as threads of one process. An error says

@@ -203,7 +203,7 @@ Outcome Verifier::run() {
   if (llvm::sys::fs::createUniqueDirectory("tplan-verify", folder))
     return fail("no folder for temporary files");
   data = folder;
-  llvm::sys::path::append(data, "tokens.u16");
+  llvm::sys::path::append(data, "tokens.i32");
   if (llvm::Error error =
           writeTokens(data, (small.row + 1) * (small.batch * kSteps + 1), small.vocabulary))
     return fail(std::move(error));
