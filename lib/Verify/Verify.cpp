@@ -242,9 +242,10 @@ void Verifier::praise(const Difference &farthest, size_t gradients, llvm::String
   out << llvm::formatv("{0} trains as on one rank: {1} gradients, the losses and norms of {2} "
                        "steps, in f64, are equal within {3:e1}\n",
                        plan, gradients, kSteps, farthest.off);
-  out << llvm::formatv(
-      "  {0} rank{1} as threads, with all {2} collectives of the plan's functions\n", small.ranks,
-      small.ranks == 1 ? "" : "s", small.collectives);
+  if (small.ranks > 1)
+    out << llvm::formatv(
+        "  {0} ranks as threads, with all {1} collectives of the plan's functions\n", small.ranks,
+        small.collectives);
   if (small.sizes.empty())
     return;
   out << "  smaller:";
