@@ -59,6 +59,7 @@ private:
   DenseMap<Value, Nested> blocks;
 
   std::optional<Nested> blockOfSum(rt::CollectiveOp sum);
+  std::optional<Nested> blockOfSlice(rt::SliceOp slice);
   bool nestBlock(Operation *op, OpResult result);
   bool viewIsReadFrom(BlockArgument arg, int64_t begin);
   void nestOperands();
@@ -195,7 +196,8 @@ static rt::PlaceOp placeBehind(Value value, bool scattered) {
 std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
   Value x = sum.getX();
   bool scatters = sum.getKind() == dist::CollectiveKind::ReduceScatter;
-  auto known = x.getDefiningOp<rt::CollectiveOp>() ? blocks.find(x) : blocks.end();
+  auto slice = x.getDefiningOp<rt::SliceOp>();
+  auto known = slice && slice.getView() ? blocks.end() : blocks.find(x);
   Nested from = known == blocks.end() ? Nested{x, {}, 0} : known->second;
   rt::PlaceOp place = placeBehind(sum.getResult(), scatters || from.axes);
   if (!place || place.getWhole() != from.of || (scatters && from.axes))
@@ -209,15 +211,27 @@ std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
                                                                          : std::nullopt;
 }
 
-/// Results that are a block of their operand's memory: views, and sums that end there.
+/// A slice that ends as a block of an argument is written there, if nobody reads the argument any
+/// more.
+std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
+  rt::PlaceOp place = placeBehind(slice.getResult(), /*scattered=*/true);
+  auto whole = place ? dyn_cast<BlockArgument>(place.getWhole()) : BlockArgument();
+  if (!whole || place.getAxes() != slice.getAxes() || viewIsReadFrom(whole, number[slice]))
+    return std::nullopt;
+  auto isBefore = [&](Operation *user) { return user == place || number[user] < number[slice]; };
+  if (!llvm::all_of(whole.getUsers(), isBefore))
+    return std::nullopt;
+  return Nested{whole, slice.getAxes(), bytesOf(slice.getResult())};
+}
+
+/// Results that are a block of their operand's memory: views, sums that end there, slices that do.
 bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   std::optional<Nested> block;
-  if (auto slice = dyn_cast<rt::SliceOp>(op); slice && slice.getView()) {
-    if (blocks.contains(slice.getX())) { // a block of a block is copied
+  if (auto slice = dyn_cast<rt::SliceOp>(op)) {
+    if (slice.getView() && blocks.contains(slice.getX())) // a block of a block is copied
       slice.setView(false);
-      return false;
-    }
-    block = Nested{slice.getX(), slice.getAxes(), bytesOf(result)};
+    block = slice.getView() ? Nested{slice.getX(), slice.getAxes(), bytesOf(result)}
+                            : blockOfSlice(slice);
   } else if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
     block = blockOfSum(collective);
   }

@@ -57,4 +57,32 @@ rt.func @read_twice(%g: !g {nn.role = "cot_param", nn.name = "w"})
   %3 = rt.place %1 into %g over ["dp"] : !rows, !g -> !g
   rt.return %3, %2 : !g, !g
 }
+
+// A block that is chosen from a whole sum, and added to others', goes straight to its place.
+// CHECK-LABEL: rt.func @slice_then_sum(
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"frame",
+// CHECK-NEXT:    rt.slice %0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
+// CHECK-NEXT:    all_reduce sum %1 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
+// CHECK-NEXT:    rt.place %2 into %arg0 {{.*}}sched.place<"arg", 0>
+rt.func @slice_then_sum(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = rt.collective all_reduce sum %g over ["dp"] : !g -> !g
+  %1 = rt.slice %0 over ["dp"] : !g -> !rows
+  %2 = rt.collective all_reduce sum %1 over ["pod"] : !rows -> !rows
+  %3 = rt.place %2 into %g over ["dp"] : !rows, !g -> !g
+  rt.return %3 : !g
+}
+
+// But not while the gradient is still read.
+// CHECK-LABEL: rt.func @slice_too_early(
+// CHECK:         rt.slice %0 {{.*}}sched.place<"frame",
+// CHECK-NEXT:    all_reduce sum %arg0 {{.*}}sched.place<"result", 1>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+rt.func @slice_too_early(%g: !g {nn.role = "cot_param", nn.name = "w"})
+    -> (!g {nn.role = "cot_param", nn.name = "w"}, !g {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.collective all_reduce sum %g over ["dp"] : !g -> !g
+  %1 = rt.slice %0 over ["dp"] : !g -> !rows
+  %2 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
+  %3 = rt.place %1 into %g over ["dp"] : !rows, !g -> !g
+  rt.return %3, %2 : !g, !g
+}
 }
