@@ -99,8 +99,8 @@ Status tplan::runtime::expandFileList(const std::string &option, std::vector<std
   return {};
 }
 
-Status TokenStream::open(const std::vector<std::string> &names, int64_t length) {
-  stride = std::max<int64_t>(1, length - 1);
+Status TokenStream::open(const std::vector<std::string> &names, int64_t length, int64_t step) {
+  stride = std::max<int64_t>(1, step);
   int64_t total = 0;
   for (const std::string &name : names) {
     TP_TRY(parts.emplace_back().open(name));
@@ -160,7 +160,10 @@ Status tplan::runtime::checkInputs(const tp_program &program, int64_t &length) {
 Status Loader::open(tp_rank &rank, const std::vector<std::string> &names, int64_t length) {
   const tp_program &program = *rank.program;
   bool reads = !program.read_first || rank.peers.leads();
-  TP_TRY(rank.peers.agree(reads ? stream.open(names, length) : Status()));
+  int64_t stride = 0;
+  for (int64_t i = 0; i < program.num_inputs; ++i)
+    stride = std::max(stride, program.inputs[i].positions);
+  TP_TRY(rank.peers.agree(reads ? stream.open(names, length, stride) : Status()));
   total = stream.tokens();
   if (!program.read_first)
     return {};

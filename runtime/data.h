@@ -3,7 +3,7 @@
 // A stream is the files one after the other, a separator before each; training
 // reads it in windows of one row.
 //
-// One decision: windows of `length` tokens start length - 1 apart, so that each
+// One decision: windows of `length` tokens start as far apart as a row has positions, so that each
 // token is predicted once in an epoch, and the order of an epoch is a permutation
 // that is a function of (seed, epoch). Row r of step s is window number
 // (s - 1) * rows + r of that endless sequence: a position needs no state.
@@ -60,8 +60,8 @@ Status expandFileList(const std::string &option, std::vector<std::string> &names
 
 class TokenStream {
 public:
-  /// `length`: tokens of a row.
-  Status open(const std::vector<std::string> &names, int64_t length);
+  /// `length`: tokens of a row; `stride`: from one row's begin to the next one's.
+  Status open(const std::vector<std::string> &names, int64_t length, int64_t stride);
 
   int64_t tokens() const { return starts.empty() ? 0 : starts.back(); }
   int64_t windows() const { return windowCount; }

@@ -13,7 +13,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// A microbatch: its rows, and the tokens that they predict, of all ranks.
+/// A microbatch: its rows, and the tokens that follow another one in them, of all ranks.
 struct Batch {
   int64_t rows = 0, tokens = 0;
 };
@@ -45,7 +45,7 @@ public:
         TP_TRY(from.read(begin, n, input.vocabulary, to + row * input.length));
       batch.tokens += from.countTokens(begin + 1, n - 1);
       ++batch.rows;
-      begin += input.length - 1;
+      begin += input.positions;
     }
     return {};
   }
@@ -121,11 +121,12 @@ Status Scorer::score(const Batch &batch, Evaluation &result) {
     return rank.error.ok() ? errorf("evaluation failed without a message") : std::move(rank.error);
   TP_TRY(metrics.read(rank));
   double counted = loss.count_offset >= 0 ? metrics[0].count : (double)batch.tokens;
-  if (counted != (double)batch.tokens)
+  // Where rows hold one token more than they have positions, each predicts the next.
+  if (input.length - input.positions == 1 && counted != (double)batch.tokens)
     return errorf("evaluation counted %.17g tokens where the rows hold %lld", counted,
                   (long long)batch.tokens);
   result.sum += metrics[0].sum;
-  result.tokens += batch.tokens;
+  result.tokens += (int64_t)counted;
   return {};
 }
 

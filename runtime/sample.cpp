@@ -48,7 +48,7 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
     return rank.peers.alike(
         errorf("the plan '%s' reads no rows of tokens: it cannot sample", program.plan));
   const tp_input &input = program.inputs[0];
-  int64_t context = input.length - 1;
+  int64_t context = input.positions;
   // A byte model may carry ids beyond the bytes; they are no text.
   std::vector<double> logits(std::min<int64_t>(program.logits_vocabulary, 256));
   std::string history(1, '\0'); // the separator, then the text

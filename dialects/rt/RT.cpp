@@ -183,19 +183,19 @@ FailureOr<Gemm> rt::matchGemm(Tensor lhs, Tensor rhs, Tensor result) {
   gemm.m = m.size, gemm.n = n.size, gemm.k = k.size, gemm.batch = batch.size;
   gemm.strideA = *ba, gemm.strideB = *bb, gemm.strideC = *bc;
   // An operand is transposed where its contracted group is not the inner one.
-  auto orient = [](int64_t outer, int64_t inner, int64_t innerSize, bool &trans, int64_t &ld) {
+  auto orient = [](int64_t outer, int64_t inner, int64_t outerSize, int64_t innerSize, bool &trans,
+                   int64_t &ld) {
     trans = !(inner == 1 || inner == 0) || (inner == 0 && outer == 1 && innerSize > 1);
-    ld = trans ? inner : outer;
-    if (ld == 0)
-      ld = std::max<int64_t>(1, innerSize);
+    // Of one row no other begins behind it.
+    ld = std::max({int64_t(1), trans ? inner : outer, trans ? outerSize : innerSize});
     return trans ? (outer == 1 || outer == 0) : true;
   };
-  if (!orient(*ma, *ka, gemm.k, gemm.transA, gemm.lda) ||
-      !orient(*kb, *nb, gemm.n, gemm.transB, gemm.ldb))
+  if (!orient(*ma, *ka, gemm.m, gemm.k, gemm.transA, gemm.lda) ||
+      !orient(*kb, *nb, gemm.k, gemm.n, gemm.transB, gemm.ldb))
     return failure();
   if (*nc > 1)
     return failure();
-  gemm.ldc = *mc ? *mc : gemm.n;
+  gemm.ldc = std::max(*mc, gemm.n);
   return gemm;
 }
 
@@ -255,6 +255,11 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) { // (C
   if (type && (TypeRange(getArgs().getTypes()) != TypeRange(type.getInputs()) ||
                TypeRange(getResultTypes()) != TypeRange(type.getResults())))
     return emitOpError("types are not those of its kernel: ") << type;
+  auto scatters = [](Attribute access) { return cast<AccessAttr>(access).getKind() == "scatter"; };
+  if (auto kernel = dyn_cast_or_null<KernelOp>(def)) // (C3)
+    if (llvm::any_of(kernel.getAccesses(), scatters) != bool(getOnto()))
+      return emitOpError("a kernel that scatters adds onto memory, and no other does: found ")
+             << kernel.getSymName();
   return success();
 }
 

@@ -251,7 +251,8 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     element before it writes it. `onto` is what a scattering kernel adds to: its
     only result must be that memory. `count` is the number in use of the dimension
     that has a bound, an i64. (C1) types of args and results are the kernel's.
-    (C2) where the outermost dimension of one has a bound there is a count.
+    (C2) where the outermost dimension of one has a bound there is a count. (C3) a kernel that
+    scatters, and no other, has `onto`.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<NN_AnyTensor>:$args,
                        Optional<NN_AnyTensor>:$onto, Optional<NN_AnyTensor>:$count,

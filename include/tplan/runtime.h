@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 3
+#define TP_ABI_VERSION 4
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -195,6 +195,7 @@ typedef struct tp_input {
   const char *source; /* stream name */
   int64_t offset;
   int64_t rows, length; /* rows of one microbatch on this rank; S + 1 for language models */
+  int64_t positions;    /* that a row begins behind the one before: S, each is read once */
   int64_t vocabulary;   /* ids are checked against it when read */
   /* Row i of microbatch m is row (m * members + member) * rows + i of the step; < 0: every rank
    * reads all. */

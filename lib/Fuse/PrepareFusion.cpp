@@ -90,15 +90,18 @@ void prepareAttentionGrad(AttentionGradOp op) {
   op.getDLseMutable().assign(delta);
 }
 
-/// A scattering kernel adds onto memory: where its rows go into no accumulator, onto zeros.
-void prepareScatter(LookupGradOp op) {
+/// A scattering kernel adds onto memory: where its rows go into no accumulator, onto zeros of its
+/// own, which are told from equal ones by a number.
+void prepareScatter(LookupGradOp op, int64_t number) {
   if (op->hasOneUse())
     if (auto add = dyn_cast<AddOp>(*op->getUsers().begin());
         add && add.getRhs() == op.getResult() && isa<BlockArgument>(add.getLhs()))
       return;
   NNBuilder b(op.getLoc(), op);
   b.setInsertionPointAfter(op);
-  Value zeros = b.broadcast(b.like(op.getResult(), 0), typeOf(op.getResult()));
+  Value zeros =
+      b.create<BroadcastOp>(typeOf(op.getResult()), b.like(op.getResult(), 0)).getResult();
+  zeros.getDefiningOp()->setAttr("fuse.fill", b.getI64IntegerAttr(number));
   auto sum = cast<AddOp>(b.add(zeros, op.getResult()).getDefiningOp());
   op.getResult().replaceAllUsesExcept(sum.getResult(), sum);
 }
@@ -119,13 +122,13 @@ struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp
     for (Operation *op : ops)
       if (auto grad = dyn_cast<AttentionGradOp>(op))
         prepareAttentionGrad(grad);
-    for (Operation *op : ops) {
+    for (auto [number, op] : llvm::enumerate(ops)) {
       if (auto contract = dyn_cast<ContractOp>(op))
         prepareContraction(contract);
       else if (auto reduce = dyn_cast<ReduceOp>(op))
         prepareReduction(reduce);
       else if (auto scatter = dyn_cast<LookupGradOp>(op))
-        prepareScatter(scatter);
+        prepareScatter(scatter, number);
     }
   }
 };

@@ -101,6 +101,7 @@ private:
     };
     value.facts.set("source", input.getSourceAttr());
     fact("vocabulary", input.getVocabulary());
+    fact("positions", sequence);
     int64_t length = fact("length", sequence + input.getShift());
     value.bytes =
         fact("rows", rows) * length * nn::elementBytes(type.getElementType()) * microbatches;

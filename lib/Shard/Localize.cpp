@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "lib/Shard/Borders.h"
+#include "lib/Shard/Rules.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -44,6 +45,7 @@ public:
       arg.setType(localOf(arg));
     for (Operation *op : ops)
       localize(op);
+    maskStored();
     setSignature();
   }
 
@@ -178,6 +180,8 @@ private:
     Operation *op = v.getDefiningOp();
     if (isa<ContractOp, LookupGradOp>(op))
       return true;
+    if (ConstantOp number = numberOf(op))
+      return number.getValue().isZero();
     if (isa<CastOp, dist::CollectiveOp, dist::SliceOp>(op))
       return hasZeroPadding(op->getOperand(0), dim);
     auto found = masked.find(v);
@@ -210,6 +214,32 @@ private:
       }
       operand.set(kept);
     }
+  }
+
+  /// What is added onto gradients, and states that are updated, keep their padding zero. (An
+  /// optimizer keeps it by its formula: of zeros it makes zeros.)
+  void maskStored() {
+    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+      if (Role role = layer.getResultRole(i);
+          role == Role::CotParam || (role == Role::State && layer.getPart() == "S"))
+        maskStored(layer.getReturn()->getOpOperand(i));
+  }
+
+  /// Behind the op that computes it, before sums and exchanges of it.
+  void maskStored(OpOperand &operand) {
+    Operation *op = operand.get().getDefiningOp();
+    // A term that lacks a dimension is repeated over its padding.
+    bool repeats =
+        isa_and_nonnull<AddOp>(op) && llvm::any_of(op->getOperandTypes(), [&](Type type) {
+          return cast<Tensor>(type).getRank() != typeOf(operand.get()).getRank();
+        });
+    if (!repeats &&
+        isa_and_nonnull<AddOp, CastOp, dist::CollectiveOp, dist::SliceOp, dist::PlaceOp>(op)) {
+      for (OpOperand &next : op->getOpOperands())
+        maskStored(next);
+      return;
+    }
+    mask(operand, 0, [](StringRef) { return true; });
   }
 
   void setSignature() {

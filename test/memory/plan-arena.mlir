@@ -12,7 +12,7 @@
 // CHECK:        sched.value "grad embed" gradient bytes 2048 x 1
 // CHECK:        sched.value "state embed.m" state bytes 2048 x 1 {{.*}} slot = "m"
 // Rows hold one token more than the sequence, for the targets, for all microbatches.
-// CHECK:        sched.value "input tokens" input bytes 288 x 1 {{.*}} {length = 9 : i64, rows = 2 : i64, source = "tokens"
+// CHECK:        sched.value "input tokens" input bytes 288 x 1 {{.*}} {length = 9 : i64, positions = 8 : i64, rows = 2 : i64, source = "tokens"
 // CHECK:        sched.value "norm" scalar bytes 8 x 2
 // CHECK:        sched.value "scalar lr" scalar bytes 8 x 1
 // CHECK:        sched.value "loss count.main" scalar bytes 8 x 1

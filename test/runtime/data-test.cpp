@@ -53,7 +53,7 @@ TEST(Data, PredictsEachTokenOnceInAnEpoch) {
   writeFile(scratch / "b", text.substr(40));
   TokenStream stream;
   constexpr int64_t length = 9;
-  ASSERT_OK(stream.open({scratch / "a", scratch / "b"}, length));
+  ASSERT_OK(stream.open({scratch / "a", scratch / "b"}, length, length - 1));
   EXPECT_EQ(stream.tokens(), 99); // a separator before each
   EXPECT_EQ(stream.windows(), (99 - 9) / 8 + 1);
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
@@ -73,8 +73,8 @@ TEST(Data, OrderIsAFunctionOfSeedAndPosition) {
   Scratch scratch;
   writeFile(scratch / "a", helpers::someText(5000));
   TokenStream one, two;
-  ASSERT_OK(one.open({scratch / "a"}, 17));
-  ASSERT_OK(two.open({scratch / "a"}, 17));
+  ASSERT_OK(one.open({scratch / "a"}, 17, 16));
+  ASSERT_OK(two.open({scratch / "a"}, 17, 16));
   int different = 0;
   for (int64_t position : {0, 5, 311, 312, 313, 100000}) {
     int32_t a[17], b[17], c[17];
@@ -93,7 +93,7 @@ TEST(Data, ChecksEachTokenAgainstTheVocabulary) {
   text[37] = char(200);
   writeFile(scratch / "a", text);
   TokenStream stream;
-  ASSERT_OK(stream.open({scratch / "a"}, 65));
+  ASSERT_OK(stream.open({scratch / "a"}, 65, 64));
   int32_t row[65];
   EXPECT_FAILS(stream.readRow(1, 0, 65, 128, row), scratch / "a", "byte 37", "token 200",
                "vocabulary of 128");
@@ -144,7 +144,7 @@ TEST(Data, RowsGoOverFilesOfAnyFormat) {
   writeFile(scratch / "padded", std::string((const char *)padded, sizeof padded));
   writeFile(scratch / "text", "ab");
   TokenStream stream;
-  ASSERT_OK(stream.open({"i32:" + (scratch / "padded"), scratch / "text"}, 6));
+  ASSERT_OK(stream.open({"i32:" + (scratch / "padded"), scratch / "text"}, 6, 5));
   EXPECT_EQ(stream.tokens(), 6); // a separator before the text alone
   int32_t row[6];
   ASSERT_OK(stream.readRow(1, 0, 6, 128, row));
@@ -156,10 +156,10 @@ TEST(Data, RefusesFilesThatAreTooShortOrNone) {
   writeFile(scratch / "short", "abc");
   writeFile(scratch / "empty", "");
   TokenStream a, b, c, d;
-  EXPECT_FAILS(a.open({scratch / "short"}, 5), scratch / "short", "4 tokens", "needs 5");
-  EXPECT_FAILS(b.open({scratch / "empty"}, 5), "1 tokens", "needs 5");
-  EXPECT_FAILS(c.open({scratch.path}, 5), "is a directory");
-  EXPECT_FAILS(d.open({scratch / "absent"}, 5), scratch / "absent", "No such file");
+  EXPECT_FAILS(a.open({scratch / "short"}, 5, 4), scratch / "short", "4 tokens", "needs 5");
+  EXPECT_FAILS(b.open({scratch / "empty"}, 5, 4), "1 tokens", "needs 5");
+  EXPECT_FAILS(c.open({scratch.path}, 5, 4), "is a directory");
+  EXPECT_FAILS(d.open({scratch / "absent"}, 5, 4), scratch / "absent", "No such file");
 }
 
 TEST(Data, ExpandsFileLists) {

@@ -110,7 +110,7 @@ TEST(Loader, GivesEachRankItsRowsOfTheStep) {
   helpers::Scratch scratch;
   helpers::writeFile(scratch / "text", helpers::someText(3000));
   TokenStream stream;
-  ASSERT_OK(stream.open({scratch / "text"}, toy::length));
+  ASSERT_OK(stream.open({scratch / "text"}, toy::length, toy::length - 1));
   for (bool readFirst : {false, true})
     for (int32_t group : {(int32_t)toy::nobody, (int32_t)toy::overD, (int32_t)toy::overBD}) {
       toy::Layout layout{
