@@ -230,6 +230,7 @@ private:
   }
 
   static std::optional<Unit> combine(const Unit &a, const Unit &b);
+  bool givesSums(unsigned a, unsigned b);
   bool tryMerge(unsigned a, unsigned b);
   void mergeAlongEdges();
   void mergeWithOldContent(LayerOp layer);
@@ -276,8 +277,29 @@ std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
   return merged;
 }
 
+/// Whether what others read of a column kernel follows from its sum: anything else would be
+/// written once for each row.
+bool Merger::givesSums(unsigned a, unsigned b) {
+  SmallVector<Operation *> ops(units[a].ops);
+  llvm::append_range(ops, units[b].ops);
+  llvm::sort(ops, [&](Operation *x, Operation *y) { return order[x] < order[y]; });
+  llvm::SmallPtrSet<Operation *, 16> inside(ops.begin(), ops.end()), sums;
+  for (Operation *op : ops) {
+    bool follows = isa<ReduceOp>(op) || llvm::any_of(op->getOperands(), [&](Value v) {
+                     return v.getDefiningOp() && sums.contains(v.getDefiningOp());
+                   });
+    if (follows)
+      sums.insert(op);
+    else if (llvm::any_of(op->getUsers(), [&](Operation *user) { return !inside.contains(user); }))
+      return false;
+  }
+  return true;
+}
+
 bool Merger::tryMerge(unsigned a, unsigned b) {
   std::optional<Unit> merged = combine(units[a], units[b]);
+  if (merged && merged->kind == Unit::Column && !givesSums(a, b))
+    return false;
   if (!merged || dependsAround(a, b) || dependsAround(b, a))
     return false;
   // Columns run after all rows: a row kernel cannot read its own column sums.
