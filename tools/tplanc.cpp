@@ -77,10 +77,13 @@ void groupOptions() {
 
 /// The last phase that the command line asks for; an error says what is legal.
 llvm::Expected<Phase> lastPhase() {
-  if (verifying)
-    return Phase::emit;
   bool reported = report != ReportKind::none;
   int asked = !emitted.empty() + check + !list.empty() + objectOnly + reported;
+  if (verifying && (asked || !output.empty()))
+    return llvm::createStringError("verify writes and prints nothing else: leave out -o, -c, "
+                                   "--check, --emit, --list and --report");
+  if (verifying)
+    return Phase::emit;
   if (asked > 1)
     return llvm::createStringError(
         "more than one of -c, --check, --emit, --list and --report: choose one");

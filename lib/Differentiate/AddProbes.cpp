@@ -30,6 +30,9 @@ public:
   LayerProbes(LayerOp layer, StringRef batch) : layer(layer), batch(batch) {}
 
   int64_t add() {
+    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
+      if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, layer.getArgRole(i)))
+        backward.insert(layer.getArgument(i));
     SmallVector<Operation *> ops;
     for (Operation &op : layer.getBlock().without_terminator())
       ops.push_back(&op);
@@ -42,8 +45,15 @@ public:
 private:
   static bool isFloat(Type type) { return isa<FloatType>(cast<Tensor>(type).getElementType()); }
 
-  /// What is added onto an accumulator is probed, not the sum.
+  /// What is added onto an accumulator is probed, not the sum. In the forward only what each
+  /// sequence has of its own: of a sum over the batch microbatches have others.
   bool isProbed(Operation *op) {
+    bool isBackward =
+        llvm::any_of(op->getOperands(), [&](Value v) { return backward.contains(v); });
+    if (isBackward)
+      backward.insert(op->result_begin(), op->result_end());
+    else if (llvm::any_of(op->getResults(), [&](Value v) { return !typeOf(v).has(batch); }))
+      return false;
     auto onto = isa<AddOp>(op) ? dyn_cast<BlockArgument>(op->getOperand(0)) : BlockArgument();
     bool accumulates = onto && llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam,
                                                    Role::CotInvariant},
@@ -91,6 +101,7 @@ private:
   LayerOp layer;
   StringRef batch;
   int64_t count = 0;
+  DenseSet<Value> backward; // depends on a cotangent
 };
 
 struct AddProbesPass : PassWrapper<AddProbesPass, OperationPass<ModuleOp>> {

@@ -158,6 +158,11 @@ void Trail::readCollectives(ModuleOp module) {
     if (layer.getPart() == "R" && name.consume_back(".R"))
       for (auto [i, value] : llvm::enumerate(layer.getReturn().getOperands()))
         reductions[name.str()][layer.getResultName(i).str()] = passagesBehind(value);
+    if (!layer.getPart()) // what is reduced in the backward
+      for (auto [i, value] : llvm::enumerate(layer.getReturn().getOperands()))
+        if (layer.getResultRole(i) == Role::CotParam)
+          if (std::vector<Passage> found = passagesBehind(value); !found.empty())
+            reductions[name.str()].try_emplace(layer.getResultName(i).str(), found);
     for (Operation &op : layer.getBlock())
       if (int64_t probe = probeOf(&op); probe >= 0) {
         std::vector<Passage> &known = passages[{name.str(), probe}];

@@ -1,6 +1,5 @@
 //===- Train.cpp - a compiled plan, trained for a few steps ---------------===//
 #include "lib/Verify/Train.h"
-#include "lib/Emit/Link.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
@@ -77,6 +76,10 @@ static Expected<Tensors> readTensors(StringRef path) {
   return tensors;
 }
 
+/// What differs from run to run, or is the same by definition.
+static constexpr StringLiteral kPassedOver[] = {"step", "lr", "tokens", "step_seconds",
+                                                "tokens_per_second"};
+
 /// One object a line.
 static Error readMetrics(StringRef path, Trained &trained) {
   Expected<std::unique_ptr<MemoryBuffer>> buffer = read(path);
@@ -88,22 +91,27 @@ static Error readMetrics(StringRef path, Trained &trained) {
     Expected<json::Value> step = json::parse(line);
     if (!step)
       return step.takeError();
-    const json::Object *numbers = step->getAsObject();
-    trained.losses.push_back(numbers->getNumber("loss").value_or(NAN));
-    trained.norms.push_back(numbers->getNumber("grad_norm").value_or(NAN));
+    for (const auto &[name, value] : *step->getAsObject())
+      if (!is_contained(kPassedOver, StringRef(name)))
+        trained.numbers[name.str()].push_back(value.getAsNumber().value_or(NAN));
   }
   return Error::success();
 }
 
-Expected<Trained> verify::train(ArrayRef<char> object, StringRef runtime, StringRef folder,
-                                StringRef data, int64_t steps) {
-  if (std::error_code error = sys::fs::create_directories(folder))
-    return createStringError(error, "cannot make " + folder + ": " + error.message());
-  std::string binary = inside(folder, "train"), log = inside(folder, "log.jsonl"),
-              gradients = inside(folder, "gradients.safetensors"), save = inside(folder, "save"),
-              said = inside(folder, "said");
-  if (Error error = emit::linkBinary(object, binary, runtime))
-    return std::move(error);
+/// The first error of what a binary has said, without its own name; else the last line.
+static std::string errorOf(StringRef said) {
+  SmallVector<StringRef> lines;
+  said.rtrim().split(lines, '\n');
+  for (StringRef line : lines)
+    if (size_t at = line.find("error: "); at != StringRef::npos)
+      return line.drop_front(at + strlen("error: ")).str();
+  return lines.back().str();
+}
+
+Expected<Trained> verify::train(StringRef binary, StringRef data, int64_t steps) {
+  StringRef folder = sys::path::parent_path(binary);
+  std::string log = inside(folder, "log.jsonl"), save = inside(folder, "save"),
+              gradients = inside(folder, "gradients.safetensors"), said = inside(folder, "said");
   std::string count = std::to_string(steps), tokens = ("i32:" + data).str();
   StringRef arguments[] = {binary,   "--data",       tokens, "--seed",      "1", "--threads",
                            "1",      "--steps",      count,  "--metrics",   log, "--save",
@@ -116,20 +124,27 @@ Expected<Trained> verify::train(ArrayRef<char> object, StringRef runtime, String
     Expected<std::unique_ptr<MemoryBuffer>> text = read(said);
     if (!text)
       return text.takeError();
-    StringRef last = (*text)->getBuffer().rtrim();
-    last = last.drop_front(last.rfind('\n') + 1); // 0 where there is none
-    return createStringError((why.empty() ? "" : why + ": ") + last);
+    return createStringError((why.empty() ? "" : why + ": ") + errorOf((*text)->getBuffer()));
   }
   Trained trained;
   if (Error error = readMetrics(log, trained))
     return std::move(error);
-  Expected<Tensors> first = readTensors(gradients);
-  if (!first)
-    return first.takeError();
-  trained.gradients = std::move(*first);
-  Expected<Tensors> weights = readTensors(inside(save, "step-00000001/model.safetensors"));
-  if (!weights)
-    return weights.takeError();
-  trained.weights = std::move(*weights);
+  auto readInto = [](Tensors &to, const std::string &path) -> Error {
+    Expected<Tensors> tensors = readTensors(path);
+    if (!tensors)
+      return tensors.takeError();
+    to = std::move(*tensors);
+    return Error::success();
+  };
+  char last[64];
+  snprintf(last, sizeof last, "step-%08lld/model.safetensors", static_cast<long long>(steps));
+  if (Error error = joinErrors(
+          joinErrors(readInto(trained.gradients, gradients),
+                     readInto(trained.weights, inside(save, "step-00000001/model.safetensors"))),
+          readInto(trained.states, inside(save, last))))
+    return std::move(error);
+  std::erase_if(trained.states, [&](const auto &tensor) {
+    return trained.gradients.count(tensor.first + ".grad");
+  });
   return trained;
 }

@@ -2,7 +2,6 @@
 #ifndef TPLAN_LIB_VERIFY_TRAIN_H
 #define TPLAN_LIB_VERIFY_TRAIN_H
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <map>
@@ -15,9 +14,10 @@ using Tensors = std::map<std::string, std::vector<double>>; // by name, logical,
 
 /// What a training left.
 struct Trained {
-  std::vector<double> losses, norms; // of each step; norms of all gradients
-  Tensors gradients;                 // of the first step
-  Tensors weights;                   // after the first step
+  Tensors numbers;   // loss, grad_norm and metrics: one number a step
+  Tensors gradients; // of the first step
+  Tensors weights;   // and states, after the first step
+  Tensors states;    // without gradients, after the last
 };
 
 /// Writes `count` tokens below `vocabulary` (0: 256) to `path`, as i32; they look random and are
@@ -25,10 +25,9 @@ struct Trained {
 /// targets.
 llvm::Error writeTokens(llvm::StringRef path, int64_t count, int64_t vocabulary);
 
-/// Links an object and trains it in `folder`, all ranks as threads of one process. An error says
+/// Runs a binary in the folder where it lies, all ranks as threads of one process. An error says
 /// what the binary said.
-llvm::Expected<Trained> train(llvm::ArrayRef<char> object, llvm::StringRef runtime,
-                              llvm::StringRef folder, llvm::StringRef data, int64_t steps);
+llvm::Expected<Trained> train(llvm::StringRef binary, llvm::StringRef data, int64_t steps);
 
 } // namespace tplan::verify
 
