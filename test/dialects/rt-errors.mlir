@@ -213,3 +213,17 @@ func.func @launch(%q: !nn.tensor<[S 8, H 4, K 16], f32>) {
   %0:2 = rt.launch @t(%q) : (!nn.tensor<[S 8, H 4, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>)
   return
 }
+
+// -----
+
+rt.kernel @k column rows [#nn.dim<"B", 8>] cols [#nn.dim<"D", 4>] grain 8
+    : (!nn.tensor<[B 8, D 4], f32>, !nn.tensor<[B 8], i32>) -> (!nn.tensor<[V 5, D 4], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"scatter", "V", 1>] {
+^bb0(%x: f32, %i: i32):
+  rt.yield %x : f32
+}
+func.func @launch(%x: !nn.tensor<[B 8, D 4], f32>, %i: !nn.tensor<[B 8], i32>) {
+  // expected-error @+1 {{a kernel that scatters adds onto memory, and no other does: found k}}
+  %0 = rt.launch @k(%x, %i) : (!nn.tensor<[B 8, D 4], f32>, !nn.tensor<[B 8], i32>) -> !nn.tensor<[V 5, D 4], f32>
+  return
+}

@@ -41,4 +41,27 @@ nn.layer @both(%x: !nn.tensor<[B 9, D 13], f64> {nn.role = "carried", nn.name = 
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp, tp]>]} : <[B 9, D 13], f64> -> <[], f64>
   nn.return
 }
+// What is added onto a gradient has no padding but zero, and so has a state that is updated: a term that lacks the
+// dimension is repeated over it.
+// CHECK-LABEL: nn.layer @stored
+// CHECK:         %[[SUM:.+]] = nn.reduce sum %arg0 {{.*}} -> <[V 3], f64>
+// CHECK:         %[[ZERO:.+]] = nn.select %{{.+}}, %[[SUM]]
+// CHECK:         nn.add %arg1, %[[ZERO]]
+nn.layer @stored(%x: !nn.tensor<[B 4, V 10], f64> {nn.role = "cot_carried", nn.name = "c0", dist.layout = #dist.layout<V over [tp]>},
+                 %g: !nn.tensor<[V 10], f64> {nn.role = "cot_param", nn.name = "bias", dist.layout = #dist.layout<V over [tp]>})
+    -> (!nn.tensor<[V 10], f64> {nn.role = "cot_param", nn.name = "bias", dist.layout = #dist.layout<V over [tp]>}) {
+  %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<V over [tp]>]} : <[B 4, V 10], f64> -> <[V 10], f64>
+  %1 = nn.add %g, %0 {dist.layouts = [#dist.layout<V over [tp]>]} : (<[V 10], f64>, <[V 10], f64>) -> <[V 10], f64>
+  nn.return %1 : !nn.tensor<[V 10], f64>
+}
+// CHECK-LABEL: nn.layer @stored.S
+// CHECK:         %[[NEXT:.+]] = nn.add %arg0,
+// CHECK:         %[[KEPT:.+]] = nn.select %{{.+}}, %[[NEXT]]
+// CHECK:         nn.return %[[KEPT]]
+nn.layer @stored.S(%s: !nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "count", dist.layout = #dist.layout<V over [tp]>})
+    -> (!nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "count", dist.layout = #dist.layout<V over [tp]>}) attributes {part = "S"} {
+  %0 = nn.constant 1.0 {dist.layouts = [#dist.layout<>]} : <[], f64>
+  %1 = nn.add %s, %0 {dist.layouts = [#dist.layout<V over [tp]>]} : (<[V 10], f64>, <[], f64>) -> <[V 10], f64>
+  nn.return %1 : !nn.tensor<[V 10], f64>
+}
 }
