@@ -178,6 +178,13 @@ bool checkDim(PlanContext &c, const Name &dim, const Name &of, const Dimensions 
   if (!of.text.empty()) {
     if (!oneOf(c, of, {"residual"}, "part of the model"))
       return false;
+    if (c.e.info.lists.empty()) {
+      report.error(of.loc,
+                   "the residual is what the layers of a list hand on: drop `{0} of residual`, "
+                   "found a model without a list",
+                   dim.text);
+      return false;
+    }
     if (dim.text != "S")
       report.error(dim.loc,
                    "of the residual only the sequence is sharded: S of residual, found {0}",

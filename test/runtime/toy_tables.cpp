@@ -99,8 +99,8 @@ void Builder::build() {
     tensor(i, *cuts[i / 2]);
   t.input = {"text",      place("tokens", 4 * layout.microbatches * layout.rows * length),
              layout.rows, length,
-             length - 1,
-             V,           layout.data};
+             length - 1,  V,
+             layout.data};
   int64_t scalars = place("scalars", scalarBytes), metrics = place("metrics", 12);
   auto scalar = [&](int32_t kind, int32_t type, size_t offset, double value) {
     return tp_scalar{kind, type, scalars + (int64_t)offset, value};

@@ -137,8 +137,8 @@ SmallVector<Record> TableEmitter::inputs() {
       auto fact = [&](StringRef key) { return value->getAttrOfType<IntegerAttr>(key).getInt(); };
       table.push_back({Field::string(source.getValue()), Field::i64(*value.getAt()),
                        Field::i64(fact("rows")), Field::i64(fact("length")),
-                       Field::i64(fact("positions")),
-                       Field::i64(fact("vocabulary")), Field::i32(groups.numberOf(rowAxes()))});
+                       Field::i64(fact("positions")), Field::i64(fact("vocabulary")),
+                       Field::i32(groups.numberOf(rowAxes()))});
     }
   return table;
 }
