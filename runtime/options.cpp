@@ -226,6 +226,11 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
     return {};
   if (options.resume && options.save.empty())
     return errorf("--resume needs --save DIR, the directory of the checkpoints");
+  if (options.save.empty() && (options.saveEvery >= 0 || options.saveKeep >= 0))
+    return errorf("%s is about checkpoints: it needs --save DIR",
+                  options.saveEvery >= 0 ? "--save-every" : "--save-keep");
+  if (options.eval.empty() && options.evalEvery >= 0)
+    return errorf("--eval-every says when files are scored: it needs --eval F");
   if (options.resume && !options.load.empty())
     return errorf("--resume and --load both set the weights; choose one");
   if (options.resume && !options.dumpGradients.empty())

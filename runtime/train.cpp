@@ -108,7 +108,15 @@ Status Run::start() {
     return rank.peers.alike(
         errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing",
                program.plan));
-  return loader.open(rank, options.data, length);
+  TP_TRY(loader.open(rank, options.data, length));
+  // Files that are read at the end are missed at the start.
+  auto openEval = [&]() -> Status {
+    for (const std::string &name : options.eval)
+      TP_TRY(TokenFile().open(name));
+    return {};
+  };
+  bool reads = !program.read_first || rank.peers.leads();
+  return rank.peers.agree(reads ? openEval() : Status());
 }
 
 /// Initial values, then what --resume or --load puts over them.
@@ -120,8 +128,8 @@ Status Run::setTensors() {
     if (options.save.empty() || options.resume)
       return {};
     TP_TRY(latestCheckpoint(options.save, existing));
-    if (existing.empty())
-      return {};
+    if (existing.empty()) // what cannot be written is told before the training, not behind it
+      return rank.peers.leads() ? makeDirectory(options.save) : Status();
     return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, or "
                   "choose another directory",
                   options.save.c_str(), existing.c_str());

@@ -18,8 +18,8 @@ namespace {
 
 tp_tensor normalTensor(const int64_t *shape, int32_t type, int64_t id) {
   static const int32_t whole[] = {-1};
-  return {"w.{i}", "", TP_WEIGHT, type,      1,    shape, 1,     0, 1,  0,
-          0,       id, 1,         TP_NORMAL, 0.02, shape, whole, 0, -1, 0};
+  return {"w.{i}", "", TP_WEIGHT, type, 1,     shape, 1, 0,  1, 0, 0,
+          id,      1,  TP_NORMAL, 0.02, shape, whole, 0, -1, 0, 0};
 }
 
 } // namespace
@@ -187,6 +187,10 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair(std::vector<std::string>{"--save="}, "--save takes DIR, found an empty argument"),
         std::pair(std::vector<std::string>{"--data", "a,,b"}, "empty name"),
         std::pair(std::vector<std::string>{"--resume"}, "--resume needs --save DIR"),
+        std::pair(std::vector<std::string>{"--save-every", "5"},
+                  "--save-every is about checkpoints"),
+        std::pair(std::vector<std::string>{"--save-keep", "5"}, "it needs --save DIR"),
+        std::pair(std::vector<std::string>{"--eval-every", "5"}, "it needs --eval F"),
         std::pair(std::vector<std::string>{"--resume", "--save=x", "--load=y"}, "choose one"),
         std::pair(std::vector<std::string>{"--resume", "--save=x", "--dump-gradients=y"},
                   "skips")));

@@ -90,7 +90,8 @@ void Builder::tensor(int number, const Cut &cut) {
                        t.cuts[number],
                        chunk,
                        cut.chunk,
-                       cut.inWhole};
+                       cut.inWhole,
+                       0};
 }
 
 void Builder::build() {

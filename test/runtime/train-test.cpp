@@ -381,6 +381,11 @@ TEST_F(Training, StopsWithASentence) {
   EXPECT_HAS(failed({"--steps", "1", "--metrics", scratch / "no/m"}), "cannot write");
   EXPECT_HAS(failed({"--steps", "1", "--save", data()}), "text");
   EXPECT_HAS(failed({"--steps", "1", "--eval", scratch / "absent"}), "absent");
+  // Before the first step, which would leave its metrics.
+  failed({"--steps", "1", "--eval", scratch / "absent", "--metrics", scratch / "none"});
+  EXPECT_EQ(readFile(scratch / "none"), "");
+  helpers::writeFile(scratch / "file", "x");
+  EXPECT_HAS(failed({"--steps", "1", "--save", scratch / "file" + "/below"}), "file");
   tp_program program = toy::program();
   program.cpu = "avx9";
   EXPECT_HAS(runMain(program, {}).err, "'avx9'");
