@@ -40,6 +40,10 @@ std::string dist::spell(ArrayRef<StringAttr> axes) {
   return llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), ", ");
 }
 
+std::string dist::spell(CollectiveOp op) {
+  return (stringifyCollectiveKind(op.getKind()) + " over " + spell(axesOf(op.getAxes()))).str();
+}
+
 Axes dist::axesOf(ArrayAttr names) {
   return llvm::map_to_vector<2>(names, [](Attribute a) { return cast<StringAttr>(a); });
 }

@@ -43,6 +43,8 @@ MeshAttr meshOf(mlir::ModuleOp module);
 LayoutAttr layoutOf(mlir::Value value);
 /// `dp, tp`.
 std::string spell(llvm::ArrayRef<mlir::StringAttr> axes);
+/// `reduce_scatter over dp, tp`.
+std::string spell(CollectiveOp op);
 Axes axesOf(mlir::ArrayAttr names);
 mlir::ArrayAttr arrayOf(mlir::MLIRContext *context, llvm::ArrayRef<mlir::StringAttr> axes);
 bool intersects(llvm::ArrayRef<mlir::StringAttr> a, llvm::ArrayRef<mlir::StringAttr> b);

@@ -31,6 +31,17 @@ LayerOp tplan::nn::copyLayer(SymbolTable &symbols, LayerOp layer, StringRef name
   return copy;
 }
 
+llvm::DenseSet<Value> tplan::nn::backwardOf(LayerOp layer) {
+  llvm::DenseSet<Value> backward;
+  for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
+    if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, layer.getArgRole(i)))
+      backward.insert(layer.getArgument(i));
+  for (Operation &op : layer.getBlock())
+    if (llvm::any_of(op.getOperands(), [&](Value v) { return backward.contains(v); }))
+      backward.insert(op.result_begin(), op.result_end());
+  return backward;
+}
+
 int64_t tplan::nn::layersOf(RunOp run) { return run.getTimes() * run.getCallees().size(); }
 
 bool tplan::nn::isListRun(RunOp run) {

@@ -20,6 +20,9 @@ LayerOp createLayer(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Tw
 LayerOp copyLayer(mlir::SymbolTable &symbols, LayerOp layer, llvm::StringRef name,
                   llvm::ArrayRef<llvm::StringRef> parts);
 
+/// What depends on a cotangent, which a layer takes as an argument: the backward of a joint layer.
+llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);
+
 /// Layers of a run: times * callees.
 int64_t layersOf(RunOp run);
 

@@ -1,7 +1,6 @@
 //===- Settings.cpp - recipe, plan and target of a module -----------------===//
 #include "dialects/tplan/Settings.h"
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -39,23 +38,36 @@ int64_t lang::Settings::ranks() const {
   return ranks;
 }
 
-int64_t lang::Settings::dataRanks() const {
-  llvm::StringSet<> sharding; // B
-  for (Attribute attr : listOf(plan, "shard")) {
-    auto shard = cast<DictionaryAttr>(attr);
-    if (shard.contains("of") ||
-        !llvm::is_contained(listOf(shard, "dims"), StringAttr::get(shard.getContext(), "B")))
-      continue;
-    for (Attribute axis : listOf(shard, "axes"))
-      sharding.insert(cast<StringAttr>(axis));
-  }
+int64_t lang::Settings::ranksAlong(ArrayRef<Attribute> axes) const {
   int64_t ranks = 1;
   for (Attribute attr : listOf(plan, "mesh")) {
     auto axis = cast<DictionaryAttr>(attr);
-    if (sharding.contains(getString(axis, "name", "")))
+    if (llvm::is_contained(axes, axis.get("name")))
       ranks *= getInt(axis, "size", 1);
   }
   return ranks;
+}
+
+int64_t lang::Settings::dataRanks() const {
+  int64_t ranks = 1; // a dimension has one line
+  for (Attribute attr : listOf(plan, "shard")) {
+    auto shard = cast<DictionaryAttr>(attr);
+    if (!shard.contains("of") &&
+        llvm::is_contained(listOf(shard, "dims"), StringAttr::get(shard.getContext(), "B")))
+      ranks *= ranksAlong(listOf(shard, "axes"));
+  }
+  return ranks;
+}
+
+llvm::MapVector<StringRef, int64_t> lang::dimensionsOf(ModuleOp module) {
+  llvm::MapVector<StringRef, int64_t> dims;
+  module.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<nn::Tensor>(type))
+        for (nn::DimAttr dim : tensor.getDims())
+          dims.insert({dim.getName(), dim.getSize()});
+  });
+  return dims;
 }
 
 DictionaryAttr lang::targetOf(ModuleOp module) {

@@ -4,6 +4,7 @@
 
 #include "dialects/tplan/Tplan.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace tplan::lang {
 
@@ -19,14 +20,19 @@ struct Settings {
   /// Likewise of the cluster.
   mlir::Location clusterLine(llvm::StringRef key) const;
 
-  /// Ranks of the mesh; 1 without one.
+  /// Ranks of the mesh; 1 without one. Along axes of it, by their names: the product of their
+  /// sizes.
   int64_t ranks() const;
+  int64_t ranksAlong(llvm::ArrayRef<mlir::Attribute> axes) const;
   /// Ranks that share the batch: the product of the axes over which B is sharded.
   int64_t dataRanks() const;
 
 private:
   mlir::Operation *planOp, *clusterOp; // or the module
 };
+
+/// Each dimension of the values in a module, and its size where it first occurs.
+llvm::MapVector<llvm::StringRef, int64_t> dimensionsOf(mlir::ModuleOp module);
 
 /// Facts of the machine that a plan is compiled for, which the driver writes on the module:
 /// cpu, features and needs (for the runtime's check), text; vector_bytes (of a register) and

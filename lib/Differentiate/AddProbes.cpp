@@ -1,8 +1,9 @@
 //===- AddProbes.cpp - each value leaves a number of itself ---------------===//
 //
-// Of every value in floating point that a joint layer computes, the sum over half of its
-// elements is added onto the gradient of a weight that nothing reads, a number for each layer of
-// a run. So the numbers go the way of all gradients: microbatches and ranks add to them, and
+// Of the values in floating point that a joint layer computes, in the forward those that each
+// sequence has of its own, the sum over half of the elements is added onto the gradient of a weight
+// that nothing reads, a number for each layer of a run. So the numbers go the way of all gradients:
+// microbatches and ranks add to them, and
 // --dump-gradients writes them. Two plans of one recipe have equal numbers; `tplanc verify`
 // finds the first that differs. An op that has one says its number in `tplan.probe`.
 //
@@ -27,12 +28,10 @@ constexpr int64_t kFirstSite = 1 << 15;
 /// Adds the probes of one layer, and counts them.
 class LayerProbes {
 public:
-  LayerProbes(LayerOp layer, StringRef batch) : layer(layer), batch(batch) {}
+  LayerProbes(LayerOp layer, StringRef batch)
+      : layer(layer), batch(batch), backward(backwardOf(layer)) {}
 
   int64_t add() {
-    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
-      if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, layer.getArgRole(i)))
-        backward.insert(layer.getArgument(i));
     SmallVector<Operation *> ops;
     for (Operation &op : layer.getBlock().without_terminator())
       ops.push_back(&op);
@@ -48,11 +47,8 @@ private:
   /// What is added onto an accumulator is probed, not the sum. In the forward only what each
   /// sequence has of its own: of a sum over the batch microbatches have others.
   bool isProbed(Operation *op) {
-    bool isBackward =
-        llvm::any_of(op->getOperands(), [&](Value v) { return backward.contains(v); });
-    if (isBackward)
-      backward.insert(op->result_begin(), op->result_end());
-    else if (llvm::any_of(op->getResults(), [&](Value v) { return !typeOf(v).has(batch); }))
+    if (llvm::any_of(op->getResults(),
+                     [&](Value v) { return !backward.contains(v) && !typeOf(v).has(batch); }))
       return false;
     auto onto = isa<AddOp>(op) ? dyn_cast<BlockArgument>(op->getOperand(0)) : BlockArgument();
     bool accumulates = onto && llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam,
@@ -100,8 +96,8 @@ private:
 
   LayerOp layer;
   StringRef batch;
+  llvm::DenseSet<Value> backward;
   int64_t count = 0;
-  DenseSet<Value> backward; // depends on a cotangent
 };
 
 struct AddProbesPass : PassWrapper<AddProbesPass, OperationPass<ModuleOp>> {

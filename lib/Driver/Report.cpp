@@ -311,16 +311,17 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
 
 void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
   llvm::json::OStream json(os, 2);
-  auto works = [&](llvm::StringRef key, const std::map<std::string, Work> &rows) {
+  auto rows = [&](llvm::StringRef key, const auto &all, auto writeRow) {
     json.attributeArray(key, [&] {
-      for (const auto &row : rows)
-        json.object([&] {
-          json.attribute("name", row.first);
-          json.attribute("calls", row.second.calls);
-          json.attribute("flops", row.second.flops);
-          json.attribute("bytes", row.second.bytes);
-        });
+      for (const auto &row : all)
+        json.object([&] { writeRow(row); });
     });
+  };
+  auto writeWork = [&](const std::pair<const std::string, Work> &row) {
+    json.attribute("name", row.first);
+    json.attribute("calls", row.second.calls);
+    json.attribute("flops", row.second.flops);
+    json.attribute("bytes", row.second.bytes);
   };
   json.object([&] {
     json.attribute("plan", report.plan);
@@ -330,66 +331,51 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
     json.attribute("tasks", report.tasks);
     json.attribute("flops", report.total.flops);
     json.attribute("bytes_moved", report.total.bytes);
-    works("categories", report.categories);
-    works("functions", report.functions);
+    rows("categories", report.categories, writeWork);
+    rows("functions", report.functions, writeWork);
     json.attribute("ranks", report.ranks);
-    json.attributeArray("collectives", [&] {
-      for (const Collective &row : report.collectives)
-        json.object([&] {
-          json.attribute("in", row.in);
-          json.attribute("kind", row.kind);
-          json.attribute("axes", row.axes);
-          json.attribute("function", row.function);
-          json.attribute("type", row.type);
-          json.attribute("file", row.file);
-          json.attribute("line", row.line);
-          json.attribute("calls", row.calls);
-          json.attribute("bytes", row.bytes);
-          json.attribute("staged", row.staged);
-        });
+    rows("collectives", report.collectives, [&](const Collective &row) {
+      json.attribute("in", row.in);
+      json.attribute("kind", row.kind);
+      json.attribute("axes", row.axes);
+      json.attribute("function", row.function);
+      json.attribute("type", row.type);
+      json.attribute("file", row.file);
+      json.attribute("line", row.line);
+      json.attribute("calls", row.calls);
+      json.attribute("bytes", row.bytes);
+      json.attribute("staged", row.staged);
     });
-    json.attributeArray("copies", [&] {
-      for (const Copy &row : report.copies)
-        json.object([&] {
-          json.attribute("kind", row.kind);
-          json.attribute("function", row.function);
-          json.attribute("file", row.file);
-          json.attribute("line", row.line);
-          json.attribute("calls", row.calls);
-          json.attribute("bytes", row.bytes);
-          json.attribute("staging", row.isStaging);
-        });
+    rows("copies", report.copies, [&](const Copy &row) {
+      json.attribute("kind", row.kind);
+      json.attribute("function", row.function);
+      json.attribute("file", row.file);
+      json.attribute("line", row.line);
+      json.attribute("calls", row.calls);
+      json.attribute("bytes", row.bytes);
+      json.attribute("staging", row.isStaging);
     });
     json.attributeObject("memory", [&] {
       json.attribute("arena", report.memory.arena);
       json.attribute("live", report.memory.live);
       json.attribute("peak", report.memory.peak);
-      json.attributeArray("beside", [&] {
-        for (const Beside &row : report.beside)
-          json.object([&] {
-            json.attribute("owner", row.owner);
-            json.attribute("what", row.what);
-            json.attribute("once", row.once);
-            json.attribute("per_thread", row.perThread);
-          });
+      rows("beside", report.beside, [&](const Beside &row) {
+        json.attribute("owner", row.owner);
+        json.attribute("what", row.what);
+        json.attribute("once", row.once);
+        json.attribute("per_thread", row.perThread);
       });
-      json.attributeArray("owners", [&] {
-        for (const memory::OwnerReport &owner : report.memory.owners)
-          json.object([&] {
-            json.attribute("name", owner.name);
-            json.attribute("holds", sched::stringifyOwner(owner.owner));
-            json.attribute("offset", owner.offset);
-            json.attribute("bytes", owner.bytes);
-            json.attribute("at_peak", owner.atPeak);
-          });
+      rows("owners", report.memory.owners, [&](const memory::OwnerReport &owner) {
+        json.attribute("name", owner.name);
+        json.attribute("holds", sched::stringifyOwner(owner.owner));
+        json.attribute("offset", owner.offset);
+        json.attribute("bytes", owner.bytes);
+        json.attribute("at_peak", owner.atPeak);
       });
-      json.attributeArray("frames", [&] {
-        for (const memory::FrameReport &frame : report.memory.frames)
-          json.object([&] {
-            json.attribute("function", frame.function);
-            json.attribute("bytes", frame.bytes);
-            json.attribute("live", frame.live);
-          });
+      rows("frames", report.memory.frames, [&](const memory::FrameReport &frame) {
+        json.attribute("function", frame.function);
+        json.attribute("bytes", frame.bytes);
+        json.attribute("live", frame.live);
       });
     });
   });

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <random>
 
 using namespace tplan::memory;
 
@@ -53,18 +54,6 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
   return packing;
 }
 
-/// Numbers that look random and are the same in every compile.
-class Draw {
-public:
-  size_t below(size_t n) {
-    state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
-    return (state >> 33) % n;
-  }
-
-private:
-  uint64_t state = 1;
-};
-
 /// Exchanges places of the order as long as it takes to reach `least` bytes, within a budget.
 Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
                 std::vector<size_t> order, int64_t least) {
@@ -72,15 +61,15 @@ Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> c
   constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21;
   size_t exchanges = std::min(kMostExchanges, kMostPairs / (sizes.size() * sizes.size()));
   Packing best = place(sizes, conflicts, order);
-  Draw draw;
+  std::minstd_rand random; // of the standard: the same numbers in every compile
   for (size_t i = 0; i < exchanges && best.bytes > least; ++i) {
     auto ends = [&](size_t piece) { return best.offsets[piece] + sizes[piece]; };
     size_t last = *llvm::max_element(order, [&](size_t a, size_t b) { return ends(a) < ends(b); });
     llvm::SmallVector<size_t> beside = {last};
     llvm::append_range(beside, conflicts[last].set_bits());
-    size_t mine = beside[draw.below(beside.size())];
+    size_t mine = beside[random() % beside.size()];
     std::vector<size_t> exchanged = order;
-    std::swap(*llvm::find(exchanged, mine), exchanged[draw.below(order.size())]);
+    std::swap(*llvm::find(exchanged, mine), exchanged[random() % order.size()]);
     Packing now = place(sizes, conflicts, exchanged);
     if (now.bytes > best.bytes)
       continue;

@@ -133,13 +133,8 @@ private:
                 << "tensor parallelism over " << over << " crosses nodes: each rank sends "
                 << spellBytes(waits.bytes) << " of activations a step, and waits "
                 << spellTime(waits.seconds) << ", predicted";
-    int64_t devices = lang::getInt(settings.cluster, "devices", 1), ranks = 1;
-    for (Attribute attr : settings.plan.getAs<ArrayAttr>("mesh")) {
-      auto axis = cast<DictionaryAttr>(attr);
-      if (llvm::is_contained(axes, axis.get("name")))
-        ranks *= lang::getInt(axis, "size", 1);
-    }
-    if (devices % ranks == 0)
+    int64_t devices = lang::getInt(settings.cluster, "devices", 1);
+    if (devices % settings.ranksAlong(axes.getValue()) == 0)
       diag.attachNote() << "put " << over << " last in the mesh, where ranks are neighbours";
     else
       diag.attachNote() << "let " << over << " have a number of ranks that divides " << devices;

@@ -7,6 +7,7 @@
 // is for the shard phase, which knows the tensors in which they meet.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Parse/Plans.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -152,17 +153,6 @@ bool findAxes(PlanContext &c, ArrayRef<Name> names) {
   return ok;
 }
 
-/// Each dimension of the model, and its size where it first occurs.
-llvm::MapVector<StringRef, int64_t> dimensions(ModuleOp module) {
-  llvm::MapVector<StringRef, int64_t> dims;
-  module.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (auto tensor = dyn_cast<nn::Tensor>(type))
-        for (nn::DimAttr dim : tensor.getDims())
-          dims.insert({dim.getName(), dim.getSize()});
-  });
-  return dims;
-}
 using Dimensions = llvm::MapVector<StringRef, int64_t>;
 
 bool checkDim(PlanContext &c, const Name &dim, const Name &of, const Dimensions &dims) {
@@ -290,7 +280,7 @@ void readShards(PlanContext &c) {
   const Setting *shard = c.settings.find("shard"), *standard = c.settings.find("layout");
   if ((!shard && !standard) || (shard && tooMany(c, *shard)))
     return;
-  Dimensions dims = dimensions(*c.e.module);
+  Dimensions dims = lang::dimensionsOf(*c.e.module);
   if (shard)
     for (const Item &item : shard->items)
       addShard(c, Shard{item.names, item.axes, item.second, item.loc}, dims);

@@ -55,7 +55,7 @@ public:
   Cutter(LayerOp joint, bool full) : joint(joint) {
     for (Operation &op : joint.getBlock().without_terminator())
       order.push_back(&op);
-    findCotangents();
+    cotangents = backwardOf(joint);
     keepFromForward(full);
     keepForWeights();
   }
@@ -78,7 +78,6 @@ private:
     return llvm::map_to_vector(numbers,
                                [&](unsigned i) { return joint.getReturn().getOperands()[i]; });
   }
-  void findCotangents();
   bool isGatheredWeight(Value v);
   void keepFromForward(bool full);
   void keepForWeights();
@@ -92,15 +91,6 @@ private:
   ValueSet keptInput, keptWeights; // of those: read by I only; by W
   ValueSet passed;                 // computed by I, read by W
 };
-
-void Cutter::findCotangents() {
-  for (unsigned i = 0, e = joint.getNumArguments(); i < e; ++i)
-    if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, joint.getArgRole(i)))
-      cotangents.insert(joint.getArgument(i));
-  for (Operation *op : order)
-    if (llvm::any_of(op->getOperands(), [&](Value v) { return cotangents.contains(v); }))
-      cotangents.insert(op->result_begin(), op->result_end());
-}
 
 /// A weight that is gathered from the ranks is gathered again: what kept it would keep the
 /// weights of all layers whole.

@@ -5,8 +5,8 @@
 // the table has them, and what lies behind a dimension's end is masked where it would count.
 //
 // One decision: padding of weights, gradients and states is zero, that of anything else is
-// whatever was computed. So sums and contractions mask what they read, and a contraction
-// leaves zeros where it writes: gradients keep the rule by themselves.
+// whatever was computed. So sums and contractions mask what they read, a contraction leaves zeros
+// where it writes, and what else is added onto a gradient or becomes a state is masked.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"

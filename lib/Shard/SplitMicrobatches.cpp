@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -44,22 +45,13 @@ bool endsInSums(Value v) {
 
 /// A forward value that sums over the batch would be another one in a microbatch.
 LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
-  DenseSet<Value> backward;
-  for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
-    if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, layer.getArgRole(i)))
-      backward.insert(layer.getArgument(i));
-  for (Operation &op : layer.getBlock()) {
-    if (llvm::any_of(op.getOperands(), [&](Value v) { return backward.contains(v); })) {
-      backward.insert(op.result_begin(), op.result_end());
-      continue;
-    }
-    auto reduce = dyn_cast<ReduceOp>(op);
-    if (reduce && typeOf(reduce.getX()).has(batch) && !typeOf(reduce.getResult()).has(batch) &&
-        !endsInSums(reduce.getResult()))
+  llvm::DenseSet<Value> backward = backwardOf(layer);
+  for (auto reduce : layer.getBlock().getOps<ReduceOp>())
+    if (!backward.contains(reduce.getResult()) && typeOf(reduce.getX()).has(batch) &&
+        !typeOf(reduce.getResult()).has(batch) && !endsInSums(reduce.getResult()))
       return reduce.emitError("microbatches would change a sum over the batch that is no loss; "
                               "train the batch as one microbatch, found a sum over ")
              << batch;
-  }
   return success();
 }
 

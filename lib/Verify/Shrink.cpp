@@ -2,7 +2,6 @@
 #include "lib/Verify/Shrink.h"
 #include "dialects/dist/Dist.h"
 #include "dialects/tplan/Settings.h"
-#include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -28,13 +27,8 @@ struct Facts {
 };
 
 void readSizes(ModuleOp module, Facts &facts) {
-  AttrTypeWalker walker;
-  walker.addWalk(
-      [&](nn::DimAttr dim) { facts.dims.try_emplace(dim.getName().str(), dim.getSize()); });
-  module.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      walker.walk(type);
-  });
+  for (auto &[dim, size] : lang::dimensionsOf(module))
+    facts.dims[dim.str()] = size;
   lang::Settings settings(module);
   if (auto model = settings.recipe.getAs<DictionaryAttr>("model"))
     for (NamedAttribute number : model.getAs<DictionaryAttr>("sizes"))
@@ -56,13 +50,8 @@ void readCuts(ModuleOp module, Facts &facts) {
   auto shards = settings.plan.getAs<ArrayAttr>("shard");
   if (!shards)
     return;
-  llvm::StringMap<int64_t> axes;
-  for (auto axis : settings.plan.getAs<ArrayAttr>("mesh").getAsRange<DictionaryAttr>())
-    axes[lang::getString(axis, "name", "")] = lang::getInt(axis, "size", 1);
   for (auto shard : shards.getAsRange<DictionaryAttr>()) {
-    int64_t ranks = 1;
-    for (StringRef axis : shard.getAs<ArrayAttr>("axes").getAsValueRange<StringAttr>())
-      ranks *= axes.lookup(axis);
+    int64_t ranks = settings.ranksAlong(shard.getAs<ArrayAttr>("axes").getValue());
     for (StringRef dim : shard.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>())
       facts.ranks.try_emplace(dim.str(), 1).first->second *= ranks;
   }
@@ -81,12 +70,8 @@ void readInputs(ModuleOp module, Facts &facts) {
 
 void readCollectives(ModuleOp module, Facts &facts) {
   module.walk([&](dist::CollectiveOp op) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    os << op->getParentOfType<nn::LayerOp>().getSymName() << ' '
-       << dist::stringifyCollectiveKind(op.getKind()) << " over "
-       << dist::spell(dist::axesOf(op.getAxes()));
-    facts.collectives.push_back(text);
+    StringRef function = op->getParentOfType<nn::LayerOp>().getSymName();
+    facts.collectives.push_back((function + " " + dist::spell(op)).str());
   });
 }
 

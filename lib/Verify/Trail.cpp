@@ -85,19 +85,13 @@ void Trail::readValues(ModuleOp module) {
     }
   }
   for (auto layer : module.getOps<LayerOp>()) {
-    DenseSet<mlir::Value> backward;
-    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
-      if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, layer.getArgRole(i)))
-        backward.insert(layer.getArgument(i));
+    llvm::DenseSet<mlir::Value> backward = backwardOf(layer);
     for (Operation &op : layer.getBlock()) {
-      bool isBackward =
-          llvm::any_of(op.getOperands(), [&](mlir::Value v) { return backward.contains(v); });
-      if (isBackward)
-        backward.insert(op.result_begin(), op.result_end());
       int64_t probe = probeOf(&op);
       if (probe < 0)
         continue;
-      Value value{op.getName().getStringRef().str(), op.getLoc(), isBackward, {}};
+      Value value{
+          op.getName().getStringRef().str(), op.getLoc(), backward.contains(op.getResult(0)), {}};
       for (mlir::Value operand : op.getOperands())
         if (int64_t from = probeOf(operand.getDefiningOp()); from >= 0)
           value.operands.push_back(from);
@@ -106,17 +100,16 @@ void Trail::readValues(ModuleOp module) {
   }
 }
 
-/// `what` with the axes, and those of the plan: `tp` of its piece `tp.1`.
+/// With the axes as the plan names them: `tp` for its piece `tp.1`.
 static Passage passage(const Twine &what, ArrayRef<StringAttr> axes, Location loc) {
-  Passage made{(what + " over " + dist::spell(axes)).str(), loc, {}};
+  Passage made{what.str(), loc, {}};
   for (StringAttr axis : axes)
     made.axes.push_back(axis.getValue().split('.').first.str());
   return made;
 }
 
 static Passage passage(StringRef how, dist::CollectiveOp op) {
-  return passage(how + " through " + dist::stringifyCollectiveKind(op.getKind()),
-                 dist::axesOf(op.getAxes()), op.getLoc());
+  return passage(how + " through " + dist::spell(op), dist::axesOf(op.getAxes()), op.getLoc());
 }
 
 /// What is left to do with the results of an op, and what is done.
@@ -124,7 +117,8 @@ static std::vector<Passage> passagesBefore(Operation *op) {
   std::vector<Passage> found;
   for (OpResult result : op->getResults()) {
     if (ArrayRef<StringAttr> sum = dist::layoutOf(result).getSum(); !sum.empty())
-      found.push_back(passage("each rank has its part of a sum", sum, op->getLoc()));
+      found.push_back(
+          passage("each rank has its part of a sum over " + dist::spell(sum), sum, op->getLoc()));
     for (Operation *user : result.getUsers())
       if (auto collective = dyn_cast<dist::CollectiveOp>(user))
         found.push_back(passage("it goes", collective));

@@ -8,6 +8,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <random>
 
 using namespace llvm;
 using namespace tplan;
@@ -33,10 +34,9 @@ static Expected<std::unique_ptr<MemoryBuffer>> read(StringRef path) {
 Error verify::writeTokens(StringRef path, int64_t count, int64_t vocabulary) {
   int64_t below = std::min<int64_t>(vocabulary ? vocabulary : 256, 1 << 24), padding = 0;
   return writeToOutput(path, [&](raw_ostream &os) {
-    uint64_t state = 1;
+    std::mt19937 random; // of the standard: the same numbers in every call
     for (int64_t i = 0; i < count; ++i) {
-      state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
-      uint64_t drawn = state >> 33;
+      uint64_t drawn = random();
       if (padding == 0 && drawn % 16 == 0)
         padding = 1 + static_cast<int64_t>(drawn / 16 % 6);
       uint64_t token = padding > 0 ? UINT64_MAX : drawn % below;
@@ -48,7 +48,8 @@ Error verify::writeTokens(StringRef path, int64_t count, int64_t vocabulary) {
   });
 }
 
-/// A safetensors file that our runtime has written, in f64: its length, header and data.
+/// A safetensors file that our runtime has written, in f64: its length, header and data. (The
+/// runtime's reader would bring the libraries of training into the compiler.)
 static Expected<Tensors> readTensors(StringRef path) {
   Expected<std::unique_ptr<MemoryBuffer>> buffer = read(path);
   if (!buffer)

@@ -256,8 +256,8 @@ Outcome Verifier::run() {
 //===----------------------------------------------------------------------===//
 
 void Verifier::praise(const Difference &farthest, size_t gradients, llvm::StringRef plan) {
-  out << llvm::formatv("{0} trains as on one rank: {1} gradients, the losses and norms of {2} "
-                       "steps, in f64, are equal within {3:e1}\n",
+  out << llvm::formatv("{0} trains as on one rank: {1} gradients, and losses, norms, metrics and "
+                       "states of {2} steps, in f64, are equal within {3:e1}\n",
                        plan, gradients, kSteps, farthest.off);
   if (small.ranks > 1)
     out << llvm::formatv(

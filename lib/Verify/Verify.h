@@ -1,8 +1,9 @@
 //===- Verify.h - whether a plan trains as one rank does ------------------===//
 //
 // `tplanc verify`: the plan is made small, trained over its mesh and as the serial plan of its
-// recipe, in f64, and compared: losses, norms and all gradients. Where they differ, both are
-// trained once more with probes, and the first value that differs is named with its line.
+// recipe, in f64, and compared: losses, norms, metrics, all gradients and states. Where they
+// differ, both are trained once more with probes, and the first value that differs is named with
+// its line.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LIB_VERIFY_VERIFY_H

@@ -24,12 +24,6 @@ struct Fault {
   StringRef layer, what, line, way;
 };
 
-std::string spell(dist::CollectiveOp op) {
-  return (dist::stringifyCollectiveKind(op.getKind()) + " over " +
-          dist::spell(dist::axesOf(op.getAxes())))
-      .str();
-}
-
 /// The text of the source line that a location is at.
 std::string textOf(Location loc) {
   auto [file, line] = lower::sourceOf(loc);
@@ -46,8 +40,8 @@ bool plant(ModuleOp module, const Fault &fault) {
   SmallVector<dist::CollectiveOp> all;
   module.walk([&](dist::CollectiveOp op) { all.push_back(op); });
   for (dist::CollectiveOp op : all) {
-    if (op->getParentOfType<nn::LayerOp>().getSymName() != fault.layer || spell(op) != fault.what ||
-        !StringRef(textOf(op.getLoc())).contains(fault.line))
+    if (op->getParentOfType<nn::LayerOp>().getSymName() != fault.layer ||
+        dist::spell(op) != fault.what || !StringRef(textOf(op.getLoc())).contains(fault.line))
       continue;
     for (const test::Way &way : test::ways())
       if (way.name == fault.way && way.apply(op, /*dryRun=*/true))
