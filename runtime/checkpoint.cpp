@@ -111,24 +111,22 @@ Status checkManifest(tp_rank &rank, const std::string &directory) {
   return {};
 }
 
-Status readState(const tp_program &program, const std::string &path, TrainingState &state) {
+/// What a checkpoint says of the program that saved it.
+struct SavedBy {
+  std::string plan, fingerprint;
+};
+
+Status readState(const std::string &path, TrainingState &state, SavedBy &by) {
   json value;
   TP_TRY(readJson(path, value));
-  std::string plan, fingerprint;
   const json *data;
-  TP_TRY(getString(value, "plan", path, plan));
-  TP_TRY(getString(value, "fingerprint", path, fingerprint));
+  TP_TRY(getString(value, "plan", path, by.plan));
+  TP_TRY(getString(value, "fingerprint", path, by.fingerprint));
   TP_TRY(getInteger(value, "step", path, state.step));
   TP_TRY(getInteger(value, "seed", path, state.seed));
   TP_TRY(getObject(value, "data", path, data));
   TP_TRY(getInteger(*data, "rows", path, state.dataRows));
   TP_TRY(getInteger(*data, "tokens", path, state.dataTokens));
-  if (fingerprint != program.fingerprint)
-    return errorf("'%s' was written by plan '%s' with fingerprint %s; the model or recipe of this "
-                  "program ('%s') "
-                  "differs: %s",
-                  path.c_str(), plan.c_str(), fingerprint.c_str(), program.plan,
-                  program.fingerprint);
   if (state.step < 0 || state.seed < 0 || state.dataRows < 0)
     return errorf("'%s' holds a negative step, seed or position", path.c_str());
   return {};
@@ -206,14 +204,24 @@ struct Opened {
 
 Status openCheckpoint(const tp_program &program, const std::string &path, const std::string &name,
                       Opened &opened) {
-  TP_TRY(readState(program, path + "/" + stateFile, opened.state));
+  SavedBy by;
+  TP_TRY(readState(path + "/" + stateFile, opened.state, by));
   if (stepName(opened.state.step) != name)
     return errorf("'%s/%s' holds step %" PRId64 ", its directory says otherwise", path.c_str(),
                   stateFile, opened.state.step);
   TP_TRY(opened.model.open(path + "/" + modelFile));
   TP_TRY(opened.optimizer.open(path + "/" + optimizerFile));
+  // A tensor that differs is named; what is left of the fingerprint is how they are trained.
   TP_TRY(opened.model.match(opened.weights, /*convert=*/false));
-  return opened.optimizer.match(opened.states, /*convert=*/false);
+  TP_TRY(opened.optimizer.match(opened.states, /*convert=*/false));
+  if (by.fingerprint == program.fingerprint)
+    return {};
+  return errorf(
+      "'%s' was saved by the plan '%s' with the same tensors, but another batch, sequence "
+      "or optimizer than those of '%s'; train on from its weights with --load %s/%s, found "
+      "the fingerprints %s and %s",
+      path.c_str(), by.plan.c_str(), program.plan, path.c_str(), modelFile, by.fingerprint.c_str(),
+      program.fingerprint);
 }
 
 } // namespace

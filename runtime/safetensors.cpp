@@ -171,8 +171,9 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
                     shapeText(tensor.shape).c_str());
     bool convertible = convert && isFloat(stored.type) && isFloat(tensor.type);
     if (stored.type != tensor.type && !convertible)
-      return errorf("'%s': tensor '%s' has type %s, this program wants %s", file,
-                    tensor.name.c_str(), storedName(stored.type), storedName(tensor.type));
+      return errorf("'%s': tensor '%s' has type %s, this program wants %s%s", file,
+                    tensor.name.c_str(), storedName(stored.type), storedName(tensor.type),
+                    isFloat(stored.type) && isFloat(tensor.type) ? " (--load converts it)" : "");
   }
   if (wanted.size() == entries.size())
     return {};

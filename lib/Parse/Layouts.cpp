@@ -191,10 +191,6 @@ bool checkDim(PlanContext &c, const Name &dim, const Name &of, const Dimensions 
 
 void addShard(PlanContext &c, Shard shard, const Dimensions &dims) {
   Layout &layout = c.layout;
-  // An axis is in use even where the item has another mistake.
-  for (const Name &name : shard.axes)
-    if (auto it = layout.axes.find(name.text); it != layout.axes.end())
-      it->second.used = true;
   bool ok = findAxes(c, shard.axes);
   for (const Name &dim : shard.dims) {
     if (!checkDim(c, dim, shard.of, dims)) {
@@ -216,6 +212,8 @@ void addShard(PlanContext &c, Shard shard, const Dimensions &dims) {
   // One with a mistake keeps its place, for `sharded`, and no axes.
   if (!ok)
     shard.axes.clear();
+  for (const Name &name : shard.axes)
+    layout.axes.find(name.text)->second.used = true;
   layout.shards.push_back(std::move(shard));
 }
 
@@ -302,15 +300,15 @@ void readShards(PlanContext &c) {
 
 /// The axes of zero: some of B's, all of them by default. Empty after an error.
 Names zeroAxes(PlanContext &c, const Item &item) {
+  bool ok = findAxes(c, item.axes);
   const Shard *batch = c.layout.find("B");
-  if (!batch) {
+  if (!batch && ok)
     c.e.report.error(item.loc, "zero needs an axis over which B is sharded: add `shard B over {0}`",
                      item.axes.empty() ? "dp" : item.axes[0].text);
+  if (!batch)
     return {};
-  }
   if (item.axes.empty())
     return batch->axes;
-  bool ok = findAxes(c, item.axes);
   for (const Name &axis : item.axes) {
     auto same = [&](const Name &of) { return of.text == axis.text; };
     // An item with a mistake has lost its axes.
@@ -429,14 +427,17 @@ int64_t Layout::ranks(const Shard *shard) const {
 
 void tplan::parse::readLayout(PlanContext &c) {
   unsigned before = c.e.report.errors();
+  auto clean = [&] { return c.e.report.errors() == before; };
   if (const Setting *mesh = c.settings.find("mesh"))
     readMesh(c, *mesh);
   // What a wrong mesh makes of the other lines says nothing about them.
-  if (c.e.report.errors() != before)
+  if (!clean())
     return;
   readShards(c);
+  // What an item with a mistake was to shard is not known.
+  bool known = clean();
   for (auto &[name, axis] : c.layout.axes)
-    if (axis.size > 1 && !axis.used)
+    if (known && axis.size > 1 && !axis.used)
       c.e.report.error(
           axis.loc, "an axis of the mesh shards nothing: add `shard B over {0}`, found {0} = {1}",
           name, axis.size);

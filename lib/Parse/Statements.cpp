@@ -247,6 +247,8 @@ void Elaborator::declareInput(const Stmt &stmt, Scope &scope) {
   for (const Name &name : stmt.names) {
     if (!declare(name, scope))
       continue;
+    if (!inputs.empty())
+      refuse(name.loc, Feature::Streams);
     Val v;
     if (type) {
       v.kind = Val::Tensor;

@@ -111,7 +111,7 @@ public:
 private:
   Options optionsOf(bool serial, bool probes) const;
   Result build(bool serial, bool probes, Trail *trail);
-  llvm::Expected<Trained> train(const Result &result, llvm::StringRef name);
+  llvm::Expected<Trained> train(const Result &result, bool serial, bool probes);
   Outcome tell(const Difference &difference);
   void tellPoint(const Point &point, const Trail &trail);
   void tellRest(const Difference &difference, const Trail &trail);
@@ -189,15 +189,20 @@ Result Verifier::build(bool serial, bool probes, Trail *trail) {
   return result;
 }
 
-llvm::Expected<Trained> Verifier::train(const Result &result, llvm::StringRef name) {
+llvm::Expected<Trained> Verifier::train(const Result &result, bool serial, bool probes) {
   llvm::SmallString<128> binary(folder);
-  llvm::sys::path::append(binary, name);
+  llvm::sys::path::append(binary,
+                          llvm::Twine(serial ? "serial" : "ranks") + (probes ? "-probes" : ""));
   if (std::error_code error = llvm::sys::fs::create_directories(binary))
     return llvm::createStringError(error, "cannot make " + binary + ": " + error.message());
   llvm::sys::path::append(binary, "train");
   if (llvm::Error error = emit::linkBinary(result.object, binary, runtime))
     return std::move(error);
-  return verify::train(binary, data, kSteps);
+  llvm::Expected<Trained> trained = verify::train(binary, data, kSteps);
+  if (!trained)
+    return llvm::createStringError(llvm::Twine(serial ? "the serial plan does" : "the ranks do") +
+                                   " not train: " + llvm::toString(trained.takeError()));
+  return trained;
 }
 
 Outcome Verifier::run() {
@@ -232,12 +237,12 @@ Outcome Verifier::run() {
     return fail(
         "the plan could not be made small: its ranks need more than 8 GiB together; found " +
         llvm::Twine(small.ranks) + " of " + llvm::Twine(arena) + " bytes");
-  llvm::Expected<Trained> wanted = train(serial, "serial");
+  llvm::Expected<Trained> wanted = train(serial, /*serial=*/true, /*probes=*/false);
   if (!wanted)
-    return fail("the serial plan does not train: " + llvm::toString(wanted.takeError()));
-  llvm::Expected<Trained> found = train(ranks, "ranks");
+    return fail(wanted.takeError());
+  llvm::Expected<Trained> found = train(ranks, /*serial=*/false, /*probes=*/false);
   if (!found)
-    return fail("the ranks do not train: " + llvm::toString(found.takeError()));
+    return fail(found.takeError());
   Difference difference = compare(*found, *wanted);
   if (difference.step > 1 && difference.differs()) {
     Difference weights;
@@ -315,11 +320,10 @@ Outcome Verifier::tell(const Difference &difference) {
   Result ranks = build(/*serial=*/false, /*probes=*/true, &trail);
   if (!serial.ok() || !ranks.ok())
     return internal(difference);
-  llvm::Expected<Trained> wanted = train(serial, "serial-probes");
-  llvm::Expected<Trained> found = train(ranks, "ranks-probes");
-  if (!wanted || !found) {
-    llvm::consumeError(wanted.takeError());
-    llvm::consumeError(found.takeError());
+  llvm::Expected<Trained> wanted = train(serial, /*serial=*/true, /*probes=*/true);
+  llvm::Expected<Trained> found = train(ranks, /*serial=*/false, /*probes=*/true);
+  if (llvm::Error error = llvm::joinErrors(wanted.takeError(), found.takeError())) {
+    *options.errors << "error: " << llvm::toString(std::move(error)) << "\n";
     return internal(difference);
   }
   SourceMgrDiagnosticHandler handler(*ranks.sources, ranks.context.get(), *options.errors);

@@ -377,7 +377,7 @@ TYPED_TEST(Floats, Gather) {
 
 TYPED_TEST(Floats, Scatter) {
   using T = typename TypeParam::T;
-  for (int64_t D : {5, 16, 72, 259}) {
+  for (int64_t D : {1, 5, 16, 72, 259}) {
     const int64_t S = 333, V = 31, grain = 80;
     auto jit = compile<TypeParam>(
         {"column", size("S", S), size("D", D), grain, {"S,D:T", "S:i32"}, {"V,D:T scatter V 1"}, R"(

@@ -172,7 +172,7 @@ TEST_F(Training, RefusesWhatCannotBeResumed) {
   tp_program changed = toy::program();
   changed.fingerprint = "ffff";
   EXPECT_HAS(runMain(changed, {"--data", data(), "--save", scratch / "s", "--resume"}).err,
-             "differs: ffff");
+             "found the fingerprints 0123abcd and ffff");
   trained({"--steps", "6", "--save", scratch / "s", "--resume"}); // the checkpoint's seed holds
   EXPECT_HAS(readFile(scratch / "s/step-00000006/state.json"), "\"seed\": 3");
 }

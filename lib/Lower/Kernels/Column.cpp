@@ -15,7 +15,7 @@ static constexpr int64_t kUnroll = 4;
 
 bool lower::hasRowOutputs(const KernelPlan &plan) {
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (!plan.at(plan.yielded(i)).final && plan.output(i).strides.alongCols())
+    if (plan.writesElements(i))
       return true;
   return false;
 }
@@ -60,8 +60,7 @@ FailureOr<SmallVector<rt::ColReduceOp>> lower::sumsOfColumns(const KernelPlan &p
     if (auto sum = dyn_cast<rt::ColReduceOp>(o))
       sums.push_back(sum);
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (!plan.at(plan.yielded(i)).final && !plan.output(i).strides.alongCols() &&
-        (plan.numCols > 1 || plan.output(i).isScatter()))
+    if (!plan.at(plan.yielded(i)).final && !plan.writesElements(i) && plan.numCols > 1)
       return plan.op->emitOpError("writes a value of a row from every block of columns: output ")
              << i << "; make it a row kernel";
   return sums;

@@ -206,9 +206,8 @@ LogicalResult Planner::body() {
       plan.values[result] = v;
   }
   for (unsigned i = 0; i < op.getNumOutputs(); ++i) {
-    const ValuePlan &v = plan.at(plan.yielded(i));
-    if (!v.final && plan.output(i).strides.alongCols())
-      lastElement = std::max(lastElement, v.pass);
+    if (plan.writesElements(i))
+      lastElement = std::max(lastElement, plan.at(plan.yielded(i)).pass);
   }
   // Elements are written in the last pass that reads the row: in place is safe.
   plan.elementPass = std::max(lastElement, plan.reducePasses ? plan.reducePasses - 1 : 0);

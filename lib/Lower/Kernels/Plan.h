@@ -89,6 +89,11 @@ struct KernelPlan {
     return const_cast<rt::KernelOp &>(op).getYield().getOperand(i);
   }
   const ValuePlan &at(mlir::Value v) const { return values.find(v)->second; }
+  /// Whether output `i` is written element by element, not once for a row or for all rows. A
+  /// scattered row is, also where it has one column.
+  bool writesElements(unsigned i) const {
+    return !at(yielded(i)).final && (output(i).strides.alongCols() || output(i).isScatter());
+  }
   /// Ways through a row.
   unsigned passes() const { return std::max(reducePasses, elementPass + 1); }
   /// The reductions in which a pass ends.

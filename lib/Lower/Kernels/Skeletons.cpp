@@ -143,7 +143,7 @@ void lower::storeElements(Body &body) {
   const KernelPlan &plan = body.plan;
   SmallVector<std::pair<unsigned, Value>> writes;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (plan.output(i).strides.alongCols() && !plan.at(plan.yielded(i)).final)
+    if (plan.writesElements(i))
       writes.push_back({i, body.vector(plan.yielded(i))});
   for (auto [i, x] : writes)
     body.storeVector(i, x);
@@ -172,7 +172,8 @@ void lower::prefetchAhead(Body &body) {
 void lower::storeScalars(Body &body, bool final) {
   const KernelPlan &plan = body.plan;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (!plan.output(i).strides.alongCols() && plan.at(plan.yielded(i)).final == final)
+    if (!plan.output(i).strides.alongCols() && !plan.writesElements(i) &&
+        plan.at(plan.yielded(i)).final == final)
       body.storeScalar(i, body.scalar(plan.yielded(i)));
 }
 
