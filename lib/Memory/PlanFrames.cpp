@@ -9,7 +9,7 @@
 // the function is looked at again. Fuse leaves functions that need none.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/rt/RT.h"
+#include "lib/Memory/Frames.h"
 #include "lib/Memory/Memory.h"
 #include "lib/Memory/Pack.h"
 #include "lib/Schedule/Chain.h"
@@ -17,80 +17,19 @@
 
 using namespace mlir;
 using namespace tplan;
+using namespace tplan::memory;
 using sched::PlaceAttr;
 
-namespace {
-
-/// Values that share one piece of memory, in the order of their definition.
-struct Group {
-  SmallVector<Value> values;
-  int64_t begin = 0, end = 0; // numbers of operations, both included
-  int64_t bytes = 0;
-  std::string kind = "frame"; // or arg, result
-  int64_t n = 0;              // offset, or number
-};
-
-/// A value that is the rank's own block of another one's memory, or without axes all of it.
-struct Nested {
-  Value of;
-  ArrayAttr axes;
-  int64_t bytes; // of one block
-};
-
-class FramePlanner {
-public:
-  explicit FramePlanner(rt::FuncOp func) : func(func) {}
-
-  /// Places all values; inserts copies until every place is legal.
-  void plan() {
-    while (!analyse())
-      ;
-    packFrame();
-    writeAttributes();
-  }
-
-private:
-  rt::FuncOp func;
-  DenseMap<Operation *, int64_t> number;
-  DenseMap<Value, int64_t> lastUse, liveUntil;
-  DenseMap<Operation *, int64_t> begins; // of collectives that wait for others
-  std::vector<Group> groups;
-  DenseMap<Value, size_t> groupOf;
-  DenseMap<Value, Nested> blocks;
-
-  std::optional<Nested> blockOfSum(rt::CollectiveOp sum);
-  std::optional<Nested> blockOfSlice(rt::SliceOp slice);
-  bool nestBlock(Operation *op, OpResult result);
-  bool viewIsReadFrom(BlockArgument arg, int64_t begin);
-  void nestOperands();
-  void nestOperand(rt::CollectiveOp gather);
-  PlaceAttr placeOf(Value value);
-  bool analyse();
-  void numberOps();
-  void findBuckets();
-  bool formGroups();
-  bool placeReturns();
-  bool checkAccumulators();
-  bool mayOverwrite(const Group &group, BlockArgument arg);
-  void packFrame();
-  void writeAttributes();
-  Value copyBefore(Operation *op, Value value);
-};
-
-int64_t bytesOf(Value value) { return cast<nn::Tensor>(value.getType()).getBytes(); }
-
 /// Whether the call adds onto the operand: then they must be one memory.
-bool mustAlias(Operation *op, unsigned result) {
+static bool mustAlias(Operation *op, unsigned result) {
   auto call = dyn_cast<rt::Call>(op);
   return call && call.mustAlias(result);
 }
 
-int64_t aliasOf(Operation *op, unsigned result) {
+int64_t memory::aliasOf(Operation *op, unsigned result) {
   auto call = dyn_cast<rt::Call>(op);
   return call ? call.getAlias(result) : -1;
 }
-
-} // namespace
 
 void FramePlanner::numberOps() {
   number.clear();
@@ -172,127 +111,6 @@ bool FramePlanner::formGroups() {
     }
   }
   return true;
-}
-
-/// Where the block is put that sums over ranks make of a value, one of which scatters it; none
-/// where it is used otherwise.
-static rt::PlaceOp placeBehind(Value value, bool scattered) {
-  while (value.hasOneUse()) {
-    Operation *user = *value.getUsers().begin();
-    if (auto place = dyn_cast<rt::PlaceOp>(user))
-      return scattered && place.getX() == value ? place : rt::PlaceOp();
-    auto sum = dyn_cast<rt::CollectiveOp>(user);
-    bool scatters = sum && sum.getKind() == dist::CollectiveKind::ReduceScatter;
-    if (!sum || (scatters ? scattered : sum.getKind() != dist::CollectiveKind::AllReduce))
-      break;
-    scattered |= scatters;
-    value = sum.getResult();
-  }
-  return {};
-}
-
-/// What a sum over ranks makes lies where its operand does, if it ends as a block of that memory:
-/// in all of an argument, in the block that a reduce-scatter leaves, or on that block.
-std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
-  Value x = sum.getX();
-  bool scatters = sum.getKind() == dist::CollectiveKind::ReduceScatter;
-  auto slice = x.getDefiningOp<rt::SliceOp>();
-  auto known = slice && slice.getView() ? blocks.end() : blocks.find(x);
-  Nested from = known == blocks.end() ? Nested{x, {}, 0} : known->second;
-  rt::PlaceOp place = placeBehind(sum.getResult(), scatters || from.axes);
-  if (!place || place.getWhole() != from.of || (scatters && from.axes))
-    return std::nullopt;
-  if (scatters)
-    return Nested{from.of, sum.getAxes(), bytesOf(sum.getResult())};
-  if (known != blocks.end())
-    return from;
-  auto isExpected = [&](Operation *user) { return user == sum || user == place; };
-  return isa<BlockArgument>(x) && llvm::all_of(x.getUsers(), isExpected) ? std::optional(from)
-                                                                         : std::nullopt;
-}
-
-/// A slice that ends as a block of an argument is written there, if nobody reads the argument any
-/// more.
-std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
-  rt::PlaceOp place = placeBehind(slice.getResult(), /*scattered=*/true);
-  auto whole = place ? dyn_cast<BlockArgument>(place.getWhole()) : BlockArgument();
-  if (!whole || place.getAxes() != slice.getAxes() || viewIsReadFrom(whole, number[slice]))
-    return std::nullopt;
-  auto isBefore = [&](Operation *user) { return user == place || number[user] < number[slice]; };
-  if (!llvm::all_of(whole.getUsers(), isBefore))
-    return std::nullopt;
-  return Nested{whole, slice.getAxes(), bytesOf(slice.getResult())};
-}
-
-/// Results that are a block of their operand's memory: views, sums that end there, slices that do.
-bool FramePlanner::nestBlock(Operation *op, OpResult result) {
-  std::optional<Nested> block;
-  if (auto slice = dyn_cast<rt::SliceOp>(op)) {
-    if (slice.getView() && blocks.contains(slice.getX())) // a block of a block is copied
-      slice.setView(false);
-    block = slice.getView() ? Nested{slice.getX(), slice.getAxes(), bytesOf(result)}
-                            : blockOfSlice(slice);
-  } else if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
-    block = blockOfSum(collective);
-  }
-  if (!block)
-    return false;
-  blocks[result] = *block;
-  if (auto group = groupOf.find(block->of); group != groupOf.end())
-    groups[group->second].end = std::max(groups[group->second].end, liveUntil.lookup(result));
-  return true;
-}
-
-/// Whether a view of an argument is read at or behind operation `begin`, but to be put where
-/// it is.
-bool FramePlanner::viewIsReadFrom(BlockArgument arg, int64_t begin) {
-  return llvm::any_of(blocks, [&](auto &entry) {
-    Value view = entry.first;
-    return entry.second.of == arg && llvm::any_of(view.getUses(), [&](OpOperand &use) {
-             auto place = dyn_cast<rt::PlaceOp>(use.getOwner());
-             return number[use.getOwner()] >= begin && !(place && place.getWhole() == arg);
-           });
-  });
-}
-
-/// What is gathered is written straight to its place in the whole, where nothing is in its way.
-void FramePlanner::nestOperands() {
-  for (auto gather : func.getBlock().getOps<rt::CollectiveOp>())
-    if (gather.getKind() == dist::CollectiveKind::AllGather && gather.getShape().isContiguous())
-      nestOperand(gather);
-}
-
-void FramePlanner::nestOperand(rt::CollectiveOp gather) {
-  Value x = gather.getX(), whole = gather.getResult();
-  auto own = groupOf.find(x);
-  if (own == groupOf.end() || lastUse[x] != number[gather])
-    return;
-  Group &from = groups[own->second], &to = groups[groupOf[whole]];
-  if (from.kind != "frame" || from.values.size() != 1)
-    return;
-  int64_t begin = from.begin, members = dist::meshOf(func->getParentOfType<ModuleOp>())
-                                            .sizeOf(dist::axesOf(gather.getAxes()));
-  if (bytesOf(x) % sched::kAlign)
-    return;
-  bool fits = members * bytesOf(x) == bytesOf(whole);
-  if (to.kind == "arg") {
-    BlockArgument arg = func.getBlock().getArgument(to.n);
-    fits |= func.getArgRole(to.n) == nn::Role::Param; // has memory for all blocks
-    auto made = cast<OpResult>(x);
-    int64_t alias = aliasOf(made.getOwner(), made.getResultNumber());
-    for (OpOperand &use : arg.getUses())
-      fits &= number[use.getOwner()] < begin;
-    // The old block may be read by the call that writes the new one in its place.
-    for (auto &[view, block] : blocks)
-      if (block.of == arg && lastUse.lookup(view) >= begin)
-        fits &= lastUse.lookup(view) == begin && alias >= 0 &&
-                made.getOwner()->getOperand(alias) == view;
-  }
-  if (!fits)
-    return;
-  blocks[x] = {whole, gather.getAxes(), bytesOf(x)};
-  to.begin = std::min(to.begin, begin);
-  from.kind = "block";
 }
 
 /// Whether a group may be in the memory of an argument: nothing reads the

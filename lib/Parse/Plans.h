@@ -45,8 +45,15 @@ struct PlanContext {
 bool oneOf(PlanContext &c, const Name &word, llvm::ArrayRef<llvm::StringRef> known,
            llvm::StringRef what);
 
+/// Whether all are axes of the mesh, each named once.
+bool findAxes(PlanContext &c, llvm::ArrayRef<Name> names);
+
+mlir::ArrayAttr strings(mlir::Builder &b, llvm::ArrayRef<Name> names);
+
 /// Layouts.cpp: the lines mesh, shard, layout and zero.
 void readLayout(PlanContext &c);
+/// Zero.cpp, when the others are read.
+void readZero(PlanContext &c, const Setting &line);
 
 } // namespace tplan::parse
 

@@ -1,0 +1,84 @@
+//===- Frames.h - values of a function, and the memory they share ---------===//
+//
+// PlanFrames.cpp: groups of values and their places. NestBlocks.cpp: values that are a block of
+// another one's memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_LIB_MEMORY_FRAMES_H
+#define TPLAN_LIB_MEMORY_FRAMES_H
+
+#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
+#include "llvm/ADT/DenseMap.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tplan::memory {
+
+/// Values that share one piece of memory, in the order of their definition.
+struct Group {
+  llvm::SmallVector<mlir::Value> values;
+  int64_t begin = 0, end = 0; // numbers of operations, both included
+  int64_t bytes = 0;
+  std::string kind = "frame"; // or arg, result, block
+  int64_t n = 0;              // offset, or number
+};
+
+/// A value that is the rank's own block of another one's memory, or without axes all of it.
+struct Nested {
+  mlir::Value of;
+  mlir::ArrayAttr axes;
+  int64_t bytes; // of one block
+};
+
+class FramePlanner {
+public:
+  explicit FramePlanner(rt::FuncOp func) : func(func) {}
+
+  /// Places all values; inserts copies until every place is legal.
+  void plan() {
+    while (!analyse())
+      ;
+    packFrame();
+    writeAttributes();
+  }
+
+private:
+  rt::FuncOp func;
+  llvm::DenseMap<mlir::Operation *, int64_t> number;
+  llvm::DenseMap<mlir::Value, int64_t> lastUse, liveUntil;
+  llvm::DenseMap<mlir::Operation *, int64_t> begins; // of collectives that wait for others
+  std::vector<Group> groups;
+  llvm::DenseMap<mlir::Value, size_t> groupOf;
+  llvm::DenseMap<mlir::Value, Nested> blocks;
+
+  std::optional<Nested> blockOfSum(rt::CollectiveOp sum);
+  std::optional<Nested> blockOfSlice(rt::SliceOp slice);
+  bool nestBlock(mlir::Operation *op, mlir::OpResult result);
+  bool viewIsReadFrom(mlir::BlockArgument arg, int64_t begin);
+  void nestOperands();
+  void nestOperand(rt::CollectiveOp gather);
+  sched::PlaceAttr placeOf(mlir::Value value);
+  bool analyse();
+  void numberOps();
+  void findBuckets();
+  bool formGroups();
+  bool placeReturns();
+  bool checkAccumulators();
+  bool mayOverwrite(const Group &group, mlir::BlockArgument arg);
+  void packFrame();
+  void writeAttributes();
+  mlir::Value copyBefore(mlir::Operation *op, mlir::Value value);
+};
+
+inline int64_t bytesOf(mlir::Value value) {
+  return mlir::cast<nn::Tensor>(value.getType()).getBytes();
+}
+
+/// The operand in whose memory the call may write the result, or -1.
+int64_t aliasOf(mlir::Operation *op, unsigned result);
+
+} // namespace tplan::memory
+
+#endif // TPLAN_LIB_MEMORY_FRAMES_H

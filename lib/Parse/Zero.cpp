@@ -1,0 +1,135 @@
+//===- Zero.cpp - where optimizer states, gradients and weights are sharded --===//
+//
+// `zero 2 over dp accumulate local;  zero 3 over dp within node`: the axes, and whether every node
+// of the cluster holds an equal part of them.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Parse/Plans.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::SMLoc;
+using llvm::StringRef;
+
+namespace {
+
+template <class Range> std::string listed(const Range &names) {
+  return llvm::join(llvm::map_range(names, [](const auto &name) -> StringRef { return name.text; }),
+                    ", ");
+}
+/// The axes of zero: some of B's, all of them by default. Empty after an error.
+Names zeroAxes(PlanContext &c, const Item &item) {
+  bool ok = findAxes(c, item.axes);
+  const Shard *batch = c.layout.find("B");
+  if (!batch && ok)
+    c.e.report.error(item.loc, "zero needs an axis over which B is sharded: add `shard B over {0}`",
+                     item.axes.empty() ? "dp" : item.axes[0].text);
+  if (!batch)
+    return {};
+  if (item.axes.empty())
+    return batch->axes;
+  for (const Name &axis : item.axes) {
+    auto same = [&](const Name &of) { return of.text == axis.text; };
+    // An item with a mistake has lost its axes.
+    if (!ok || batch->axes.empty() || llvm::any_of(batch->axes, same))
+      continue;
+    ok = false;
+    c.e.report
+        .error(axis.loc, "zero goes over axes over which B is sharded, {0}, found {1}",
+               listed(batch->axes), axis.text)
+        .note(batch->loc, "B is sharded here");
+  }
+  return ok ? item.axes : Names();
+}
+
+/// Ranks from one to the next along an axis: the first axis of a mesh varies slowest.
+int64_t strideOf(const Layout &layout, StringRef axis) {
+  int64_t stride = 1;
+  for (auto &[name, other] : llvm::reverse(layout.axes)) {
+    if (name == axis)
+      break;
+    stride *= other.size;
+  }
+  return stride;
+}
+
+/// `within node` takes of each axis the part that lies in a node. Every node must hold an equal
+/// part, and all together more than one rank.
+void checkWithin(PlanContext &c, const Item &word, const Names &axes) {
+  const Cluster *cluster = c.cluster;
+  if (!cluster) {
+    c.e.report.error(word.loc, "`within node` needs the nodes of a cluster: plan {0} : {1} on ..",
+                     c.settings.name.text, c.recipe.settings->name.text);
+    return;
+  }
+  int64_t devices = cluster->devices, ranks = 1, inside = 1;
+  auto addNotes = [&](Report::Error error) {
+    error.note(c.layout.mesh, "the mesh is given here")
+        .note(cluster->loc, "the cluster has {0} nodes of {1} devices", cluster->nodes, devices);
+  };
+  if (!devices) // the cluster has a mistake
+    return;
+  for (const Name &name : axes) {
+    int64_t size = c.layout.axes.find(name.text)->second.size,
+            stride = strideOf(c.layout, name.text);
+    int64_t reach = size * stride;
+    ranks *= size;
+    if (devices % reach == 0)
+      inside *= size;
+    else if (devices % stride == 0 && reach % devices == 0)
+      inside *= devices / stride;
+    else if (stride < devices)
+      return addNotes(c.e.report.error(
+          word.loc,
+          "`within node` needs equal parts of {0} in all nodes: choose sizes of {0} and of the "
+          "axes "
+          "behind it, {1} ranks, that divide the {2} devices of a node, found {0} = {3}",
+          name.text, stride, devices, size));
+  }
+  if (ranks > 1 && inside == 1)
+    addNotes(c.e.report.error(word.loc,
+                              "`within node` shards nothing, for a node has one rank along {0}: "
+                              "put that last in the mesh, or drop `within node`",
+                              listed(axes)));
+}
+
+} // namespace
+
+void tplan::parse::readZero(PlanContext &c, const Setting &line) {
+  const Item &first = line.items[0];
+  const Number &stage = first.quantity.number;
+  if (!stage.integer || stage.whole < 1 || stage.whole > 3) {
+    c.e.report.error(first.loc, "zero has the stages 1, 2 and 3, found {0}", spell(stage));
+    return;
+  }
+  Names axes = zeroAxes(c, first);
+  SmallVector<NamedAttribute> entry = {
+      c.b.getNamedAttr("stage", c.b.getI64IntegerAttr(stage.whole)),
+      c.b.getNamedAttr("axes", strings(c.b, axes)),
+  };
+  std::map<StringRef, SMLoc> seen;
+  for (const Item &word : llvm::drop_begin(line.items)) {
+    StringRef key = word.name.text;
+    if (!oneOf(c, word.name, {"accumulate", "within"}, "word of zero"))
+      return;
+    if (auto [it, fresh] = seen.try_emplace(key, word.loc); !fresh) {
+      c.e.report.error(word.loc, "zero has each word once, found twice: {0}", key)
+          .note(it->second, "{0} is given here", key);
+      return;
+    }
+    bool accumulate = key == "accumulate";
+    if (!(accumulate ? oneOf(c, word.second, {"local", "sharded"}, "value of accumulate")
+                     : oneOf(c, word.second, {"node"}, "value of within")))
+      return;
+    if (accumulate && stage.whole != 2)
+      c.e.report.error(word.loc, "`accumulate` says where zero 2 adds gradients, found zero {0}",
+                       stage.whole);
+    if (!accumulate)
+      checkWithin(c, word, axes);
+    entry.push_back(c.b.getNamedAttr(key, c.b.getStringAttr(word.second.text)));
+  }
+  c.out.set("zero", c.b.getDictionaryAttr(entry), line.loc);
+}
