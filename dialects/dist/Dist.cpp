@@ -1,6 +1,6 @@
 //===- Dist.cpp - registration, syntax and verifiers of the dist dialect ---===//
 //
-// Each check cites its constraint in Dist.td as (Cn).
+// Each check cites its constraint in Dist.td as (Cn): of the attribute, or of the operation.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/dist/Dist.h"
@@ -234,6 +234,11 @@ void ShardAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
+/// What a part of a layout may begin with that is no dimension.
+static bool isLayoutWord(StringRef word) {
+  return word == "rows" || word == "sum" || word == "max";
+}
+
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   MLIRContext *context = parser.getContext();
   LayoutAttr layout = LayoutAttr::get(context, {}, {}, {}, {});
@@ -241,10 +246,12 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   auto part = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     std::string word;
-    if (parser.parseKeywordOrString(&word))
+    // What stands in quotes is a dimension, whatever its name.
+    bool isDim = succeeded(parser.parseOptionalString(&word));
+    if (!isDim && parser.parseKeywordOrString(&word))
       return failure();
     SmallVector<StringAttr> axes;
-    if (word == "rows") {
+    if (!isDim && word == "rows") {
       FailureOr<RowsAttr> rows = parseRows(parser);
       if (failed(rows))
         return failure();
@@ -253,11 +260,11 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     } else if (parseOver(parser, axes)) {
       return failure();
     } else {
-      layout = word == "sum"   ? layout.withSum(axes)
-               : word == "max" ? layout.withMax(axes)
-                               : layout.withAxes(StringAttr::get(context, word), axes);
+      layout = isDim || !isLayoutWord(word) ? layout.withAxes(StringAttr::get(context, word), axes)
+               : word == "sum"              ? layout.withSum(axes)
+                                            : layout.withMax(axes);
     }
-    for (StringAttr axis : axes) // (C1)
+    for (StringAttr axis : axes) // (C1) of the layout
       if (llvm::is_contained(used, axis))
         return parser.emitError(loc, "axis occurs twice in a layout: ") << axis.getValue();
       else
@@ -276,13 +283,19 @@ void LayoutAttr::print(AsmPrinter &printer) const {
     if (axes.empty())
       return;
     comma();
-    printer.printKeywordOrString(what);
-    printer << " over ";
+    printer << what << " over ";
     printNames(printer, axes);
   };
   printer << "<";
-  for (ShardAttr shard : getShards())
-    over(shard.getDim(), shard.getAxes());
+  for (ShardAttr shard : getShards()) {
+    comma();
+    if (StringRef dim = shard.getDim(); isLayoutWord(dim))
+      printer.printString(dim);
+    else
+      printer.printKeywordOrString(dim);
+    printer << " over ";
+    printNames(printer, shard.getAxes());
+  }
   if (getRows()) {
     comma();
     printer << "rows ";
@@ -297,21 +310,70 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-LogicalResult CollectiveOp::verify() {
-  if (auto module = (*this)->getParentOfType<ModuleOp>(); module && module->hasAttr(kMesh)) {
-    llvm::SmallDenseSet<StringAttr> seen;
-    for (StringAttr axis : dist::axesOf(getAxes())) { // (C1)
-      if (meshOf(module).find(axis) < 0)
-        return emitOpError("axis is not of the mesh: ") << axis;
-      if (!seen.insert(axis).second)
-        return emitOpError("axis given twice: ") << axis;
-    }
+/// (C1) of all operations over axes.
+static LogicalResult verifyAxes(Operation *op, ArrayAttr axes) {
+  if (axes.empty())
+    return op->emitOpError("needs an axis of the mesh, found none");
+  MeshAttr mesh;
+  if (auto module = op->getParentOfType<ModuleOp>(); module && module->hasAttr(kMesh))
+    mesh = meshOf(module);
+  llvm::SmallDenseSet<StringAttr> seen;
+  for (StringAttr axis : dist::axesOf(axes)) {
+    if (mesh && mesh.find(axis) < 0)
+      return op->emitOpError("axis is not of the mesh: ") << axis;
+    if (!seen.insert(axis).second)
+      return op->emitOpError("axis given twice: ") << axis;
   }
-  if ((getKind() == CollectiveKind::AllToAll) != bool(getTo())) // (C2)
+  return success();
+}
+
+/// (C2) of what goes by blocks of a dimension.
+static LogicalResult verifyDim(Operation *op, std::optional<StringRef> dim) {
+  auto type = cast<nn::Tensor>(op->getOperand(0).getType());
+  if (dim && !type.has(*dim))
+    return op->emitOpError("operand has no such dimension: ") << *dim;
+  return success();
+}
+
+LogicalResult CollectiveOp::verify() {
+  if (failed(verifyAxes(*this, getAxes())) || failed(verifyDim(*this, getDim())) ||
+      failed(verifyDim(*this, getTo())))
+    return failure();
+  CollectiveKind kind = getKind();
+  if (kind == CollectiveKind::AllToAll && !getDim()) // (C2)
+    return emitOpError("needs the dimension that is cut, found none in all_to_all");
+  if (kind == CollectiveKind::AllReduce && getDim())
+    return emitOpError("cuts no dimension, found ") << *getDim();
+  if ((kind == CollectiveKind::AllToAll) != bool(getTo()))
     return emitOpError("the dimension that is cut afterwards belongs to all_to_all alone, found ")
-           << stringifyCollectiveKind(getKind());
-  if ((getKind() == CollectiveKind::Permute) != bool(getSources()))
-    return emitOpError("sources belong to permute alone, found ")
-           << stringifyCollectiveKind(getKind());
+           << stringifyCollectiveKind(kind);
+  if ((kind == CollectiveKind::Permute) != bool(getSources())) // (C3)
+    return emitOpError("sources belong to permute alone, found ") << stringifyCollectiveKind(kind);
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  if (!getSources() || !module || !module->hasAttr(kMesh))
+    return success();
+  ArrayRef<int32_t> sources = *getSources();
+  int64_t members = meshOf(module).sizeOf(dist::axesOf(getAxes()));
+  if (static_cast<int64_t>(sources.size()) != members)
+    return emitOpError("needs a source for each of ")
+           << members << " members, found " << sources.size();
+  for (int32_t source : sources)
+    if (source < 0 || source >= members)
+      return emitOpError("source is none of ") << members << " members: " << source;
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  return success(succeeded(verifyAxes(*this, getAxes())) && succeeded(verifyDim(*this, getDim())));
+}
+
+LogicalResult OwnOp::verify() { return verifyAxes(*this, getAxes()); }
+
+LogicalResult PlaceOp::verify() {
+  if (failed(verifyAxes(*this, getAxes())))
+    return failure();
+  if (getResult().getType() != getWhole().getType()) // (C2)
+    return emitOpError("makes all of ")
+           << getWhole().getType() << ", found " << getResult().getType();
   return success();
 }

@@ -6,6 +6,8 @@
 
 namespace tplan::dist {
 using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
+/// The axis of the plan: `tp` of its piece `tp.1`.
+inline llvm::StringRef planAxisOf(llvm::StringRef axis) { return axis.split('.').first; }
 
 /// The layouts of an op's results, an array; the layout of an argument or result of a
 /// layer; the mesh, on the module.
@@ -18,9 +20,13 @@ inline constexpr llvm::StringLiteral kPadded = "dist.padded";
 /// (once it is reduced) are kept.
 inline constexpr llvm::StringLiteral kGlobal = "dist.global", kWeight = "dist.weight",
                                      kState = "dist.state", kGradient = "dist.gradient";
-/// On a chain: a dictionary from the names of losses, counts and `norm` to the axes over which
-/// what the ranks have summed is to be summed.
-inline constexpr llvm::StringLiteral kPending = "dist.pending";
+/// On a chain: a dictionary from the names of losses, counts and the sum of squares of all
+/// gradients to the axes over which what the ranks have summed is to be summed. No source can spell
+/// the last.
+inline constexpr llvm::StringLiteral kPending = "dist.pending", kNormSum = "gradient norm";
+/// The dimension of a weight's rows that one rank has of a layout with rows. No source can spell
+/// it.
+inline constexpr llvm::StringLiteral kRowsDim = "own.rows";
 /// On a collective that moves activations or their cotangents. If no line of the plan asks for it,
 /// beside that a dictionary: `gathers` or `sums` (the dimension whose cut it undoes), `line` (the
 /// item of `shard` that cuts it) and `instead` (dimensions whose cut would avoid it).

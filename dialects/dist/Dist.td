@@ -38,8 +38,7 @@ def Dist_AxisAttr : Dist_Attr<"Axis", "axis"> {
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$size);
   let assemblyFormat = "`<` $name `,` $size `>`";
   let extraClassDeclaration = [{
-    /// The axis of the plan: `tp` of `tp.1`.
-    ::llvm::StringRef getPlanAxis() const { return getName().split('.').first; }
+    ::llvm::StringRef getPlanAxis() const { return planAxisOf(getName()); }
   }];
 }
 
@@ -84,6 +83,11 @@ def Dist_RowsAttr : Dist_Attr<"Rows", "rows"> {
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$dims, "int64_t":$block,
                         ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$inWhole);
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    RowsAttr withInWhole(bool inWhole) const {
+      return get(getContext(), getDims(), getBlock(), getAxes(), inWhole);
+    }
+  }];
 }
 
 def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
@@ -106,7 +110,6 @@ def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
     /// Axes that cut a dimension; empty: none.
     ::llvm::ArrayRef<::mlir::StringAttr> axesOf(::llvm::StringRef dim) const;
     bool isPending() const { return !getSum().empty() || !getMax().empty(); }
-    bool isWhole() const { return getShards().empty() && !getRows() && !isPending(); }
     /// All axes that occur.
     Axes used() const;
     LayoutAttr withAxes(::mlir::StringAttr dim, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
@@ -149,9 +152,10 @@ def Dist_CollectiveOp : Dist_Op<"collective", [Pure]> {
     - `permute`: the blocks of `dim` go to other ranks of the same axes.
 
     `axes` are in the order of the blocks. Until `localize` sizes are global, then those of a rank.
-    (C1) the axes are of the mesh, each once. (C2) `dim` is given unless rows are meant or nothing
-    is cut; `to` for all_to_all alone; `sources` for permute alone, one a member.
-    (C3) the layouts of operand and result differ by what the kind does (checked by `check-layouts`).
+    (C1) the axes are of the mesh, each once, and one at least. (C2) `dim` is a dimension of the
+    operand: not given for all_reduce, always for all_to_all, for the others unless rows are meant;
+    `to` likewise, for all_to_all alone. (C3) `sources` for permute alone: a member for
+    each member. (C4) the layouts of operand and result differ by what the kind does (checked by `check-layouts`).
   }];
   let arguments = (ins Dist_CollectiveKind:$kind, NN_AnyTensor:$x, Dist_AxisArray:$axes,
                        NN_ReduceKind:$reduction, OptionalAttr<StrAttr>:$dim, OptionalAttr<StrAttr>:$to,
@@ -169,18 +173,25 @@ def Dist_SliceOp : Dist_Op<"slice", [Pure]> {
   let description = [{
     Made by `derive-collectives`, consumed by `fuse`. Blocks of `dim`, or of the rows. No byte
     leaves the rank, and where the blocks are contiguous none moves.
+    (C1) the axes are of the mesh, each once, and one at least. (C2) `dim` is a dimension of the
+    operand.
   }];
   let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes, OptionalAttr<StrAttr>:$dim);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x `over` $axes (`dim` $dim^)? attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Dist_OwnOp : Dist_Op<"own", [Pure, SameOperandsAndResultType]> {
   let summary = "x on the first rank along the axes, zero on the others: a pending sum of one term";
-  let description = [{ Made by `derive-collectives`, replaced by `localize` with a select on the coordinate. }];
+  let description = [{
+    Made by `derive-collectives`, replaced by `localize` with a select on the coordinate.
+    (C1) the axes are of the mesh, each once, and one at least.
+  }];
   let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x `over` $axes attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Dist_PlaceOp : Dist_Op<"place", [Pure]> {
@@ -188,10 +199,13 @@ def Dist_PlaceOp : Dist_Op<"place", [Pure]> {
   let description = [{
     Made by `derive-collectives` where a layout says `in_whole`; `fuse` makes `rt.place` of it. The
     memory is that of the argument that the result updates.
+    (C1) the axes are of the mesh, each once, and one at least. (C2) the result has the type of
+    `whole`.
   }];
   let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$whole, Dist_AxisArray:$axes);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x `into` $whole `over` $axes attr-dict `:` type($x) `,` type($whole) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 #endif // TPLAN_DIST

@@ -84,7 +84,7 @@ LogicalResult KernelOp::verify() {
     for (DimAttr dim : cast<Tensor>(operand).getDims()) {
       auto access = cast<AccessAttr>(attr);
       bool indirect = access.getKind() == "gather" || access.getKind() == "scatter";
-      if (dim.getName() == "task" || (indirect && dim.getName() == access.getDim()))
+      if (dim.getName() == kTaskDim || (indirect && dim.getName() == access.getDim()))
         continue;
       if (!llvm::is_contained(getRows(), dim) && !llvm::is_contained(getCols(), dim))
         return emitOpError("dimension of an operand is no loop: ") << dim.getName();

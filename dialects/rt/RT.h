@@ -6,6 +6,8 @@
 #include "dialects/nn/NN.h"
 
 namespace tplan::rt {
+/// The dimension of a kernel's partial sums, one for each of its tasks. No source can spell it.
+inline constexpr llvm::StringLiteral kTaskDim = "each.task";
 /// Sizes of an attention kernel and of its tiles. They follow from the types
 /// alone: neither the machine nor the number of threads may change the order of
 /// a sum.

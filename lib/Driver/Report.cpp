@@ -95,7 +95,7 @@ void addSums(StepReport &report, const schedule::Chain &train, const schedule::C
       readLater(axes);
     });
   forPending(train, [&](StringAttr name, const dist::Axes &axes) {
-    name == "norm" ? addSum(report, train, "step", name, axes, 1) : readLater(axes);
+    name == dist::kNormSum ? addSum(report, train, "step", name, axes, 1) : readLater(axes);
   });
   for (const auto &[spelled, sum] : read)
     addSum(report, train, "metrics", "losses and counts", sum.first, sum.second);

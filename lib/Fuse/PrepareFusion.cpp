@@ -71,7 +71,7 @@ void prepareReduction(ReduceOp op) {
   }
   int64_t rows = x.getNumElements() / std::max<int64_t>(1, result.getNumElements());
   int64_t grain = partialRows(rows), tasks = (rows + grain - 1) / grain;
-  SmallVector<DimAttr> dims = {DimAttr::get(b.getContext(), "task", tasks, false)};
+  SmallVector<DimAttr> dims = {DimAttr::get(b.getContext(), rt::kTaskDim, tasks, false)};
   llvm::append_range(dims, result.getDims());
   Value partial = b.create<rt::PartialSumOp>(x.withDims(dims), op.getX(), grain);
   op.replaceAllUsesWith(b.create<ReduceOp>(result, ReduceKind::sum, partial, false).getResult());

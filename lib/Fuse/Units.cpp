@@ -111,7 +111,7 @@ Unit unitOf(Operation *op) {
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
     Tensor x = typeOf(reduce.getX());
     unit.dims.assign(x.getDims().begin(), x.getDims().end());
-    bool isColumn = x.getRank() && x.getDims().front().getName() == "task";
+    bool isColumn = x.getRank() && x.getDims().front().getName() == rt::kTaskDim;
     unit.kind = isColumn ? Unit::Column : Unit::Fusible;
     unit.rows = isColumn ? 1 : type.getRank();
   } else if (auto partial = dyn_cast<rt::PartialSumOp>(op)) {

@@ -82,12 +82,12 @@ private:
     // Where ranks have blocks of it, there is memory for all of them.
     auto padded = param->getAttrOfType<IntegerAttr>(dist::kPadded);
     auto tensor = cast<nn::Tensor>(type);
-    bool inBlocks = tensor.getRank() && tensor.getDims().front().getName() == "rows";
+    bool inBlocks = tensor.getRank() && tensor.getDims().front().getName() == dist::kRowsDim;
     if (padded && !inBlocks)
       value.bytes = padded.getInt() * nn::elementBytes(tensor.getElementType());
   }
 
-  /// Rows hold the values of all shifts: as many tokens more as the largest.
+  /// A row serves all shifts of an input: S tokens, and as many as the largest shift.
   void addInput(nn::InputOp input, int64_t microbatches) {
     auto type = cast<nn::Tensor>(input.getType());
     Builder builder(input.getContext());
@@ -235,7 +235,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
       return success();
     InFlightDiagnostic diag =
         emitError(ofPlan ? settings.planLine("memory") : settings.clusterLine("memory"))
-        << "the plan needs " << arena << " bytes of memory on a rank, it may use " << budget;
+        << "a rank may use " << budget << " bytes of memory, found a plan that needs " << arena;
     Report report = getReport(getOperation());
     llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
       return std::pair(-a.atPeak, a.offset) < std::pair(-b.atPeak, b.offset);

@@ -1,4 +1,4 @@
-//===- Overlap.cpp - starts and waits of asynchronous operations ----------===//
+//===- Overlap.cpp - refuses calls that would need a wait -----------------===//
 //
 // Invariant after the pass: every asynchronous operation has one wait, on every
 // path, and all ranks issue them in one order. It holds when every call is complete

@@ -102,7 +102,7 @@ private:
   ArrayAttr planAxesOf(ArrayRef<StringAttr> axes) {
     llvm::SmallSetVector<StringAttr, 2> names;
     for (StringAttr axis : axes)
-      names.insert(StringAttr::get(&getContext(), axis.getValue().split('.').first));
+      names.insert(StringAttr::get(&getContext(), dist::planAxisOf(axis)));
     return dist::arrayOf(&getContext(), names.getArrayRef());
   }
 

@@ -106,10 +106,6 @@ struct ListItem {
   llvm::SMLoc loc;
 };
 
-struct WeightMapEntry {
-  llvm::SMLoc loc;
-};
-
 struct Stmt {
   enum Kind {
     Linear,

@@ -441,12 +441,8 @@ void Elaborator::evalLoss(const Stmt &stmt, Scope &scope) {
     term = other == term->lhs ? term->rhs : term->lhs;
   }
   const Name &name = stmt.names.front();
-  // The same line again is another form of its layer.
-  if (losses.try_emplace(name.text, name.loc).first->second != name.loc) {
-    report.error(name.loc, "declared twice: {0}", name.text)
-        .note(losses[name.text], "{0} is declared here", name.text);
+  if (!declareNumber(name))
     return;
-  }
   bool isCall = term->kind == Expr::Call && term->lhs->kind == Expr::Ref;
   bool isMean = isCall && term->lhs->text == "mean", isSum = isCall && term->lhs->text == "sum";
   if ((isMean || isSum) && !findMember(term->lhs->text, scope)) {

@@ -237,6 +237,8 @@ private:
   void loop(const Stmt &stmt, Scope &scope);
   void update(const Stmt &stmt, Scope &scope); // States.cpp
   void metric(const Stmt &stmt, Scope &scope);
+  /// A name of a loss or a metric, which are numbers of a step.
+  bool declareNumber(const Name &name);
   bool declare(const Name &name, Scope &scope);
   nn::InitAttr init(const Stmt &stmt, llvm::StringRef kind, double value, Scope &scope);
   mlir::Value weight(llvm::StringRef name, llvm::StringRef kind, nn::InitAttr init, nn::Tensor type,
@@ -255,7 +257,7 @@ private:
   unsigned ops = 0; // of the layer or model that is open, once all calls in it are inlined
   int64_t sites = 0;
   bool gaveUp = false, logitsOut = false;
-  std::map<llvm::StringRef, llvm::SMLoc> losses;
+  std::map<llvm::StringRef, llvm::SMLoc> numbers;               // losses and metrics
   std::map<void *, std::pair<llvm::StringRef, int64_t>> inputs; // value -> source, shift
 
   friend struct Builtins;

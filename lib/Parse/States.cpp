@@ -48,19 +48,25 @@ static constexpr StringRef kReserved[] = {"step",      "loss",         "lr",
                                           "grad_norm", "step_seconds", "tokens",
                                           "eval_loss", "eval_tokens",  "tokens_per_second"};
 
+bool Elaborator::declareNumber(const Name &name) {
+  if (llvm::is_contained(kReserved, name.text)) {
+    report.error(name.loc, "every step has a number of this name, choose another: {0}", name.text);
+    return false;
+  }
+  // The same line again is another form of its layer.
+  auto [first, fresh] = numbers.try_emplace(name.text, name.loc);
+  if (fresh || first->second == name.loc)
+    return true;
+  report.error(name.loc, "declared twice: {0}", name.text)
+      .note(first->second, "{0} is declared here", name.text);
+  return false;
+}
+
 /// `metric overload = ..`: a number of the step.
 void Elaborator::metric(const Stmt &stmt, Scope &scope) {
   const Name &name = stmt.names.front();
-  if (llvm::is_contained(kReserved, name.text)) {
-    report.error(name.loc, "every step has a number of this name, choose another: {0}", name.text);
+  if (!declareNumber(name))
     return;
-  }
-  // Losses are numbers of the step too. The same line again is another form of its layer.
-  if (losses.try_emplace(name.text, name.loc).first->second != name.loc) {
-    report.error(name.loc, "declared twice: {0}", name.text)
-        .note(losses[name.text], "{0} is declared here", name.text);
-    return;
-  }
   Val v = asTensor(eval(*stmt.values.front(), scope), name.loc);
   if (v.kind == Val::Error || !wantFloat(v, name.loc, "a metric"))
     return;

@@ -143,7 +143,7 @@ private:
       return withBlocks(from, dim);
     if (dim || rows.getAxes() != ArrayRef(axes()))
       return refuse("the block is of the rows in this memory");
-    return from.withRows(blocksOf(rows));
+    return from.withRows(rows.withInWhole(false));
   }
 
   FailureOr<LayoutAttr> own() {
@@ -158,13 +158,7 @@ private:
     RowsAttr rows = from.getRows();
     if (!rows || rows.getInWhole() || rows.getAxes() != ArrayRef(axes()))
       return refuse("only a block of rows has a place in their memory");
-    return from.withRows(RowsAttr::get(rows.getContext(), rows.getDims(), rows.getBlock(),
-                                       rows.getAxes(), /*inWhole=*/true));
-  }
-
-  static RowsAttr blocksOf(RowsAttr rows) {
-    return RowsAttr::get(rows.getContext(), rows.getDims(), rows.getBlock(), rows.getAxes(),
-                         /*inWhole=*/false);
+    return from.withRows(rows.withInWhole(true));
   }
 
   Operation *op;

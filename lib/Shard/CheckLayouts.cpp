@@ -217,7 +217,8 @@ private:
       if (layer.getPart() == "N")
         for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
           if (layer.getResultRole(i) == Role::Carried &&
-              failed(checkSum(chain, "norm", layoutOfResult(layer, i).getSum(), layer.getLoc())))
+              failed(checkSum(chain, dist::kNormSum, layoutOfResult(layer, i).getSum(),
+                              layer.getLoc())))
             return failure();
     return success();
   }

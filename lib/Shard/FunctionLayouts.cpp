@@ -42,9 +42,7 @@ LogicalResult FunctionLayouts::seed() {
         spread.cuts.push_back({name, more});
     }
     if (isUpdate(layer) && layout.getRows() && !spread.rows)
-      spread.rows = dist::RowsAttr::get(layer.getContext(), layout.getRows().getDims(),
-                                        layout.getRows().getBlock(), layout.getRows().getAxes(),
-                                        /*inWhole=*/false);
+      spread.rows = layout.getRows().withInWhole(false);
     return success();
   };
   for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)

@@ -2,6 +2,7 @@
 #include "lib/Shard/Placement.h"
 #include "lib/Shard/Links.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include <numeric>
 #include <set>
@@ -14,17 +15,57 @@ using dist::LayoutAttr;
 
 namespace {
 
-/// Borders inside the axes of the plan: an axis is cut where its last `border` coordinates begin.
-using Borders = llvm::StringMap<std::set<int64_t>>;
+/// An axis of the plan, and its borders: it is cut where its last `border` coordinates begin.
+struct PlanAxis {
+  int64_t size;
+  std::set<int64_t> borders;
+};
+/// The first varies slowest over the ranks.
+using PlanAxes = llvm::MapVector<StringRef, PlanAxis>;
 
 ArrayRef<Attribute> list(DictionaryAttr settings, StringRef key) {
   auto array = settings.getAs<ArrayAttr>(key);
   return array ? array.getValue() : ArrayRef<Attribute>();
 }
 
+PlanAxes readAxes(DictionaryAttr plan) {
+  PlanAxes axes;
+  for (Attribute attr : list(plan, "mesh")) {
+    auto axis = cast<DictionaryAttr>(attr);
+    axes[lang::getString(axis, "name", "")].size = lang::getInt(axis, "size", 1);
+  }
+  return axes;
+}
+
+/// A dimension with fewer positions than an axis has coordinates: the first piece of the axis cuts
+/// it, the rest repeats it.
+void addBordersOfSizes(DictionaryAttr plan, const Sizes &sizes, PlanAxes &axes) {
+  for (Attribute attr : list(plan, "shard")) {
+    auto line = cast<DictionaryAttr>(attr);
+    auto over = line.getAs<ArrayAttr>("axes").getAsValueRange<StringAttr>();
+    if (llvm::range_size(over) != 1)
+      continue;
+    PlanAxis &axis = axes[*over.begin()];
+    for (StringRef dim : line.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>())
+      for (int64_t size : sizes.lookup(dim))
+        if (size > 1 && size < axis.size && axis.size % size == 0)
+          axis.borders.insert(axis.size / size);
+  }
+}
+
+/// Where a node ends, so that a sum may go in two hops, and `within node` has a piece to name.
+void addBordersOfNodes(int64_t devices, PlanAxes &axes) {
+  int64_t stride = 1;
+  for (auto &[name, axis] : llvm::reverse(axes)) {
+    if (devices > 0 && stride < devices && devices % stride == 0)
+      axis.borders.insert(std::gcd(axis.size, devices / stride));
+    stride *= axis.size;
+  }
+}
+
 /// Sizes that a dimension has anywhere in the module.
-llvm::StringMap<std::set<int64_t>> sizesByName(ModuleOp module) {
-  llvm::StringMap<std::set<int64_t>> sizes;
+Sizes sizesByName(ModuleOp module) {
+  Sizes sizes;
   auto add = [&](Type type) {
     if (auto tensor = dyn_cast<nn::Tensor>(type))
       for (nn::DimAttr dim : tensor.getDims())
@@ -58,82 +99,61 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
   Placement p;
   p.settings.emplace(module);
   DictionaryAttr plan = p.settings->plan;
-  MLIRContext *context = module.getContext();
+  Sizes sizes = sizesByName(module);
+  int64_t devices = lang::getInt(p.settings->cluster, "devices", 0);
+  PlanAxes axes = readAxes(plan);
+  addBordersOfSizes(plan, sizes, axes);
+  addBordersOfNodes(devices, axes);
 
-  llvm::StringMap<int64_t> sizes; // of the plan's axes
-  SmallVector<StringRef> order;
-  for (Attribute attr : list(plan, "mesh")) {
-    auto axis = cast<DictionaryAttr>(attr);
-    StringRef name = lang::getString(axis, "name", "");
-    sizes[name] = lang::getInt(axis, "size", 1);
-    order.push_back(name);
-  }
-  // Fewer positions than coordinates: the first piece cuts them, the rest repeats.
-  Borders borders;
-  auto bySize = sizesByName(module);
-  for (Attribute attr : list(plan, "shard")) {
-    auto line = cast<DictionaryAttr>(attr);
-    auto axes = line.getAs<ArrayAttr>("axes").getAsValueRange<StringAttr>();
-    if (llvm::range_size(axes) != 1)
-      continue;
-    StringRef axis = *axes.begin();
-    for (StringRef dim : line.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>())
-      for (int64_t size : bySize[dim])
-        if (size > 1 && size < sizes[axis] && sizes[axis] % size == 0)
-          borders[axis].insert(sizes[axis] / size);
-  }
-  // The border of a node.
-  auto zero = plan.getAs<DictionaryAttr>("zero");
-  int64_t devices = lang::getInt(p.settings->cluster, "devices", 0), stride = 1;
-  for (StringRef name : llvm::reverse(order)) {
-    if (devices > 0 && stride < devices && devices % stride == 0)
-      borders[name].insert(std::gcd(sizes[name], devices / stride));
-    stride *= sizes[name];
-  }
-
-  SmallVector<dist::AxisAttr> axes;
-  llvm::StringMap<Axes> pieces;
-  for (StringRef name : order) {
-    SmallVector<int64_t> cut = piecesOf(sizes[name], borders[name]);
+  SmallVector<dist::AxisAttr> all;
+  for (auto &[name, axis] : axes) {
+    SmallVector<int64_t> cut = piecesOf(axis.size, axis.borders);
     for (auto [i, size] : llvm::enumerate(cut)) {
       if (size == 1)
         continue;
       std::string piece = cut.size() == 1 ? name.str() : name.str() + "." + std::to_string(i);
-      axes.push_back(dist::AxisAttr::get(context, piece, size));
-      pieces[name].push_back(StringAttr::get(context, piece));
+      all.push_back(dist::AxisAttr::get(module.getContext(), piece, size));
+      p.pieces[name].push_back(StringAttr::get(module.getContext(), piece));
     }
   }
-  p.mesh = dist::MeshAttr::get(context, axes);
+  p.mesh = dist::MeshAttr::get(module.getContext(), all);
+  if (failed(p.readShards(list(plan, "shard"), sizes)))
+    return failure();
+  if (auto zero = plan.getAs<DictionaryAttr>("zero"))
+    p.readZero(zero, devices);
+  return p;
+}
 
-  auto all = [&](ArrayAttr names) {
-    Axes found;
-    for (StringRef name : names.getAsValueRange<StringAttr>())
-      llvm::append_range(found, pieces[name]);
-    return found;
-  };
-  for (auto [i, attr] : llvm::enumerate(list(plan, "shard"))) {
+Axes Placement::piecesOfAll(ArrayAttr axes) const {
+  Axes found;
+  for (StringRef name : axes.getAsValueRange<StringAttr>())
+    llvm::append_range(found, pieces.lookup(name));
+  return found;
+}
+
+LogicalResult Placement::readShards(ArrayRef<Attribute> items, const Sizes &sizes) {
+  for (auto [i, attr] : llvm::enumerate(items)) {
     auto line = cast<DictionaryAttr>(attr);
-    Axes over = all(line.getAs<ArrayAttr>("axes"));
-    auto &to = line.contains("of") ? p.residualLines : p.lines;
+    Axes over = piecesOfAll(line.getAs<ArrayAttr>("axes"));
+    auto &to = line.contains("of") ? residualLines : lines;
     for (StringRef dim : line.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>()) {
       Line &entry = to[dim];
       entry.key = lang::shardKey(i);
       llvm::append_range(entry.axes, over);
-      if (failed(p.checkSizes(dim, entry, bySize[dim])))
+      if (failed(checkSizes(dim, entry, sizes.lookup(dim))))
         return failure();
     }
   }
-  if (zero) {
-    p.zeroStage = lang::getInt(zero, "stage", 0);
-    p.accumulateSharded =
-        p.zeroStage == 3 || lang::getString(zero, "accumulate", "sharded") == "sharded";
-    p.accumulateSharded &= p.zeroStage >= 2;
-    p.zeroAxes = all(zero.getAs<ArrayAttr>("axes"));
-    if (zero.contains("within"))
-      llvm::erase_if(p.zeroAxes,
-                     [&](StringAttr axis) { return !liesInNode(p.mesh, axis, devices); });
-  }
-  return p;
+  return success();
+}
+
+void Placement::readZero(DictionaryAttr zero, int64_t devices) {
+  zeroStage = lang::getInt(zero, "stage", 0);
+  accumulateSharded = zeroStage == 3 || lang::getString(zero, "accumulate", "sharded") == "sharded";
+  accumulateSharded &= zeroStage >= 2;
+  zeroAxes = piecesOfAll(zero.getAs<ArrayAttr>("axes"));
+  if (zero.contains("within"))
+    llvm::erase_if(zeroAxes, [&](StringAttr axis) { return !liesInNode(mesh, axis, devices); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,7 +240,7 @@ nn::Tensor Placement::localType(nn::Tensor type, LayoutAttr layout) const {
   if (!rows || rows.getInWhole())
     return type.withDims(dims);
   SmallVector<nn::DimAttr> merged = {
-      nn::DimAttr::get(type.getContext(), "rows", rows.getBlock(), false)};
+      nn::DimAttr::get(type.getContext(), dist::kRowsDim, rows.getBlock(), false)};
   for (nn::DimAttr dim : dims)
     if (!llvm::is_contained(rows.getDims(), StringAttr::get(type.getContext(), dim.getName())))
       merged.push_back(dim);
@@ -263,14 +283,12 @@ WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {
   LayoutAttr cut = rows ? base.withRows(rows) : base;
   bool isCopy = param.getKind() == "copy";
   WeightLayouts layouts;
-  layouts.gathered = base;
   // A weight with a working copy is read by its update alone.
   layouts.weight = zeroStage == 3 || (hasCopy && !isCopy) ? cut : base;
   layouts.state = cut;
   layouts.accumulator = accumulateSharded ? cut : base;
   layouts.reduced = cut;
   if (rows && !accumulateSharded)
-    layouts.reduced = base.withRows(dist::RowsAttr::get(rows.getContext(), rows.getDims(),
-                                                        rows.getBlock(), rows.getAxes(), true));
+    layouts.reduced = base.withRows(rows.withInWhole(true));
   return layouts;
 }

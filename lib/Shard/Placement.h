@@ -3,9 +3,9 @@
 // The plan's lines mesh, shard and zero, as layouts: of any value by the names of its
 // dimensions, of what layers hand on (`residual`), of weights and what belongs to them.
 //
-// One decision: axes are cut into pieces here, once, where a line needs it: `tp = 16` over
-// eight key heads is 8 x 2, `zero over dp within node` cuts dp at the border of a node.
-// Everything after this knows pieces only.
+// One decision: axes are cut into pieces here, once: an axis that spans nodes at the border of a
+// node, so that sums may go in two hops and `within node` has a piece to name; `tp = 16` over eight
+// key heads is 8 x 2. Everything after this knows pieces only.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SHARD_PLACEMENT_H
@@ -18,9 +18,12 @@
 
 namespace tplan::shard {
 
+/// Sizes that dimensions of one name have.
+using Sizes = llvm::StringMap<std::set<int64_t>>;
+
 /// Where one rank keeps a weight, its gradient and what the optimizer knows of it.
 struct WeightLayouts {
-  dist::LayoutAttr weight, gathered; // as stored; without the cuts of zero
+  dist::LayoutAttr weight; // as stored
   dist::LayoutAttr state;
   dist::LayoutAttr accumulator; // of gradients, in the backward; without pending sums
   dist::LayoutAttr reduced;     // gradients from the end of the backward on
@@ -59,12 +62,16 @@ private:
     std::string key; // of its place in the source
     dist::Axes axes;
   };
+  llvm::StringMap<dist::Axes> pieces;         // of an axis of the plan
   llvm::StringMap<Line> lines, residualLines; // by dimension
   dist::Axes zeroAxes;
   int64_t zeroStage = 0;
   bool accumulateSharded = false;
   std::optional<lang::Settings> settings;
 
+  mlir::LogicalResult readShards(llvm::ArrayRef<mlir::Attribute> items, const Sizes &sizes);
+  void readZero(mlir::DictionaryAttr zero, int64_t devices);
+  dist::Axes piecesOfAll(mlir::ArrayAttr axes) const;
   dist::Axes fitting(const Line &line, int64_t size) const;
   mlir::LogicalResult checkSizes(llvm::StringRef dim, const Line &line,
                                  const std::set<int64_t> &sizes) const;

@@ -21,7 +21,7 @@ SmallVector<int32_t> shard::sourcesOf(dist::MeshAttr mesh, ArrayRef<StringAttr> 
       at[axis] = rest % mesh.sizeOf(axis);
       rest /= mesh.sizeOf(axis);
     }
-    int64_t block = 0; // whose number along `then` says which block is wanted
+    int64_t block = 0; // the number that the member's coordinates make along `then`
     for (StringAttr axis : then)
       block = block * mesh.sizeOf(axis) + at[axis];
     sources[member] = block;
@@ -64,6 +64,11 @@ private:
     add(step);
   }
 
+  /// What a rank does alone.
+  void local(Step::Kind kind, const Axes &axes, LayoutAttr after, StringAttr dim = {}) {
+    add({kind, {}, {}, axes, dim, {}, {}, after});
+  }
+
   /// Axes that `to` cuts a dimension with, behind those of `from`; none where they differ before.
   Axes nextAxes(StringAttr dim) {
     ArrayRef<StringAttr> now = from.axesOf(dim), then = to.axesOf(dim);
@@ -102,23 +107,19 @@ private:
     dist::RowsAttr rows = to.getRows();
     if (!rows)
       return placement.rowsOver(type, from.settled(), axes);
-    return rows.getAxes() == ArrayRef(axes) && cutsAgree() ? outsideOf(rows) : dist::RowsAttr();
+    return rows.getAxes() == ArrayRef(axes) && cutsAgree() ? rows.withInWhole(false)
+                                                           : dist::RowsAttr();
   }
 
   /// Rows begin where the dimensions are cut already as they will be.
   bool cutsAgree() { return from.getShards() == to.getShards(); }
 
-  static dist::RowsAttr outsideOf(dist::RowsAttr rows) {
-    return dist::RowsAttr::get(rows.getContext(), rows.getDims(), rows.getBlock(), rows.getAxes(),
-                               /*inWhole=*/false);
-  }
-
   void leaveRows(dist::RowsAttr rows) {
     Axes axes(rows.getAxes());
     if (rows.getInWhole())
-      add({Step::Slice, {}, {}, axes, {}, {}, {}, from.withRows(outsideOf(rows))});
-    else if (to.getRows() && to.getRows().getInWhole() && outsideOf(to.getRows()) == rows)
-      add({Step::Place, {}, {}, axes, {}, {}, {}, from.withRows(to.getRows())});
+      local(Step::Slice, axes, from.withRows(rows.withInWhole(false)));
+    else if (to.getRows() && to.getRows().getInWhole() && to.getRows().withInWhole(false) == rows)
+      local(Step::Place, axes, from.withRows(to.getRows()));
     else
       collective(CollectiveKind::AllGather, axes, {}, from.withRows({}));
   }
@@ -131,7 +132,7 @@ private:
       Axes next = nextAxes(name);
       if (!next.empty() && !dist::intersects(next, used)) {
         Axes all(then);
-        add({Step::Slice, {}, {}, next, name, {}, {}, from.withAxes(name, all)});
+        local(Step::Slice, next, from.withAxes(name, all), name);
       }
       size_t same = 0;
       while (same < now.size() && same < then.size() && now[same] == then[same])
@@ -155,7 +156,7 @@ private:
     }
     if (dist::RowsAttr rows = to.getRows();
         rows && cutsAgree() && !dist::intersects(rows.getAxes(), used))
-      add({Step::Slice, {}, {}, Axes(rows.getAxes()), {}, {}, {}, from.withRows(outsideOf(rows))});
+      local(Step::Slice, Axes(rows.getAxes()), from.withRows(rows.withInWhole(false)));
   }
 
   void own() {
@@ -165,11 +166,12 @@ private:
     if (!missing.empty() && !from.getRows()) {
       Axes all(from.getSum());
       llvm::append_range(all, missing);
-      add({Step::Own, {}, {}, missing, {}, {}, {}, from.withSum(placement.mesh.sorted(all))});
+      local(Step::Own, missing, from.withSum(placement.mesh.sorted(all)));
     }
   }
 
-  /// Axes that may be reduced together: all, each alone, and for three each pair.
+  /// Axes that may be reduced together: each subset of the first four; those behind go with all
+  /// four.
   static SmallVector<Axes> subsets(const Axes &axes) {
     SmallVector<Axes> sets;
     unsigned count = std::min<unsigned>(axes.size(), 4);

@@ -100,11 +100,11 @@ void Trail::readValues(ModuleOp module) {
   }
 }
 
-/// With the axes as the plan names them: `tp` for its piece `tp.1`.
+/// With the axes as the plan names them.
 static Passage passage(const Twine &what, ArrayRef<StringAttr> axes, Location loc) {
   Passage made{what.str(), loc, {}};
   for (StringAttr axis : axes)
-    made.axes.push_back(axis.getValue().split('.').first.str());
+    made.axes.push_back(dist::planAxisOf(axis).str());
   return made;
 }
 

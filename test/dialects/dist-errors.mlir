@@ -29,7 +29,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>) {
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>) {
   // expected-error @+1 {{the dimension that is cut afterwards belongs to all_to_all alone, found all_gather}}
-  %0 = dist.collective all_gather sum %x over ["dp"] dim "B" to "D" : <[B 4], f32> -> <[B 4], f32>
+  %0 = dist.collective all_gather sum %x over ["dp"] dim "B" to "B" : <[B 4], f32> -> <[B 4], f32>
   return
 }
 }
@@ -40,6 +40,86 @@ module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>) {
   // expected-error @+1 {{sources belong to permute alone, found all_reduce}}
   %0 = dist.collective all_reduce sum %x over ["dp"] sources [0, 1] : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{needs an axis of the mesh, found none}}
+  %0 = dist.own %x over [] : <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{axis is not of the mesh: "pp"}}
+  %0 = dist.slice %x over ["pp"] dim "B" : <[B 4], f32> -> <[B 2], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{operand has no such dimension: D}}
+  %0 = dist.slice %x over ["dp"] dim "D" : <[B 4], f32> -> <[B 2], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{needs the dimension that is cut, found none in all_to_all}}
+  %0 = dist.collective all_to_all sum %x over ["dp"] to "B" : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{cuts no dimension, found B}}
+  %0 = dist.collective all_reduce sum %x over ["dp"] dim "B" : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{needs a source for each of 2 members, found 3}}
+  %0 = dist.collective permute sum %x over ["dp"] dim "B" sources [0, 1, 2] : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{source is none of 2 members: 7}}
+  %0 = dist.collective permute sum %x over ["dp"] dim "B" sources [0, 7] : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
+  // expected-error @+1 {{makes all of '!nn.tensor<[D 4], f32>', found '!nn.tensor<[B 4], f32>'}}
+  %0 = dist.place %x into %y over ["dp"] : <[B 4], f32>, <[D 4], f32> -> <[B 4], f32>
   return
 }
 }

@@ -24,12 +24,17 @@ nn.layer @layouts(%x: !nn.tensor<[B 8, D 8], f32> {nn.role = "param", nn.name = 
   %5 = dist.collective permute sum %4 over ["tp.0", "tp.1"] dim "B" sources [0, 2, 1, 3] : <[B 8, D 8], f32> -> <[B 8, D 8], f32>
   // CHECK: dist.slice %arg0 over ["dp"] dim "B" : <[B 8, D 8], f32> -> <[B 2, D 8], f32>
   %6 = dist.slice %x over ["dp"] dim "B" : <[B 8, D 8], f32> -> <[B 2, D 8], f32>
-  // CHECK: dist.slice %arg0 over ["dp"] : <[B 8, D 8], f32> -> <[rows 2, D 8], f32>
-  %7 = dist.slice %x over ["dp"] : <[B 8, D 8], f32> -> <[rows 2, D 8], f32>
+  // CHECK: dist.slice %arg0 over ["dp"] : <[B 8, D 8], f32> -> <[own.rows 2, D 8], f32>
+  %7 = dist.slice %x over ["dp"] : <[B 8, D 8], f32> -> <[own.rows 2, D 8], f32>
   // CHECK: dist.own %arg0 over ["dp"] : <[B 8, D 8], f32>
   %8 = dist.own %x over ["dp"] : <[B 8, D 8], f32>
-  // CHECK: dist.place %{{.+}} into %arg1 over ["dp"] : <[rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
-  %9 = dist.place %7 into %y over ["dp"] : <[rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  // CHECK: dist.place %{{.+}} into %arg1 over ["dp"] : <[own.rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  %9 = dist.place %7 into %y over ["dp"] : <[own.rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  nn.return
+}
+// A dimension may have any name.
+// CHECK: nn.layer @names({{.*}}#dist.layout<"rows" over [dp], sum over [tp.0]>
+nn.layer @names(%x: !nn.tensor<[rows 8, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<"rows" over [dp], sum over [tp.0]>}) {
   nn.return
 }
 }

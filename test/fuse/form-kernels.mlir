@@ -43,10 +43,10 @@ nn.layer @rounded(%a: !nn.tensor<[D 16], f64> {nn.role = "carried", nn.name = "c
 // CHECK-LABEL: rt.func @beside
 // CHECK:         %[[SUM:.+]] = rt.launch @beside.k{{[0-9]+}}(%arg0)
 // CHECK:         rt.launch @beside.k{{[0-9]+}}(%arg1, %[[SUM]])
-nn.layer @beside(%x: !nn.tensor<[task 4, D 16], f32> {nn.role = "carried", nn.name = "c0"},
+nn.layer @beside(%x: !nn.tensor<[each.task 4, D 16], f32> {nn.role = "carried", nn.name = "c0"},
                  %y: !nn.tensor<[D 16], f32> {nn.role = "carried", nn.name = "c1"})
     -> (!nn.tensor<[D 16], f32> {nn.role = "carried", nn.name = "c0"}, !nn.tensor<[D 16], f32> {nn.role = "carried", nn.name = "c1"}) {
-  %0 = nn.reduce sum %x : <[task 4, D 16], f32> -> <[D 16], f32>
+  %0 = nn.reduce sum %x : <[each.task 4, D 16], f32> -> <[D 16], f32>
   %1 = nn.exp %y : <[D 16], f32>
   %2 = nn.mul %0, %1 : (<[D 16], f32>, <[D 16], f32>) -> <[D 16], f32>
   nn.return %2, %1 : !nn.tensor<[D 16], f32>, !nn.tensor<[D 16], f32>

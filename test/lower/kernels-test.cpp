@@ -186,13 +186,14 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
       if (D > most)
         break;
       const int64_t grain = 50, tasks = (S + grain - 1) / grain;
-      auto jit = compile<TypeParam>({"row",
-                                     size("S", S),
-                                     size("D", D),
-                                     grain,
-                                     {"S,D:T", "D:T"},
-                                     {"S,D:T", "S:T", "task,D:T", "task:T", "task:T"},
-                                     R"(
+      auto jit =
+          compile<TypeParam>({"row",
+                              size("S", S),
+                              size("D", D),
+                              grain,
+                              {"S,D:T", "D:T"},
+                              {"S,D:T", "S:T", "each.task,D:T", "each.task:T", "each.task:T"},
+                              R"(
         %x2 = arith.mulf %0, %0 : T
         %ss = rt.row_reduce sum %x2 : T
         %n = arith.divf %0, %ss : T
@@ -203,7 +204,7 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
         %rs = rt.col_reduce sum %m : T
         %rm = rt.col_reduce max %ss : T
         rt.yield %y, %m, %cs, %rs, %rm : T, T, T, T, T)"},
-                                    size("task", tasks));
+                             size("each.task", tasks));
       auto x = numbers<T>(S * D, 1), g = numbers<T>(D, 2);
       std::vector<T> want(S * D), max(S), sums(tasks * D), rows(tasks), largest(tasks, -INFINITY);
       for (int64_t s = 0; s < S; ++s) {
@@ -322,7 +323,7 @@ TYPED_TEST(Floats, Column) {
 
 TYPED_TEST(Floats, ColumnScalars) {
   using T = typename TypeParam::T;
-  auto jit = compile<TypeParam>({"column", "task=23", "", 1, {"task:T"}, {":T"}, R"(
+  auto jit = compile<TypeParam>({"column", "each.task=23", "", 1, {"each.task:T"}, {":T"}, R"(
     %s = rt.col_reduce sum %0 : T
     rt.yield %s : T)"});
   auto x = numbers<T>(23, 1);
@@ -505,7 +506,7 @@ TEST_P(Targets, Bf16) {
                                       size("D", D),
                                       grain,
                                       {"S,D:T", "D:T"},
-                                      {"S,D:T", "S:f32", "D,task:T", "task,D:f32"},
+                                      {"S,D:T", "S:f32", "D,each.task:T", "each.task,D:f32"},
                                       R"(
       %x = arith.extf %0 : T to f32
       %g = arith.extf %1 : T to f32
@@ -517,7 +518,7 @@ TEST_P(Targets, Bf16) {
       %c = rt.col_reduce sum %z : f32
       %ct = arith.truncf %c : f32 to T
       rt.yield %o, %s, %ct, %c : T, f32, T, f32)"}
-                               .text("k", "bf16", size("task", tasks)));
+                               .text("k", "bf16", size("each.task", tasks)));
     auto x = numbers<bf16>(S * D, 1), g = numbers<bf16>(D, 2);
     std::vector<bf16> want(S * D), wantSums(tasks * D), gotSums(tasks * D);
     std::vector<float> ss(S), gotSs(S), sums(tasks * D), gotWide(tasks * D);
@@ -667,14 +668,14 @@ TEST_P(Targets, RunTimeCount) {
     int64_t tasks;
   } table[] = {
       {"map", "T,S,D:f32", "%a = arith.addf %0, %0 : f32\nrt.yield %a : f32", (T * S + 19) / 20},
-      {"row", "task,D:f32", "%a = rt.col_reduce sum %0 : f32\nrt.yield %a : f32",
+      {"row", "each.task,D:f32", "%a = rt.col_reduce sum %0 : f32\nrt.yield %a : f32",
        (T * S + 19) / 20},
       {"column", "D:f32", "%a = rt.col_reduce sum %0 : f32\nrt.yield %a : f32", 2},
   };
   for (auto &c : table) {
     Kernel jit(GetParam(),
                KernelText{c.skeleton, "T<=50,S=3", "D=24", 20, {"T,S,D:f32"}, {c.out}, c.body}.text(
-                   "k", "f32", size("task", c.tasks)));
+                   "k", "f32", size("each.task", c.tasks)));
     auto x = numbers<float>(T * S * D, 1);
     for (int64_t count : {0, 1, 17, 50}) {
       std::vector<float> got(T * S * D, 9), want(T * S * D, 9);

@@ -85,7 +85,7 @@ rt.kernel @norm row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
 // SHARED: st.shared.b32
 rt.kernel @norm_backward row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], f32>, !nn.tensor<[D 4096], f32>, !nn.tensor<[S 8192, D 4096], f32>)
-   -> (!nn.tensor<[S 8192, D 4096], f32>, !nn.tensor<[task 128, D 4096], f32>)
+   -> (!nn.tensor<[S 8192, D 4096], f32>, !nn.tensor<[each.task 128, D 4096], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%0: f32, %1: f32, %2: f32):
   %x2 = arith.mulf %0, %0 : f32

@@ -107,7 +107,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // -----
 
 rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
-    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[task 2, D 32], f32>)
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[each.task 2, D 32], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: f32):
   %0 = rt.col_reduce sum %a : f32
@@ -119,7 +119,7 @@ rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // -----
 
 rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
-    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[task 2, D 32], f32>)
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[each.task 2, D 32], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: f32):
   %0 = rt.col_reduce sum %a : f32
@@ -161,7 +161,7 @@ rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
-// expected-error @below {{needs the leading dimension 'task' in output 0, one sum for each of the tasks: 2}}
+// expected-error @below {{needs the leading dimension each.task in output 0, one sum for each of the tasks: 2}}
 rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[D 32], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {

@@ -2,7 +2,7 @@
 
 // What both targets refuse is in lower-kernels-errors.mlir.
 rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 8200>] grain 4
-    : (!nn.tensor<[S 8, D 8200], f32>) -> (!nn.tensor<[task 2, D 8200], bf16>)
+    : (!nn.tensor<[S 8, D 8200], f32>) -> (!nn.tensor<[each.task 2, D 8200], bf16>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: f32):
   // expected-error @below {{keeps sums over rows in registers, at most 8192 columns; found 8200: yield it to an output of its own type}}

@@ -97,7 +97,7 @@ rt.kernel @wide row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
 // CHECK:     vector.store %{{.*}}, %[[SUMS]]
 // CHECK:   gpu.barrier
 rt.kernel @long row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] grain 4
-    : (!nn.tensor<[S 24, D 20000], f32>) -> (!nn.tensor<[task 6, D 20000], f32>)
+    : (!nn.tensor<[S 24, D 20000], f32>) -> (!nn.tensor<[each.task 6, D 20000], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%x: f32):
   %m = rt.row_reduce max %x : f32

@@ -50,7 +50,7 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
 // CHECK:   scf.yield %[[NEXT]] : f32
 rt.kernel @norm row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
     : (!nn.tensor<[S 333, D 72], bf16>, !nn.tensor<[D 72], f32>)
-   -> (!nn.tensor<[S 333, D 72], f32>, !nn.tensor<[task 7, D 72], f32>)
+   -> (!nn.tensor<[S 333, D 72], f32>, !nn.tensor<[each.task 7, D 72], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
             #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%x: bf16, %g: f32):
@@ -88,7 +88,7 @@ rt.kernel @norm row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
 // CHECK-NEXT: return
 rt.kernel @pairs row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], bf16>)
-   -> (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[task 128, D 4096], f32>)
+   -> (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[each.task 128, D 4096], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
             #rt.access<"identity", "", 0>] {
 ^bb0(%x: bf16):

@@ -1,6 +1,6 @@
 // RUN: tplan-opt --order-tasks --plan-frames --plan-arena --split-input-file --verify-diagnostics %s
 !x = !nn.tensor<[B 100], f32>
-// expected-error@below {{the plan needs 960 bytes of memory on a rank, it may use 512}}
+// expected-error@below {{a rank may use 512 bytes of memory, found a plan that needs 960}}
 // expected-note@below {{the peak is at F of a, stage 0, microbatch 0}}
 // expected-note@below {{448 bytes at the peak are param w}}
 // expected-note@below {{448 bytes at the peak are r0.a.0.out.c0}}
@@ -28,7 +28,7 @@ rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) {
 !x = !nn.tensor<[B 100], f32>
 tplan.plan @p {}
 // Everything lives from step to step: no task is the peak.
-// expected-error@below {{the plan needs 512 bytes of memory on a rank, it may use 100}}
+// expected-error@below {{a rank may use 100 bytes of memory, found a plan that needs 512}}
 // expected-note@below {{448 bytes at the peak are param w}}
 // expected-note@below {{64 bytes at the peak are loss main}}
 // expected-note@below {{a smaller microbatch, recompute or another pipeline needs less}}

@@ -3,7 +3,7 @@
 // What sums over ranks make of a gradient lies in the memory of the gradient, so that nothing is copied.
 
 !g = !nn.tensor<[V 16, D 4], f32>
-!rows = !nn.tensor<[rows 8, D 4], f32>
+!rows = !nn.tensor<[own.rows 8, D 4], f32>
 module attributes {dist.mesh = #dist.mesh<<"pod", 2>, <"dp", 2>>} {
 
 // The rank's block, and other ranks' sums onto it.

@@ -2,7 +2,7 @@
 // A linear map, forward and backward, on 2 x 2 ranks: B over dp and F over tp, and ZeRO 1 over dp. Sizes stay
 // global; each value has its layout, and each change of one is a reshard.
 // CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>}
-// CHECK: nn.chain @train {{.*}} attributes {dist.pending = {main = ["dp"], norm = ["dp", "tp"]}}
+// CHECK: nn.chain @train {{.*}} attributes {dist.pending = {"gradient norm" = ["dp", "tp"], main = ["dp"]}}
 // A contraction leaves what its cuts leave: the gradient waits for dp until the last microbatch,
 // while exp needs the sum at once. The loss waits for the step.
 // CHECK-LABEL: nn.layer @layer(

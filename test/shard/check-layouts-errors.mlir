@@ -169,7 +169,7 @@ nn.layer @route(%dy: !nn.tensor<[B 4, F 8], f32> {nn.role = "cot_carried", nn.na
 // huggingface/accelerate#3877, pytorch/torchtitan#771: a loss that is the sum of all ranks is summed by the step once more.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+1 {{reduces main over [dp], found it pending over []}}
-nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {main = ["dp"], norm = ["dp", "tp"]}} {
+nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {"gradient norm" = ["dp", "tp"], main = ["dp"]}} {
   %x = nn.input "x" shift 0 vocabulary 0 {dist.layouts = [#dist.layout<B over [dp]>]} : <[B 4], f64>
   nn.run [@head] x 1 layer 0 carried() invariant(%x) params [{}] {dist.layouts = [#dist.layout<>]} : (!nn.tensor<[B 4], f64>) -> ()
 }
@@ -186,8 +186,8 @@ nn.layer @head(%x: !nn.tensor<[B 4], f64> {nn.role = "invariant", nn.name = "i0"
 
 // NVIDIA/Megatron-LM#5916 in the step: the norm is summed over dp alone.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-// expected-error @+1 {{reduces norm over [dp], found it pending over [dp, tp]}}
-nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {norm = ["dp"]}} {
+// expected-error @+1 {{reduces gradient norm over [dp], found it pending over [dp, tp]}}
+nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {"gradient norm" = ["dp"]}} {
   %x = nn.input "x" shift 0 vocabulary 0 {dist.layouts = [#dist.layout<B over [dp]>]} : <[B 4], f64>
 }
 // expected-note @+1 {{the ranks' parts are added here}}

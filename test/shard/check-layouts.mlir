@@ -6,7 +6,7 @@
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.param @w : !nn.tensor<[V 7, D 4], f64> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
 nn.param @n : !nn.tensor<[D 4], f64> x 1 path "n" first 0 step 1 id 1 by 0 <"constant", 1.0 : f64> "norm"
-nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {main = ["dp", "tp"], norm = ["dp", "tp"]}} {
+nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {"gradient norm" = ["dp", "tp"], main = ["dp", "tp"]}} {
   %x = nn.input "x" shift 0 vocabulary 0 {dist.layouts = [#dist.layout<B over [dp], S over [tp]>]} : <[B 4, S 6, D 4], f64>
   nn.run [@head] x 1 layer 0 carried() invariant(%x) params [{n = @n, w = @w}] {dist.layouts = []} : (!nn.tensor<[B 4, S 6, D 4], f64>) -> ()
 }

@@ -32,7 +32,7 @@ nn.layer @layer(%t: !nn.tensor<[V 10, D 4], f64> {nn.role = "param", nn.name = "
   nn.return %1 : !nn.tensor<[B 4, D 4], f64>
 }
 // Two dimensions with padding are masked both. Rows become one dimension.
-// CHECK-LABEL: nn.layer @both(%arg0: !nn.tensor<[B 3, D 4], f64>{{.*}} %arg1: !nn.tensor<[rows 4, D 4], f64>
+// CHECK-LABEL: nn.layer @both(%arg0: !nn.tensor<[B 3, D 4], f64>{{.*}} %arg1: !nn.tensor<[own.rows 4, D 4], f64>
 // CHECK:   %[[ONE:.+]] = nn.select %{{.+}}, %arg0
 // CHECK:   %[[TWO:.+]] = nn.select %{{.+}}, %[[ONE]]
 // CHECK:   nn.reduce sum %[[TWO]]

@@ -192,7 +192,7 @@ void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
     runs.emit(run, Part::N, context);
   host.loc = program.getLoc();
   Value cell = places.at(arena, normKey(), host.number(runs.normCell()));
-  Value sum = host.load(host.f64, emitSum(rank, train, "norm", cell));
+  Value sum = host.load(host.f64, emitSum(rank, train, dist::kNormSum, cell));
   host.store(sum, places.at(arena, scalarKey("norm")));
   host.store(LLVM::SqrtOp::create(host.b, host.loc, sum), places.at(arena, gradNormKey()));
 }

@@ -83,7 +83,7 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
       o.idStride = stride;
     else if (loop)
       stridesOf(name, stride, o.strides);
-    else if (name == "task" && !input)
+    else if (name == rt::kTaskDim && !input)
       o.taskStride = stride;
     stride *= dim.getSize();
   }
@@ -230,7 +230,7 @@ LogicalResult Planner::outputs() {
       if (o.strides.alongRows())
         return op.emitOpError("yields a sum over the rows to an output with rows: output ") << i;
       if (!column && !o.taskStride && plan.tasks > 1)
-        return op.emitOpError("needs the leading dimension 'task' in output ")
+        return op.emitOpError("needs the leading dimension each.task in output ")
                << i << ", one sum for each of the tasks: " << plan.tasks;
       continue;
     }

@@ -5,8 +5,8 @@
 // Wider than a shuffle, more registers than any other.
 rt.kernel @norm64 row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 4096>] grain 50
     : (!nn.tensor<[S 333, D 4096], f64>, !nn.tensor<[S 333, D 4096], f64>)
-   -> (!nn.tensor<[S 333, D 4096], f64>, !nn.tensor<[task 7, D 4096], f64>,
-       !nn.tensor<[task 7], f64>)
+   -> (!nn.tensor<[S 333, D 4096], f64>, !nn.tensor<[each.task 7, D 4096], f64>,
+       !nn.tensor<[each.task 7], f64>)
     access [#in, #in, #in, #in, #in] {
 ^bb0(%x: f64, %dy: f64):
   %sq = arith.mulf %x, %x : f64
