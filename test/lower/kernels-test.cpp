@@ -686,7 +686,7 @@ TEST_P(Targets, RunTimeCount) {
         case 'T':
           want[i] = x[i] + x[i];
           break;
-        case 't':
+        case 'e':
           want[i / D / 20 * D + i % D] += x[i];
           break;
         default:
