@@ -238,6 +238,13 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
   return {};
 }
 
+/// Read where they are used.
+static constexpr std::pair<const char *, const char *> kEnvironment[] = {
+    {"TPLAN_GEMM=library|widen", "how bf16 is multiplied: the CPU's products, or f32's"},
+    {"TPLAN_HANG_LIMIT=SECONDS", "a collective waits so long for other ranks (60)"},
+    {"TPLAN_MPI=FILE", "the libmpi.so of processes under mpirun or srun"},
+};
+
 void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &program) {
   fprintf(
       to,
@@ -258,6 +265,8 @@ void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &
   fprintf(to, "\nformats of token files, as FORMAT:FILE:\n");
   for (const TokenFormat &token : tokenFormats())
     fprintf(to, "  %-26s %s\n", token.name, token.meaning);
-  fprintf(to, "\nenvironment: TPLAN_GEMM=library|widen chooses how bf16 is multiplied\n"
-              "exit codes: 0 success, 1 a failure while running, 2 a wrong command line\n");
+  fprintf(to, "\nenvironment:\n");
+  for (auto [name, meaning] : kEnvironment)
+    fprintf(to, "  %-26s %s\n", name, meaning);
+  fprintf(to, "\nexit codes: 0 success, 1 a failure while running, 2 a wrong command line\n");
 }

@@ -1,12 +1,12 @@
 //===- transport.h - how bytes get from rank to rank ----------------------===//
 //
-// One interface for ranks that are threads of a process, processes under MPI, and a
-// recorder for tests; NCCL will be another.
+// One interface for ranks that are threads of a process and for processes under MPI, and a recorder
+// around either (--audit-collectives).
 //
-// Decisions: all communicators are made before the first step, by splitting the world, so
-// that nothing is created lazily in an order that ranks may not share. Operations are
-// issued on a stream and may still run when `issue` returns; on CPUs a stream is null
-// and they are done. An error may come later than its cause: `poll` asks for it.
+// Decisions: all communicators are made before the first step, by splitting the world, so that
+// nothing is created lazily in an order that ranks may not share. A device will issue operations on
+// a stream, which may still run when `issue` returns, and whose errors `poll` asks for; on CPUs the
+// stream is null and they are done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORT_H

@@ -22,6 +22,8 @@ public:
   /// Of a group's call in which a rank sends so many bytes: a latency for each other member, and
   /// the bytes over the slowest link that the group crosses.
   double seconds(llvm::ArrayRef<mlir::StringAttr> axes, int64_t bytes) const;
+  /// Of a call that sends nothing.
+  static double secondsAlone(int64_t bytes, bool writes);
   /// The type as whose bytes a value costs.
   nn::Tensor costedAs(nn::Tensor type) const;
   bool crossesNodes(llvm::ArrayRef<mlir::StringAttr> axes) const;

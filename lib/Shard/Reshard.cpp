@@ -201,11 +201,11 @@ int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
   return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
 }
 
-/// Seconds; what no byte leaves the rank for costs its pass over memory.
+/// Seconds.
 double costOf(const Step &step, int64_t bytes, int64_t before, const Links &links,
               dist::MeshAttr mesh) {
   if (step.kind != Step::Collective)
-    return 1e-7 + (static_cast<double>(bytes) / (step.kind == Step::Own ? 100e9 : 1e12));
+    return Links::secondsAlone(bytes, /*writes=*/step.kind == Step::Own);
   return links.seconds(step.axes, bytesSent(step, before, mesh.sizeOf(step.axes)));
 }
 
@@ -228,7 +228,8 @@ std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr fr
   };
   llvm::MapVector<LayoutAttr, Reached> reached;
   reached[from] = {0, {}, {}, false};
-  // Few layouts lie between two, so that a scan serves as the queue.
+  // Few layouts lie between two, tens even for three axes that all change place, so that a scan
+  // serves as the queue.
   constexpr unsigned kMost = 4096;
   while (reached.size() < kMost) {
     LayoutAttr next;

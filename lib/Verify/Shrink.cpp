@@ -150,8 +150,6 @@ void Shrinker::shrinkBatch() {
   for (int64_t rows : {std::min<int64_t>(full.microbatch, 2), full.microbatch})
     for (int64_t count : {std::min<int64_t>(microbatches, 2), std::min<int64_t>(microbatches, 4)}) {
       int64_t batch = rows * count * full.dataRanks;
-      if (rows > full.microbatch || batch > full.batch)
-        continue;
       // Both at once: each alone may not divide the other.
       std::vector<std::string> before = shrunk.overrides;
       shrunk.overrides.push_back("plan.microbatch=" + std::to_string(rows) + " sequences");

@@ -49,16 +49,27 @@ struct RandomTensor {
     int64_t chunk = 0;
     if (chunked)
       chunk = line / memberCount(program, chunkGroup) + 1 + upTo(4);
-    tensor = {"x{i}",      "",
-              TP_WEIGHT,   upTo(1) ? TP_F32 : TP_F64,
-              dims,        shape.data(),
-              2,           0,
-              1,           0,
-              0,           5,
-              1,           TP_NORMAL,
-              1,           whole.data(),
-              cuts.data(), chunk,
-              chunkGroup,  (int32_t)upTo(1)};
+    tensor = {"x{i}",
+              "",
+              TP_WEIGHT,
+              upTo(1) ? TP_F32 : TP_F64,
+              dims,
+              shape.data(),
+              2,
+              0,
+              1,
+              0,
+              0,
+              5,
+              1,
+              TP_NORMAL,
+              1,
+              whole.data(),
+              cuts.data(),
+              chunk,
+              chunkGroup,
+              (int32_t)upTo(1),
+              0};
     stored = chunk ? chunk * (tensor.in_whole ? memberCount(program, chunkGroup) : 1) : line;
     tensor.stride = (stored + 3) * 8;
     program.tensors = &tensor, program.num_tensors = 1;
