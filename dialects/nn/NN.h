@@ -35,6 +35,8 @@ Tensor broadcastType(Tensor lhs, Tensor rhs);
 
 /// Names and attribute names of roles, on arguments and results of a layer.
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name";
+/// Whether a value of this role is known in the backward only.
+inline bool isCotangent(Role role) { return role >= Role::CotCarried && role <= Role::CotLoss; }
 /// Whether a result of this role is the memory of the argument with its name, updated.
 bool isInPlace(Role role);
 /// The attributes of an argument or result with a role and a name.

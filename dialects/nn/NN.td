@@ -195,6 +195,7 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
 
     (C1) every argument and result has a role.
     (C2) the body is one block that ends in `nn.return` of the results' types.
+    (C3) the parts F and E take no cotangent: it is not known yet.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<StrAttr>:$part,
@@ -267,7 +268,7 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
     arguments of callee j by name to `nn.param` symbols,
     instance first_instance + t of each. `first_layer` numbers the layers of the whole model, for
     random numbers. Results are what the last layer carries out. `schedule` splits
-    runs at stage borders and sets `stage`.
+    runs at stage borders and sets `stage`. One layer of a list has the attribute `nn.list`.
 
     (C1) a callee's carried arguments and results have the types of the run's.
     (C2) `params[j]` binds every param argument of callee j to a param of its type

@@ -46,6 +46,10 @@ LogicalResult LayerOp::verify() {
   auto ret = dyn_cast<ReturnOp>(getBlock().getTerminator()); // (C2)
   if (!ret || ret.getOperandTypes() != getFunctionType().getResults())
     return emitOpError("body must return the types of the results");
+  if (getPart() == "F" || getPart() == "E") // (C3)
+    for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
+      if (isCotangent(getArgRole(i)))
+        return emitOpError("a forward takes no cotangent, found argument ") << i;
   return success();
 }
 

@@ -34,7 +34,7 @@ LayerOp tplan::nn::copyLayer(SymbolTable &symbols, LayerOp layer, StringRef name
 llvm::DenseSet<Value> tplan::nn::backwardOf(LayerOp layer) {
   llvm::DenseSet<Value> backward;
   for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
-    if (llvm::is_contained({Role::CotCarried, Role::CotLoss}, layer.getArgRole(i)))
+    if (isCotangent(layer.getArgRole(i)))
       backward.insert(layer.getArgument(i));
   for (Operation &op : layer.getBlock())
     if (llvm::any_of(op.getOperands(), [&](Value v) { return backward.contains(v); }))
@@ -44,17 +44,7 @@ llvm::DenseSet<Value> tplan::nn::backwardOf(LayerOp layer) {
 
 int64_t tplan::nn::layersOf(RunOp run) { return run.getTimes() * run.getCallees().size(); }
 
-bool tplan::nn::isListRun(RunOp run) {
-  if (layersOf(run) > 1)
-    return true;
-  auto module = run->getParentOfType<ModuleOp>();
-  bool numbered = false;
-  run.getParams().walk([&](FlatSymbolRefAttr ref) {
-    if (auto param = module.lookupSymbol<ParamOp>(ref.getValue()))
-      numbered |= param.getPath().contains("{i}");
-  });
-  return numbered;
-}
+bool tplan::nn::isListRun(RunOp run) { return layersOf(run) > 1 || run->hasAttr(kList); }
 
 /// Layers [begin, end) of `run`: whole periods, or a piece of one period.
 static RunOp piece(OpBuilder &b, RunOp run, int64_t begin, int64_t end, ValueRange carried) {
@@ -71,6 +61,8 @@ static RunOp piece(OpBuilder &b, RunOp run, int64_t begin, int64_t end, ValueRan
                              run.getFirstInstance() + begin / period, run.getStageAttr());
   for (NamedAttribute attr : run->getDiscardableAttrs())
     piece->setAttr(attr.getName(), attr.getValue());
+  if (layersOf(piece) == 1)
+    piece->setAttr(kList, UnitAttr::get(b.getContext()));
   return piece;
 }
 

@@ -26,7 +26,8 @@ llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);
 /// Layers of a run: times * callees.
 int64_t layersOf(RunOp run);
 
-/// A run of a list: several layers, or parameters that are numbered.
+/// A run of a list: several layers, or one with the attribute `nn.list`.
+inline constexpr llvm::StringLiteral kList = "nn.list";
 bool isListRun(RunOp run);
 
 /// Cuts a run at `borders`, layer numbers inside it, ascending; the run is gone.

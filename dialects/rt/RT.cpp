@@ -94,6 +94,24 @@ LogicalResult KernelOp::verify() {
       if (isa<RowReduceOp>(op))
         return emitOpError("only a row kernel reduces rows, found ")
                << stringifySkeleton(getSkeleton());
+  return getSkeleton() == Skeleton::Transpose ? verifyTranspose() : success();
+}
+
+/// (C5)
+LogicalResult KernelOp::verifyTranspose() {
+  auto isLong = [](DimAttr dim) { return dim.getSize() > 1; };
+  auto rows = getRows().getAsRange<DimAttr>(), cols = getCols().getAsRange<DimAttr>();
+  if (llvm::none_of(rows, isLong) || llvm::none_of(cols, isLong))
+    return emitOpError("transposes rows and columns larger than 1");
+  if (llvm::any_of(rows, [](DimAttr dim) { return dim.getBounded(); }))
+    return emitOpError("transposes static rows, found a run-time count");
+  if (!getBody().getOps<ColReduceOp>().empty())
+    return emitOpError("transposes whole elements, found a sum over rows");
+  for (auto [i, type] : llvm::enumerate(getFunctionType().getResults()))
+    if (llvm::none_of(cols, [&](DimAttr dim) {
+          return isLong(dim) && cast<Tensor>(type).has(dim.getName());
+        }))
+      return emitOpError("transposes whole elements, found a value of a row: output ") << i;
   return success();
 }
 

@@ -101,8 +101,9 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
 
     (C1) one block argument per input with the element type; one yielded value
     per output. (C2) `accesses` has one entry per input and output. (C3) names of
-    inputs and outputs other than gathered, scattered and `task` are loops with the same size.
-    (C4) only row kernels hold `row_reduce`.
+    inputs and outputs other than gathered, scattered and `each.task` are loops with the same size.
+    (C4) only row kernels hold `row_reduce`. (C5) a transpose has rows and columns of more than one,
+    none with a bound, no `col_reduce`, and columns in each output.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, RT_Skeleton:$skeleton, RT_DimArray:$rows,
                        RT_DimArray:$cols, I64Attr:$grain, TypeAttrOf<FunctionType>:$function_type,
@@ -120,6 +121,7 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     int64_t getNumCols();
     int64_t getNumTasks();
     YieldOp getYield();
+    ::llvm::LogicalResult verifyTranspose();
   }];
 }
 

@@ -142,6 +142,8 @@ private:
     SmallVector<Attribute> rows(kernel.getRows().getValue());
     rows.front() = batch.bounded;
     kernel.setRowsAttr(ArrayAttr::get(module.getContext(), rows));
+    if (kernel.getSkeleton() == rt::Skeleton::Transpose) // squares have a fixed height
+      kernel.setSkeleton(rt::Skeleton::Map);
   }
 
   ModuleOp module;

@@ -39,6 +39,7 @@ private:
   void collectOutputs();
   unsigned numRows();
   rt::Skeleton skeleton();
+  bool transposes();
   int64_t grain(unsigned rows);
   SmallVector<int64_t> inPlacePairs(rt::Skeleton skeleton);
 
@@ -138,13 +139,23 @@ rt::Skeleton KernelBuilder::skeleton() {
     return rt::Skeleton::Column;
   if (unit.rows)
     return rt::Skeleton::Row;
-  for (auto &[v, access] : inputs) {
-    Tensor type = typeOf(v);
-    if (access.getKind() == "identity" && type.getRank() && !unit.dims.empty() &&
-        type.has(unit.dims.back().getName()) && type.getDims().back() != unit.dims.back())
-      return rt::Skeleton::Transpose;
-  }
-  return rt::Skeleton::Map;
+  return transposes() ? rt::Skeleton::Transpose : rt::Skeleton::Map;
+}
+
+/// Whether an input has its elements in another order than the unit, which squares then turn.
+bool KernelBuilder::transposes() {
+  if (unit.dims.empty() || unit.dims.front().getBounded() || unit.dims.back().getSize() == 1)
+    return false;
+  DimAttr last = unit.dims.back();
+  auto hasLast = [&](Value v) { return typeOf(v).has(last.getName()); };
+  return llvm::all_of(outputs, hasLast) && llvm::any_of(inputs, [&](auto &in) {
+           if (in.second.getKind() != "identity" || !hasLast(in.first))
+             return false;
+           // Dimensions of one position have no order.
+           auto innermost = llvm::find_if(llvm::reverse(typeOf(in.first).getDims()),
+                                          [](DimAttr dim) { return dim.getSize() > 1; });
+           return *innermost != last;
+         });
 }
 
 int64_t KernelBuilder::grain(unsigned rows) {

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Tplan.h"
 #include "lib/Model/LayerBuilder.h"
 #include "lib/Model/Model.h"
@@ -43,6 +44,7 @@ private:
   /// A segment, and which operand of its list (0 for a stretch of code).
   using Read = std::pair<unsigned, unsigned>;
 
+  void copyForLists();
   void cutIntoSegments();
   void markTrained();
   SmallVector<Value> valuesRead(ArrayRef<Operation *> segment);
@@ -54,7 +56,8 @@ private:
   FlatSymbolRefAttr bindParam(lang::WeightOp weight, Twine symbol, Twine path, int64_t count,
                               int64_t first, int64_t step, int64_t idStep);
   SmallVector<Value> addRun(ArrayRef<Attribute> callees, int64_t times, ArrayRef<Value> carried,
-                            ArrayRef<Value> invariants, ArrayRef<Attribute> params, Location loc);
+                            ArrayRef<Value> invariants, ArrayRef<Attribute> params, Location loc,
+                            bool ofList = false);
   std::string freshName(StringRef base);
   Value chainValue(Value v) { return chain.lookup(v); }
   /// What a read of `v` gets: its own copy where the value is forked.
@@ -84,6 +87,24 @@ std::string Outliner::freshName(StringRef base) {
   return name;
 }
 
+/// A list takes values of the chain: a weight or a state goes through a layer that reads it.
+void Outliner::copyForLists() {
+  for (auto loop : model.getOps<lang::ForOp>())
+    for (OpOperand &operand : loop->getOpOperands())
+      if (auto weight = operand.get().getDefiningOp<lang::WeightOp>()) {
+        NNBuilder b(loop.getLoc(), OpBuilder(loop));
+        operand.set(b.scale(weight.getValue(), 1));
+      }
+}
+
+/// Whether the op is cloned into whatever reads it. A list reads no ops.
+static bool isInlined(Operation &op) {
+  return isa<lang::InputOp, lang::WeightOp>(op) ||
+         (isRematerialized(&op) && llvm::none_of(op.getUsers(), [](Operation *user) {
+            return isa<lang::ForOp>(user);
+          }));
+}
+
 void Outliner::cutIntoSegments() {
   Ops stretch;
   auto flush = [&] {
@@ -92,7 +113,7 @@ void Outliner::cutIntoSegments() {
       segments.push_back(std::exchange(stretch, {}));
   };
   for (Operation &op : *model.getBody().begin()) {
-    if (isa<lang::InputOp, lang::WeightOp>(op) || isRematerialized(&op))
+    if (isInlined(op))
       continue;
     if (isa<lang::ForOp>(op)) {
       flush();
@@ -141,7 +162,7 @@ SmallVector<Value> Outliner::valuesRead(ArrayRef<Operation *> segment) {
 
 SmallVector<Value> Outliner::addRun(ArrayRef<Attribute> callees, int64_t times,
                                     ArrayRef<Value> carried, ArrayRef<Value> invariants,
-                                    ArrayRef<Attribute> params, Location loc) {
+                                    ArrayRef<Attribute> params, Location loc, bool ofList) {
   auto first = symbols.lookup<LayerOp>(cast<FlatSymbolRefAttr>(callees.front()).getValue());
   SmallVector<Type> results;
   for (unsigned i = 0, e = first.getNumResults(); i < e; ++i)
@@ -151,6 +172,8 @@ SmallVector<Value> Outliner::addRun(ArrayRef<Attribute> callees, int64_t times,
       RunOp::create(chainBuilder, loc, results, chainBuilder.getArrayAttr(callees), times, layers,
                     carried, invariants, chainBuilder.getArrayAttr(params), 0, IntegerAttr());
   layers += times * callees.size();
+  if (ofList && layersOf(run) == 1)
+    run->setAttr(nn::kList, UnitAttr::get(run.getContext()));
   return SmallVector<Value>(run.getResults());
 }
 
@@ -299,7 +322,7 @@ LogicalResult Outliner::outlineList(lang::ForOp loop, unsigned at) {
     }
     if (ids > idsBefore)
       ids = idsBefore + times * perPeriod;
-    carried = addRun(callees, times, carried, invariants, params, loop.getLoc());
+    carried = addRun(callees, times, carried, invariants, params, loop.getLoc(), /*ofList=*/true);
     number += times * period;
   }
   for (auto [result, value] : llvm::zip(loop.getResults(), carried))
@@ -362,6 +385,7 @@ LogicalResult Outliner::outlineCounts() {
 }
 
 LogicalResult Outliner::run() {
+  copyForLists();
   cutIntoSegments();
   markTrained();
 

@@ -421,12 +421,18 @@ Val Elaborator::callBuiltin(const Expr &call, Scope &scope) {
 void Elaborator::evalLoss(const Stmt &stmt, Scope &scope) {
   const Expr *term = stmt.values.front();
   double factor = 1;
-  while (term->kind == Expr::Binary && (term->text == "*" || term->text == "/")) {
-    auto isNumber = [&](const Expr &e) {
-      return e.kind == Expr::Literal ||
-             (e.kind == Expr::Ref && !findVariable(e.text, scope) && scope.env->own.count(e.text) &&
-              scope.env->numbers.count(e.text));
-    };
+  std::function<bool(const Expr &)> isNumber = [&](const Expr &e) {
+    return e.kind == Expr::Literal || (e.kind == Expr::Unary && isNumber(*e.lhs)) ||
+           (e.kind == Expr::Ref && !findVariable(e.text, scope) && scope.env->own.count(e.text) &&
+            scope.env->numbers.count(e.text));
+  };
+  while (term->kind == Expr::Unary ||
+         (term->kind == Expr::Binary && (term->text == "*" || term->text == "/"))) {
+    if (term->kind == Expr::Unary) {
+      factor = -factor;
+      term = term->lhs;
+      continue;
+    }
     const Expr *other = isNumber(*term->lhs) && term->text == "*" ? term->lhs
                         : isNumber(*term->rhs)                    ? term->rhs
                                                                   : nullptr;

@@ -62,6 +62,11 @@ Value Elaborator::weight(StringRef name, StringRef kind, nn::InitAttr init, nn::
                          Scope &scope, SMLoc loc) {
   if (tooLarge(loc))
     return {};
+  if (type.has("B")) {
+    report.error(loc, "a weight is the same for all sequences of a batch: drop B, found {0}",
+                 spell(type));
+    return {};
+  }
   WeightInfo info{name.str(), type, kind};
   addWeights(info, "", scope, loc);
   return lang::WeightOp::create(builder, report.at(loc), type, name, kind, init);

@@ -138,15 +138,8 @@ FailureOr<Strategy> FunctionLayouts::strategyOf(Operation *op, const Rule &rule,
       auto [other, isNew] = taken.try_emplace(axis, name);
       bool grouped = (other->second == rule.heads || other->second == rule.groups) &&
                      (name == rule.heads || name == rule.groups);
-      if (!isNew && !grouped) {
-        auto diag = op->emitError("one computation cannot be cut twice over axis ")
-                    << axis.getValue() << ", found the dimensions " << other->second << " and "
-                    << name;
-        diag.attachNote(placement.lineOf(other->second)) << other->second << " is cut here";
-        diag.attachNote(placement.lineOf(name))
-            << name << " is cut here; cut one of them over another axis, or not at all";
-        return failure();
-      }
+      if (!isNew && !grouped)
+        return placement.refuseTwice(op->getLoc(), "computation", axis, other->second, name);
     }
     strategy.set(StringAttr::get(op->getContext(), name), axes);
   }

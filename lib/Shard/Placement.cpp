@@ -210,21 +210,25 @@ StringRef Placement::keyOf(StringRef dim) const {
 
 Location Placement::lineOf(StringRef dim) const { return settings->planLine(keyOf(dim)); }
 
+LogicalResult Placement::refuseTwice(Location loc, StringRef what, StringAttr axis, StringRef one,
+                                     StringRef other) const {
+  auto diag = emitError(loc) << "one " << what << " cannot be cut twice over axis "
+                             << dist::planAxisOf(axis) << ", found the dimensions " << one
+                             << " and " << other;
+  diag.attachNote(lineOf(one)) << one << " is cut here";
+  diag.attachNote(lineOf(other))
+      << other << " is cut here; cut one of them over another axis, or not at all";
+  return diag;
+}
+
 LayoutAttr Placement::layoutOf(nn::Tensor type, Location loc) const {
   LayoutAttr layout = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
   llvm::StringMap<StringRef> taken; // axis -> dimension
   for (nn::DimAttr dim : type.getDims()) {
     Axes axes = axesOf(dim);
     for (StringAttr axis : axes)
-      if (auto [it, isNew] = taken.try_emplace(axis, dim.getName()); !isNew) {
-        auto diag = emitError(loc)
-                    << "one value cannot be cut twice over axis " << axis.getValue()
-                    << ", found the dimensions " << it->second << " and " << dim.getName();
-        diag.attachNote(lineOf(it->second)) << it->second << " is cut here";
-        diag.attachNote(lineOf(dim.getName()))
-            << dim.getName() << " is cut here; cut one of them over another axis, or not at all";
-        return {};
-      }
+      if (auto [it, isNew] = taken.try_emplace(axis, dim.getName()); !isNew)
+        return (void)refuseTwice(loc, "value", axis, it->second, dim.getName()), LayoutAttr();
     layout = layout.withAxes(StringAttr::get(type.getContext(), dim.getName()), axes);
   }
   return layout;

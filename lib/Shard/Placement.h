@@ -56,6 +56,9 @@ public:
   /// The item of `shard` that cuts a dimension, and where it stands; that of the mesh for none.
   llvm::StringRef keyOf(llvm::StringRef dim) const;
   mlir::Location lineOf(llvm::StringRef dim) const;
+  /// The error that an axis would cut two dimensions of one `what`, at their lines.
+  mlir::LogicalResult refuseTwice(mlir::Location loc, llvm::StringRef what, mlir::StringAttr axis,
+                                  llvm::StringRef one, llvm::StringRef other) const;
 
 private:
   struct Line {

@@ -13,6 +13,7 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -30,7 +31,9 @@ bool endsInSums(Value v) {
       Operation *user = use.getOwner();
       bool scales = isa<MulOp>(user) && (user->getOperand(0).getDefiningOp<ConstantOp>() ||
                                          user->getOperand(1).getDefiningOp<ConstantOp>());
-      if (scales || isa<ReduceOp, CastOp, AddOp, BroadcastOp>(user)) {
+      auto reduce = dyn_cast<ReduceOp>(user);
+      bool adds = reduce && reduce.getKind() == ReduceKind::sum;
+      if (adds || scales || isa<CastOp, AddOp, BroadcastOp>(user)) {
         reached.insert(user->getResult(0));
       } else {
         auto layer = cast<LayerOp>(user->getParentOp());
@@ -43,15 +46,36 @@ bool endsInSums(Value v) {
   return true;
 }
 
-/// A forward value that sums over the batch would be another one in a microbatch.
+/// What an op makes of several sequences of the batch, or of their numbers; empty where it takes each
+/// for itself, or adds what microbatches may add.
+StringRef batchStatistic(Operation *op, StringRef batch) {
+  auto sumsAway = [&](Value x) { return typeOf(x).has(batch) && !typeOf(op->getResult(0)).has(batch); };
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([&](ReduceOp reduce) -> StringRef {
+        if (!sumsAway(reduce.getX()))
+          return "";
+        bool isSum = reduce.getKind() == ReduceKind::sum;
+        return !isSum ? "a maximum" : endsInSums(reduce.getResult()) ? "" : "a sum";
+      })
+      .Case([&](ContractOp contract) { return sumsAway(contract.getLhs()) ? "a contraction" : ""; })
+      .Case([&](AttentionOp attention) {
+        return attention.getQuery() == batch || attention.getKey() == batch ? "attention" : "";
+      })
+      .Case([&](IndexOp index) { return typeOf(index.getResult()).has(batch) ? "positions" : ""; })
+      .Case([&](LookupOp lookup) { return lookup.getDim() == batch ? "a lookup" : ""; })
+      .Default([](Operation *) { return ""; });
+}
+
+/// A forward value that depends on other sequences would be another one in a microbatch.
 LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
   llvm::DenseSet<Value> backward = backwardOf(layer);
-  for (auto reduce : layer.getBlock().getOps<ReduceOp>())
-    if (!backward.contains(reduce.getResult()) && typeOf(reduce.getX()).has(batch) &&
-        !typeOf(reduce.getResult()).has(batch) && !endsInSums(reduce.getResult()))
-      return reduce.emitError("microbatches would change a sum over the batch that is no loss; "
-                              "train the batch as one microbatch, found a sum over ")
-             << batch;
+  for (Operation &op : layer.getBlock().without_terminator()) {
+    StringRef what = backward.contains(op.getResult(0)) ? "" : batchStatistic(&op, batch);
+    if (!what.empty())
+      return op.emitError("microbatches would change what depends on several sequences of the batch, "
+                          "and is no loss; train the batch as one microbatch, found ")
+             << what << " over " << batch;
+  }
   return success();
 }
 

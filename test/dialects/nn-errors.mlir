@@ -156,3 +156,10 @@ nn.chain @hands {
   // expected-error @+1 {{hands on what its next layer takes: types carried in and out must agree}}
   %y = nn.run [@a] x 2 layer 0 carried(%x) invariant() params [{}] : (!nn.tensor<[B 2], f32>) -> !nn.tensor<[B 2], f64>
 }
+
+// -----
+
+// expected-error @+1 {{a forward takes no cotangent, found argument 0}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_invariant", nn.name = "i0"}) attributes {part = "F"} {
+  nn.return
+}

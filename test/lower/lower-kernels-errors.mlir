@@ -219,33 +219,3 @@ rt.kernel @k column rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
-
-// -----
-
-// expected-error @below {{transposes whole elements, found a sum or a value of a row: output 0}}
-rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
-    : (!nn.tensor<[S 8], f32>) -> (!nn.tensor<[S 8], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
-^bb0(%a: f32):
-  rt.yield %a : f32
-}
-
-// -----
-
-// expected-error @below {{transposes static rows, found a run-time count}}
-rt.kernel @k transpose rows [#nn.dim<"S", 8, true>] cols [#nn.dim<"D", 32>] grain 4
-    : (!nn.tensor<[D 32, S max 8], f32>) -> (!nn.tensor<[S max 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
-^bb0(%a: f32):
-  rt.yield %a : f32
-}
-
-// -----
-
-// expected-error @below {{transposes rows and columns larger than 1}}
-rt.kernel @k transpose rows [#nn.dim<"S", 1>] cols [#nn.dim<"D", 8>] grain 4
-    : (!nn.tensor<[D 8, S 1], f32>) -> (!nn.tensor<[S 1, D 8], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
-^bb0(%a: f32):
-  rt.yield %a : f32
-}

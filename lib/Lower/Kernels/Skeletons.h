@@ -58,7 +58,6 @@ mlir::FailureOr<llvm::SmallVector<rt::ColReduceOp>> sumsOfColumns(const KernelPl
 bool hasRowOutputs(const KernelPlan &plan);
 /// Transpose: whether an operand runs along the last row loop.
 bool isTurned(const Body &body, const OperandPlan &o);
-mlir::LogicalResult checkTranspose(const KernelPlan &plan, bool counted);
 
 /// Computes the values of all outputs that have columns and are not final, then
 /// stores them: an operand in place is read before it is written.
