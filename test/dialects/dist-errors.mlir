@@ -1,11 +1,13 @@
 // RUN: tplan-opt --split-input-file --verify-diagnostics %s
 // What the dist dialect refuses on its own.
 
+// dist.layout (C1)
 // expected-error @+1 {{axis occurs twice in a layout: dp}}
 func.func private @f() attributes {l = #dist.layout<B over [dp], sum over [dp]>}
 
 // -----
 
+// dist.collective (C1)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>) {
   // expected-error @+1 {{axis is not of the mesh: "pp"}}
@@ -16,6 +18,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>) {
 
 // -----
 
+// dist.collective (C1)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>) {
   // expected-error @+1 {{axis given twice: "dp"}}
@@ -26,6 +29,40 @@ func.func @f(%x: !nn.tensor<[B 4], f32>) {
 
 // -----
 
+// dist.collective (C1)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>) {
+  // expected-error @+1 {{needs an axis of the mesh, found none}}
+  %0 = dist.collective all_reduce sum %x over [] : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+// dist.collective (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>) {
+  // expected-error @+1 {{operand has no such dimension: D}}
+  %0 = dist.collective all_gather sum %x over ["dp"] dim "D" : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+// dist.collective (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>) {
+  // expected-error @+1 {{operand has no such dimension: D}}
+  %0 = dist.collective all_to_all sum %x over ["dp"] dim "B" to "D" : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+// dist.collective (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>) {
   // expected-error @+1 {{the dimension that is cut afterwards belongs to all_to_all alone, found all_gather}}
@@ -36,6 +73,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>) {
 
 // -----
 
+// dist.collective (C3)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>) {
   // expected-error @+1 {{sources belong to permute alone, found all_reduce}}
@@ -46,6 +84,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>) {
 
 // -----
 
+// dist.own (C1)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{needs an axis of the mesh, found none}}
@@ -56,6 +95,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.slice (C1)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{axis is not of the mesh: "pp"}}
@@ -66,6 +106,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.slice (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{operand has no such dimension: D}}
@@ -76,6 +117,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.collective (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{needs the dimension that is cut, found none in all_to_all}}
@@ -86,6 +128,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.collective (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{cuts no dimension, found B}}
@@ -96,6 +139,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.collective (C3)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{needs a source for each of 2 members, found 3}}
@@ -106,6 +150,7 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.collective (C3)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{source is none of 2 members: 7}}
@@ -116,6 +161,18 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.place (C1)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>) {
+  // expected-error @+1 {{axis is not of the mesh: "pp"}}
+  %0 = dist.place %x into %x over ["pp"] : <[B 4], f32>, <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+// dist.place (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   // expected-error @+1 {{makes all of '!nn.tensor<[D 4], f32>', found '!nn.tensor<[B 4], f32>'}}

@@ -1,6 +1,7 @@
 // RUN: tplan-opt --split-input-file --verify-diagnostics %s
 // What the nn dialect refuses on its own.
 
+// nn.param (C1)
 // expected-error @+1 {{count must be at least 1, found 0}}
 nn.param @w : !nn.tensor<[D 3], f32> x 0 path "w" first 0 step 1 id 0 by 1 <"normal", 0.02 : f64> "linear"
 
@@ -11,6 +12,7 @@ func.func private @twice(!nn.tensor<[D 3, D 4], f32>)
 
 // -----
 
+// nn.add (C1)
 func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
   // expected-error @+1 {{result lacks a dimension of an operand: S}}
   %0 = nn.add %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[S 2], f32>) -> !nn.tensor<[D 3], f32>
@@ -19,6 +21,7 @@ func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
 
 // -----
 
+// nn.add (C1)
 func.func @beyond(%a: !nn.tensor<[D 3], f32>) {
   // expected-error @+1 {{no operand has the result's dimension S}}
   %0 = nn.add %a, %a : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f32>) -> !nn.tensor<[D 3, S 2], f32>
@@ -27,6 +30,7 @@ func.func @beyond(%a: !nn.tensor<[D 3], f32>) {
 
 // -----
 
+// nn.mul (C2)
 func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
   // expected-error @+1 {{element types differ: 'f32', 'f64', 'f32'}}
   %0 = nn.mul %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f64>) -> !nn.tensor<[D 3], f32>
@@ -35,6 +39,97 @@ func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
 
 // -----
 
+// nn.mul (C1)
+func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
+  // expected-error @+1 {{result lacks a dimension of an operand: S}}
+  %0 = nn.mul %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[S 2], f32>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.add (C2)
+func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
+  // expected-error @+1 {{element types differ: 'f32', 'f64', 'f32'}}
+  %0 = nn.add %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f64>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.sub (C1)
+func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
+  // expected-error @+1 {{result lacks a dimension of an operand: S}}
+  %0 = nn.sub %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[S 2], f32>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.sub (C2)
+func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
+  // expected-error @+1 {{element types differ: 'f32', 'f64', 'f32'}}
+  %0 = nn.sub %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f64>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.div (C1)
+func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
+  // expected-error @+1 {{result lacks a dimension of an operand: S}}
+  %0 = nn.div %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[S 2], f32>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.div (C2)
+func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
+  // expected-error @+1 {{element types differ: 'f32', 'f64', 'f32'}}
+  %0 = nn.div %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f64>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.max (C1)
+func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
+  // expected-error @+1 {{result lacks a dimension of an operand: S}}
+  %0 = nn.max %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[S 2], f32>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.max (C2)
+func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
+  // expected-error @+1 {{element types differ: 'f32', 'f64', 'f32'}}
+  %0 = nn.max %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f64>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.min (C1)
+func.func @lacks(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[S 2], f32>) {
+  // expected-error @+1 {{result lacks a dimension of an operand: S}}
+  %0 = nn.min %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[S 2], f32>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.min (C2)
+func.func @elements(%a: !nn.tensor<[D 3], f32>, %b: !nn.tensor<[D 3], f64>) {
+  // expected-error @+1 {{element types differ: 'f32', 'f64', 'f32'}}
+  %0 = nn.min %a, %b : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f64>) -> !nn.tensor<[D 3], f32>
+  return
+}
+
+// -----
+
+// nn.index (C1)
 func.func @index() {
   // expected-error @+1 {{result must have one dimension and element type i32, found '!nn.tensor<[S 3], f32>'}}
   %0 = nn.index : !nn.tensor<[S 3], f32>
@@ -43,6 +138,7 @@ func.func @index() {
 
 // -----
 
+// nn.reduce (C1)
 func.func @reduce(%a: !nn.tensor<[D 3], f32>) {
   // expected-error @+1 {{operand lacks the result's dimension S}}
   %0 = nn.reduce sum %a : !nn.tensor<[D 3], f32> -> !nn.tensor<[S 3], f32>
@@ -59,6 +155,16 @@ func.func @sizes(%a: !nn.tensor<[D 3, S 2], f32>, %b: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// nn.contract (C1)
+func.func @beyond(%a: !nn.tensor<[D 3], f32>) {
+  // expected-error @+1 {{no operand has the result's dimension S}}
+  %0 = nn.contract %a, %a : (!nn.tensor<[D 3], f32>, !nn.tensor<[D 3], f32>) -> !nn.tensor<[S 2], f32>
+  return
+}
+
+// -----
+
+// nn.contract (C2)
 func.func @dropped(%a: !nn.tensor<[D 3, S 2], f32>, %b: !nn.tensor<[D 3], f32>) {
   // expected-error @+1 {{dimension of one operand only is not in the result: S}}
   %0 = nn.contract %a, %b : (!nn.tensor<[D 3, S 2], f32>, !nn.tensor<[D 3], f32>) -> !nn.tensor<[], f32>
@@ -67,6 +173,7 @@ func.func @dropped(%a: !nn.tensor<[D 3, S 2], f32>, %b: !nn.tensor<[D 3], f32>) 
 
 // -----
 
+// nn.lookup (C1)
 func.func @lookup(%table: !nn.tensor<[V 9, D 3], f32>, %ids: !nn.tensor<[S 2], i32>) {
   // expected-error @+1 {{expected result '!nn.tensor<[S 2, D 3], f32>'}}
   %0 = nn.lookup %table["V" = %ids] : (!nn.tensor<[V 9, D 3], f32>, !nn.tensor<[S 2], i32>) -> !nn.tensor<[S 2], f32>
@@ -75,6 +182,7 @@ func.func @lookup(%table: !nn.tensor<[V 9, D 3], f32>, %ids: !nn.tensor<[S 2], i
 
 // -----
 
+// nn.attention (C1)
 func.func @heads(%q: !nn.tensor<[S 2, H 3, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>) {
   // expected-error @+1 {{query heads must be a multiple of key heads, found 3 and 2}}
   %0:2 = nn.attention %q, %k, %k over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[S 2, H 3], f32>)
@@ -83,6 +191,7 @@ func.func @heads(%q: !nn.tensor<[S 2, H 3, K 4], f32>, %k: !nn.tensor<[T 2, G 2,
 
 // -----
 
+// nn.layer (C1)
 // expected-error @+1 {{argument without a role: 0}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32>) {
   nn.return
@@ -90,6 +199,7 @@ nn.layer @f(%x: !nn.tensor<[D 3], f32>) {
 
 // -----
 
+// nn.layer (C1)
 // expected-error @+1 {{result without a role: 0}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) -> !nn.tensor<[D 3], f32> {
   nn.return %x : !nn.tensor<[D 3], f32>
@@ -97,9 +207,18 @@ nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) -> 
 
 // -----
 
+// nn.layer (C2)
 // expected-error @+1 {{body must return the types of the results}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) {
   nn.return %x : !nn.tensor<[D 3], f32>
+}
+
+// -----
+
+// nn.layer (C2)
+// expected-error @+1 {{body must return the types of the results}}
+nn.layer @f() {
+  %0 = nn.constant 1.0 : !nn.tensor<[], f32>
 }
 
 // -----
@@ -119,6 +238,7 @@ func.func private @mask() attributes {m = #nn.mask<casual>}
 
 // -----
 
+// nn.rope (C1)
 func.func @rope(%x: !nn.tensor<[S 2, K 3], f32>, %t: !nn.tensor<[S 2, K 3], f32>) {
   // expected-error @+1 {{needs a last dimension of even size named K}}
   %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>
@@ -127,6 +247,17 @@ func.func @rope(%x: !nn.tensor<[S 2, K 3], f32>, %t: !nn.tensor<[S 2, K 3], f32>
 
 // -----
 
+// nn.rope (C1)
+!x = !nn.tensor<[K 4, S 2], f32>
+func.func @last(%x: !x) {
+  // expected-error @+1 {{needs a last dimension of even size named K}}
+  %0 = nn.rope %x, %x, %x over "K" : !x, !x, !x
+  return
+}
+
+// -----
+
+// nn.rope (C2)
 func.func @tables(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[T 2, K 4], f32>) {
   // expected-error @+1 {{operand lacks the tables' dimension T}}
   %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>
@@ -143,6 +274,7 @@ func.func @names(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2,
 
 // -----
 
+// nn.attention (C2)
 func.func @values(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>, %v: !nn.tensor<[T 2, G 2, K 5], f32>) {
   // expected-error @+1 {{q, k and v must agree, found '!nn.tensor<[S 2, H 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 5], f32>'}}
   %0:2 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 5], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
@@ -151,6 +283,19 @@ func.func @values(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2
 
 // -----
 
+// nn.attention (C2)
+!q = !nn.tensor<[S 2, H 2, K 4], f32>
+!k = !nn.tensor<[T 2, G 2, K 5], f32>
+func.func @width(%q: !q, %k: !k) {
+  // expected-error @+1 {{q, k and v must agree, found '!nn.tensor<[S 2, H 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 5]}}
+  %0:2 = nn.attention %q, %k, %k over "S", "T" heads "H", "G" scale 1.0 mask <causal>
+      : (!q, !k, !k) -> (!q, !nn.tensor<[S 2, H 2], f32>)
+  return
+}
+
+// -----
+
+// nn.run (C3)
 nn.chain @hands {
   %x = nn.input "x" shift 0 vocabulary 0 : <[B 2], f32>
   // expected-error @+1 {{hands on what its next layer takes: types carried in and out must agree}}

@@ -11,6 +11,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 0
 
 // -----
 
+// rt.kernel (C1)
 // expected-error @below {{needs one argument per input and one yielded value per output}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
@@ -21,6 +22,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.kernel (C1)
 // expected-error @below {{argument must have the input's element type, found 'f64'}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
@@ -32,6 +34,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.kernel (C1)
 // expected-error @below {{yielded value must have the output's element type, found 'f64'}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
@@ -43,6 +46,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.kernel (C2)
 // expected-error @below {{needs one access per input and output, found 1}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
@@ -53,6 +57,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.kernel (C3)
 // expected-error @below {{dimension of an operand is no loop: T}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[T 9, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
@@ -63,6 +68,18 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.kernel (C3)
+// expected-error @below {{dimension of an operand is no loop: S}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 9, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
+// rt.kernel (C4)
 // expected-error @below {{only a row kernel reduces rows, found map}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
@@ -74,6 +91,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.matmul (C1)
 func.func @interleaved(%a: !nn.tensor<[M 2, K 3, N 4, J 5], f32>, %b: !nn.tensor<[K 3, J 5, P 6], f32>) {
   // expected-error @below {{is no GEMM: a group of dimensions is not contiguous in '!nn.tensor}}
   %0 = rt.matmul %a, %b : (!nn.tensor<[M 2, K 3, N 4, J 5], f32>, !nn.tensor<[K 3, J 5, P 6], f32>) -> !nn.tensor<[M 2, N 4, P 6], f32>
@@ -90,6 +108,7 @@ func.func @accumulator(%a: !nn.tensor<[M 2, K 3], f32>, %b: !nn.tensor<[K 3, N 4
 
 // -----
 
+// rt.launch (C2)
 func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>) {
   // expected-error @below {{needs a count: the outermost dimension has a bound}}
   %0 = rt.launch @k(%x) : (!nn.tensor<[B max 8, D 4], f32>) -> !nn.tensor<[B max 8, D 4], f32>
@@ -98,6 +117,7 @@ func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>) {
 
 // -----
 
+// rt.matmul (C2)
 func.func @f(%x: !nn.tensor<[B 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %n: !nn.tensor<[], i64>) {
   // expected-error @below {{has a count, but no outermost dimension with a bound}}
   %0 = rt.matmul %x, %w count %n : (!nn.tensor<[B 8, D 4], f32>, !nn.tensor<[D 4, V 2], f32>, !nn.tensor<[], i64>) -> !nn.tensor<[B 8, V 2], f32>
@@ -106,6 +126,18 @@ func.func @f(%x: !nn.tensor<[B 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %
 
 // -----
 
+// rt.matmul (C2)
+!x = !nn.tensor<[B max 8, D 4], f32>
+!w = !nn.tensor<[D 4, V 2], f32>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{needs a count: the outermost dimension has a bound}}
+  %0 = rt.matmul %x, %w : (!x, !w) -> !nn.tensor<[B max 8, V 2], f32>
+  return
+}
+
+// -----
+
+// rt.matmul (C2)
 func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32>, %n: !nn.tensor<[], f32>) {
   // expected-error @below {{a count is one i64, found '!nn.tensor<[], f32>'}}
   %0 = rt.matmul %x, %w count %n : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[D 4, V 2], f32>, !nn.tensor<[], f32>) -> !nn.tensor<[B max 8, V 2], f32>
@@ -114,6 +146,7 @@ func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32
 
 // -----
 
+// rt.matmul (C3)
 func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %y: !nn.tensor<[B max 8, V 2], f32>) {
   // expected-error @below {{cannot contract a dimension with a bound: B}}
   %0 = rt.matmul %x, %y : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[B max 8, V 2], f32>) -> !nn.tensor<[D 4, V 2], f32>
@@ -127,78 +160,102 @@ rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K
 
 // -----
 
+// rt.tile (C1)
 // expected-error @below {{needs 3 inputs, found 2}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C1)
 // expected-error @below {{needs 2 outputs, found 1}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C1)
 // expected-error @below {{needs 6 inputs, found 3}}
 rt.tile @t backward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C1)
 // expected-error @below {{needs 4 outputs, found 3}}
 rt.tile @t backward : (!nn.tensor<[S 8, H 4, K 16], bf16>, !nn.tensor<[T 8, G 2, K 16], bf16>, !nn.tensor<[T 8, G 2, K 16], bf16>, !nn.tensor<[S 8, H 4, K 16], bf16>, !nn.tensor<[S 8, H 4], f32>, !nn.tensor<[S 8, H 4], f32>) -> (!nn.tensor<[S 8, H 4, K 16], bf16>, !nn.tensor<[T 8, G 2, K 16], bf16>, !nn.tensor<[T 8, G 2, K 16], bf16>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C2)
 // expected-error @below {{elements must be f64, f32 or bf16, found 'f16'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f16>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C2)
 // expected-error @below {{needs S, H and the width, innermost, in '!nn.tensor<[S 8, K 16, H 4], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, K 16, H 4], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C2)
 // expected-error @below {{needs T, G and the width, innermost, in '!nn.tensor<[R 8, G 2, K 16], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[R 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C2)
 // expected-error @below {{q and k must have one width, found '!nn.tensor<[S 8, H 4, K 16], f32>' and '!nn.tensor<[T 8, G 2, K 8], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 8], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C2)
 // expected-error @below {{q and k must have the same other dimensions, found '!nn.tensor<[B 2, S 8, H 4, K 16], f32>' and '!nn.tensor<[T 8, G 2, K 16], f32>'}}
 rt.tile @t forward : (!nn.tensor<[B 2, S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C2)
 // expected-error @below {{v must have the dimensions '!nn.tensor<[T 8, G 2, K 16], f32>', found '!nn.tensor<[T 9, G 2, K 16], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 9, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C2)
 // expected-error @below {{lse must have the dimensions '!nn.tensor<[S 8, H 4], f32>', found '!nn.tensor<[S 8, H 4], f64>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f64>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C3)
 // expected-error @below {{heads must be a multiple of key heads, found 4 and 3}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 3, K 16], f32>, !nn.tensor<[T 8, G 3, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
+// rt.tile (C4)
 // expected-error @below {{positions of S must continue at 4, found #nn.segment<5, 3, 0, 1>}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal> {q_positions = [#nn.segment<0, 4, 0, 1>, #nn.segment<5, 3, 0, 1>]}
 
 // -----
 
+// rt.tile (C4)
 // expected-error @below {{positions must cover the 8 elements of T, found 4}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal> {k_positions = [#nn.segment<0, 4, 0, 1>]}
 
 // -----
 
+// rt.tile (C5)
 // expected-error @below {{sizes must be fixed and at least 1, found '!nn.tensor<[T max 8, G 2, K 16], f32>'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T max 8, G 2, K 16], f32>, !nn.tensor<[T max 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
+
+// -----
+
+// rt.tile (C5)
+!q = !nn.tensor<[S 8, B max 2, H 4, K 16], f32>
+!k = !nn.tensor<[T 8, B max 2, G 2, K 16], f32>
+// expected-error @below {{sizes must be fixed and at least 1, found '!nn.tensor<[S 8, B max 2, H 4, K 16], f32>'}}
+rt.tile @t forward : (!q, !k, !k) -> (!q, !nn.tensor<[S 8, B max 2, H 4], f32>)
+    over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 
@@ -207,6 +264,7 @@ rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 0, G 2, K
 
 // -----
 
+// rt.launch (C1)
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 func.func @launch(%q: !nn.tensor<[S 8, H 4, K 16], f32>) {
   // expected-error @+1 {{types are not those of its kernel: }}
@@ -216,6 +274,22 @@ func.func @launch(%q: !nn.tensor<[S 8, H 4, K 16], f32>) {
 
 // -----
 
+// rt.launch (C3)
+!x = !nn.tensor<[B 8, D 4], f32>
+rt.kernel @k map rows [#nn.dim<"B", 8>] cols [#nn.dim<"D", 4>] grain 8 : (!x) -> (!x)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%x: f32):
+  rt.yield %x : f32
+}
+func.func @launch(%x: !x, %y: !x) {
+  // expected-error @+1 {{a kernel that scatters adds onto memory, and no other does: found k}}
+  %0 = rt.launch @k(%x) onto(%y : !x) : (!x) -> !x
+  return
+}
+
+// -----
+
+// rt.launch (C3)
 rt.kernel @k column rows [#nn.dim<"B", 8>] cols [#nn.dim<"D", 4>] grain 8
     : (!nn.tensor<[B 8, D 4], f32>, !nn.tensor<[B 8], i32>) -> (!nn.tensor<[V 5, D 4], f32>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"scatter", "V", 1>] {

@@ -23,6 +23,7 @@ tplan.model @m {
 
 // -----
 
+// tplan.update (C1)
 !s = !nn.tensor<[], f32>
 tplan.model @m {
   %w = tplan.weight "w" "other" <"constant", 1.0 : f64> : !s
@@ -32,40 +33,48 @@ tplan.model @m {
 
 // -----
 
+// tplan.plan (C1)
 // expected-error @+1 {{mesh is a list of axes, found 2 : i64}}
 tplan.plan @p {mesh = 2 : i64}
 
 // -----
 
+// tplan.plan (C1)
 // expected-error @+1 {{mesh has axes {name = "dp", size = 2 : i64}, found {name = "dp", size = 0 : i64}}}
 tplan.plan @p {mesh = [{name = "dp", size = 0 : i64}]}
 
 // -----
 
+// tplan.plan (C1)
 // expected-error @+1 {{mesh names each axis once, found twice: dp}}
 tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "dp", size = 2 : i64}]}
 
 // -----
 
+// tplan.plan (C1)
 // expected-error @+1 {{mesh has at most 65536 ranks, found [{name = "dp", size = 65536 : i64}, {name = "tp", size = 2 : i64}]}}
 tplan.plan @p {mesh = [{name = "dp", size = 65536 : i64}, {name = "tp", size = 2 : i64}]}
 
 // -----
 
+// tplan.plan (C2)
 // expected-error @+1 {{shard has lists of dims and axes, found {axes = []}}}
 tplan.plan @p {shard = [{axes = []}]}
 
 // -----
 
+// tplan.plan (C2)
 // expected-error @+1 {{shards over axes of the mesh, found "tp"}}
 tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}], shard = [{axes = ["dp", "tp"], dims = ["B"]}]}
 
 // -----
 
+// tplan.plan (C2)
 // expected-error @+1 {{shards over axes of the mesh, found "dp"}}
 tplan.plan @p {zero = {axes = ["dp"], stage = 1 : i64}}
 
 // -----
 
+// tplan.plan (C2)
 // expected-error @+1 {{zero has a list of axes, found {stage = 1 : i64}}}
 tplan.plan @p {zero = {stage = 1 : i64}}

@@ -52,6 +52,7 @@ module {}
 
 // -----
 
+// nn.run (C2)
 !x = !nn.tensor<[B 4], f32>
 nn.chain @train {
   // expected-error@below {{binds no parameter to a w}}

@@ -81,6 +81,7 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
+// nn.run (C2)
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   // expected-error@below {{needs a dictionary of parameters for each of its layers, found 0}}
@@ -93,6 +94,7 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
+// nn.run (C2)
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   // expected-error@below {{binds parameters by name, found @w}}
@@ -105,6 +107,7 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
+// nn.run (C2)
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   // expected-error@below {{binds w of layer a to no nn.param: @w}}
@@ -117,6 +120,7 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
+// nn.run (C2)
 !x = !nn.tensor<[B 1], f32>
 nn.param @w : !x x 2 path "w.{i}" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"
 nn.chain @train {
@@ -131,6 +135,7 @@ rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "ca
 
 // -----
 
+// nn.run (C1)
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   // expected-error@below {{gives layer a 0 values called i0, i1, ...; it also takes i0}}
@@ -143,6 +148,7 @@ rt.func @a.F(%i: !x {nn.role = "invariant", nn.name = "i0"}) -> (!x {nn.role = "
 
 // -----
 
+// nn.run (C1)
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   // expected-error@below {{has more results than part F of layer a carries out: 2}}
@@ -150,6 +156,21 @@ nn.chain @train {
 }
 rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
   %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+// nn.run (C1)
+!x = !nn.tensor<[B 1], f32>
+!y = !nn.tensor<[B 1], f64>
+nn.chain @train {
+  %in = nn.input "x" shift 0 vocabulary 0 : !y
+  // expected-error@below {{gives part F of layer a c0 as '!nn.tensor<[B 1], f64>', it takes '!nn.tensor<[B 1], f32>'}}
+  %x = nn.run [@a] x 1 layer 0 carried(%in) invariant() params [{}] : (!y) -> !x
+}
+rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k(%c) : (!x) -> !x
   rt.return %0 : !x
 }
 
@@ -192,6 +213,7 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
+// nn.run (C2)
 !x = !nn.tensor<[B 1], f32>
 !y = !nn.tensor<[B 1], f64>
 nn.param @w : !y x 1 path "w" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"

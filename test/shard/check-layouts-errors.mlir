@@ -77,6 +77,7 @@ nn.layer @block.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "no
 // -----
 
 // deepspeedai/DeepSpeed#1488: a gradient is reduced with each microbatch, and again with the sum of them.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @block.R(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) -> (!nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) attributes {part = "R"} {
   // expected-note @-1 {{reducing what is whole counts it once a rank: name the axes of its layout}}
@@ -102,6 +103,7 @@ nn.layer @block(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w"
 // -----
 
 // openxla/xla#42481: the gradient of a lookup is gathered where it is to be summed.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @embed(%dy: !nn.tensor<[B 4, D 6], f32> {nn.role = "cot_carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp]>}, %ids: !nn.tensor<[B 4], i32> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<B over [dp]>})
     -> (!nn.tensor<[V 10, D 6], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
@@ -115,6 +117,7 @@ nn.layer @embed(%dy: !nn.tensor<[B 4, D 6], f32> {nn.role = "cot_carried", nn.na
 // -----
 
 // NVIDIA/Megatron-LM#442: a maximum for a scale is reduced over another group of ranks.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @scale(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reducing what is whole counts it once a rank}}
@@ -540,9 +543,22 @@ nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dis
 // -----
 
 // A layout that the value cannot have.
+// dist.layout (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+1 {{dimension of a layout is none of argument carried c0: E in #dist.layout<E over [tp]>}}
 nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<E over [tp]>}) {
+  nn.return
+}
+}
+
+// -----
+
+// A layout that the value cannot have.
+// dist.layout (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+// expected-error @+1 {{dimension of a layout is none of argument carried c0: E in #dist.layout<rows [B, E] by 2 over}}
+nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0",
+                                        dist.layout = #dist.layout<rows [B, E] by 2 over [tp]>}) {
   nn.return
 }
 }
@@ -617,6 +633,7 @@ nn.layer @f.N(%g: !nn.tensor<[D 6], f32> {nn.role = "cot_param", nn.name = "w", 
 // -----
 
 // A collective leaves another layout than its kind does.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<D over [tp]>}, %y: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "y", dist.layout = #dist.layout<>}) {
   // expected-error @+1 {{makes another layout than its result has: #dist.layout<>, found #dist.layout<B over [dp]>}}
@@ -628,6 +645,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", d
 // -----
 
 // A reduce-scatter leaves its own blocks.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "carried", nn.name = "x", dist.layout = #dist.layout<B over [dp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 4, D 8], f32> -> <[D 8], f32>
@@ -640,6 +658,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "carried", nn.name = "x",
 // -----
 
 // Without a dimension it leaves rows.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "carried", nn.name = "x", dist.layout = #dist.layout<B over [dp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 4, D 8], f32> -> <[D 8], f32>
@@ -652,6 +671,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "carried", nn.name = "x",
 // -----
 
 // A gather over axes that do not cut the rows.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<rows [B] by 2 over [dp]>}, %y: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "y", dist.layout = #dist.layout<>}) {
   // expected-error @+1 {{cannot go over tp: without a dimension the operand has rows in blocks; found #dist.layout<rows [B] by 2 over [dp]>}}
@@ -663,6 +683,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", d
 // -----
 
 // All-to-all takes the axes from one dimension to another.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<B over [tp]>}, %y: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "y", dist.layout = #dist.layout<>}) {
   // expected-error @+1 {{makes another layout than its result has: #dist.layout<D over [tp]>, found #dist.layout<B over [tp]>}}
@@ -674,6 +695,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", d
 // -----
 
 // A permutation keeps the axes.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<B over [dp, tp]>}, %y: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "y", dist.layout = #dist.layout<>}) {
   // expected-error @+1 {{cannot go over dp, tp: a permutation keeps the axes of one dimension in another order; found #dist.layout<B over [dp, tp]>}}
@@ -685,6 +707,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", d
 // -----
 
 // A permutation takes each block from where it is.
+// dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<B over [dp, tp]>}, %y: !nn.tensor<[B 4, D 8], f32> {nn.role = "param", nn.name = "y", dist.layout = #dist.layout<>}) {
   // expected-error @+1 {{sources are not those of the two layouts: array<i32: 0, 1, 2, 3>}}
