@@ -9,6 +9,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <set>
 
 using namespace mlir;
 using namespace tplan;
@@ -243,6 +244,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   MLIRContext *context = parser.getContext();
   LayoutAttr layout = LayoutAttr::get(context, {}, {}, {}, {});
   SmallVector<StringAttr> used;
+  std::set<std::pair<bool, std::string>> parts;
   auto part = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     std::string word;
@@ -250,6 +252,8 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     bool isDim = succeeded(parser.parseOptionalString(&word));
     if (!isDim && parser.parseKeywordOrString(&word))
       return failure();
+    if (!parts.insert({isDim || !isLayoutWord(word), word}).second) // (C3) of the layout
+      return parser.emitError(loc, "stands twice in a layout: ") << word;
     SmallVector<StringAttr> axes;
     if (!isDim && word == "rows") {
       FailureOr<RowsAttr> rows = parseRows(parser);
@@ -310,8 +314,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-/// (C1) of all operations over axes.
-static LogicalResult verifyAxes(Operation *op, ArrayAttr axes) {
+LogicalResult dist::verifyAxes(Operation *op, ArrayAttr axes) {
   if (axes.empty())
     return op->emitOpError("needs an axis of the mesh, found none");
   MeshAttr mesh;
@@ -344,10 +347,14 @@ LogicalResult CollectiveOp::verify() {
     return emitOpError("needs the dimension that is cut, found none in all_to_all");
   if (kind == CollectiveKind::AllReduce && getDim())
     return emitOpError("cuts no dimension, found ") << *getDim();
-  if ((kind == CollectiveKind::AllToAll) != bool(getTo()))
+  if (kind == CollectiveKind::AllToAll && !getTo())
+    return emitOpError("needs the dimension that is cut afterwards, found none in all_to_all");
+  if (kind != CollectiveKind::AllToAll && getTo())
     return emitOpError("the dimension that is cut afterwards belongs to all_to_all alone, found ")
            << stringifyCollectiveKind(kind);
-  if ((kind == CollectiveKind::Permute) != bool(getSources())) // (C3)
+  if (kind == CollectiveKind::Permute && !getSources()) // (C3)
+    return emitOpError("needs a source for each member, found none in permute");
+  if (kind != CollectiveKind::Permute && getSources())
     return emitOpError("sources belong to permute alone, found ") << stringifyCollectiveKind(kind);
   auto module = (*this)->getParentOfType<ModuleOp>();
   if (!getSources() || !module || !module->hasAttr(kMesh))
@@ -369,11 +376,13 @@ LogicalResult SliceOp::verify() {
 
 LogicalResult OwnOp::verify() { return verifyAxes(*this, getAxes()); }
 
-LogicalResult PlaceOp::verify() {
-  if (failed(verifyAxes(*this, getAxes())))
+LogicalResult dist::verifyPlace(Operation *op, ArrayAttr axes) {
+  if (failed(verifyAxes(op, axes)))
     return failure();
-  if (getResult().getType() != getWhole().getType()) // (C2)
-    return emitOpError("makes all of ")
-           << getWhole().getType() << ", found " << getResult().getType();
+  Type whole = op->getOperand(1).getType(), result = op->getResult(0).getType();
+  if (result != whole) // (C2)
+    return op->emitOpError("makes all of ") << whole << ", found " << result;
   return success();
 }
+
+LogicalResult PlaceOp::verify() { return verifyPlace(*this, getAxes()); }

@@ -54,6 +54,11 @@ std::string spell(CollectiveOp op);
 Axes axesOf(mlir::ArrayAttr names);
 mlir::ArrayAttr arrayOf(mlir::MLIRContext *context, llvm::ArrayRef<mlir::StringAttr> axes);
 bool intersects(llvm::ArrayRef<mlir::StringAttr> a, llvm::ArrayRef<mlir::StringAttr> b);
+/// (C1) of all operations over axes: axes of the mesh, if the module has one, each once, and one at
+/// least.
+mlir::LogicalResult verifyAxes(mlir::Operation *op, mlir::ArrayAttr axes);
+/// (C1) and (C2) of `place`: the result has the type of the second operand.
+mlir::LogicalResult verifyPlace(mlir::Operation *op, mlir::ArrayAttr axes);
 /// Without those of b.
 Axes difference(llvm::ArrayRef<mlir::StringAttr> a, llvm::ArrayRef<mlir::StringAttr> b);
 } // namespace tplan::dist

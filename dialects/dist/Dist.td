@@ -99,7 +99,8 @@ def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
 
     `#dist.layout<B over [dp], H over [tp], sum over [cp]>`; `#dist.layout<>` is whole everywhere.
 
-    (C1) no axis occurs twice. (C2) dimensions and rows are dimensions of the value.
+    (C1) no axis occurs twice. (C2) dimensions and rows are dimensions of the value (checked
+    by `check-layouts`). (C3) a dimension, `rows`, `sum` and `max` stand once.
   }];
   let parameters = (ins ArrayRefParameter<"ShardAttr">:$shards, // by name of the dimension
                         OptionalParameter<"RowsAttr">:$rows,

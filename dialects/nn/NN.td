@@ -193,7 +193,7 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     a step) from `model`, R (pending sums over ranks, once a step) from `shard`. Consumed by `fuse`.
     Every argument and result carries `nn.role` and `nn.name`.
 
-    (C1) every argument and result has a role.
+    (C1) every argument and result has a role and a name.
     (C2) the body is one block that ends in `nn.return` of the results' types.
     (C3) the parts F and E take no cotangent: it is not known yet.
   }];
@@ -270,9 +270,10 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
     random numbers. Results are what the last layer carries out. `schedule` splits
     runs at stage borders and sets `stage`. One layer of a list has the attribute `nn.list`.
 
-    (C1) a callee's carried arguments and results have the types of the run's.
+    (C1) a callee's carried arguments and results have the types of the run's (checked by `order-tasks`).
     (C2) `params[j]` binds every param argument of callee j to a param of its type
-    with at least first_instance + times instances (or 1, shared by all).
+    with at least first_instance + times instances, or 1, shared by all (checked by `order-tasks`
+    and `plan-arena`).
     (C3) with times * n > 1 the carried types in and out agree.
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$callees, I64Attr:$times, I64Attr:$first_layer,

@@ -38,12 +38,12 @@ static std::optional<Role> roleOf(Attribute attr) {
 
 LogicalResult LayerOp::verify() {
   for (unsigned i = 0, e = getNumArguments(); i < e; ++i) // (C1)
-    if (!roleOf(getArgAttr(i, kRole)))
-      return emitOpError("argument without a role: ") << i;
+    if (!roleOf(getArgAttr(i, kRole)) || !isa_and_nonnull<StringAttr>(getArgAttr(i, kName)))
+      return emitOpError("argument without a role and a name: ") << i;
   for (unsigned i = 0, e = getNumResults(); i < e; ++i)
-    if (!roleOf(getResultAttr(i, kRole)))
-      return emitOpError("result without a role: ") << i;
-  auto ret = dyn_cast<ReturnOp>(getBlock().getTerminator()); // (C2)
+    if (!roleOf(getResultAttr(i, kRole)) || !isa_and_nonnull<StringAttr>(getResultAttr(i, kName)))
+      return emitOpError("result without a role and a name: ") << i;
+  auto ret = getBlock().empty() ? ReturnOp() : dyn_cast<ReturnOp>(getBlock().back()); // (C2)
   if (!ret || ret.getOperandTypes() != getFunctionType().getResults())
     return emitOpError("body must return the types of the results");
   if (getPart() == "F" || getPart() == "E") // (C3)
@@ -185,8 +185,11 @@ LogicalResult LookupOp::verify() {
   Tensor table = tensorOf(getTable()), ids = tensorOf(getIds());
   SmallVector<DimAttr> dims(ids.getDims());
   llvm::append_range(dims, table.without({getDim()}).getDims());
-  if (!table.has(getDim()) || !ids.getElementType().isInteger(32) || // (C1)
-      tensorOf(getResult()) != table.withDims(dims))
+  if (!table.has(getDim())) // (C1)
+    return emitOpError("table lacks dimension ") << getDim();
+  if (!ids.getElementType().isInteger(32))
+    return emitOpError("ids must be i32, found ") << ids.getElementType();
+  if (tensorOf(getResult()) != table.withDims(dims))
     return emitOpError("expected result ") << table.withDims(dims);
   return success();
 }

@@ -66,6 +66,11 @@ LogicalResult KernelOp::verify() {
   FunctionType type = getFunctionType();
   if (static_cast<int64_t>(getGrain()) < 1)
     return emitOpError("grain must be at least 1, found ") << getGrain();
+  SmallVector<Type> operands(type.getInputs());
+  llvm::append_range(operands, type.getResults());
+  for (Type operand : operands)
+    if (!isa<Tensor>(operand))
+      return emitOpError("operands must be nn tensors, found ") << operand;
   if (block.getNumArguments() != getNumInputs() || // (C1)
       getYield().getNumOperands() != getNumOutputs())
     return emitOpError("needs one argument per input and one yielded value per output");
@@ -78,8 +83,6 @@ LogicalResult KernelOp::verify() {
              << value.getType();
   if (getAccesses().size() != getNumInputs() + getNumOutputs()) // (C2)
     return emitOpError("needs one access per input and output, found ") << getAccesses().size();
-  SmallVector<Type> operands(type.getInputs());
-  llvm::append_range(operands, type.getResults());
   for (auto [operand, attr] : llvm::zip(operands, getAccesses())) // (C3)
     for (DimAttr dim : cast<Tensor>(operand).getDims()) {
       auto access = cast<AccessAttr>(attr);
@@ -239,9 +242,19 @@ LogicalResult MatmulOp::verify() {
            << getLhs().getType() << ", " << getRhs().getType() << " or " << getResult().getType();
   if (getAcc() && getAcc().getType() != getResult().getType())
     return emitOpError("accumulator must have the result's type, found ") << getAcc().getType();
-  for (DimAttr dim : tensorOf(getLhs()).getDims()) // (C3)
-    if (dim.getBounded() && !tensorOf(getResult()).has(dim.getName()))
-      return emitOpError("cannot contract a dimension with a bound: ") << dim.getName();
+  Tensor lhs = tensorOf(getLhs()), rhs = tensorOf(getRhs()), result = tensorOf(getResult());
+  for (Tensor operand : {lhs, rhs}) // (C3)
+    for (DimAttr dim : operand.getDims())
+      if (dim.getBounded() && !result.has(dim.getName()))
+        return emitOpError("cannot contract a dimension with a bound: ") << dim.getName();
+  for (auto [x, y, z] : {std::tuple(lhs, rhs, result), std::tuple(rhs, lhs, result),
+                         std::tuple(result, lhs, rhs)}) // (C4)
+    for (DimAttr dim : x.getDims()) {
+      bool inY = llvm::is_contained(y.getDims(), dim), inZ = llvm::is_contained(z.getDims(), dim);
+      if (!(inY || inZ) || inY != y.has(dim.getName()) || inZ != z.has(dim.getName()))
+        return emitOpError("needs a dimension in two of operands and result, of one size, found ")
+               << dim.getName() << " in " << lhs << ", " << rhs << " and " << result;
+    }
   return verifyCount(*this, getResult().getType(), getCount()); // (C2)
 }
 

@@ -277,7 +277,8 @@ def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceM
     result's outermost dimension are computed, or as many more as share their tiles.
     (C1) rows, columns and contracted dimensions are contiguous groups in each operand.
     (C2) with a count, and only then, the outermost dimension of the result has a bound.
-    (C3) no contracted dimension has a bound.
+    (C3) no contracted dimension has a bound. (C4) a dimension is in two of operands and result at
+    least, and of one size.
   }];
   let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc,
                        Optional<NN_AnyTensor>:$count);
@@ -304,9 +305,10 @@ def RT_CopyOp : RT_Op<"copy", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "
 def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "a collective of the ranks along some axes";
   let description = [{
-    As `dist.collective`, with the sizes of one rank; becomes `tp_collectives`. Bytes are those that
-    one rank sends. An all-reduce works in place. Where the blocks are contiguous, the result of a
+    Made by `form-kernels` of `dist.collective`, with the sizes of one rank; gone with `lower-host`,
+    which makes `tp_collectives` of those that follow each other. Bytes are those that one rank sends. An all-reduce works in place. Where the blocks are contiguous, the result of a
     reduce-scatter may lie at its place in the operand, and the operand of an all-gather in the result.
+    (C1) the axes are of the mesh, each once, and one at least.
   }];
   let arguments = (ins Dist_CollectiveKind:$kind, NN_AnyTensor:$x, Dist_AxisArray:$axes,
                        NN_ReduceKind:$reduction, OptionalAttr<StrAttr>:$dim, OptionalAttr<StrAttr>:$to,
@@ -316,6 +318,7 @@ def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["
     $kind $reduction $x `over` $axes (`dim` $dim^)? (`to` $to^)? (`sources` $sources^)? attr-dict
     `:` type($x) `->` type($result)
   }];
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     BlockShape getShape();
     /// Bytes that a rank copies into and out of the buffers of MPI.
@@ -326,12 +329,15 @@ def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["
 def RT_SliceOp : RT_Op<"slice", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "the rank's own block of a value";
   let description = [{
-    As `dist.slice`. With `view` the result is that part of the operand's memory, and no byte moves:
-    blocks are contiguous, and the operand's memory has room for all of them.
+    Made by `form-kernels` of `dist.slice`; gone with `lower-host` (`tp_slice`). With `view` the result
+    is that part of the operand's memory, and no byte moves: blocks are contiguous, and the operand's
+    memory has room for all of them.
+    (C1) the axes are of the mesh, each once, and one at least.
   }];
   let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes, OptionalAttr<StrAttr>:$dim, UnitAttr:$view);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "(`view` $view^)? $x `over` $axes (`dim` $dim^)? attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     BlockShape getShape();
   }];
@@ -340,11 +346,15 @@ def RT_SliceOp : RT_Op<"slice", [DeclareOpInterfaceMethods<RT_Call, ["getAlias",
 def RT_PlaceOp : RT_Op<"place", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "x as the rank's own block of memory for all rows";
   let description = [{
-    As `dist.place`. Copies x there unless `memory` has put it there from the start.
+    Made by `form-kernels` of `dist.place`; gone with `lower-host`. Copies x there unless `memory` has
+    put it there from the start.
+    (C1) the axes are of the mesh, each once, and one at least. (C2) the result has the type of
+    `whole`.
   }];
   let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$whole, Dist_AxisArray:$axes);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x `into` $whole `over` $axes attr-dict `:` type($x) `,` type($whole) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 #endif // TPLAN_RT

@@ -109,6 +109,10 @@ static int64_t elementBytes(CollectiveOp op) {
   return nn::elementBytes(tensorOf(op.getX()).getElementType());
 }
 
+LogicalResult CollectiveOp::verify() { return dist::verifyAxes(*this, getAxes()); }
+LogicalResult SliceOp::verify() { return dist::verifyAxes(*this, getAxes()); }
+LogicalResult PlaceOp::verify() { return dist::verifyPlace(*this, getAxes()); }
+
 int64_t CollectiveOp::getBytes() {
   auto sources = getSources();
   return bytesSent(getKind(), getShape(), elementBytes(*this), members(*this),

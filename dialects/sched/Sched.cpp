@@ -141,6 +141,8 @@ LogicalResult ProgramOp::verify() {
   Positions at(stages, microbatches);
   for (int64_t i = 0, e = getNumTasks(); i < e; ++i) {
     Task task = getTask(i);
+    if (!symbolizeTaskKind(static_cast<uint32_t>(task.kind)))
+      return emitOpError("no such kind of task: ") << static_cast<int32_t>(task.kind);
     if (task.stage < 0 || task.stage >= stages || task.microbatch < 0 ||
         task.microbatch >= microbatches)
       return emitOpError("no such stage or microbatch: ") << describe(task);
@@ -170,7 +172,8 @@ LogicalResult ProgramOp::verify() {
   // (C5)
   for (auto family : getBody().getOps<FamilyOp>()) {
     auto inArena = [&](int64_t at) {
-      return at + static_cast<int64_t>(family.getBytes()) <= static_cast<int64_t>(*getArena());
+      return at >= 0 &&
+             at + static_cast<int64_t>(family.getBytes()) <= static_cast<int64_t>(*getArena());
     };
     if (getArena() && (!family.getAt() || !llvm::all_of(*family.getAt(), inArena)))
       return family.emitOpError("lies outside of the arena of bytes ") << *getArena();

@@ -68,7 +68,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     }
     ```
 
-    (C1) tasks are triples; stages and microbatches are in range.
+    (C1) tasks are triples; kinds, stages and microbatches are in range.
     (C2) each stage does each microbatch once forward, and backward once: B, or I and W.
     (C3) a task follows what it needs: F after F of the stage before, B and I after
     F of their stage and B or I of the stage behind, W after I.

@@ -90,12 +90,13 @@ StringRef UpdateOp::getStateName() { return getState().getDefiningOp<WeightOp>()
 
 LogicalResult UpdateOp::verify() {
   auto weight = getState().getDefiningOp<WeightOp>();
-  if (!weight || !weight.isState())
+  if (!weight || !weight.isState()) // (C1)
     return emitOpError("updates a weight of kind state only");
   return success();
 }
 
-// Readers take well-formed meshes and shards for granted, and divide by the sizes.
+// (C1) of the plan. Readers take well-formed meshes and shards for granted, and divide by the
+// sizes.
 static LogicalResult verifyMesh(PlanOp op, Attribute mesh, llvm::StringSet<> &names) {
   auto axes = dyn_cast<ArrayAttr>(mesh);
   int64_t ranks = 1;
@@ -114,6 +115,7 @@ static LogicalResult verifyMesh(PlanOp op, Attribute mesh, llvm::StringSet<> &na
   return axes ? success() : LogicalResult(op.emitOpError("mesh is a list of axes, found ") << mesh);
 }
 
+// (C2)
 static LogicalResult verifyAxes(PlanOp op, DictionaryAttr entry, const llvm::StringSet<> &mesh) {
   for (Attribute axis : entry.getAs<ArrayAttr>("axes"))
     if (auto name = dyn_cast<StringAttr>(axis); !name || !mesh.contains(name))

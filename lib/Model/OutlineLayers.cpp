@@ -100,9 +100,8 @@ void Outliner::copyForLists() {
 /// Whether the op is cloned into whatever reads it. A list reads no ops.
 static bool isInlined(Operation &op) {
   return isa<lang::InputOp, lang::WeightOp>(op) ||
-         (isRematerialized(&op) && llvm::none_of(op.getUsers(), [](Operation *user) {
-            return isa<lang::ForOp>(user);
-          }));
+         (isRematerialized(&op) &&
+          llvm::none_of(op.getUsers(), [](Operation *user) { return isa<lang::ForOp>(user); }));
 }
 
 void Outliner::cutIntoSegments() {

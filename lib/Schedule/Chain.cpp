@@ -102,7 +102,7 @@ static std::optional<unsigned> positionOf(StringRef name, char letter) {
   return number;
 }
 
-/// The parts name the run's operands by position, and none beyond the last.
+/// (C1) of `nn.run`: the parts name the run's operands by position, and none beyond the last.
 static LogicalResult checkName(nn::RunOp run, const Callee &callee, StringRef name, char letter,
                                size_t count) {
   std::optional<unsigned> position = positionOf(name, letter);
@@ -139,6 +139,7 @@ static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
   return success();
 }
 
+/// (C2) of `nn.run`
 static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, Attribute symbol) {
   auto module = run->getParentOfType<ModuleOp>();
   auto ref = dyn_cast<FlatSymbolRefAttr>(symbol);
@@ -165,8 +166,8 @@ static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding
   return success();
 }
 
-/// What a part takes has the types of the run's values and of its parameters. Not asked of E,
-/// whose batch has a bound.
+/// (C1) and (C2) of `nn.run`: what a part takes and F carries out has the types of the run's values
+/// and of its parameters. Not asked of E, whose batch has a bound.
 static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
   for (Part p : {Part::F, Part::B, Part::I, Part::W}) {
     rt::FuncOp func = callee.part(p);
@@ -185,6 +186,12 @@ static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
                                               << name << " as " << given << ", it takes " << takes;
     }
   }
+  rt::FuncOp func = callee.part(Part::F);
+  for (auto [name, takes] : llvm::zip(callee.carriedOut, run->getResultTypes()))
+    if (std::optional<unsigned> i = func ? findResult(func, Role::Carried, name) : std::nullopt;
+        i && func.getResultTypes()[*i] != takes)
+      return run.emitOpError("takes ") << name << " of part F of layer " << callee.name << " as "
+                                       << takes << ", it is " << func.getResultTypes()[*i];
   return success();
 }
 

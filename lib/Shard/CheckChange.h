@@ -6,7 +6,8 @@
 
 namespace tplan::shard {
 
-/// An op of dist: its result has the layout that its kind makes of its operand's (C3).
+/// An op of dist: its result has the layout that its kind makes of its operand's ((C4) of
+/// dist.collective).
 mlir::LogicalResult checkChange(mlir::Operation *op, dist::MeshAttr mesh);
 
 } // namespace tplan::shard

@@ -276,7 +276,7 @@ LogicalResult shard::checkLayout(Location loc, const Twine &what, Tensor type, L
       return emitError(loc, "axis is not of the mesh, in the layout of ")
              << what << ": " << axis.getValue();
     if (llvm::is_contained(seen, axis))
-      return emitError(loc, "axis occurs twice in a layout: ") << axis.getValue();
+      return emitError(loc, "axis occurs twice in a layout: ") << axis.getValue(); // (C1)
     seen.push_back(axis);
   }
   SmallVector<StringAttr> dims;
@@ -285,7 +285,7 @@ LogicalResult shard::checkLayout(Location loc, const Twine &what, Tensor type, L
   dist::RowsAttr rows = layout.getRows();
   if (rows)
     llvm::append_range(dims, rows.getDims());
-  for (StringAttr dim : dims)
+  for (StringAttr dim : dims) // (C2)
     if (!type.has(dim))
       return emitError(loc, "dimension of a layout is none of ")
              << what << ": " << dim.getValue() << " in " << layout;

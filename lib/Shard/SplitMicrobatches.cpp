@@ -46,10 +46,12 @@ bool endsInSums(Value v) {
   return true;
 }
 
-/// What an op makes of several sequences of the batch, or of their numbers; empty where it takes each
-/// for itself, or adds what microbatches may add.
+/// What an op makes of several sequences of the batch, or of their numbers; empty where it takes
+/// each for itself, or adds what microbatches may add.
 StringRef batchStatistic(Operation *op, StringRef batch) {
-  auto sumsAway = [&](Value x) { return typeOf(x).has(batch) && !typeOf(op->getResult(0)).has(batch); };
+  auto sumsAway = [&](Value x) {
+    return typeOf(x).has(batch) && !typeOf(op->getResult(0)).has(batch);
+  };
   return llvm::TypeSwitch<Operation *, StringRef>(op)
       .Case([&](ReduceOp reduce) -> StringRef {
         if (!sumsAway(reduce.getX()))
@@ -72,8 +74,9 @@ LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
   for (Operation &op : layer.getBlock().without_terminator()) {
     StringRef what = backward.contains(op.getResult(0)) ? "" : batchStatistic(&op, batch);
     if (!what.empty())
-      return op.emitError("microbatches would change what depends on several sequences of the batch, "
-                          "and is no loss; train the batch as one microbatch, found ")
+      return op.emitError(
+                 "microbatches would change what depends on several sequences of the batch, "
+                 "and is no loss; train the batch as one microbatch, found ")
              << what << " over " << batch;
   }
   return success();

@@ -73,11 +73,33 @@ func.func @f(%x: !nn.tensor<[B 4], f32>) {
 
 // -----
 
+// dist.collective (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>) {
+  // expected-error @+1 {{needs the dimension that is cut afterwards, found none in all_to_all}}
+  %0 = dist.collective all_to_all sum %x over ["dp"] dim "B" : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
 // dist.collective (C3)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 func.func @f(%x: !nn.tensor<[B 4], f32>) {
   // expected-error @+1 {{sources belong to permute alone, found all_reduce}}
   %0 = dist.collective all_reduce sum %x over ["dp"] sources [0, 1] : <[B 4], f32> -> <[B 4], f32>
+  return
+}
+}
+
+// -----
+
+// dist.collective (C3)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+func.func @f(%x: !nn.tensor<[B 4], f32>) {
+  // expected-error @+1 {{needs a source for each member, found none in permute}}
+  %0 = dist.collective permute sum %x over ["dp"] dim "B" : <[B 4], f32> -> <[B 4], f32>
   return
 }
 }
@@ -180,3 +202,9 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
   return
 }
 }
+
+// -----
+
+// dist.layout (C3)
+// expected-error @+1 {{stands twice in a layout: B}}
+func.func private @f() attributes {l = #dist.layout<B over [dp], B over [tp]>}

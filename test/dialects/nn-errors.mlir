@@ -182,6 +182,26 @@ func.func @lookup(%table: !nn.tensor<[V 9, D 3], f32>, %ids: !nn.tensor<[S 2], i
 
 // -----
 
+// nn.lookup (C1)
+!t = !nn.tensor<[V 9, D 3], f32>
+func.func @ids(%table: !t, %ids: !nn.tensor<[S 2], f32>) {
+  // expected-error @+1 {{ids must be i32, found 'f32'}}
+  %0 = nn.lookup %table["V" = %ids] : (!t, !nn.tensor<[S 2], f32>) -> !nn.tensor<[S 2, D 3], f32>
+  return
+}
+
+// -----
+
+// nn.lookup (C1)
+!t = !nn.tensor<[V 9, D 3], f32>
+func.func @table(%table: !t, %ids: !nn.tensor<[S 2], i32>) {
+  // expected-error @+1 {{table lacks dimension W}}
+  %0 = nn.lookup %table["W" = %ids] : (!t, !nn.tensor<[S 2], i32>) -> !nn.tensor<[S 2, V 9, D 3], f32>
+  return
+}
+
+// -----
+
 // nn.attention (C1)
 func.func @heads(%q: !nn.tensor<[S 2, H 3, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>) {
   // expected-error @+1 {{query heads must be a multiple of key heads, found 3 and 2}}
@@ -192,7 +212,7 @@ func.func @heads(%q: !nn.tensor<[S 2, H 3, K 4], f32>, %k: !nn.tensor<[T 2, G 2,
 // -----
 
 // nn.layer (C1)
-// expected-error @+1 {{argument without a role: 0}}
+// expected-error @+1 {{argument without a role and a name: 0}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32>) {
   nn.return
 }
@@ -200,7 +220,7 @@ nn.layer @f(%x: !nn.tensor<[D 3], f32>) {
 // -----
 
 // nn.layer (C1)
-// expected-error @+1 {{result without a role: 0}}
+// expected-error @+1 {{result without a role and a name: 0}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x"}) -> !nn.tensor<[D 3], f32> {
   nn.return %x : !nn.tensor<[D 3], f32>
 }
@@ -304,6 +324,7 @@ nn.chain @hands {
 
 // -----
 
+// nn.layer (C3)
 // expected-error @+1 {{a forward takes no cotangent, found argument 0}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_invariant", nn.name = "i0"}) attributes {part = "F"} {
   nn.return

@@ -23,6 +23,16 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // -----
 
 // rt.kernel (C1)
+// expected-error @below {{operands must be nn tensors, found 'f32'}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4 : (f32) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
+// rt.kernel (C1)
 // expected-error @below {{argument must have the input's element type, found 'f64'}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
@@ -150,6 +160,50 @@ func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %w: !nn.tensor<[D 4, V 2], f32
 func.func @f(%x: !nn.tensor<[B max 8, D 4], f32>, %y: !nn.tensor<[B max 8, V 2], f32>) {
   // expected-error @below {{cannot contract a dimension with a bound: B}}
   %0 = rt.matmul %x, %y : (!nn.tensor<[B max 8, D 4], f32>, !nn.tensor<[B max 8, V 2], f32>) -> !nn.tensor<[D 4, V 2], f32>
+  return
+}
+
+// -----
+
+// rt.matmul (C3)
+!x = !nn.tensor<[B 8, D 4], f32>
+!y = !nn.tensor<[B max 8, V 2], f32>
+func.func @f(%x: !x, %y: !y) {
+  // expected-error @below {{cannot contract a dimension with a bound: B}}
+  %0 = rt.matmul %x, %y : (!x, !y) -> !nn.tensor<[D 4, V 2], f32>
+  return
+}
+
+// -----
+
+// rt.matmul (C4)
+!x = !nn.tensor<[M 2, K 3], f32>
+!y = !nn.tensor<[K 5, N 4], f32>
+func.func @f(%x: !x, %y: !y) {
+  // expected-error @below {{needs a dimension in two of operands and result, of one size, found K in}}
+  %0 = rt.matmul %x, %y : (!x, !y) -> !nn.tensor<[M 2, N 4], f32>
+  return
+}
+
+// -----
+
+// rt.matmul (C4)
+!x = !nn.tensor<[M 2, K 3], f32>
+!y = !nn.tensor<[N 4], f32>
+func.func @f(%x: !x, %y: !y) {
+  // expected-error @below {{needs a dimension in two of operands and result, of one size, found K in}}
+  %0 = rt.matmul %x, %y : (!x, !y) -> !nn.tensor<[M 2, N 4], f32>
+  return
+}
+
+// -----
+
+// rt.matmul (C4)
+!x = !nn.tensor<[M 2, K 3], f32>
+!y = !nn.tensor<[K 3], f32>
+func.func @f(%x: !x, %y: !y) {
+  // expected-error @below {{needs a dimension in two of operands and result, of one size, found Q in}}
+  %0 = rt.matmul %x, %y : (!x, !y) -> !nn.tensor<[M 2, Q 4], f32>
   return
 }
 
@@ -304,6 +358,7 @@ func.func @launch(%x: !nn.tensor<[B 8, D 4], f32>, %i: !nn.tensor<[B 8], i32>) {
 
 // -----
 
+// rt.kernel (C5)
 // expected-error @below {{transposes whole elements, found a value of a row: output 0}}
 rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8], f32>) -> (!nn.tensor<[S 8], f32>)
@@ -314,6 +369,7 @@ rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.kernel (C5)
 // expected-error @below {{transposes static rows, found a run-time count}}
 rt.kernel @k transpose rows [#nn.dim<"S", 8, true>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[D 32, S max 8], f32>) -> (!nn.tensor<[S max 8, D 32], f32>)
@@ -324,6 +380,7 @@ rt.kernel @k transpose rows [#nn.dim<"S", 8, true>] cols [#nn.dim<"D", 32>] grai
 
 // -----
 
+// rt.kernel (C5)
 // expected-error @below {{transposes rows and columns larger than 1}}
 rt.kernel @k transpose rows [#nn.dim<"S", 1>] cols [#nn.dim<"D", 8>] grain 4
     : (!nn.tensor<[D 8, S 1], f32>) -> (!nn.tensor<[S 1, D 8], f32>)
@@ -334,6 +391,7 @@ rt.kernel @k transpose rows [#nn.dim<"S", 1>] cols [#nn.dim<"D", 8>] grain 4
 
 // -----
 
+// rt.kernel (C5)
 // expected-error @below {{transposes whole elements, found a sum over rows}}
 rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[D 32, S 8], f32>) -> (!nn.tensor<[D 32], f32>)
@@ -341,4 +399,48 @@ rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 ^bb0(%a: f32):
   %0 = rt.col_reduce sum %a : f32
   rt.yield %0 : f32
+}
+
+// -----
+
+// rt.collective (C1)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "x"}, %y: !nn.tensor<[D 4], f32> {nn.role = "carried", nn.name = "y"}) {
+  // expected-error @+1 {{needs an axis of the mesh, found none}}
+  %0 = rt.collective all_reduce sum %x over [] : <[B 4], f32> -> <[B 4], f32>
+  rt.return
+}
+}
+
+// -----
+
+// rt.slice (C1)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "x"}, %y: !nn.tensor<[D 4], f32> {nn.role = "carried", nn.name = "y"}) {
+  // expected-error @+1 {{axis is not of the mesh: "pp"}}
+  %0 = rt.slice %x over ["pp"] dim "B" : <[B 4], f32> -> <[B 2], f32>
+  rt.return
+}
+}
+
+// -----
+
+// rt.place (C1)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "x"}, %y: !nn.tensor<[D 4], f32> {nn.role = "carried", nn.name = "y"}) {
+  // expected-error @+1 {{axis given twice: "dp"}}
+  %0 = rt.place %x into %y over ["dp", "dp"] : <[B 4], f32>, <[D 4], f32> -> <[D 4], f32>
+  rt.return
+}
+}
+
+// -----
+
+// rt.place (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "x"}, %y: !nn.tensor<[D 4], f32> {nn.role = "carried", nn.name = "y"}) {
+  // expected-error @+1 {{makes all of '!nn.tensor<[D 4], f32>', found '!nn.tensor<[B 4], f32>'}}
+  %0 = rt.place %x into %y over ["dp"] : <[B 4], f32>, <[D 4], f32> -> <[B 4], f32>
+  rt.return
+}
 }

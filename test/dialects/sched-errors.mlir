@@ -30,6 +30,15 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 1 0] {
 
 // -----
 
+// sched.program (C1)
+// expected-error@below {{no such kind of task: 4}}
+"sched.program"() <{sym_name = "step", policy = "p", stages = 1 : i64, microbatches = 1 : i64,
+                    tasks = array<i32: 4, 0, 0>}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
 // sched.program (C2)
 // expected-error@below {{task stands twice: F of stage 0, microbatch 0}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 0] {
@@ -98,6 +107,16 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] arena 100 live 100 {
   // expected-error@below {{lies outside of the arena of bytes 100}}
   sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at [0] {
+    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
+  }
+}
+
+// -----
+
+// sched.program (C5)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] arena 1000 live 1000 {
+  // expected-error@below {{lies outside of the arena of bytes 1000}}
+  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0] at [-64] {
     sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
   }
 }

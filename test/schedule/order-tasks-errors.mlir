@@ -176,6 +176,20 @@ rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "ca
 
 // -----
 
+// nn.run (C1)
+!x = !nn.tensor<[B 1], f32>
+!y = !nn.tensor<[B 1], f64>
+nn.chain @train {
+  // expected-error@below {{takes c0 of part F of layer a as '!nn.tensor<[B 1], f64>', it is '!nn.tensor<[B 1], f32>'}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !y
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
