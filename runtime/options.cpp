@@ -241,7 +241,7 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
 /// Read where they are used.
 static constexpr std::pair<const char *, const char *> kEnvironment[] = {
     {"TPLAN_GEMM=library|widen", "how bf16 is multiplied: the CPU's products, or f32's"},
-    {"TPLAN_HANG_LIMIT=SECONDS", "a collective waits so long for other ranks (60)"},
+    {"TPLAN_HANG_LIMIT=SECONDS", "how long a collective waits for the others, 60 if not said"},
     {"TPLAN_MPI=FILE", "the libmpi.so of processes under mpirun or srun"},
 };
 
