@@ -155,8 +155,8 @@ def Dist_CollectiveOp : Dist_Op<"collective", [Pure]> {
     `axes` are in the order of the blocks. Until `localize` sizes are global, then those of a rank.
     (C1) the axes are of the mesh, each once, and one at least. (C2) `dim` is a dimension of the
     operand: not given for all_reduce, always for all_to_all, for the others unless rows are meant;
-    `to` likewise, for all_to_all alone. (C3) `sources` for permute alone: a member for
-    each member. (C4) the layouts of operand and result differ by what the kind does (checked by `check-layouts`).
+    `to` likewise, for all_to_all alone. (C3) `sources` for permute alone: a member for each member.
+    (C4) the layouts of operand and result differ by what the kind does (checked by `check-layouts`).
   }];
   let arguments = (ins Dist_CollectiveKind:$kind, NN_AnyTensor:$x, Dist_AxisArray:$axes,
                        NN_ReduceKind:$reduction, OptionalAttr<StrAttr>:$dim, OptionalAttr<StrAttr>:$to,

@@ -306,8 +306,9 @@ def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["
   let summary = "a collective of the ranks along some axes";
   let description = [{
     Made by `form-kernels` of `dist.collective`, with the sizes of one rank; gone with `lower-host`,
-    which makes `tp_collectives` of those that follow each other. Bytes are those that one rank sends. An all-reduce works in place. Where the blocks are contiguous, the result of a
-    reduce-scatter may lie at its place in the operand, and the operand of an all-gather in the result.
+    which makes `tp_collectives` of those that follow each other. Bytes are those that one rank sends.
+    An all-reduce works in place. Where the blocks are contiguous, the result of a reduce-scatter may
+    lie at its place in the operand, and the operand of an all-gather in the result.
     (C1) the axes are of the mesh, each once, and one at least.
   }];
   let arguments = (ins Dist_CollectiveKind:$kind, NN_AnyTensor:$x, Dist_AxisArray:$axes,

@@ -3,9 +3,9 @@
 // Of the values in floating point that a joint layer computes, in the forward those that each
 // sequence has of its own, the sum over half of the elements is added onto the gradient of a weight
 // that nothing reads, a number for each layer of a run. So the numbers go the way of all gradients:
-// microbatches and ranks add to them, and
-// --dump-gradients writes them. Two plans of one recipe have equal numbers; `tplanc verify`
-// finds the first that differs. An op that has one says its number in `tplan.probe`.
+// microbatches and ranks add to them, and --dump-gradients writes them. Two plans of one recipe
+// have equal numbers; `tplanc verify` finds the first that differs. An op that has one says its
+// number in `tplan.probe`.
 //
 // One decision: which half is drawn by logical position, as dropout is, so that neither a
 // block in the wrong place nor a sum that is zero by algebra passes for right.

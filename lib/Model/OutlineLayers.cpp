@@ -87,7 +87,7 @@ std::string Outliner::freshName(StringRef base) {
   return name;
 }
 
-/// A list takes values of the chain: a weight or a state goes through a layer that reads it.
+/// A list takes values of the chain, and weights are none: a stretch reads them and gives copies.
 void Outliner::copyForLists() {
   for (auto loop : model.getOps<lang::ForOp>())
     for (OpOperand &operand : loop->getOpOperands())
@@ -97,7 +97,8 @@ void Outliner::copyForLists() {
       }
 }
 
-/// Whether the op is cloned into whatever reads it. A list reads no ops.
+/// Whether the op is cloned into whatever reads it. What a list takes is a value of the chain,
+/// which a stretch of code gives.
 static bool isInlined(Operation &op) {
   return isa<lang::InputOp, lang::WeightOp>(op) ||
          (isRematerialized(&op) &&

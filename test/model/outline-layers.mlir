@@ -101,3 +101,24 @@ tplan.model @m {
   }
   tplan.loss "main" weight 1.0 %sum terms 1 : !s
 }
+
+// -----
+
+// A list takes a weight as a copy that a stretch gives; one layer of a list says so.
+// CHECK:       nn.chain @train
+// CHECK:         %[[X:.+]] = nn.input
+// CHECK:         %[[G:.+]] = nn.run [@entry] x 1 layer 0 carried() invariant() params [{g = @g}] :
+// CHECK:         nn.run [@lone] x 1 layer 1 carried(%[[X]]) invariant(%[[G]]) params [{}] {nn.list} :
+// CHECK:         nn.run [@exit] x 1 layer 2 {{.*}} params [{}] :
+!x = !nn.tensor<[B 2, S 3, D 4], f32>
+tplan.model @gains {
+  %x = tplan.input "x" shift 0 vocabulary 0 : <[B 2, S 3, D 4], f32>
+  %g = tplan.weight "g" "other" <"constant", 1.0 : f64> : <[D 4], f32>
+  %y = tplan.for "lone" runs [[1 : i64, 0 : i64]] carried(%x) invariant(%g) : (!x, !nn.tensor<[D 4], f32>) -> !x {
+  ^bb0(%a: !x, %i: !nn.tensor<[D 4], f32>):
+    %0 = nn.mul %a, %i : (<[B 2, S 3, D 4], f32>, <[D 4], f32>) -> <[B 2, S 3, D 4], f32>
+    tplan.return %0 : !x
+  }
+  %s = nn.reduce sum %y : <[B 2, S 3, D 4], f32> -> <[], f32>
+  tplan.loss "main" weight 1.0 %s terms 24 : !nn.tensor<[], f32>
+}
