@@ -61,12 +61,15 @@ void tplan::runtime::setScalars(const tp_program &program, char *arena, uint64_t
   }
 }
 
-void tplan::runtime::setMembers(const tp_program &program, char *arena, int64_t rank) {
+void tplan::runtime::setConstants(const tp_program &program, char *arena, int64_t rank) {
   for (int64_t i = 0; i < program.num_scalars; ++i) {
     const tp_scalar &scalar = program.scalars[i];
     if (scalar.kind == TP_MEMBER)
       setElement(arena + scalar.offset, scalar.type, 0,
                  (double)memberOf(program, (int64_t)scalar.value, rank));
+    for (int64_t k = 0; scalar.kind == TP_INDEX && k < scalar.count; ++k)
+      setElement(arena + scalar.offset + k * scalarStride, scalar.type, 0,
+                 (double)k * scalar.value);
   }
 }
 

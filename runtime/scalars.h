@@ -15,11 +15,11 @@ namespace tplan::runtime {
 /// Before the first piece its `from` holds, after the last its `to`.
 double learningRate(const tp_program &program, int64_t step);
 
-/// Writes all scalars of `step`; those that generated code writes are left.
+/// Writes the scalars of `step`; those that stay the same are left.
 void setScalars(const tp_program &program, char *arena, uint64_t seed, int64_t step);
 
-/// Writes the member numbers of `rank`, once for the whole run.
-void setMembers(const tp_program &program, char *arena, int64_t rank);
+/// Writes what stays the same for the whole run: member numbers of `rank`, and indices.
+void setConstants(const tp_program &program, char *arena, int64_t rank);
 
 /// How many rows of the microbatch evaluation or prediction computes.
 void setRowsInUse(const tp_program &program, char *arena, int64_t rows);

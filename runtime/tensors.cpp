@@ -71,7 +71,9 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
     TP_TRY(groupOf("input", p.inputs[i].source, p.inputs[i].group));
   for (int64_t i = 0; i < p.num_scalars; ++i) {
     const tp_scalar &s = p.scalars[i];
-    TP_TRY(inside("scalar", "step", s.offset, bytesOf(s.type)));
+    if (s.count < 1)
+      return errorf("a scalar of kind %d has %lld instances", s.kind, (long long)s.count);
+    TP_TRY(inside("scalar", "step", s.offset, (s.count - 1) * scalarStride + bytesOf(s.type)));
     if (s.kind == TP_MEMBER)
       TP_TRY(groupOf("scalar", "member", (int64_t)s.value));
   }

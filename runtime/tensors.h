@@ -20,6 +20,9 @@
 
 namespace tplan::runtime {
 
+/// Bytes between the instances of a scalar.
+inline constexpr int64_t scalarStride = 64;
+
 /// One instance of a row of the tensor table.
 struct LogicalTensor {
   std::string name; // path with numbers, then "." and the slot if any

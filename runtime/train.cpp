@@ -137,7 +137,7 @@ Status Run::setTensors() {
   TP_TRY(rank.peers.agree(checkFree()));
   char *arena = rank.arena.data();
   initializeTensors(program, arena, rank.peers.rank(), state.seed, rank.team);
-  setMembers(program, arena, rank.peers.rank());
+  setConstants(program, arena, rank.peers.rank());
   Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
     TP_TRY(loadCheckpoint(rank, options.save, state));

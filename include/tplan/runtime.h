@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 4
+#define TP_ABI_VERSION 5
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -203,18 +203,19 @@ typedef struct tp_input {
 } tp_input;
 
 typedef enum tp_scalar_kind {
-  TP_SEED,      /* i32, of --seed */
-  TP_STEP,      /* i32, from 1 */
-  TP_LR,        /* learning rate of this step */
-  TP_POWER,     /* value to the power of step: bias correction */
-  TP_ROWS,      /* i64, rows of the microbatch in use: all in training */
-  TP_MEMBER,    /* i32, this rank's member number in group `value`; written once */
-  TP_MICROBATCH /* written by generated code */
+  TP_SEED,   /* i32, of --seed */
+  TP_STEP,   /* i32, from 1 */
+  TP_LR,     /* learning rate of this step */
+  TP_POWER,  /* value to the power of step: bias correction */
+  TP_ROWS,   /* i64, rows of the microbatch in use: all in training */
+  TP_MEMBER, /* i32, this rank's member number in group `value`; written once */
+  TP_INDEX   /* i32, instance i is i * value; written once */
 } tp_scalar_kind;
 typedef struct tp_scalar {
   int32_t kind, type;
   int64_t offset;
   double value;
+  int64_t count; /* instances, 64 bytes apart */
 } tp_scalar;
 
 /* Learning rate: piecewise over steps [begin, end), interpolated from a to b. */

@@ -8,6 +8,9 @@
 
 namespace tplan::lower {
 
+/// --step-kernels: cotangents of losses and the gradient norm become kernels on single numbers.
+std::unique_ptr<mlir::Pass> createStepKernelsPass();
+
 /// --record-calls: writes beside each call what the host and the profile must
 /// know of it (tasks, FLOPs, bytes, category), before its kernel becomes code.
 std::unique_ptr<mlir::Pass> createRecordCallsPass();

@@ -38,9 +38,11 @@ class PersistentValues {
 public:
   std::vector<Persistent> values;
 
-  LogicalResult collect(const Chain &chain, int64_t microbatches) {
+  explicit PersistentValues(int64_t microbatches) : microbatches(microbatches) {}
+
+  LogicalResult collect(const Chain &chain) {
     for (nn::InputOp input : chain.inputs)
-      addInput(input, microbatches);
+      addInput(input);
     for (const Run &run : chain.runs)
       for (const Callee &callee : run.callees)
         for (Part part : kParts)
@@ -62,7 +64,25 @@ public:
       }
   }
 
+  /// Places for the sums over ranks of what a step reads of them itself.
+  void addSums(const Chain &train, const Chain *counts) {
+    nn::ChainOp op = train.op;
+    auto addSum = [&](const Chain &chain, StringRef name, const std::string &part) {
+      if (number.contains(part) && !chain.pendingAxes(name).empty())
+        add(sumKey(name), Owner::Scalar,
+            cast<TypeAttr>(values[number[part]].facts.get("type")).getValue());
+    };
+    DictionaryAttr losses = op.getLossesAttr();
+    for (NamedAttribute loss : losses &&counts ? losses.getValue() : ArrayRef<NamedAttribute>()) {
+      std::string count = "count." + loss.getName().str();
+      if (number.contains(cotLossKey(loss.getName())))
+        addSum(*counts, count, lossKey(count));
+    }
+    addSum(train, dist::kNormSum, normKey());
+  }
+
 private:
+  const int64_t microbatches;
   llvm::StringMap<size_t> number; // of a key
 
   Persistent &add(const std::string &key, Owner owner, Type type, int64_t count = 1) {
@@ -88,7 +108,7 @@ private:
   }
 
   /// A row serves all shifts of an input: S tokens, and as many as the largest shift.
-  void addInput(nn::InputOp input, int64_t microbatches) {
+  void addInput(nn::InputOp input) {
     auto type = cast<nn::Tensor>(input.getType());
     Builder builder(input.getContext());
     int64_t sequence = type.getDims().back().getSize(), rows = type.getNumElements() / sequence;
@@ -105,6 +125,15 @@ private:
     int64_t length = fact("length", sequence + input.getShift());
     value.bytes =
         fact("rows", rows) * length * nn::elementBytes(type.getElementType()) * microbatches;
+  }
+
+  void addScalar(const Run &run, StringRef name, Type type) {
+    nn::RunOp op = run.op;
+    int64_t count = name == kLayerScalar    ? op.getFirstLayer() + run.layers()
+                    : name == kOffsetScalar ? microbatches
+                                            : 1;
+    Persistent &value = add(scalarKey(name), Owner::Scalar, type);
+    value.count = std::max(value.count, count);
   }
 
   LogicalResult addValue(const Run &run, const Callee &callee, Role role, StringRef name,
@@ -140,7 +169,7 @@ private:
       return success();
     }
     case Role::Scalar:
-      add(scalarKey(name), Owner::Scalar, type);
+      addScalar(run, name, type);
       return success();
     case Role::CotLoss:
       add(cotLossKey(name), Owner::Scalar, type);
@@ -256,11 +285,10 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     if (failed(chains))
       return failure();
     auto &[train, counts] = *chains;
-    PersistentValues persistent;
-    int64_t microbatches = program.getMicrobatches();
-    if (failed(persistent.collect(train, microbatches)) ||
-        (counts && failed(persistent.collect(*counts, microbatches))))
+    PersistentValues persistent(program.getMicrobatches());
+    if (failed(persistent.collect(train)) || (counts && failed(persistent.collect(*counts))))
       return failure();
+    persistent.addSums(train, counts ? &*counts : nullptr);
     persistent.markCopies(train);
 
     Liveness liveness(program, train, counts ? &*counts : nullptr);

@@ -79,6 +79,12 @@ std::optional<std::pair<unsigned, unsigned>> Chain::producerOf(Value value) cons
   return std::nullopt;
 }
 
+dist::Axes Chain::pendingAxes(StringRef name) const {
+  auto pending = const_cast<nn::ChainOp &>(op)->getAttrOfType<DictionaryAttr>(dist::kPending);
+  auto axes = pending ? pending.getAs<ArrayAttr>(name) : ArrayAttr();
+  return axes ? dist::axesOf(axes) : dist::Axes();
+}
+
 bool schedule::readsInput(const Callee &callee, Part p, unsigned k) {
   return callee.reads(p, Role::Carried, callee.carriedIn[k]);
 }

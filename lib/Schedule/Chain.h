@@ -83,6 +83,9 @@ struct Chain {
   llvm::SmallVector<Reader> readersOf(mlir::Value value) const;
   /// The run and result number that a value comes from, or none for inputs.
   std::optional<std::pair<unsigned, unsigned>> producerOf(mlir::Value value) const;
+  /// Axes over which the sum of a loss, a count or the squared norm is pending where the chain
+  /// ends.
+  dist::Axes pendingAxes(llvm::StringRef name) const;
 };
 
 /// Binds the runs of a chain. Errors, at the run: a part or parameter that does

@@ -58,11 +58,16 @@ inline std::string contributionKey(const Run &run, unsigned j, llvm::StringRef n
 /// Rows of tokens; scalars of a step; sums of losses and counts.
 inline std::string inputRowsKey(llvm::StringRef source) { return "input " + source.str(); }
 inline std::string scalarKey(llvm::StringRef name) { return "scalar " + name.str(); }
+/// Scalars with an instance for each layer, its number in the model, and for each microbatch, the
+/// first sequence of it in the batch.
+inline constexpr llvm::StringLiteral kLayerScalar = "layer", kOffsetScalar = "offset";
 inline std::string lossKey(llvm::StringRef name) { return "loss " + name.str(); }
 inline std::string cotLossKey(llvm::StringRef name) { return "cot_loss " + name.str(); }
 /// The squared norm on its way through the parts N: two scalars in turn.
 inline std::string normKey() { return "norm"; }
 inline std::string gradNormKey() { return "grad_norm"; }
+/// What all ranks have together of a count or of the squared norm, where each has a part.
+inline std::string sumKey(llvm::StringRef name) { return "sum " + name.str(); }
 inline std::string outputKey(llvm::StringRef name) { return "output " + name.str(); }
 
 /// "r1.F", with "counts." before it in that chain.

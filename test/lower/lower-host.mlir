@@ -1,4 +1,4 @@
-// RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
+// RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
 
 // A function takes the rank and one table of pointers: arguments, results, frame. It
 // leaves with the status of a call that fails.
@@ -23,11 +23,13 @@
 // A step: counts, where the backward begins, tasks by a table, norm, updates.
 // CHECK-LABEL: llvm.func internal @tplan.step(
 // CHECK:         llvm.call @tplan.layer.count_terms.E
-// CHECK:         llvm.fdiv
+// CHECK:         llvm.mlir.addressof @tplan.cot_loss.main
+// CHECK:         llvm.call @tp_launch
 // CHECK:         llvm.call %{{.*}}(%arg0, %arg1, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64) -> i32
 // CHECK:         llvm.call @tp_gradients_ready(%arg0)
 // CHECK:         llvm.call @tplan.layer.block.N
-// CHECK:         llvm.intr.sqrt
+// CHECK:         llvm.mlir.addressof @tplan.norm
+// CHECK:         llvm.call @tp_launch
 // CHECK:         llvm.call @tplan.layer.exit.U
 // CHECK-LABEL: llvm.func internal @tplan.prepare(
 // CHECK-LABEL: llvm.func internal @tplan.evaluate(

@@ -128,14 +128,15 @@ TEST(Scalars, AreWrittenByKindAndType) {
     int32_t seed, step;
     double lr;
     float power;
-    int32_t microbatch;
-  } arena = {0, 0, 0, 0, 77};
+    alignas(64) int32_t index;
+    alignas(64) int32_t second;
+  } arena = {0, 0, 0, 0, 77, 78};
   tp_lr_piece piece = {0, 10, 1, 1, TP_FLAT};
-  tp_scalar scalars[] = {{TP_SEED, TP_I32, 0, 0},
-                         {TP_STEP, TP_I32, 4, 0},
-                         {TP_LR, TP_F64, 8, 0},
-                         {TP_POWER, TP_F32, 16, 0.9},
-                         {TP_MICROBATCH, TP_I32, 20, 0}};
+  tp_scalar scalars[] = {{TP_SEED, TP_I32, 0, 0, 1},
+                         {TP_STEP, TP_I32, 4, 0, 1},
+                         {TP_LR, TP_F64, 8, 0, 1},
+                         {TP_POWER, TP_F32, 16, 0.9, 1},
+                         {TP_INDEX, TP_I32, 64, 3, 2}};
   tp_program program = {};
   program.scalars = scalars;
   program.num_scalars = std::size(scalars);
@@ -146,7 +147,11 @@ TEST(Scalars, AreWrittenByKindAndType) {
   EXPECT_EQ(arena.step, 3);
   EXPECT_EQ(arena.lr, 1);
   EXPECT_EQ(arena.power, (float)std::pow(0.9, 3));
-  EXPECT_EQ(arena.microbatch, 77);
+  EXPECT_EQ(arena.second, 78);
+  setConstants(program, (char *)&arena, 0);
+  EXPECT_EQ(arena.index, 0);
+  EXPECT_EQ(arena.second, 3);
+  EXPECT_EQ(arena.seed, 42);
 }
 
 TEST(Cpu, NamesTheMissingFeature) {

@@ -9,6 +9,7 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Runs.h"
+#include "lib/Lower/Host/StepKernels.h"
 #include "lib/Schedule/Keys.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -30,9 +31,6 @@ public:
   ProgramEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places,
                  sched::ProgramOp program, const Chain &train, const Chain *counts)
       : host(host), groups(groups), places(places), program(program), train(train), counts(counts) {
-    lang::Settings settings(program->getParentOfType<ModuleOp>());
-    int64_t ranks = settings.dataRanks(), batch = lang::getInt(settings.recipe, "batch", 1);
-    microbatch = ranks * lang::getInt(settings.plan, "microbatch", batch / ranks);
   }
 
   EntryPoints emitAll();
@@ -44,44 +42,26 @@ private:
   sched::ProgramOp program;
   const Chain &train;
   const Chain *counts;
-  int64_t microbatch; // sequences of all ranks
 
   void emitTask(TaskKind kind, int64_t stage);
   void emitStep();
   void emitTasks(Value rank, Value arena);
   void emitCotangentsOfLosses(Value rank, Value arena);
   void emitNorm(Value rank, Value arena, HostRuns &runs);
-  Value emitSum(Value rank, const Chain &chain, StringRef name, Value place);
+  Value emitSum(Value rank, Value arena, const Chain &chain, StringRef name, Value place);
+  void launch(Value rank, StringRef kernel, ArrayRef<Value> args);
+  void clear(Value rank, Value place);
   void emitPass(StringRef name, bool withCounts);
   void emitPrepare();
-  void storeOffset(Value arena, Value microbatchNumber);
   void emitCounts(Value rank, Value arena, Value microbatchNumber);
-  void forEachLoss(llvm::function_ref<void(StringRef name, double weight)> body);
 };
 
 } // namespace
-
-void ProgramEmitter::forEachLoss(llvm::function_ref<void(StringRef, double)> body) {
-  nn::ChainOp op = train.op;
-  if (DictionaryAttr losses = op.getLossesAttr())
-    for (NamedAttribute loss : losses)
-      body(loss.getName(), lang::getFloat(losses, loss.getName(), 1));
-}
-
-/// The scalar `offset`: index of the first sequence of all ranks' microbatch in the batch.
-void ProgramEmitter::storeOffset(Value arena, Value number) {
-  if (!places.has(scalarKey("offset")))
-    return;
-  Value first = host.multiplyAdd(host.number(0), number, microbatch);
-  host.store(LLVM::TruncOp::create(host.b, host.loc, host.i32, first),
-             places.at(arena, scalarKey("offset")));
-}
 
 void ProgramEmitter::emitTask(TaskKind kind, int64_t stage) {
   host.loc = program.getLoc();
   host.begin(taskName(kind, stage), {host.ptr, host.ptr, host.i64});
   TaskContext context{host.argument(0), host.argument(1), host.argument(2), true};
-  storeOffset(context.arena, context.microbatch);
   HostRuns runs(host, places, train);
   std::vector<const Run *> ofStage;
   for (const Run &run : train.runs)
@@ -132,39 +112,38 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
   });
 }
 
-/// cot_loss = weight / count, over the whole batch; 0 where nothing is counted.
+/// Launches a kernel of step-kernels on single numbers.
+void ProgramEmitter::launch(Value rank, StringRef kernel, ArrayRef<Value> args) {
+  Value table = host.pointers(args.size());
+  for (auto [i, arg] : llvm::enumerate(args))
+    host.storePointer(arg, table, i);
+  std::string call = callRecord(host, kernel, program.getLoc(), TP_KERNEL, 0, 8 * args.size());
+  host.call("tp_launch", {rank, host.address(call), host.address(kernel), table, host.number(1)});
+}
+
+void ProgramEmitter::clear(Value rank, Value place) {
+  std::string call = callRecord(host, "zero", program.getLoc(), TP_COPY, 0, 8);
+  host.call("tp_zero", {rank, host.address(call), place, host.number(8)});
+}
+
 void ProgramEmitter::emitCotangentsOfLosses(Value rank, Value arena) {
-  forEachLoss([&](StringRef name, double weight) {
-    std::string to = cotLossKey(name), count = lossKey(("count." + name).str());
+  forEachLoss(train.op, [&](StringRef loss, double) {
+    std::string to = cotLossKey(loss), count = "count." + loss.str();
     if (!places.has(to))
       return;
-    Value value = host.real(weight);
-    if (places.has(count)) {
-      Value mine = places.at(arena, lossKey(("count." + name).str()));
-      Value terms = host.load(
-          host.f64, counts ? emitSum(rank, *counts, ("count." + name).str(), mine) : mine);
-      Value none =
-          LLVM::FCmpOp::create(host.b, host.loc, LLVM::FCmpPredicate::oeq, terms, host.real(0));
-      Value quotient = LLVM::FDivOp::create(host.b, host.loc, value, terms);
-      value = host.select(none, host.real(0), quotient);
-    }
-    auto type = cast<nn::Tensor>(places.find(to)->getAttrOfType<TypeAttr>("type").getValue());
-    if (type.getElementType() != host.f64)
-      value = LLVM::FPTruncOp::create(host.b, host.loc, type.getElementType(), value);
-    host.store(value, places.at(arena, to));
+    SmallVector<Value> args;
+    if (places.has(lossKey(count)))
+      args.push_back(
+          emitSum(rank, arena, counts ? *counts : train, count, places.at(arena, lossKey(count))));
+    args.push_back(places.at(arena, to));
+    launch(rank, cotangentKernel(loss), args);
   });
 }
 
-dist::Axes lower::pendingAxes(const Chain &chain, StringRef name) {
-  nn::ChainOp op = chain.op;
-  auto pending = op->getAttrOfType<DictionaryAttr>(dist::kPending);
-  auto axes = pending ? pending.getAs<ArrayAttr>(name) : ArrayAttr();
-  return axes ? dist::axesOf(axes) : dist::Axes();
-}
-
-/// Where the sum of what all ranks have at `place`, an f64, is: there, or beside it.
-Value ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Value place) {
-  dist::Axes axes = pendingAxes(chain, name);
+/// Where the sum of what all ranks have at `place`, an f64, is: there, or in a place of its own.
+Value ProgramEmitter::emitSum(Value rank, Value arena, const Chain &chain, StringRef name,
+                              Value place) {
+  dist::Axes axes = chain.pendingAxes(name);
   if (axes.empty())
     return place;
   rt::BlockShape one;
@@ -173,7 +152,7 @@ Value ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Va
       host.recordsSymbol("collective", collectiveFields(host, groups.numberOf(axes), TP_ALL_REDUCE,
                                                         TP_SUM, host.f64, one));
   int64_t sent = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
-  Value pointers = host.pointers(2), sum = host.pointers(1);
+  Value pointers = host.pointers(2), sum = places.at(arena, sumKey(name));
   host.storePointer(place, pointers, 0);
   host.storePointer(sum, pointers, 1);
   std::string call =
@@ -186,15 +165,15 @@ Value ProgramEmitter::emitSum(Value rank, const Chain &chain, StringRef name, Va
 void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
   if (!places.has(normKey()))
     return;
-  host.store(host.real(0), places.at(arena, normKey()));
+  clear(rank, places.at(arena, normKey()));
   TaskContext context{rank, arena, host.number(0), true};
   for (const Run &run : train.runs)
     runs.emit(run, Part::N, context);
   host.loc = program.getLoc();
   Value cell = places.at(arena, normKey(), host.number(runs.normCell()));
-  Value sum = host.load(host.f64, emitSum(rank, train, dist::kNormSum, cell));
-  host.store(sum, places.at(arena, scalarKey("norm")));
-  host.store(LLVM::SqrtOp::create(host.b, host.loc, sum), places.at(arena, gradNormKey()));
+  Value sum = emitSum(rank, arena, train, dist::kNormSum, cell);
+  launch(rank, kNormKernel,
+         {sum, places.at(arena, scalarKey("norm")), places.at(arena, gradNormKey())});
 }
 
 void ProgramEmitter::emitCounts(Value rank, Value arena, Value number) {
@@ -211,13 +190,13 @@ void ProgramEmitter::emitStep() {
   host.loc = program.getLoc();
   host.begin("tplan.step", {host.ptr, host.ptr});
   Value rank = host.argument(0), arena = host.argument(1);
-  auto clear = [&](StringRef name) {
+  auto begin = [&](StringRef name) {
     for (std::string key : {lossKey(name), lossKey(("count." + name).str())})
       if (places.has(key))
-        host.store(host.real(0), places.at(arena, key));
+        clear(rank, places.at(arena, key));
   };
-  forEachLoss([&](StringRef name, double) { clear(name); });
-  forEachMetric(train, clear);
+  forEachLoss(train.op, [&](StringRef name, double) { begin(name); });
+  forEachMetric(train, begin);
   HostRuns runs(host, places, train);
   TaskContext context{rank, arena, host.number(0), true};
   for (const Run &run : train.runs)
@@ -247,7 +226,6 @@ void ProgramEmitter::emitPass(StringRef name, bool withCounts) {
   host.loc = program.getLoc();
   host.begin(name, {host.ptr, host.ptr});
   Value rank = host.argument(0), arena = host.argument(1), zero = host.number(0);
-  storeOffset(arena, zero);
   if (withCounts)
     emitCounts(rank, arena, zero);
   HostRuns runs(host, places, train);

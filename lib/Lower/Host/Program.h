@@ -27,9 +27,6 @@ void emitTables(HostBuilder &host, HostGroups &groups, HostPlaces &places, sched
                 const schedule::Chain &train, const schedule::Chain *counts,
                 const EntryPoints &entries, llvm::StringRef cpu);
 
-/// Axes over which the sum of a loss, a count or the norm is pending in the chain.
-dist::Axes pendingAxes(const schedule::Chain &chain, llvm::StringRef name);
-
 /// The value that part E hands to the runtime as logits, if the model has one.
 std::optional<nn::Tensor> logitsType(const schedule::Chain &train);
 

@@ -62,12 +62,6 @@ void HostRuns::emitLayer(const Layer &layer) {
     zeroMissing(layer);
   if (!func)
     return;
-  if (findArg(func, Role::Scalar, "layer")) {
-    nn::RunOp op = layer.run.op;
-    Value number = layerNumber(layer, op.getFirstLayer());
-    host.store(LLVM::TruncOp::create(host.b, host.loc, host.i32, number),
-               places.at(layer.context.arena, scalarKey("layer")));
-  }
   Value table = host.pointers(tableIndexOfFrame(func) + 1);
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
     host.storePointer(argument(layer, func.getArgRole(i), func.getArgName(i)), table, i);
@@ -182,6 +176,13 @@ Value HostRuns::instanceOf(const Layer &layer, nn::ParamOp param) {
   return host.multiplyAdd(host.number(op.getFirstInstance()), layer.period, 1);
 }
 
+/// Of the scalars with an instance for each layer or microbatch.
+Value HostRuns::instanceOf(const Layer &layer, StringRef scalar) {
+  if (scalar == kLayerScalar)
+    return layerNumber(layer, nn::RunOp(layer.run.op).getFirstLayer());
+  return scalar == kOffsetScalar ? layer.context.microbatch : host.number(0);
+}
+
 Value HostRuns::parameter(const Layer &layer, Role role, StringRef name) {
   const Callee &callee = layer.run.callees[layer.j];
   nn::ParamOp own = callee.params.lookup(name), param = own ? own : callee.paramOfState(name);
@@ -217,7 +218,7 @@ Value HostRuns::argument(const Layer &layer, Role role, StringRef name) {
   case Role::CotParam:
     return parameter(layer, role, name);
   case Role::Scalar:
-    return places.at(arena, scalarKey(name));
+    return places.at(arena, scalarKey(name), instanceOf(layer, name));
   case Role::Loss:
   case Role::Metric:
     return places.at(arena, lossKey(name));

@@ -52,6 +52,7 @@ private:
   mlir::Value result(const Layer &layer, nn::Role role, llvm::StringRef name);
   mlir::Value parameter(const Layer &layer, nn::Role role, llvm::StringRef name);
   mlir::Value instanceOf(const Layer &layer, nn::ParamOp param);
+  mlir::Value instanceOf(const Layer &layer, llvm::StringRef scalar);
   mlir::Value keyed(const Layer &layer, const std::string &key, mlir::Value instance);
   mlir::Value chainPlace(const Layer &layer, const std::string &key);
   mlir::Value layerNumber(const Layer &layer, int64_t plus);

@@ -45,6 +45,7 @@ private:
   SmallVector<Record> inputs();
   dist::Axes rowAxes();
   SmallVector<Record> scalars();
+  int64_t microbatch();
   SmallVector<Record> rates();
   SmallVector<Record> metrics();
   SmallVector<Record> slots();
@@ -152,7 +153,7 @@ dist::Axes TableEmitter::rowAxes() {
   return dist::Axes(dist::layoutOf(input.getValue()).axesOf(batch));
 }
 
-/// The scalars that the runtime sets; the others are written by generated code.
+/// The scalars that the runtime sets; the squared norm is computed.
 SmallVector<Record> TableEmitter::scalars() {
   auto optimizer = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get("optimizer"));
   SmallVector<Record> table;
@@ -171,14 +172,16 @@ SmallVector<Record> TableEmitter::scalars() {
                        .Case("step", TP_STEP)
                        .Case("lr", TP_LR)
                        .StartsWith("count.", TP_ROWS)
-                       .Cases({"layer", "offset"}, TP_MICROBATCH)
+                       .Cases({"layer", "offset"}, TP_INDEX)
                        .Default(TP_POWER);
     double base = kind == TP_POWER && optimizer
                       ? lang::getFloat(optimizer, name.take_front(name.find('_')), 0)
-                      : 0;
-    table.push_back({Field::i32(kind),
-                     Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
-                     Field::i64(places.offsetOf(key)), Field::f64(base)});
+                  : name == "offset" ? microbatch()
+                                     : 1;
+    sched::ValueOp value = places.find(key);
+    table.push_back({Field::i32(kind), Field::i32(runtimeType(typeOf(value).getElementType())),
+                     Field::i64(places.offsetOf(key)), Field::f64(base),
+                     Field::i64(value.getCount())});
   }
   for (auto value : program.getBody().getOps<sched::ValueOp>()) {
     StringRef key = value.getKey();
@@ -189,10 +192,16 @@ SmallVector<Record> TableEmitter::scalars() {
     dist::Axes axes = llvm::map_to_vector<2>(
         names, [&](StringRef name) { return StringAttr::get(module.getContext(), name); });
     table.push_back({Field::i32(TP_MEMBER), Field::i32(TP_I32),
-                     Field::i64(places.offsetOf(value.getKey())),
-                     Field::f64(groups.numberOf(axes))});
+                     Field::i64(places.offsetOf(value.getKey())), Field::f64(groups.numberOf(axes)),
+                     Field::i64(1)});
   }
   return table;
+}
+
+/// Sequences that all ranks have in a microbatch.
+int64_t TableEmitter::microbatch() {
+  int64_t ranks = settings.dataRanks(), batch = lang::getInt(settings.recipe, "batch", 1);
+  return ranks * lang::getInt(settings.plan, "microbatch", batch / ranks);
 }
 
 SmallVector<Record> TableEmitter::rates() {
@@ -224,8 +233,8 @@ SmallVector<Record> TableEmitter::metrics() {
            Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
            Field::i64(places.offsetOf(key)),
            Field::i64(places.has(count) ? places.offsetOf(count) : -1),
-           Field::i32(groups.numberOf(pendingAxes(train, loss))),
-           Field::i32(counts ? groups.numberOf(pendingAxes(*counts, ("count." + loss).str()))
+           Field::i32(groups.numberOf(train.pendingAxes(loss))),
+           Field::i32(counts ? groups.numberOf(counts->pendingAxes(("count." + loss).str()))
                              : -1)});
   };
   DictionaryAttr losses = chain.getLossesAttr();
