@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     }
   }
   bool library = rank.matmul.bf16Way() == Bf16Way::Library;
-  tp_call call = {"matmul", "", 0, TP_GEMM, 0, 0};
+  tp_call call = {"matmul", "", 0, TP_GEMM, 0, 0, 0};
   double total[4] = {}, peerTotal = 0;
   printf("%5s %5s %5s    %9s %9s %6s   %9s %9s   (GFLOP/s, %d threads)\n", "m", "n", "k",
          "ours f32", "oneDNN", "ratio", library ? "bf16" : "-", "widened", threads);

@@ -61,26 +61,34 @@ Status Arena::map(int64_t wanted) {
   return {};
 }
 
-void Arena::fillPattern() {
+Status Arena::fillPattern() {
+  HostView view(device, start, bytes, HostView::writes);
+  TP_TRY(view.open());
   for (int64_t at = 0; at < bytes; at += 8) {
     uint64_t word = patternWord(at / 8);
-    memcpy(start + at, &word, std::min<int64_t>(8, bytes - at));
+    memcpy(view.data() + at, &word, std::min<int64_t>(8, bytes - at));
   }
+  return view.close();
 }
 
 Status Arena::audit(const tp_slot *slots, int64_t count) const {
+  HostView view(device, start, bytes, HostView::reads);
+  TP_TRY(view.open());
+  const char *memory = view.data();
   for (int64_t i = 0; i < count; ++i) {
     const tp_slot &slot = slots[i];
     if (slot.offset < 0 || slot.bytes < 0 || slot.offset % 8 || slot.offset > bytes ||
         slot.bytes > bytes - slot.offset)
       return errorf("memory audit: slot '%s' [%lld, +%lld) does not lie in the arena of %lld bytes",
                     slot.name, (long long)slot.offset, (long long)slot.bytes, (long long)bytes);
+    if (slot.optional)
+      continue;
     int64_t missing = 0, first = -1;
     // A last piece below four bytes could equal the pattern by accident.
     for (int64_t at = slot.offset, end = slot.offset + slot.bytes; end - at >= 4; at += 8) {
       int64_t size = std::min<int64_t>(8, end - at);
       uint64_t pattern = patternWord(at / 8);
-      if (load(start + at, size) != load((const char *)&pattern, size))
+      if (load(memory + at, size) != load((const char *)&pattern, size))
         continue;
       missing += size;
       if (first < 0)
@@ -104,7 +112,7 @@ Status Arena::audit(const tp_slot *slots, int64_t count) const {
   auto checkGap = [&](int64_t end, const char *after) -> Status {
     for (; at < end; ++at) {
       uint64_t word = patternWord(at / 8);
-      if (start[at] != ((const char *)&word)[at % 8])
+      if (memory[at] != ((const char *)&word)[at % 8])
         return errorf("memory audit: arena offset %lld, between '%s' and '%s', was written but "
                       "belongs to no slot",
                       (long long)at, before, after);

@@ -1,7 +1,7 @@
 //===- arena.h - the memory of a rank -------------------------------------===//
 //
 // One mapping of exactly the bytes that the plan reports, between two regions
-// that fault when touched.
+// that fault when touched; or what a device gave.
 //
 // One decision: the audit's pattern is a NaN in every floating-point type and
 // differs by position, so that memory read before it was written poisons the
@@ -11,7 +11,7 @@
 #ifndef TPLAN_RUNTIME_ARENA_H
 #define TPLAN_RUNTIME_ARENA_H
 
-#include "runtime/status.h"
+#include "runtime/device.h"
 #include "tplan/runtime.h"
 
 #include <cstddef>
@@ -27,18 +27,23 @@ public:
 
   /// Maps `bytes` zeroed bytes, aligned to a huge page.
   Status map(int64_t bytes);
+  /// Takes memory of a device, which stays the device's.
+  void adopt(Device &owner, char *memory, int64_t size) {
+    device = &owner, start = memory, bytes = size;
+  }
 
   char *data() const { return start; }
   int64_t size() const { return bytes; }
 
   /// Writes the audit's pattern over the whole arena.
-  void fillPattern();
+  Status fillPattern();
 
   /// After fillPattern() and a step: each word of each slot has been written and
   /// each word outside all slots has not. Errors name the slot and the offset.
   Status audit(const tp_slot *slots, int64_t count) const;
 
 private:
+  Device *device = nullptr;
   char *start = nullptr;
   int64_t bytes = 0;
   void *mapping = nullptr;

@@ -155,7 +155,8 @@ Status prune(const std::string &directory, int64_t current, int64_t keep) {
 }
 
 std::vector<LogicalTensor> tensorsOf(tp_rank &rank, tp_tensor_role role) {
-  return logicalTensors(*rank.program, rank.arena.data(), rank.peers.rank(), role);
+  return logicalTensors(*rank.program, rank.arena.data(), rank.peers.rank(), role,
+                        rank.device.get());
 }
 
 /// An empty directory for what is not yet a checkpoint.
@@ -268,8 +269,8 @@ Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &director
   opened.weights = tensorsOf(rank, TP_WEIGHT);
   opened.states = tensorsOf(rank, TP_OPTIMIZER_STATE);
   TP_TRY(peers.agree(openCheckpoint(*rank.program, path, name, opened)));
-  opened.model.copyTo(opened.weights);
-  opened.optimizer.copyTo(opened.states);
+  TP_TRY(opened.model.copyTo(opened.weights));
+  TP_TRY(opened.optimizer.copyTo(opened.states));
   state = opened.state;
   return {};
 }
@@ -281,6 +282,5 @@ Status tplan::runtime::loadWeights(tp_rank &rank, const std::string &path) {
   if (status.ok())
     status = file.match(weights, /*convert=*/true);
   TP_TRY(rank.peers.agree(std::move(status)));
-  file.copyTo(weights);
-  return {};
+  return file.copyTo(weights);
 }

@@ -106,19 +106,20 @@ Status Scorer::nextBatch(Batch &batch) {
 }
 
 Status Scorer::score(const Batch &batch, Evaluation &result) {
-  char *arena = rank.arena.data();
+  char *given = givenImage(rank);
   for (int64_t i = 0; i < program.num_inputs; ++i)
-    std::copy(rows.begin(), rows.end(), (int32_t *)(arena + program.inputs[i].offset));
+    std::copy(rows.begin(), rows.end(), (int32_t *)(given + program.inputs[i].offset));
   // A rank without rows still takes part in what all ranks compute together.
-  setRowsInUse(program, arena, std::clamp<int64_t>(batch.rows - first, 0, input.rows));
+  setRowsInUse(program, given, std::clamp<int64_t>(batch.rows - first, 0, input.rows));
+  TP_TRY(give(rank));
   const tp_metric &loss = program.metrics[0];
   // Zeroed for each microbatch and summed here in double: a sum in f32 over a
   // long file would lose digits.
-  setElement(arena + loss.offset, loss.type, 0, 0);
+  static constexpr char zero[8] = {};
+  TP_TRY(writeArena(rank, loss.offset, zero, bytesOf(loss.type)));
   if (loss.count_offset >= 0)
-    setElement(arena + loss.count_offset, loss.type, 0, 0);
-  if (program.evaluate(&rank, arena) != 0)
-    return rank.error.ok() ? errorf("evaluation failed without a message") : std::move(rank.error);
+    TP_TRY(writeArena(rank, loss.count_offset, zero, bytesOf(loss.type)));
+  TP_TRY(runEntry(rank, program.evaluate, "evaluation"));
   TP_TRY(metrics.read(rank));
   double counted = loss.count_offset >= 0 ? metrics[0].count : (double)batch.tokens;
   // Where rows hold one token more than they have positions, each predicts the next.

@@ -55,15 +55,33 @@ int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const 
   return 0;
 }
 
+int tp_launch_device(tp_rank *rank, const tp_call *call, const tp_device_kernel *kernel,
+                     void *const *args) {
+  CallTimer timer(rank->profile, call, rank->device.get());
+  return fail(*rank, call, rank->device->launch(*call, *kernel, args));
+}
+
+int tp_record(tp_rank *rank, int64_t stream, int64_t event) {
+  return fail(*rank, nullptr, rank->device->record(stream, event));
+}
+
+int tp_wait(tp_rank *rank, int64_t stream, int64_t event) {
+  return fail(*rank, nullptr, rank->device->wait(stream, event));
+}
+
 int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const void *a, const void *b,
               void *c, int64_t rows) {
-  CallTimer timer(rank->profile, call);
+  CallTimer timer(rank->profile, call, rank->device.get());
+  if (rank->device)
+    return fail(*rank, call, rank->device->matmul(*call, *gemm, a, b, c));
   Status status = rank->matmul.run(rank->team, *gemm, a, b, c, rows);
   return status.ok() ? 0 : fail(*rank, call, std::move(status));
 }
 
 int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int64_t bytes) {
-  CallTimer timer(rank->profile, call);
+  CallTimer timer(rank->profile, call, rank->device.get());
+  if (rank->device)
+    return fail(*rank, call, rank->device->copy(call->stream, to, from, Rows{1, bytes, 0, 0}));
   rank->team.forEach((bytes + pieceBytes - 1) / pieceBytes, [=](int64_t piece, int) {
     int64_t at = piece * pieceBytes;
     memcpy((char *)to + at, (const char *)from + at, std::min(pieceBytes, bytes - at));
@@ -72,7 +90,9 @@ int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int6
 }
 
 int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
-  CallTimer timer(rank->profile, call);
+  CallTimer timer(rank->profile, call, rank->device.get());
+  if (rank->device)
+    return fail(*rank, call, rank->device->zero(call->stream, to, bytes));
   rank->team.forEach((bytes + pieceBytes - 1) / pieceBytes, [=](int64_t piece, int) {
     int64_t at = piece * pieceBytes;
     memset((char *)to + at, 0, std::min(pieceBytes, bytes - at));

@@ -11,6 +11,7 @@
 
 #include "runtime/audit.h"
 #include "runtime/cpu.h"
+#include "runtime/cuda.h"
 #include "runtime/mpi.h"
 #include "runtime/tensors.h"
 #include "runtime/threads.h"
@@ -22,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <span>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -40,8 +42,10 @@ void printError(const char *command, const std::string &message) {
 /// The ranks of this process.
 class Crew {
 public:
-  Crew(const char *command, const tp_program &program, const Options &options, bool launched)
-      : command(command), program(program), options(options), launched(launched) {}
+  /// `gpus`: that the process sees, where the program is for them.
+  Crew(const char *command, const tp_program &program, const Options &options, bool launched,
+       int64_t gpus)
+      : command(command), program(program), options(options), launched(launched), gpus(gpus) {}
 
   /// Trains with these transports; a null one: a rank alone. True on success.
   bool run(std::vector<std::unique_ptr<Transport>> transports, int threads);
@@ -64,6 +68,7 @@ private:
   const tp_program &program;
   const Options &options;
   const bool launched; // each rank is a process
+  const int64_t gpus;
   std::vector<Member> members;
   std::mutex mutex;
   std::condition_variable finished;
@@ -140,7 +145,9 @@ bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) 
   int count = (int)transports.size();
   members.resize(count);
   for (int i = 0; i < count; ++i) {
-    members[i] = {this, {i, count, threads}, std::move(transports[i]), nullptr, {}};
+    // Ranks of one process share its GPUs.
+    Seat seat{i, count, threads, gpus ? i % gpus : 0};
+    members[i] = {this, seat, std::move(transports[i]), nullptr, {}};
     if (!options.auditCollectives)
       continue;
     members[i].log = std::make_unique<Recording>();
@@ -197,16 +204,40 @@ int threadsOf(const Options &options, int ranks, bool launched) {
   return (int)std::max<int64_t>(1, cpus / ranks);
 }
 
+/// The program for the device that is asked for, else for a GPU where the binary has one: a training
+/// that was meant for a GPU does not crawl along on a CPU unasked.
+Status chooseProgram(std::span<const tp_program *const> programs, const std::string &device,
+                     const tp_program *&chosen) {
+  std::string there;
+  for (const tp_program *program : programs) {
+    const char *name = program->device ? "cuda" : "cpu";
+    there += format("%s%s%s%s", there.empty() ? "" : ", ", name, program->device ? ":" : "",
+                    program->device ? program->device->arch : "");
+    if (device == name || (device.empty() && (!chosen || program->device)))
+      chosen = program;
+  }
+  if (chosen)
+    return {};
+  if (device != "cpu" && device != "cuda")
+    return errorf("--device takes cpu or cuda, found '%s'", device.c_str());
+  return errorf("this binary is compiled for %s alone: compile it with --target=cpu,cuda:ARCH for "
+                "both; found --device=%s",
+                there.c_str(), device.c_str());
+}
+
 } // namespace
 
-int tp_main(int argc, char **argv, const tp_program *program) {
+int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t count) {
   const char *command = argc > 0 ? argv[0] : "train";
   Options options;
   Status usage = parseOptions(argc, argv, options);
   if (usage.ok() && options.help) {
-    printHelp(stdout, command, *program);
+    printHelp(stdout, command, *programs[count - 1]);
     return exitSuccess;
   }
+  const tp_program *program = nullptr;
+  if (usage.ok())
+    usage = chooseProgram({programs, (size_t)count}, options.device, program);
   auto fails = [&](const Status &status, ExitCode code) {
     printError(command, status.message());
     return code;
@@ -236,7 +267,11 @@ int tp_main(int argc, char **argv, const tp_program *program) {
     return fails(
         errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
         exitUsage);
+  int64_t gpus = 0;
+  if (program->device)
+    if (Status status = countGpus(gpus); !status.ok())
+      return fails(status, exitFailure);
   int threads = threadsOf(options, (int)transports.size(), launched);
-  Crew crew(command, *program, options, launched);
+  Crew crew(command, *program, options, launched, gpus);
   return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
 }

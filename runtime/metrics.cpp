@@ -73,8 +73,11 @@ Metrics::Metrics(const tp_program &program) : values(program.num_metrics) {
 }
 
 Status Metrics::read(tp_rank &rank) {
-  for (size_t i = 0; i < numbers.size(); ++i)
-    sums[i] = getElement(rank.arena.data() + numbers[i].offset, numbers[i].type, 0);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    alignas(8) char number[8];
+    TP_TRY(readArena(rank, numbers[i].offset, number, bytesOf(numbers[i].type)));
+    sums[i] = getElement(number, numbers[i].type, 0);
+  }
   for (size_t begin = 0, end; begin < numbers.size(); begin = end) {
     int64_t group = numbers[begin].group;
     for (end = begin; end < numbers.size() && numbers[end].group == group;)

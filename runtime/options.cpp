@@ -84,6 +84,9 @@ std::vector<Option> optionTable() {
               "threads of a rank; the result does not depend on it (its part of the CPUs of the "
               "affinity mask)",
               &Options::threads, 1, 4096),
+      text("--device", "D",
+           "cpu or cuda, of those that the binary is compiled for (cuda, where it is)",
+           &Options::device),
       text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save),
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
               &Options::saveEvery, 0),
@@ -107,6 +110,9 @@ std::vector<Option> optionTable() {
       flag("--curve", "draw the loss at the end", &Options::curve),
       flag("--profile", "print time, GFLOP/s and GB/s of each category and call at the end",
            &Options::profile),
+      flag("--synchronous",
+           "wait for each call of a GPU, so that the line of one that fails is named",
+           &Options::synchronous),
       flag("--audit-memory",
            "check after the first step that each slot of the arena was written and nothing "
            "else",

@@ -24,13 +24,15 @@ struct Options {
   bool seedGiven = false;
   int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, metrics, dumpGradients;
+  std::string device; // "cpu" or "cuda"; empty: the one that the binary is for
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
   bool hasSample = false;
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;
-  bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false;
+  bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
+       synchronous = false;
   int64_t printEvery = 0; // 0: about once a second
 };
 

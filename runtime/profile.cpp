@@ -48,16 +48,43 @@ void Profile::count(const tp_call &call, double seconds) {
   add(totals[known ? call.category : TP_KERNEL], call, seconds);
   if (table.empty())
     return;
-  size_t slot = ((size_t)&call * 0x9E3779B97F4A7C15ull) >> 50;
-  while (table[slot].call && table[slot].call != &call)
-    slot = (slot + 1) % tableSize;
-  if (!table[slot].call) {
+  Entry &entry = entryOf(call);
+  if (!entry.call) {
     if (used == (int64_t)tableSize / 2)
       return add(overflow, call, seconds);
     ++used;
-    table[slot].call = &call;
+    entry.call = &call;
   }
-  add(table[slot], call, seconds);
+  add(entry, call, seconds);
+}
+
+/// Where a call is in the table, or would be.
+Profile::Entry &Profile::entryOf(const tp_call &call) {
+  size_t slot = ((size_t)&call * 0x9E3779B97F4A7C15ull) >> 50;
+  while (table[slot].call && table[slot].call != &call)
+    slot = (slot + 1) % tableSize;
+  return table[slot];
+}
+
+Profile::Totals Profile::totalsNow() const {
+  Totals now;
+  std::copy(std::begin(totals), std::end(totals), now.of);
+  return now;
+}
+
+void Profile::repeat(const Totals &before, const Totals &behind) {
+  for (int category = 0; category < TP_CATEGORIES; ++category) {
+    totals[category].count += behind.of[category].count - before.of[category].count;
+    totals[category].flops += behind.of[category].flops - before.of[category].flops;
+    totals[category].bytes += behind.of[category].bytes - before.of[category].bytes;
+  }
+}
+
+void Profile::addTime(const tp_call &call, double seconds) {
+  bool known = call.category >= 0 && call.category < TP_CATEGORIES;
+  totals[known ? call.category : TP_KERNEL].seconds += seconds;
+  if (!table.empty())
+    (entryOf(call).call ? entryOf(call) : overflow).seconds += seconds;
 }
 
 void Profile::print(FILE *to, double wall) const {

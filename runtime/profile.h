@@ -16,6 +16,8 @@
 
 namespace tplan::runtime {
 
+class Device;
+
 /// Seconds of a clock that never steps back.
 double monotonicSeconds();
 
@@ -36,6 +38,15 @@ public:
 
   /// Counts one call; `seconds` is 0 where times are not taken.
   void count(const tp_call &call, double seconds);
+  /// Adds the time of a call that has been counted.
+  void addTime(const tp_call &call, double seconds);
+
+  /// What has been counted so far; and once more what was counted since: a step that is replayed.
+  struct Totals {
+    Entry of[TP_CATEGORIES];
+  };
+  Totals totalsNow() const;
+  void repeat(const Totals &before, const Totals &behind);
 
   /// Totals of a category since the start.
   const Entry &total(tp_category category) const { return totals[category]; }
@@ -46,6 +57,8 @@ public:
   void printTotals(FILE *to, int64_t steps) const;
 
 private:
+  Entry &entryOf(const tp_call &call);
+
   Entry totals[TP_CATEGORIES];
   std::vector<Entry> table;
   Entry overflow; // calls beyond the table
@@ -56,17 +69,20 @@ private:
 /// Times one call from its construction to its end, where times are taken.
 class CallTimer {
 public:
-  CallTimer(Profile &profile, const tp_call *call)
-      : profile(profile), call(call), start(profile.enabled() ? monotonicSeconds() : 0) {}
+  /// A device returns before the work is done, and takes times itself.
+  CallTimer(Profile &profile, const tp_call *call, const Device *device = nullptr)
+      : profile(profile), call(call), times(profile.enabled() && !device),
+        start(times ? monotonicSeconds() : 0) {}
   ~CallTimer() {
     if (call)
-      profile.count(*call, profile.enabled() ? monotonicSeconds() - start : 0);
+      profile.count(*call, times ? monotonicSeconds() - start : 0);
   }
 
 private:
   Profile &profile;
   const tp_call *call;
-  double start;
+  const bool times;
+  const double start;
 };
 
 } // namespace tplan::runtime

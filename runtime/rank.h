@@ -9,6 +9,7 @@
 #define TPLAN_RUNTIME_RANK_H
 
 #include "runtime/arena.h"
+#include "runtime/device.h"
 #include "runtime/matmul.h"
 #include "runtime/peers.h"
 #include "runtime/profile.h"
@@ -22,6 +23,7 @@
 
 struct tp_rank {
   const tp_program *program = nullptr;
+  std::unique_ptr<tplan::runtime::Device> device; // null: the team computes
   tplan::runtime::Arena arena;
   tplan::runtime::Team team;
   tplan::runtime::Matmul matmul;
@@ -34,6 +36,22 @@ struct tp_rank {
 };
 
 namespace tplan::runtime {
+
+/// What the host gives for a step or an evaluation is written here: byte 0 of the arena would be at
+/// this address.
+inline char *givenImage(tp_rank &rank) {
+  return rank.device ? rank.device->image() : rank.arena.data();
+}
+/// Afterwards what runs next reads it.
+Status give(tp_rank &rank);
+
+/// Elements of the arena, in or out, when all that was issued is done.
+Status readArena(tp_rank &rank, int64_t offset, void *to, int64_t bytes);
+Status writeArena(tp_rank &rank, int64_t offset, const void *from, int64_t bytes);
+
+/// Runs an entry point of the program; `what` is for an error without a message.
+Status runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
+                bool repeated = false);
 
 /// Keeps the first error of the rank, with the .tplan line of the call; returns
 /// what generated code returns.

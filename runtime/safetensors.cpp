@@ -187,23 +187,28 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
   return errorf("two tensors of this program have one name");
 }
 
-void SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
+Status SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
   for (const LogicalTensor &tensor : wanted) {
     const StoredTensor &stored = entries.find(tensor.name)->second;
-    int64_t size = bytesOf(stored.type);
+    int64_t size = bytesOf(stored.type), held = tensor.share.stored() * bytesOf(tensor.type);
+    HostView view(tensor.device, tensor.data, held, HostView::updates); // padding stays
+    TP_TRY(view.open());
+    char *data = view.data();
     tensor.share.forEach([&](const ElementRun &run) {
       const unsigned char *from = stored.data + run.logical * size;
       if (stored.type == tensor.type) {
-        memcpy(tensor.data + run.memory * size, from, run.count * size);
+        memcpy(data + run.memory * size, from, run.count * size);
         return;
       }
       for (int64_t e = 0; e < run.count; ++e) {
         alignas(8) char element[8];
         memcpy(element, from + e * size, size);
-        setElement(tensor.data, tensor.type, run.memory + e, getElement(element, stored.type, 0));
+        setElement(data, tensor.type, run.memory + e, getElement(element, stored.type, 0));
       }
     });
+    TP_TRY(view.close());
   }
+  return {};
 }
 
 namespace {
@@ -256,10 +261,12 @@ Status writeRuns(AtomicFile &file, const std::vector<Placed> &placed) {
     if (!tensor->share.writes())
       continue;
     int64_t size = bytesOf(tensor->type);
+    HostView view(tensor->device, tensor->data, tensor->share.stored() * size, HostView::reads);
+    TP_TRY(view.open());
     Status status;
-    tensor->share.forEach([&, tensor = tensor, offset = offset](const ElementRun &run) {
+    tensor->share.forEach([&, offset = offset](const ElementRun &run) {
       if (status.ok())
-        status = file.write(offset + run.logical * size, tensor->data + run.memory * size,
+        status = file.write(offset + run.logical * size, view.data() + run.memory * size,
                             run.count * size);
     });
     TP_TRY(std::move(status));

@@ -39,7 +39,7 @@ public:
   /// another floating-point type) and shape.
   Status match(const std::vector<LogicalTensor> &wanted, bool convert) const;
   /// Copies into the arena what match() has checked. Padding stays as it is.
-  void copyTo(const std::vector<LogicalTensor> &wanted) const;
+  Status copyTo(const std::vector<LogicalTensor> &wanted) const;
 
 private:
   std::string name;

@@ -51,28 +51,32 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
   int64_t context = input.positions;
   // A byte model may carry ids beyond the bytes; they are no text.
   std::vector<double> logits(std::min<int64_t>(program.logits_vocabulary, 256));
+  std::vector<char> numbers; // as they are in memory
   std::string history(1, '\0'); // the separator, then the text
   history += text;
   for (size_t i = 0; i < history.size(); ++i)
     if ((unsigned char)history[i] >= input.vocabulary)
       return rank.peers.alike(errorf("byte %zu of --sample is %d, outside the vocabulary of %lld",
                                      i, (unsigned char)history[i], (long long)input.vocabulary));
-  setRowsInUse(program, rank.arena.data(), 1);
   for (int64_t i = 0; i < count; ++i) {
     int64_t length = std::min<int64_t>(context, history.size());
+    char *given = givenImage(rank);
+    setRowsInUse(program, given, 1);
     for (int64_t j = 0; j < program.num_inputs; ++j) {
       const tp_input &to = program.inputs[j];
-      auto *row = (int32_t *)(rank.arena.data() + to.offset);
+      auto *row = (int32_t *)(given + to.offset);
       memset(row, 0, to.rows * to.length * sizeof(int32_t));
       for (int64_t at = 0; at < std::min(length, to.length); ++at)
         row[at] = (unsigned char)history[history.size() - length + at];
     }
-    if (program.predict(&rank, rank.arena.data()) != 0)
-      return rank.error.ok() ? errorf("prediction failed without a message")
-                             : std::move(rank.error);
+    TP_TRY(give(rank));
+    TP_TRY(runEntry(rank, program.predict, "prediction"));
+    int64_t row = program.logits_vocabulary * bytesOf(program.logits_type);
+    numbers.resize(logits.size() * bytesOf(program.logits_type));
+    TP_TRY(readArena(rank, program.logits_offset + (length - 1) * row, numbers.data(),
+                     (int64_t)numbers.size()));
     for (size_t id = 0; id < logits.size(); ++id) {
-      logits[id] = getElement(rank.arena.data() + program.logits_offset, program.logits_type,
-                              (length - 1) * program.logits_vocabulary + (int64_t)id);
+      logits[id] = getElement(numbers.data(), program.logits_type, (int64_t)id);
       if (!std::isfinite(logits[id]))
         return rank.peers.alike(
             errorf("prediction %lld: logit %zu is %g", (long long)i, id, logits[id]));

@@ -61,16 +61,23 @@ void tplan::runtime::setScalars(const tp_program &program, char *arena, uint64_t
   }
 }
 
-void tplan::runtime::setConstants(const tp_program &program, char *arena, int64_t rank) {
+Status tplan::runtime::setConstants(const tp_program &program, char *arena, int64_t rank,
+                                    Device *device) {
   for (int64_t i = 0; i < program.num_scalars; ++i) {
     const tp_scalar &scalar = program.scalars[i];
-    if (scalar.kind == TP_MEMBER)
-      setElement(arena + scalar.offset, scalar.type, 0,
-                 (double)memberOf(program, (int64_t)scalar.value, rank));
-    for (int64_t k = 0; scalar.kind == TP_INDEX && k < scalar.count; ++k)
-      setElement(arena + scalar.offset + k * scalarStride, scalar.type, 0,
-                 (double)k * scalar.value);
+    bool isMember = scalar.kind == TP_MEMBER;
+    if (!isMember && scalar.kind != TP_INDEX)
+      continue;
+    int64_t bytes = (scalar.count - 1) * scalarStride + bytesOf(scalar.type);
+    HostView view(device, arena + scalar.offset, bytes, HostView::updates);
+    TP_TRY(view.open());
+    for (int64_t k = 0; k < scalar.count; ++k)
+      setElement(view.data() + k * scalarStride, scalar.type, 0,
+                 isMember ? (double)memberOf(program, (int64_t)scalar.value, rank)
+                          : (double)k * scalar.value);
+    TP_TRY(view.close());
   }
+  return {};
 }
 
 void tplan::runtime::setRowsInUse(const tp_program &program, char *arena, int64_t rows) {

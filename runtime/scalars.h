@@ -6,6 +6,7 @@
 #ifndef TPLAN_RUNTIME_SCALARS_H
 #define TPLAN_RUNTIME_SCALARS_H
 
+#include "runtime/device.h"
 #include "tplan/runtime.h"
 
 namespace tplan::runtime {
@@ -15,11 +16,13 @@ namespace tplan::runtime {
 /// Before the first piece its `from` holds, after the last its `to`.
 double learningRate(const tp_program &program, int64_t step);
 
-/// Writes the scalars of `step`; those that stay the same are left.
+/// Writes the scalars of `step`, where byte 0 of the arena is at `arena`; those that stay the same
+/// are left.
 void setScalars(const tp_program &program, char *arena, uint64_t seed, int64_t step);
 
 /// Writes what stays the same for the whole run: member numbers of `rank`, and indices.
-void setConstants(const tp_program &program, char *arena, int64_t rank);
+Status setConstants(const tp_program &program, char *arena, int64_t rank,
+                    Device *device = nullptr);
 
 /// How many rows of the microbatch evaluation or prediction computes.
 void setRowsInUse(const tp_program &program, char *arena, int64_t rows);

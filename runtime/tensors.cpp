@@ -23,7 +23,8 @@ static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
 }
 
 std::vector<LogicalTensor> tplan::runtime::logicalTensors(const tp_program &program, char *arena,
-                                                          int64_t rank, tp_tensor_role role) {
+                                                          int64_t rank, tp_tensor_role role,
+                                                          Device *device) {
   std::vector<LogicalTensor> all;
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
@@ -33,7 +34,7 @@ std::vector<LogicalTensor> tplan::runtime::logicalTensors(const tp_program &prog
     for (int64_t j = 0; j < tensor.count; ++j)
       all.push_back({expandPath(tensor, j), tensor.type,
                      std::vector<int64_t>(tensor.whole, tensor.whole + tensor.rank),
-                     arena + tensor.offset + j * tensor.stride, share});
+                     arena + tensor.offset + j * tensor.stride, share, device});
   }
   return all;
 }
@@ -87,34 +88,42 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
   return {};
 }
 
-void tplan::runtime::initializeTensors(const tp_program &program, char *arena, int64_t rank,
-                                       uint64_t seed, Team &team) {
+/// One instance in host memory that is zero.
+static void initialize(const tp_tensor &tensor, const Share &share, int64_t instance, char *data,
+                       uint64_t seed, Team &team) {
   constexpr int64_t block = 1 << 14;
+  if (tensor.role == TP_WORKING_COPY)
+    return;
+  int64_t own = share.ownEnd() - share.ownBegin(), id = tensor.id + instance * tensor.id_step;
+  team.forEach((own + block - 1) / block, [&](int64_t task, int) {
+    int64_t from = share.ownBegin() + task * block, to = std::min(from + block, share.ownEnd());
+    share.forEach(from, to, [&](const ElementRun &run) {
+      for (int64_t e = 0; e < run.count; ++e) {
+        double value = tensor.init_value;
+        if (tensor.init == TP_NORMAL)
+          value *= normalAt(seed, id, (uint64_t)(run.logical + e));
+        setElement(data, tensor.type, run.memory + e, value);
+      }
+    });
+  });
+}
+
+Status tplan::runtime::initializeTensors(const tp_program &program, char *arena, int64_t rank,
+                                         uint64_t seed, Team &team, Device *device) {
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
     Share share(program, tensor, rank);
     int64_t memory = std::max(tensor.memory, share.stored() * bytesOf(tensor.type));
-    team.forEach(tensor.count, [&](int64_t instance, int) {
-      memset(arena + tensor.offset + instance * tensor.stride, 0, memory);
-    });
-    if (tensor.role == TP_WORKING_COPY)
-      continue;
-    int64_t own = share.ownEnd() - share.ownBegin(), blocks = (own + block - 1) / block;
-    team.forEach(blocks * tensor.count, [&](int64_t task, int) {
-      int64_t instance = task / blocks, from = share.ownBegin() + task % blocks * block,
-              to = std::min(from + block, share.ownEnd());
-      char *data = arena + tensor.offset + instance * tensor.stride;
-      int64_t id = tensor.id + instance * tensor.id_step;
-      share.forEach(from, to, [&](const ElementRun &run) {
-        for (int64_t e = 0; e < run.count; ++e) {
-          double value = tensor.init_value;
-          if (tensor.init == TP_NORMAL)
-            value *= normalAt(seed, id, (uint64_t)(run.logical + e));
-          setElement(data, tensor.type, run.memory + e, value);
-        }
-      });
-    });
+    for (int64_t instance = 0; instance < tensor.count; ++instance) {
+      HostView view(device, arena + tensor.offset + instance * tensor.stride, memory,
+                    HostView::writes);
+      TP_TRY(view.open());
+      memset(view.data(), 0, memory);
+      initialize(tensor, share, instance, view.data(), seed, team);
+      TP_TRY(view.close());
+    }
   }
+  return {};
 }
 
 double tplan::runtime::getElement(const void *data, int32_t type, int64_t index) {

@@ -10,6 +10,7 @@
 #ifndef TPLAN_RUNTIME_TENSORS_H
 #define TPLAN_RUNTIME_TENSORS_H
 
+#include "runtime/device.h"
 #include "runtime/share.h"
 #include "runtime/team.h"
 #include "runtime/types.h"
@@ -30,12 +31,13 @@ struct LogicalTensor {
   std::vector<int64_t> shape;
   char *data; // of this rank's share
   Share share;
+  Device *device = nullptr; // that has the memory, if one has
   int64_t bytes() const { return share.elements() * bytesOf(type); }
 };
 
 /// All instances of the tensors with `role`, in the order of the table.
 std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena, int64_t rank,
-                                          tp_tensor_role role);
+                                          tp_tensor_role role, Device *device = nullptr);
 
 /// Checks the mesh, the shares of tensors, and that every tensor, input, scalar and metric
 /// lies in the arena.
@@ -43,8 +45,8 @@ Status checkProgram(const tp_program &program);
 
 /// Sets what `rank` holds of all tensors but working copies to initial values, functions
 /// of seed, id and number of the logical element; padding to zero.
-void initializeTensors(const tp_program &program, char *arena, int64_t rank, uint64_t seed,
-                       Team &team);
+Status initializeTensors(const tp_program &program, char *arena, int64_t rank, uint64_t seed,
+                         Team &team, Device *device = nullptr);
 
 /// Element `index` of an array of `type`, as a number; bf16 is rounded when set.
 double getElement(const void *data, int32_t type, int64_t index);

@@ -9,6 +9,7 @@
 #include "runtime/train.h"
 
 #include "runtime/checkpoint.h"
+#include "runtime/cuda.h"
 #include "runtime/data.h"
 #include "runtime/evaluate.h"
 #include "runtime/metrics.h"
@@ -33,9 +34,11 @@ public:
 
 private:
   Status start();
+  Status startDevice();
   Status setTensors();
   Status checkResumed();
   Status trainSteps();
+  Status prepareStep(int64_t step);
   Status oneStep(int64_t step);
   Status checkMetrics(int64_t step);
   Status auditMemory();
@@ -45,8 +48,6 @@ private:
   Status sample();
   void printProgress(int64_t step, double seconds, bool last);
   void printSummary();
-  /// What generated code returned, with the rank's error.
-  Status result(int code, const char *what);
   /// Prints, on one of the ranks.
   __attribute__((format(printf, 2, 3))) void say(const char *format, ...);
 
@@ -62,15 +63,11 @@ private:
   TrainingState state;
   std::vector<float> losses; // of each step of this run, for the curve
   int64_t steps = 0, firstStep = 1, savedStep = -1;
+  int64_t given = 0; // the step whose rows and scalars were written last
+  Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call
   double lastPrint = 0, trainSeconds = 0;
   int64_t lastPrintStep = 0;
 };
-
-Status Run::result(int code, const char *what) {
-  if (code == 0)
-    return {};
-  return rank.error.ok() ? errorf("%s failed without a message", what) : std::move(rank.error);
-}
 
 void Run::say(const char *format, ...) {
   if (!rank.peers.leads())
@@ -82,11 +79,26 @@ void Run::say(const char *format, ...) {
   fflush(stdout);
 }
 
+Status Run::startDevice() {
+  CudaOptions use;
+  use.ordinal = seat.gpu;
+  use.captures = !rank.transport || rank.transport->capturable();
+  use.synchronous = options.synchronous;
+  use.times = options.profile;
+  TP_TRY(openCuda(use, rank.device));
+  char *arena = nullptr;
+  TP_TRY(rank.device->start(program, arena));
+  rank.arena.adopt(*rank.device, arena, program.arena_bytes);
+  return {};
+}
+
 Status Run::start() {
   rank.program = &program;
   auto alone = [&]() -> Status {
-    TP_TRY(rank.arena.map(program.arena_bytes));
     TP_TRY(rank.team.start(seat.threads, seat.number, seat.ranks));
+    if (program.device)
+      return startDevice();
+    TP_TRY(rank.arena.map(program.arena_bytes));
     return rank.matmul.start(rank.team, getenv("TPLAN_GEMM"));
   };
   if (rank.transport)
@@ -98,7 +110,7 @@ Status Run::start() {
     rank.profile.enable();
   steps = options.steps >= 0 ? options.steps : program.steps;
   if (options.auditMemory)
-    rank.arena.fillPattern();
+    TP_TRY(rank.arena.fillPattern());
 
   int64_t length;
   TP_TRY(rank.peers.alike(checkInputs(program, length)));
@@ -136,8 +148,9 @@ Status Run::setTensors() {
   };
   TP_TRY(rank.peers.agree(checkFree()));
   char *arena = rank.arena.data();
-  initializeTensors(program, arena, rank.peers.rank(), state.seed, rank.team);
-  setConstants(program, arena, rank.peers.rank());
+  Device *device = rank.device.get();
+  TP_TRY(initializeTensors(program, arena, rank.peers.rank(), state.seed, rank.team, device));
+  TP_TRY(setConstants(program, arena, rank.peers.rank(), device));
   Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
     TP_TRY(loadCheckpoint(rank, options.save, state));
@@ -150,12 +163,13 @@ Status Run::setTensors() {
     TP_TRY(loadWeights(rank, options.load));
   if (program.prepare) {
     Activity preparing(rank.transport, "preparation");
-    TP_TRY(result(program.prepare(&rank, arena), "preparation"));
+    TP_TRY(runEntry(rank, program.prepare, "preparation"));
   }
   if (!options.dumpGradients.empty())
     rank.gradientsReady = [this] {
       Activity writing(rank.transport, "gradients");
-      auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT);
+      auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT,
+                                      rank.device.get());
       return writeSafetensors(rank.peers, rank.team, options.dumpGradients, gradients);
     };
   return {};
@@ -200,15 +214,38 @@ Status Run::auditMemory() {
   return {};
 }
 
-Status Run::oneStep(int64_t step) {
-  char *arena = rank.arena.data();
+/// Rows and scalars of a step, where the host writes them.
+Status Run::prepareStep(int64_t step) {
   if (loader.isOpen()) {
     Activity reading(rank.transport, "data");
     TP_TRY(loader.fill(rank, state.seed, step));
   }
-  setScalars(program, arena, state.seed, step);
-  Activity computing(rank.transport, "step");
-  TP_TRY(result(program.step(&rank, arena), "a step"));
+  setScalars(program, givenImage(rank), state.seed, step);
+  given = step;
+  return rank.device ? rank.device->send() : Status();
+}
+
+/// A device computes a step while the host reads the data of the next.
+Status Run::oneStep(int64_t step) {
+  if (given != step)
+    TP_TRY(prepareStep(step));
+  {
+    Activity computing(rank.transport, "step");
+    Profile::Totals before = rank.profile.totalsNow();
+    if (rank.device)
+      TP_TRY(rank.device->take());
+    TP_TRY(runEntry(rank, program.step, "a step", /*repeated=*/step != firstStep));
+    Profile::Totals behind = rank.profile.totalsNow();
+    if (behind.of[TP_KERNEL].count != before.of[TP_KERNEL].count)
+      countsBefore = before, countsBehind = behind;
+    else // replayed
+      rank.profile.repeat(countsBefore, countsBehind);
+  }
+  if (rank.device && step < steps)
+    TP_TRY(prepareStep(step + 1));
+  if (rank.device && options.profile)
+    TP_TRY(rank.device->collectTimes(
+        [&](const tp_call &call, double seconds) { rank.profile.addTime(call, seconds); }));
   state.step = step;
   state.dataRows = step * rowsPerStep(program);
   Activity adding(rank.transport, "metrics");
@@ -281,6 +318,7 @@ Status Run::trainSteps() {
 }
 
 Status Run::evaluate(int64_t step) {
+  given = 0; // evaluation is given its rows in the same place
   Activity evaluating(rank.transport, "evaluation");
   Evaluation evaluation;
   double begin = monotonicSeconds();

@@ -11,6 +11,7 @@ namespace tplan::runtime {
 struct Seat {
   int number = 0, ranks = 1; // this rank among those of the process
   int threads = 1;           // of each
+  int64_t gpu = 0;           // that this rank uses, where its program is for one
 };
 
 /// Trains `rank`, whose transport is set where there are others. Of all ranks the leader

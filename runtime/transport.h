@@ -97,6 +97,8 @@ public:
   /// Of this rank, so far.
   virtual Traffic traffic() const = 0;
   int64_t bytesSent() const;
+  /// Whether its operations on a device may be part of a graph.
+  virtual bool capturable() const { return false; }
   /// Whether messages go through buffers of the transport, as `tp_mpi_bytes_staged` says.
   virtual bool stages() const { return false; }
 

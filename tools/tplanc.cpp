@@ -38,11 +38,13 @@ cl::list<std::string> sets("set", cl::sub(cl::SubCommand::getAll()),
                                     "plan.microbatch=2 (repeatable)"),
                            cl::value_desc("PATH=VALUE"), cl::cat(inputs));
 cl::opt<std::string> target("target", cl::sub(cl::SubCommand::getAll()),
-                            cl::desc("cpu or cpu:ARCH (default: this machine's)"),
-                            cl::value_desc("cpu[:ARCH]"), cl::init("cpu"), cl::cat(inputs));
+                            cl::desc("cpu or cpu:ARCH (default: this machine's), or "
+                                     "cuda:ARCH (cuda:sm_90); both by a comma: one binary"),
+                            cl::value_desc("T[,T]"), cl::init("cpu"), cl::cat(inputs));
 
 cl::opt<std::string> output("o", cl::desc("output file (default: standard output for text)"),
                             cl::value_desc("FILE"), cl::cat(outputs));
+cl::opt<bool> ptxOnly("ptx", cl::desc("the kernels of a cuda target, as text"), cl::cat(outputs));
 cl::opt<bool> objectOnly("c", cl::desc("an object, not linked"), cl::cat(outputs));
 cl::opt<std::string> emitted("emit", cl::value_desc("PHASE"), cl::cat(outputs));
 cl::opt<bool> check("check", cl::desc("every check, all phases through memory; writes nothing"),
@@ -78,15 +80,15 @@ void groupOptions() {
 /// The last phase that the command line asks for; an error says what is legal.
 llvm::Expected<Phase> lastPhase() {
   bool reported = report != ReportKind::none;
-  int asked = !emitted.empty() + check + !list.empty() + objectOnly + reported;
+  int asked = !emitted.empty() + check + !list.empty() + objectOnly + ptxOnly + reported;
   if (verifying && (asked || !output.empty()))
     return llvm::createStringError("verify writes and prints nothing else: leave out -o, -c, "
-                                   "--check, --emit, --list and --report");
+                                   "--ptx, --check, --emit, --list and --report");
   if (verifying)
     return Phase::emit;
   if (asked > 1)
     return llvm::createStringError(
-        "more than one of -c, --check, --emit, --list and --report: choose one");
+        "more than one of -c, --ptx, --check, --emit, --list and --report: choose one");
   if (check && !output.empty())
     return llvm::createStringError("--check writes nothing: leave out -o or --check");
   if (objectOnly && output.empty())
@@ -101,7 +103,7 @@ llvm::Expected<Phase> lastPhase() {
     return llvm::createStringError("no phase is called '" + emitted + "'; there are " +
                                    phaseNames());
   }
-  if (!output.empty())
+  if (!output.empty() || ptxOnly)
     return Phase::emit;
   return llvm::createStringError("nothing to write: add -o FILE for a binary, --check, "
                                  "--emit=PHASE, --report or --list=SELECTOR");
@@ -134,7 +136,8 @@ llvm::Error writeReport(const Result &result) {
   });
 }
 
-llvm::Error writeResult(const Result &result, Phase last, const char *program) {
+/// What is written of one target.
+llvm::Error writeResult(const Result &result, Phase last) {
   if (check)
     return llvm::Error::success();
   if (report != ReportKind::none)
@@ -147,12 +150,25 @@ llvm::Error writeResult(const Result &result, Phase last, const char *program) {
       module->print(os);
       os << "\n";
     });
-  if (objectOnly)
-    return write(output, [&](llvm::raw_ostream &os) {
+  return write(output, [&](llvm::raw_ostream &os) {
+    if (ptxOnly)
+      os << result.ptx;
+    else
       os.write(result.object.data(), result.object.size());
-    });
-  llvm::Expected<std::string> runtime = emit::findRuntime(program);
-  return runtime ? emit::linkBinary(result.object, output, *runtime) : runtime.takeError();
+  });
+}
+
+/// A binary is for all targets that are named, everything else is written of one.
+llvm::Error checkTargets(llvm::ArrayRef<Target> targets, Phase last) {
+  bool binary = last == Phase::emit && !objectOnly && !ptxOnly && !verifying;
+  if (!binary && targets.size() > 1)
+    return llvm::createStringError("only a binary is for several targets; choose one of " + target);
+  if (ptxOnly && !targets.front().isGpu())
+    return llvm::createStringError("there is PTX for a target cuda:ARCH alone; found " + target);
+  if (verifying && targets.front().isGpu())
+    return llvm::createStringError("verify trains on this machine's CPU: leave out --target=" +
+                                   target);
+  return llvm::Error::success();
 }
 } // namespace
 
@@ -180,15 +196,17 @@ int main(int argc, char **argv) {
   if (!file)
     return usage("cannot read '" + input + "': " + file.getError().message());
 
-  llvm::Expected<Target> machine = findTarget(target);
-  if (!machine)
-    return usage(llvm::toString(machine.takeError()));
+  llvm::Expected<std::vector<Target>> targets = findTargets(target);
+  if (!targets)
+    return usage(llvm::toString(targets.takeError()));
+  if (llvm::Error error = checkTargets(*targets, *last))
+    return usage(llvm::toString(std::move(error)));
 
   Options options;
   options.parse = {
       .plan = plan, .overrides = sets, .modelDirs = parse::defaultModelDirs(argv[0]), .list = list};
   options.last = *last;
-  options.target = *machine;
+  options.target = targets->front();
   options.configure = [](mlir::PassManager &manager) {
     return mlir::applyPassManagerCLOptions(manager);
   };
@@ -200,11 +218,24 @@ int main(int argc, char **argv) {
     return static_cast<int>(
         verify::verify({input, (*file)->getBuffer().str()}, options, *runtime, llvm::outs()));
   }
-  Result result = compile({input, (*file)->getBuffer().str()}, options);
-  if (verbose)
-    printTimes(result);
-  if (result.ok())
-    if (llvm::Error error = writeResult(result, *last, argv[0]))
+  Source source{input, (*file)->getBuffer().str()};
+  std::vector<llvm::SmallVector<char, 0>> objects;
+  for (const Target &machine : *targets) {
+    options.target = machine;
+    Result result = compile(source, options);
+    if (verbose)
+      printTimes(result);
+    if (!result.ok())
+      return static_cast<int>(result.outcome);
+    if (*last == Phase::emit && !objectOnly && !ptxOnly)
+      objects.push_back(std::move(result.object));
+    else if (llvm::Error error = writeResult(result, *last))
       return usage("cannot write '" + output + "': " + llvm::toString(std::move(error)));
-  return static_cast<int>(result.outcome);
+  }
+  if (objects.empty())
+    return 0;
+  llvm::Expected<std::string> runtime = emit::findRuntime(argv[0]);
+  llvm::Error error = runtime ? emit::linkBinary({objects.begin(), objects.end()}, output, *runtime)
+                              : runtime.takeError();
+  return error ? usage("cannot write '" + output + "': " + llvm::toString(std::move(error))) : 0;
 }

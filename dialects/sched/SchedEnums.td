@@ -26,7 +26,9 @@ def Sched_Owner : I32EnumAttr<"Owner", "what a piece of memory holds", [
     I32EnumAttrCase<"Cotangent", 8, "cotangent">,
     I32EnumAttrCase<"Chain", 9, "chain">,         // values between runs
     I32EnumAttrCase<"Frame", 10, "frame">,        // temporaries of functions
-    I32EnumAttrCase<"Logits", 11, "logits">
+    I32EnumAttrCase<"Logits", 11, "logits">,
+    I32EnumAttrCase<"Staging", 12, "staging">,    // of a device: the next step's inputs
+    I32EnumAttrCase<"Workspace", 13, "workspace"> // of a device: for library calls
   ]> {
   let cppNamespace = "::tplan::sched";
 }

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 5
+#define TP_ABI_VERSION 6
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -53,6 +53,7 @@ typedef struct tp_call {
   int32_t category; /* tp_category */
   int64_t flops;    /* of one call */
   int64_t bytes;    /* read and written by one call; of collectives: sent by one rank */
+  int32_t stream;   /* of a device, that the call is issued to */
 } tp_call;
 
 /* A generated kernel: task i of `tasks`, arguments by address. Tasks write
@@ -149,6 +150,43 @@ int64_t tp_member(const tp_rank *, int64_t group);
  * has not used them yet: --dump-gradients writes them out here. */
 int tp_gradients_ready(tp_rank *);
 
+/*--- devices ---------------------------------------------------------------*/
+
+/* In a program for a device the arena is memory of the device: the host adds to its addresses
+ * and reads nothing there. Calls are issued to streams 0 .. num_streams - 1, each of which
+ * runs them in order, beside the others; they return before the work is done. The collectives of
+ * a group are in one stream. */
+
+/* A kernel of the device's image. Arguments, by address: inputs, outputs, and where a row loop is
+ * bounded its count. Nothing but outputs is written; one that is updated is an output alone. */
+typedef struct tp_device_kernel {
+  const char *name;
+  int32_t number;          /* place in tp_device.kernels */
+  int32_t grid, block;     /* blocks and threads of a block, both along x */
+  int32_t inputs, outputs; /* and a count, where num_args is one more than both */
+  int32_t num_args;
+  const int64_t *bytes; /* memory of each argument */
+} tp_device_kernel;
+
+int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args);
+/* Marks what is in a stream so far as an event; what follows in the other stream waits for it. */
+int tp_record(tp_rank *, int64_t stream, int64_t event);
+int tp_wait(tp_rank *, int64_t stream, int64_t event);
+
+typedef struct tp_device {
+  const char *arch;         /* that the kernels are for: "sm_90" */
+  const char *ptx;          /* their text, with a zero at its end */
+  const char *cubin;        /* the same as code of `arch`, or nothing: */
+  const int64_t *cubin_bytes;
+  const tp_device_kernel *const *kernels;
+  int64_t num_kernels;
+  int64_t num_streams, num_events;
+  /* What the host gives for each step (rows of tokens, scalars) is one piece of the arena. It
+   * comes from another one of that size, where that of the next step arrives meanwhile. */
+  int64_t given_offset, given_bytes, staging_offset;
+  int64_t workspace_offset, workspace_bytes; /* for library calls in stream 0 */
+} tp_device;
+
 /*--- tables ---------------------------------------------------------------*/
 
 typedef enum tp_tensor_role {
@@ -240,6 +278,7 @@ typedef struct tp_metric {
 typedef struct tp_slot {
   const char *name;
   int64_t offset, bytes;
+  int32_t optional; /* a step need not write it */
 } tp_slot;
 
 typedef struct tp_program {
@@ -276,10 +315,12 @@ typedef struct tp_program {
   int (*predict)(tp_rank *, char *arena);   /* one microbatch: writes logits; null: cannot sample */
   int64_t logits_offset, logits_vocabulary; /* [rows, S, V] of `logits_type` */
   int32_t logits_type;
+  const tp_device *device; /* null: the team of the rank computes */
 } tp_program;
 
-/* Entry of every generated binary: parses the command line and trains. */
-int tp_main(int argc, char **argv, const tp_program *program);
+/* Entry of every generated binary: parses the command line and trains. The programs are one plan
+ * compiled for several targets, at most one for the CPU and one for a device. */
+int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t count);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Emit/Image.h"
 #include "lib/Emit/Object.h"
+#include "lib/Emit/Ptx.h"
+#include "lib/Lower/Host/Streams.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
@@ -35,9 +38,12 @@ private:
   bool parse();
   bool runPass(const PassInfo &pass);
   bool emit();
+  llvm::Error takeKernels(emit::KernelImage &image);
   bool runs(const PassInfo &pass) const {
+    if (pass.when == PassInfo::asked)
+      return llvm::is_contained(options.asked, pass.flag);
     return pass.when == PassInfo::always ||
-           (pass.when == PassInfo::asked && llvm::is_contained(options.asked, pass.flag));
+           options.target.isGpu() == (pass.when == PassInfo::gpu);
   }
   bool internal(const llvm::Twine &what);
   bool fail(Outcome outcome) {
@@ -102,11 +108,31 @@ bool Compile::runPass(const PassInfo &next) {
   return true;
 }
 
+/// The kernels of the module become the image, and are no part of the host program.
+llvm::Error Compile::takeKernels(emit::KernelImage &image) {
+  for (auto kernels : llvm::make_early_inc_range(result.module->getOps<gpu::GPUModuleOp>())) {
+    llvm::Expected<std::string> ptx = emit::emitPtx(kernels, options.target.arch);
+    if (!ptx)
+      return ptx.takeError();
+    image.ptx += *ptx;
+    kernels.erase();
+  }
+  result.ptx = image.ptx;
+  return image.ptx.empty() ? llvm::Error::success()
+                           : emit::assemble(image, options.target.arch);
+}
+
 bool Compile::emit() {
   llvm::LLVMContext context;
+  emit::KernelImage image;
+  if (options.target.isGpu())
+    if (llvm::Error error = takeKernels(image))
+      return internal(llvm::toString(std::move(error)));
   std::unique_ptr<llvm::Module> code = emit::translateToLLVM(*result.module, context);
   if (!code)
     return internal("no LLVM module");
+  if (options.target.isGpu())
+    image.defineIn(*code, lower::kPtx, lower::kCubin, lower::kCubinBytes);
   llvm::Expected<llvm::SmallVector<char, 0>> object =
       emit::emitObject(*code, options.target.cpu, options.target.features);
   if (!object)

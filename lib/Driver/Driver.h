@@ -63,6 +63,7 @@ struct Result {
   mlir::OwningOpRef<mlir::ModuleOp> module; // after the last phase that ran
   std::string listing;                      // of `parse.list`
   llvm::SmallVector<char, 0> object;        // of `emit`
+  std::string ptx;                          // of `emit`, for a GPU: its kernels as text
   std::vector<PhaseTime> times;
 
   bool ok() const { return outcome == Outcome::ok; }

@@ -44,6 +44,8 @@ llvm::ArrayRef<PassInfo> passes() {
   static const std::vector<PassInfo> table = {
 #define PASS(PHASE, CREATE, FLAG, SUMMARY)                                                         \
   {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::always},
+#define PASS_CPU(PHASE, CREATE, FLAG, SUMMARY)                                                     \
+  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::cpu},
 #define PASS_GPU(PHASE, CREATE, FLAG, SUMMARY)                                                     \
   {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::gpu},
 #define PASS_ASKED(PHASE, CREATE, FLAG, SUMMARY)                                                   \
@@ -89,7 +91,7 @@ std::string phaseNames() {
 }
 
 void printPhases(llvm::raw_ostream &os) {
-  static constexpr const char *kWhen[] = {"", " (GPUs)", " (where asked for)"};
+  static constexpr const char *kWhen[] = {"", " (CPUs)", " (GPUs)", " (where asked for)"};
   for (const PhaseInfo &phase : phases()) {
     os << phase.name << " (" << phase.ir << "): " << phase.happens
        << ".\n  Afterwards: " << phase.afterwards << ".\n";

@@ -28,7 +28,7 @@ struct PassInfo {
   Phase phase;
   std::unique_ptr<mlir::Pass> (*create)();
   llvm::StringRef flag, summary;
-  enum When { always, gpu, asked } when = always; // gpu: only where kernels are for GPUs
+  enum When { always, cpu, gpu, asked } when = always; // cpu, gpu: for such a target
 };
 
 llvm::ArrayRef<PhaseInfo> phases();

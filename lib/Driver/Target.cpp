@@ -1,5 +1,6 @@
 //===- Target.cpp - the machine that a plan is compiled for ---------------===//
 #include "lib/Driver/Target.h"
+#include "lib/Emit/Ptx.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -40,7 +41,11 @@ Target fromFeatures(const StringSet<> &present) {
     best = &level;
     append_range(needs, level.features);
   }
-  Target target{best->name.str(), "", best->name.str(), best->vectorBytes, best->registers};
+  Target target{.cpu = best->name.str(),
+                .features = "",
+                .needs = best->name.str(),
+                .vectorBytes = best->vectorBytes,
+                .registers = best->registers};
   if (best != std::prev(std::end(levels)))
     return target;
   for (StringRef extra : make_filter_range(extras, has)) {
@@ -51,12 +56,52 @@ Target fromFeatures(const StringSet<> &present) {
   return target;
 }
 
+/// What cuBLASLt is worth on these machines, as its documentation says: 32 MiB from Hopper on.
+int64_t workspaceOf(StringRef arch) {
+  int64_t number = 0;
+  (void)arch.drop_front(3).getAsInteger(10, number);
+  return number >= 90 ? 32 << 20 : 4 << 20;
+}
+
+/// The host program computes nothing, so any CPU will do.
+Expected<Target> fromArchitecture(StringRef arch) {
+  if (!is_contained(emit::gpuArchitectures(), arch))
+    return createStringError("no GPU architecture is called '" + arch + "'; there are " +
+                             join(emit::gpuArchitectures(), ", "));
+  return Target{
+      .cpu = levels[0].name.str(), .arch = arch.str(), .workspace = workspaceOf(arch)};
+}
+
 } // namespace
+
+Expected<std::vector<Target>> findTargets(StringRef text) {
+  SmallVector<StringRef> names;
+  text.split(names, ',');
+  std::vector<Target> targets;
+  for (StringRef name : names) {
+    Expected<Target> target = findTarget(name);
+    if (!target)
+      return target.takeError();
+    if (llvm::any_of(targets, [&](const Target &t) { return t.program() == target->program(); }))
+      return createStringError("a binary is for one " + Twine(target->isGpu() ? "GPU" : "CPU") +
+                               " architecture, found two: " + text);
+    targets.push_back(*target);
+  }
+  for (Target &target : targets) {
+    target.hasMain = &target == &targets.back();
+    if (&target != &targets.back())
+      targets.back().others.push_back(target.program());
+  }
+  return targets;
+}
 
 Expected<Target> findTarget(StringRef text) {
   auto [kind, arch] = text.split(':');
+  if (kind == "cuda")
+    return fromArchitecture(arch);
   if (kind != "cpu")
-    return createStringError("no target is called '" + text + "'; there are cpu and cpu:ARCH");
+    return createStringError("no target is called '" + text +
+                             "'; there are cpu, cpu:ARCH and cuda:ARCH");
   StringSet<> present;
   if (arch.empty()) {
     if (text.ends_with(":"))
@@ -92,11 +137,24 @@ Expected<Target> findTarget(StringRef text) {
 
 mlir::DictionaryAttr Target::asAttribute(mlir::MLIRContext *context) const {
   mlir::Builder b(context);
-  return b.getDictionaryAttr({b.getNamedAttr("cpu", b.getStringAttr(cpu)),
-                              b.getNamedAttr("features", b.getStringAttr(features)),
-                              b.getNamedAttr("needs", b.getStringAttr(needs)),
-                              b.getNamedAttr("vector_bytes", b.getI64IntegerAttr(vectorBytes)),
-                              b.getNamedAttr("registers", b.getI64IntegerAttr(registers))});
+  mlir::NamedAttrList facts;
+  auto text = [&](StringRef key, StringRef value) { facts.set(key, b.getStringAttr(value)); };
+  auto number = [&](StringRef key, int64_t n) { facts.set(key, b.getI64IntegerAttr(n)); };
+  text("cpu", cpu);
+  text("features", features);
+  text("needs", needs);
+  number("vector_bytes", vectorBytes);
+  number("registers", registers);
+  text("program", program());
+  if (isGpu()) {
+    text("arch", arch);
+    number("workspace", workspace);
+  }
+  if (!hasMain)
+    number("no_main", 1);
+  if (!others.empty())
+    facts.set("others", b.getStrArrayAttr(SmallVector<StringRef>(others.begin(), others.end())));
+  return facts.getDictionary(context);
 }
 
 } // namespace tplan

@@ -78,25 +78,29 @@ static std::string messageIn(StringRef path) {
   return text ? (*text)->getBuffer().rtrim().str() : "";
 }
 
-Error emit::linkBinary(ArrayRef<char> object, StringRef output, StringRef runtime) {
+Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef output,
+                       StringRef runtime) {
   Expected<std::string> compiler = findCompiler();
   if (!compiler)
     return compiler.takeError();
-  Temporary input, binary, messages;
-  if (Error error = input.create(output + ".%%%%%%.o"))
-    return error;
+  std::vector<Temporary> inputs(objects.size());
+  Temporary binary, messages;
+  for (auto [input, object] : zip(inputs, objects)) {
+    if (Error error = input.create(output + ".%%%%%%.o"))
+      return error;
+    if (Error error = writeObject(object, input.path))
+      return error;
+  }
   if (Error error = binary.create(output + ".%%%%%%"))
     return error;
   if (Error error = messages.create(output + ".%%%%%%.log"))
     return error;
-  if (Error error = writeObject(object, input.path))
-    return error;
 
   // No build id, for it would hash what is the same anyway.
-  SmallVector<StringRef> arguments = {
-      *compiler,        "-o",   binary.path,         input.path,
-      runtime,          "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none",
-      "-Wl,--as-needed"};
+  SmallVector<StringRef> arguments = {*compiler, "-o", binary.path};
+  for (const Temporary &input : inputs)
+    arguments.push_back(input.path);
+  arguments.append({runtime, "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--as-needed"});
   arguments.append(std::begin(kLibraries), std::end(kLibraries));
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(messages.path),
                                           StringRef(messages.path)};

@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
+#include <vector>
 
 namespace tplan::emit {
 
@@ -13,10 +14,10 @@ namespace tplan::emit {
 /// `executable` is argv[0]. An error names the path where it should be.
 llvm::Expected<std::string> findRuntime(const char *executable);
 
-/// Links an object with the runtime into `output`, whole or not at all, with the
-/// C++ compiler found on PATH. The same object gives the same bytes. Errors: no
+/// Links objects with the runtime into `output`, whole or not at all, with the
+/// C++ compiler found on PATH. The same objects give the same bytes. Errors: no
 /// compiler found (and what to install), what the linker said.
-llvm::Error linkBinary(llvm::ArrayRef<char> object, llvm::StringRef output,
+llvm::Error linkBinary(const std::vector<llvm::ArrayRef<char>> &objects, llvm::StringRef output,
                        llvm::StringRef runtime);
 
 } // namespace tplan::emit

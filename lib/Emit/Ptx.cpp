@@ -37,13 +37,21 @@ static constexpr Architecture kArchitectures[] = {
     {"sm_90", "+ptx78"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"},
 };
 
+ArrayRef<StringRef> emit::gpuArchitectures() {
+  static const std::vector<StringRef> names = [] {
+    std::vector<StringRef> all;
+    for (const Architecture &a : kArchitectures)
+      all.push_back(a.name);
+    return all;
+  }();
+  return names;
+}
+
 static Expected<std::unique_ptr<TargetMachine>> machineFor(StringRef arch) {
   const Architecture *known = find_if(kArchitectures, [&](auto &a) { return a.name == arch; });
   if (known == std::end(kArchitectures))
-    return createStringError(
-        "no PTX for this architecture; choose " +
-        join(map_range(kArchitectures, [](auto &a) -> StringRef { return a.name; }), ", ") +
-        ": found " + arch);
+    return createStringError("no PTX for this architecture; choose " +
+                             join(emit::gpuArchitectures(), ", ") + ": found " + arch);
   static bool once = (LLVMInitializeNVPTXTargetInfo(), LLVMInitializeNVPTXTarget(),
                       LLVMInitializeNVPTXTargetMC(), LLVMInitializeNVPTXAsmPrinter(), true);
   (void)once;

@@ -8,6 +8,9 @@
 
 namespace tplan::emit {
 
+/// Architectures that there is PTX for: "sm_80", ...
+llvm::ArrayRef<llvm::StringRef> gpuArchitectures();
+
 /// PTX text of a gpu.module in the NVVM and LLVM dialects for an architecture
 /// ("sm_90", ...). No file and no program of the CUDA toolkit is read or run. The same
 /// module and architecture give the same text.

@@ -15,6 +15,9 @@ std::unique_ptr<mlir::Pass> createStepKernelsPass();
 /// know of it (tasks, FLOPs, bytes, category), before its kernel becomes code.
 std::unique_ptr<mlir::Pass> createRecordCallsPass();
 
+/// --order-streams: a stream for each call, and events where one waits for another; after `memory`.
+std::unique_ptr<mlir::Pass> createOrderStreamsPass();
+
 /// Marks functions of the form (memory of inputs, outputs..., task) whose
 /// arguments `vectors-to-llvm` turns into the runtime's (args, task).
 inline constexpr llvm::StringLiteral kKernelAttr = "tplan.kernel";
@@ -53,6 +56,8 @@ std::unique_ptr<mlir::Pass> createVectorsToLLVMPass();
 /// known_grid_size say how it is launched.
 std::unique_ptr<mlir::Pass> createLowerKernelsGpuPass();
 inline constexpr llvm::StringLiteral kGpuModule = "kernels";
+/// The name of a kernel in PTX, whose names have no dots.
+std::string ptxName(llvm::StringRef kernel);
 
 /// --kernels-to-nvvm: what is in gpu.module to the NVVM and LLVM dialects.
 std::unique_ptr<mlir::Pass> createKernelsToNVVMPass();

@@ -1,8 +1,8 @@
 //===- LowerHost.cpp - the host program becomes LLVM ----------------------===//
-#include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
 #include "lib/Lower/Lower.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -27,27 +27,19 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     auto &[train, counts] = *chains;
 
     HostBuilder host(module);
-    host.declare("tp_launch", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
-    host.declare("tp_matmul",
-                 {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
-    host.declare("tp_copy", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
-    host.declare("tp_zero", {host.ptr, host.ptr, host.ptr, host.i64});
-    host.declare("tp_collectives", {host.ptr, host.ptr, host.ptr, host.i64, host.ptr});
-    host.declare("tp_slice", {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr});
-    host.declare("tp_member", {host.ptr, host.i64}, host.i64);
     HostGroups groups(module);
+    HostCalls calls(host, groups, module);
     // The chains read the functions, so those go only when all code is written.
     auto functions = llvm::to_vector(module.getOps<rt::FuncOp>());
     for (rt::FuncOp func : functions)
-      lowerFunction(host, groups, func);
+      lowerFunction(host, groups, calls, func);
     HostPlaces places(host, program);
-    EntryPoints entries =
-        emitEntryPoints(host, groups, places, program, train, counts ? &*counts : nullptr);
-    emitTables(host, groups, places, program, train, counts ? &*counts : nullptr, entries,
-               lang::getString(lang::targetOf(module), "needs", ""));
+    const schedule::Chain *counted = counts ? &*counts : nullptr;
+    EntryPoints entries = emitEntryPoints(host, groups, calls, places, program, train, counted);
+    emitTables(host, groups, calls, places, program, train, counted, entries);
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
-      if (op.getName().getDialectNamespace() != "llvm")
+      if (op.getName().getDialectNamespace() != "llvm" && !isa<gpu::GPUModuleOp>(op))
         op.erase();
     return success();
   }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
+#include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Kernels/Skeletons.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +17,12 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
+
+std::string lower::ptxName(StringRef kernel) {
+  std::string name = kernel.str();
+  std::replace(name.begin(), name.end(), '.', '$');
+  return name;
+}
 
 static MemRefType inGlobalMemory(MemRefType type) {
   auto space = IntegerAttr::get(IntegerType::get(type.getContext(), 64), MemorySpace::Global);
@@ -32,6 +39,17 @@ static SmallVector<Type> argumentsOf(Builder &b, const KernelPlan &plan) {
   return args;
 }
 
+/// What the host must know of a kernel, kept where no later pass drops it.
+static void noteLaunch(gpu::GPUModuleOp kernels, StringRef name, int64_t grid, int64_t block,
+                       bool counts) {
+  Builder b(kernels.getContext());
+  NamedAttrList all;
+  if (auto before = kernels->getAttrOfType<DictionaryAttr>(kLaunches))
+    all = NamedAttrList(before);
+  all.set(name, b.getDenseI64ArrayAttr({grid, block, counts}));
+  kernels->setAttr(kLaunches, all.getDictionary(kernels.getContext()));
+}
+
 static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
   FailureOr<KernelPlan> plan = KernelPlan::get(op);
   if (failed(plan))
@@ -40,10 +58,11 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
   ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
   b.setInsertionPointToEnd(kernels.getBody());
   auto func =
-      gpu::GPUFuncOp::create(b, op.getSymName(), b.getFunctionType(argumentsOf(b, *plan), {}));
+      gpu::GPUFuncOp::create(b, ptxName(op.getSymName()), b.getFunctionType(argumentsOf(b, *plan), {}));
   func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   func.setKnownBlockSize(ArrayRef<int32_t>{int32_t(spread.block), 1, 1});
   func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), 1, 1});
+  noteLaunch(kernels, op.getSymName(), spread.grid, spread.block, plan->boundedRows != 0);
   Block &entry = func.getBody().front();
   b.setInsertionPointToStart(&entry);
   gpu::ReturnOp::create(b);

@@ -31,6 +31,9 @@ struct Persistent {
   NamedAttrList facts; // what the binary's tables say of it
 };
 
+/// That cuBLASLt and cuDNN ask for.
+constexpr int64_t kWorkspaceAlignment = 256;
+
 int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
 
 /// What lives from step to step, by key, in the order of the chain.
@@ -79,6 +82,17 @@ public:
         addSum(*counts, count, lossKey(count));
     }
     addSum(train, dist::kNormSum, normKey());
+  }
+
+  /// What only a device needs: where the next step's inputs arrive, and what its libraries use.
+  void addOfDevice(int64_t workspace) {
+    int64_t given = 0;
+    for (const Persistent &value : values)
+      if (isGiven(value.key))
+        given += sched::alignUp(value.bytes) * value.count;
+    values.push_back({kStagingKey.str(), Owner::Staging, given, 1, {}});
+    if (workspace)
+      values.push_back({kWorkspaceKey.str(), Owner::Workspace, workspace, 1, {}});
   }
 
 private:
@@ -215,12 +229,16 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
   int64_t placePersistent(OpBuilder &b, Location loc, ArrayRef<Persistent> values) {
     // One owner's arrays side by side, each in the order of the chain.
     auto order = llvm::to_vector(llvm::seq<size_t>(0, values.size()));
-    llvm::sort(order, [&](size_t a, size_t b) {
-      return std::pair(values[a].owner, a) < std::pair(values[b].owner, b);
-    });
+    auto rank = [&](size_t i) {
+      // What is given for a step is one piece.
+      return std::tuple(values[i].owner, !isGiven(values[i].key), i);
+    };
+    llvm::sort(order, [&](size_t a, size_t b) { return rank(a) < rank(b); });
     int64_t at = 0;
     for (size_t i : order) {
       const Persistent &value = values[i];
+      if (value.owner == Owner::Workspace)
+        at = llvm::alignTo(at, kWorkspaceAlignment);
       sched::ValueOp::create(b, loc, value.key, value.owner, value.bytes, value.count,
                              b.getI64IntegerAttr(at))
           ->setDiscardableAttrs(value.facts.getDictionary(b.getContext()));
@@ -290,6 +308,9 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
       return failure();
     persistent.addSums(train, counts ? &*counts : nullptr);
     persistent.markCopies(train);
+    DictionaryAttr target = lang::targetOf(getOperation());
+    if (target && target.get("arch"))
+      persistent.addOfDevice(lang::getInt(target, "workspace", 0));
 
     Liveness liveness(program, train, counts ? &*counts : nullptr);
     SmallVector<int64_t> bytes;

@@ -68,6 +68,15 @@ inline std::string normKey() { return "norm"; }
 inline std::string gradNormKey() { return "grad_norm"; }
 /// What all ranks have together of a count or of the squared norm, where each has a part.
 inline std::string sumKey(llvm::StringRef name) { return "sum " + name.str(); }
+/// Of a device: where what the host gives for the next step arrives, memory for library calls.
+inline constexpr llvm::StringLiteral kStagingKey = "staging", kWorkspaceKey = "workspace";
+/// What the host gives for each step: rows of tokens, and scalars that are no constants.
+inline bool isGiven(llvm::StringRef key) {
+  if (!key.consume_front("scalar "))
+    return key.starts_with("input ");
+  return key != "norm" && key != kLayerScalar && key != kOffsetScalar &&
+         !key.starts_with("member.");
+}
 inline std::string outputKey(llvm::StringRef name) { return "output " + name.str(); }
 
 /// "r1.F", with "counts." before it in that chain.

@@ -196,7 +196,7 @@ llvm::Expected<Trained> Verifier::train(const Result &result, bool serial, bool 
   if (std::error_code error = llvm::sys::fs::create_directories(binary))
     return llvm::createStringError(error, "cannot make " + binary + ": " + error.message());
   llvm::sys::path::append(binary, "train");
-  if (llvm::Error error = emit::linkBinary(result.object, binary, runtime))
+  if (llvm::Error error = emit::linkBinary({result.object}, binary, runtime))
     return std::move(error);
   llvm::Expected<Trained> trained = verify::train(binary, data, kSteps);
   if (!trained)

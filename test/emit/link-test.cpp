@@ -23,7 +23,7 @@ struct Link : testing::Test {
   }
   std::string in(llvm::StringRef name) const { return (folder + "/" + name).str(); }
   std::string link(llvm::StringRef object, llvm::StringRef output) {
-    return llvm::toString(emit::linkBinary(llvm::ArrayRef(object.data(), object.size()), output,
+    return llvm::toString(emit::linkBinary({llvm::ArrayRef(object.data(), object.size())}, output,
                                            in("libtplan_runtime.a")));
   }
   int files() const {

@@ -33,8 +33,8 @@ Program::~Program() = default;
 static const tp_program *handedOver = nullptr;
 
 /// Stands for the runtime's tp_main.
-static int takeProgram(int, char **, const tp_program *program) {
-  handedOver = program;
+static int takeProgram(int, char **, const tp_program *const *programs, int64_t) {
+  handedOver = programs[0];
   return 0;
 }
 
@@ -108,7 +108,7 @@ std::vector<LogicalTensor> Program::weights() {
 void Program::fill(uint64_t seed, bool padding) {
   const tp_program &program = *rank.program;
   char *arena = rank.arena.data();
-  initializeTensors(program, arena, 0, seed, rank.team);
+  (void)initializeTensors(program, arena, 0, seed, rank.team);
   int64_t stream = kWeightStream;
   for (LogicalTensor &weight : weights()) {
     auto *values = reinterpret_cast<double *>(weight.data);

@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
   auto runtime = emit::findRuntime(argv[0]);
   if (!runtime)
     return fail(llvm::toString(runtime.takeError()));
-  if (llvm::Error error = emit::linkBinary(result.object, output, *runtime))
+  if (llvm::Error error = emit::linkBinary({result.object}, output, *runtime))
     return fail(llvm::toString(std::move(error)));
   return 0;
 }

@@ -72,13 +72,11 @@ void Functions::readSignatures(ModuleOp module) {
 /// What lower-host does, for functions alone.
 bool Functions::load(ModuleOp module, std::string &error) {
   lower::HostBuilder host(module);
-  host.declare("tp_launch", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
-  host.declare("tp_matmul", {host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
-  host.declare("tp_copy", {host.ptr, host.ptr, host.ptr, host.ptr, host.i64});
   lower::HostGroups groups(module);
+  lower::HostCalls calls(host, groups, module);
   llvm::StringMap<std::string> symbols;
   for (rt::FuncOp func : llvm::to_vector(module.getOps<rt::FuncOp>())) {
-    lower::lowerFunction(host, groups, func);
+    lower::lowerFunction(host, groups, calls, func);
     symbols[func.getSymName()] = lower::codeSymbol(func);
     signatures[func.getSymName()].frame = func->getAttrOfType<IntegerAttr>(sched::kFrame).getInt();
   }

@@ -12,7 +12,7 @@ using namespace tplan::runtime;
 namespace {
 
 const tp_slot slots[] = {
-    {"first", 0, 100}, {"second", 128, 64}, {"inside second", 136, 8}, {"third", 256, 44}};
+    {"first", 0, 100, 0}, {"second", 128, 64, 0}, {"inside second", 136, 8, 0}, {"third", 256, 44, 0}};
 
 void writeAll(Arena &arena) {
   for (const tp_slot &slot : slots)
@@ -46,7 +46,7 @@ TEST(Arena, RefusesImpossibleSizes) {
 TEST(Arena, PatternIsNaNInEveryType) {
   Arena arena;
   ASSERT_OK(arena.map(4096));
-  arena.fillPattern();
+  EXPECT_OK(arena.fillPattern());
   for (int64_t i = 0; i < 4096 / 8; ++i)
     ASSERT_TRUE(std::isnan(((double *)arena.data())[i]));
   for (int64_t i = 0; i < 4096 / 4; ++i)
@@ -56,7 +56,7 @@ TEST(Arena, PatternIsNaNInEveryType) {
 TEST(Arena, AuditAcceptsWrittenSlots) {
   Arena arena;
   ASSERT_OK(arena.map(300));
-  arena.fillPattern();
+  EXPECT_OK(arena.fillPattern());
   writeAll(arena);
   EXPECT_OK(arena.audit(slots, std::size(slots)));
 }
@@ -64,7 +64,7 @@ TEST(Arena, AuditAcceptsWrittenSlots) {
 TEST(Arena, AuditNamesTheUnwrittenSlot) {
   Arena arena;
   ASSERT_OK(arena.map(300));
-  arena.fillPattern();
+  EXPECT_OK(arena.fillPattern());
   char hole[8];
   memcpy(hole, arena.data() + 160, 8);
   writeAll(arena);
@@ -76,7 +76,7 @@ TEST(Arena, AuditNamesTheGapThatWasWritten) {
   Arena arena;
   ASSERT_OK(arena.map(300));
   for (int64_t at : {100, 127, 192, 255}) {
-    arena.fillPattern();
+    EXPECT_OK(arena.fillPattern());
     writeAll(arena);
     arena.data()[at] ^= 1;
     EXPECT_FAILS(arena.audit(slots, std::size(slots)), "offset " + std::to_string(at),
@@ -87,6 +87,6 @@ TEST(Arena, AuditNamesTheGapThatWasWritten) {
 TEST(Arena, AuditRefusesASlotOutside) {
   Arena arena;
   ASSERT_OK(arena.map(300));
-  tp_slot outside = {"far", 256, 100};
+  tp_slot outside = {"far", 256, 100, 0};
   EXPECT_FAILS(arena.audit(&outside, 1), "'far'", "arena of 300 bytes");
 }

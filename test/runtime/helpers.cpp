@@ -50,7 +50,8 @@ Outcome helpers::runMain(const tp_program &program, std::vector<std::string> arg
   Outcome outcome;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  outcome.code = tp_main((int)argv.size(), argv.data(), &program);
+  const tp_program *programs[] = {&program};
+  outcome.code = tp_main((int)argv.size(), argv.data(), programs, 1);
   fflush(stdout);
   outcome.out = testing::internal::GetCapturedStdout();
   outcome.err = testing::internal::GetCapturedStderr();

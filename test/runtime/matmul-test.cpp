@@ -114,7 +114,7 @@ Status multiply(int threads, const char *way, Operands &operands) {
   tp_rank rank;
   TP_TRY(rank.team.start(threads));
   TP_TRY(rank.matmul.start(rank.team, way));
-  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
+  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
   tp_matmul(&rank, &call, &operands.gemm, operands.a.data(), operands.b.data(), operands.c.data(),
             operands.gemm.batch * operands.gemm.m);
   return std::move(rank.error);
@@ -185,7 +185,7 @@ TEST(Matmul, AccumulationRoundsOnce) {
     tp_rank rank;
     ASSERT_OK(rank.team.start(1));
     ASSERT_OK(rank.matmul.start(rank.team, way));
-    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
+    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
     ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), c.data(), g.batch * g.m), 0);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
@@ -202,7 +202,7 @@ TEST(Matmul, ComputesTheRowsThatAreWanted) {
   tp_rank rank;
   ASSERT_OK(rank.team.start(2));
   ASSERT_OK(rank.matmul.start(rank.team, nullptr));
-  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0};
+  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
   ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), all.data(), g.batch * g.m), 0);
   int64_t tile = tplan::runtime::tilingOf(g).m;
   for (int64_t rows : {0, 1, 599, 600, 601, 1200}) {
@@ -222,7 +222,7 @@ TEST(Matmul, RefusesWhatItCannotDo) {
     Status started = rank.team.start(1);
     if (started.ok())
       started = rank.matmul.start(rank.team, nullptr);
-    tp_call call = {"matmul", "x.tplan", 42, TP_GEMM, 0, 0};
+    tp_call call = {"matmul", "x.tplan", 42, TP_GEMM, 0, 0, 0};
     char buffer[64] = {};
     EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, buffer, g.batch * g.m), 1);
     return std::move(rank.error);

@@ -161,7 +161,7 @@ TEST_F(Ranks, AnErrorOfOneRankEndsAll) {
   inner = program.step;
   program.step = [](tp_rank *rank, char *arena) {
     if (rank->peers.rank() == 2 && *(int32_t *)(arena + rank->program->scalars[1].offset) == 3) {
-      static const tp_call call = {"bang", "toy.tplan", 7, TP_KERNEL, 0, 0};
+      static const tp_call call = {"bang", "toy.tplan", 7, TP_KERNEL, 0, 0, 0};
       return tplan::runtime::fail(*rank, &call, tplan::runtime::errorf("boiler: 451 degrees"));
     }
     return inner(rank, arena);

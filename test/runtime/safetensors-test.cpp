@@ -69,7 +69,7 @@ TEST(Safetensors, RoundTrip) {
       tensorOf("b \"quoted\"", TP_BF16, {3}, b2), tensorOf("a", TP_F32, {2, 3}, a2),
       tensorOf("c", TP_F64, {}, c2), tensorOf("d", TP_I32, {2, 1}, d2),
       tensorOf("empty", TP_F32, {0, 4}, a2)};
-  read.copyTo(into);
+  EXPECT_OK(read.copyTo(into));
   EXPECT_EQ(memcmp(a, a2, sizeof a), 0);
   EXPECT_EQ(memcmp(b, b2, sizeof b), 0);
   EXPECT_EQ(memcmp(c, c2, sizeof c), 0);
@@ -87,7 +87,7 @@ TEST(Safetensors, ConvertsFloatsOnlyWhenAsked) {
   EXPECT_FAILS(file.match(wanted, false), "tensor 'a' has type F32",
                "wants F64 (--load converts it)");
   ASSERT_OK(file.match(wanted, true));
-  file.copyTo(wanted);
+  EXPECT_OK(file.copyTo(wanted));
   EXPECT_EQ(wide[2], (double)0.1f);
   int32_t whole[3];
   EXPECT_FAILS(file.match({tensorOf("a", TP_I32, {3}, whole)}, true), "wants I32");

@@ -202,7 +202,7 @@ TEST(Share, ALayoutChangesNoInitialValue) {
     RandomTensor it(seed);
     for (int64_t rank = 0; rank < ranksOf(it.program); ++rank) {
       std::vector<double> arena(it.program.arena_bytes / 8, 77.0);
-      initializeTensors(it.program, (char *)arena.data(), rank, 9, team);
+      EXPECT_OK(initializeTensors(it.program, (char *)arena.data(), rank, 9, team));
       for (int64_t j = 0; j < 2; ++j)
         for (int64_t at = 0; at < it.stored; ++at) {
           int64_t logical = it.logical(rank, at), i = j * it.tensor.stride;
@@ -241,17 +241,17 @@ TEST(Share, WhatRanksWriteRanksRead) {
     helpers::onRanks((int)arenas.size(), [&](Peers &peers, Team &team) {
       std::vector<double> &arena = arenas[peers.rank()];
       arena.assign(it.program.arena_bytes / 8, 77.0);
-      initializeTensors(it.program, (char *)arena.data(), peers.rank(), 9, team);
+      EXPECT_OK(initializeTensors(it.program, (char *)arena.data(), peers.rank(), 9, team));
       auto mine = logicalTensors(it.program, (char *)arena.data(), peers.rank(), TP_WEIGHT);
       EXPECT_OK(writeSafetensors(peers, team, path(1), mine, &checksums[peers.rank()]));
       // Read again over other values.
       std::vector<double> read = arena;
-      initializeTensors(it.program, (char *)read.data(), peers.rank(), 10, team);
+      EXPECT_OK(initializeTensors(it.program, (char *)read.data(), peers.rank(), 10, team));
       SafetensorsFile file;
       EXPECT_OK(file.open(path(1)));
       auto into = logicalTensors(it.program, (char *)read.data(), peers.rank(), TP_WEIGHT);
       EXPECT_OK(file.match(into, false));
-      file.copyTo(into);
+      EXPECT_OK(file.copyTo(into));
       EXPECT_EQ(memcmp(read.data(), arena.data(), arena.size() * 8), 0);
     });
     for (int i = 0; i < 2; ++i)

@@ -33,7 +33,7 @@ TEST(Initialize, HasTheMomentsOfANormal) {
   std::vector<float> data(shape[0]);
   Team team;
   ASSERT_OK(team.start(2));
-  initializeTensors(program, (char *)data.data(), 0, 1, team);
+  EXPECT_OK(initializeTensors(program, (char *)data.data(), 0, 1, team));
   double sum = 0, square = 0, cube = 0, fourth = 0, neighbours = 0;
   for (size_t i = 0; i < data.size(); ++i) {
     double x = data[i] / 0.02;
@@ -64,7 +64,7 @@ TEST(Initialize, DependsOnSeedIdAndElementAlone) {
     std::vector<double> storage(count * (shape[0] + 7));
     Team team;
     EXPECT_OK(team.start(threads));
-    initializeTensors(program, (char *)storage.data(), 0, seed, team);
+    EXPECT_OK(initializeTensors(program, (char *)storage.data(), 0, seed, team));
     std::vector<double> last(shape[0]);
     for (int64_t i = 0; i < shape[0]; ++i)
       last[i] = getElement((char *)storage.data() + (count - 1) * tensor.stride, type, i);

@@ -17,5 +17,6 @@ int main(int argc, char **argv) {
   tp_program program = toy::program(name == "Serial" ? toy::Layout() : toy::named(name));
   std::vector<char *> arguments(argv + 1, argv + argc);
   arguments[0] = argv[0];
-  return tp_main((int)arguments.size(), arguments.data(), &program);
+  const tp_program *programs[] = {&program};
+  return tp_main((int)arguments.size(), arguments.data(), programs, 1);
 }

@@ -243,7 +243,17 @@ HostBuilder::Value HostBuilder::constant(OpBuilder &at, const Field &field) {
   llvm_unreachable("kinds of fields");
 }
 
-std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records) {
+std::string HostBuilder::external(StringRef symbol) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  if (!module.lookupSymbol(symbol))
+    LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/true,
+                           LLVM::Linkage::External, symbol, Attribute());
+  return symbol.str();
+}
+
+std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records,
+                                       StringRef exported) {
   if (records.empty())
     return "";
   OpBuilder::InsertionGuard guard(b);
@@ -253,9 +263,10 @@ std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records)
     fields.push_back(typeOf(field));
   auto record = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
   auto type = LLVM::LLVMArrayType::get(record, records.size());
-  std::string symbol = fresh(name);
-  auto global = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-                                       symbol, Attribute());
+  std::string symbol = exported.empty() ? fresh(name) : exported.str();
+  auto linkage = exported.empty() ? LLVM::Linkage::Internal : LLVM::Linkage::External;
+  auto global =
+      LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, linkage, symbol, Attribute());
   OpBuilder at(b.getContext());
   at.createBlock(&global.getInitializerRegion());
   Value all = LLVM::UndefOp::create(at, loc, type);

@@ -83,8 +83,11 @@ public:
   std::string tableSymbol(llvm::StringRef name, llvm::ArrayRef<int32_t> values);
   std::string tableSymbol(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
   /// An array of structs with the given fields (one type for all); returns its
-  /// symbol. An empty array has no symbol.
-  std::string recordsSymbol(llvm::StringRef name, llvm::ArrayRef<Record> records);
+  /// symbol, `exported` if that is given. An empty array has no symbol.
+  std::string recordsSymbol(llvm::StringRef name, llvm::ArrayRef<Record> records,
+                            llvm::StringRef exported = "");
+  /// A constant of another object; returns its symbol.
+  std::string external(llvm::StringRef symbol);
 
 private:
   std::string tableSymbol(llvm::StringRef name, mlir::DenseIntElementsAttr values);

@@ -9,9 +9,7 @@
 #define TPLAN_LOWER_HOST_FUNCTIONS_H
 
 #include "dialects/rt/RT.h"
-#include "include/tplan/runtime.h"
-#include "lib/Lower/Host/Builder.h"
-#include "lib/Lower/Host/Groups.h"
+#include "lib/Lower/Host/Calls.h"
 
 namespace tplan::lower {
 
@@ -27,18 +25,7 @@ unsigned tableIndexOfFrame(rt::FuncOp func);
 inline std::string codeSymbol(rt::FuncOp func) { return "tplan.layer." + func.getSymName().str(); }
 
 /// Adds the LLVM function of `func`.
-void lowerFunction(HostBuilder &host, HostGroups &groups, rt::FuncOp func);
-
-/// The fields of a tp_collective.
-Record collectiveFields(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
-                        mlir::Type element, const rt::BlockShape &shape,
-                        llvm::ArrayRef<int32_t> sources = {});
-
-/// A constant tp_call; returns its symbol.
-std::string callRecord(HostBuilder &host, llvm::StringRef name, mlir::Location loc,
-                       int64_t category, int64_t flops, int64_t bytes);
-/// Values of tp_type.
-int64_t runtimeType(mlir::Type element);
+void lowerFunction(HostBuilder &host, HostGroups &groups, HostCalls &calls, rt::FuncOp func);
 
 } // namespace tplan::lower
 

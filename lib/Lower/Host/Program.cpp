@@ -12,6 +12,7 @@
 #include "lib/Lower/Host/StepKernels.h"
 #include "lib/Schedule/Keys.h"
 #include "llvm/ADT/StringSet.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tplan;
@@ -28,9 +29,9 @@ std::string taskName(TaskKind kind, int64_t stage) {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places,
-                 sched::ProgramOp program, const Chain &train, const Chain *counts)
-      : host(host), groups(groups), places(places), program(program), train(train), counts(counts) {
+  ProgramEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls,
+                 HostPlaces &places, sched::ProgramOp program, const Chain &train, const Chain *counts)
+      : host(host), groups(groups), calls(calls), places(places), program(program), train(train), counts(counts) {
   }
 
   EntryPoints emitAll();
@@ -38,6 +39,7 @@ public:
 private:
   HostBuilder &host;
   HostGroups &groups;
+  HostCalls &calls;
   HostPlaces &places;
   sched::ProgramOp program;
   const Chain &train;
@@ -49,8 +51,10 @@ private:
   void emitCotangentsOfLosses(Value rank, Value arena);
   void emitNorm(Value rank, Value arena, HostRuns &runs);
   Value emitSum(Value rank, Value arena, const Chain &chain, StringRef name, Value place);
-  void launch(Value rank, StringRef kernel, ArrayRef<Value> args);
-  void clear(Value rank, Value place);
+  int64_t bytesAt(StringRef key);
+  void launch(Value rank, Value arena, StringRef kernel, Value input,
+              ArrayRef<std::string> outputs);
+  void clear(Value rank, Value arena, StringRef key);
   void emitPass(StringRef name, bool withCounts);
   void emitPrepare();
   void emitCounts(Value rank, Value arena, Value microbatchNumber);
@@ -62,7 +66,7 @@ void ProgramEmitter::emitTask(TaskKind kind, int64_t stage) {
   host.loc = program.getLoc();
   host.begin(taskName(kind, stage), {host.ptr, host.ptr, host.i64});
   TaskContext context{host.argument(0), host.argument(1), host.argument(2), true};
-  HostRuns runs(host, places, train);
+  HostRuns runs(host, calls, places, train);
   std::vector<const Run *> ofStage;
   for (const Run &run : train.runs)
     if (run.stage == stage)
@@ -112,18 +116,32 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
   });
 }
 
-/// Launches a kernel of step-kernels on single numbers.
-void ProgramEmitter::launch(Value rank, StringRef kernel, ArrayRef<Value> args) {
-  Value table = host.pointers(args.size());
-  for (auto [i, arg] : llvm::enumerate(args))
-    host.storePointer(arg, table, i);
-  std::string call = callRecord(host, kernel, program.getLoc(), TP_KERNEL, 0, 8 * args.size());
-  host.call("tp_launch", {rank, host.address(call), host.address(kernel), table, host.number(1)});
+int64_t ProgramEmitter::bytesAt(StringRef key) {
+  return cast<nn::Tensor>(places.find(key)->getAttrOfType<TypeAttr>("type").getValue()).getBytes();
 }
 
-void ProgramEmitter::clear(Value rank, Value place) {
-  std::string call = callRecord(host, "zero", program.getLoc(), TP_COPY, 0, 8);
-  host.call("tp_zero", {rank, host.address(call), place, host.number(8)});
+/// Launches a kernel of step-kernels, from an f64 or nothing to the values of these keys.
+void ProgramEmitter::launch(Value rank, Value arena, StringRef kernel, Value input,
+                            ArrayRef<std::string> outputs) {
+  SmallVector<Value> args;
+  SmallVector<int64_t> bytes;
+  if (input) {
+    args.push_back(input);
+    bytes.push_back(8);
+  }
+  for (const std::string &key : outputs) {
+    args.push_back(places.at(arena, key));
+    bytes.push_back(bytesAt(key));
+  }
+  CallFacts call{kernel, program.getLoc(), TP_KERNEL};
+  call.bytes = std::accumulate(bytes.begin(), bytes.end(), int64_t(0));
+  calls.launch(rank, call, kernel, args, bytes, input ? 1 : 0, host.number(1));
+}
+
+void ProgramEmitter::clear(Value rank, Value arena, StringRef key) {
+  CallFacts call{"zero", program.getLoc(), TP_COPY};
+  call.bytes = bytesAt(key);
+  calls.zero(rank, call, places.at(arena, key), call.bytes);
 }
 
 void ProgramEmitter::emitCotangentsOfLosses(Value rank, Value arena) {
@@ -131,12 +149,11 @@ void ProgramEmitter::emitCotangentsOfLosses(Value rank, Value arena) {
     std::string to = cotLossKey(loss), count = "count." + loss.str();
     if (!places.has(to))
       return;
-    SmallVector<Value> args;
+    Value whole;
     if (places.has(lossKey(count)))
-      args.push_back(
-          emitSum(rank, arena, counts ? *counts : train, count, places.at(arena, lossKey(count))));
-    args.push_back(places.at(arena, to));
-    launch(rank, cotangentKernel(loss), args);
+      whole =
+          emitSum(rank, arena, counts ? *counts : train, count, places.at(arena, lossKey(count)));
+    launch(rank, arena, cotangentKernel(loss), whole, to);
   });
 }
 
@@ -148,38 +165,33 @@ Value ProgramEmitter::emitSum(Value rank, Value arena, const Chain &chain, Strin
     return place;
   rt::BlockShape one;
   one.whole = 1;
-  std::string what =
-      host.recordsSymbol("collective", collectiveFields(host, groups.numberOf(axes), TP_ALL_REDUCE,
-                                                        TP_SUM, host.f64, one));
-  int64_t sent = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
-  Value pointers = host.pointers(2), sum = places.at(arena, sumKey(name));
-  host.storePointer(place, pointers, 0);
-  host.storePointer(sum, pointers, 1);
-  std::string call =
-      callRecord(host, ("sum of " + name).str(), program.getLoc(), TP_COLLECTIVE, 0, sent);
-  host.call("tp_collectives",
-            {rank, host.address(call), host.address(what), host.number(1), pointers});
+  Value sum = places.at(arena, sumKey(name));
+  Record what = collectiveFields(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
+  std::string title = "sum of " + name.str();
+  CallFacts call{title, program.getLoc(), TP_COLLECTIVE};
+  call.bytes =
+      rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
+  calls.collectiveInTurn(rank, call, axes, {what, place, sum});
   return sum;
 }
 
 void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
   if (!places.has(normKey()))
     return;
-  clear(rank, places.at(arena, normKey()));
+  clear(rank, arena, normKey());
   TaskContext context{rank, arena, host.number(0), true};
   for (const Run &run : train.runs)
     runs.emit(run, Part::N, context);
   host.loc = program.getLoc();
   Value cell = places.at(arena, normKey(), host.number(runs.normCell()));
   Value sum = emitSum(rank, arena, train, dist::kNormSum, cell);
-  launch(rank, kNormKernel,
-         {sum, places.at(arena, scalarKey("norm")), places.at(arena, gradNormKey())});
+  launch(rank, arena, kNormKernel, sum, {scalarKey("norm"), gradNormKey()});
 }
 
 void ProgramEmitter::emitCounts(Value rank, Value arena, Value number) {
   if (!counts)
     return;
-  HostRuns runs(host, places, *counts);
+  HostRuns runs(host, calls, places, *counts);
   TaskContext context{rank, arena, number, false};
   for (const Run &run : counts->runs)
     runs.emit(run, Part::E, context);
@@ -193,11 +205,11 @@ void ProgramEmitter::emitStep() {
   auto begin = [&](StringRef name) {
     for (std::string key : {lossKey(name), lossKey(("count." + name).str())})
       if (places.has(key))
-        clear(rank, places.at(arena, key));
+        clear(rank, arena, key);
   };
   forEachLoss(train.op, [&](StringRef name, double) { begin(name); });
   forEachMetric(train, begin);
-  HostRuns runs(host, places, train);
+  HostRuns runs(host, calls, places, train);
   TaskContext context{rank, arena, host.number(0), true};
   for (const Run &run : train.runs)
     runs.zeroContributions(run, context);
@@ -228,7 +240,7 @@ void ProgramEmitter::emitPass(StringRef name, bool withCounts) {
   Value rank = host.argument(0), arena = host.argument(1), zero = host.number(0);
   if (withCounts)
     emitCounts(rank, arena, zero);
-  HostRuns runs(host, places, train);
+  HostRuns runs(host, calls, places, train);
   for (const Run &run : train.runs)
     runs.emit(run, Part::E, {rank, arena, zero, false});
   host.end();
@@ -237,7 +249,7 @@ void ProgramEmitter::emitPass(StringRef name, bool withCounts) {
 void ProgramEmitter::emitPrepare() {
   host.loc = program.getLoc();
   host.begin("tplan.prepare", {host.ptr, host.ptr});
-  HostRuns runs(host, places, train);
+  HostRuns runs(host, calls, places, train);
   for (const Run &run : train.runs)
     runs.emit(run, Part::P, {host.argument(0), host.argument(1), host.number(0), true});
   host.end();
@@ -284,8 +296,8 @@ std::optional<nn::Tensor> lower::logitsType(const Chain &train) {
   return std::nullopt;
 }
 
-EntryPoints lower::emitEntryPoints(HostBuilder &host, HostGroups &groups, HostPlaces &places,
-                                   sched::ProgramOp program, const Chain &train,
+EntryPoints lower::emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
+                                   HostPlaces &places, sched::ProgramOp program, const Chain &train,
                                    const Chain *counts) {
-  return ProgramEmitter(host, groups, places, program, train, counts).emitAll();
+  return ProgramEmitter(host, groups, calls, places, program, train, counts).emitAll();
 }

@@ -2,7 +2,7 @@
 #ifndef TPLAN_LOWER_HOST_PROGRAM_H
 #define TPLAN_LOWER_HOST_PROGRAM_H
 
-#include "lib/Lower/Host/Groups.h"
+#include "lib/Lower/Host/Calls.h"
 #include "lib/Lower/Host/Places.h"
 #include "lib/Schedule/Chain.h"
 
@@ -18,14 +18,14 @@ struct EntryPoints {
 void forEachMetric(const schedule::Chain &train, llvm::function_ref<void(llvm::StringRef)> body);
 
 /// Emits the entry points. `train` and `counts` (or null) are the program's chains.
-EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostPlaces &places,
-                            sched::ProgramOp program, const schedule::Chain &train,
-                            const schedule::Chain *counts);
+EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
+                            HostPlaces &places, sched::ProgramOp program,
+                            const schedule::Chain &train, const schedule::Chain *counts);
 
-/// Emits the tp_program with its tables, and `main`.
-void emitTables(HostBuilder &host, HostGroups &groups, HostPlaces &places, sched::ProgramOp program,
-                const schedule::Chain &train, const schedule::Chain *counts,
-                const EntryPoints &entries, llvm::StringRef cpu);
+/// Emits the tp_program with its tables, and `main` where the target has it.
+void emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
+                sched::ProgramOp program, const schedule::Chain &train,
+                const schedule::Chain *counts, const EntryPoints &entries);
 
 /// The value that part E hands to the runtime as logits, if the model has one.
 std::optional<nn::Tensor> logitsType(const schedule::Chain &train);

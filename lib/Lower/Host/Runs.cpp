@@ -269,19 +269,16 @@ void HostRuns::unpackInputs(const Run &run, const TaskContext &context) {
     std::string key = chainKey(chain, input.getValue());
     Value to = context.training ? places.at(context.arena, key, host.number(0), context.microbatch)
                                 : places.at(context.arena, key);
-    std::string record = callRecord(host, "input", input.getLoc(), TP_COPY, 0, 2 * bytes);
+    CallFacts call{"input", input.getLoc(), TP_COPY, 0, 2 * bytes};
     host.loop(fact("rows"), [&](Value row) {
-      host.call("tp_copy", {context.rank, host.address(record),
-                            host.offset(to, host.multiplyAdd(host.number(0), row, bytes)),
-                            host.offset(from, host.multiplyAdd(host.number(0), row, rowBytes)),
-                            host.number(bytes)});
+      calls.copy(context.rank, call, host.offset(to, host.multiplyAdd(host.number(0), row, bytes)),
+                 host.offset(from, host.multiplyAdd(host.number(0), row, rowBytes)), bytes);
     });
   }
 }
 
 void HostRuns::zero(const Run &run, const TaskContext &context, Value place, int64_t bytes) {
-  std::string record = callRecord(host, "zero", nn::RunOp(run.op).getLoc(), TP_COPY, 0, bytes);
-  host.call("tp_zero", {context.rank, host.address(record), place, host.number(bytes)});
+  calls.zero(context.rank, {"zero", nn::RunOp(run.op).getLoc(), TP_COPY, 0, bytes}, place, bytes);
 }
 
 void HostRuns::zeroContributions(const Run &run, const TaskContext &context) {

@@ -2,6 +2,7 @@
 #ifndef TPLAN_LOWER_HOST_RUNS_H
 #define TPLAN_LOWER_HOST_RUNS_H
 
+#include "lib/Lower/Host/Calls.h"
 #include "lib/Lower/Host/Places.h"
 #include "lib/Schedule/Chain.h"
 
@@ -19,8 +20,8 @@ struct TaskContext {
 /// the number of layers.
 class HostRuns {
 public:
-  HostRuns(HostBuilder &host, HostPlaces &places, const schedule::Chain &chain)
-      : host(host), places(places), chain(chain) {}
+  HostRuns(HostBuilder &host, HostCalls &calls, HostPlaces &places, const schedule::Chain &chain)
+      : host(host), calls(calls), places(places), chain(chain) {}
 
   void emit(const schedule::Run &run, schedule::Part part, const TaskContext &context);
 
@@ -34,6 +35,7 @@ public:
 
 private:
   HostBuilder &host;
+  HostCalls &calls;
   HostPlaces &places;
   const schedule::Chain &chain;
   int64_t normCalls = 0;

@@ -7,6 +7,7 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
+#include "lib/Lower/Host/Streams.h"
 #include "lib/Schedule/Keys.h"
 #include "tplan/runtime.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,22 +25,25 @@ namespace {
 
 class TableEmitter {
 public:
-  TableEmitter(HostBuilder &host, HostGroups &groups, HostPlaces &places, sched::ProgramOp program,
-               const Chain &train, const Chain *counts)
-      : host(host), groups(groups), places(places), program(program), train(train), counts(counts),
-        module(program->getParentOfType<ModuleOp>()), settings(module) {}
+  TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
+               sched::ProgramOp program, const Chain &train, const Chain *counts)
+      : host(host), groups(groups), calls(calls), places(places), program(program), train(train), counts(counts),
+        module(program->getParentOfType<ModuleOp>()), settings(module),
+        target(lang::targetOf(module)) {}
 
-  void emit(const EntryPoints &entries, StringRef cpu);
+  void emit(const EntryPoints &entries);
 
 private:
   HostBuilder &host;
   HostGroups &groups;
+  HostCalls &calls;
   HostPlaces &places;
   sched::ProgramOp program;
   const Chain &train;
   const Chain *counts;
   ModuleOp module;
   lang::Settings settings;
+  DictionaryAttr target;
 
   SmallVector<Record> tensors();
   SmallVector<Record> inputs();
@@ -53,6 +57,9 @@ private:
                 llvm::function_ref<void(StringRef, int64_t, int64_t)> add);
   std::string fingerprint();
   int64_t setting(StringRef group, StringRef key);
+  std::pair<int64_t, int64_t> given();
+  Field device();
+  void emitMain(StringRef program);
 };
 
 nn::Tensor typeOf(sched::ValueOp value) {
@@ -256,7 +263,9 @@ SmallVector<Record> TableEmitter::metrics() {
 SmallVector<Record> TableEmitter::slots() {
   SmallVector<Record> table;
   auto add = [&](StringRef name, int64_t offset, int64_t bytes) {
-    table.push_back({Field::string(name), Field::i64(offset), Field::i64(bytes)});
+    bool optional = name == kWorkspaceKey;
+    table.push_back(
+        {Field::string(name), Field::i64(offset), Field::i64(bytes), Field::i32(optional)});
   };
   auto addValue = [&](sched::ValueOp value, int64_t base) {
     int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
@@ -346,12 +355,58 @@ int64_t TableEmitter::setting(StringRef group, StringRef key) {
   return dict ? lang::getInt(dict, key, 0) : 0;
 }
 
-void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
+/// The piece of the arena that the host gives for each step.
+std::pair<int64_t, int64_t> TableEmitter::given() {
+  int64_t begin = 0, end = 0;
+  for (auto value : program.getBody().getOps<sched::ValueOp>())
+    if (isGiven(value.getKey())) {
+      int64_t at = *value.getAt();
+      begin = end ? std::min(begin, at) : at;
+      end = std::max(end, at + value.getTotal());
+    }
+  return {begin, end};
+}
+
+/// What only a device has. The text of the kernels is written when they are: in `emit`.
+Field TableEmitter::device() {
+  if (!calls.onDevice())
+    return Field::null();
+  auto place = [&](StringRef key) { return places.has(key) ? places.offsetOf(key) : 0; };
+  auto bytes = [&](StringRef key) { return places.has(key) ? places.find(key).getBytes() : 0; };
+  Record record = {Field::string(lang::getString(target, "arch", ""))};
+  for (StringRef image : {kPtx, kCubin, kCubinBytes})
+    record.push_back(Field::address(host.external(image)));
+  llvm::append_range(record, calls.deviceFields());
+  auto [begin, end] = given();
+  for (int64_t number : {begin, end - begin, place(kStagingKey), place(kWorkspaceKey),
+                         static_cast<int64_t>(bytes(kWorkspaceKey))})
+    record.push_back(Field::i64(number));
+  return Field::address(host.recordsSymbol("device", record));
+}
+
+/// The object of the last target has `main`, which names the programs of all.
+void TableEmitter::emitMain(StringRef program) {
+  if (lang::getInt(target, "no_main", 0))
+    return;
+  SmallVector<Record> programs;
+  if (auto others = target ? target.getAs<ArrayAttr>("others") : ArrayAttr())
+    for (auto name : others.getAsRange<StringAttr>())
+      programs.push_back({Field::address(host.external(name))});
+  programs.push_back({Field::address(program)});
+  std::string table = host.recordsSymbol("programs", programs);
+  host.declare("tp_main", {host.i32, host.ptr, host.ptr, host.i64});
+  host.begin("main", {host.i32, host.ptr}, /*exported=*/true);
+  host.call("tp_main", {host.argument(0), host.argument(1), host.address(table),
+                        host.number(programs.size())});
+  host.end();
+}
+
+void TableEmitter::emit(const EntryPoints &entries) {
   int64_t batch = lang::getInt(settings.recipe, "batch", 1);
   Record record = {Field::i32(TP_ABI_VERSION),
                    Field::string(settings.planName),
                    Field::string(fingerprint()),
-                   Field::string(cpu),
+                   Field::string(lang::getString(target, "needs", "")),
                    Field::i64(*program.getArena()),
                    Field::i64(program.getMicrobatches()),
                    Field::i64(batch * lang::getInt(settings.recipe, "sequence", 1)),
@@ -375,17 +430,13 @@ void TableEmitter::emit(const EntryPoints &entries, StringRef cpu) {
   record.push_back(Field::i64(logits ? places.offsetOf(outputKey("logits")) : 0));
   record.push_back(Field::i64(logits ? logits->getDims().back().getSize() : 0));
   record.push_back(Field::i32(logits ? runtimeType(logits->getElementType()) : 0));
-  std::string symbol = host.recordsSymbol("program", record);
-
-  host.declare("tp_main", {host.i32, host.ptr, host.ptr});
-  host.begin("main", {host.i32, host.ptr}, /*exported=*/true);
-  host.call("tp_main", {host.argument(0), host.argument(1), host.address(symbol)});
-  host.end();
+  record.push_back(device());
+  emitMain(host.recordsSymbol("program", record, lang::getString(target, "program", "")));
 }
 
-void lower::emitTables(HostBuilder &host, HostGroups &groups, HostPlaces &places,
+void lower::emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
                        sched::ProgramOp program, const Chain &train, const Chain *counts,
-                       const EntryPoints &entries, StringRef cpu) {
+                       const EntryPoints &entries) {
   host.loc = program.getLoc();
-  TableEmitter(host, groups, places, program, train, counts).emit(entries, cpu);
+  TableEmitter(host, groups, calls, places, program, train, counts).emit(entries);
 }

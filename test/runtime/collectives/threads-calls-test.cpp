@@ -15,7 +15,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-const tp_call call = {"gather", "toy.tplan", 9, TP_COLLECTIVE, 0, 100};
+const tp_call call = {"gather", "toy.tplan", 9, TP_COLLECTIVE, 0, 100, 0};
 
 /// A rank that is alone in its process.
 struct Alone {
@@ -115,7 +115,7 @@ TEST(CollectiveCalls, NeighboursOfOneGroupAreIssuedTogether) {
 }
 
 TEST(Recorder, FindsWhatDiffers) {
-  const tp_call other = {"gather", "toy.tplan", 10, TP_COLLECTIVE, 0, 0};
+  const tp_call other = {"gather", "toy.tplan", 10, TP_COLLECTIVE, 0, 0, 0};
   const Recorded sum = recorded(TP_ALL_REDUCE, 5), gather = recorded(TP_ALL_GATHER, 5);
   const Bucket first = {"step", &call, {sum}}, second = {"step", &call, {gather}};
   auto check = [&](std::vector<Bucket> buckets, std::vector<uint32_t> order) {

@@ -16,7 +16,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-const tp_call call = {"sum of gradients", "toy.tplan", 7, TP_COLLECTIVE, 0, 0};
+const tp_call call = {"sum of gradients", "toy.tplan", 7, TP_COLLECTIVE, 0, 0, 0};
 
 tp_collective sumOf(int64_t count) {
   return {TP_ALL_REDUCE, TP_SUM, TP_F32, 0, 1, count, 1, 1, count, 0, nullptr};

@@ -33,7 +33,7 @@ namespace {
 
 constexpr int rounds = 8, lastRound = 5;
 constexpr int64_t elements = int64_t(4) << 20;
-const tp_call call = {"sum of gradients", "victim.tplan", 12, TP_COLLECTIVE, 0, 0};
+const tp_call call = {"sum of gradients", "victim.tplan", 12, TP_COLLECTIVE, 0, 0, 0};
 
 struct Job {
   std::string how;

@@ -1,0 +1,189 @@
+//===- Host/Calls.cpp - the calls of the runtime that generated code makes -===//
+#include "lib/Lower/Host/Calls.h"
+#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Lower.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+int64_t lower::runtimeType(Type element) {
+  std::string text;
+  llvm::raw_string_ostream(text) << element;
+#define TYPE(ID, NAME, BYTES) .Case(NAME, ID)
+  int64_t id = llvm::StringSwitch<int64_t>(text) TP_TYPES(TYPE).Default(-1);
+#undef TYPE
+  if (id < 0)
+    llvm::reportFatalInternalError(llvm::Twine("the runtime has no element type ") + text);
+  return id;
+}
+
+Record lower::collectiveFields(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
+                               Type element, const rt::BlockShape &shape,
+                               ArrayRef<int32_t> sources) {
+  Record fields;
+  for (int64_t v : {kind, reduction, runtimeType(element), group})
+    fields.push_back(Field::i32(v));
+  for (int64_t v : {shape.outer, shape.inner, shape.middle, shape.last, shape.whole})
+    fields.push_back(Field::i64(v));
+  fields.push_back(Field::i32(shape.splitLast));
+  fields.push_back(sources.empty() ? Field::null()
+                                   : Field::address(host.tableSymbol("sources", sources)));
+  return fields;
+}
+
+HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
+    : host(host), groups(groups) {
+  if (module->hasAttr(kStreams)) // the kernels, maybe none, are for a device
+    kernels = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule);
+  if (auto lists = module->getAttrOfType<ArrayAttr>(kStreams)) {
+    device = true;
+    for (auto axes : lists.getAsRange<ArrayAttr>())
+      streams.push_back(groups.numberOf(dist::axesOf(axes)));
+  }
+  if (auto events = module->getAttrOfType<IntegerAttr>(kEvents))
+    numEvents = events.getInt();
+  Type ptr = host.ptr, i64 = host.i64;
+  host.declare(device ? "tp_launch_device" : "tp_launch",
+               device ? SmallVector<Type>{ptr, ptr, ptr, ptr}
+                      : SmallVector<Type>{ptr, ptr, ptr, ptr, i64});
+  host.declare("tp_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, i64});
+  host.declare("tp_copy", {ptr, ptr, ptr, ptr, i64});
+  host.declare("tp_zero", {ptr, ptr, ptr, i64});
+  host.declare("tp_collectives", {ptr, ptr, ptr, i64, ptr});
+  host.declare("tp_slice", {ptr, ptr, ptr, ptr, ptr});
+  host.declare("tp_member", {ptr, i64}, i64);
+  if (!device)
+    return;
+  host.declare("tp_record", {ptr, i64, i64});
+  host.declare("tp_wait", {ptr, i64, i64});
+}
+
+Value HostCalls::address(const CallFacts &call) {
+  auto [file, line] = sourceOf(call.loc);
+  return host.address(host.recordsSymbol(
+      "call", Record{Field::string(call.name), Field::string(file), Field::i32(line),
+                     Field::i32(call.category), Field::i64(call.flops), Field::i64(call.bytes),
+                     Field::i32(call.stream)}));
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and library calls
+//===----------------------------------------------------------------------===//
+
+/// A kernel's tp_device_kernel: one for all its calls, whose operands have the same types.
+std::string HostCalls::kernelSymbol(StringRef kernel, ArrayRef<int64_t> bytes, unsigned inputs) {
+  std::string &symbol = kernelSymbols[kernel];
+  if (!symbol.empty())
+    return symbol;
+  auto launches = kernels->getAttrOfType<DictionaryAttr>(kLaunches);
+  auto launch = launches ? launches.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
+  if (!launch)
+    llvm::reportFatalInternalError("no kernel of the device is called " + kernel);
+  bool counts = launch[2];
+  SmallVector<int64_t> all(bytes);
+  if (counts)
+    all.push_back(8);
+  symbol = host.recordsSymbol(
+      "kernel",
+      Record{Field::string(ptxName(kernel)), Field::i32(kernelTable.size()), Field::i32(launch[0]),
+             Field::i32(launch[1]), Field::i32(inputs), Field::i32(bytes.size() - inputs),
+             Field::i32(all.size()), Field::address(host.tableSymbol("bytes", all))});
+  kernelTable.push_back(symbol);
+  return symbol;
+}
+
+void HostCalls::launch(Value rank, const CallFacts &call, StringRef kernel, ArrayRef<Value> args,
+                       ArrayRef<int64_t> bytes, unsigned inputs, Value tasks) {
+  Value table = host.pointers(args.size());
+  for (auto [i, arg] : llvm::enumerate(args))
+    host.storePointer(arg, table, i);
+  if (onDevice())
+    host.call("tp_launch_device",
+              {rank, address(call), host.address(kernelSymbol(kernel, bytes, inputs)), table});
+  else
+    host.call("tp_launch", {rank, address(call), host.address(kernel), table, tasks});
+}
+
+void HostCalls::matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b,
+                       Value c, Value rows) {
+  host.call("tp_matmul",
+            {rank, address(call), host.address(host.recordsSymbol("gemm", gemm)), a, b, c, rows});
+}
+
+void HostCalls::copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes) {
+  host.call("tp_copy", {rank, address(call), to, from, host.number(bytes)});
+}
+
+void HostCalls::zero(Value rank, const CallFacts &call, Value place, int64_t bytes) {
+  host.call("tp_zero", {rank, address(call), place, host.number(bytes)});
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks and streams
+//===----------------------------------------------------------------------===//
+
+void HostCalls::slice(Value rank, const CallFacts &call, const Record &what, Value in, Value out) {
+  host.call("tp_slice",
+            {rank, address(call), host.address(host.recordsSymbol("slice", what)), in, out});
+}
+
+void HostCalls::collectives(Value rank, const CallFacts &call, ArrayRef<CollectiveCall> all) {
+  Value pointers = host.pointers(2 * all.size());
+  SmallVector<Record> records;
+  for (auto [i, collective] : llvm::enumerate(all)) {
+    records.push_back(collective.what);
+    host.storePointer(collective.in, pointers, 2 * i);
+    host.storePointer(collective.out, pointers, 2 * i + 1);
+  }
+  host.call("tp_collectives",
+            {rank, address(call), host.address(host.recordsSymbol("collectives", records)),
+             host.number(records.size()), pointers});
+}
+
+void HostCalls::record(Value rank, int64_t stream, int64_t event) {
+  host.call("tp_record", {rank, host.number(stream), host.number(event)});
+}
+
+void HostCalls::wait(Value rank, int64_t stream, int64_t event) {
+  host.call("tp_wait", {rank, host.number(stream), host.number(event)});
+}
+
+Value HostCalls::member(Value rank, ArrayRef<StringAttr> axes) {
+  return host.callForNumber("tp_member", {rank, host.number(groups.numberOf(axes))});
+}
+
+int64_t HostCalls::streamOf(ArrayRef<StringAttr> axes) {
+  if (!onDevice())
+    return 0;
+  int64_t group = groups.numberOf(axes);
+  auto found = llvm::find(streams, group);
+  if (found == streams.end())
+    found = streams.insert(streams.end(), group);
+  return 1 + (found - streams.begin());
+}
+
+void HostCalls::collectiveInTurn(Value rank, CallFacts call, ArrayRef<StringAttr> axes,
+                                 const CollectiveCall &collective) {
+  if (!onDevice())
+    return collectives(rank, call, collective);
+  call.stream = streamOf(axes);
+  int64_t before = freshEvent(), behind = freshEvent();
+  record(rank, 0, before);
+  wait(rank, call.stream, before);
+  collectives(rank, call, collective);
+  record(rank, call.stream, behind);
+  wait(rank, 0, behind);
+}
+
+Record HostCalls::deviceFields() {
+  SmallVector<Record> table;
+  for (StringRef symbol : kernelTable)
+    table.push_back({Field::address(symbol)});
+  Field kernelsField =
+      table.empty() ? Field::null() : Field::address(host.recordsSymbol("kernels", table));
+  return {kernelsField, Field::i64(table.size()), Field::i64(1 + streams.size()),
+          Field::i64(numEvents)};
+}

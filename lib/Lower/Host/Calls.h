@@ -1,0 +1,90 @@
+//===- Host/Calls.h - the calls of the runtime that generated code makes ---===//
+//
+// One decision: what differs between a CPU and a device in the host program is here: how a kernel
+// is named and launched, and streams. All else is the same code on addresses.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_LOWER_HOST_CALLS_H
+#define TPLAN_LOWER_HOST_CALLS_H
+
+#include "dialects/rt/RT.h"
+#include "include/tplan/runtime.h"
+#include "lib/Lower/Host/Builder.h"
+#include "lib/Lower/Host/Groups.h"
+
+namespace tplan::lower {
+
+/// What a tp_call says.
+struct CallFacts {
+  llvm::StringRef name;
+  mlir::Location loc;
+  int64_t category, flops = 0, bytes = 0, stream = 0;
+};
+
+/// A collective to be issued, with its memory.
+struct CollectiveCall {
+  Record what; // tp_collective
+  mlir::Value in, out;
+};
+
+class HostCalls {
+public:
+  using Value = mlir::Value;
+  HostCalls(HostBuilder &host, HostGroups &groups, mlir::ModuleOp module);
+
+  bool onDevice() const { return device; }
+
+  /// Runs the kernel, with the memory of its inputs and outputs and, where it takes one, its count.
+  /// `bytes`: of each. `tasks` is the CPU's.
+  void launch(Value rank, const CallFacts &call, llvm::StringRef kernel,
+              llvm::ArrayRef<Value> args, llvm::ArrayRef<int64_t> bytes, unsigned inputs,
+              Value tasks);
+  void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value c,
+              Value rows);
+  void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);
+  void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
+  void slice(Value rank, const CallFacts &call, const Record &what, Value in, Value out);
+  /// All of one group on a device.
+  void collectives(Value rank, const CallFacts &call, llvm::ArrayRef<CollectiveCall> all);
+  void record(Value rank, int64_t stream, int64_t event);
+  void wait(Value rank, int64_t stream, int64_t event);
+  /// The rank's member number in the group of these axes.
+  Value member(Value rank, llvm::ArrayRef<mlir::StringAttr> axes);
+
+  /// A collective between functions: its stream waits for what was issued before it, and what is
+  /// issued behind it waits for it.
+  void collectiveInTurn(Value rank, CallFacts call, llvm::ArrayRef<mlir::StringAttr> axes,
+                        const CollectiveCall &collective);
+
+  /// The stream of a group's collectives: 0 on a CPU.
+  int64_t streamOf(llvm::ArrayRef<mlir::StringAttr> axes);
+  int64_t freshEvent() { return numEvents++; }
+
+  /// Fields of tp_device that follow from the calls: kernels, and numbers of streams and events.
+  Record deviceFields();
+
+private:
+  HostBuilder &host;
+  HostGroups &groups;
+  bool device = false;
+  mlir::Operation *kernels = nullptr; // gpu.module
+  llvm::StringMap<std::string> kernelSymbols;
+  llvm::SmallVector<std::string> kernelTable;
+  llvm::SmallVector<int64_t> streams; // of groups, by number
+  int64_t numEvents = 0;
+
+  Value address(const CallFacts &call);
+  std::string kernelSymbol(llvm::StringRef kernel, llvm::ArrayRef<int64_t> bytes, unsigned inputs);
+};
+
+/// The fields of a tp_collective.
+Record collectiveFields(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
+                        mlir::Type element, const rt::BlockShape &shape,
+                        llvm::ArrayRef<int32_t> sources = {});
+
+/// Values of tp_type.
+int64_t runtimeType(mlir::Type element);
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_CALLS_H

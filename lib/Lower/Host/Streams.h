@@ -1,0 +1,29 @@
+//===- Host/Streams.h - attributes that order the calls of a device --------===//
+//
+// order-streams writes them, the host program reads them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_LOWER_HOST_STREAMS_H
+#define TPLAN_LOWER_HOST_STREAMS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tplan::lower {
+
+/// Of a call: its stream (0 where it says none), the event recorded behind it, the events that it
+/// waits for. Of a function: the event recorded at its begin. Of its end: what stream 0 waits for.
+inline constexpr llvm::StringLiteral kStream = "tp.stream", kEvent = "tp.event",
+                                     kWaits = "tp.waits";
+/// Of the module: axes of the groups whose collectives are in stream 1, 2, ...; number of events.
+inline constexpr llvm::StringLiteral kStreams = "tp.streams", kEvents = "tp.events";
+
+/// Symbols of the text of the kernels, their code and its size: `emit` has them.
+inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin",
+                                     kCubinBytes = "tplan.cubin_bytes";
+
+/// Of the gpu.module: blocks and threads of a block of each kernel, by name.
+inline constexpr llvm::StringLiteral kLaunches = "tp.launches";
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_STREAMS_H

@@ -1,0 +1,201 @@
+//===- OrderStreams.cpp - order-streams: a stream for each call, and events ---===//
+//
+// On a device the calls of a function are issued in order, and run at once where they are in
+// different streams: kernels and library calls in stream 0, the collectives of each group in one of
+// their own. Where a call needs what is in another stream an event is recorded there, and waited for.
+//
+// One decision: this comes behind `memory` and reads places, not values. Whatever `memory` lets share
+// bytes is kept apart in time here, so a collective runs beside other work as far as memory allows,
+// and no choice made here can change a byte of it.
+//
+// A function begins when stream 0 has come to it, and its end in stream 0 waits for all others: so
+// functions need not know each other.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
+#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Lower.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+namespace {
+
+/// A piece of a function's memory: bytes of the frame, or all of an argument or result.
+struct Piece {
+  StringRef kind;
+  int64_t n, bytes;
+  bool overlaps(const Piece &other) const {
+    if (kind != other.kind)
+      return false;
+    if (kind != "frame")
+      return n == other.n;
+    return n < other.n + other.bytes && other.n < n + bytes;
+  }
+};
+
+/// A call with what it touches. The first stands for all that came before the function.
+struct Node {
+  Operation *op = nullptr;
+  int64_t stream = 0;
+  SmallVector<Piece> reads, writes;
+  SmallVector<int64_t> before; // by stream: the last node of it that is known to be done, or -1
+};
+
+class FunctionOrder {
+public:
+  FunctionOrder(rt::FuncOp func, std::vector<dist::Axes> &groups, int64_t &events)
+      : func(func), groups(groups), events(events), b(func.getContext()) {}
+  void run();
+
+private:
+  rt::FuncOp func;
+  std::vector<dist::Axes> &groups;
+  int64_t &events;
+  Builder b;
+  std::vector<Node> nodes;
+  std::vector<int64_t> eventOf; // of nodes; -1: none
+  SmallVector<SmallVector<int64_t>> clock; // by stream, what its next call follows
+
+  int64_t streamOf(Operation *op);
+  Piece pieceOf(Value value);
+  Node nodeOf(Operation *op);
+  bool conflicts(const Node &a, const Node &b) const;
+  SmallVector<int64_t> waitsOf(const Node &node, bool forAll);
+  void grow(int64_t stream);
+  void write();
+};
+
+} // namespace
+
+int64_t FunctionOrder::streamOf(Operation *op) {
+  auto collective = dyn_cast<rt::CollectiveOp>(op);
+  if (!collective)
+    return 0;
+  dist::Axes axes = dist::axesOf(collective.getAxes());
+  auto found = llvm::find(groups, axes);
+  if (found == groups.end())
+    found = groups.insert(groups.end(), axes);
+  return 1 + (found - groups.begin());
+}
+
+Piece FunctionOrder::pieceOf(Value value) {
+  int64_t bytes = cast<nn::Tensor>(value.getType()).getBytes();
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return {"arg", arg.getArgNumber(), bytes};
+  auto result = cast<OpResult>(value);
+  auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
+  auto place = cast<sched::PlaceAttr>(places[result.getResultNumber()]);
+  return {place.getKind(), place.getN(), bytes};
+}
+
+Node FunctionOrder::nodeOf(Operation *op) {
+  Node node{op, streamOf(op), {}, {}, {}};
+  for (Value operand : op->getOperands())
+    node.reads.push_back(pieceOf(operand));
+  for (Value result : op->getResults())
+    node.writes.push_back(pieceOf(result));
+  return node;
+}
+
+/// Whether one writes what the other touches.
+bool FunctionOrder::conflicts(const Node &a, const Node &b) const {
+  if (!a.op)
+    return true;
+  auto touch = [](ArrayRef<Piece> xs, ArrayRef<Piece> ys) {
+    return llvm::any_of(xs, [&](const Piece &x) {
+      return llvm::any_of(ys, [&](const Piece &y) { return x.overlaps(y); });
+    });
+  };
+  return touch(a.writes, b.reads) || touch(a.writes, b.writes) || touch(a.reads, b.writes);
+}
+
+void FunctionOrder::grow(int64_t stream) {
+  if (stream >= static_cast<int64_t>(clock.size()))
+    clock.resize(stream + 1);
+  for (SmallVector<int64_t> &known : clock)
+    known.resize(clock.size(), -1);
+}
+
+/// Nodes of other streams that a call waits for: of each stream the last one that it needs and does
+/// not follow anyway. Its stream follows them from here on.
+SmallVector<int64_t> FunctionOrder::waitsOf(const Node &node, bool forAll) {
+  grow(node.stream);
+  SmallVector<int64_t> waits;
+  SmallVector<int64_t> &known = clock[node.stream];
+  for (int64_t i = static_cast<int64_t>(nodes.size()) - 1; i >= 0; --i) {
+    const Node &other = nodes[i];
+    if (other.stream == node.stream || known[other.stream] >= i)
+      continue;
+    if (!forAll && !conflicts(other, node))
+      continue;
+    waits.push_back(i);
+    known[other.stream] = i;
+    for (auto [mine, its] : llvm::zip(known, other.before))
+      mine = std::max(mine, its);
+  }
+  return waits;
+}
+
+void FunctionOrder::run() {
+  nodes.push_back({});
+  grow(0);
+  clock[0][0] = 0;
+  eventOf.push_back(-1);
+  auto markWaits = [&](Operation *op, ArrayRef<int64_t> waits) {
+    SmallVector<int64_t> numbers;
+    for (int64_t node : waits) {
+      if (eventOf[node] < 0)
+        eventOf[node] = events++;
+      numbers.push_back(eventOf[node]);
+    }
+    if (!numbers.empty())
+      op->setAttr(kWaits, b.getDenseI64ArrayAttr(numbers));
+  };
+  for (Operation &op : func.getBlock().without_terminator()) {
+    if (isNothing(&op))
+      continue;
+    Node node = nodeOf(&op);
+    markWaits(&op, waitsOf(node, /*forAll=*/false));
+    clock[node.stream][node.stream] = nodes.size();
+    node.before = clock[node.stream];
+    nodes.push_back(std::move(node));
+    eventOf.push_back(-1);
+  }
+  markWaits(func.getReturn(), waitsOf({}, /*forAll=*/true));
+  write();
+}
+
+void FunctionOrder::write() {
+  for (auto [node, event] : llvm::zip(nodes, eventOf)) {
+    if (node.stream)
+      node.op->setAttr(kStream, b.getI64IntegerAttr(node.stream));
+    if (event >= 0)
+      (node.op ? node.op : func)->setAttr(kEvent, b.getI64IntegerAttr(event));
+  }
+}
+
+namespace {
+struct OrderStreams : PassWrapper<OrderStreams, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderStreams)
+  StringRef getArgument() const final { return "order-streams"; }
+
+  void runOnOperation() final {
+    std::vector<dist::Axes> groups;
+    int64_t events = 0;
+    for (auto func : getOperation().getOps<rt::FuncOp>())
+      FunctionOrder(func, groups, events).run();
+    Builder b(&getContext());
+    auto lists = llvm::map_to_vector(groups, [&](const dist::Axes &axes) -> Attribute {
+      return b.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end()));
+    });
+    getOperation()->setAttr(kStreams, b.getArrayAttr(lists));
+    getOperation()->setAttr(kEvents, b.getI64IntegerAttr(events));
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createOrderStreamsPass() { return std::make_unique<OrderStreams>(); }

@@ -1,0 +1,98 @@
+//===- device.h - what computes where the threads of a rank do not ---------===//
+//
+// A device has memory of its own, which the host adds to addresses of and never touches, and
+// streams: lists of work that it runs beside each other, each in order. Every call returns when the
+// work is issued; `read` and `write` wait for all of it.
+//
+// One decision: a rank on a CPU has no device, so that its calls cost what they did.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_DEVICE_H
+#define TPLAN_RUNTIME_DEVICE_H
+
+#include "runtime/status.h"
+#include "tplan/runtime.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tplan::runtime {
+
+/// Rows of `row` bytes, at a distance in either memory.
+struct Rows {
+  int64_t rows = 1, row = 0, fromStride = 0, toStride = 0;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// "H100, driver 13.0"
+  virtual std::string name() const = 0;
+  /// Memory for the arena of a program, and its kernels. Called once.
+  virtual Status start(const tp_program &program, char *&arena) = 0;
+
+  // Calls of generated code.
+  virtual Status launch(const tp_call &call, const tp_device_kernel &kernel,
+                        void *const *args) = 0;
+  virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
+                        void *c) = 0;
+  virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;
+  virtual Status zero(int64_t stream, void *place, int64_t bytes) = 0;
+  virtual Status record(int64_t stream, int64_t event) = 0;
+  virtual Status wait(int64_t stream, int64_t event) = 0;
+
+  // The host and the device's memory, outside of steps.
+  virtual Status read(void *to, const void *from, int64_t bytes) = 0;
+  virtual Status write(void *to, const void *from, int64_t bytes) = 0;
+
+  // What the host gives for a step. `image` is where byte 0 of the arena would be in it; only the
+  // piece that tp_device names is there.
+  virtual char *image() = 0;
+  /// Sends the image; it may be written again when this returns.
+  virtual Status send() = 0;
+  /// What was sent last becomes what the next step reads.
+  virtual Status take() = 0;
+
+  /// Runs an entry point. A step that is run again may be replayed.
+  virtual Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena,
+                     bool repeated) = 0;
+  /// Waits for all that was issued.
+  virtual Status finish() = 0;
+
+  /// Seconds that calls took, by their events, added to a profile: see --profile.
+  virtual Status collectTimes(const std::function<void(const tp_call &, double)> &) { return {}; }
+};
+
+/// A stream of a device, as transports see it.
+struct Stream {
+  Device *device;
+  int64_t number;
+};
+
+/// Memory of the arena as the host sees it: itself where there is no device, else a copy that goes
+/// back when the view is closed.
+class HostView {
+public:
+  enum Mode { reads = 1, writes = 2, updates = 3 };
+  HostView(Device *device, char *place, int64_t bytes, Mode mode)
+      : device(device), place(place), bytes(bytes), mode(mode) {}
+  HostView(const HostView &) = delete;
+
+  Status open();
+  char *data() { return device ? copy.data() : place; }
+  Status close();
+
+private:
+  Device *device;
+  char *place;
+  int64_t bytes;
+  Mode mode;
+  std::vector<char> copy;
+};
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_DEVICE_H

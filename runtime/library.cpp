@@ -1,0 +1,40 @@
+//===- library.cpp - libraries that are there or not ------------------------===//
+//
+// One decision: a machine that trains with PyTorch has NVIDIA's libraries in the folders of its
+// Python packages, where no loader looks; TPLAN_NVIDIA names the folder that holds them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/library.h"
+
+#include <cstdlib>
+
+#include <dlfcn.h>
+
+using namespace tplan::runtime;
+
+Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std::string &file) {
+  std::string tried;
+  auto open = [&](std::string name) {
+    file = std::move(name);
+    handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+      tried += std::string(tried.empty() ? "" : "; ") + dlerror();
+    return handle != nullptr;
+  };
+  if (const char *given = getenv(names.variable); given && *given) {
+    if (open(given))
+      return {};
+    return errorf("cannot load %s as %s names it: %s", names.title, names.variable, tried.c_str());
+  }
+  for (const char *name : names.files)
+    if (open(name))
+      return {};
+  if (const char *packages = getenv("TPLAN_NVIDIA"); packages && *packages)
+    for (const char *name : names.files)
+      if (open(format("%s/%s/lib/%s", packages, names.wheel, name)))
+        return {};
+  return errorf("cannot load %s: install it, name its file in %s, or the folder nvidia/ of a "
+                "Python's packages in TPLAN_NVIDIA: %s",
+                names.title, names.variable, tried.c_str());
+}
