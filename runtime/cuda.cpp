@@ -12,6 +12,7 @@
 
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_matmul.h"
+#include "runtime/types.h"
 
 #include <array>
 #include <cinttypes>
@@ -41,9 +42,16 @@ public:
   Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                 void *c) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
-  Status zero(int64_t stream, void *place, int64_t bytes) override;
+  Status zero(int64_t stream, void *place, const Rows &rows) override;
+  Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
+             int64_t members, int64_t count, int64_t stride) override;
   Status record(int64_t stream, int64_t event) override;
   Status wait(int64_t stream, int64_t event) override;
+  Status mark(int64_t stream, SharedMark mark) override;
+  Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) override;
+  char *scratch(int64_t stream) override {
+    return (char *)(uintptr_t)arena + facts->scratch_offsets[stream];
+  }
   Status read(void *to, const void *from, int64_t bytes) override;
   Status write(void *to, const void *from, int64_t bytes) override;
   char *image() override { return images[current] - facts->given_offset; }
@@ -76,6 +84,7 @@ private:
   std::vector<cuda::Function *> kernels;
   std::vector<cuda::StreamHandle *> streams;
   std::vector<cuda::EventHandle *> events;
+  std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
   CudaMatmul gemms;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;
@@ -120,6 +129,8 @@ CudaDevice::~CudaDevice() {
       cu.EventDestroy(event);
   };
   for (cuda::EventHandle *event : events)
+    destroy(event);
+  for (cuda::EventHandle *event : marks)
     destroy(event);
   for (cuda::EventHandle *event : spare)
     destroy(event);
@@ -209,6 +220,9 @@ Status CudaDevice::makeStreams() {
   events.resize(facts->num_events);
   for (cuda::EventHandle *&event : events)
     TP_CUDA(EventCreate(&event, cuda::eventDisableTiming));
+  marks.resize(sharedMarks * streams.size());
+  for (cuda::EventHandle *&event : marks)
+    TP_CUDA(EventCreate(&event, cuda::eventDisableTiming));
   for (cuda::EventHandle **event : {&sent, &taken, &imageSent[0], &imageSent[1]})
     TP_CUDA(EventCreate(event, cuda::eventDisableTiming));
   return {};
@@ -289,9 +303,41 @@ Status CudaDevice::copy(int64_t stream, void *to, const void *from, const Rows &
   return {};
 }
 
-Status CudaDevice::zero(int64_t stream, void *place, int64_t bytes) {
-  if (bytes)
-    TP_CUDA(MemsetD8Async(pointer(place), 0, bytes, streams[stream]));
+Status CudaDevice::zero(int64_t stream, void *place, const Rows &rows) {
+  if (rows.rows == 0 || rows.row == 0)
+    return {};
+  if (rows.rows == 1)
+    TP_CUDA(MemsetD8Async(pointer(place), 0, rows.row, streams[stream]));
+  else
+    TP_CUDA(MemsetD2D8Async(pointer(place), rows.toStride, 0, rows.row, rows.rows,
+                            streams[stream]));
+  return {};
+}
+
+Status CudaDevice::sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
+                       int64_t members, int64_t count, int64_t stride) {
+  for (int64_t i = 0; i < facts->num_sums; ++i) {
+    const tp_device_sum &it = facts->sums[i];
+    if (it.type != type || it.reduction != reduction)
+      continue;
+    void *parameters[] = {(void *)&in, &out, &members, &count, &stride};
+    auto blocks = unsigned((count + it.kernel->block - 1) / it.kernel->block);
+    TP_CUDA(LaunchKernel(kernels[it.kernel->number], blocks, 1, 1, it.kernel->block, 1, 1, 0,
+                         streams[stream], parameters, nullptr));
+    return {};
+  }
+  return errorf("the plan '%s' has no kernel that adds up %s of ranks", program->plan,
+                nameOf(type));
+}
+
+Status CudaDevice::mark(int64_t stream, SharedMark mark) {
+  TP_CUDA(EventRecord(marks[sharedMarks * stream + mark], streams[stream]));
+  return {};
+}
+
+Status CudaDevice::follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) {
+  auto &its = static_cast<CudaDevice &>(other);
+  TP_CUDA(StreamWaitEvent(streams[stream], its.marks[sharedMarks * otherStream + mark], 0));
   return {};
 }
 

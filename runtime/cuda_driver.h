@@ -90,6 +90,8 @@ struct CudaDriver {
   FUNCTION(Memcpy2DAsync, cuMemcpy2DAsync_v2, (const cuda::Copy2D *, cuda::StreamHandle *))        \
   FUNCTION(MemsetD8Async, cuMemsetD8Async,                                                         \
            (cuda::Pointer, unsigned char, size_t, cuda::StreamHandle *))                           \
+  FUNCTION(MemsetD2D8Async, cuMemsetD2D8Async,                                                     \
+           (cuda::Pointer, size_t, unsigned char, size_t, size_t, cuda::StreamHandle *))           \
   FUNCTION(ModuleLoadDataEx, cuModuleLoadDataEx,                                                   \
            (cuda::Module **, const void *, unsigned, int *, void **))                              \
   FUNCTION(ModuleUnload, cuModuleUnload, (cuda::Module *))                                         \

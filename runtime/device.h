@@ -25,6 +25,9 @@ struct Rows {
   int64_t rows = 1, row = 0, fromStride = 0, toStride = 0;
 };
 
+/// What ranks on devices tell each other of where they are in a stream.
+enum SharedMark { sharedReady, sharedDone, sharedMarks };
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -40,9 +43,19 @@ public:
   virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                         void *c) = 0;
   virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;
-  virtual Status zero(int64_t stream, void *place, int64_t bytes) = 0;
+  virtual Status zero(int64_t stream, void *place, const Rows &rows) = 0;
+  /// out = the sum (or maximum) of `members` arrays of `count` elements, `stride` elements apart.
+  virtual Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
+                     int64_t members, int64_t count, int64_t stride) = 0;
   virtual Status record(int64_t stream, int64_t event) = 0;
   virtual Status wait(int64_t stream, int64_t event) = 0;
+
+  // Between the ranks of a process.
+  virtual Status mark(int64_t stream, SharedMark mark) = 0;
+  /// What follows in a stream waits for the last mark in a stream of another rank.
+  virtual Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) = 0;
+  /// Scratch of the collectives in a stream.
+  virtual char *scratch(int64_t stream) = 0;
 
   // The host and the device's memory, outside of steps.
   virtual Status read(void *to, const void *from, int64_t bytes) = 0;

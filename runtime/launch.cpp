@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/collectives.h"
+#include "runtime/device_blocks.h"
 #include "runtime/rank.h"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int6
 int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
   CallTimer timer(rank->profile, call, rank->device.get());
   if (rank->device)
-    return fail(*rank, call, rank->device->zero(call->stream, to, bytes));
+    return fail(*rank, call, rank->device->zero(call->stream, to, Rows{1, bytes, 0, 0}));
   rank->team.forEach((bytes + pieceBytes - 1) / pieceBytes, [=](int64_t piece, int) {
     int64_t at = piece * pieceBytes;
     memset((char *)to + at, 0, std::min(pieceBytes, bytes - at));
@@ -101,17 +102,22 @@ int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
 }
 
 /// What the last blocks lack is zero where it is made, so that padding stays zero.
-static void clearRest(const tp_collective &what, const Communicator &group, void *out) {
+static Status clearRest(tp_rank &rank, const tp_call &call, const tp_collective &what,
+                        const Communicator &group, void *out) {
+  if (rank.device)
+    return clearRest({rank.device.get(), call.stream}, what, group.size(), group.member(), out);
   int64_t bytes = bytesOf(what.type), row = 0;
   if (what.outer)
     row = tp_block(&what, group.size(), group.member(), 1) / what.outer;
   for (int64_t line = 0; row < what.inner && line < what.outer; ++line)
     memset((char *)out + (line * what.inner + row) * bytes, 0, (what.inner - row) * bytes);
+  return {};
 }
 
 int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all, int64_t count,
                    void *const *pointers) {
-  CallTimer timer(rank->profile, call);
+  CallTimer timer(rank->profile, call, rank->device.get());
+  Stream stream{rank->device.get(), call->stream};
   std::array<Operation, bucketSize> bucket;
   for (int64_t begin = 0, end; begin < count; begin = end) {
     for (end = begin; end < std::min(count, begin + bucketSize); ++end) {
@@ -122,19 +128,20 @@ int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all,
     Communicator *group = nullptr;
     Status status = findGroup(*rank, all[begin], group);
     if (status.ok())
-      status = group->issue({bucket.data(), size_t(end - begin)}, rank->team, nullptr);
+      status = group->issue({bucket.data(), size_t(end - begin)}, rank->team,
+                            rank->device ? &stream : nullptr);
+    for (int64_t i = begin; status.ok() && i < end; ++i)
+      if (all[i].kind == TP_REDUCE_SCATTER)
+        status = clearRest(*rank, *call, all[i], *group, pointers[2 * i + 1]);
     if (!status.ok())
       return fail(*rank, call, std::move(status));
-    for (int64_t i = begin; i < end; ++i)
-      if (all[i].kind == TP_REDUCE_SCATTER)
-        clearRest(all[i], *group, pointers[2 * i + 1]);
   }
   return 0;
 }
 
 int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, const void *in,
              void *out) {
-  CallTimer timer(rank->profile, call);
+  CallTimer timer(rank->profile, call, rank->device.get());
   Communicator *group = nullptr;
   if (Status status = findGroup(*rank, *what, group); !status.ok())
     return fail(*rank, call, std::move(status));
@@ -143,11 +150,16 @@ int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, cons
   int n = group->size(), self = group->member();
   Block from = inputBlock(scatter, n, self, self), to = outputBlock(scatter, n, self, self);
   int64_t bytes = bytesOf(what->type);
-  forRuns(from, to, 0, from.count(), [&](int64_t a, int64_t b, int64_t count) {
-    memcpy((char *)out + b * bytes, (const char *)in + a * bytes, count * bytes);
-  });
-  clearRest(scatter, *group, out);
-  return 0;
+  Status status;
+  if (rank->device)
+    status = copyBlock({rank->device.get(), call->stream}, bytes, in, from, out, to);
+  else
+    forRuns(from, to, 0, from.count(), [&](int64_t a, int64_t b, int64_t count) {
+      memcpy((char *)out + b * bytes, (const char *)in + a * bytes, count * bytes);
+    });
+  if (status.ok())
+    status = clearRest(*rank, *call, scatter, *group, out);
+  return fail(*rank, call, std::move(status));
 }
 
 int64_t tp_member(const tp_rank *rank, int64_t group) { return rank->groups[group]->member(); }

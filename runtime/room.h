@@ -23,12 +23,14 @@ public:
   Room(int members, bool spin) : places(members), spins(spin ? spinRounds : 0) {}
 
   /// Before meeting: what this member brings to its meeting number `round`, from 1 on.
-  void offer(int member, uint32_t round, std::span<const Operation> operations) {
+  void offer(int member, uint32_t round, std::span<const Operation> operations, Stream stream) {
     places[member].operations = operations;
+    places[member].stream = stream;
     places[member].round.store(round, std::memory_order_release);
   }
   /// Between meeting and leaving: what a member brought.
   std::span<const Operation> offer(int member) const { return places[member].operations; }
+  Stream streamOf(int member) const { return places[member].stream; }
   bool hasCome(int member, uint32_t round) const {
     return int32_t(places[member].round.load(std::memory_order_acquire) - round) >= 0;
   }
@@ -53,6 +55,7 @@ private:
 
   struct alignas(64) Place {
     std::span<const Operation> operations;
+    Stream stream{};
     std::atomic<uint32_t> round{0};
   };
   std::vector<Place> places;

@@ -3,6 +3,10 @@
 // Members meet, each computes its share straight from and into the memory of the others,
 // and they meet again: nothing is staged.
 //
+// On devices the members meet all the same, on the host, and tell each other where they are in their
+// streams: each waits there for what the others bring, and before it goes on, until they have taken
+// what it brought. So several ranks may have one device, or each its own.
+//
 // Decision: only the first meeting can fail. Who is behind it finishes without waiting for
 // anything but the copies of others, so no member leaves, and gives its memory back, while
 // another one reads it.
@@ -12,6 +16,7 @@
 #include "runtime/threads.h"
 
 #include "runtime/collectives.h"
+#include "runtime/device_blocks.h"
 #include "runtime/reduce.h"
 #include "runtime/room.h"
 #include "runtime/types.h"
@@ -87,7 +92,7 @@ public:
   ThreadCommunicator(std::shared_ptr<Hub> hub, std::shared_ptr<Room> room, Members members)
       : Communicator(std::move(members)), hub(std::move(hub)), room(std::move(room)) {}
 
-  Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
+  Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
 
 private:
   void remember(const Operation &first);
@@ -95,6 +100,10 @@ private:
   Status checkSame(std::span<const Operation> operations) const;
   void reduce(size_t index, Team &team) const;
   void move(size_t index, Team &team) const;
+
+  Status reduceOnDevice(size_t index, Stream stream) const;
+  Status moveOnDevice(size_t index, Stream stream) const;
+  Status followOthers(Stream stream, SharedMark mark) const;
 
   const Operation &of(int member, size_t index) const { return room->offer(member)[index]; }
   /// Counts what a piece of an operation moved from a member to others.
@@ -217,20 +226,95 @@ void ThreadCommunicator::move(size_t index, Team &team) const {
   });
 }
 
-Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &team, Stream *) {
+/// This member's part or block: a copy of what each has, beside each other, and their sum.
+Status ThreadCommunicator::reduceOnDevice(size_t index, Stream stream) const {
+  const tp_collective &what = *of(group.self, index).what;
+  int n = size(), self = group.self;
+  if (n == 1 && of(0, index).in == of(0, index).out)
+    return {};
+  int64_t bytes = bytesOf(what.type), slot = tp_device_slot(&what, n, bytes);
+  Block from = inputBlock(what, n, self, self), to = outputBlock(what, n, self, self);
+  Block packed = lineOf(from.count());
+  if (from.count() == 0)
+    return {};
+  char *parts = stream.device->scratch(stream.number);
+  for (int m = 0; m < n; ++m)
+    TP_TRY(copyBlock(stream, bytes, of(m, index).in, from, parts + m * slot, packed));
+  // In place: a thread has read all parts of its element when it writes it.
+  TP_TRY(stream.device->sum(stream.number, what.type, what.reduction, parts, parts, n, from.count(),
+                            slot / bytes));
+  bool toAll = what.kind == TP_ALL_REDUCE;
+  for (int m = toAll ? 0 : self; m < (toAll ? n : self + 1); ++m)
+    TP_TRY(copyBlock(stream, bytes, parts, packed, of(m, index).out, to));
+  for (int m = 0; m < n; ++m)
+    count(index, m, from.count() * bytes * (m != self ? 1 : toAll ? n - 1 : 0));
+  return {};
+}
+
+/// What the others have for this member; rows of another length go by a place between.
+Status ThreadCommunicator::moveOnDevice(size_t index, Stream stream) const {
+  const Operation &mine = of(group.self, index);
+  int n = size(), self = group.self;
+  int64_t bytes = bytesOf(mine.what->type);
+  for (int i = 0; i < n; ++i) {
+    int from = (self + i) % n; // each begins with another one
+    Block source = inputBlock(*mine.what, n, from, self);
+    Block target = outputBlock(*mine.what, n, from, self);
+    const char *in = (const char *)of(from, index).in;
+    if (source.count() == 0 ||
+        in + source.offset * bytes == (char *)mine.out + target.offset * bytes)
+      continue;
+    if (source.row != target.row && !source.contiguous() && !target.contiguous()) {
+      Block packed = lineOf(source.count());
+      char *between = stream.device->scratch(stream.number);
+      TP_TRY(copyBlock(stream, bytes, in, source, between, packed));
+      TP_TRY(copyBlock(stream, bytes, between, packed, mine.out, target));
+    } else {
+      TP_TRY(copyBlock(stream, bytes, in, source, mine.out, target));
+    }
+    if (from != self)
+      count(index, from, source.count() * bytes);
+  }
+  return {};
+}
+
+Status ThreadCommunicator::followOthers(Stream stream, SharedMark mark) const {
+  for (int m = 0; m < size(); ++m) {
+    Stream other = room->streamOf(m);
+    if (m != group.self)
+      TP_TRY(stream.device->follow(stream.number, *other.device, other.number, mark));
+  }
+  return {};
+}
+
+Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &team,
+                                 Stream *stream) {
   if (operations.empty())
     return {};
   for (const Operation &operation : operations)
     TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
   if (operations[0].call)
     remember(operations[0]);
+  if (stream)
+    TP_TRY(stream->device->mark(stream->number, sharedReady));
   ++round;
-  room->offer(group.self, round, operations);
+  room->offer(group.self, round, operations, stream ? *stream : Stream{});
   TP_TRY(meet(operations[0]));
   Status status = checkSame(operations);
-  for (size_t i = 0; status.ok() && i < operations.size(); ++i)
-    reduces(*operations[i].what) ? reduce(i, team) : move(i, team);
+  if (stream && status.ok())
+    status = followOthers(*stream, sharedReady);
+  for (size_t i = 0; status.ok() && i < operations.size(); ++i) {
+    bool adds = reduces(*operations[i].what);
+    if (stream)
+      status = adds ? reduceOnDevice(i, *stream) : moveOnDevice(i, *stream);
+    else
+      adds ? reduce(i, team) : move(i, team);
+  }
+  if (stream && status.ok())
+    status = stream->device->mark(stream->number, sharedDone);
   room->leave(round);
+  if (stream && status.ok())
+    status = followOthers(*stream, sharedDone);
   return status;
 }
 

@@ -4,14 +4,15 @@
 // around either (--audit-collectives).
 //
 // Decisions: all communicators are made before the first step, by splitting the world, so that
-// nothing is created lazily in an order that ranks may not share. A device will issue operations on
-// a stream, which may still run when `issue` returns, and whose errors `poll` asks for; on CPUs the
-// stream is null and they are done.
+// nothing is created lazily in an order that ranks may not share. On a device operations are issued
+// to a stream, may still run when `issue` returns, and `poll` asks for their errors; in the memory of
+// the host the stream is null and they are done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORT_H
 #define TPLAN_RUNTIME_TRANSPORT_H
 
+#include "runtime/device.h"
 #include "runtime/mesh.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
@@ -24,8 +25,6 @@
 #include <vector>
 
 namespace tplan::runtime {
-
-struct Stream; // of a device
 
 /// One collective with its memory, as a rank sees it.
 struct Operation {

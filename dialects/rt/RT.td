@@ -324,6 +324,8 @@ def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["
     BlockShape getShape();
     /// Bytes that a rank copies into and out of the buffers of MPI.
     int64_t getBytesStaged();
+    /// Bytes of the group's scratch that it uses on a device.
+    int64_t getBytesOfScratch();
   }];
 }
 

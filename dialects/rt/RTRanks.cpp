@@ -127,6 +127,11 @@ int64_t CollectiveOp::getBytesStaged() {
   return most;
 }
 
+int64_t CollectiveOp::getBytesOfScratch() {
+  tp_collective what = described(getKind(), getShape(), {});
+  return tp_device_scratch(&what, members(*this), elementBytes(*this));
+}
+
 int64_t CollectiveOp::getFlops() { return 0; }
 int64_t CollectiveOp::getAlias(unsigned) { return getKind() == CollectiveKind::AllReduce ? 0 : -1; }
 bool CollectiveOp::mustAlias(unsigned) { return false; }

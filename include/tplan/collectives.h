@@ -125,6 +125,35 @@ static inline int tp_mpi_copies(const tp_collective *c) {
   }
 }
 
+/* On a device a group has scratch in the arena, in slots of one block: a slot for each member in
+ * which what is to be added arrives, and as many more where blocks have rows that lie apart and are
+ * packed to be sent. */
+static inline int64_t tp_device_slot(const tp_collective *c, int64_t members,
+                                     int64_t element_bytes) {
+  int64_t most = 0;
+  for (int64_t member = 0; member < members; ++member) {
+    int64_t block = tp_block(c, members, member, element_bytes) * element_bytes;
+    most = block > most ? block : most;
+  }
+  return (most + 63) / 64 * 64;
+}
+static inline int64_t tp_device_scratch(const tp_collective *c, int64_t members,
+                                        int64_t element_bytes) {
+  int64_t all = members * tp_device_slot(c, members, element_bytes);
+  int apart = c->outer > 1 || c->kind == TP_ALL_TO_ALL;
+  switch (c->kind) {
+  case TP_ALL_REDUCE:
+    return all;
+  case TP_REDUCE_SCATTER:
+    return apart ? 2 * all : all;
+  case TP_ALL_GATHER:
+  case TP_ALL_TO_ALL:
+    return apart ? 2 * all : 0;
+  default:
+    return 0;
+  }
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -173,6 +173,14 @@ int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void 
 int tp_record(tp_rank *, int64_t stream, int64_t event);
 int tp_wait(tp_rank *, int64_t stream, int64_t event);
 
+/* Adds up what ranks have, in their order: arguments in, out, and by value members, count, stride.
+ * Element i of out is the sum (or maximum) of elements i, i + stride, ... of in, in the type that
+ * tp_collective says, rounded once. A thread has one element. */
+typedef struct tp_device_sum {
+  int32_t type, reduction; /* tp_type, tp_reduction */
+  const tp_device_kernel *kernel;
+} tp_device_sum;
+
 typedef struct tp_device {
   const char *arch;         /* that the kernels are for: "sm_90" */
   const char *ptx;          /* their text, with a zero at its end */
@@ -180,7 +188,11 @@ typedef struct tp_device {
   const int64_t *cubin_bytes;
   const tp_device_kernel *const *kernels;
   int64_t num_kernels;
+  const tp_device_sum *sums; /* as far as collectives need them */
+  int64_t num_sums;
   int64_t num_streams, num_events;
+  /* Of each stream: memory of the arena for the collectives in it, as collectives.h counts it. */
+  const int64_t *scratch_offsets, *scratch_bytes;
   /* What the host gives for each step (rows of tokens, scalars) is one piece of the arena. It
    * comes from another one of that size, where that of the next step arrives meanwhile. */
   int64_t given_offset, given_bytes, staging_offset;

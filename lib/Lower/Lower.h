@@ -59,6 +59,9 @@ inline constexpr llvm::StringLiteral kGpuModule = "kernels";
 /// The name of a kernel in PTX, whose names have no dots.
 std::string ptxName(llvm::StringRef kernel);
 
+/// --sum-kernels-gpu: kernels that add up the parts of ranks, for the collectives of the module.
+std::unique_ptr<mlir::Pass> createSumKernelsGpuPass();
+
 /// --kernels-to-nvvm: what is in gpu.module to the NVVM and LLVM dialects.
 std::unique_ptr<mlir::Pass> createKernelsToNVVMPass();
 

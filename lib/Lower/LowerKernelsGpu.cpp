@@ -39,8 +39,7 @@ static SmallVector<Type> argumentsOf(Builder &b, const KernelPlan &plan) {
   return args;
 }
 
-/// What the host must know of a kernel, kept where no later pass drops it.
-static void noteLaunch(gpu::GPUModuleOp kernels, StringRef name, int64_t grid, int64_t block,
+void lower::noteLaunch(gpu::GPUModuleOp kernels, StringRef name, int64_t grid, int64_t block,
                        bool counts) {
   Builder b(kernels.getContext());
   NamedAttrList all;
@@ -48,6 +47,13 @@ static void noteLaunch(gpu::GPUModuleOp kernels, StringRef name, int64_t grid, i
     all = NamedAttrList(before);
   all.set(name, b.getDenseI64ArrayAttr({grid, block, counts}));
   kernels->setAttr(kLaunches, all.getDictionary(kernels.getContext()));
+}
+
+gpu::GPUModuleOp lower::kernelModule(ModuleOp module) {
+  if (auto known = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule))
+    return known;
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  return gpu::GPUModuleOp::create(b, module.getLoc(), kGpuModule);
 }
 
 static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
@@ -96,8 +102,7 @@ struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
     if (kernels.empty())
       return;
-    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
-    auto module = gpu::GPUModuleOp::create(b, getOperation().getLoc(), kGpuModule);
+    gpu::GPUModuleOp module = kernelModule(getOperation());
     for (rt::KernelOp kernel : kernels)
       if (failed(lowerKernel(kernel, module)))
         return signalPassFailure();

@@ -12,6 +12,7 @@
 #include "lib/Memory/Pack.h"
 #include "lib/Schedule/Keys.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -93,6 +94,28 @@ public:
     values.push_back({kStagingKey.str(), Owner::Staging, given, 1, {}});
     if (workspace)
       values.push_back({kWorkspaceKey.str(), Owner::Workspace, workspace, 1, {}});
+  }
+
+  /// Where collectives meet on a device: as much as the largest of a group needs. The sums that the
+  /// program makes itself are of one number.
+  void addScratch(ModuleOp module, const Chain &train, const Chain *counts) {
+    llvm::MapVector<std::string, int64_t> most;
+    auto ask = [&](ArrayRef<StringAttr> axes, int64_t bytes) {
+      int64_t &known = most[scratchKey(axes)];
+      known = std::max(known, bytes);
+    };
+    for (auto func : module.getOps<rt::FuncOp>())
+      for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
+        ask(dist::axesOf(op.getAxes()), op.getBytesOfScratch());
+    for (const Chain *chain : {&train, counts})
+      if (auto pending = chain ? nn::ChainOp(chain->op)->getAttrOfType<DictionaryAttr>(dist::kPending) : DictionaryAttr())
+        for (NamedAttribute sum : pending) {
+          dist::Axes axes = dist::axesOf(cast<ArrayAttr>(sum.getValue()));
+          ask(axes, dist::meshOf(module).sizeOf(axes) * 64);
+        }
+    for (auto &[key, bytes] : most)
+      if (bytes)
+        values.push_back({key, Owner::Workspace, bytes, 1, {}});
   }
 
 private:
@@ -311,6 +334,8 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     DictionaryAttr target = lang::targetOf(getOperation());
     if (target && target.get("arch"))
       persistent.addOfDevice(lang::getInt(target, "workspace", 0));
+    if (target && target.get("arch"))
+      persistent.addScratch(getOperation(), train, counts ? &*counts : nullptr);
 
     Liveness liveness(program, train, counts ? &*counts : nullptr);
     SmallVector<int64_t> bytes;

@@ -70,6 +70,10 @@ inline std::string gradNormKey() { return "grad_norm"; }
 inline std::string sumKey(llvm::StringRef name) { return "sum " + name.str(); }
 /// Of a device: where what the host gives for the next step arrives, memory for library calls.
 inline constexpr llvm::StringLiteral kStagingKey = "staging", kWorkspaceKey = "workspace";
+/// Of a device: where the parts of the members of a group meet. Axes as reports spell them.
+inline std::string scratchKey(llvm::ArrayRef<mlir::StringAttr> axes) {
+  return "scratch of " + dist::spell(axes);
+}
 /// What the host gives for each step: rows of tokens, and scalars that are no constants.
 inline bool isGiven(llvm::StringRef key) {
   if (!key.consume_front("scalar "))

@@ -78,6 +78,12 @@ mlir::LogicalResult emitRowGpu(Thread &thread);
 mlir::LogicalResult emitColumnGpu(Thread &thread);
 mlir::LogicalResult emitTransposeGpu(Thread &thread);
 
+/// The gpu.module `kGpuModule`, made where there is none.
+mlir::gpu::GPUModuleOp kernelModule(mlir::ModuleOp module);
+/// What the host must know of a kernel, kept where no later pass drops it.
+void noteLaunch(mlir::gpu::GPUModuleOp kernels, llvm::StringRef name, int64_t grid, int64_t block,
+                bool counts);
+
 } // namespace tplan::lower
 
 #endif // TPLAN_LOWER_GPU_THREAD_H

@@ -41,7 +41,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   if (auto lists = module->getAttrOfType<ArrayAttr>(kStreams)) {
     device = true;
     for (auto axes : lists.getAsRange<ArrayAttr>())
-      streams.push_back(groups.numberOf(dist::axesOf(axes)));
+      streams.push_back(dist::axesOf(axes));
   }
   if (auto events = module->getAttrOfType<IntegerAttr>(kEvents))
     numEvents = events.getInt();
@@ -158,10 +158,10 @@ Value HostCalls::member(Value rank, ArrayRef<StringAttr> axes) {
 int64_t HostCalls::streamOf(ArrayRef<StringAttr> axes) {
   if (!onDevice())
     return 0;
-  int64_t group = groups.numberOf(axes);
-  auto found = llvm::find(streams, group);
+  auto found =
+      llvm::find_if(streams, [&](const dist::Axes &group) { return ArrayRef(group) == axes; });
   if (found == streams.end())
-    found = streams.insert(streams.end(), group);
+    found = streams.insert(streams.end(), dist::Axes(axes));
   return 1 + (found - streams.begin());
 }
 
@@ -178,12 +178,35 @@ void HostCalls::collectiveInTurn(Value rank, CallFacts call, ArrayRef<StringAttr
   wait(rank, 0, behind);
 }
 
-Record HostCalls::deviceFields() {
+/// The kernels that add up the parts of ranks, by type and reduction.
+SmallVector<Record> HostCalls::sums() {
   SmallVector<Record> table;
+  auto kernelsOfSums =
+      kernels ? kernels->getAttrOfType<DictionaryAttr>(kSums) : DictionaryAttr();
+  for (NamedAttribute entry : kernelsOfSums ? kernelsOfSums.getValue() : ArrayRef<NamedAttribute>()) {
+    auto facts = cast<ArrayAttr>(entry.getValue()); // type, reduction
+    Type type = cast<TypeAttr>(facts[0]).getValue();
+    int64_t reduction = cast<IntegerAttr>(facts[1]).getInt();
+    // Sizes are told with each call.
+    std::string kernel = kernelSymbol(entry.getName(), {0, 0, 8, 8, 8}, 1);
+    table.push_back({Field::i32(runtimeType(type)), Field::i32(reduction), Field::address(kernel)});
+  }
+  return table;
+}
+
+Record HostCalls::deviceFields() {
+  Record record;
+  auto add = [&](StringRef name, ArrayRef<Record> table) {
+    record.push_back(table.empty() ? Field::null()
+                                   : Field::address(host.recordsSymbol(name, table)));
+    record.push_back(Field::i64(table.size()));
+  };
+  SmallVector<Record> sumTable = sums(), table;
   for (StringRef symbol : kernelTable)
     table.push_back({Field::address(symbol)});
-  Field kernelsField =
-      table.empty() ? Field::null() : Field::address(host.recordsSymbol("kernels", table));
-  return {kernelsField, Field::i64(table.size()), Field::i64(1 + streams.size()),
-          Field::i64(numEvents)};
+  add("kernels", table);
+  add("sums", sumTable);
+  record.push_back(Field::i64(1 + streams.size()));
+  record.push_back(Field::i64(numEvents));
+  return record;
 }

@@ -58,6 +58,7 @@ public:
 
   /// The stream of a group's collectives: 0 on a CPU.
   int64_t streamOf(llvm::ArrayRef<mlir::StringAttr> axes);
+  const std::vector<dist::Axes> &groupsOfStreams() const { return streams; }
   int64_t freshEvent() { return numEvents++; }
 
   /// Fields of tp_device that follow from the calls: kernels, and numbers of streams and events.
@@ -70,9 +71,10 @@ private:
   mlir::Operation *kernels = nullptr; // gpu.module
   llvm::StringMap<std::string> kernelSymbols;
   llvm::SmallVector<std::string> kernelTable;
-  llvm::SmallVector<int64_t> streams; // of groups, by number
+  std::vector<dist::Axes> streams; // of groups
   int64_t numEvents = 0;
 
+  llvm::SmallVector<Record> sums();
   Value address(const CallFacts &call);
   std::string kernelSymbol(llvm::StringRef kernel, llvm::ArrayRef<int64_t> bytes, unsigned inputs);
 };

@@ -24,6 +24,9 @@ inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin",
 /// Of the gpu.module: blocks and threads of a block of each kernel, by name.
 inline constexpr llvm::StringLiteral kLaunches = "tp.launches";
 
+/// Of the gpu.module: element type and tp_reduction of the kernels that add up the parts of ranks.
+inline constexpr llvm::StringLiteral kSums = "tp.sums";
+
 } // namespace tplan::lower
 
 #endif // TPLAN_LOWER_HOST_STREAMS_H

@@ -58,6 +58,7 @@ private:
   std::string fingerprint();
   int64_t setting(StringRef group, StringRef key);
   std::pair<int64_t, int64_t> given();
+  Record scratchOfStreams();
   Field device();
   void emitMain(StringRef program);
 };
@@ -262,12 +263,13 @@ SmallVector<Record> TableEmitter::metrics() {
 /// them, frames without their holes, nothing that only evaluation touches.
 SmallVector<Record> TableEmitter::slots() {
   SmallVector<Record> table;
+  bool optional = false;
   auto add = [&](StringRef name, int64_t offset, int64_t bytes) {
-    bool optional = name == kWorkspaceKey;
     table.push_back(
         {Field::string(name), Field::i64(offset), Field::i64(bytes), Field::i32(optional)});
   };
   auto addValue = [&](sched::ValueOp value, int64_t base) {
+    optional = value.getOwner() == Owner::Workspace;
     int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
     if (bytes == stride)
       return add(value.getKey(), base, bytes * count);
@@ -290,6 +292,7 @@ SmallVector<Record> TableEmitter::slots() {
       for (auto member : family.getBody().getOps<sched::ValueOp>())
         addValue(member, (*family.getAt())[slot] + *member.getAt());
   }
+  optional = false;
   bool split = program.isSplit();
   for (const Run &run : train.runs)
     for (Part part : kParts)
@@ -367,6 +370,18 @@ std::pair<int64_t, int64_t> TableEmitter::given() {
   return {begin, end};
 }
 
+/// Of each stream but the first, its group's scratch: offset and bytes.
+Record TableEmitter::scratchOfStreams() {
+  SmallVector<int64_t> offsets(1, 0), bytes(1, 0);
+  for (const dist::Axes &axes : calls.groupsOfStreams()) {
+    std::string key = scratchKey(axes);
+    offsets.push_back(places.has(key) ? places.offsetOf(key) : 0);
+    bytes.push_back(places.has(key) ? places.find(key).getBytes() : 0);
+  }
+  return {Field::address(host.tableSymbol("scratch", offsets)),
+          Field::address(host.tableSymbol("scratch_bytes", bytes))};
+}
+
 /// What only a device has. The text of the kernels is written when they are: in `emit`.
 Field TableEmitter::device() {
   if (!calls.onDevice())
@@ -377,6 +392,7 @@ Field TableEmitter::device() {
   for (StringRef image : {kPtx, kCubin, kCubinBytes})
     record.push_back(Field::address(host.external(image)));
   llvm::append_range(record, calls.deviceFields());
+  llvm::append_range(record, scratchOfStreams());
   auto [begin, end] = given();
   for (int64_t number : {begin, end - begin, place(kStagingKey), place(kWorkspaceKey),
                          static_cast<int64_t>(bytes(kWorkspaceKey))})

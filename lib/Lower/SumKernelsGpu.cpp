@@ -1,0 +1,148 @@
+//===- SumKernelsGpu.cpp - sum-kernels-gpu: what adds up the parts of ranks ----===//
+//
+// A transport brings the parts of all members into one place, one behind the other; these kernels
+// add them, in the order of the members and rounded once, as the runtime does on a CPU.
+//
+// One decision: sizes are arguments at run time, so that one kernel for each type serves the
+// collectives of all shapes. A thread has one element, neighbours side by side.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
+#include "include/tplan/runtime.h"
+#include "lib/Lower/Gpu/Thread.h"
+#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Lower.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+static constexpr int64_t kBlock = 256;
+/// More elements than any memory has: the real number is an argument.
+static constexpr int64_t kAny = int64_t(1) << 48;
+
+/// "tplan.sum_bf16"
+static std::string nameOf(Type type, bool maximum) {
+  std::string name;
+  llvm::raw_string_ostream(name) << "tplan." << (maximum ? "max_" : "sum_") << type;
+  return name;
+}
+
+namespace {
+class SumKernel {
+public:
+  SumKernel(gpu::GPUModuleOp kernels, Type type, bool maximum)
+      : b(kernels.getLoc(), kernels.getContext()), kernels(kernels), type(type),
+        sumType(type.isBF16() ? Type(b.getF32Type()) : type), maximum(maximum) {}
+  void emit();
+
+private:
+  ImplicitLocOpBuilder b;
+  gpu::GPUModuleOp kernels;
+  Type type, sumType;
+  bool maximum;
+
+  Value index(int64_t n) { return arith::ConstantIndexOp::create(b, n); }
+  Value load(Value memory, Value at) {
+    Value x = memref::LoadOp::create(b, memory, at);
+    return type == sumType ? x : arith::ExtFOp::create(b, sumType, x).getResult();
+  }
+  Value combine(Value x, Value y) {
+    if (isa<FloatType>(sumType))
+      return maximum ? arith::MaximumFOp::create(b, x, y).getResult()
+                     : arith::AddFOp::create(b, x, y).getResult();
+    return maximum ? arith::MaxSIOp::create(b, x, y).getResult()
+                   : arith::AddIOp::create(b, x, y).getResult();
+  }
+  void emitElement(Value in, Value out, Value element, Value members, Value stride);
+};
+} // namespace
+
+void SumKernel::emitElement(Value in, Value out, Value element, Value members, Value stride) {
+  auto loop = scf::ForOp::create(
+      b, index(1), members, index(1), load(in, element),
+      [&](OpBuilder &, Location, Value member, ValueRange sum) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(cast<BlockArgument>(member).getOwner());
+        Value at = arith::AddIOp::create(b, arith::MulIOp::create(b, member, stride), element);
+        scf::YieldOp::create(b, combine(sum[0], load(in, at)));
+      });
+  Value sum = loop.getResult(0);
+  if (type != sumType)
+    sum = arith::TruncFOp::create(b, type, sum);
+  memref::StoreOp::create(b, sum, out, element);
+}
+
+void SumKernel::emit() {
+  auto space = b.getI64IntegerAttr(MemorySpace::Global);
+  Type memory = MemRefType::get({kAny}, type, MemRefLayoutAttrInterface(), space);
+  Type i64 = b.getI64Type();
+  b.setInsertionPointToEnd(kernels.getBody());
+  auto func = gpu::GPUFuncOp::create(b, ptxName(nameOf(type, maximum)),
+                                     b.getFunctionType({memory, memory, i64, i64, i64}, {}));
+  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  func.setKnownBlockSize(ArrayRef<int32_t>{kBlock, 1, 1});
+  Block &entry = func.getBody().front();
+  b.setInsertionPointToStart(&entry);
+  auto number = [&](unsigned i) -> Value {
+    return arith::IndexCastOp::create(b, b.getIndexType(), entry.getArgument(i));
+  };
+  Value members = number(2), count = number(3), stride = number(4);
+  Value element = arith::AddIOp::create(
+      b,
+      arith::MulIOp::create(b, gpu::BlockIdOp::create(b, gpu::Dimension::x), index(kBlock)),
+      gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, element, count);
+  auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+  gpu::ReturnOp::create(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emitElement(entry.getArgument(0), entry.getArgument(1), element, members, stride);
+}
+
+namespace {
+struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SumKernelsGpu)
+  StringRef getArgument() const override { return "sum-kernels-gpu"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, gpu::GPUDialect, memref::MemRefDialect, scf::SCFDialect>();
+  }
+
+  void runOnOperation() override {
+    llvm::SetVector<std::pair<Type, bool>> wanted;
+    for (auto func : getOperation().getOps<rt::FuncOp>())
+      for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
+        if (llvm::is_contained({dist::CollectiveKind::AllReduce,
+                                dist::CollectiveKind::ReduceScatter},
+                               op.getKind()))
+          wanted.insert({cast<nn::Tensor>(op.getX().getType()).getElementType(),
+                         op.getReduction() == nn::ReduceKind::max});
+    for (auto program : getOperation().getOps<sched::ProgramOp>())
+      program.walk([&](nn::ChainOp chain) { // its sums are f64
+        if (chain->hasAttr(dist::kPending))
+          wanted.insert({Float64Type::get(&getContext()), false});
+      });
+    if (wanted.empty())
+      return;
+    gpu::GPUModuleOp kernels = kernelModule(getOperation());
+    NamedAttrList sums;
+    Builder b(&getContext());
+    for (auto [type, maximum] : wanted) {
+      SumKernel(kernels, type, maximum).emit();
+      std::string name = nameOf(type, maximum);
+      noteLaunch(kernels, name, /*grid=*/0, kBlock, /*counts=*/false);
+      sums.set(name, b.getArrayAttr({TypeAttr::get(type),
+                                     b.getI64IntegerAttr(maximum ? TP_MAX : TP_SUM)}));
+    }
+    kernels->setAttr(kSums, sums.getDictionary(&getContext()));
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createSumKernelsGpuPass() {
+  return std::make_unique<SumKernelsGpu>();
+}
