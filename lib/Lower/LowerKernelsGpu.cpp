@@ -17,18 +17,12 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-static MemRefType inGlobalMemory(MemRefType type) {
-  auto space = IntegerAttr::get(IntegerType::get(type.getContext(), 64), MemorySpace::Global);
-  return MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(),
-                         space);
-}
-
-static SmallVector<Type> argumentsOf(Builder &b, const KernelPlan &plan) {
-  SmallVector<Type> args;
+static SmallVector<MemRefType> argumentsOf(Builder &b, const KernelPlan &plan) {
+  SmallVector<MemRefType> args;
   for (const OperandPlan &o : plan.operands)
-    args.push_back(inGlobalMemory(memoryOf(o.type)));
+    args.push_back(memoryOf(o.type));
   if (plan.boundedRows)
-    args.push_back(inGlobalMemory(MemRefType::get({1}, b.getI64Type())));
+    args.push_back(MemRefType::get({1}, b.getI64Type()));
   return args;
 }
 
@@ -38,16 +32,9 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
     return failure();
   Spread spread = spreadOverThreads(*plan);
   ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
-  b.setInsertionPointToEnd(kernels.getBody());
-  auto func =
-      gpu::GPUFuncOp::create(b, op.getSymName(), b.getFunctionType(argumentsOf(b, *plan), {}));
-  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  func.setKnownBlockSize(ArrayRef<int32_t>{int32_t(spread.block), 1, 1});
-  func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), 1, 1});
+  gpu::GPUFuncOp func =
+      makeKernel(b, kernels, op.getSymName(), argumentsOf(b, *plan), spread.block, spread.grid);
   Block &entry = func.getBody().front();
-  b.setInsertionPointToStart(&entry);
-  gpu::ReturnOp::create(b);
-  b.setInsertionPoint(entry.getTerminator());
 
   // Not the block's own list of arguments, which grows by shared memory.
   SmallVector<Value> memory(entry.getArguments().take_front(plan->operands.size()));
@@ -77,8 +64,7 @@ struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
     if (kernels.empty())
       return;
-    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
-    auto module = gpu::GPUModuleOp::create(b, getOperation().getLoc(), kGpuModule);
+    gpu::GPUModuleOp module = kernelsOf(getOperation());
     for (rt::KernelOp kernel : kernels)
       if (failed(lowerKernel(kernel, module)))
         return signalPassFailure();

@@ -12,13 +12,10 @@
 #ifndef TPLAN_LOWER_GPU_THREAD_H
 #define TPLAN_LOWER_GPU_THREAD_H
 
+#include "lib/Lower/Gpu/Module.h"
 #include "lib/Lower/Kernels/Body.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace tplan::lower {
-
-/// Memory spaces of PTX.
-enum MemorySpace : unsigned { Global = 1, Shared = 3 };
 
 /// How a kernel lies on blocks and threads: a fact of its loops.
 struct Spread {
@@ -69,7 +66,6 @@ public:
   mlir::Value rowCount;
 
 private:
-  mlir::Value exchange(mlir::Value x, int64_t distance);
   mlir::Value combine(nn::ReduceKind kind, mlir::Value x, mlir::Value y);
 };
 
