@@ -78,6 +78,7 @@ std::unique_ptr<Pass> lower::createKernelsToNVVMPass() { return std::make_unique
 
 LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
   PassManager pm(module.getContext());
+  pm.addPass(createLowerAttentionGpuPass());
   pm.addPass(createLowerKernelsGpuPass());
   pm.addPass(createExpandTranscendentalsPass());
   pm.addPass(createExpandBf16Pass());

@@ -62,6 +62,9 @@ std::string ptxName(llvm::StringRef kernel);
 /// --sum-kernels-gpu: kernels that add up the parts of ranks, for the collectives of the module.
 std::unique_ptr<mlir::Pass> createSumKernelsGpuPass();
 
+/// --lower-attention-gpu: turns every rt.tile into such a gpu.func, one launch a pass.
+std::unique_ptr<mlir::Pass> createLowerAttentionGpuPass();
+
 /// --kernels-to-nvvm: what is in gpu.module to the NVVM and LLVM dialects.
 std::unique_ptr<mlir::Pass> createKernelsToNVVMPass();
 
@@ -73,7 +76,7 @@ std::unique_ptr<mlir::Pass> createLowerHostPass();
 /// are out.
 mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
-/// lower-kernels-gpu, expand-transcendentals, expand-bf16, kernels-to-nvvm.
+/// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-bf16, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
 /// A call that moves no byte, a view or a block that is in its place, and becomes no code; after

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
-#include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Kernels/Skeletons.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,42 +17,13 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-std::string lower::ptxName(StringRef kernel) {
-  std::string name = kernel.str();
-  std::replace(name.begin(), name.end(), '.', '$');
-  return name;
-}
-
-static MemRefType inGlobalMemory(MemRefType type) {
-  auto space = IntegerAttr::get(IntegerType::get(type.getContext(), 64), MemorySpace::Global);
-  return MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(),
-                         space);
-}
-
 static SmallVector<Type> argumentsOf(Builder &b, const KernelPlan &plan) {
   SmallVector<Type> args;
   for (const OperandPlan &o : plan.operands)
-    args.push_back(inGlobalMemory(memoryOf(o.type)));
+    args.push_back(memoryOf(o.type));
   if (plan.boundedRows)
-    args.push_back(inGlobalMemory(MemRefType::get({1}, b.getI64Type())));
+    args.push_back(MemRefType::get({1}, b.getI64Type()));
   return args;
-}
-
-void lower::noteLaunch(gpu::GPUModuleOp kernels, StringRef name, int64_t grid, int64_t block,
-                       bool counts) {
-  Builder b(kernels.getContext());
-  NamedAttrList all;
-  if (auto before = kernels->getAttrOfType<DictionaryAttr>(kLaunches))
-    all = NamedAttrList(before);
-  all.set(name, b.getDenseI64ArrayAttr({grid, block, counts}));
-  kernels->setAttr(kLaunches, all.getDictionary(kernels.getContext()));
-}
-
-gpu::GPUModuleOp lower::kernelModule(ModuleOp module) {
-  if (auto known = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule))
-    return known;
-  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
-  return gpu::GPUModuleOp::create(b, module.getLoc(), kGpuModule);
 }
 
 static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
@@ -62,17 +32,10 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
     return failure();
   Spread spread = spreadOverThreads(*plan);
   ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
-  b.setInsertionPointToEnd(kernels.getBody());
-  auto func =
-      gpu::GPUFuncOp::create(b, ptxName(op.getSymName()), b.getFunctionType(argumentsOf(b, *plan), {}));
-  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  func.setKnownBlockSize(ArrayRef<int32_t>{int32_t(spread.block), 1, 1});
-  func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), 1, 1});
-  noteLaunch(kernels, op.getSymName(), spread.grid, spread.block, plan->boundedRows != 0);
+  gpu::GPUFuncOp func =
+      makeKernel(b, kernels, op.getSymName(), argumentsOf(b, *plan), spread.block, spread.grid,
+                 plan->boundedRows != 0);
   Block &entry = func.getBody().front();
-  b.setInsertionPointToStart(&entry);
-  gpu::ReturnOp::create(b);
-  b.setInsertionPoint(entry.getTerminator());
 
   // Not the block's own list of arguments, which grows by shared memory.
   SmallVector<Value> memory(entry.getArguments().take_front(plan->operands.size()));
@@ -102,7 +65,7 @@ struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
     if (kernels.empty())
       return;
-    gpu::GPUModuleOp module = kernelModule(getOperation());
+    gpu::GPUModuleOp module = kernelsOf(getOperation());
     for (rt::KernelOp kernel : kernels)
       if (failed(lowerKernel(kernel, module)))
         return signalPassFailure();

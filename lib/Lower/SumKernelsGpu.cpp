@@ -10,7 +10,7 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "include/tplan/runtime.h"
-#include "lib/Lower/Gpu/Thread.h"
+#include "lib/Lower/Gpu/Module.h"
 #include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -79,16 +79,10 @@ void SumKernel::emitElement(Value in, Value out, Value element, Value members, V
 }
 
 void SumKernel::emit() {
-  auto space = b.getI64IntegerAttr(MemorySpace::Global);
-  Type memory = MemRefType::get({kAny}, type, MemRefLayoutAttrInterface(), space);
-  Type i64 = b.getI64Type();
-  b.setInsertionPointToEnd(kernels.getBody());
-  auto func = gpu::GPUFuncOp::create(b, ptxName(nameOf(type, maximum)),
-                                     b.getFunctionType({memory, memory, i64, i64, i64}, {}));
-  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  func.setKnownBlockSize(ArrayRef<int32_t>{kBlock, 1, 1});
+  Type memory = MemRefType::get({kAny}, type), i64 = b.getI64Type();
+  gpu::GPUFuncOp func = makeKernel(b, kernels, nameOf(type, maximum),
+                                   {memory, memory, i64, i64, i64}, kBlock, /*grid=*/0);
   Block &entry = func.getBody().front();
-  b.setInsertionPointToStart(&entry);
   auto number = [&](unsigned i) -> Value {
     return arith::IndexCastOp::create(b, b.getIndexType(), entry.getArgument(i));
   };
@@ -99,7 +93,6 @@ void SumKernel::emit() {
       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, element, count);
   auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
-  gpu::ReturnOp::create(b);
   b.setInsertionPointToStart(branch.thenBlock());
   emitElement(entry.getArgument(0), entry.getArgument(1), element, members, stride);
 }
@@ -128,13 +121,12 @@ struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
       });
     if (wanted.empty())
       return;
-    gpu::GPUModuleOp kernels = kernelModule(getOperation());
+    gpu::GPUModuleOp kernels = kernelsOf(getOperation());
     NamedAttrList sums;
     Builder b(&getContext());
     for (auto [type, maximum] : wanted) {
       SumKernel(kernels, type, maximum).emit();
       std::string name = nameOf(type, maximum);
-      noteLaunch(kernels, name, /*grid=*/0, kBlock, /*counts=*/false);
       sums.set(name, b.getArrayAttr({TypeAttr::get(type),
                                      b.getI64IntegerAttr(maximum ? TP_MAX : TP_SUM)}));
     }

@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
+class GpuOnCpu;
 class Jit;
 
 namespace tplan::test {
 
 struct JitOptions {
   lower::RegisterBlock block = lower::RegisterBlock::of(32, 64);
-  std::string cpu; // empty: this machine's
+  std::string cpu;  // empty: this machine's
+  bool gpu = false; // the code for GPUs, run here
 };
 
 /// The code of the only rt.tile in a text, made as it is for a binary.
@@ -25,14 +27,14 @@ public:
   ~AttentionKernel();
 
   int64_t tasks = 0, flops = 0;
-  /// All tasks, in order.
-  void run(const std::vector<void *> &args) const {
-    for (int64_t task = 0; task < tasks; ++task)
-      kernel(args.data(), task);
-  }
+  /// All tasks, in order; or all blocks.
+  void run(const std::vector<void *> &args) const;
+  /// What the arguments begin at a multiple of.
+  size_t alignment() const { return gpu ? 64 : 1; }
 
 private:
   std::unique_ptr<Jit> jit;
+  std::unique_ptr<GpuOnCpu> gpu;
   tp_kernel kernel = nullptr;
 };
 

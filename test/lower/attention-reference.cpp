@@ -237,10 +237,12 @@ static size_t bytesOf(const std::string &element) {
 }
 
 namespace {
-/// Bytes that end at a page's end, with a page before and after them that may not be touched.
+/// Bytes with a page before and after them that may not be touched. They end where the
+/// page does, or as near as an aligned begin allows; what is left there keeps its bits.
 class Guarded {
 public:
-  explicit Guarded(size_t bytes) : bytes(bytes) {
+  explicit Guarded(size_t bytes, size_t alignment)
+      : bytes(bytes), padded((bytes + alignment - 1) / alignment * alignment) {
     size_t page = sysconf(_SC_PAGESIZE);
     inner = (bytes + page - 1) / page * page;
     whole = inner + 2 * page;
@@ -248,20 +250,23 @@ public:
     if (at == MAP_FAILED || mprotect(static_cast<char *>(at) + page, inner, PROT_READ | PROT_WRITE))
       abort();
     base = static_cast<char *>(at);
-    data = base + page + inner - bytes;
-    memset(data, 0xff, bytes);
+    data = base + page + inner - padded;
+    memset(data, 0xff, padded);
   }
   Guarded(Guarded &&other)
-      : data(other.data), bytes(other.bytes), base(other.base), inner(other.inner),
-        whole(other.whole) {
+      : data(other.data), bytes(other.bytes), padded(other.padded), base(other.base),
+        inner(other.inner), whole(other.whole) {
     other.base = nullptr;
   }
   ~Guarded() {
     if (base)
       munmap(base, whole);
   }
+  bool isPaddingIntact() const {
+    return std::all_of(data + bytes, data + padded, [](char c) { return c == char(0xff); });
+  }
   char *data;
-  size_t bytes;
+  size_t bytes, padded;
 
 private:
   char *base;
@@ -306,16 +311,19 @@ static void runKernel(const AttentionKernel &kernel, const Problem &p, Tensors &
   std::vector<Guarded> memory;
   std::vector<void *> args;
   for (const Argument &in : inputs) {
-    memory.emplace_back(t[in.name].data.size() * bytesOf(in.element));
+    memory.emplace_back(t[in.name].data.size() * bytesOf(in.element), kernel.alignment());
     pack(t[in.name].data, in.element, memory.back().data);
   }
   for (const Argument &out : outputs) {
     t[out.name] = Tensor(p, out.order);
-    memory.emplace_back(t[out.name].data.size() * bytesOf(out.element));
+    memory.emplace_back(t[out.name].data.size() * bytesOf(out.element), kernel.alignment());
   }
   for (Guarded &m : memory)
     args.push_back(m.data);
   kernel.run(args);
+  for (Guarded &m : memory)
+    if (!m.isPaddingIntact())
+      abort();
   for (size_t n = 0; n < outputs.size(); ++n) {
     const Argument &out = outputs[n];
     const char *from = memory[inputs.size() + n].data;

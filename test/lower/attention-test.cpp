@@ -19,11 +19,23 @@ static const char *kMasks[] = {"all",
                                "window(9)",
                                "or(and(causal, window(20)), prefix(3))"};
 
+/// Tests of both targets; their parameter is the target.
+class Targets : public testing::TestWithParam<const char *> {
+protected:
+  JitOptions options() const {
+    JitOptions o;
+    o.gpu = GetParam() == std::string("gpu");
+    return o;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Attention, Targets, testing::Values("cpu", "gpu"),
+                         [](auto &info) { return std::string(info.param); });
+
 static double tolerance(const Problem &p) {
   return p.element == "f64" ? 1e-12 : p.element == "f32" ? 1e-5 : 1e-2;
 }
 
-static void expectForward(const Problem &p, const JitOptions &options = {}) {
+static void expectForward(const Problem &p, const JitOptions &options) {
   SCOPED_TRACE(p.text("forward"));
   Tensors t = randomTensors(p);
   Tensors expected = t;
@@ -33,7 +45,7 @@ static void expectForward(const Problem &p, const JitOptions &options = {}) {
   EXPECT_LE(difference(t["lse"], expected["lse"]), tolerance(p));
 }
 
-static void expectBackward(const Problem &p, const JitOptions &options = {}) {
+static void expectBackward(const Problem &p, const JitOptions &options) {
   SCOPED_TRACE(p.text("backward"));
   Tensors t = randomTensors(p);
   referenceForward(p, t);
@@ -45,42 +57,42 @@ static void expectBackward(const Problem &p, const JitOptions &options = {}) {
     EXPECT_LE(difference(t[name], expected[name]), tolerance(p)) << name;
 }
 
-TEST(Attention, ForwardShapes) {
+TEST_P(Targets, ForwardShapes) {
   for (const char *element : {"f64", "f32", "bf16"})
     for (Problem p : shapes()) {
       p.element = element;
-      expectForward(p);
+      expectForward(p, options());
     }
 }
 
-TEST(Attention, BackwardShapes) {
+TEST_P(Targets, BackwardShapes) {
   for (const char *element : {"f64", "f32", "bf16"})
     for (Problem p : shapes()) {
       p.element = element;
-      expectBackward(p);
+      expectBackward(p, options());
     }
 }
 
-TEST(Attention, Masks) {
+TEST_P(Targets, Masks) {
   for (const char *mask : kMasks) {
     Problem p;
     p.queries = 150, p.keys = 131, p.mask = mask;
-    expectForward(p);
-    expectBackward(p);
+    expectForward(p, options());
+    expectBackward(p, options());
   }
 }
 
-TEST(Attention, RowsThatSeeNoKey) {
+TEST_P(Targets, RowsThatSeeNoKey) {
   for (const char *element : {"f64", "f32", "bf16"}) {
     Problem p;
     p.element = element;
     p.queries = 150, p.keys = 90;
     p.kPositions = {{0, 90, 77, 1}}; // rows before 77 see nothing
-    expectForward(p);
-    expectBackward(p);
+    expectForward(p, options());
+    expectBackward(p, options());
     p.mask = "prefix(0)";
-    expectForward(p);
-    expectBackward(p);
+    expectForward(p, options());
+    expectBackward(p, options());
   }
 }
 
@@ -102,7 +114,7 @@ static double reordered(const Problem &p, Tensor &a, Tensor &b) {
 }
 
 /// Rows in another order of positions, forward and backward.
-static void expectReordered(std::vector<Segment> segments) {
+static void expectReordered(std::vector<Segment> segments, const JitOptions &options) {
   for (const char *mask : kMasks) {
     Problem whole;
     whole.queries = whole.keys = 200, whole.mask = mask, whole.heads = 2, whole.batch = 1;
@@ -122,22 +134,23 @@ static void expectReordered(std::vector<Segment> segments) {
             to.at(i) = x;
           }
     }
-    runForward(whole, t), runForward(cut, c);
+    runForward(whole, t, options), runForward(cut, c, options);
     EXPECT_LE(reordered(cut, c["out"], t["out"]), 1e-12);
     EXPECT_LE(reordered(cut, c["lse"], t["lse"]), 1e-12);
     referenceDelta(whole, t), referenceDelta(cut, c);
-    runBackward(whole, t), runBackward(cut, c);
+    runBackward(whole, t, options), runBackward(cut, c, options);
     for (const char *name : {"d_q", "d_k", "d_v"})
       EXPECT_LE(reordered(cut, c[name], t[name]), 1e-12) << name;
   }
 }
 
 // Blocks of 50 and 37 rows: tiles lie across their borders.
-TEST(Attention, ZigZag) {
-  expectReordered({{0, 50, 0, 1}, {50, 50, 150, 1}, {100, 50, 50, 1}, {150, 50, 100, 1}});
+TEST_P(Targets, ZigZag) {
+  expectReordered({{0, 50, 0, 1}, {50, 50, 150, 1}, {100, 50, 50, 1}, {150, 50, 100, 1}},
+                  options());
 }
-TEST(Attention, Strided) { expectReordered({{0, 100, 0, 2}, {100, 100, 1, 2}}); }
-TEST(Attention, Reversed) { expectReordered({{0, 37, 199, -1}, {37, 163, 0, 1}}); }
+TEST_P(Targets, Strided) { expectReordered({{0, 100, 0, 2}, {100, 100, 1, 2}}, options()); }
+TEST_P(Targets, Reversed) { expectReordered({{0, 37, 199, -1}, {37, 163, 0, 1}}, options()); }
 
 /// Keys [first, first + size) of a problem.
 static Problem pieceOf(const Problem &p, int64_t first, int64_t size) {

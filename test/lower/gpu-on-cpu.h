@@ -14,7 +14,7 @@
 
 class GpuOnCpu {
 public:
-  /// Compiles the only rt.kernel of a module in text; ends the process with diagnostics
+  /// Compiles the only rt.kernel or rt.tile of a module in text; ends the process with diagnostics
   /// where it fails.
   explicit GpuOnCpu(const std::string &mlir);
   ~GpuOnCpu();

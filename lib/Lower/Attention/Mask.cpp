@@ -61,11 +61,11 @@ Positions::Positions(TileCode &code, ArrayAttr segments, int64_t tile, int64_t s
   table = memref::AllocaOp::create(code, type, code.getI64IntegerAttr(64));
 }
 
-/// The position of rows: of the last segment that begins at or before each.
-static Value positionsOf(CodeMath &math, ArrayAttr segments, Value rows) {
+// Of the last segment that begins at or before each.
+Value lower::positionsOf(Code &code, ArrayAttr segments, Value rows) {
   if (!segments)
     return rows;
-  Code &code = math.code;
+  CodeMath math{code, rows.getType()};
   Value result;
   for (auto segment : segments.getAsRange<SegmentAttr>()) {
     Value at = math.minus(rows, segment.getBegin());
@@ -93,7 +93,7 @@ void Positions::fill(Value begin) {
     if (i)
       row = arith::AddIOp::create(code, row, math.constant(i));
     row = arith::MinSIOp::create(code, row, math.constant(size - 1));
-    Value position = positionsOf(math, segments, row);
+    Value position = positionsOf(code, segments, row);
     vector::StoreOp::create(code, position, table, code.index(i));
     low = low ? arith::MinSIOp::create(code, low, position) : position;
     high = high ? arith::MaxSIOp::create(code, high, position) : position;
@@ -122,13 +122,13 @@ static Value emitMask(CodeMath &math, MaskAttr mask, Value q, Value k) {
   return sees;
 }
 
-Value lower::emitMask(TileCode &code, MaskAttr mask, Value q, Value k) {
+Value lower::emitMask(Code &code, MaskAttr mask, Value q, Value k) {
   CodeMath math{code, q.getType()};
   return ::emitMask(math, mask, q, k);
 }
 
-rt::Sight<Value> lower::emitSight(TileCode &code, MaskAttr mask, const Positions &q,
-                                  const Positions &k) {
+rt::Sight<Value> lower::emitSight(Code &code, MaskAttr mask, const PositionRange &q,
+                                  const PositionRange &k) {
   CodeMath math{code, code.getI32Type()};
   return rt::sightOf<CodeMath, Value>(mask, math, q.min, q.max, k.min, k.max);
 }

@@ -7,9 +7,17 @@
 
 namespace tplan::lower {
 
+/// Range of logical positions, i32.
+struct PositionRange {
+  mlir::Value min, max;
+};
+
+/// The logical positions of rows; i32, or vectors of them.
+mlir::Value positionsOf(Code &code, mlir::ArrayAttr segments, mlir::Value rows);
+
 /// Logical positions of the rows of a tile: a table of i32 on the stack, and its
 /// range. Rows may cross segments, and segments may run in any order.
-class Positions {
+class Positions : public PositionRange {
 public:
   /// Reserves the table, so only at the beginning of the kernel.
   Positions(TileCode &code, mlir::ArrayAttr segments, int64_t tile, int64_t size);
@@ -19,7 +27,6 @@ public:
   void fill(mlir::Value begin);
 
   mlir::Value table;
-  mlir::Value min, max; // i32
 
 private:
   TileCode &code;
@@ -28,11 +35,11 @@ private:
 };
 
 /// i1: whether query position q sees key position k; i32, or vectors of them.
-mlir::Value emitMask(TileCode &code, nn::MaskAttr mask, mlir::Value q, mlir::Value k);
+mlir::Value emitMask(Code &code, nn::MaskAttr mask, mlir::Value q, mlir::Value k);
 
 /// What the mask says of a tile, as i1.
-rt::Sight<mlir::Value> emitSight(TileCode &code, nn::MaskAttr mask, const Positions &q,
-                                 const Positions &k);
+rt::Sight<mlir::Value> emitSight(Code &code, nn::MaskAttr mask, const PositionRange &q,
+                                 const PositionRange &k);
 
 /// Makes the scores that the mask hides -inf. The lanes are queries or keys;
 /// `rows` counts the rows of the other side.

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -25,13 +23,7 @@ Thread::Thread(Body &body, gpu::GPUFuncOp func, const Spread &spread, Value rowC
 }
 
 Value Thread::shared(Type element, int64_t size) {
-  auto type = MemRefType::get({size}, stored(element), MemRefLayoutAttrInterface(),
-                              b.getI64IntegerAttr(MemorySpace::Shared));
-  unsigned number = func.getNumWorkgroupAttributions();
-  Value memory = func.addWorkgroupAttribution(type, func.getLoc());
-  func.setWorkgroupAttributionAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
-                                   b.getI64IntegerAttr(16));
-  return memory;
+  return sharedMemory(func, stored(element), size);
 }
 
 void Thread::barrier() { gpu::BarrierOp::create(b); }
@@ -73,25 +65,6 @@ Value Thread::times(Value x, int64_t n) {
   return n == 1 ? x : arith::MulIOp::create(b, x, body.index(n)).getResult();
 }
 
-/// The value of the lane whose number differs in the bit `distance`.
-Value Thread::exchange(Value x, int64_t distance) {
-  auto number = [&](int64_t n) -> Value { return arith::ConstantIntOp::create(b, n, 32); };
-  auto shuffle = [&](Value v) -> Value {
-    return NVVM::ShflOp::create(b, v.getType(), number(-1), v, number(distance), number(kWarp - 1),
-                                NVVM::ShflKind::bfly, UnitAttr());
-  };
-  if (!x.getType().isF64())
-    return shuffle(x);
-  Type i32 = b.getI32Type(), i64 = b.getI64Type();
-  Value bits = arith::BitcastOp::create(b, i64, x), half = arith::ConstantIntOp::create(b, 32, 64);
-  Value high = arith::ShRUIOp::create(b, bits, half);
-  Value low = shuffle(arith::TruncIOp::create(b, i32, bits));
-  high = shuffle(arith::TruncIOp::create(b, i32, high));
-  high = arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i64, high), half);
-  bits = arith::OrIOp::create(b, high, arith::ExtUIOp::create(b, i64, low));
-  return arith::BitcastOp::create(b, x.getType(), bits);
-}
-
 /// The same bits whichever side is whose: so all threads get the same.
 Value Thread::combine(nn::ReduceKind kind, Value x, Value y) {
   if (kind == nn::ReduceKind::sum)
@@ -109,7 +82,7 @@ Value Thread::reduce(nn::ReduceKind kind, Value acc) {
   }
   Value x = vector::ExtractOp::create(b, acc, ArrayRef<int64_t>{0});
   for (int64_t i = 1; i < std::min(spread.group, kWarp); i *= 2)
-    x = combine(kind, x, exchange(x, i));
+    x = combine(kind, x, exchange(b, x, i));
   int64_t warps = spread.group / kWarp;
   if (warps <= 1)
     return x;
@@ -120,6 +93,6 @@ Value Thread::reduce(nn::ReduceKind kind, Value acc) {
   barrier();
   x = memref::LoadOp::create(b, meeting, ValueRange{split(id, warps).second});
   for (int64_t i = 1; i < warps; i *= 2)
-    x = combine(kind, x, exchange(x, i));
+    x = combine(kind, x, exchange(b, x, i));
   return x;
 }

@@ -12,13 +12,10 @@
 #ifndef TPLAN_LOWER_GPU_THREAD_H
 #define TPLAN_LOWER_GPU_THREAD_H
 
+#include "lib/Lower/Gpu/Module.h"
 #include "lib/Lower/Kernels/Body.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace tplan::lower {
-
-/// Memory spaces of PTX.
-enum MemorySpace : unsigned { Global = 1, Shared = 3 };
 
 /// How a kernel lies on blocks and threads: a fact of its loops.
 struct Spread {
@@ -69,7 +66,6 @@ public:
   mlir::Value rowCount;
 
 private:
-  mlir::Value exchange(mlir::Value x, int64_t distance);
   mlir::Value combine(nn::ReduceKind kind, mlir::Value x, mlir::Value y);
 };
 
@@ -77,12 +73,6 @@ mlir::LogicalResult emitMapGpu(Thread &thread);
 mlir::LogicalResult emitRowGpu(Thread &thread);
 mlir::LogicalResult emitColumnGpu(Thread &thread);
 mlir::LogicalResult emitTransposeGpu(Thread &thread);
-
-/// The gpu.module `kGpuModule`, made where there is none.
-mlir::gpu::GPUModuleOp kernelModule(mlir::ModuleOp module);
-/// What the host must know of a kernel, kept where no later pass drops it.
-void noteLaunch(mlir::gpu::GPUModuleOp kernels, llvm::StringRef name, int64_t grid, int64_t block,
-                bool counts);
 
 } // namespace tplan::lower
 

@@ -1,0 +1,185 @@
+//===- AttentionGpu/Backward.cpp - cotangents of q, k and v ---------------===//
+//
+// One launch, whose blocks have roles by number. Some own a tile of keys of a key
+// head and walk over the heads of its group and their queries; the others own a tile
+// of queries and walk over keys. Each makes the scores again:
+//
+//   p = exp(scale * q k^T - lse);  hidden ones are 0
+//   ds = p * (d_out v^T - delta) * scale
+//   d_v += p d_out;  d_k += ds q;  d_q += ds k
+//
+// One decision: seven products instead of the CPU's five, and eight where a thread's
+// sums of d_k and d_v together are too many registers, so that they are two roles. No
+// block then adds to what another one writes: no atomics, no workspace, one order.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/AttentionGpu/Walk.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <limits>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+namespace {
+/// What a block makes; d_q apart from the others, for its rows are queries.
+struct Role {
+  bool dQ, dK, dV;
+};
+
+class BackwardGpu {
+public:
+  BackwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args)
+      : c(c), walk(c, op), q(args[0]), k(args[1]), v(args[2]), dOut(args[3]), lse(args[4]),
+        delta(args[5]), dQ(args[6]), dK(args[7]), dV(args[8]),
+        scale(op.getScale().convertToDouble()) {}
+  void run();
+
+private:
+  void ownQueries(Value block);
+  void ownKeys(Value block, Role role);
+  void probabilities(const SideTile &owned, const SideTile &streamed, Value allSeen);
+  Values scoreGrads(const SideTile &owned, const SideTile &streamed);
+  Values statistics(const Operand &x, const SideTile &owned, const SideTile &streamed);
+
+  BlockCode &c;
+  Walk walk;
+  const Operand &q, &k, &v, &dOut, &lse, &delta, &dQ, &dK, &dV;
+  double scale;
+};
+} // namespace
+
+static SmallVector<Role> rolesOf(const BlockLayout &layout) {
+  if (2 * layout.sumRegisters() <= kSumRegisters / 2)
+    return {{false, true, true}, {true, false, false}};
+  return {{false, false, true}, {false, true, false}, {true, false, false}};
+}
+
+static int64_t blocksOf(rt::TileOp op, Role role) {
+  rt::AttentionShape shape = op.getShape();
+  int64_t side = BlockLayout::side;
+  return shape.batch * (role.dQ ? shape.heads * llvm::divideCeil(shape.queries, side)
+                                : shape.groups * llvm::divideCeil(shape.keys, side));
+}
+
+/// lse or delta of the query of each score.
+Values BackwardGpu::statistics(const Operand &x, const SideTile &owned, const SideTile &streamed) {
+  bool ownsQueries = owned.side->isQuery;
+  TileRows rows = walk.rowsOf(x, ownsQueries ? owned : streamed);
+  auto at = [&](Value row) {
+    if (rows.ragged)
+      row = c.min(row, c.sub(rows.count, c.index(1)));
+    return c.loadScalar(x.memory, c.add(rows.offset, c.mul(row, rows.stride)));
+  };
+  Values columns, result;
+  for (int64_t v = 0; v < c.layout.scoreVectors() && !ownsQueries; ++v) {
+    Values lanes;
+    for (int64_t j = 0; j < c.layout.lanes; ++j)
+      lanes.push_back(at(c.add(c.column(v), j)));
+    columns.push_back(vector::FromElementsOp::create(c, c.scoreVector, lanes));
+  }
+  for (int64_t i = 0; i < c.layout.rows; ++i) {
+    Value row = ownsQueries ? c.splat(at(c.row(i)), c.scoreVector) : Value();
+    for (int64_t v = 0; v < c.layout.scoreVectors(); ++v)
+      result.push_back(row ? row : columns[v]);
+  }
+  return result;
+}
+
+/// Into the tile.
+void BackwardGpu::probabilities(const SideTile &owned, const SideTile &streamed, Value allSeen) {
+  const Operand &mine = owned.side->isQuery ? q : k, &theirs = owned.side->isQuery ? k : q;
+  Values scores = c.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed), scale);
+  scores = walk.hide(owned, streamed, allSeen, scores);
+  for (auto [x, shift] : llvm::zip(scores, statistics(lse, owned, streamed))) {
+    // A row that sees no key has lse = -inf and scores of -inf only: their exp shall be 0.
+    Value none = arith::CmpFOp::create(c, arith::CmpFPredicate::OEQ, shift,
+                                       c.number(c.scoreVector, -kInfinity));
+    Value less = arith::SelectOp::create(c, none, c.number(c.scoreVector, 0), shift);
+    x = math::ExpOp::create(c, arith::SubFOp::create(c, x, less));
+  }
+  c.keep(scores);
+}
+
+/// Where the tile has the probabilities.
+Values BackwardGpu::scoreGrads(const SideTile &owned, const SideTile &streamed) {
+  const Operand &mine = owned.side->isQuery ? dOut : v, &theirs = owned.side->isQuery ? v : dOut;
+  Values grads = c.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed), 1.0);
+  for (auto [d, p, less] : llvm::zip(grads, c.kept(), statistics(delta, owned, streamed))) {
+    Value x = arith::MulFOp::create(c, p, arith::SubFOp::create(c, d, less));
+    d = arith::MulFOp::create(c, x, c.number(c.scoreVector, scale));
+  }
+  return grads;
+}
+
+void BackwardGpu::ownQueries(Value block) {
+  SideTile queries = walk.owned(walk.queries, walk.shape.heads, block);
+  Value group = c.div(queries.head, walk.shape.heads / walk.shape.groups);
+  Values sums = walk.forTiles(queries, walk.keys, group, c.noSums(),
+                              [&](const SideTile &keys, Value allSeen, ValueRange sums) {
+                                probabilities(queries, keys, allSeen);
+                                c.keep(scoreGrads(queries, keys));
+                                return c.accumulate(walk.rowsOf(k, keys), sums);
+                              });
+  c.write(sums, walk.rowsOf(dQ, queries));
+}
+
+void BackwardGpu::ownKeys(Value block, Role role) {
+  SideTile keys = walk.owned(walk.keys, walk.shape.groups, block);
+  int64_t perGroup = walk.shape.heads / walk.shape.groups;
+  Values init;
+  for (bool made : {role.dV, role.dK})
+    if (made)
+      init.append(c.noSums());
+  Values sums = c.steps(perGroup, init, [&](Value number, ValueRange outer) {
+    Value head = c.add(c.mul(keys.head, perGroup), number);
+    return walk.forTiles(keys, walk.queries, head, outer,
+                         [&](const SideTile &queries, Value allSeen, ValueRange carried) {
+                           size_t ofDV = role.dV ? c.noSums().size() : 0;
+                           Values dVSums(carried.take_front(ofDV)),
+                               dKSums(carried.drop_front(ofDV));
+                           probabilities(keys, queries, allSeen);
+                           if (role.dV)
+                             dVSums = c.accumulate(walk.rowsOf(dOut, queries), dVSums);
+                           if (role.dK) {
+                             c.keep(scoreGrads(keys, queries));
+                             dKSums = c.accumulate(walk.rowsOf(q, queries), dKSums);
+                           }
+                           dVSums.append(dKSums);
+                           return dVSums;
+                         });
+  });
+  ValueRange rest(sums);
+  for (auto [made, x] : {std::pair(role.dV, &dV), std::pair(role.dK, &dK)})
+    if (made) {
+      size_t n = c.noSums().size();
+      c.write(rest.take_front(n), walk.rowsOf(*x, keys));
+      rest = rest.drop_front(n);
+    }
+}
+
+void BackwardGpu::run() {
+  Value block = c.block;
+  for (Role role : rolesOf(c.layout)) {
+    // Past its end a block of an earlier role counts down past zero: no sign, it is large.
+    int64_t blocks = blocksOf(walk.op, role);
+    Value mine = arith::CmpIOp::create(c, arith::CmpIPredicate::ult, block, c.index(blocks));
+    c.when(mine, [&] { role.dQ ? ownQueries(block) : ownKeys(block, role); });
+    block = c.sub(block, c.index(blocks));
+  }
+}
+
+int64_t lower::backwardBlocks(rt::TileOp op, const BlockLayout &layout) {
+  int64_t blocks = 0;
+  for (Role role : rolesOf(layout))
+    blocks += blocksOf(op, role);
+  return blocks;
+}
+
+void lower::emitAttentionBackwardGpu(BlockCode &code, rt::TileOp op, ArrayRef<Operand> args) {
+  BackwardGpu(code, op, args).run();
+}

@@ -1,0 +1,122 @@
+//===- AttentionGpu/Walk.cpp - tiles that see each other ------------------===//
+//
+// Whether a tile is empty, full or mixed follows from the range of its positions, for
+// the whole block alike; so barriers may stand where a tile is not skipped.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/AttentionGpu/Walk.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <limits>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+using nn::SegmentAttr;
+
+Walk::Walk(BlockCode &code, rt::TileOp op)
+    : op(op), shape(op.getShape()),
+      queries{true, op.getQuery(), op.getHeads(), shape.queries, op.getQPositionsAttr()},
+      keys{false, op.getKey(), op.getGroups(), shape.keys, op.getKPositionsAttr()}, c(code) {}
+
+SideTile Walk::owned(const Side &side, int64_t heads, Value block) {
+  Value rest = c.div(block, side.tiles());
+  batch = batchIndices(c, shape, c.div(rest, heads));
+  return {&side, c.mul(c.rem(block, side.tiles()), BlockLayout::side), c.rem(rest, heads)};
+}
+
+TileRows Walk::rowsOf(const Operand &x, const SideTile &tile) {
+  const Side &side = *tile.side;
+  Value offset = c.add(batchOffset(c, shape, x, batch), c.mul(tile.head, x.stride(side.headDim)));
+  int64_t stride = x.stride(side.dim);
+  Value count = c.min(c.index(BlockLayout::side), c.sub(c.index(side.size), tile.first));
+  return {{&x, c.add(offset, c.mul(tile.first, stride)), stride, count}, side.ragged()};
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+/// Ends of the segments' parts that lie in the tile.
+PositionRange Walk::rangeOf(const SideTile &tile) {
+  const Side &side = *tile.side;
+  auto number = [&](int64_t n) -> Value { return arith::ConstantIntOp::create(c, n, 32); };
+  auto min = [&](Value a, Value b) { return c.createOrFold<arith::MinSIOp>(a, b); };
+  auto max = [&](Value a, Value b) { return c.createOrFold<arith::MaxSIOp>(a, b); };
+  Value begin = c.toI32(tile.first);
+  Value last = c.createOrFold<arith::AddIOp>(begin, number(BlockLayout::side - 1));
+  if (side.ragged())
+    last = min(last, number(side.size - 1));
+  if (!side.positions)
+    return {begin, last};
+  PositionRange range{number(std::numeric_limits<int32_t>::max()),
+                      number(std::numeric_limits<int32_t>::min())};
+  for (auto segment : side.positions.getAsRange<SegmentAttr>()) {
+    Value from = max(begin, number(segment.getBegin()));
+    Value to = min(last, number(segment.getBegin() + segment.getSize() - 1));
+    Value inside = arith::CmpIOp::create(c, arith::CmpIPredicate::sle, from, to);
+    ArrayAttr only = c.getArrayAttr(segment);
+    Value a = positionsOf(c, only, from), b = positionsOf(c, only, to);
+    Value low = min(range.min, min(a, b)), high = max(range.max, max(a, b));
+    range.min = arith::SelectOp::create(c, inside, low, range.min);
+    range.max = arith::SelectOp::create(c, inside, high, range.max);
+  }
+  return range;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+Values Walk::forTiles(const SideTile &owned, const Side &streamed, Value head, ValueRange init,
+                      function_ref<Values(const SideTile &, Value, ValueRange)> body) {
+  PositionRange mine = rangeOf(owned);
+  return c.steps(streamed.tiles(), init, [&](Value number, ValueRange carried) {
+    SideTile tile{&streamed, c.mul(number, BlockLayout::side), head};
+    PositionRange theirs = rangeOf(tile);
+    const PositionRange &q = streamed.isQuery ? theirs : mine;
+    const PositionRange &k = streamed.isQuery ? mine : theirs;
+    rt::Sight<Value> sight = emitSight(c, op.getMask(), q, k);
+    Value all = sight.all;
+    if (streamed.ragged())
+      all = c.both(all, c.less(number, c.index(streamed.tiles() - 1)));
+    return c.unless(sight.none, carried, [&] { return body(tile, all, carried); });
+  });
+}
+
+Values Walk::hide(const SideTile &owned, const SideTile &streamed, Value allSeen,
+                  ValueRange scores) {
+  return c.unless(allSeen, scores, [&] { return hideEach(owned, streamed, scores); });
+}
+
+Values Walk::hideEach(const SideTile &owned, const SideTile &streamed, ValueRange scores) {
+  int64_t lanes = c.layout.lanes, vectors = c.layout.scoreVectors();
+  auto type = VectorType::get({lanes}, c.getI32Type());
+  auto constant = [&](int64_t n) -> Value {
+    return arith::ConstantOp::create(c, DenseElementsAttr::get(type, int32_t(n)));
+  };
+  auto iota = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+  Value steps = arith::ConstantOp::create(c, DenseElementsAttr::get(type, ArrayRef(iota)));
+  Values rows, columns, inside;
+  for (int64_t i = 0; i < c.layout.rows; ++i) {
+    Value row = c.min(c.add(owned.first, c.row(i)), c.index(owned.side->size - 1));
+    rows.push_back(c.splat(positionsOf(c, owned.side->positions, c.toI32(row)), type));
+  }
+  for (int64_t v = 0; v < vectors; ++v) {
+    Value first = c.splat(c.toI32(c.add(streamed.first, c.column(v))), type);
+    Value at = arith::AddIOp::create(c, first, steps);
+    inside.push_back(
+        arith::CmpIOp::create(c, arith::CmpIPredicate::slt, at, constant(streamed.side->size)));
+    at = arith::MinSIOp::create(c, at, constant(streamed.side->size - 1));
+    columns.push_back(positionsOf(c, streamed.side->positions, at));
+  }
+  Value hidden = c.number(c.scoreVector, -std::numeric_limits<double>::infinity());
+  Values result;
+  for (auto [n, x] : llvm::enumerate(scores)) {
+    Value row = rows[n / vectors], column = columns[n % vectors];
+    Value sees = streamed.side->isQuery ? emitMask(c, op.getMask(), column, row)
+                                        : emitMask(c, op.getMask(), row, column);
+    sees = c.both(sees, inside[n % vectors]);
+    result.push_back(arith::SelectOp::create(c, sees, x, hidden));
+  }
+  return result;
+}
