@@ -106,18 +106,22 @@ struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
-    llvm::SetVector<std::pair<Type, bool>> wanted;
+    SmallVector<std::pair<Type, bool>> wanted; // element type, whether it is the maximum
+    auto want = [&](Type type, bool maximum) {
+      if (!llvm::is_contained(wanted, std::pair(type, maximum)))
+        wanted.push_back({type, maximum});
+    };
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
         if (llvm::is_contained({dist::CollectiveKind::AllReduce,
                                 dist::CollectiveKind::ReduceScatter},
                                op.getKind()))
-          wanted.insert({cast<nn::Tensor>(op.getX().getType()).getElementType(),
-                         op.getReduction() == nn::ReduceKind::max});
+          want(cast<nn::Tensor>(op.getX().getType()).getElementType(),
+               op.getReduction() == nn::ReduceKind::max);
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       program.walk([&](nn::ChainOp chain) { // its sums are f64
         if (chain->hasAttr(dist::kPending))
-          wanted.insert({Float64Type::get(&getContext()), false});
+          want(Float64Type::get(&getContext()), false);
       });
     if (wanted.empty())
       return;

@@ -12,9 +12,9 @@
 #include "lib/Memory/Pack.h"
 #include "lib/Schedule/Keys.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 
 using namespace mlir;
 using namespace tplan;
@@ -99,7 +99,7 @@ public:
   /// Where collectives meet on a device: as much as the largest of a group needs. The sums that the
   /// program makes itself are of one number.
   void addScratch(ModuleOp module, const Chain &train, const Chain *counts) {
-    llvm::MapVector<std::string, int64_t> most;
+    std::map<std::string, int64_t> most;
     auto ask = [&](ArrayRef<StringAttr> axes, int64_t bytes) {
       int64_t &known = most[scratchKey(axes)];
       known = std::max(known, bytes);
