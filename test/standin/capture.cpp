@@ -78,8 +78,8 @@ namespace {
 class GraphRun {
 public:
   GraphRun(GraphExec &exec, uint64_t seed)
-      : exec(exec), seed(seed | 1), missing(exec.nodes.size()),
-        followers(exec.nodes.size()), lanes(exec.branches) {}
+      : exec(exec), seed(seed | 1), missing(exec.nodes.size()), followers(exec.nodes.size()),
+        lanes(exec.branches) {}
   CUresult run();
 
 private:
@@ -185,8 +185,6 @@ CUresult GraphRun::run() {
 }
 } // namespace
 
-CUresult runGraph(GraphExec &exec, uint64_t seed) {
-  return GraphRun(exec, seed).run();
-}
+CUresult runGraph(GraphExec &exec, uint64_t seed) { return GraphRun(exec, seed).run(); }
 
 } // namespace standin

@@ -13,12 +13,13 @@ namespace standin {
 namespace {
 using Fn = void (*)(Warp &, const Inst &);
 
-/// A NaN that an operation in f32 makes has these bits on every GPU.
+/// A NaN that an operation in f32 makes has these bits on every GPU. NaNs are told by their
+/// bits: to LLVM one NaN is as good as another, and it drops a selection between two.
 constexpr auto canonical = [](auto v) {
   if constexpr (sizeof(v[0]) == 4) {
     using Ints = decltype(v == v);
-    Ints bits = __builtin_bit_cast(Ints, v), ok = v == v;
-    bits = (bits & ok) | (Ints(0x7FFFFFFF) & ~ok);
+    Ints bits = __builtin_bit_cast(Ints, v), nan = (bits & 0x7FFFFFFF) > 0x7F800000;
+    bits = (bits & ~nan) | (Ints(0x7FFFFFFF) & nan);
     return __builtin_bit_cast(decltype(v), bits);
   } else {
     return v;

@@ -181,7 +181,10 @@ template <typename T> Fn comparison(Compare c) {
   if constexpr (std::is_floating_point_v<T>)
     switch (c) {
       CASE(equ)
-      CASE(neu) CASE(ltu) CASE(leu) CASE(gtu) CASE(geu) CASE(num) CASE(nan)
+      CASE(neu)
+      CASE(ltu)
+      CASE(leu)
+      CASE(gtu) CASE(geu) CASE(num) CASE(nan)
 #undef CASE
           default : break;
     }
