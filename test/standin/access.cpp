@@ -85,13 +85,31 @@ bool globalAddresses(Warp &w, const Inst &i, Addresses &address, uint32_t width,
   return true;
 }
 
-bool sharedAddresses(Warp &w, const Inst &i, Addresses &address, uint32_t width) {
+/// Threads of one warp take their steps together, so only other warps can race.
+bool checkRaces(Warp &w, const Inst &i, const Addresses &address, uint32_t width, bool write) {
+  for (uint32_t left = w.exec; left; left &= left - 1) {
+    int l = std::countr_zero(left);
+    uint32_t offset = address[l] - kSharedBase;
+    int other = w.block->use.add(offset, width, w.number, write);
+    if (other < 0)
+      continue;
+    w.fail(i, l, CUDA_ERROR_LAUNCH_FAILED,
+           "no barrier between warps %d and %d at %u bytes of shared memory at %u", other, w.number,
+           width, offset);
+    return false;
+  }
+  return true;
+}
+
+bool sharedAddresses(Warp &w, const Inst &i, Addresses &address, uint32_t width, bool write) {
   uint64_t end = kSharedBase + w.block->sharedBytes;
   if (int l = outside(w, address, width, kSharedBase, end); l >= 0) {
     w.fail(i, l, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory of %u bytes has no %u bytes at %lld",
            w.block->sharedBytes, width, (long long)(uint64_t(address[l]) - kSharedBase));
     return false;
   }
+  if (w.block->use.active() && !checkRaces(w, i, address, width, write))
+    return false;
   address += Addresses(reinterpret_cast<uint64_t>(w.block->shared) - kSharedBase);
   return true;
 }
@@ -123,7 +141,7 @@ bool resolve(Warp &w, const Inst &i, Addresses &address, uint32_t width, bool wr
   case Space::global:
     return globalAddresses(w, i, address, width, write);
   case Space::shared:
-    return sharedAddresses(w, i, address, width);
+    return sharedAddresses(w, i, address, width, write);
   case Space::param:
     return paramAddresses(w, i, address, width, write);
   case Space::generic:
@@ -141,7 +159,7 @@ bool resolve(Warp &w, const Inst &i, Addresses &address, uint32_t width, bool wr
     return false;
   }
   address -= Addresses(kSharedWindow);
-  return sharedAddresses(w, i, address, width);
+  return sharedAddresses(w, i, address, width, write);
 }
 
 template <typename Element, typename Register> void load(Warp &w, const Inst &i) {

@@ -95,6 +95,10 @@ bool Runner::release() {
   for (Warp &w : warps)
     if (w.state == Warp::atBarrier && waiting[w.barrier] == wanted[w.barrier])
       ready.push_back(&w - warps.data());
+  if (ready.size() == warps.size())
+    block.use.clear();
+  else
+    block.use.stop();
   for (uint32_t i = 0; i < 16 && ready.empty(); ++i)
     if (wanted[i]) {
       fail("threads of the block do not all come to a barrier, those that came", waiting[i]);
@@ -110,6 +114,8 @@ bool Runner::runBlock(uint64_t number) {
   block.index[2] = number / grid.x / grid.y;
   seed = (run.launch.seed + number + 1) * 0x9E3779B97F4A7C15ull | 1;
   fillFresh(block.shared, block.sharedBytes);
+  if (environment().races)
+    block.use.start(block.sharedBytes);
   ready.clear();
   for (size_t i = 0; i < warps.size(); ++i) {
     warps[i].start(block, i);

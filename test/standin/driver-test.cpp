@@ -344,6 +344,7 @@ TEST_F(Driver, WhatIsNotKnownIsNamed) {
       {"mov.u32 %r3, %clock;", "unknown register: %clock"},
       {"setp.lt.b32 %p1, %r1, %r2;", "unknown form of an instruction: setp.lt.b32"},
       {"ld.global.b32 %r3, [%r1];", "unknown address"},
+      {"ld.global.b32 %r3, [0];", "unknown address"},
       {".local .align 4 .b8 x[4];", "local memory is not supported"},
       {"mov.b32 %r3, 0d3FF0000000000000;", "no value of 32 bits"},
   };

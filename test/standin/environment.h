@@ -8,6 +8,7 @@
 // STANDIN_MEMORY=BYTES             of a device; 16 GiB
 // STANDIN_DRIVER_VERSION=13000
 // STANDIN_THREADS=N                of the host that run blocks of a kernel; 1
+// STANDIN_RACES=0                  warps that share memory without a barrier are no error
 // STANDIN_LOG=FILE                 calls, see log.h
 // STANDIN_TOUCH=1                  what kernels read and write, in the log
 //
@@ -26,7 +27,7 @@ enum class Order { late, eager, random };
 struct Environment {
   Order order = Order::late;
   uint64_t seed = 1;
-  bool strict = false, touch = false;
+  bool strict = false, touch = false, races = true;
   int devices = 1, arch = 90, driver = 13000, threads = 1;
   size_t memory = size_t(16) << 30;
   std::string log;

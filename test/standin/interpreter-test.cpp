@@ -102,6 +102,14 @@ TEST_F(Interpreter, VotesAndReductions) {
     EXPECT_EQ(host[i], 31 + 64 + (496 << 16));
 }
 
+/// Threads are together again behind an if, at the first instruction that allows it.
+TEST_F(Interpreter, ThreadsThatMeetAgain) {
+  OK(run("setp.lt.u32 %p1, %r1, 7;\n@%p1 bra $L__BB0_2;\nadd.s32 %r1, %r1, 1;\n$L__BB0_2:\n"
+         "activemask.b32 %r3;\nst.global.b32 [%rd2], %r3;"));
+  for (int i = 0; i < 32; ++i)
+    EXPECT_EQ(host[i], -1);
+}
+
 /// Half of the warp meets by itself, then the other, then all.
 TEST_F(Interpreter, MeetingsOfHalves) {
   OK(run("setp.lt.u32 %p1, %r1, 16;\n@%p1 bra $L__BB0_2;\n"
@@ -140,11 +148,28 @@ TEST_F(Interpreter, Barriers) {
   OK(runText(ptx(reversed(true), "", kBuffer), 1, 128));
   for (int i = 0; i < 128; ++i)
     ASSERT_EQ(host[i], 127 - i);
+  std::string text = said([&] {
+    EXPECT_EQ(runText(ptx(reversed(false), "", kBuffer), 1, 128), CUDA_ERROR_LAUNCH_FAILED);
+  });
+  EXPECT_NE(text.find("no barrier between warps"), text.npos) << text;
+  start({{"STANDIN_RACES", "0"}});
   OK(runText(ptx(reversed(false), "", kBuffer), 1, 128));
   bool wrong = false;
   for (int i = 0; i < 128; ++i)
     wrong |= host[i] != 127 - i;
   EXPECT_TRUE(wrong) << "a missing barrier shows";
+  unsetenv("STANDIN_RACES");
+  start();
+  // Read by all, then written by one: the second barrier is missing.
+  text = said([&] {
+    EXPECT_EQ(runText(ptx("mov.b64 %rd6, buffer;\nld.shared.b32 %r3, [%rd6];\n"
+                          "setp.lt.u32 %p1, %r1, 32;\n@%p1 st.shared.b32 [%rd6], %r1;",
+                          "", kBuffer),
+                      1, 128),
+              CUDA_ERROR_LAUNCH_FAILED);
+  });
+  EXPECT_NE(text.find("no barrier between warps"), text.npos) << text;
+  start();
   // Warps that meet at barriers of their own: 0 and 1 at 1, 2 and 3 at 2.
   OK(runText(
       ptx("mul.wide.u32 %rd5, %r1, 4;\nmov.b64 %rd6, buffer;\nadd.s64 %rd7, %rd6, %rd5;\n"
@@ -172,11 +197,12 @@ TEST_F(Interpreter, IllegalAccesses) {
         "block (0, 0, 0), thread (0, 0, 0), line 17, ld.global.b32: no allocation holds 4 bytes");
   fails("st.global.b32 [%rd2+3972], 0;", CUDA_ERROR_ILLEGAL_ADDRESS, "thread (31, 0, 0)");
   fails("ld.global.b32 %r3, [%rd2+-4];", CUDA_ERROR_ILLEGAL_ADDRESS, "offset -4");
-  fails("st.global.b32 [0], 0;", CUDA_ERROR_ILLEGAL_ADDRESS, "at 0x0");
+  fails("mov.b64 %rd5, 0;\nst.global.b32 [%rd5], 0;", CUDA_ERROR_ILLEGAL_ADDRESS, "at 0x0");
   fails("ld.global.b32 %r3, [%rd2+2];", CUDA_ERROR_MISALIGNED_ADDRESS, "no multiple of 4");
   fails("ld.global.v4.b32 {%r3, %r4, %r5, %r6}, [%rd2];", CUDA_ERROR_MISALIGNED_ADDRESS,
         "thread (1, 0, 0), line 17, ld.global.v4.b32: address is no multiple of 16");
-  fails("ld.shared.b32 %r3, [0];", CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory of 0 bytes");
+  fails("mov.b64 %rd5, 0;\nld.shared.b32 %r3, [%rd5];", CUDA_ERROR_ILLEGAL_ADDRESS,
+        "shared memory of 0 bytes");
   fails("div.u32 %r3, %r2, %r1;", CUDA_ERROR_LAUNCH_FAILED, "division by zero");
   fails("trap;", CUDA_ERROR_LAUNCH_FAILED, "trap");
   fails("setp.gt.u32 %p1, %r1, 20;\n@%p1 st.global.b32 [%rd2+8192], 0;", CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -184,6 +210,11 @@ TEST_F(Interpreter, IllegalAccesses) {
   std::string end = ptx("mov.b64 %rd6, buffer;\nld.shared.b32 %r3, [%rd6+512];", "", kBuffer);
   start();
   EXPECT_EQ(runText(end), CUDA_ERROR_ILLEGAL_ADDRESS);
+  start();
+  // The last word of six bytes, at an address that is aligned.
+  OK(load(ptx("st.global.b32 [%rd1+4], 0;")));
+  OK(launch(a, device(6), 1, 1));
+  EXPECT_EQ(cuStreamSynchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);
   start();
   EXPECT_EQ(run("setp.gt.u32 %p1, %r1, 20;\n@!%p1 st.global.b32 [%rd2], 0;"), CUDA_SUCCESS);
   EXPECT_EQ(host[20], 0);

@@ -184,7 +184,8 @@ template <typename T> Fn comparison(Compare c) {
       CASE(neu)
       CASE(ltu)
       CASE(leu)
-      CASE(gtu) CASE(geu) CASE(num) CASE(nan)
+      CASE(gtu)
+      CASE(geu) CASE(num) CASE(nan)
 #undef CASE
           default : break;
     }

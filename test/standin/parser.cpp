@@ -445,7 +445,7 @@ Operand Parser::operand() {
     o.kind = Operand::address;
     if (base.kind == Operand::reg && base.registerKind == 'b' && base.bits == 64)
       o.value = 0;
-    else if (base.kind != Operand::symbol && base.kind != Operand::integer)
+    else if (base.kind != Operand::symbol)
       failure.set(first.line, "unknown address: %.*s", int(base.text.size()), base.text.data());
     if (base.kind != Operand::reg)
       o.offset = kNowhere;

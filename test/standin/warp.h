@@ -53,12 +53,33 @@ struct Run {
 /// Runs all blocks, in no order that a program may rely on.
 CUresult run(const Launch &launch, std::shared_ptr<const Table> table, Touched *touched);
 
+/// Who has touched each byte of shared memory since the last barrier: a warp that reads or
+/// writes what another wrote, or writes what another read, races with it.
+class SharedUse {
+public:
+  void start(uint32_t bytes);
+  /// All warps have met.
+  void clear();
+  /// Warps meet in parts: who races is not known any more.
+  void stop() { on = false; }
+  bool active() const { return on; }
+  /// The other warp, or -1.
+  int add(uint32_t offset, uint32_t width, int warp, bool write);
+
+private:
+  static constexpr uint8_t kNone = 255, kSeveral = 254;
+  std::vector<uint8_t> writers, readers;
+  uint32_t low = 0, high = 0; ///< what has been touched
+  bool on = false;
+};
+
 struct Block {
   Run &run;
   const Kernel &kernel;
   char *shared = nullptr;
   uint32_t sharedBytes = 0;
   uint32_t index[3] = {0, 0, 0};
+  SharedUse use = {};
 };
 
 struct Warp {
