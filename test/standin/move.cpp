@@ -171,25 +171,20 @@ template <typename T, Compare c> void setPredicate(Warp &w, const Inst &i) {
     setMask(w, i.e, q);
 }
 
+template <typename T, Compare... c> Fn oneOf(Compare wanted) {
+  Fn fn = nullptr;
+  ((c == wanted ? void(fn = setPredicate<T, c>) : void()), ...);
+  return fn;
+}
+
 template <typename T> Fn comparison(Compare c) {
-  switch (c) {
-#define CASE(x)                                                                                    \
-  case Compare::x:                                                                                 \
-    return setPredicate<T, Compare::x>;
-    CASE(eq) CASE(ne) CASE(lt) CASE(le) CASE(gt) CASE(ge) default : break;
-  }
+  using enum Compare;
+  if (Fn fn = oneOf<T, eq, ne, lt, le, gt, ge>(c))
+    return fn;
   if constexpr (std::is_floating_point_v<T>)
-    switch (c) {
-      CASE(equ)
-      CASE(neu)
-      CASE(ltu)
-      CASE(leu)
-      CASE(gtu)
-      CASE(geu) CASE(num) CASE(nan)
-#undef CASE
-          default : break;
-    }
-  return nullptr;
+    return oneOf<T, equ, neu, ltu, leu, gtu, geu, num, Compare::nan>(c);
+  else
+    return nullptr;
 }
 
 bool takeComparison(Decoder &d, Compare &c, Type &t) {
