@@ -56,9 +56,10 @@ void standin_reset() {
   Lock lock(s.mutex);
   for (auto &context : s.contexts)
     awaitContext(lock, *context, false);
-  for (auto &[handle, stream] : s.streams)
+  for (auto &[handle, stream] : s.streams) {
     stream->destroyed = true;
-  s.changed.notify_all();
+    stream->wake.notify_one();
+  }
   s.streams.clear(), s.events.clear(), s.graphs.clear(), s.execs.clear(), s.captures.clear();
   for (auto &context : s.contexts)
     context->error = CUDA_SUCCESS, context->retained = 0;

@@ -86,7 +86,7 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
   stream->destroyed = true; // its thread ends when all has run
   ask(*stream, stream->enqueued);
   s.streams.erase(handle);
-  s.changed.notify_all();
+  stream->wake.notify_one();
   return line.end(CUDA_SUCCESS);
 }
 

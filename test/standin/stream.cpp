@@ -51,7 +51,7 @@ uint64_t nextRandom() {
 void ask(Stream &stream, uint64_t upTo) {
   if (stream.asked < upTo) {
     stream.asked = upTo;
-    system().changed.notify_all();
+    stream.wake.notify_one();
   }
 }
 
@@ -67,9 +67,11 @@ void relieve() {
 
 /// Waits for a condition; meanwhile it may be found that all streams have to run.
 template <typename F> static void waitUntil(Lock &lock, F condition) {
+  ++system().waiting;
   while (!condition())
     if (system().changed.wait_for(lock, std::chrono::milliseconds(100)) == std::cv_status::timeout)
       relieve();
+  --system().waiting;
 }
 
 CUresult await(Lock &lock, Context &context, const std::shared_ptr<Mark> &mark) {
@@ -155,7 +157,7 @@ static void work(std::shared_ptr<Stream> stream) {
   System &s = system();
   Lock lock(s.mutex);
   for (;;) {
-    s.changed.wait(lock, [&] {
+    stream->wake.wait(lock, [&] {
       return (stream->queue.empty() && stream->destroyed) ||
              (!stream->queue.empty() && stream->finished < stream->asked);
     });
@@ -170,7 +172,8 @@ static void work(std::shared_ptr<Stream> stream) {
     }
     ++stream->finished;
     operation.mark->done = true, operation.mark->time = Clock::now();
-    s.changed.notify_all();
+    if (s.waiting)
+      s.changed.notify_all();
   }
 }
 

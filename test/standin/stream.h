@@ -73,6 +73,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   bool destroyed = false;
   bool inHost = false;
   Clock::time_point hostSince;
+  std::condition_variable wake; ///< of its thread
   // While it is captured.
   std::shared_ptr<Capture> capture;
   std::vector<int> after;
@@ -125,9 +126,10 @@ struct LoadedModule {
 
 /// Everything of the process. It is never destroyed, for threads of streams outlive main.
 struct System {
-  std::mutex mutex; ///< of all below
-  std::condition_variable changed;
-  Memory memory; ///< has a mutex of its own
+  std::mutex mutex;                ///< of all below
+  std::condition_variable changed; ///< an operation has ended
+  int waiting = 0;                 ///< threads that wait for that
+  Memory memory;                   ///< has a mutex of its own
   bool initialised = false, watched = false;
   std::vector<std::unique_ptr<Context>> contexts;
   std::map<void *, std::shared_ptr<Stream>> streams;
