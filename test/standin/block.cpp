@@ -17,11 +17,26 @@ namespace standin {
 
 namespace {
 
+/// Memory for registers, kept by a thread of the host: that of a launch is large, and to map
+/// it anew costs more than a small kernel.
+struct Registers {
+  char *memory = nullptr;
+  size_t bytes = 0;
+  ~Registers() { free(memory); }
+  char *get(size_t wanted) {
+    if (wanted > bytes) {
+      free(memory);
+      memory = static_cast<char *>(aligned_alloc(64, wanted)), bytes = wanted;
+    }
+    return memory;
+  }
+};
+thread_local Registers keptRegisters;
+
 /// What one thread of the host needs to run blocks, one after the other.
 class Runner {
 public:
   explicit Runner(Run &run);
-  ~Runner() { free(registers); }
   void runAll();
 
 private:
@@ -38,7 +53,6 @@ private:
   Block block;
   std::vector<Warp> warps;
   std::vector<int> ready;
-  char *registers = nullptr;
   std::vector<char> shared;
   uint64_t seed = 1;
 };
@@ -47,7 +61,7 @@ Runner::Runner(Run &run)
     : run(run), kernel(*run.launch.kernel), block{run, kernel},
       warps((run.launch.block.count() + kWarp - 1) / kWarp) {
   size_t bytes = std::max<size_t>(64, kernel.registerBytes);
-  registers = static_cast<char *>(aligned_alloc(64, bytes * warps.size()));
+  char *registers = keptRegisters.get(bytes * warps.size());
   fillFresh(registers, bytes * warps.size());
   for (size_t i = 0; i < warps.size(); ++i) {
     warps[i].r = registers + i * bytes;

@@ -155,7 +155,7 @@ TEST_F(Instructions, MoreIntegers) {
   U64("mul.wide.s16 %r13, %rs1, %rs2;",
       [](Word x, Word y, Word) { return Word(uint32_t(int16_t(x) * int16_t(y))); });
   U64("shl.b64 %rd13, %rd10, %r11;",
-      [](Word x, Word y, Word) { return uint32_t(y) > 63 ? 0 : x << y; });
+      [](Word x, Word y, Word) { return uint32_t(y) > 63 ? 0 : x << uint32_t(y); });
   U64("shr.s64 %rd13, %rd10, %r11;",
       [](Word x, Word y, Word) { return Word(L(x) >> std::min<uint32_t>(63, uint32_t(y))); });
   U64("shr.s16 %rs4, %rs1, %r11;", [](Word x, Word y, Word) {

@@ -23,9 +23,28 @@ void SharedUse::clear() {
   low = writers.size(), high = 0;
 }
 
+/// Nearly always nobody, or the warp itself, has touched the four bytes before.
+bool SharedUse::addWord(uint32_t at, int warp, bool write) {
+  uint32_t mine = warp * 0x01010101u, writer, reader;
+  memcpy(&writer, &writers[at], 4);
+  memcpy(&reader, &readers[at], 4);
+  if (writer != ~0u && writer != mine)
+    return false;
+  if (!write && reader == kSeveral * 0x01010101u)
+    return true;
+  if (reader != ~0u && reader != mine)
+    return false;
+  memcpy(write ? &writers[at] : &readers[at], &mine, 4);
+  return true;
+}
+
 int SharedUse::add(uint32_t offset, uint32_t width, int warp, bool write) {
   low = std::min(low, offset), high = std::max(high, offset + width);
-  for (uint32_t i = offset; i < offset + width; ++i) {
+  uint32_t begin = offset, end = offset + width;
+  if (width % 4 == 0)
+    while (begin < end && addWord(begin, warp, write))
+      begin += 4;
+  for (uint32_t i = begin; i < end; ++i) {
     if (writers[i] != kNone && writers[i] != warp)
       return writers[i];
     if (write) {

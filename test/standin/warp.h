@@ -67,6 +67,7 @@ public:
   int add(uint32_t offset, uint32_t width, int warp, bool write);
 
 private:
+  bool addWord(uint32_t at, int warp, bool write);
   static constexpr uint8_t kNone = 255, kSeveral = 254;
   std::vector<uint8_t> writers, readers;
   uint32_t low = 0, high = 0; ///< what has been touched
