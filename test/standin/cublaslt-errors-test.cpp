@@ -240,7 +240,6 @@ TEST(CublasLt, RefusesMemoryThatDoesNotFit) {
       wrong.before(it);
     it.create();
     ASSERT_EQ(it.find(), success);
-    Matrix a = it.a, b = it.b, d = it.d;
     wrong.after(it);
     testing::internal::CaptureStderr();
     int status = it.multiply();

@@ -18,7 +18,7 @@ void onThreads(int ranks, const UniqueId &id, const std::function<void(Rank &)> 
   for (int rank = 0; rank < ranks; ++rank)
     all.emplace_back([&, rank] {
       fake::setDevice(rank);
-      Rank it{rank, ranks, id};
+      Rank it{rank, ranks, id, nullptr, {}};
       body(it);
     });
   for (std::thread &it : all)
@@ -33,7 +33,7 @@ void onProcesses(int ranks, const UniqueId &id, const std::function<void(Rank &)
     if (child == 0) {
       fake::setDevice(rank);
       {
-        Rank it{rank, ranks, id};
+        Rank it{rank, ranks, id, nullptr, {}};
         body(it);
       }
       fflush(nullptr);
@@ -78,7 +78,7 @@ void nccl::expectText(const std::string &text, const std::string &part) {
 }
 
 int nccl::poll(Comm comm) {
-  for (double end = now() + 20; now() < end; usleep(100)) {
+  for (double end = seconds() + 20; seconds() < end; usleep(100)) {
     int result = success;
     EXPECT_EQ(ncclCommGetAsyncError(comm, &result), success);
     if (result != inProgress)
@@ -88,6 +88,6 @@ int nccl::poll(Comm comm) {
   return inProgress;
 }
 
-double nccl::now() {
+double nccl::seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

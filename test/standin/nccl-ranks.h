@@ -61,7 +61,7 @@ void expectText(const std::string &text, const std::string &part);
 
 /// Polls until it is no longer in progress.
 int poll(Comm comm);
-double now();
+double seconds();
 
 /// Set while it lives.
 class Environment {

@@ -335,7 +335,7 @@ TEST(NcclGroups, OneThreadHasAllRanks) {
 
 TEST_P(Nccl, LateRanksChangeNothing) {
   Environment most("STANDIN_NCCL_DELAY", "3000"), seed("STANDIN_SEED", "7");
-  double begin = now();
+  double begin = seconds();
   withComm(GetParam(), 4, [](Rank &it) {
     float *data = it.floats(1, 1);
     for (int round = 0; round < 10; ++round)
@@ -343,7 +343,7 @@ TEST_P(Nccl, LateRanksChangeNothing) {
     it.stream.synchronize();
     EXPECT_EQ(*fake::hostAs<float>(data), 1048576);
   });
-  EXPECT_GT(now() - begin, 0.015); // ten times the latest of four, which is 2.4 ms on average
+  EXPECT_GT(seconds() - begin, 0.015); // ten times the latest of four, which is 2.4 ms on average
 }
 
 TEST_P(Nccl, LogsEachOperation) {

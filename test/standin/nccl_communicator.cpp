@@ -180,6 +180,13 @@ int Communicator::advanceFinalize() {
   return success;
 }
 
+Header::Broken *Communicator::findBroken() const {
+  for (Header::Broken *it : {&(*region)->broken, &(*family)->hang})
+    if (it->result != success)
+      return it;
+  return nullptr;
+}
+
 int Communicator::checkPeers() {
   if (!region || now() - lastLook < lookEvery)
     return success;
@@ -255,10 +262,10 @@ int Communicator::progress() {
     return error;
   if (isAborted)
     return systemError;
-  if (region && (*region)->broken) {
+  if (Header::Broken *broken = region ? findBroken() : nullptr) {
     // A rank that runs something says so itself.
     int none = success;
-    error.compare_exchange_strong(none, (*region)->broken);
+    error.compare_exchange_strong(none, broken->result);
     return error;
   }
   if (int result = checkPeers())
@@ -290,7 +297,8 @@ int Communicator::checkUse(const char *function) {
 }
 
 int Communicator::destroy() {
-  if (int count = pending + running)
+  // One that runs is pending too, unless it is of a graph.
+  if (int count = std::max(pending.load(), running.load()))
     return report(invalidUsage,
                   format("%s: destroyed with %d launches under way", self().c_str(), count));
   if (error == success && isBusy())

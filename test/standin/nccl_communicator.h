@@ -95,6 +95,7 @@ private:
   int launchDeferred();
   int checkPeers();
   int checkDevices();
+  Header::Broken *findBroken() const;
   bool isBusy() const;
   std::string absentMembers() const;
 

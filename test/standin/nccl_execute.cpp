@@ -37,8 +37,8 @@ Outcome Communicator::wait(const std::function<bool()> &done,
       return met;
     if (isAborted)
       return wasAborted;
-    if (int result = shared.broken) {
-      fail(result, shared.reason);
+    if (Header::Broken *broken = findBroken()) {
+      fail(broken->result, broken->reason);
       return hasFailed;
     }
     {
@@ -63,7 +63,9 @@ Outcome Communicator::late(const std::string &whom) {
     if ((*region)->members[other].state == aborted)
       text += format("; rank %d has aborted", other);
   fail(internalError, text);
-  region->breakWith(internalError, self() + ": " + text);
+  // On a real machine the streams stand still: nothing of the family goes on.
+  (*family)->hang.set(internalError, self() + ": " + text);
+  region->ringAll();
   return hasFailed;
 }
 
@@ -86,7 +88,7 @@ Outcome Communicator::meet() {
   };
   return wait(
       [&] {
-        for (int other = 0; other < ranks && shared.meeting == meeting; ++other) {
+        for (int other = 0; other < ranks && shared.meeting == meeting && !findBroken(); ++other) {
           Member &it = shared.members[other];
           if ((it.state == left || it.state == finalized) &&
               it.meetings < shared.members[rank].meetings)
@@ -327,7 +329,7 @@ void Communicator::collect(const Operation &it, int place, int places) {
 }
 
 void Communicator::run(Launch &launch) {
-  if (isAborted || error != success)
+  if (isAborted || error != success || (isLiving(this) && findBroken()))
     return;
   if (!isLiving(this)) {
     report(invalidUsage,

@@ -97,11 +97,15 @@ void Region::sleep(int rank, uint32_t heard) const {
   syscall(SYS_futex, &header->members[rank].bell, FUTEX_WAIT, heard, &limit, nullptr, 0);
 }
 
-void Region::breakWith(int result, const std::string &why) const {
-  if (header->isBreaking.exchange(1))
+void Header::Broken::set(int why, const std::string &text) {
+  if (isBreaking.exchange(1))
     return;
-  snprintf(header->reason, sizeof header->reason, "%s", why.c_str());
-  header->broken = result;
+  snprintf(reason, sizeof reason, "%s", text.c_str());
+  result = why;
+}
+
+void Region::breakWith(int result, const std::string &why) const {
+  header->broken.set(result, why);
   ringAll();
 }
 

@@ -80,9 +80,13 @@ struct Header {
   std::atomic<int> ranks;
   std::atomic<uint32_t> arrived;
   std::atomic<uint64_t> meeting; // how many were complete
-  std::atomic<int> broken;       // a Result
-  char reason[512];
-  std::atomic<int> isBreaking;
+  /// Why no member works any more; the first reason stays.
+  struct Broken {
+    std::atomic<int> result, isBreaking;
+    char reason[512];
+    void set(int result, const std::string &why);
+  } broken;
+  Broken hang; // of any communicator of the family, in its first one
   Board board; // used in the first communicator of a family alone
   Member members[maxRanks];
 };
@@ -108,7 +112,7 @@ public:
   void ringAll() const;
   /// Until the bell is no longer `heard`, and a short while at most.
   void sleep(int rank, uint32_t heard) const;
-  /// All members find this from now on. The first reason stays.
+  /// All members find this from now on.
   void breakWith(int result, const std::string &why) const;
 
 private:
