@@ -1,0 +1,332 @@
+//===- api-memory.cpp - memory, copies and fills --------------------------===//
+//
+// One decision: asynchronous copies take pinned host memory only. With pageable memory the
+// driver copies before it returns, or after, as it likes; a program that relies on either
+// is one that we want to hear of.
+//
+//===----------------------------------------------------------------------===//
+#include "test/standin/driver/environment.h"
+#include "test/standin/driver/log.h"
+#include "test/standin/driver/stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace standin;
+
+namespace {
+/// A rectangle of rows; one row for what is flat.
+struct Rows {
+  uint64_t base = 0;
+  bool device = false;
+  size_t pitch = 0;
+};
+
+bool inDevice(const Table &table, uint64_t address, size_t bytes, int device) {
+  const Allocation *a = table.find(address);
+  return a && a->device == device && a->end() - address >= bytes;
+}
+
+/// Whether all rows lie in one allocation of the device, or of pinned memory.
+bool valid(const Rows &rows, size_t width, size_t height, int device, bool pageable) {
+  size_t bytes = (height - 1) * rows.pitch + width;
+  Memory &memory = standin::system().memory;
+  if (rows.device)
+    return inDevice(*memory.table(), rows.base, bytes, device);
+  return pageable || memory.pinned(reinterpret_cast<void *>(rows.base), bytes);
+}
+
+char *place(const Rows &rows, size_t row) {
+  uint64_t address = rows.base + row * rows.pitch;
+  return rows.device ? hostOf(address) : reinterpret_cast<char *>(address);
+}
+
+const char *kindOf(const Rows &to, const Rows &from) {
+  return to.device ? from.device ? "dtod" : "htod" : from.device ? "dtoh" : "htoh";
+}
+
+CUresult checkCopy(Rows to, Rows from, size_t width, size_t height, bool pageable) {
+  int device = currentContext->device;
+  for (const Rows &rows : {to, from})
+    if (!valid(rows, width, height, device, pageable))
+      return refuse(CUDA_ERROR_INVALID_VALUE, "%s does not hold %zu rows of %zu bytes: 0x%llx",
+                    rows.device ? "memory of the device" : "pinned memory", height, width,
+                    (unsigned long long)rows.base);
+  if (to.device == from.device) {
+    uint64_t bytes = (height - 1) * std::max(to.pitch, from.pitch) + width;
+    if (to.base < from.base + bytes && from.base < to.base + bytes && height == 1)
+      return refuse(CUDA_ERROR_INVALID_VALUE, "copy onto itself: 0x%llx",
+                    (unsigned long long)to.base);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult copyRows(Rows to, Rows from, size_t width, size_t height, int device, bool pageable) {
+  auto table = standin::system().memory.table(); // kept while it is copied
+  for (const Rows &rows : {to, from})
+    if (!valid(rows, width, height, device, pageable))
+      return refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "memory of a copy has been freed: 0x%llx",
+                    (unsigned long long)rows.base);
+  for (size_t row = 0; row < height; ++row)
+    memcpy(place(to, row), place(from, row), width);
+  return CUDA_SUCCESS;
+}
+
+CUresult copyAsync(const char *call, Rows to, Rows from, size_t width, size_t height,
+                   CUstream handle) {
+  Line line(call);
+  std::shared_ptr<Stream> stream;
+  if (CUresult r = enterStream(handle, stream))
+    return line.end(r);
+  line.text("s", "s" + std::to_string(stream->number)).text("kind", kindOf(to, from));
+  line.hex("dst", to.base);
+  if (!strcmp(call, "copy2d"))
+    line.number("dpitch", to.pitch)
+        .hex("src", from.base)
+        .number("spitch", from.pitch)
+        .number("width", width)
+        .number("height", height);
+  else
+    line.hex("src", from.base).number("bytes", width);
+  if (!width || !height)
+    return line.end(CUDA_SUCCESS);
+  if (CUresult r = checkCopy(to, from, width, height, false))
+    return line.end(r);
+  auto action = std::make_shared<Action>();
+  action->run = [=, device = stream->context->device] {
+    return copyRows(to, from, width, height, device, false);
+  };
+  std::lock_guard<std::mutex> lock(standin::system().mutex);
+  return line.end(enqueue(*stream, std::move(action)));
+}
+
+CUresult copyNow(Rows to, Rows from, size_t bytes) {
+  Line line("copy");
+  line.text("s", "-").text("kind", kindOf(to, from)).hex("dst", to.base).hex("src", from.base);
+  line.number("bytes", bytes);
+  if (CUresult r = enter())
+    return line.end(r);
+  {
+    Lock lock(standin::system().mutex);
+    if (CUresult r = checkUnsafe("a copy that blocks"))
+      return line.end(r);
+    // The default stream waits for blocking streams only.
+    if (CUresult r = awaitContext(lock, *currentContext, true))
+      return line.end(r);
+  }
+  if (!bytes)
+    return line.end(CUDA_SUCCESS);
+  if (CUresult r = checkCopy(to, from, bytes, 1, true))
+    return line.end(r);
+  return line.end(copyRows(to, from, bytes, 1, currentContext->device, true));
+}
+
+Rows deviceRows(CUdeviceptr pointer, size_t pitch = 0) { return {pointer, true, pitch}; }
+Rows hostRows(const void *pointer, size_t pitch = 0) {
+  return {reinterpret_cast<uint64_t>(pointer), false, pitch};
+}
+
+CUresult fill(Line &line, CUdeviceptr to, size_t pitch, uint32_t value, int width, size_t count,
+              size_t height, CUstream handle) {
+  std::shared_ptr<Stream> stream;
+  if (CUresult r = enterStream(handle, stream))
+    return line.end(r);
+  line.text("s", "s" + std::to_string(stream->number)).hex("dst", to);
+  if (height > 1 || pitch)
+    line.number("pitch", pitch)
+        .number("value", value)
+        .number("width", count)
+        .number("height", height);
+  else
+    line.number("value", value).number("width", width).number("count", count);
+  if (!count || !height)
+    return line.end(CUDA_SUCCESS);
+  Rows rows = deviceRows(to, pitch);
+  size_t bytes = count * width;
+  int device = stream->context->device;
+  if (to % width || (height > 1 && pitch < bytes) || !valid(rows, bytes, height, device, false))
+    return line.end(refuse(CUDA_ERROR_INVALID_VALUE,
+                           "memory of the device does not hold %zu rows of %zu bytes: 0x%llx",
+                           height, bytes, to));
+  auto action = std::make_shared<Action>();
+  action->run = [=]() -> CUresult {
+    auto table = standin::system().memory.table();
+    if (!valid(rows, bytes, height, device, false))
+      return refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "memory of a fill has been freed: 0x%llx", to);
+    for (size_t row = 0; row < height; ++row)
+      if (width == 4)
+        std::fill_n(reinterpret_cast<uint32_t *>(place(rows, row)), count, value);
+      else
+        memset(place(rows, row), value, count);
+    return CUDA_SUCCESS;
+  };
+  std::lock_guard<std::mutex> lock(standin::system().mutex);
+  return line.end(enqueue(*stream, std::move(action)));
+}
+} // namespace
+
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
+  if (CUresult r = enter())
+    return r;
+  if (!free || !total)
+    return CUDA_ERROR_INVALID_VALUE;
+  *total = environment().memory;
+  *free = *total - std::min(*total, standin::system().memory.used(currentContext->device));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
+  Line line("alloc");
+  if (CUresult r = enter())
+    return line.end(r);
+  System &s = standin::system();
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    if (CUresult r = checkUnsafe("cuMemAlloc"))
+      return line.end(r);
+  }
+  if (!pointer || !bytes)
+    return line.end(CUDA_ERROR_INVALID_VALUE);
+  *pointer = s.memory.allocate(bytes, currentContext->device, environment().memory);
+  line.hex("p", *pointer).number("bytes", bytes);
+  return line.end(*pointer ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  Line line("free");
+  line.hex("p", pointer);
+  if (CUresult r = enter())
+    return line.end(r);
+  System &s = standin::system();
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    if (CUresult r = checkUnsafe("cuMemFree"))
+      return line.end(r);
+  }
+  if (!pointer)
+    return line.end(CUDA_SUCCESS);
+  const Allocation *a = s.memory.table()->find(pointer);
+  bool guards = true;
+  if (!a || a->constant || !s.memory.free(pointer, guards))
+    return line.end(
+        refuse(CUDA_ERROR_INVALID_VALUE, "free of what was not allocated: 0x%llx", pointer));
+  if (guards)
+    return line.end(CUDA_SUCCESS);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  currentContext->error = CUDA_ERROR_ILLEGAL_ADDRESS;
+  return line.end(refuse(CUDA_ERROR_ILLEGAL_ADDRESS,
+                         "a library wrote outside of an allocation: 0x%llx", pointer));
+}
+
+CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+  Line line("hostalloc");
+  if (CUresult r = enter())
+    return line.end(r);
+  System &s = standin::system();
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    if (CUresult r = checkUnsafe("cuMemHostAlloc"))
+      return line.end(r);
+  }
+  if (!pointer || !bytes || flags & ~7u)
+    return line.end(CUDA_ERROR_INVALID_VALUE);
+  *pointer = s.memory.allocateHost(bytes);
+  line.hex("p", *pointer).number("bytes", bytes);
+  return line.end(*pointer ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+CUresult cuMemFreeHost(void *pointer) {
+  Line line("hostfree");
+  line.hex("p", pointer);
+  if (CUresult r = enter())
+    return line.end(r);
+  if (!standin::system().memory.freeHost(pointer))
+    return line.end(
+        refuse(CUDA_ERROR_INVALID_VALUE, "free of what was not allocated: %p", pointer));
+  return line.end(CUDA_SUCCESS);
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr pointer) {
+  if (CUresult r = enter())
+    return r;
+  if (!data)
+    return CUDA_ERROR_INVALID_VALUE;
+  Memory &memory = standin::system().memory;
+  auto table = memory.table();
+  const Allocation *a = table->find(pointer);
+  uint64_t base = a ? a->base : 0;
+  size_t bytes = a ? a->bytes : 0;
+  if (!a && !memory.pinnedRange(reinterpret_cast<void *>(pointer), base, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  switch (which) {
+  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    *static_cast<unsigned *>(data) = a ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    return CUDA_SUCCESS;
+  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    *static_cast<int *>(data) = a ? a->device : currentContext->device;
+    return CUDA_SUCCESS;
+  case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    *static_cast<CUdeviceptr *>(data) = base;
+    return CUDA_SUCCESS;
+  case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    *static_cast<size_t *>(data) = bytes;
+    return CUDA_SUCCESS;
+  default:
+    return refuse(CUDA_ERROR_INVALID_VALUE, "unknown attribute of a pointer: %d", int(which));
+  }
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
+  return copyNow(deviceRows(to), hostRows(from), bytes);
+}
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
+  return copyNow(hostRows(to), deviceRows(from), bytes);
+}
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
+  return copyAsync("copy", deviceRows(to), hostRows(from), bytes, 1, stream);
+}
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return copyAsync("copy", hostRows(to), deviceRows(from), bytes, 1, stream);
+}
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return copyAsync("copy", deviceRows(to), deviceRows(from), bytes, 1, stream);
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream) {
+  if (!c)
+    return CUDA_ERROR_INVALID_VALUE;
+  auto side = [](CUmemorytype type, uint64_t host, CUdeviceptr device, size_t x, size_t y,
+                 size_t pitch) {
+    bool onDevice = type == CU_MEMORYTYPE_DEVICE;
+    return Rows{(onDevice ? device : host) + y * pitch + x, onDevice, pitch};
+  };
+  for (CUmemorytype type : {c->srcMemoryType, c->dstMemoryType})
+    if (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_HOST)
+      return refuse(CUDA_ERROR_INVALID_VALUE, "unknown type of memory: %d", int(type));
+  if (c->Height > 1 && (c->srcPitch < c->WidthInBytes || c->dstPitch < c->WidthInBytes))
+    return refuse(CUDA_ERROR_INVALID_VALUE, "rows of a copy overlap: %zu bytes", c->WidthInBytes);
+  return copyAsync("copy2d",
+                   side(c->dstMemoryType, reinterpret_cast<uint64_t>(c->dstHost), c->dstDevice,
+                        c->dstXInBytes, c->dstY, c->dstPitch),
+                   side(c->srcMemoryType, reinterpret_cast<uint64_t>(c->srcHost), c->srcDevice,
+                        c->srcXInBytes, c->srcY, c->srcPitch),
+                   c->WidthInBytes, c->Height, stream);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+  Line line("memset");
+  return fill(line, to, 0, value, 1, count, 1, stream);
+}
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+  Line line("memset");
+  return fill(line, to, 0, value, 4, count, 1, stream);
+}
+CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                           size_t height, CUstream stream) {
+  Line line("memset2d");
+  return fill(line, to, pitch, value, 1, width, height, stream);
+}
+
+void *standin_host(unsigned long long pointer) {
+  return standin::system().memory.table()->find(pointer) ? hostOf(pointer) : nullptr;
+}

@@ -1,0 +1,35 @@
+//===- cublaslt_gemm.h - the arithmetic of the stand-in for cuBLASLt -------------===//
+//
+// Decision: three algorithms differ in nothing but the order of sums over k, so that a run
+// which takes another algorithm than the one that was chosen has other bits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_TEST_STANDIN_CUBLASLT_GEMM_H
+#define TPLAN_TEST_STANDIN_CUBLASLT_GEMM_H
+
+#include "cublaslt_problem.h"
+
+namespace standin::lt {
+
+enum Method {
+  ascending = 0, // one sum
+  halves = 1,    // two sums, the second added to the first
+  blocks = 2,    // a sum for every blockOfK, added in turn
+  methods = 3,
+};
+constexpr int64_t blockOfK = 16;
+
+/// Memory of the host.
+struct Operands {
+  const char *a, *b, *c; // c is null where beta is 0
+  char *d, *bias, *aux, *workspace;
+};
+
+size_t workspaceOf(Method method, const Problem &problem);
+
+void multiply(Method method, const Problem &problem, double alpha, double beta,
+              const Operands &operands);
+
+} // namespace standin::lt
+
+#endif // TPLAN_TEST_STANDIN_CUBLASLT_GEMM_H
