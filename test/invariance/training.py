@@ -48,17 +48,24 @@ def place(folder, name):
     return path
 
 
-def compiling(plan, settings):
+# A GPU that is not there: libraries that stand in for NVIDIA's, with the PTX that was compiled.
+STANDIN = {"TPLAN_CUDA": ROOT / "build/lib/libstandin_cuda.so", "TPLAN_CUBLASLT": ROOT / "build/lib/libstandin_cublasLt.so",
+           "TPLAN_NCCL": ROOT / "build/lib/libstandin_nccl.so"}
+GPU = ("cuda:sm_90", {name: str(path) for name, path in STANDIN.items()})
+CPU = ("cpu", {})
+
+
+def compiling(plan, settings, target=CPU[0]):
     """The command that compiles a program of models.tplan."""
-    command = [TPLANC, HERE / "models.tplan", "--plan", plan]
+    command = [TPLANC, HERE / "models.tplan", "--plan", plan, "--target", target]
     for key, value in settings.items():
         command += ["--set", f"{key if '.' in key else f'plan.{key}'}={value}"]
     return command
 
 
-def make(plan, settings, binary):
+def make(plan, settings, binary, target=CPU[0]):
     """Compiles; the report."""
-    command = compiling(plan, settings)
+    command = compiling(plan, settings, target)
     run([*command, "-o", binary], "tplanc")
     return json.loads(run([*command, "--report=json"], "tplanc --report"))
 
@@ -133,12 +140,14 @@ def left(folder, step=STEPS):
 COUNTING = {"LD_PRELOAD": str(ROOT / "build/lib/libcount-memory.so")}
 
 
-def train(plan, settings, folder, *options, **more):
+def train(plan, settings, folder, *options, on=CPU, **more):
     """Compiles and trains as threads of one process that audit their arenas. What is left, the report, and what
-    was printed; who obtained memory is in `folder`, for check_memory."""
-    report = make(plan, settings, folder / "train")
+    was printed; who obtained memory is in `folder`, for check_memory, where ranks are on CPUs."""
+    target, libraries = on
+    report = make(plan, settings, folder / "train", target)
     run(["rm", "-rf", folder / "save", folder / "log.jsonl"], "rm")
-    environment = {**os.environ, **COUNTING, "COUNT_MEMORY": str(folder / "memory")}
+    counting = {} if libraries else {**COUNTING, "COUNT_MEMORY": str(folder / "memory")}
+    environment = {**os.environ, **libraries, **counting}
     printed = start(folder / "train", folder, "--audit-memory", *options, env=environment, **more)
     return left(folder), report, printed
 

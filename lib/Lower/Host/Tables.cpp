@@ -292,6 +292,9 @@ SmallVector<Record> TableEmitter::slots() {
       for (auto member : family.getBody().getOps<sched::ValueOp>())
         addValue(member, (*family.getAt())[slot] + *member.getAt());
   }
+  optional = true;
+  if (auto [begin, end] = given(); calls.onDevice())
+    add("given", begin, end - begin); // comes as one piece, with what lies between the values
   optional = false;
   bool split = program.isSplit();
   for (const Run &run : train.runs)
