@@ -15,6 +15,7 @@
 #include "runtime/mpi.h"
 #include "runtime/tensors.h"
 #include "runtime/threads.h"
+#include "runtime/trace_device.h"
 #include "runtime/train.h"
 
 #include <algorithm>
@@ -248,6 +249,11 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     return fails(status, exitFailure);
   if (Status status = checkCpu(program->cpu); !status.ok())
     return fails(status, exitFailure);
+
+  if (options.auditStreams) {
+    Status status = auditStreams(*program, options.traceStreams);
+    return status.ok() ? exitSuccess : fails(status, exitFailure);
+  }
 
   int64_t ranks = ranksOf(*program);
   Launch launch = findLaunch();

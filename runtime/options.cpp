@@ -123,6 +123,12 @@ std::vector<Option> optionTable() {
           "the bytes moved are those that these say; print them by what ranks were doing, kind and "
           "axes",
           &Options::auditCollectives),
+      flag("--audit-streams",
+           "train nothing: check, without a GPU, that streams and events order every access of the "
+           "arena in the program for GPUs",
+           &Options::auditStreams),
+      text("--trace-streams", "F", "with --audit-streams, write what is issued to F, a call a line",
+           &Options::traceStreams),
       text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
            &Options::dumpGradients),
       flag("--help", "print this", &Options::help),
