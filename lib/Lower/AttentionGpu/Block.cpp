@@ -243,14 +243,9 @@ Values BlockCode::scores(const TileRows &owned, const TileRows &streamed, double
 
 Value BlockCode::scoreAt(Value i, int64_t v) { return add(mul(row(i), layout.pitch()), column(v)); }
 
-void BlockCode::replace(ValueRange scores) {
+void BlockCode::keep(ValueRange scores) {
   for (auto [n, x] : llvm::enumerate(scores))
     storeVector(x, tile, scoreAt(index(n / layout.scoreVectors()), n % layout.scoreVectors()));
-}
-
-void BlockCode::keep(ValueRange scores) {
-  barrier();
-  replace(scores);
 }
 
 Values BlockCode::keptRow(Value i) {

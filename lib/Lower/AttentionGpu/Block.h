@@ -80,12 +80,12 @@ public:
 
   /// owned * streamed^T * scale.
   Values scores(const TileRows &owned, const TileRows &streamed, double scale);
-  /// Puts the thread's scores into the tile; when all threads have read what was there.
+  /// Puts the thread's scores into the tile. No barrier: since the sums of another tile all
+  /// threads have met in `scores`, and they meet again in `accumulate`.
   void keep(mlir::ValueRange scores);
-  /// What the thread has put there, and other scores in their place.
+  /// What the thread has put there.
   Values kept();
-  void replace(mlir::ValueRange scores);
-  /// The same row by row, in a loop: code for many scores is long.
+  /// Changes it row by row, in a loop: code for all scores at once is long.
   void forRows(llvm::function_ref<void(Value, llvm::MutableArrayRef<Value>)> body);
   /// sums + tile * streamed.
   Values accumulate(const TileRows &streamed, mlir::ValueRange sums);

@@ -147,7 +147,7 @@ void ForwardGpu::run() {
                       walk.hide(queries, keys, allSeen);
                       Values scores = c.kept();
                       softmax(scores, state);
-                      c.replace(scores);
+                      c.keep(scores);
                       state.out = c.accumulate(walk.rowsOf(v, keys), state.out);
                       return state.values();
                     });
