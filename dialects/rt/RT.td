@@ -166,7 +166,9 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
 
     Other scratch is on the stack of the task: tiles, never a row of scores. Tiles
     where the mask is empty are skipped; keys, queries and the heads of a group are
-    added in ascending order. `nn.attention` gives shapes, scale, mask, names and
+    added in ascending order. On a GPU a pass is one launch, of blocks instead of tasks; 16
+    threads share the sum of a row's exponentials, and neighbours are added first; d_q needs
+    no workspace, which is not touched. `nn.attention` gives shapes, scale, mask, names and
     positions. The width K is innermost; the other dimensions are in any order.
 
     Rounding: operands are widened to the type of the sums when a tile is packed;

@@ -23,7 +23,7 @@ static LogicalResult lowerTile(rt::TileOp op, gpu::GPUModuleOp kernels) {
   Type element = cast<nn::Tensor>(op.getFunctionType().getInput(0)).getElementType();
   BlockLayout layout = BlockLayout::of(element, op.getShape().width);
   if (layout.sumRegisters() > kSumRegisters) {
-    int64_t most = layout.width * kSumRegisters / layout.sumRegisters();
+    int64_t most = BlockLayout::across * (kSumRegisters * layout.columns / layout.sumRegisters());
     return op.emitOpError("has heads of at most ")
            << most << " elements in " << rt::sumType(element) << " on a GPU, found "
            << layout.width;
@@ -39,6 +39,7 @@ static LogicalResult lowerTile(rt::TileOp op, gpu::GPUModuleOp kernels) {
   ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
   int64_t blocks = forward ? forwardBlocks(op) : backwardBlocks(op, layout);
   gpu::GPUFuncOp func = makeKernel(b, kernels, op.getSymName(), memory, layout.threads(), blocks);
+  func->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), b.getI32IntegerAttr(kRegisters));
   for (auto [i, arg] : llvm::enumerate(args))
     arg.memory = func.getArgument(i);
   BlockCode code(op.getLoc(), b, rt::sumType(element), layout, func);

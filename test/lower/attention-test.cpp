@@ -19,13 +19,27 @@ static const char *kMasks[] = {"all",
                                "window(9)",
                                "or(and(causal, window(20)), prefix(3))"};
 
+static JitOptions onGpu() {
+  JitOptions options;
+  options.gpu = true;
+  return options;
+}
+
 /// Tests of both targets; their parameter is the target.
 class Targets : public testing::TestWithParam<const char *> {
 protected:
-  JitOptions options() const {
-    JitOptions o;
-    o.gpu = GetParam() == std::string("gpu");
-    return o;
+  JitOptions options() const { return GetParam() == std::string("gpu") ? onGpu() : JitOptions(); }
+  /// All shapes in all types; GPUs have f64 up to a width of 192.
+  std::vector<Problem> problems() const {
+    std::vector<Problem> list;
+    for (const char *element : {"f64", "f32", "bf16"})
+      for (Problem p : shapes()) {
+        p.element = element;
+        if (options().gpu && p.element == "f64")
+          p.width = std::min<int64_t>(p.width, 192);
+        list.push_back(p);
+      }
+    return list;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Attention, Targets, testing::Values("cpu", "gpu"),
@@ -58,19 +72,13 @@ static void expectBackward(const Problem &p, const JitOptions &options) {
 }
 
 TEST_P(Targets, ForwardShapes) {
-  for (const char *element : {"f64", "f32", "bf16"})
-    for (Problem p : shapes()) {
-      p.element = element;
-      expectForward(p, options());
-    }
+  for (const Problem &p : problems())
+    expectForward(p, options());
 }
 
 TEST_P(Targets, BackwardShapes) {
-  for (const char *element : {"f64", "f32", "bf16"})
-    for (Problem p : shapes()) {
-      p.element = element;
-      expectBackward(p, options());
-    }
+  for (const Problem &p : problems())
+    expectBackward(p, options());
 }
 
 TEST_P(Targets, Masks) {
@@ -307,6 +315,58 @@ TEST(Attention, SameBitsWithoutAvx512AndInAnyBlocks) {
       EXPECT_TRUE(sameBits(first, other, {"out", "lse", "d_q", "d_k", "d_v"}))
           << options.block.rows << " x " << options.block.vectors;
     }
+  }
+}
+
+// Each takes another layout: rows of a thread, vectors, panels.
+TEST(Attention, WidthsOnGpus) {
+  for (const char *element : {"f64", "f32", "bf16"})
+    for (int64_t width : {1, 8, 16, 20, 31, 63, 96, 128, 192, 384}) {
+      Problem p;
+      p.element = element;
+      if (p.element == "f64" && width > 192)
+        continue;
+      p.batch = 1, p.queries = 90, p.keys = 70, p.heads = 2, p.groups = 1, p.width = width;
+      p.scale = 1 / std::sqrt(width);
+      expectForward(p, onGpu());
+      expectBackward(p, onGpu());
+    }
+}
+
+/// Every sum of the backward pass is one chain in one order on both targets, and so are scores.
+TEST(Attention, BackwardOnGpusHasTheBitsOfCpus) {
+  JitOptions gpu = onGpu();
+  for (const char *element : {"f64", "f32", "bf16"})
+    for (int64_t width : {24, 64, 192}) {
+      Problem p;
+      p.element = element;
+      p.batch = 1, p.queries = 199, p.keys = 133, p.width = width;
+      p.mask = "or(and(causal, window(20)), prefix(3))";
+      SCOPED_TRACE(p.text("backward"));
+      Tensors cpu = randomTensors(p);
+      runForward(p, cpu);
+      referenceDelta(p, cpu);
+      Tensors other = cpu;
+      runBackward(p, cpu);
+      runBackward(p, other, gpu);
+      EXPECT_TRUE(sameBits(cpu, other, {"d_q", "d_k", "d_v"}));
+    }
+}
+
+TEST(Attention, SameBitsTwiceOnGpus) {
+  JitOptions gpu = onGpu();
+  for (const char *element : {"f64", "f32", "bf16"}) {
+    Problem p;
+    p.element = element;
+    p.queries = 199, p.keys = 133, p.width = 72;
+    Tensors first = randomTensors(p);
+    Tensors second = first;
+    for (Tensors *t : {&first, &second}) {
+      runForward(p, *t, gpu);
+      referenceDelta(p, *t);
+      runBackward(p, *t, gpu);
+    }
+    EXPECT_TRUE(sameBits(first, second, {"out", "lse", "d_q", "d_k", "d_v"})) << element;
   }
 }
 

@@ -44,7 +44,8 @@ private:
   void ownKeys(Value block, Role role);
   void probabilities(const SideTile &owned, const SideTile &streamed, Value allSeen);
   Values scoreGrads(const SideTile &owned, const SideTile &streamed);
-  Values statistics(const Operand &x, const SideTile &owned, const SideTile &streamed);
+  Value ofRow(const Operand &x, const SideTile &queries, Value row);
+  Values ofColumns(const Operand &x, const SideTile &streamed);
 
   BlockCode &c;
   Walk walk;
@@ -54,7 +55,8 @@ private:
 } // namespace
 
 static SmallVector<Role> rolesOf(const BlockLayout &layout) {
-  if (2 * layout.sumRegisters() <= kSumRegisters / 2)
+  constexpr int64_t most = 64; // with scores and what is being loaded, all that is there
+  if (2 * layout.sumRegisters() <= most)
     return {{false, true, true}, {true, false, false}};
   return {{false, false, true}, {false, true, false}, {true, false, false}};
 }
@@ -66,51 +68,59 @@ static int64_t blocksOf(rt::TileOp op, Role role) {
                                 : shape.groups * llvm::divideCeil(shape.keys, side));
 }
 
-/// lse or delta of the query of each score.
-Values BackwardGpu::statistics(const Operand &x, const SideTile &owned, const SideTile &streamed) {
-  bool ownsQueries = owned.side->isQuery;
-  TileRows rows = walk.rowsOf(x, ownsQueries ? owned : streamed);
-  auto at = [&](Value row) {
-    if (rows.ragged)
-      row = c.min(row, c.sub(rows.count, c.index(1)));
-    return c.loadScalar(x.memory, c.add(rows.offset, c.mul(row, rows.stride)));
-  };
-  Values columns, result;
-  for (int64_t v = 0; v < c.layout.scoreVectors() && !ownsQueries; ++v) {
+/// lse or delta of a query of the tile.
+Value BackwardGpu::ofRow(const Operand &x, const SideTile &queries, Value row) {
+  TileRows rows = walk.rowsOf(x, queries);
+  if (rows.ragged)
+    row = c.min(row, c.sub(rows.count, c.index(1)));
+  return c.loadScalar(x.memory, c.add(rows.offset, c.mul(row, rows.stride)));
+}
+
+/// lse or delta of the queries in the thread's columns; none where its rows are queries.
+Values BackwardGpu::ofColumns(const Operand &x, const SideTile &streamed) {
+  Values columns;
+  for (int64_t v = 0; v < c.layout.scoreVectors() && streamed.side->isQuery; ++v) {
     Values lanes;
     for (int64_t j = 0; j < c.layout.lanes; ++j)
-      lanes.push_back(at(c.add(c.column(v), j)));
+      lanes.push_back(ofRow(x, streamed, c.add(c.column(v), j)));
     columns.push_back(vector::FromElementsOp::create(c, c.scoreVector, lanes));
   }
-  for (int64_t i = 0; i < c.layout.rows; ++i) {
-    Value row = ownsQueries ? c.splat(at(c.row(i)), c.scoreVector) : Value();
-    for (int64_t v = 0; v < c.layout.scoreVectors(); ++v)
-      result.push_back(row ? row : columns[v]);
-  }
-  return result;
+  return columns;
 }
 
 /// Into the tile.
 void BackwardGpu::probabilities(const SideTile &owned, const SideTile &streamed, Value allSeen) {
-  const Operand &mine = owned.side->isQuery ? q : k, &theirs = owned.side->isQuery ? k : q;
-  Values scores = c.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed), scale);
-  scores = walk.hide(owned, streamed, allSeen, scores);
-  for (auto [x, shift] : llvm::zip(scores, statistics(lse, owned, streamed))) {
-    // A row that sees no key has lse = -inf and scores of -inf only: their exp shall be 0.
-    Value none = arith::CmpFOp::create(c, arith::CmpFPredicate::OEQ, shift,
-                                       c.number(c.scoreVector, -kInfinity));
-    Value less = arith::SelectOp::create(c, none, c.number(c.scoreVector, 0), shift);
-    x = math::ExpOp::create(c, arith::SubFOp::create(c, x, less));
-  }
-  c.keep(scores);
+  bool ownsQueries = owned.side->isQuery;
+  const Operand &mine = ownsQueries ? q : k, &theirs = ownsQueries ? k : q;
+  c.keep(c.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed), scale));
+  walk.hide(owned, streamed, allSeen);
+  Values columns = ofColumns(lse, streamed);
+  c.forRows([&](Value i, MutableArrayRef<Value> scores) {
+    Values shifts = columns;
+    if (ownsQueries)
+      shifts.assign(scores.size(), c.splat(ofRow(lse, owned, c.row(i)), c.scoreVector));
+    for (auto [x, shift] : llvm::zip(scores, shifts)) {
+      // A row that sees no key has lse = -inf and scores of -inf only: their exp shall be 0.
+      Value none = arith::CmpFOp::create(c, arith::CmpFPredicate::OEQ, shift,
+                                         c.number(c.scoreVector, -kInfinity));
+      Value less = arith::SelectOp::create(c, none, c.number(c.scoreVector, 0), shift);
+      x = math::ExpOp::create(c, arith::SubFOp::create(c, x, less));
+    }
+  });
 }
 
 /// Where the tile has the probabilities.
 Values BackwardGpu::scoreGrads(const SideTile &owned, const SideTile &streamed) {
-  const Operand &mine = owned.side->isQuery ? dOut : v, &theirs = owned.side->isQuery ? v : dOut;
+  bool ownsQueries = owned.side->isQuery;
+  const Operand &mine = ownsQueries ? dOut : v, &theirs = ownsQueries ? v : dOut;
   Values grads = c.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed), 1.0);
-  for (auto [d, p, less] : llvm::zip(grads, c.kept(), statistics(delta, owned, streamed))) {
-    Value x = arith::MulFOp::create(c, p, arith::SubFOp::create(c, d, less));
+  Values columns = ofColumns(delta, streamed), p = c.kept();
+  for (auto [n, d] : llvm::enumerate(grads)) {
+    size_t vectors = c.layout.scoreVectors();
+    Value less = ownsQueries
+                     ? c.splat(ofRow(delta, owned, c.row(c.index(n / vectors))), c.scoreVector)
+                     : columns[n % vectors];
+    Value x = arith::MulFOp::create(c, p[n], arith::SubFOp::create(c, d, less));
     d = arith::MulFOp::create(c, x, c.number(c.scoreVector, scale));
   }
   return grads;
@@ -131,35 +141,28 @@ void BackwardGpu::ownQueries(Value block) {
 void BackwardGpu::ownKeys(Value block, Role role) {
   SideTile keys = walk.owned(walk.keys, walk.shape.groups, block);
   int64_t perGroup = walk.shape.heads / walk.shape.groups;
-  Values init;
-  for (bool made : {role.dV, role.dK})
-    if (made)
-      init.append(c.noSums());
+  size_t each = c.noSums().size(), ofDV = role.dV ? each : 0;
+  auto step = [&](const SideTile &queries, Value allSeen, ValueRange carried) {
+    Values dVSums(carried.take_front(ofDV)), dKSums(carried.drop_front(ofDV));
+    probabilities(keys, queries, allSeen);
+    if (role.dV)
+      dVSums = c.accumulate(walk.rowsOf(dOut, queries), dVSums);
+    if (role.dK) {
+      c.keep(scoreGrads(keys, queries));
+      dKSums = c.accumulate(walk.rowsOf(q, queries), dKSums);
+    }
+    dVSums.append(dKSums);
+    return dVSums;
+  };
+  Values init(ofDV + (role.dK ? each : 0), c.number(c.sumVector, 0));
   Values sums = c.steps(perGroup, init, [&](Value number, ValueRange outer) {
     Value head = c.add(c.mul(keys.head, perGroup), number);
-    return walk.forTiles(keys, walk.queries, head, outer,
-                         [&](const SideTile &queries, Value allSeen, ValueRange carried) {
-                           size_t ofDV = role.dV ? c.noSums().size() : 0;
-                           Values dVSums(carried.take_front(ofDV)),
-                               dKSums(carried.drop_front(ofDV));
-                           probabilities(keys, queries, allSeen);
-                           if (role.dV)
-                             dVSums = c.accumulate(walk.rowsOf(dOut, queries), dVSums);
-                           if (role.dK) {
-                             c.keep(scoreGrads(keys, queries));
-                             dKSums = c.accumulate(walk.rowsOf(q, queries), dKSums);
-                           }
-                           dVSums.append(dKSums);
-                           return dVSums;
-                         });
+    return walk.forTiles(keys, walk.queries, head, outer, step);
   });
-  ValueRange rest(sums);
-  for (auto [made, x] : {std::pair(role.dV, &dV), std::pair(role.dK, &dK)})
-    if (made) {
-      size_t n = c.noSums().size();
-      c.write(rest.take_front(n), walk.rowsOf(*x, keys));
-      rest = rest.drop_front(n);
-    }
+  if (role.dV)
+    c.write(ValueRange(sums).take_front(each), walk.rowsOf(dV, keys));
+  if (role.dK)
+    c.write(ValueRange(sums).drop_front(ofDV), walk.rowsOf(dK, keys));
 }
 
 void BackwardGpu::run() {

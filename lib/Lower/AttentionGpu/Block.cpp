@@ -35,8 +35,8 @@ BlockLayout BlockLayout::of(Type element, int64_t width) {
   l.lanes = 16 / l.bytes;
   l.columns = divideCeil(width, across);
   l.vector = std::gcd(std::gcd(l.lanes, l.columns), width);
-  // Eight rows need fewer loads for each multiply-add, as long as the registers last.
-  l.rows = l.bytes == 4 && l.columns <= 8 ? 8 : 4;
+  // Eight rows need fewer loads for each multiply-add, four leave registers for wide sums.
+  l.rows = l.bytes == 4 && l.columns <= 4 ? 8 : 4;
   // With the tile of scores, 17 or 33 KiB, below the 48 KiB that every launch may have.
   int64_t budget = l.bytes == 4 ? 16 << 10 : 8 << 10;
   int64_t most = budget / (2 * side * l.bytes);
@@ -94,7 +94,7 @@ Values BlockCode::steps(int64_t n, ValueRange init, function_ref<Values(Value, V
 }
 
 Value BlockCode::less(Value a, Value b) {
-  return arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, a, b);
+  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b);
 }
 Value BlockCode::both(Value a, Value b) {
   return a && b ? createOrFold<arith::AndIOp>(a, b) : a ? a : b;
@@ -160,8 +160,8 @@ void BlockCode::write(ValueRange sums, const TileRows &to) {
   const BlockLayout &l = layout;
   auto type = VectorType::get({l.vector}, to.operand->type.getElementType());
   for (int64_t i = 0; i < l.rows; ++i) {
-    Value at = add(to.offset, mul(row(i), to.stride));
-    when(to.ragged ? less(row(i), to.count) : Value(), [&] {
+    Value at = add(to.offset, mul(row(index(i)), to.stride));
+    when(to.ragged ? less(row(index(i)), to.count) : Value(), [&] {
       for (int64_t v = 0; v < l.sumVectors(); ++v) {
         Value d = mul(add(tx, v * l.across), l.vector), x = sums[i * l.sumVectors() + v];
         if (type != x.getType())
@@ -212,7 +212,7 @@ Values BlockCode::addOuterProduct(Value d, ValueRange sums) {
   Value at = mul(d, l.side);
   Values left, right, next;
   for (int64_t i = 0; i < l.rows; i += l.lanes)
-    left.push_back(loadVector(panels, add(at, row(i)), scoreVector));
+    left.push_back(loadVector(panels, add(at, row(index(i))), scoreVector));
   for (int64_t v = 0; v < l.scoreVectors(); ++v)
     right.push_back(loadVector(panels, add(at, add(column(v), l.side * l.depth)), scoreVector));
   for (int64_t i = 0; i < l.rows; ++i) {
@@ -241,42 +241,54 @@ Values BlockCode::scores(const TileRows &owned, const TileRows &streamed, double
   return result;
 }
 
-Value BlockCode::scoreAt(int64_t i, int64_t v) {
-  return add(mul(row(i), layout.pitch()), column(v));
-}
+Value BlockCode::scoreAt(Value i, int64_t v) { return add(mul(row(i), layout.pitch()), column(v)); }
 
 void BlockCode::keep(ValueRange scores) {
-  barrier();
   for (auto [n, x] : llvm::enumerate(scores))
-    storeVector(x, tile, scoreAt(n / layout.scoreVectors(), n % layout.scoreVectors()));
+    storeVector(x, tile, scoreAt(index(n / layout.scoreVectors()), n % layout.scoreVectors()));
+}
+
+Values BlockCode::keptRow(Value i) {
+  Values row;
+  for (int64_t v = 0; v < layout.scoreVectors(); ++v)
+    row.push_back(loadVector(tile, scoreAt(i, v), scoreVector));
+  return row;
 }
 
 Values BlockCode::kept() {
   Values scores;
-  for (size_t n = 0; n < numScores(); ++n)
-    scores.push_back(loadVector(tile, scoreAt(n / layout.scoreVectors(), n % layout.scoreVectors()),
-                                scoreVector));
+  for (int64_t i = 0; i < layout.rows; ++i)
+    scores.append(keptRow(index(i)));
   return scores;
+}
+
+void BlockCode::forRows(function_ref<void(Value, MutableArrayRef<Value>)> body) {
+  loop(index(0), index(layout.rows), 1, [&](Value i) {
+    Values row = keptRow(i);
+    body(i, row);
+    for (auto [v, x] : llvm::enumerate(row))
+      storeVector(x, tile, scoreAt(i, v));
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// Rows `first` .. of the tile, each as it is in memory. A row is read by up to 16 threads.
+/// Rows `first` .. of the tile, each as it is in memory, read by up to 16 threads. What few
+/// registers hold is read ahead of the barrier, while other warps still multiply.
 void BlockCode::fillPanel(const TileRows &rows, Value first) {
   const BlockLayout &l = layout;
   int64_t vectors = l.width / l.access;
   int64_t abreast = std::min<int64_t>(16, llvm::PowerOf2Ceil(vectors));
   int64_t atOnce = l.threads() / abreast;
-  Value lane = rem(id, abreast), line = div(id, abreast);
   struct Piece {
     Value x, to, inside;
   };
-  SmallVector<Piece> pieces;
-  for (int64_t m = 0; m < l.panelRows; m += atOnce)
+  auto read = [&](Value line) {
+    SmallVector<Piece> pieces;
     for (int64_t g = 0; g < vectors; g += abreast) {
-      Value row = add(line, m), d = mul(add(lane, g), l.access), inside;
+      Value row = line, d = mul(add(rem(id, abreast), g), l.access), inside;
       Value to = add(mul(row, l.paddedWidth()), d);
       if (atOnce > l.panelRows) {
         inside = less(row, index(l.panelRows));
@@ -288,9 +300,24 @@ void BlockCode::fillPanel(const TileRows &rows, Value first) {
       }
       pieces.push_back({loadHead(rows, add(first, row), d, Value()), to, inside});
     }
-  barrier();
-  for (Piece &piece : pieces)
-    when(piece.inside, [&] { storeVector(widen(piece.x), panels, piece.to); });
+    return pieces;
+  };
+  auto put = [&](ArrayRef<Piece> pieces) {
+    for (const Piece &piece : pieces)
+      when(piece.inside, [&] { storeVector(widen(piece.x), panels, piece.to); });
+  };
+  Value line = div(id, abreast);
+  constexpr int64_t kAhead = 16;
+  if (divideCeil(vectors, abreast) * divideCeil(l.panelRows, atOnce) > kAhead) {
+    barrier();
+    loop(index(0), index(l.panelRows), atOnce, [&](Value m) { put(read(add(line, m))); });
+  } else {
+    SmallVector<Piece> pieces;
+    for (int64_t m = 0; m < l.panelRows; m += atOnce)
+      pieces.append(read(add(line, m)));
+    barrier();
+    put(pieces);
+  }
   barrier();
 }
 
@@ -299,7 +326,7 @@ Values BlockCode::addPanelRows(Value begin, Value inTile, ValueRange sums) {
   const BlockLayout &l = layout;
   Values left, next(sums);
   for (int64_t i = 0; i < l.rows; ++i)
-    left.push_back(loadVector(tile, add(mul(row(i), l.pitch()), inTile), scoreVector));
+    left.push_back(loadVector(tile, add(mul(row(index(i)), l.pitch()), inTile), scoreVector));
   for (int64_t j = 0; j < l.lanes; ++j) {
     Value at = mul(add(begin, j), l.paddedWidth());
     for (int64_t v = 0; v < l.sumVectors(); ++v) {

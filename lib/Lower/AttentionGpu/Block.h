@@ -48,8 +48,10 @@ struct BlockLayout {
   int64_t panelSize() const { return std::max(2 * side * depth, panelRows * paddedWidth()); }
 };
 
-/// Up to this many registers of sums a kernel spills none, on any architecture.
-inline constexpr int64_t kSumRegisters = 128;
+/// What a thread may have: not told, ptxas spills some to run more blocks at once.
+inline constexpr int32_t kRegisters = 255;
+/// How many of them hold the sums of one output, at most, so that none is spilled.
+inline constexpr int64_t kSumRegisters = 96;
 
 using Values = llvm::SmallVector<mlir::Value>;
 
@@ -74,13 +76,17 @@ public:
   Values noSums();
   /// Where the thread's vector v of scores, or row i, is in the tile.
   Value column(int64_t v);
-  Value row(int64_t i) { return add(firstRow, i); }
+  Value row(Value i) { return add(firstRow, i); }
 
   /// owned * streamed^T * scale.
   Values scores(const TileRows &owned, const TileRows &streamed, double scale);
-  /// Puts the thread's scores into the tile, and reads them again.
+  /// Puts the thread's scores into the tile. No barrier: since the sums of another tile all
+  /// threads have met in `scores`, and they meet again in `accumulate`.
   void keep(mlir::ValueRange scores);
+  /// What the thread has put there.
   Values kept();
+  /// Changes it row by row, in a loop: code for all scores at once is long.
+  void forRows(llvm::function_ref<void(Value, llvm::MutableArrayRef<Value>)> body);
   /// sums + tile * streamed.
   Values accumulate(const TileRows &streamed, mlir::ValueRange sums);
   /// Rounds the sums and writes them.
@@ -91,6 +97,7 @@ public:
   Values unless(Value condition, mlir::ValueRange values, llvm::function_ref<Values()> body);
   /// Null is always.
   void when(Value condition, llvm::function_ref<void()> body);
+  using Code::unless;
   /// Steps 0 .. n - 1 that carry values.
   Values steps(int64_t n, mlir::ValueRange init,
                llvm::function_ref<Values(Value, mlir::ValueRange)> body);
@@ -111,7 +118,8 @@ private:
   Values addOuterProduct(Value d, mlir::ValueRange sums);
   void fillPanel(const TileRows &rows, Value first);
   Values addPanelRows(Value begin, Value inTile, mlir::ValueRange sums);
-  Value scoreAt(int64_t i, int64_t v);
+  Value scoreAt(Value i, int64_t v);
+  Values keptRow(Value i);
   Value widen(Value x);
 
   Value id, firstRow, panels, tile;

@@ -123,9 +123,9 @@ void ForwardGpu::finish(State &state, const SideTile &queries) {
     Value log = math::LogOp::create(c, arith::SelectOp::create(c, none, c.number(c.sum, 1), l));
     Value x = arith::AddFOp::create(c, state.max[i], log);
     x = arith::SelectOp::create(c, none, c.number(c.sum, -kInfinity), x);
-    Value inside = lse.ragged ? c.less(c.row(i), lse.count) : Value();
+    Value inside = lse.ragged ? c.less(c.row(c.index(i)), lse.count) : Value();
     c.when(c.both(writes, inside), [&] {
-      Value at = c.add(lse.offset, c.mul(c.row(i), lse.stride));
+      Value at = c.add(lse.offset, c.mul(c.row(c.index(i)), lse.stride));
       memref::StoreOp::create(c, x, lse.operand->memory, at);
     });
   }
@@ -139,17 +139,18 @@ void ForwardGpu::run() {
   size_t rows = c.layout.rows;
   State state{Values(rows, c.number(c.sum, -kInfinity)), Values(rows, c.number(c.sum, 0)),
               c.noSums()};
-  Values last = walk.forTiles(queries, walk.keys, group, state.values(),
-                              [&](const SideTile &keys, Value allSeen, ValueRange carried) {
-                                State state = State::of(carried, rows);
-                                Values scores =
-                                    c.scores(walk.rowsOf(q, queries), walk.rowsOf(k, keys), scale);
-                                scores = walk.hide(queries, keys, allSeen, scores);
-                                softmax(scores, state);
-                                c.keep(scores);
-                                state.out = c.accumulate(walk.rowsOf(v, keys), state.out);
-                                return state.values();
-                              });
+  Values last =
+      walk.forTiles(queries, walk.keys, group, state.values(),
+                    [&](const SideTile &keys, Value allSeen, ValueRange carried) {
+                      State state = State::of(carried, rows);
+                      c.keep(c.scores(walk.rowsOf(q, queries), walk.rowsOf(k, keys), scale));
+                      walk.hide(queries, keys, allSeen);
+                      Values scores = c.kept();
+                      softmax(scores, state);
+                      c.keep(scores);
+                      state.out = c.accumulate(walk.rowsOf(v, keys), state.out);
+                      return state.values();
+                    });
   State done = State::of(last, rows);
   finish(done, queries);
 }

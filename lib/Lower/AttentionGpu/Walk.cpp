@@ -83,40 +83,35 @@ Values Walk::forTiles(const SideTile &owned, const Side &streamed, Value head, V
   });
 }
 
-Values Walk::hide(const SideTile &owned, const SideTile &streamed, Value allSeen,
-                  ValueRange scores) {
-  return c.unless(allSeen, scores, [&] { return hideEach(owned, streamed, scores); });
+void Walk::hide(const SideTile &owned, const SideTile &streamed, Value allSeen) {
+  c.unless(allSeen, [&] { hideEach(owned, streamed); });
 }
 
-Values Walk::hideEach(const SideTile &owned, const SideTile &streamed, ValueRange scores) {
-  int64_t lanes = c.layout.lanes, vectors = c.layout.scoreVectors();
+void Walk::hideEach(const SideTile &owned, const SideTile &streamed) {
+  const Side &side = *streamed.side;
+  int64_t lanes = c.layout.lanes;
   auto type = VectorType::get({lanes}, c.getI32Type());
   auto constant = [&](int64_t n) -> Value {
     return arith::ConstantOp::create(c, DenseElementsAttr::get(type, int32_t(n)));
   };
   auto iota = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
   Value steps = arith::ConstantOp::create(c, DenseElementsAttr::get(type, ArrayRef(iota)));
-  Values rows, columns, inside;
-  for (int64_t i = 0; i < c.layout.rows; ++i) {
-    Value row = c.min(c.add(owned.first, c.row(i)), c.index(owned.side->size - 1));
-    rows.push_back(c.splat(positionsOf(c, owned.side->positions, c.toI32(row)), type));
-  }
-  for (int64_t v = 0; v < vectors; ++v) {
+  Values columns, inside;
+  for (int64_t v = 0; v < c.layout.scoreVectors(); ++v) {
     Value first = c.splat(c.toI32(c.add(streamed.first, c.column(v))), type);
     Value at = arith::AddIOp::create(c, first, steps);
-    inside.push_back(
-        arith::CmpIOp::create(c, arith::CmpIPredicate::slt, at, constant(streamed.side->size)));
-    at = arith::MinSIOp::create(c, at, constant(streamed.side->size - 1));
-    columns.push_back(positionsOf(c, streamed.side->positions, at));
+    inside.push_back(arith::CmpIOp::create(c, arith::CmpIPredicate::slt, at, constant(side.size)));
+    at = arith::MinSIOp::create(c, at, constant(side.size - 1));
+    columns.push_back(positionsOf(c, side.positions, at));
   }
   Value hidden = c.number(c.scoreVector, -std::numeric_limits<double>::infinity());
-  Values result;
-  for (auto [n, x] : llvm::enumerate(scores)) {
-    Value row = rows[n / vectors], column = columns[n % vectors];
-    Value sees = streamed.side->isQuery ? emitMask(c, op.getMask(), column, row)
-                                        : emitMask(c, op.getMask(), row, column);
-    sees = c.both(sees, inside[n % vectors]);
-    result.push_back(arith::SelectOp::create(c, sees, x, hidden));
-  }
-  return result;
+  c.forRows([&](Value i, MutableArrayRef<Value> scores) {
+    Value at = c.min(c.add(owned.first, c.row(i)), c.index(owned.side->size - 1));
+    Value row = c.splat(positionsOf(c, owned.side->positions, c.toI32(at)), type);
+    for (auto [x, column, there] : llvm::zip(scores, columns, inside)) {
+      Value sees = side.isQuery ? emitMask(c, op.getMask(), column, row)
+                                : emitMask(c, op.getMask(), row, column);
+      x = arith::SelectOp::create(c, c.both(sees, there), x, hidden);
+    }
+  });
 }

@@ -42,9 +42,8 @@ public:
   Values forTiles(const SideTile &owned, const Side &streamed, mlir::Value head,
                   mlir::ValueRange init,
                   llvm::function_ref<Values(const SideTile &, mlir::Value, mlir::ValueRange)> body);
-  /// Scores that the mask hides, or that are past the last column, become -inf.
-  Values hide(const SideTile &owned, const SideTile &streamed, mlir::Value allSeen,
-              mlir::ValueRange scores);
+  /// Scores in the tile that the mask hides, or that are past the last column, become -inf.
+  void hide(const SideTile &owned, const SideTile &streamed, mlir::Value allSeen);
 
   rt::TileOp op;
   const rt::AttentionShape shape;
@@ -52,7 +51,7 @@ public:
 
 private:
   PositionRange rangeOf(const SideTile &tile);
-  Values hideEach(const SideTile &owned, const SideTile &streamed, mlir::ValueRange scores);
+  void hideEach(const SideTile &owned, const SideTile &streamed);
 
   BlockCode &c;
   llvm::SmallVector<mlir::Value> batch;
