@@ -1,7 +1,7 @@
 //===- audit_streams.cpp - --audit-streams ----------------------------------===//
 //
-// The host program of a plan for GPUs, as each rank runs it, on a device that notes every call: then
-// every access of the arena has its order by streams and events alone, and lies in the arena.
+// The host program of a plan for GPUs, as each rank runs it, on a device that notes every call:
+// then every access of the arena has its order by streams and events alone, and lies in the arena.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,16 +71,15 @@ Status checkInside(const tp_program &program, const StreamEvent &it) {
   for (const std::vector<Extent> *extents : {&it.reads, &it.writes})
     for (Extent extent : *extents)
       if (extent.begin < 0 || extent.end > program.arena_bytes)
-        return errorf("'%s' touches bytes [%lld, %lld) of an arena of %lld", it.title.text().c_str(),
-                      (long long)extent.begin, (long long)extent.end,
+        return errorf("'%s' touches bytes [%lld, %lld) of an arena of %lld",
+                      it.title.text().c_str(), (long long)extent.begin, (long long)extent.end,
                       (long long)program.arena_bytes);
   return {};
 }
 
 } // namespace
 
-Status tplan::runtime::traceProgram(const tp_program &program, int number,
-                                    const StreamSink &sink) {
+Status tplan::runtime::traceProgram(const tp_program &program, int number, const StreamSink &sink) {
   tp_rank rank;
   NoTransport none(number, (int)ranksOf(program));
   rank.program = &program;
@@ -120,7 +119,7 @@ Status tplan::runtime::auditStreams(const tp_program &program, const std::string
   TraceFile file;
   if (!traceFile.empty())
     TP_TRY(file.open(traceFile));
-  for (int64_t rank = 0; rank < ranks; rank = ranks > mostAudited && !rank ? ranks - 1 : rank + 1) {
+  for (int64_t rank = 0; rank<ranks; rank = ranks> mostAudited && !rank ? ranks - 1 : rank + 1) {
     StreamOrder order(streams, events);
     file.begin((int)rank, streams, events);
     Status status = traceProgram(program, (int)rank, [&](const StreamEvent &it) -> Status {

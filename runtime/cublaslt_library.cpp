@@ -26,8 +26,7 @@ static Status load(CublasLt &library) {
   TP_CUBLASLT_FUNCTIONS(FIND)
 #undef FIND
   library.GetVersion = (decltype(library.GetVersion))dlsym(handle, "cublasLtGetVersion");
-  library.StatusString =
-      (decltype(library.StatusString))dlsym(handle, "cublasLtGetStatusString");
+  library.StatusString = (decltype(library.StatusString))dlsym(handle, "cublasLtGetStatusString");
   if (!library.GetVersion)
     return errorf("the cuBLASLt in '%s' has no cublasLtGetVersion", file.c_str());
   return {};

@@ -309,8 +309,8 @@ Status CudaDevice::zero(int64_t stream, void *place, const Rows &rows) {
   if (rows.rows == 1)
     TP_CUDA(MemsetD8Async(pointer(place), 0, rows.row, streams[stream]));
   else
-    TP_CUDA(MemsetD2D8Async(pointer(place), rows.toStride, 0, rows.row, rows.rows,
-                            streams[stream]));
+    TP_CUDA(
+        MemsetD2D8Async(pointer(place), rows.toStride, 0, rows.row, rows.rows, streams[stream]));
   return {};
 }
 

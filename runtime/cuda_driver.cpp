@@ -39,7 +39,7 @@ Status load(CudaDriver &driver) {
                   "--device=cpu a binary that was compiled for one: %s",
                   dlerror());
   // Asked first, for an old driver lacks what comes later.
-  auto getVersion = (cuda::Result(*)(int *))dlsym(library, "cuDriverGetVersion");
+  auto getVersion = (cuda::Result (*)(int *))dlsym(library, "cuDriverGetVersion");
   if (!getVersion || getVersion(&driver.version) != cuda::success)
     return errorf("'%s' is no driver of NVIDIA's: it tells no version", name);
   if (driver.version < oldestVersion)

@@ -29,9 +29,8 @@ constexpr int64_t usualAlignment = 64;
 using Key = std::array<int64_t, 16>;
 
 Key keyOf(const tp_gemm &g, int64_t alignment) {
-  return {g.m,        g.n,        g.k,        g.lda,     g.ldb,     g.ldc,        g.batch,
-          g.stride_a, g.stride_b, g.stride_c, g.trans_a, g.trans_b, g.accumulate, g.in,
-          g.out,      alignment};
+  return {g.m,        g.n,        g.k,       g.lda,     g.ldb,        g.ldc, g.batch, g.stride_a,
+          g.stride_b, g.stride_c, g.trans_a, g.trans_b, g.accumulate, g.in,  g.out,   alignment};
 }
 
 int typeOf(int32_t type) { return type == TP_F64 ? r64F : type == TP_BF16 ? r16BF : r32F; }
@@ -133,8 +132,8 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
     uint64_t most = workspaceBytes;
     auto least = (uint32_t)alignment;
     TP_CUBLASLT(PreferenceSet(preference, preferenceWorkspace, &most, sizeof most));
-    for (int operand : {preferenceAlignmentA, preferenceAlignmentB, preferenceAlignmentC,
-                        preferenceAlignmentD})
+    for (int operand :
+         {preferenceAlignmentA, preferenceAlignmentB, preferenceAlignmentC, preferenceAlignmentD})
       TP_CUBLASLT(PreferenceSet(preference, operand, &least, sizeof least));
     TP_CUBLASLT(GetHeuristic(handle, p.operation, p.first, p.second, p.result, p.result, preference,
                              mostAlgorithms, results, &count));
@@ -169,8 +168,8 @@ Status CudaMatmul::findProblem(const tp_gemm &gemm, int64_t alignment, Problem *
   return {};
 }
 
-Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const void *a,
-                                const void *b, void *c, const Algorithm &algorithm,
+Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const void *a, const void *b,
+                                void *c, const Algorithm &algorithm,
                                 cuda::StreamHandle *stream) const {
   const CublasLt &lt = *library;
   static constexpr double one = 1;
@@ -234,10 +233,10 @@ Status CudaMatmul::choose(const tp_gemm &g, void *memory, int64_t bytes,
     return {};
   auto up = [](int64_t n) { return (n + usualAlignment - 1) / usualAlignment * usualAlignment; };
   int64_t in = bytesOf(g.in), out = bytesOf(g.out);
-  int64_t sizeA = up(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch,
-                                 g.stride_a));
-  int64_t sizeB = up(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch,
-                                 g.stride_b));
+  int64_t sizeA =
+      up(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch, g.stride_a));
+  int64_t sizeB =
+      up(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch, g.stride_b));
   int64_t sizeC = up(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c));
   if (sizeA + sizeB + sizeC > bytes)
     return {}; // stays with what the library thinks

@@ -13,8 +13,8 @@ Status tplan::runtime::copyBlock(Stream stream, int64_t bytes, const void *from,
   const Block &cut = source.contiguous() ? target : source; // has the rows
   if (source.count() != target.count() ||
       (!source.contiguous() && !target.contiguous() && source.row != target.row))
-    return errorf("blocks of %lld and %lld rows cannot be copied in one go",
-                  (long long)source.rows, (long long)target.rows);
+    return errorf("blocks of %lld and %lld rows cannot be copied in one go", (long long)source.rows,
+                  (long long)target.rows);
   auto stride = [&](const Block &block) {
     return (block.contiguous() ? cut.row : block.stride) * bytes;
   };

@@ -11,10 +11,10 @@ namespace tplan::runtime {
 
 /// Where one of NVIDIA's libraries may be.
 struct LibraryNames {
-  const char *title;                // "cuBLASLt", for messages
-  const char *variable;             // of the environment, that names the file
+  const char *title;                  // "cuBLASLt", for messages
+  const char *variable;               // of the environment, that names the file
   std::span<const char *const> files; // for the loader, the newest first
-  const char *wheel;                // folder below nvidia/ where Python packages bring it
+  const char *wheel;                  // folder below nvidia/ where Python packages bring it
 };
 
 /// Opens it: as the variable names it, as the loader finds it, or in a folder

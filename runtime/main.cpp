@@ -205,8 +205,8 @@ int threadsOf(const Options &options, int ranks, bool launched) {
   return (int)std::max<int64_t>(1, cpus / ranks);
 }
 
-/// The program for the device that is asked for, else for a GPU where the binary has one: a training
-/// that was meant for a GPU does not crawl along on a CPU unasked.
+/// The program for the device that is asked for, else for a GPU where the binary has one: a
+/// training that was meant for a GPU does not crawl along on a CPU unasked.
 Status chooseProgram(std::span<const tp_program *const> programs, const std::string &device,
                      const tp_program *&chosen) {
   std::string there;

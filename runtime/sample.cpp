@@ -51,7 +51,7 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
   int64_t context = input.positions;
   // A byte model may carry ids beyond the bytes; they are no text.
   std::vector<double> logits(std::min<int64_t>(program.logits_vocabulary, 256));
-  std::vector<char> numbers; // as they are in memory
+  std::vector<char> numbers;    // as they are in memory
   std::string history(1, '\0'); // the separator, then the text
   history += text;
   for (size_t i = 0; i < history.size(); ++i)

@@ -21,8 +21,7 @@ double learningRate(const tp_program &program, int64_t step);
 void setScalars(const tp_program &program, char *arena, uint64_t seed, int64_t step);
 
 /// Writes what stays the same for the whole run: member numbers of `rank`, and indices.
-Status setConstants(const tp_program &program, char *arena, int64_t rank,
-                    Device *device = nullptr);
+Status setConstants(const tp_program &program, char *arena, int64_t rank, Device *device = nullptr);
 
 /// How many rows of the microbatch evaluation or prediction computes.
 void setRowsInUse(const tp_program &program, char *arena, int64_t rows);

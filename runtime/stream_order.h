@@ -26,7 +26,8 @@ struct Extent {
   int64_t begin, end;
 };
 
-/// What a piece of work is called: steps have millions, so it is not made to text before it is read.
+/// What a piece of work is called: steps have millions, so it is not made to text before it is
+/// read.
 struct WorkTitle {
   const char *name = "";
   const char *file = ""; // of the plan, with a line, or empty

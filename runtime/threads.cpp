@@ -3,9 +3,9 @@
 // Members meet, each computes its share straight from and into the memory of the others,
 // and they meet again: nothing is staged.
 //
-// On devices the members meet all the same, on the host, and tell each other where they are in their
-// streams: each waits there for what the others bring, and before it goes on, until they have taken
-// what it brought. So several ranks may have one device, or each its own.
+// On devices the members meet all the same, on the host, and tell each other where they are in
+// their streams: each waits there for what the others bring, and before it goes on, until they have
+// taken what it brought. So several ranks may have one device, or each its own.
 //
 // Decision: only the first meeting can fail. Who is behind it finishes without waiting for
 // anything but the copies of others, so no member leaves, and gives its memory back, while
@@ -90,7 +90,8 @@ std::string Hub::lastOf(int rank) {
 class ThreadCommunicator : public Communicator {
 public:
   ThreadCommunicator(std::shared_ptr<Hub> hub, std::shared_ptr<Room> room, Members members)
-      : Communicator(std::move(members)), hub(std::move(hub)), room(std::move(room)) {}
+      : Communicator(std::move(members)), hub(std::move(hub)), room(std::move(room)),
+        others(size()) {}
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
 
@@ -114,6 +115,7 @@ private:
 
   std::shared_ptr<Hub> hub;
   std::shared_ptr<Room> room;
+  std::vector<Stream> others; // of the members, in this meeting
   uint32_t round = 0;
 };
 
@@ -279,11 +281,9 @@ Status ThreadCommunicator::moveOnDevice(size_t index, Stream stream) const {
 }
 
 Status ThreadCommunicator::followOthers(Stream stream, SharedMark mark) const {
-  for (int m = 0; m < size(); ++m) {
-    Stream other = room->streamOf(m);
+  for (int m = 0; m < size(); ++m)
     if (m != group.self)
-      TP_TRY(stream.device->follow(stream.number, *other.device, other.number, mark));
-  }
+      TP_TRY(stream.device->follow(stream.number, *others[m].device, others[m].number, mark));
   return {};
 }
 
@@ -301,6 +301,8 @@ Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &te
   room->offer(group.self, round, operations, stream ? *stream : Stream{});
   TP_TRY(meet(operations[0]));
   Status status = checkSame(operations);
+  for (int m = 0; m < size(); ++m) // who has left may bring another one already
+    others[m] = room->streamOf(m);
   if (stream && status.ok())
     status = followOthers(*stream, sharedReady);
   for (size_t i = 0; status.ok() && i < operations.size(); ++i) {

@@ -96,9 +96,7 @@ public:
 
   Status mark(int64_t, SharedMark) override { return {}; }
   Status follow(int64_t, Device &, int64_t, SharedMark) override { return {}; }
-  char *scratch(int64_t stream) override {
-    return (char *)base + facts->scratch_offsets[stream];
-  }
+  char *scratch(int64_t stream) override { return (char *)base + facts->scratch_offsets[stream]; }
 
   Status read(void *, const void *from, int64_t bytes) override {
     TP_TRY(finish());

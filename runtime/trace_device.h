@@ -1,7 +1,7 @@
 //===- trace_device.h - a device that notes what it is asked for ------------===//
 //
-// It computes nothing and has no memory: addresses are counted from a number. So the host program of
-// any plan runs on it in no time, of a rank of any cluster, on a machine without a GPU.
+// It computes nothing and has no memory: addresses are counted from a number. So the host program
+// of any plan runs on it in no time, of a rank of any cluster, on a machine without a GPU.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRACE_DEVICE_H

@@ -63,7 +63,7 @@ private:
   TrainingState state;
   std::vector<float> losses; // of each step of this run, for the curve
   int64_t steps = 0, firstStep = 1, savedStep = -1;
-  int64_t given = 0; // the step whose rows and scalars were written last
+  int64_t given = 0;                          // the step whose rows and scalars were written last
   Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call
   double lastPrint = 0, trainSeconds = 0;
   int64_t lastPrintStep = 0;

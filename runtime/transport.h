@@ -5,8 +5,8 @@
 //
 // Decisions: all communicators are made before the first step, by splitting the world, so that
 // nothing is created lazily in an order that ranks may not share. On a device operations are issued
-// to a stream, may still run when `issue` returns, and `poll` asks for their errors; in the memory of
-// the host the stream is null and they are done.
+// to a stream, may still run when `issue` returns, and `poll` asks for their errors; in the memory
+// of the host the stream is null and they are done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORT_H

@@ -182,9 +182,9 @@ typedef struct tp_device_sum {
 } tp_device_sum;
 
 typedef struct tp_device {
-  const char *arch;         /* that the kernels are for: "sm_90" */
-  const char *ptx;          /* their text, with a zero at its end */
-  const char *cubin;        /* the same as code of `arch`, or nothing: */
+  const char *arch;  /* that the kernels are for: "sm_90" */
+  const char *ptx;   /* their text, with a zero at its end */
+  const char *cubin; /* the same as code of `arch`, or nothing: */
   const int64_t *cubin_bytes;
   const tp_device_kernel *const *kernels;
   int64_t num_kernels;

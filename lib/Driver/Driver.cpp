@@ -42,8 +42,7 @@ private:
   bool runs(const PassInfo &pass) const {
     if (pass.when == PassInfo::asked)
       return llvm::is_contained(options.asked, pass.flag);
-    return pass.when == PassInfo::always ||
-           options.target.isGpu() == (pass.when == PassInfo::gpu);
+    return pass.when == PassInfo::always || options.target.isGpu() == (pass.when == PassInfo::gpu);
   }
   bool internal(const llvm::Twine &what);
   bool fail(Outcome outcome) {
@@ -118,8 +117,7 @@ llvm::Error Compile::takeKernels(emit::KernelImage &image) {
     kernels.erase();
   }
   result.ptx = image.ptx;
-  return image.ptx.empty() ? llvm::Error::success()
-                           : emit::assemble(image, options.target.arch);
+  return image.ptx.empty() ? llvm::Error::success() : emit::assemble(image, options.target.arch);
 }
 
 bool Compile::emit() {

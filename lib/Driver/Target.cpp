@@ -68,8 +68,7 @@ Expected<Target> fromArchitecture(StringRef arch) {
   if (!is_contained(emit::gpuArchitectures(), arch))
     return createStringError("no GPU architecture is called '" + arch + "'; there are " +
                              join(emit::gpuArchitectures(), ", "));
-  return Target{
-      .cpu = levels[0].name.str(), .arch = arch.str(), .workspace = workspaceOf(arch)};
+  return Target{.cpu = levels[0].name.str(), .arch = arch.str(), .workspace = workspaceOf(arch)};
 }
 
 } // namespace

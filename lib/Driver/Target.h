@@ -1,8 +1,8 @@
 //===- Target.h - the machine that a plan is compiled for -----------------===//
 //
-// Decisions: a GPU is an architecture that LLVM writes PTX for (lib/Emit/Ptx.cpp). A CPU is a level of the x86-64 psABI and the few features beyond it
-// that change our code. So the runtime can check the machine in full before the
-// first instruction of the plan, whatever name the user gave.
+// Decisions: a GPU is an architecture that LLVM writes PTX for (lib/Emit/Ptx.cpp). A CPU is a level
+// of the x86-64 psABI and the few features beyond it that change our code. So the runtime can check
+// the machine in full before the first instruction of the plan, whatever name the user gave.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DRIVER_TARGET_H

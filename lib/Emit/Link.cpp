@@ -100,7 +100,8 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
   SmallVector<StringRef> arguments = {*compiler, "-o", binary.path};
   for (const Temporary &input : inputs)
     arguments.push_back(input.path);
-  arguments.append({runtime, "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--as-needed"});
+  arguments.append(
+      {runtime, "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--as-needed"});
   arguments.append(std::begin(kLibraries), std::end(kLibraries));
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(messages.path),
                                           StringRef(messages.path)};

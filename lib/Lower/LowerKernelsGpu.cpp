@@ -32,9 +32,8 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
     return failure();
   Spread spread = spreadOverThreads(*plan);
   ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
-  gpu::GPUFuncOp func =
-      makeKernel(b, kernels, op.getSymName(), argumentsOf(b, *plan), spread.block, spread.grid,
-                 plan->boundedRows != 0);
+  gpu::GPUFuncOp func = makeKernel(b, kernels, op.getSymName(), argumentsOf(b, *plan), spread.block,
+                                   spread.grid, plan->boundedRows != 0);
   Block &entry = func.getBody().front();
 
   // Not the block's own list of arguments, which grows by shared memory.

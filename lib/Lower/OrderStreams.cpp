@@ -2,11 +2,12 @@
 //
 // On a device the calls of a function are issued in order, and run at once where they are in
 // different streams: kernels and library calls in stream 0, the collectives of each group in one of
-// their own. Where a call needs what is in another stream an event is recorded there, and waited for.
+// their own. Where a call needs what is in another stream an event is recorded there, and waited
+// for.
 //
-// One decision: this comes behind `memory` and reads places, not values. Whatever `memory` lets share
-// bytes is kept apart in time here, so a collective runs beside other work as far as memory allows,
-// and no choice made here can change a byte of it.
+// One decision: this comes behind `memory` and reads places, not values. Whatever `memory` lets
+// share bytes is kept apart in time here, so a collective runs beside other work as far as memory
+// allows, and no choice made here can change a byte of it.
 //
 // A function begins when stream 0 has come to it, and its end in stream 0 waits for all others: so
 // functions need not know each other.
@@ -57,7 +58,7 @@ private:
   int64_t &events;
   Builder b;
   std::vector<Node> nodes;
-  std::vector<int64_t> eventOf; // of nodes; -1: none
+  std::vector<int64_t> eventOf;            // of nodes; -1: none
   SmallVector<SmallVector<int64_t>> clock; // by stream, what its next call follows
 
   int64_t streamOf(Operation *op);

@@ -64,14 +64,14 @@ private:
 } // namespace
 
 void SumKernel::emitElement(Value in, Value out, Value element, Value members, Value stride) {
-  auto loop = scf::ForOp::create(
-      b, index(1), members, index(1), load(in, element),
-      [&](OpBuilder &, Location, Value member, ValueRange sum) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(cast<BlockArgument>(member).getOwner());
-        Value at = arith::AddIOp::create(b, arith::MulIOp::create(b, member, stride), element);
-        scf::YieldOp::create(b, combine(sum[0], load(in, at)));
-      });
+  auto loop = scf::ForOp::create(b, index(1), members, index(1), load(in, element),
+                                 [&](OpBuilder &, Location, Value member, ValueRange sum) {
+                                   OpBuilder::InsertionGuard guard(b);
+                                   b.setInsertionPointToEnd(cast<BlockArgument>(member).getOwner());
+                                   Value at = arith::AddIOp::create(
+                                       b, arith::MulIOp::create(b, member, stride), element);
+                                   scf::YieldOp::create(b, combine(sum[0], load(in, at)));
+                                 });
   Value sum = loop.getResult(0);
   if (type != sumType)
     sum = arith::TruncFOp::create(b, type, sum);
@@ -88,8 +88,7 @@ void SumKernel::emit() {
   };
   Value members = number(2), count = number(3), stride = number(4);
   Value element = arith::AddIOp::create(
-      b,
-      arith::MulIOp::create(b, gpu::BlockIdOp::create(b, gpu::Dimension::x), index(kBlock)),
+      b, arith::MulIOp::create(b, gpu::BlockIdOp::create(b, gpu::Dimension::x), index(kBlock)),
       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, element, count);
   auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
@@ -113,9 +112,9 @@ struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
     };
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
-        if (llvm::is_contained({dist::CollectiveKind::AllReduce,
-                                dist::CollectiveKind::ReduceScatter},
-                               op.getKind()))
+        if (llvm::is_contained(
+                {dist::CollectiveKind::AllReduce, dist::CollectiveKind::ReduceScatter},
+                op.getKind()))
           want(cast<nn::Tensor>(op.getX().getType()).getElementType(),
                op.getReduction() == nn::ReduceKind::max);
     for (auto program : getOperation().getOps<sched::ProgramOp>())
@@ -131,14 +130,12 @@ struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
     for (auto [type, maximum] : wanted) {
       SumKernel(kernels, type, maximum).emit();
       std::string name = nameOf(type, maximum);
-      sums.set(name, b.getArrayAttr({TypeAttr::get(type),
-                                     b.getI64IntegerAttr(maximum ? TP_MAX : TP_SUM)}));
+      sums.set(name, b.getArrayAttr(
+                         {TypeAttr::get(type), b.getI64IntegerAttr(maximum ? TP_MAX : TP_SUM)}));
     }
     kernels->setAttr(kSums, sums.getDictionary(&getContext()));
   }
 };
 } // namespace
 
-std::unique_ptr<Pass> lower::createSumKernelsGpuPass() {
-  return std::make_unique<SumKernelsGpu>();
-}
+std::unique_ptr<Pass> lower::createSumKernelsGpuPass() { return std::make_unique<SumKernelsGpu>(); }

@@ -108,7 +108,9 @@ public:
       for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
         ask(dist::axesOf(op.getAxes()), op.getBytesOfScratch());
     for (const Chain *chain : {&train, counts})
-      if (auto pending = chain ? nn::ChainOp(chain->op)->getAttrOfType<DictionaryAttr>(dist::kPending) : DictionaryAttr())
+      if (auto pending = chain
+                             ? nn::ChainOp(chain->op)->getAttrOfType<DictionaryAttr>(dist::kPending)
+                             : DictionaryAttr())
         for (NamedAttribute sum : pending) {
           dist::Axes axes = dist::axesOf(cast<ArrayAttr>(sum.getValue()));
           ask(axes, dist::meshOf(module).sizeOf(axes) * 64);

@@ -148,7 +148,8 @@ def train(plan, settings, folder, *options, on=CPU, **more):
     run(["rm", "-rf", folder / "save", folder / "log.jsonl"], "rm")
     counting = {} if libraries else {**COUNTING, "COUNT_MEMORY": str(folder / "memory")}
     environment = {**os.environ, **libraries, **counting}
-    printed = start(folder / "train", folder, "--audit-memory", *options, env=environment, **more)
+    patience = {"seconds": 300} if libraries else {}  # what stands in for a GPU is slow
+    printed = start(folder / "train", folder, "--audit-memory", *options, env=environment, **patience, **more)
     return left(folder), report, printed
 
 

@@ -11,8 +11,10 @@ using namespace tplan::runtime;
 
 namespace {
 
-const tp_slot slots[] = {
-    {"first", 0, 100, 0}, {"second", 128, 64, 0}, {"inside second", 136, 8, 0}, {"third", 256, 44, 0}};
+const tp_slot slots[] = {{"first", 0, 100, 0},
+                         {"second", 128, 64, 0},
+                         {"inside second", 136, 8, 0},
+                         {"third", 256, 44, 0}};
 
 void writeAll(Arena &arena) {
   for (const tp_slot &slot : slots)

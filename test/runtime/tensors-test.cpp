@@ -148,7 +148,7 @@ TEST(Scalars, AreWrittenByKindAndType) {
   EXPECT_EQ(arena.lr, 1);
   EXPECT_EQ(arena.power, (float)std::pow(0.9, 3));
   EXPECT_EQ(arena.second, 78);
-  setConstants(program, (char *)&arena, 0);
+  EXPECT_OK(setConstants(program, (char *)&arena, 0));
   EXPECT_EQ(arena.index, 0);
   EXPECT_EQ(arena.second, 3);
   EXPECT_EQ(arena.seed, 42);

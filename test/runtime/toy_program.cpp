@@ -22,11 +22,11 @@ const Tables &tablesOf(const tp_rank *rank) { return *(const Tables *)rank->prog
 // Counted as in a microbatch of a rank alone.
 constexpr int64_t N = toy::rows * S;
 const tp_call onehotCall = {"onehot", "toy.tplan", 3, TP_KERNEL, 0, 4 * N *V, 0};
-const tp_call logitsCall = {"logits", "toy.tplan",   4,
-                            TP_GEMM,  2 * N * V * V, 4 * (2 * N * V + V * V), 0};
+const tp_call logitsCall = {
+    "logits", "toy.tplan", 4, TP_GEMM, 2 * N * V * V, 4 * (2 * N * V + V * V), 0};
 const tp_call softmaxCall = {"softmax", "toy.tplan", 5, TP_KERNEL, 5 * N *V, 8 * N *V, 0};
-const tp_call gradientCall = {"gradient", "toy.tplan",   4,
-                              TP_GEMM,    2 * N * V * V, 4 * (2 * N * V + V * V), 0};
+const tp_call gradientCall = {
+    "gradient", "toy.tplan", 4, TP_GEMM, 2 * N * V * V, 4 * (2 * N * V + V * V), 0};
 const tp_call updateCall = {"update", "toy.tplan", 8, TP_OPTIMIZER, 4 * V *V, 16 * V *V, 0};
 const tp_call zeroCall = {"zero", "toy.tplan", 8, TP_COPY, 0, 4 * V *V, 0};
 const tp_call gatherCall = {"gather", "toy.tplan", 2, TP_COLLECTIVE, 0, 4 * V *V, 0};

@@ -38,7 +38,7 @@ private:
   int64_t place(const char *name, int64_t bytes) {
     int64_t offset = top;
     top += aligned(bytes);
-    t.slots[slot++] = {name, offset, bytes};
+    t.slots[slot++] = {name, offset, bytes, 0};
     return offset;
   }
   int64_t members(int32_t group) const {

@@ -19,8 +19,8 @@ enum MemorySpace : unsigned { Global = 1, Shared = 3 };
 mlir::gpu::GPUModuleOp kernelsOf(mlir::ModuleOp module);
 
 /// A kernel on memory (flat memrefs) and numbers, launched as `grid` blocks of `block` threads: the
-/// module keeps that for the host (kLaunches), with whether the kernel takes a count. A grid of 0 is
-/// known with each launch. The builder stands before its return afterwards.
+/// module keeps that for the host (kLaunches), with whether the kernel takes a count. A grid of 0
+/// is known with each launch. The builder stands before its return afterwards.
 mlir::gpu::GPUFuncOp makeKernel(mlir::ImplicitLocOpBuilder &b, mlir::gpu::GPUModuleOp kernels,
                                 llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,
                                 int64_t block, int64_t grid, bool counts = false);

@@ -181,9 +181,9 @@ void HostCalls::collectiveInTurn(Value rank, CallFacts call, ArrayRef<StringAttr
 /// The kernels that add up the parts of ranks, by type and reduction.
 SmallVector<Record> HostCalls::sums() {
   SmallVector<Record> table;
-  auto kernelsOfSums =
-      kernels ? kernels->getAttrOfType<DictionaryAttr>(kSums) : DictionaryAttr();
-  for (NamedAttribute entry : kernelsOfSums ? kernelsOfSums.getValue() : ArrayRef<NamedAttribute>()) {
+  auto kernelsOfSums = kernels ? kernels->getAttrOfType<DictionaryAttr>(kSums) : DictionaryAttr();
+  for (NamedAttribute entry :
+       kernelsOfSums ? kernelsOfSums.getValue() : ArrayRef<NamedAttribute>()) {
     auto facts = cast<ArrayAttr>(entry.getValue()); // type, reduction
     Type type = cast<TypeAttr>(facts[0]).getValue();
     int64_t reduction = cast<IntegerAttr>(facts[1]).getInt();

@@ -36,9 +36,8 @@ public:
 
   /// Runs the kernel, with the memory of its inputs and outputs and, where it takes one, its count.
   /// `bytes`: of each. `tasks` is the CPU's.
-  void launch(Value rank, const CallFacts &call, llvm::StringRef kernel,
-              llvm::ArrayRef<Value> args, llvm::ArrayRef<int64_t> bytes, unsigned inputs,
-              Value tasks);
+  void launch(Value rank, const CallFacts &call, llvm::StringRef kernel, llvm::ArrayRef<Value> args,
+              llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks);
   void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value c,
               Value rows);
   void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);

@@ -172,8 +172,12 @@ private:
   }
 
   static CallFacts factsOf(Operation *call, StringRef name) {
-    return {name,           call->getLoc(), fact(call, "category"), fact(call, "flops"),
-            fact(call, "bytes"), streamOf(call)};
+    return {name,
+            call->getLoc(),
+            fact(call, "category"),
+            fact(call, "flops"),
+            fact(call, "bytes"),
+            streamOf(call)};
   }
 
   void emit(rt::LaunchOp launch) {
@@ -215,9 +219,9 @@ private:
     for (int64_t v : {gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc, gemm.batch,
                       gemm.strideA, gemm.strideB, gemm.strideC})
       fields.push_back(Field::i64(v));
-    for (int64_t v : {int64_t(gemm.transA), int64_t(gemm.transB), int64_t(bool(matmul.getAcc())),
-                      runtimeType(typeOf(a).getElementType()),
-                      runtimeType(typeOf(c).getElementType())})
+    for (int64_t v :
+         {int64_t(gemm.transA), int64_t(gemm.transB), int64_t(bool(matmul.getAcc())),
+          runtimeType(typeOf(a).getElementType()), runtimeType(typeOf(c).getElementType())})
       fields.push_back(Field::i32(v));
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);

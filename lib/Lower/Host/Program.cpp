@@ -29,10 +29,10 @@ std::string taskName(TaskKind kind, int64_t stage) {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls,
-                 HostPlaces &places, sched::ProgramOp program, const Chain &train, const Chain *counts)
-      : host(host), groups(groups), calls(calls), places(places), program(program), train(train), counts(counts) {
-  }
+  ProgramEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
+                 sched::ProgramOp program, const Chain &train, const Chain *counts)
+      : host(host), groups(groups), calls(calls), places(places), program(program), train(train),
+        counts(counts) {}
 
   EntryPoints emitAll();
 
@@ -169,8 +169,7 @@ Value ProgramEmitter::emitSum(Value rank, Value arena, const Chain &chain, Strin
   Record what = collectiveFields(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
   std::string title = "sum of " + name.str();
   CallFacts call{title, program.getLoc(), TP_COLLECTIVE};
-  call.bytes =
-      rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
+  call.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
   calls.collectiveInTurn(rank, call, axes, {what, place, sum});
   return sum;
 }

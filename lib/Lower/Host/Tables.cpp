@@ -27,8 +27,8 @@ class TableEmitter {
 public:
   TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
                sched::ProgramOp program, const Chain &train, const Chain *counts)
-      : host(host), groups(groups), calls(calls), places(places), program(program), train(train), counts(counts),
-        module(program->getParentOfType<ModuleOp>()), settings(module),
+      : host(host), groups(groups), calls(calls), places(places), program(program), train(train),
+        counts(counts), module(program->getParentOfType<ModuleOp>()), settings(module),
         target(lang::targetOf(module)) {}
 
   void emit(const EntryPoints &entries);
