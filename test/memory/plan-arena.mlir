@@ -13,8 +13,9 @@
 // CHECK:        sched.value "state embed.m" state bytes 2048 x 1 {{.*}} slot = "m"
 // Rows hold one token more than the sequence, for the targets, for all microbatches.
 // CHECK:        sched.value "input tokens" input bytes 288 x 1 {{.*}} {length = 9 : i64, positions = 8 : i64, rows = 2 : i64, source = "tokens"
+// What the host gives for each step is one piece: rows, then scalars.
+// CHECK-NEXT:   sched.value "scalar lr" scalar bytes 8 x 1
 // CHECK:        sched.value "norm" scalar bytes 8 x 2
-// CHECK:        sched.value "scalar lr" scalar bytes 8 x 1
 // CHECK:        sched.value "loss count.main" scalar bytes 8 x 1
 // Frames of the forward and of the evaluation may stand in one place; the cotangent
 // between the two layers needs one buffer.

@@ -78,7 +78,7 @@ std::string HostCalls::kernelSymbol(StringRef kernel, ArrayRef<int64_t> bytes, u
   std::string &symbol = kernelSymbols[kernel];
   if (!symbol.empty())
     return symbol;
-  auto launches = kernels->getAttrOfType<DictionaryAttr>(kLaunches);
+  auto launches = kernels ? kernels->getAttrOfType<DictionaryAttr>(kLaunches) : DictionaryAttr();
   auto launch = launches ? launches.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
   if (!launch)
     llvm::reportFatalInternalError("no kernel of the device is called " + kernel);
