@@ -340,7 +340,9 @@ void Merger::mergeAlongEdges() {
   while (changed) {
     changed = false;
     for (unsigned u = 0; u < units.size(); ++u) {
-      if (!alive.test(u))
+      bool isReplica =
+          llvm::all_of(units[u].ops, [](Operation *op) { return op->hasAttr(kReplica); });
+      if (!alive.test(u) || isReplica)
         continue;
       llvm::SetVector<unsigned> sources;
       forEachSource(u, [&](unsigned source, OpOperand &) { sources.insert(source); });
