@@ -403,11 +403,14 @@ void Merger::mergeReaders() {
   constexpr unsigned kTries = 16; // of one unit, in a layer of very many readers
   for (auto &[value, set] : readers)
     for (unsigned i = 0; i < set.size(); ++i)
-      for (unsigned j = i + 1, tries = 0; j < set.size() && tries < kTries; ++j)
-        if (alive.test(set[i]) && alive.test(set[j]) && units[set[i]].dims == units[set[j]].dims) {
-          tryMerge(set[i], set[j]);
-          ++tries;
-        }
+      for (unsigned j = i + 1, tries = 0; j < set.size() && tries < kTries; ++j) {
+        // Along an array before this one they may have become part of others.
+        unsigned a = current(set[i]), b = current(set[j]);
+        if (a == b || units[a].dims != units[b].dims)
+          continue;
+        tryMerge(a, b);
+        ++tries;
+      }
 }
 
 /// A topological order, by the last op of each unit where there is a choice.
