@@ -124,8 +124,18 @@ void addCopy(StepReport &report, rt::Call call, rt::FuncOp func, int64_t calls) 
     report.copies.push_back(std::move(row));
 }
 
+/// Regions of a function are the same in each of its calls.
+void addRegions(StepReport &report, rt::FuncOp func, int64_t times) {
+  auto isOfThis = [&](const FusedRegion &row) { return row.function == func.getSymName(); };
+  if (llvm::none_of(report.regions, isOfThis))
+    llvm::append_range(report.regions, fusedRegionsOf(func));
+  for (FusedRegion &row : report.regions)
+    row.calls += isOfThis(row) ? times : 0;
+}
+
 /// Adds what `times` calls of a function cost, by category and by name.
 void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
+  addRegions(report, func, times);
   func.walk([&](rt::Call call) {
     if (lower::isNothing(call))
       return;
@@ -306,6 +316,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   printWork("by function", report.functions, os);
   printCollectives(report, os);
   printCopies(report, os);
+  printFusedRegions(report.regions, os);
   os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
 }
 
@@ -355,6 +366,8 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
       json.attribute("bytes", row.bytes);
       json.attribute("staging", row.isStaging);
     });
+    rows("fused_regions", report.regions,
+         [&](const FusedRegion &row) { writeFusedRegion(row, json); });
     json.attributeObject("memory", [&] {
       json.attribute("arena", report.memory.arena);
       json.attribute("live", report.memory.live);

@@ -8,6 +8,7 @@
 #ifndef TPLAN_DRIVER_REPORT_H
 #define TPLAN_DRIVER_REPORT_H
 
+#include "lib/Driver/Regions.h"
 #include "lib/Memory/Memory.h"
 #include <map>
 #include <string>
@@ -58,6 +59,7 @@ struct StepReport {
   int64_t ranks = 1;
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
+  std::vector<FusedRegion> regions;
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

@@ -12,6 +12,7 @@
 #include "lib/Fuse/Counts.h"
 #include "lib/Fuse/Fuse.h"
 #include "lib/Fuse/KernelBuilder.h"
+#include "lib/Fuse/Replicate.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -55,6 +56,8 @@ public:
   FunctionBuilder(LayerOp layer, KernelTable &kernels, bool merge)
       : layer(layer), kernels(kernels), builder(layer->getContext()) {
     splitReturnedConstants();
+    if (merge)
+      computeWhereRead(layer);
     units = formUnits(layer, merge);
   }
 

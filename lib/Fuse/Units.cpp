@@ -340,7 +340,9 @@ void Merger::mergeAlongEdges() {
   while (changed) {
     changed = false;
     for (unsigned u = 0; u < units.size(); ++u) {
-      if (!alive.test(u))
+      bool isReplica =
+          llvm::all_of(units[u].ops, [](Operation *op) { return op->hasAttr(kReplica); });
+      if (!alive.test(u) || isReplica)
         continue;
       llvm::SetVector<unsigned> sources;
       forEachSource(u, [&](unsigned source, OpOperand &) { sources.insert(source); });
@@ -401,11 +403,14 @@ void Merger::mergeReaders() {
   constexpr unsigned kTries = 16; // of one unit, in a layer of very many readers
   for (auto &[value, set] : readers)
     for (unsigned i = 0; i < set.size(); ++i)
-      for (unsigned j = i + 1, tries = 0; j < set.size() && tries < kTries; ++j)
-        if (alive.test(set[i]) && alive.test(set[j]) && units[set[i]].dims == units[set[j]].dims) {
-          tryMerge(set[i], set[j]);
-          ++tries;
-        }
+      for (unsigned j = i + 1, tries = 0; j < set.size() && tries < kTries; ++j) {
+        // Along an array before this one they may have become part of others.
+        unsigned a = current(set[i]), b = current(set[j]);
+        if (a == b || units[a].dims != units[b].dims)
+          continue;
+        tryMerge(a, b);
+        ++tries;
+      }
 }
 
 /// A topological order, by the last op of each unit where there is a choice.

@@ -35,6 +35,9 @@ struct Unit {
 /// indices, scalars, comparisons and casts of arguments.
 bool isCloned(mlir::Operation *op);
 
+/// Marks an op that is there for its reader alone: it merges with no unit that it reads.
+inline constexpr llvm::StringLiteral kReplica = "fuse.replica";
+
 /// Whether `add` adds a GEMM or a scattered sum onto an accumulator of the layer's
 /// caller: then the library or kernel adds in place.
 bool addsOnto(nn::AddOp add);

@@ -51,3 +51,72 @@ nn.layer @beside(%x: !nn.tensor<[each.task 4, D 16], f32> {nn.role = "carried", 
   %2 = nn.mul %0, %1 : (<[D 16], f32>, <[D 16], f32>) -> <[D 16], f32>
   nn.return %2, %1 : !nn.tensor<[D 16], f32>, !nn.tensor<[D 16], f32>
 }
+
+// -----
+
+// A residual sum that is read again behind a GEMM: in bf16 the reader adds its two terms itself, which have no
+// more bytes, and no kernel writes it. So does what scales a row again, from a number a row.
+// CHECK-LABEL: rt.func @again
+// CHECK-NEXT:    %[[N:.+]]:2 = rt.launch @again.k0(%arg0, %arg1) : {{.*}} -> (!nn.tensor<[S 8], f32>, !nn.tensor<[S 8, D 16], bf16>)
+// CHECK-NEXT:    %[[Y:.+]] = rt.matmul %[[N]]#1, %arg2
+// CHECK-NEXT:    %[[Z:.+]] = rt.launch @again.k1(%[[Y]])
+// CHECK-NEXT:    rt.launch @again.k2(%arg0, %arg1, %[[N]]#0, %[[Z]])
+nn.layer @again(%a: !nn.tensor<[S 8, D 16], bf16> {nn.role = "carried", nn.name = "c0"},
+                %b: !nn.tensor<[S 8, D 16], bf16> {nn.role = "carried", nn.name = "c1"},
+                %w: !nn.tensor<[D 16, E 16], bf16> {nn.role = "param", nn.name = "w"})
+    -> (!nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.cast %a : <[S 8, D 16], bf16> -> <[S 8, D 16], f32>
+  %1 = nn.cast %b : <[S 8, D 16], bf16> -> <[S 8, D 16], f32>
+  %2 = nn.add %0, %1 : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  %3 = nn.mul %2, %2 : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  %4 = nn.reduce sum %3 : <[S 8, D 16], f32> -> <[S 8], f32>
+  %5 = nn.rsqrt %4 : <[S 8], f32>
+  %6 = nn.mul %2, %5 : (<[S 8, D 16], f32>, <[S 8], f32>) -> <[S 8, D 16], f32>
+  %7 = nn.cast %6 : <[S 8, D 16], f32> -> <[S 8, D 16], bf16>
+  %8 = nn.contract %7, %w : (<[S 8, D 16], bf16>, <[D 16, E 16], bf16>) -> <[S 8, E 16], bf16>
+  %9 = nn.cast %8 : <[S 8, E 16], bf16> -> <[S 8, E 16], f32>
+  %10 = nn.reduce sum %9 : <[S 8, E 16], f32> -> <[S 8], f32>
+  %11 = nn.add %2, %10 : (<[S 8, D 16], f32>, <[S 8], f32>) -> <[S 8, D 16], f32>
+  %12 = nn.add %11, %6 : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  nn.return %12 : !nn.tensor<[S 8, D 16], f32>
+}
+
+// -----
+
+// In f32 the terms of the sum have twice its bytes, and an exponential is no matter of bytes alone: both are written.
+// CHECK-LABEL: rt.func @kept
+// CHECK-NEXT:    %[[N:.+]]:3 = rt.launch @kept.k0(%arg0, %arg1)
+// CHECK-NEXT:    %[[Y:.+]] = rt.matmul %[[N]]#{{[0-9]}}, %arg2
+// CHECK-NEXT:    %[[Z:.+]] = rt.launch @kept.k1(%[[Y]])
+// CHECK-NEXT:    rt.launch @kept.k2(%[[N]]#{{[0-9]}}, %[[Z]], %[[N]]#{{[0-9]}})
+nn.layer @kept(%a: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"},
+               %b: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name = "c1"},
+               %w: !nn.tensor<[D 16, E 16], f32> {nn.role = "param", nn.name = "w"})
+    -> (!nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.add %a, %b : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  %1 = nn.exp %a : <[S 8, D 16], f32>
+  %2 = nn.mul %0, %1 : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  %3 = nn.contract %2, %w : (<[S 8, D 16], f32>, <[D 16, E 16], f32>) -> <[S 8, E 16], f32>
+  %4 = nn.reduce sum %3 : <[S 8, E 16], f32> -> <[S 8], f32>
+  %5 = nn.add %0, %4 : (<[S 8, D 16], f32>, <[S 8], f32>) -> <[S 8, D 16], f32>
+  %6 = nn.mul %5, %1 : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  nn.return %6 : !nn.tensor<[S 8, D 16], f32>
+}
+
+// -----
+
+// Three kernels of equal loops, of which the first and second read %x, the second and third %y: one, whichever array
+// they meet along first.
+// CHECK-LABEL: rt.func @readers
+// CHECK-NEXT:    %{{.+}}:3 = rt.launch @readers.k0(
+// CHECK-NEXT:    rt.return
+nn.layer @readers(%x: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"},
+                  %y: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name = "c1"})
+    -> (!nn.tensor<[S 8], f32> {nn.role = "carried", nn.name = "c0"}, !nn.tensor<[S 8], f32> {nn.role = "carried", nn.name = "c1"},
+        !nn.tensor<[S 8], f32> {nn.role = "carried", nn.name = "c2"}) {
+  %0 = nn.reduce sum %y : <[S 8, D 16], f32> -> <[S 8], f32>
+  %1 = nn.reduce sum %x : <[S 8, D 16], f32> -> <[S 8], f32>
+  %2 = nn.mul %x, %y : (<[S 8, D 16], f32>, <[S 8, D 16], f32>) -> <[S 8, D 16], f32>
+  %3 = nn.reduce sum %2 : <[S 8, D 16], f32> -> <[S 8], f32>
+  nn.return %0, %1, %3 : !nn.tensor<[S 8], f32>, !nn.tensor<[S 8], f32>, !nn.tensor<[S 8], f32>
+}
