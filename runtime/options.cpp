@@ -125,6 +125,8 @@ std::vector<Option> optionTable() {
           &Options::auditCollectives),
       text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
            &Options::dumpGradients),
+      flag("--print-env", "print what launchers have set, and which rank follows from it",
+           &Options::printEnv),
       flag("--help", "print this", &Options::help),
   };
 }
@@ -228,7 +230,7 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
       while (i + 1 < argc && argv[i + 1][0] != '-')
         TP_TRY(assign(*option, argv[++i], options));
   }
-  if (options.help)
+  if (options.help || options.printEnv)
     return {};
   if (options.resume && options.save.empty())
     return errorf("--resume needs --save DIR, the directory of the checkpoints");
