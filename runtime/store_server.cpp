@@ -102,6 +102,7 @@ public:
 private:
   void accept();
   bool serve(Client &client, short events);
+  bool answerAll(Client &client);
   bool receive(Client &client);
   bool flush(Client &client);
   Reader::State handle(Client &client, Reader &message);
@@ -222,9 +223,7 @@ bool StoreServer::Daemon::flush(Client &client) {
   return true;
 }
 
-bool StoreServer::Daemon::serve(Client &client, short events) {
-  if (events && !client.chokes() && !receive(client))
-    return false;
+bool StoreServer::Daemon::answerAll(Client &client) {
   size_t consumed = 0;
   while (consumed < client.in.size() && !client.chokes()) {
     Reader message(std::string_view(client.in).substr(consumed));
@@ -236,7 +235,22 @@ bool StoreServer::Daemon::serve(Client &client, short events) {
     consumed += message.consumed();
   }
   client.in.erase(0, consumed);
-  return flush(client);
+  return true;
+}
+
+bool StoreServer::Daemon::serve(Client &client, short events) {
+  if (events && !client.chokes() && !receive(client))
+    return false;
+  // What a client that choked has asked before is here already: no event will tell of it.
+  for (bool choked = true; choked;) {
+    if (!answerAll(client))
+      return false;
+    choked = client.chokes();
+    if (!flush(client))
+      return false;
+    choked &= !client.chokes();
+  }
+  return true;
 }
 
 void StoreServer::Daemon::accept() {
@@ -269,7 +283,7 @@ void StoreServer::Daemon::run() {
       if (!serve(*clients[i], polled[i + 2].revents))
         clients[i]->socket.close();
     for (auto &client : clients)
-      if (client->socket.isOpen() && !flush(*client))
+      if (client->socket.isOpen() && !serve(*client, 0))
         client->socket.close();
     std::erase_if(clients, [](auto &client) { return !client->socket.isOpen(); });
     full = false;
