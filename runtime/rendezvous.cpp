@@ -21,8 +21,10 @@ Status Rendezvous::open(const Launch &launch, double seconds) {
         "nothing says where the processes of the job meet: set MASTER_ADDR to the host of "
         "rank 0, in all of them (mpirun -x MASTER_ADDR=HOST); %s; environment: %s",
         launch.noHost.c_str(), launch.seen.c_str());
+  ranks = launch.ranks;
+  serves = launch.rank == 0 && !launch.agentServes;
   bool local = launch.host == "127.0.0.1" || launch.host == "localhost";
-  if (launch.rank == 0 && !launch.agentServes)
+  if (serves)
     TP_TRY(server.start(launch.port, local));
   std::string prefix = format("tplan/%s/%lld/", launch.run.empty() ? "none" : launch.run.c_str(),
                               (long long)launch.restart);
@@ -30,4 +32,13 @@ Status Rendezvous::open(const Launch &launch, double seconds) {
   if (!launch.agentServes)
     TP_TRY(refuseTwins(launch));
   return shareNonce(client, launch.rank == 0, seconds, secret);
+}
+
+Status Rendezvous::leave(double seconds) {
+  int64_t left;
+  TP_TRY(client.add("left", 1, left));
+  if (left == ranks)
+    TP_TRY(client.set("all left", ""));
+  std::string nothing;
+  return serves ? client.get("all left", nothing, seconds) : Status();
 }

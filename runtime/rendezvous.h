@@ -15,7 +15,6 @@
 
 namespace tplan::runtime {
 
-/// Rank 0 keeps it for as long as another may ask.
 class Rendezvous {
 public:
   /// Waits for the store `seconds` at most. An error where two processes are one rank.
@@ -24,9 +23,15 @@ public:
   /// The same in all processes of the job, and in no others.
   const Nonce &nonce() const { return secret; }
 
+  /// Called by all ranks when they need the store no more. Where rank 0 serves it, that one waits
+  /// for the others, `seconds` at most; one that failed just lets go.
+  Status leave(double seconds);
+
 private:
   Status refuseTwins(const Launch &launch);
 
+  int64_t ranks = 0;
+  bool serves = false;
   StoreServer server;
   Store client;
   Nonce secret = {};

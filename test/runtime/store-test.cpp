@@ -221,16 +221,23 @@ TEST(Rendezvous, ProcessesMeetWhereRankZeroServes) {
     for (int other = 0; other < 4; ++other)
       if (!meeting.store().get("of " + std::to_string(other), theirs, 10).ok() || theirs != mine)
         return 3;
-    // The server stays until all have read.
-    int64_t done = 0;
-    if (!meeting.store().add("done", 1, done).ok())
+    // The server stays until the last one has read.
+    usleep(rank == 2 ? 300000 : 0);
+    if (Status status = meeting.leave(10); !status.ok()) {
+      fprintf(stderr, "rank %d: %s\n", rank, status.message().c_str());
       return 4;
-    while (rank == 0 && done < 4)
-      if (!meeting.store().add("done", 0, done).ok())
-        return 5;
+    }
     return 0;
   });
   EXPECT_EQ(codes, std::vector<int>(4));
+}
+
+TEST(Rendezvous, TheServerWaitsForTheOthersToLeave) {
+  int port = freePort();
+  Rendezvous leader, other;
+  ASSERT_OK(leader.open(launchOf(0, 2, port), 5));
+  ASSERT_OK(other.open(launchOf(1, 2, port), 5));
+  EXPECT_FAILS(leader.leave(0.2), "'/tplan/j/0/all left'", "0.2 s");
 }
 
 TEST(Rendezvous, NoncesAreRandom) {
