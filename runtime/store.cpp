@@ -4,11 +4,7 @@
 
 #include "runtime/store_protocol.h"
 
-#include <cerrno>
-#include <cstring>
 #include <thread>
-
-#include <sys/random.h>
 
 using namespace tplan::runtime;
 using namespace tplan::runtime::store;
@@ -51,7 +47,7 @@ bool Store::isOld(const Deadline &deadline) const {
 Status Store::connect(const std::string &host, int port, const std::string &prefix,
                       double seconds) {
   this->host = host, this->port = port, limit = seconds;
-  this->prefix = "/" + prefix; // as those of PyTorch's users have
+  setPrefix(prefix);
   bool six = host.find(':') != std::string::npos;
   address = format("%s%s%s:%d", six ? "[" : "", host.c_str(), six ? "]" : "", port);
   Deadline deadline(seconds);
@@ -168,9 +164,10 @@ Status Store::get(const std::string &key, std::string &bytes, double seconds) {
     if (Status status = cancelWait(done); !status.ok())
       return lost(during, status);
     if (!done)
-      return errorf("the store at %s has no '%s' after %g s: the rank that sets it has not come so "
-                    "far, or has failed",
-                    address.c_str(), nameOf(key).c_str(), seconds);
+      return errorf(
+          "the store at %s has no '%s' after %.1f s: the rank that sets it has not come so "
+          "far, or has failed",
+          address.c_str(), nameOf(key).c_str(), seconds);
   } else {
     Wait answer;
     Status status = socket.read(&answer, sizeof answer, Deadline(limit));
@@ -181,19 +178,4 @@ Status Store::get(const std::string &key, std::string &bytes, double seconds) {
   }
   Status status = fetch(key, bytes);
   return status.ok() ? status : lost(during, status);
-}
-
-Status tplan::runtime::shareNonce(Store &store, bool leads, double seconds, Nonce &nonce) {
-  std::string bytes(nonce.size(), '\0');
-  if (leads) {
-    if (getrandom(bytes.data(), bytes.size(), 0) != (ssize_t)bytes.size())
-      return errorf("no random bytes for the nonce of the job: %s", strerror(errno));
-    TP_TRY(store.set("nonce", bytes));
-  } else {
-    TP_TRY(store.get("nonce", bytes, seconds));
-  }
-  if (bytes.size() != nonce.size())
-    return errorf("the nonce of the job has %zu bytes, found %zu", nonce.size(), bytes.size());
-  memcpy(nonce.data(), bytes.data(), bytes.size());
-  return {};
 }

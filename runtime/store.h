@@ -12,7 +12,6 @@
 
 #include "runtime/sockets.h"
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -24,6 +23,10 @@ public:
   /// Tries until the server is there, `seconds` at most; as long a set, an add and an answer may
   /// take. Keys get the prefix, which keeps this job's apart from those of others.
   Status connect(const std::string &host, int port, const std::string &prefix, double seconds);
+  /// False before, and after an error that the server is lost in.
+  bool connected() const { return socket.isOpen(); }
+  /// After a slash, as those of PyTorch's users.
+  void setPrefix(const std::string &prefix) { this->prefix = "/" + prefix; }
 
   /// At most 8 MiB.
   Status set(const std::string &key, std::string_view bytes);
@@ -47,11 +50,6 @@ private:
   int port = 0;
   double limit = 0;
 };
-
-/// What only the processes of one job know, for the first bytes of their connections.
-using Nonce = std::array<unsigned char, 16>;
-/// Random bytes of the rank that leads, to all.
-Status shareNonce(Store &store, bool leads, double seconds, Nonce &nonce);
 
 } // namespace tplan::runtime
 

@@ -181,6 +181,13 @@ Launch launchOf(int64_t rank, int64_t ranks, int port) {
   return launch;
 }
 
+std::string hexOf(const Nonce &nonce) {
+  std::string text;
+  for (unsigned char byte : nonce)
+    text += format("%02x", byte);
+  return text;
+}
+
 int freePort() {
   Serving s;
   return s.server.port();
@@ -232,44 +239,115 @@ TEST(Rendezvous, ProcessesMeetWhereRankZeroServes) {
   EXPECT_EQ(codes, std::vector<int>(4));
 }
 
+namespace {
+
+/// Ranks of one job that come to the store of an agent together; the nonce of each.
+std::vector<Nonce> meet(std::vector<Launch> launches, const std::function<void(int)> &before = {}) {
+  std::vector<Nonce> nonces(launches.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < launches.size(); ++i)
+    threads.emplace_back([&, i] {
+      if (before)
+        before((int)launches[i].rank);
+      Rendezvous meeting;
+      EXPECT_OK(meeting.open(launches[i], 10));
+      nonces[i] = meeting.nonce();
+      std::string bytes;
+      if (launches[i].rank == 0)
+        EXPECT_OK(meeting.store().set("id", hexOf(nonces[i])));
+      EXPECT_OK(meeting.store().get("id", bytes, 5));
+      EXPECT_EQ(bytes, hexOf(nonces[i]));
+      EXPECT_OK(meeting.leave(10));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return nonces;
+}
+
+} // namespace
+
+TEST(Rendezvous, ARestartDoesNotSeeWhatWasBefore) {
+  Python agent;
+  std::vector<Launch> launches;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    launches.push_back(launchOf(rank, 3, agent.port));
+    launches.back().agentServes = true;
+  }
+  std::set<Nonce> seen;
+  for (int run = 0; run < 4; ++run) {
+    // Agents count restarts apart, and rank 0 comes last, or first.
+    launches[0].restart = run;
+    std::vector<Nonce> nonces = meet(launches, [&](int rank) {
+      if ((rank == 0) == (run % 2 == 1))
+        usleep(300000);
+    });
+    EXPECT_EQ(nonces[1], nonces[0]);
+    EXPECT_EQ(nonces[2], nonces[0]);
+    EXPECT_TRUE(seen.insert(nonces[0]).second);
+  }
+}
+
+TEST(Rendezvous, RunsOfOneStoreAreApart) {
+  Python agent;
+  Launch one = launchOf(0, 1, agent.port);
+  one.agentServes = true;
+  Launch two = one;
+  two.run = "k";
+  Rendezvous first, second;
+  ASSERT_OK(first.open(one, 5));
+  ASSERT_OK(second.open(two, 5));
+  ASSERT_OK(first.store().set("id", "1"));
+  std::string bytes;
+  EXPECT_FAILS(second.store().get("id", bytes, 0.1), "'/tplan/k/" + hexOf(second.nonce()) + "/id'");
+}
+
+TEST(Rendezvous, WhoHasNotComeIsNamed) {
+  int port = freePort();
+  auto late = std::async(std::launch::async, [&] {
+    Rendezvous follower;
+    return follower.open(launchOf(1, 3, port), 0.6);
+  });
+  Rendezvous leader;
+  EXPECT_FAILS(leader.open(launchOf(0, 3, port), 1), "rank 2 has not come", "all 3 processes",
+               std::to_string(port));
+  // Rank 1 has been welcomed, and finds out by what it does next.
+  EXPECT_OK(late.get());
+
+  Python agent;
+  Launch alone = launchOf(1, 2, agent.port);
+  alone.agentServes = true;
+  Rendezvous follower;
+  EXPECT_FAILS(follower.open(alone, 0.2), "rank 0 has not", "'/tplan/j/leader'", "0.2 s");
+  // A leader of a run before is none.
+  Store store;
+  ASSERT_OK(connect(store, agent.port, "tplan/j/"));
+  ASSERT_OK(store.set("leader", std::string(16, 'x')));
+  EXPECT_FAILS(follower.open(alone, 0.5), "rank 1 has come", "rank 0", "welcome");
+}
+
 TEST(Rendezvous, TheServerWaitsForTheOthersToLeave) {
   int port = freePort();
   Rendezvous leader, other;
+  auto joined = std::async(std::launch::async, [&] { return other.open(launchOf(1, 2, port), 5); });
   ASSERT_OK(leader.open(launchOf(0, 2, port), 5));
-  ASSERT_OK(other.open(launchOf(1, 2, port), 5));
-  EXPECT_FAILS(leader.leave(0.2), "'/tplan/j/0/all left'", "0.2 s");
-}
-
-TEST(Rendezvous, NoncesAreRandom) {
-  Nonce first, second, read;
-  Serving s;
-  Store store;
-  ASSERT_OK(connect(store, s.server.port()));
-  ASSERT_OK(shareNonce(store, true, 1, first));
-  ASSERT_OK(shareNonce(store, false, 1, read));
-  EXPECT_EQ(first, read);
-  ASSERT_OK(shareNonce(store, true, 1, second));
-  EXPECT_NE(first, second);
-  ASSERT_OK(store.set("nonce", "short"));
-  EXPECT_FAILS(shareNonce(store, false, 1, read), "16 bytes", "5");
+  ASSERT_OK(joined.get());
+  EXPECT_FAILS(leader.leave(0.2), "/all left'", "0.2 s");
 }
 
 TEST(Rendezvous, OneRankIsOneProcess) {
   int port = freePort();
-  Rendezvous first, twin;
-  ASSERT_OK(first.open(launchOf(0, 2, port), 5));
-  Launch launch = launchOf(1, 2, port);
-  Rendezvous one;
-  ASSERT_OK(one.open(launch, 5));
-  EXPECT_FAILS(twin.open(launch, 5), "2 of them have come as rank 1", "RANK = ...");
+  Rendezvous leader, one, twin, other;
+  auto joined = std::async(std::launch::async, [&] { return one.open(launchOf(1, 2, port), 5); });
+  ASSERT_OK(leader.open(launchOf(0, 2, port), 5));
+  ASSERT_OK(joined.get());
+  EXPECT_FAILS(twin.open(launchOf(1, 2, port), 5), "2 of them have come as rank 1", "RANK = ...");
   // Nor may another job have the port.
-  Rendezvous other;
   EXPECT_FAILS(other.open(launchOf(0, 2, port), 5), std::to_string(port), "MASTER_PORT", "in use");
 }
 
 TEST(Rendezvous, AnAgentsPortIsNeverBound) {
   Python agent;
-  Launch launch = launchOf(0, 2, agent.port);
+  Launch launch = launchOf(0, 1, agent.port);
   launch.agentServes = true;
   {
     Rendezvous leader, again;
