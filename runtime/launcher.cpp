@@ -205,7 +205,8 @@ int portOf(const char *run) {
   if (!Variables::parse(run, number))
     for (number = 5381; *run; ++run)
       number = (number * 33 + (unsigned char)*run) % INT_MAX;
-  return firstPort + int(number % portCount);
+  // Open MPI counts the jobs of a machine above 16 bits.
+  return firstPort + int((number + (number >> 16)) % portCount);
 }
 
 void findHost(const Launcher &by, const Variables &variables, Launch &launch) {

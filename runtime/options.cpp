@@ -264,6 +264,9 @@ void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &
             "  mpirun -n %lld %s --data FILE [options]\n"
             "  srun -n %lld %s --data FILE [options]\n",
             ranks, meshText(program).c_str(), ranks, command, ranks, command);
+  if (program.device && ranksOf(program) > 1)
+    fprintf(to, "  torchrun --no-python --nproc-per-node=%lld %s --data FILE [options]\n",
+            (long long)ranksOf(program), command);
   fprintf(to, "\n");
   for (const Option &option : optionTable()) {
     std::string left =

@@ -10,6 +10,8 @@
 #include <set>
 #include <thread>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -368,13 +370,19 @@ TEST(Rendezvous, WhereIsAQuestionOfMasterAddr) {
   EXPECT_FAILS(meeting.open(launch, 1), "MASTER_ADDR", "mpirun does not say", "RANK = ...");
 }
 
+static bool hasSix() {
+  Socket socket(::socket(AF_INET6, SOCK_STREAM, 0));
+  sockaddr_in6 self = {};
+  self.sin6_family = AF_INET6, self.sin6_addr = in6addr_loopback;
+  return socket.isOpen() && !bind(socket.get(), (sockaddr *)&self, sizeof self);
+}
+
 TEST(Store, ReachesItByNameAndBySix) {
   StoreServer server;
   ASSERT_OK(server.start(0, false));
   Store name, six;
   EXPECT_OK(name.connect("localhost", server.port(), "t/", 5));
-  Socket probe;
-  if (!probe.connect("::1", server.port(), Deadline(1)).ok())
+  if (!hasSix())
     GTEST_SKIP() << "this machine has no IPv6";
   EXPECT_OK(six.connect("::1", server.port(), "t/", 5));
   std::string bytes;

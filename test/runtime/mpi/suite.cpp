@@ -50,10 +50,10 @@ TEST(Mpi, HoldsTheStagingThatTheFormulaSays) {
 }
 
 int main(int argc, char **argv) {
-  testing::InitGoogleTest(&argc, argv);
   Launch launch;
   Status status = findLaunch(launch);
   ranks = launch.ranks;
+  testing::InitGoogleTest(&argc, argv); // asks for the worlds
   Mesh mesh({ranks}, {});
   if (status.ok())
     status = connectMpi(mesh.program(), launch, transport);
