@@ -1,7 +1,7 @@
 //===- main.cpp - tp_main: ranks as threads or processes ------------------===//
 //
-// Started plainly, all ranks of a plan are threads of this process; started by mpirun or
-// srun, this process is one of them.
+// Started plainly, all ranks of a plan are threads of this process; started by mpirun, srun or
+// torchrun, this process is one of them.
 //
 // Decisions: the first error of a rank ends all of them and is the one that is printed, with
 // a collective in which another one waited for it. No rank gives its memory back before all of
@@ -12,6 +12,8 @@
 #include "runtime/audit.h"
 #include "runtime/cpu.h"
 #include "runtime/cuda.h"
+#include "runtime/error_file.h"
+#include "runtime/launcher.h"
 #include "runtime/mpi.h"
 #include "runtime/tensors.h"
 #include "runtime/threads.h"
@@ -40,13 +42,20 @@ void printError(const char *command, const std::string &message) {
   fprintf(stderr, "%s: error: %s\n", command, message.c_str());
 }
 
+/// For the summary of a launcher; one that cannot be told has the message in its log.
+void tellLauncher(const char *command, const std::string &message) {
+  if (Status status = writeErrorFile(message); !status.ok())
+    printError(command, status.message());
+}
+
 /// The ranks of this process.
 class Crew {
 public:
-  /// `gpus`: that the process sees, where the program is for them.
+  /// `gpus`: that the process sees, where the program is for them; the first rank has `firstGpu`.
   Crew(const char *command, const tp_program &program, const Options &options, bool launched,
-       int64_t gpus)
-      : command(command), program(program), options(options), launched(launched), gpus(gpus) {}
+       int64_t gpus, int64_t firstGpu)
+      : command(command), program(program), options(options), launched(launched), gpus(gpus),
+        firstGpu(firstGpu) {}
 
   /// Trains with these transports; a null one: a rank alone. True on success.
   bool run(std::vector<std::unique_ptr<Transport>> transports, int threads);
@@ -69,7 +78,7 @@ private:
   const tp_program &program;
   const Options &options;
   const bool launched; // each rank is a process
-  const int64_t gpus;
+  const int64_t gpus, firstGpu;
   std::vector<Member> members;
   std::mutex mutex;
   std::condition_variable finished;
@@ -82,8 +91,11 @@ private:
 /// transport that ends it.
 bool Crew::fail(const tp_rank &rank, const Status &status) {
   std::lock_guard lock(mutex);
-  failed = true;
   bool alike = rank.peers.failedTogether();
+  std::string message =
+      alike ? status.message() : format("rank %d: %s", rank.peers.rank(), status.message().c_str());
+  if (!std::exchange(failed, true))
+    tellLauncher(command, message);
   if (alike ? !rank.peers.leads() : launched)
     return false;
   std::string left = rank.transport ? rank.transport->left() : "";
@@ -96,8 +108,7 @@ bool Crew::fail(const tp_rank &rank, const Status &status) {
   }
   printed = true;
   followed = !left.empty(); // says it itself
-  printError(command, alike ? status.message()
-                            : format("rank %d: %s", rank.peers.rank(), status.message().c_str()));
+  printError(command, message);
   return !alike;
 }
 
@@ -147,7 +158,7 @@ bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) 
   members.resize(count);
   for (int i = 0; i < count; ++i) {
     // Ranks of one process share its GPUs.
-    Seat seat{i, count, threads, gpus ? i % gpus : 0};
+    Seat seat{i, count, threads, gpus ? (firstGpu + i) % gpus : 0};
     members[i] = {this, seat, std::move(transports[i]), nullptr, {}};
     if (!options.auditCollectives)
       continue;
@@ -174,6 +185,7 @@ bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) 
     {
       std::lock_guard lock(mutex);
       printError(command, status.message());
+      tellLauncher(command, status.message());
       failed = printed = true;
     }
     members[started].transport->abort(status);
@@ -185,23 +197,14 @@ bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) 
   return !failed;
 }
 
-/// Processes that a launcher has started on this machine, as Open MPI, MPICH and Slurm say.
-int64_t processesHere() {
-  for (const char *name :
-       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
-    if (const char *value = getenv(name))
-      return std::max(1, atoi(value));
-  return 1;
-}
-
 /// Threads of one rank where --threads does not say: its part of the CPUs.
-int threadsOf(const Options &options, int ranks, bool launched) {
+int threadsOf(const Options &options, int ranks, const Launch &launch) {
   if (options.threads)
     return (int)options.threads;
   // A launcher may have bound this process, or left all CPUs to all of its processes.
   auto cpus = (int64_t)availableCpus();
-  if (launched)
-    cpus = std::min<int64_t>(cpus, sysconf(_SC_NPROCESSORS_ONLN) / processesHere());
+  if (launch.processes())
+    cpus = std::min<int64_t>(cpus, sysconf(_SC_NPROCESSORS_ONLN) / launch.localRanks);
   return (int)std::max<int64_t>(1, cpus / ranks);
 }
 
@@ -226,6 +229,32 @@ Status chooseProgram(std::span<const tp_program *const> programs, const std::str
                 there.c_str(), device.c_str());
 }
 
+/// Which variables were looked at, and what follows for this plan.
+Status printEnvironment(const tp_program &program) {
+  printVariables(stdout);
+  Launch launch;
+  TP_TRY(findLaunch(launch));
+  printLaunch(stdout, launch);
+  return checkLaunch(launch, program);
+}
+
+/// Ranks that are processes, as their launcher started them.
+Status connectProcesses(const Launch &launch, const tp_program &program, double hangLimit,
+                        std::unique_ptr<Transport> &transport) {
+  TP_TRY(checkLaunch(launch, program));
+  if (launch.mpi)
+    return connectMpi(program, launch, transport, hangLimit);
+  if (program.device)
+    return errorf("ranks on GPUs are threads of one process so far: start it without a launcher; "
+                  "this one is a process of %s; environment: %s",
+                  launch.launcher, launch.seen.c_str());
+  return errorf("ranks on CPUs that are processes exchange data by MPI: start them with mpirun -n "
+                "%lld or srun -n %lld, or start one process without a launcher, and the ranks are "
+                "threads; this one is a process of %s; environment: %s",
+                (long long)launch.ranks, (long long)launch.ranks, launch.launcher,
+                launch.seen.c_str());
+}
+
 } // namespace
 
 int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t count) {
@@ -241,10 +270,15 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     usage = chooseProgram({programs, (size_t)count}, options.device, program);
   auto fails = [&](const Status &status, ExitCode code) {
     printError(command, status.message());
+    tellLauncher(command, status.message());
     return code;
   };
   if (!usage.ok())
     return fails(usage, exitUsage);
+  if (options.printEnv) {
+    Status status = printEnvironment(*program);
+    return status.ok() ? exitSuccess : fails(status, exitFailure);
+  }
   if (Status status = checkProgram(*program); !status.ok())
     return fails(status, exitFailure);
   if (Status status = checkCpu(program->cpu); !status.ok())
@@ -255,16 +289,16 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     return status.ok() ? exitSuccess : fails(status, exitFailure);
   }
 
+  Launch launch;
+  if (Status status = findLaunch(launch); !status.ok())
+    return fails(status, exitFailure);
   int64_t ranks = ranksOf(*program);
-  Launch launch = findLaunch();
   std::vector<std::unique_ptr<Transport>> transports(1);
   double hangLimit;
   if (Status status = readHangLimit(hangLimit); !status.ok())
     return fails(status, exitFailure);
-  // One process of a launcher is as good as none: a shell of srun is such a one.
-  bool launched = launch.ranks > 1;
-  if (launched) {
-    if (Status status = connectMpi(*program, transports[0], hangLimit); !status.ok())
+  if (launch.processes()) {
+    if (Status status = connectProcesses(launch, *program, hangLimit, transports[0]); !status.ok())
       return fails(status, exitFailure);
   } else if (ranks > 1 || program->num_groups > 0) {
     transports = threadTransports((int)ranks, hangLimit);
@@ -273,11 +307,15 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     return fails(
         errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
         exitUsage);
-  int64_t gpus = 0;
-  if (program->device)
-    if (Status status = countGpus(gpus); !status.ok())
+  int64_t gpus = 0, gpu = 0;
+  if (program->device) {
+    Status status = countGpus(gpus);
+    if (status.ok() && launch.processes())
+      status = chooseGpu(launch, gpus, gpu);
+    if (!status.ok())
       return fails(status, exitFailure);
-  int threads = threadsOf(options, (int)transports.size(), launched);
-  Crew crew(command, *program, options, launched, gpus);
+  }
+  int threads = threadsOf(options, (int)transports.size(), launch);
+  Crew crew(command, *program, options, launch.processes(), gpus, gpu);
   return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
 }

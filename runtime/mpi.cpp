@@ -358,23 +358,12 @@ private:
   bool failed = false;
 };
 
-Status wrongNumber(const tp_program &program, int64_t found, const char *where,
-                   const Launch &launch) {
-  return errorf("the plan '%s' is for %lld ranks, %s has %lld; start that many (mpirun -n %lld, "
-                "srun -n %lld), or start it without a launcher, and the ranks are threads; "
-                "environment: %s",
-                program.plan, (long long)ranksOf(program), where, (long long)found,
-                (long long)ranksOf(program), (long long)ranksOf(program), launch.seen.c_str());
-}
-
 } // namespace
 
-Status tplan::runtime::connectMpi(const tp_program &program, std::unique_ptr<Transport> &transport,
-                                  double hangLimit) {
+Status tplan::runtime::connectMpi(const tp_program &program, const Launch &launch,
+                                  std::unique_ptr<Transport> &transport, double hangLimit) {
   TP_TRY(checkMesh(program));
-  Launch launch = findLaunch();
-  if (launch.launcher && launch.ranks != ranksOf(program))
-    return wrongNumber(program, launch.ranks, launch.launcher, launch);
+  TP_TRY(checkLaunch(launch, program));
   MpiLibrary mpi;
   TP_TRY(loadMpi(mpi));
   int started = 0, provided, rank, size;

@@ -131,6 +131,8 @@ std::vector<Option> optionTable() {
            &Options::traceStreams),
       text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
            &Options::dumpGradients),
+      flag("--print-env", "print what launchers have set, and which rank follows from it",
+           &Options::printEnv),
       flag("--help", "print this", &Options::help),
   };
 }
@@ -234,7 +236,7 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
       while (i + 1 < argc && argv[i + 1][0] != '-')
         TP_TRY(assign(*option, argv[++i], options));
   }
-  if (options.help)
+  if (options.help || options.printEnv)
     return {};
   if (options.resume && options.save.empty())
     return errorf("--resume needs --save DIR, the directory of the checkpoints");
@@ -268,6 +270,9 @@ void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &
             "  mpirun -n %lld %s --data FILE [options]\n"
             "  srun -n %lld %s --data FILE [options]\n",
             ranks, meshText(program).c_str(), ranks, command, ranks, command);
+  if (program.device && ranksOf(program) > 1)
+    fprintf(to, "  torchrun --no-python --nproc-per-node=%lld %s --data FILE [options]\n",
+            (long long)ranksOf(program), command);
   fprintf(to, "\n");
   for (const Option &option : optionTable()) {
     std::string left =

@@ -32,7 +32,7 @@ struct Options {
   int64_t sampleBytes = 256;
   double temperature = 0.8;
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
-       synchronous = false, auditStreams = false;
+       synchronous = false, auditStreams = false, printEnv = false;
   std::string traceStreams;
   int64_t printEvery = 0; // 0: about once a second
 };

@@ -163,28 +163,21 @@ TEST(MeshOfRanks, RefusesWhatMakesNoSense) {
 TEST(MpiLaunch, WrongNumbersSayWhichVariablesWereSeen) {
   Mesh mesh({4}, {{0}});
   std::unique_ptr<Transport> transport;
-  setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
-  setenv("SLURM_NTASKS", "12", 1);
-  EXPECT_EQ(findLaunch().ranks, 3);
-  EXPECT_FAILS(connectMpi(mesh.program(), transport), "'mesh' is for 4 ranks, mpirun has 3",
-               "OMPI_COMM_WORLD_SIZE = 3", "SLURM_NTASKS = 12", "PMI_SIZE unset");
-  unsetenv("OMPI_COMM_WORLD_SIZE");
-  // A batch script of Slurm is not a step of srun.
-  EXPECT_EQ(findLaunch().launcher, nullptr);
-  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
-  EXPECT_STREQ(findLaunch().launcher, "srun");
-  unsetenv("SLURM_STEP_NUM_TASKS");
-  unsetenv("SLURM_NTASKS");
+  Launch launch;
+  launch.launcher = "mpirun", launch.ranks = 3, launch.seen = "OMPI_COMM_WORLD_SIZE = 3";
+  EXPECT_FAILS(connectMpi(mesh.program(), launch, transport), "'mesh' is for 4 ranks, mpirun has 3",
+               "OMPI_COMM_WORLD_SIZE = 3");
 }
 
 TEST(MpiLaunch, OtherLibrariesAreRefused) {
   Mesh mesh({4}, {{0}});
   std::unique_ptr<Transport> transport;
+  Launch launch;
   setenv("TPLAN_MPI", "/nowhere/libmpi.so", 1);
-  EXPECT_FAILS(connectMpi(mesh.program(), transport), "cannot load MPI", "/nowhere/libmpi.so",
-               "TPLAN_MPI");
+  EXPECT_FAILS(connectMpi(mesh.program(), launch, transport), "cannot load MPI",
+               "/nowhere/libmpi.so", "TPLAN_MPI");
   setenv("TPLAN_MPI", "libm.so.6", 1);
-  EXPECT_FAILS(connectMpi(mesh.program(), transport), "'libm.so.6' is not Open MPI");
+  EXPECT_FAILS(connectMpi(mesh.program(), launch, transport), "'libm.so.6' is not Open MPI");
   unsetenv("TPLAN_MPI");
 }
 

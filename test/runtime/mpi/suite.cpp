@@ -18,6 +18,7 @@ namespace {
 
 // MPI starts once in a process, so all tests share it.
 std::unique_ptr<Transport> transport;
+int64_t ranks;
 
 void runProcess(int, const tp_program &program, const Body &body) {
   Team team;
@@ -40,7 +41,6 @@ class OnlyFailures : public testing::EmptyTestEventListener {
 } // namespace
 
 std::vector<World> conformance::worlds() {
-  int64_t ranks = findLaunch().ranks;
   return {{"Mpi" + std::to_string(ranks), (int)ranks, runProcess,
            [](Rank &) { return mpiBytesSent(); }}};
 }
@@ -50,9 +50,14 @@ TEST(Mpi, HoldsTheStagingThatTheFormulaSays) {
 }
 
 int main(int argc, char **argv) {
-  testing::InitGoogleTest(&argc, argv);
-  Mesh mesh({findLaunch().ranks}, {});
-  if (Status status = connectMpi(mesh.program(), transport); !status.ok()) {
+  Launch launch;
+  Status status = findLaunch(launch);
+  ranks = launch.ranks;
+  testing::InitGoogleTest(&argc, argv); // asks for the worlds
+  Mesh mesh({ranks}, {});
+  if (status.ok())
+    status = connectMpi(mesh.program(), launch, transport);
+  if (!status.ok()) {
     fprintf(stderr, "%s\n", status.message().c_str());
     return 2;
   }

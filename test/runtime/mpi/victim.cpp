@@ -93,12 +93,15 @@ int runRounds(tp_rank &rank, Job &job) {
 int main(int argc, char **argv) {
   if (argc != 4)
     return 2;
-  conformance::Mesh mesh({findLaunch().ranks}, {{0}});
+  Launch launch;
   double limit;
   std::unique_ptr<Transport> transport;
-  Status status = readHangLimit(limit);
+  Status status = findLaunch(launch);
+  conformance::Mesh mesh({launch.ranks}, {{0}});
   if (status.ok())
-    status = connectMpi(mesh.program(), transport, limit);
+    status = readHangLimit(limit);
+  if (status.ok())
+    status = connectMpi(mesh.program(), launch, transport, limit);
   if (!status.ok()) {
     fprintf(stderr, "%s\n", status.message().c_str());
     return 1;
