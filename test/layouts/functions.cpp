@@ -28,7 +28,8 @@ static LogicalResult runPasses(ModuleOp module, StringRef first, StringRef last)
     inside |= pass.flag == first;
     bool needsProgram = pass.phase == Phase::schedule || pass.phase == Phase::recompute ||
                         pass.phase == Phase::overlap || pass.flag == "plan-arena";
-    if (inside && (pass.when == tplan::PassInfo::always || pass.when == tplan::PassInfo::cpu) && !needsProgram)
+    if (inside && (pass.when == tplan::PassInfo::always || pass.when == tplan::PassInfo::cpu) &&
+        !needsProgram)
       manager.addPass(pass.create());
     if (pass.flag == last)
       break;
