@@ -250,7 +250,7 @@ TEST(Launcher, HostsOfSlurm) {
     EXPECT_EQ(host, first);
   }
   for (const char *bad :
-       {"", ",n1", "n[", "n[]", "n[1-2", "n[a]", "n[-2]", "n1;rm", "n[1[2]]", "n]"})
+       {"", ",n1", "n[", "n[]", "n[1-2", "n[a]", "n[1a]", "n[-2]", "n1;rm", "n[1[2]]", "n]"})
     EXPECT_FAILS(firstHost(bad, host), format("'%s'", bad));
 }
 
