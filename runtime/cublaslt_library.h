@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace tplan::runtime {
 
@@ -83,7 +84,7 @@ struct CublasLt {
   const char *(*StatusString)(cublaslt::Result) = nullptr;
 
   /// The error of a call in the library's words; success for 0.
-  Status check(cublaslt::Result result, const char *what) const;
+  Status check(cublaslt::Result result, std::string_view what) const;
 };
 
 /// cuBLASLt as TPLAN_CUBLASLT names it, as the loader finds it, or as PyTorch brings it along.

@@ -2,9 +2,9 @@
 
 #include "runtime/cuda_driver.h"
 
+#include "runtime/library.h"
+
 #include <cstdlib>
-#include <cstring>
-#include <mutex>
 #include <string>
 
 #include <dlfcn.h>
@@ -56,26 +56,16 @@ Status load(CudaDriver &driver) {
 
 } // namespace
 
-Status CudaDriver::check(cuda::Result result, const char *what) const {
+Status CudaDriver::check(cuda::Result result, std::string_view what) const {
   if (result == cuda::success)
     return {};
   const char *name = nullptr, *text = nullptr;
   GetErrorName(result, &name);
   GetErrorString(result, &text);
-  const char *end = strchr(what, '(');
-  return errorf("the NVIDIA driver refuses %.*s: %s (%s)", end ? int(end - what) : 99, what,
+  return errorf("the NVIDIA driver refuses %s: %s (%s)", std::string(callee(what)).c_str(),
                 text ? text : "unknown error", name ? name : std::to_string(result).c_str());
 }
 
-/// Once a process: ranks that are threads share it.
 Status tplan::runtime::loadCuda(const CudaDriver *&driver) {
-  static std::mutex mutex;
-  static CudaDriver loaded;
-  static bool done = false;
-  std::lock_guard lock(mutex);
-  if (!done)
-    TP_TRY(load(loaded));
-  done = true;
-  driver = &loaded;
-  return {};
+  return loadOnce<CudaDriver, load>(driver);
 }

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace tplan::runtime {
 
@@ -128,7 +129,7 @@ struct CudaDriver {
   int version = 0; // 13000: CUDA 13.0
 
   /// The error of a call in the driver's words; success for 0.
-  Status check(cuda::Result result, const char *what) const;
+  Status check(cuda::Result result, std::string_view what) const;
 };
 
 /// The driver as TPLAN_CUDA names it, or as the loader finds it, with a device. Errors: there is

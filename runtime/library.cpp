@@ -13,7 +13,8 @@
 
 using namespace tplan::runtime;
 
-Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std::string &file) {
+Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std::string &file,
+                                   NamedFile named) {
   std::string tried;
   auto open = [&](std::string name) {
     file = std::move(name);
@@ -22,10 +23,12 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
       tried += std::string(tried.empty() ? "" : "; ") + dlerror();
     return handle != nullptr;
   };
-  if (const char *given = getenv(names.variable); given && *given) {
-    if (open(given))
+  if (const char *given = getenv(names.variable); !named.file && given && *given)
+    named = {given, names.variable};
+  if (named.file) {
+    if (open(named.file))
       return {};
-    return errorf("cannot load %s as %s names it: %s", names.title, names.variable, tried.c_str());
+    return errorf("cannot load %s as %s names it: %s", names.title, named.option, tried.c_str());
   }
   for (const char *name : names.files)
     if (open(name))
@@ -37,4 +40,14 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
   return errorf("cannot load %s: install it, name its file in %s, or the folder nvidia/ of a "
                 "Python's packages in TPLAN_NVIDIA: %s",
                 names.title, names.variable, tried.c_str());
+}
+
+Status tplan::runtime::findFunction(const LibraryNames &names, void *handle,
+                                    const std::string &file, const char *symbol, void *&address) {
+  address = dlsym(handle, symbol);
+  return address ? Status() : errorf("the %s in '%s' has no %s", names.title, file.c_str(), symbol);
+}
+
+std::string_view tplan::runtime::callee(std::string_view call) {
+  return call.substr(0, call.find('('));
 }

@@ -4,8 +4,10 @@
 
 #include "runtime/status.h"
 
+#include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace tplan::runtime {
 
@@ -17,9 +19,37 @@ struct LibraryNames {
   const char *wheel;                  // folder below nvidia/ where Python packages bring it
 };
 
-/// Opens it: as the variable names it, as the loader finds it, or in a folder
+/// A file that an option of the command line names, which goes before all else; or none.
+struct NamedFile {
+  const char *file = nullptr;
+  const char *option = nullptr; // "--nccl-library", for messages
+};
+
+/// Opens it: as the option names it, as the variable does, as the loader finds it, or in a folder
 /// nvidia/<wheel>/lib of TPLAN_NVIDIA. Errors: what was tried, and what to install.
-Status openLibrary(const LibraryNames &names, void *&handle, std::string &file);
+Status openLibrary(const LibraryNames &names, void *&handle, std::string &file,
+                   NamedFile named = {});
+
+/// The address of a function. Errors: the library in this file has none of this name.
+Status findFunction(const LibraryNames &names, void *handle, const std::string &file,
+                    const char *symbol, void *&address);
+
+/// Of a call as it is written, the function: "cuMemAlloc(&arena, bytes)" is cuMemAlloc's.
+std::string_view callee(std::string_view call);
+
+/// Loads a library at the first call; ranks that are threads of a process share it. One that could
+/// not be loaded is tried again.
+template <typename Library, Status (*load)(Library &)> Status loadOnce(const Library *&library) {
+  static std::mutex mutex;
+  static Library loaded;
+  static bool done = false;
+  std::lock_guard lock(mutex);
+  if (!done)
+    TP_TRY(load(loaded));
+  done = true;
+  library = &loaded;
+  return {};
+}
 
 } // namespace tplan::runtime
 

@@ -1,0 +1,93 @@
+//===- cuda_device.h - a GPU of NVIDIA's, from the inside -------------------===//
+//
+// What cuda.cpp (start and end), cuda_calls.cpp (calls of generated code) and cuda_host.cpp (what
+// the host gives and takes, graphs) share; everybody else sees a Device.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_CUDA_DEVICE_H
+#define TPLAN_RUNTIME_CUDA_DEVICE_H
+
+#include "runtime/cuda.h"
+#include "runtime/cuda_driver.h"
+#include "runtime/cuda_matmul.h"
+
+namespace tplan::runtime {
+
+inline cuda::Pointer pointer(const void *address) { return (cuda::Pointer)(uintptr_t)address; }
+
+/// A call between two events of its stream.
+struct TimedCall {
+  const tp_call *call;
+  cuda::EventHandle *begin, *end;
+};
+
+class CudaDevice : public Device {
+public:
+  CudaDevice(const CudaDriver &driver, const CudaOptions &options) : cu(driver), options(options) {}
+  ~CudaDevice() override;
+  Status open();
+
+  std::string name() const override { return title; }
+  Status start(const tp_program &program, char *&arena) override;
+  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) override;
+  Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
+                void *c) override;
+  Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
+  Status zero(int64_t stream, void *place, const Rows &rows) override;
+  Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
+             int64_t members, int64_t count, int64_t stride) override;
+  Status record(int64_t stream, int64_t event) override;
+  Status wait(int64_t stream, int64_t event) override;
+  Status mark(int64_t stream, SharedMark mark) override;
+  Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) override;
+  char *scratch(int64_t stream) override {
+    return (char *)(uintptr_t)arena + facts->scratch_offsets[stream];
+  }
+  Status read(void *to, const void *from, int64_t bytes) override;
+  Status write(void *to, const void *from, int64_t bytes) override;
+  char *image() override { return images[current] - facts->given_offset; }
+  Status send() override;
+  Status take() override;
+  Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, bool repeated) override;
+  Status finish() override;
+  Status collectTimes(const std::function<void(const tp_call &, double)> &add) override;
+
+private:
+  Status checkArchitecture();
+  Status loadKernels();
+  Status loadModule(const void *image);
+  Status allocateArena(int64_t bytes);
+  Status makeStreams();
+  Status makeImages();
+  Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, int &code);
+  Status begin(const tp_call &call);
+  Status end(const tp_call &call);
+
+  const CudaDriver &cu;
+  const CudaOptions options;
+  cuda::Device gpu = 0;
+  cuda::Context *context = nullptr;
+  std::string title;
+  const tp_program *program = nullptr;
+  const tp_device *facts = nullptr;
+  cuda::Pointer arena = 0;
+  cuda::Module *module = nullptr;
+  std::vector<cuda::Function *> kernels;
+  std::vector<cuda::StreamHandle *> streams;
+  std::vector<cuda::EventHandle *> events;
+  std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
+  CudaMatmul gemms;
+  // What the host gives: written in one image while the other is on its way.
+  cuda::StreamHandle *givingStream = nullptr;
+  cuda::EventHandle *sent = nullptr, *taken = nullptr;
+  char *images[2] = {};
+  cuda::EventHandle *imageSent[2] = {};
+  int current = 0;
+  cuda::GraphExec *graph = nullptr;
+  std::vector<TimedCall> timed;
+  std::vector<cuda::EventHandle *> spare; // events of calls whose times have been read
+};
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_CUDA_DEVICE_H

@@ -1,0 +1,106 @@
+//===- cuda_host.cpp - a GPU of NVIDIA's: what the host gives and takes -----===//
+//
+// What the host gives for a step goes by pinned memory; a step that is run again is a graph.
+//
+// Decision: the first step is issued call by call, and the second is captured. By then every
+// library has made what it makes on a first call, which a capture would refuse.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/cuda_device.h"
+
+#include <cstring>
+
+using namespace tplan::runtime;
+
+Status CudaDevice::finish() {
+  for (cuda::StreamHandle *stream : streams)
+    TP_CUDA(StreamSynchronize(stream));
+  return {};
+}
+
+Status CudaDevice::read(void *to, const void *from, int64_t bytes) {
+  TP_TRY(finish());
+  if (bytes)
+    TP_CUDA(MemcpyDtoH(to, pointer(from), bytes));
+  return {};
+}
+
+Status CudaDevice::write(void *to, const void *from, int64_t bytes) {
+  TP_TRY(finish());
+  if (bytes)
+    TP_CUDA(MemcpyHtoD(pointer(to), from, bytes));
+  return {};
+}
+
+Status CudaDevice::send() {
+  if (!facts->given_bytes)
+    return {};
+  int next = 1 - current;
+  TP_CUDA(StreamWaitEvent(givingStream, taken, 0)); // what was there has been taken
+  TP_CUDA(MemcpyHtoDAsync(arena + facts->staging_offset, images[current], facts->given_bytes,
+                          givingStream));
+  TP_CUDA(EventRecord(sent, givingStream));
+  TP_CUDA(EventRecord(imageSent[current], givingStream));
+  // The other image was sent a step ago. What is not written again stays as it is.
+  TP_CUDA(EventSynchronize(imageSent[next]));
+  memcpy(images[next], images[current], facts->given_bytes);
+  current = next;
+  return {};
+}
+
+Status CudaDevice::take() {
+  if (!facts->given_bytes)
+    return {};
+  TP_CUDA(StreamWaitEvent(streams[0], sent, 0));
+  TP_CUDA(MemcpyDtoDAsync(arena + facts->given_offset, arena + facts->staging_offset,
+                          facts->given_bytes, streams[0]));
+  TP_CUDA(EventRecord(taken, streams[0]));
+  return {};
+}
+
+Status CudaDevice::capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
+                           int &code) {
+  TP_CUDA(StreamBeginCapture(streams[0], cuda::captureThreadLocal));
+  code = entry(rank, address);
+  cuda::Graph *captured = nullptr;
+  Status status = cu.check(cu.StreamEndCapture(streams[0], &captured), "cuStreamEndCapture");
+  if (code || !status.ok()) {
+    if (captured)
+      cu.GraphDestroy(captured);
+    return code ? Status() : std::move(status);
+  }
+  status = cu.check(cu.GraphInstantiate(&graph, captured, 0), "cuGraphInstantiate");
+  cu.GraphDestroy(captured);
+  return status;
+}
+
+/// The entry's own error is the rank's.
+Status CudaDevice::run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
+                       bool repeated) {
+  int code = 0;
+  if (!repeated || !options.captures || options.times || options.synchronous) {
+    code = entry(rank, address);
+  } else {
+    if (!graph)
+      TP_TRY(capture(rank, entry, address, code));
+    if (!code)
+      TP_CUDA(GraphLaunch(graph, streams[0]));
+  }
+  return code ? errorf("a call failed") : Status();
+}
+
+Status CudaDevice::collectTimes(const std::function<void(const tp_call &, double)> &add) {
+  if (timed.empty())
+    return {};
+  TP_TRY(finish());
+  for (const TimedCall &call : timed) {
+    float milliseconds = 0;
+    TP_CUDA(EventElapsedTime(&milliseconds, call.begin, call.end));
+    add(*call.call, 1e-3 * milliseconds);
+    spare.push_back(call.begin);
+    spare.push_back(call.end);
+  }
+  timed.clear();
+  return {};
+}
