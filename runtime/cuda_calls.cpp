@@ -35,7 +35,8 @@ Status CudaDevice::end(const tp_call &call) {
   return {};
 }
 
-Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) {
+Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                          int64_t layers) {
   constexpr int mostArguments = 512; // 4 KiB of parameters
   if (kernel.num_args > mostArguments)
     return errorf("kernel '%s' has %d arguments, a GPU takes %d", kernel.name, kernel.num_args,
@@ -44,8 +45,8 @@ Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, v
   for (int32_t i = 0; i < kernel.num_args; ++i)
     parameters[i] = (void *)&args[i];
   TP_TRY(begin(call));
-  TP_CUDA(LaunchKernel(kernels[kernel.number], kernel.grid, 1, 1, kernel.block, 1, 1, 0,
-                       streams[call.stream], parameters.data(), nullptr));
+  TP_CUDA(LaunchKernel(kernels[kernel.number], kernel.grid, unsigned(layers), 1, kernel.block, 1, 1,
+                       0, streams[call.stream], parameters.data(), nullptr));
   return end(call);
 }
 

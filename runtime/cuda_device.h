@@ -29,7 +29,8 @@ public:
 
   std::string name() const override { return title; }
   Status start(const tp_program &program, char *&arena) override;
-  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) override;
+  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                int64_t layers) override;
   Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                 void *c) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;

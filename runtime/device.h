@@ -38,7 +38,8 @@ public:
   virtual Status start(const tp_program &program, char *&arena) = 0;
 
   // Calls of generated code.
-  virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) = 0;
+  virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                        int64_t layers) = 0;
   virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                         void *c) = 0;
   virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 6
+#define TP_ABI_VERSION 7
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -166,9 +166,13 @@ typedef struct tp_device_kernel {
   int32_t inputs, outputs; /* and a count, where num_args is one more than both */
   int32_t num_args;
   const int64_t *bytes; /* memory of each argument */
+  /* Bytes from each argument of one layer to that of the next; null: always one layer. */
+  const int64_t *strides;
 } tp_device_kernel;
 
-int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args);
+/* For `layers` layers at once, whose first has these arguments. */
+int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args,
+                     int64_t layers);
 /* Marks what is in a stream so far as an event; what follows in the other stream waits for it. */
 int tp_record(tp_rank *, int64_t stream, int64_t event);
 int tp_wait(tp_rank *, int64_t stream, int64_t event);

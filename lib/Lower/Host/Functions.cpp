@@ -44,6 +44,8 @@ unsigned lower::tableIndexOfFrame(rt::FuncOp func) {
   return index;
 }
 
+bool lower::repeats(rt::FuncOp func) { return func->hasAttr(kRepeats); }
+
 //===----------------------------------------------------------------------===//
 // The body
 //===----------------------------------------------------------------------===//
@@ -92,6 +94,7 @@ private:
   HostCalls &calls;
   rt::FuncOp func;
   Value rank, table;
+  Value layers;                          // that one call works on, or null
   SmallVector<Value> entries;            // of the table
   SmallVector<rt::CollectiveOp> waiting; // that follow each other: one call issues them
   DenseMap<Value, Value> pointer;
@@ -119,6 +122,8 @@ private:
       entries.push_back(host.loadPointer(table, i));
     for (BlockArgument arg : func.getBlock().getArguments())
       pointer[arg] = entries[arg.getArgNumber()];
+    if (repeats(func))
+      layers = host.load(host.i64, host.offset(table, 8 * tableIndexOfLayers(func)));
   }
 
   void placeResults(Operation *op) {
@@ -198,7 +203,7 @@ private:
         args.push_back(pointer[count]);
     }
     calls.launch(rank, factsOf(launch, launch.getKernel()), launch.getKernel(), args, bytes,
-                 launch.getArgs().size(), tasks);
+                 launch.getArgs().size(), tasks, layers);
   }
 
   /// Of `all` equal parts of a value, those of the `count` elements in use of its first dimension.
