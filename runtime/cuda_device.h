@@ -21,6 +21,12 @@ struct TimedCall {
   cuda::EventHandle *begin, *end;
 };
 
+/// Memory of a rank of this process that has another GPU.
+struct Neighbour {
+  cuda::Pointer begin, end;
+  cuda::Context *context;
+};
+
 class CudaDevice : public Device {
 public:
   CudaDevice(const CudaDriver &driver, const CudaOptions &options) : cu(driver), options(options) {}
@@ -60,6 +66,9 @@ private:
   Status makeStreams();
   Status makeImages();
   Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, int &code);
+  Status meet(const CudaDevice &other);
+  cuda::Context *contextOf(const void *address) const;
+  Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);
   Status begin(const tp_call &call);
   Status end(const tp_call &call);
 
@@ -76,6 +85,7 @@ private:
   std::vector<cuda::StreamHandle *> streams;
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
+  std::vector<Neighbour> neighbours;
   CudaMatmul gemms;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;
