@@ -49,6 +49,9 @@ public:
   char *scratch(int64_t stream) override {
     return (char *)(uintptr_t)arena + facts->scratch_offsets[stream];
   }
+  Status chooseGemms(std::span<const GemmUse> uses, int64_t &measured) override;
+  GemmChoices gemmChoices() const override;
+  Status setGemmChoices(const GemmChoices &choices, int64_t &refused) override;
   Status read(void *to, const void *from, int64_t bytes) override;
   Status write(void *to, const void *from, int64_t bytes) override;
   char *image() override { return images[current] - facts->given_offset; }
@@ -69,6 +72,7 @@ private:
   Status meet(const CudaDevice &other);
   cuda::Context *contextOf(const void *address) const;
   Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);
+  Status fillRandomly(int64_t begin, int64_t bytes);
   Status begin(const tp_call &call);
   Status end(const tp_call &call);
 
@@ -76,7 +80,7 @@ private:
   const CudaOptions options;
   cuda::Device gpu = 0;
   cuda::Context *context = nullptr;
-  std::string title;
+  std::string gpuName, title;
   const tp_program *program = nullptr;
   const tp_device *facts = nullptr;
   cuda::Pointer arena = 0;
