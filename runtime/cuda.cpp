@@ -20,6 +20,7 @@ Status CudaDevice::open() {
   TP_CUDA(DeviceGetName(text, sizeof text, gpu));
   TP_CUDA(PrimaryCtxRetain(&context, gpu));
   TP_CUDA(CtxSetCurrent(context));
+  gpuName = text;
   title = format("%s, driver for CUDA %d.%d", text, cu.version / 1000, cu.version % 1000 / 10);
   return {};
 }

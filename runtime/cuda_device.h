@@ -21,6 +21,12 @@ struct TimedCall {
   cuda::EventHandle *begin, *end;
 };
 
+/// Memory of a rank of this process that has another GPU.
+struct Neighbour {
+  cuda::Pointer begin, end;
+  cuda::Context *context;
+};
+
 class CudaDevice : public Device {
 public:
   CudaDevice(const CudaDriver &driver, const CudaOptions &options) : cu(driver), options(options) {}
@@ -44,6 +50,9 @@ public:
   char *scratch(int64_t stream) override {
     return (char *)(uintptr_t)arena + facts->scratch_offsets[stream];
   }
+  Status chooseGemms(std::span<const GemmUse> uses, int64_t &measured) override;
+  GemmChoices gemmChoices() const override;
+  Status setGemmChoices(const GemmChoices &choices, int64_t &refused) override;
   Status read(void *to, const void *from, int64_t bytes) override;
   Status write(void *to, const void *from, int64_t bytes) override;
   char *image() override { return images[current] - facts->given_offset; }
@@ -61,6 +70,10 @@ private:
   Status makeStreams();
   Status makeImages();
   Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, int &code);
+  Status meet(const CudaDevice &other);
+  cuda::Context *contextOf(const void *address) const;
+  Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);
+  Status fillRandomly(int64_t begin, int64_t bytes);
   Status begin(const tp_call &call);
   Status end(const tp_call &call);
 
@@ -68,7 +81,7 @@ private:
   const CudaOptions options;
   cuda::Device gpu = 0;
   cuda::Context *context = nullptr;
-  std::string title;
+  std::string gpuName, title;
   const tp_program *program = nullptr;
   const tp_device *facts = nullptr;
   cuda::Pointer arena = 0;
@@ -77,6 +90,7 @@ private:
   std::vector<cuda::StreamHandle *> streams;
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
+  std::vector<Neighbour> neighbours;
   CudaMatmul gemms;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;

@@ -9,6 +9,9 @@
 
 #include "runtime/cuda_device.h"
 
+#include "runtime/random.h"
+
+#include <algorithm>
 #include <cstring>
 
 using namespace tplan::runtime;
@@ -88,6 +91,44 @@ Status CudaDevice::run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *add
       TP_CUDA(GraphLaunch(graph, streams[0]));
   }
   return code ? errorf("a call failed") : Status();
+}
+
+/// Numbers below 2 in every floating-point type: of each byte the bit that makes exponents large is
+/// off. A product of zeros takes another time than one of numbers.
+Status CudaDevice::fillRandomly(int64_t begin, int64_t bytes) {
+  std::vector<std::array<uint32_t, 4>> piece(1 << 16);
+  for (size_t i = 0; i < piece.size(); ++i)
+    for (uint32_t &word : piece[i] = philox(0, 0, i))
+      word &= 0xBFBFBFBF;
+  int64_t done = std::min<int64_t>(bytes, sizeof piece[0] * piece.size());
+  TP_CUDA(MemcpyHtoD(arena + begin, piece.data(), done));
+  for (int64_t more; done < bytes; done += more) {
+    more = std::min(done, bytes - done);
+    TP_CUDA(MemcpyDtoDAsync(arena + begin + done, arena + begin, more, streams[0]));
+  }
+  return {};
+}
+
+/// On the larger part of the arena beside the workspace.
+Status CudaDevice::chooseGemms(std::span<const GemmUse> uses, int64_t &measured) {
+  int64_t before = facts->workspace_offset, behind = before + facts->workspace_bytes;
+  bool isBefore = before >= program->arena_bytes - behind;
+  int64_t begin = isBefore ? 0 : behind;
+  int64_t bytes = isBefore ? before : program->arena_bytes - behind, most = 0;
+  for (const GemmUse &use : uses)
+    most = std::max(most, CudaMatmul::bytesToMeasure(use));
+  TP_TRY(fillRandomly(begin, std::min(bytes, most)));
+  for (const GemmUse &use : uses)
+    TP_TRY(gemms.choose(use, (char *)(uintptr_t)arena + begin, bytes, streams[0], measured));
+  return {};
+}
+
+GemmChoices CudaDevice::gemmChoices() const { return gemms.choices(gpuName); }
+
+Status CudaDevice::setGemmChoices(const GemmChoices &choices, int64_t &refused) {
+  for (auto &[key, algorithm] : choices.chosen)
+    gemms.take(key, algorithm, refused);
+  return {};
 }
 
 Status CudaDevice::collectTimes(const std::function<void(const tp_call &, double)> &add) {

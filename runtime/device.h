@@ -10,11 +10,13 @@
 #ifndef TPLAN_RUNTIME_DEVICE_H
 #define TPLAN_RUNTIME_DEVICE_H
 
+#include "runtime/gemm_choices.h"
 #include "runtime/status.h"
 #include "tplan/runtime.h"
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,13 @@ public:
   virtual Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) = 0;
   /// Scratch of the collectives in a stream.
   virtual char *scratch(int64_t stream) = 0;
+
+  // GEMMs, before anything lies in the arena: see gemm_choices.h.
+  /// Measures those that have no choice yet, on memory of the arena, and counts them.
+  virtual Status chooseGemms(std::span<const GemmUse>, int64_t &) { return {}; }
+  virtual GemmChoices gemmChoices() const { return {}; }
+  /// Takes choices of this library and GPU, and counts those that are refused all the same.
+  virtual Status setGemmChoices(const GemmChoices &, int64_t &) { return {}; }
 
   // The host and the device's memory, outside of steps.
   virtual Status read(void *to, const void *from, int64_t bytes) = 0;

@@ -307,6 +307,12 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     return fails(
         errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
         exitUsage);
+  if (!options.gemms.empty() && !program->device)
+    return fails(
+        errorf("--gemm-algorithms is about GEMMs of GPUs, and the plan '%s' runs on a CPU: "
+               "leave it out; found '%s'",
+               program->plan, options.gemms.c_str()),
+        exitUsage);
   int64_t gpus = 0, gpu = 0;
   if (program->device) {
     Status status = countGpus(gpus);

@@ -87,6 +87,11 @@ std::vector<Option> optionTable() {
       text("--device", "D",
            "cpu or cuda, of those that the binary is compiled for (cuda, where it is)",
            &Options::device),
+      text(
+          "--gemm-algorithms", "F",
+          "GEMMs of a GPU by the algorithms in F; where there is no F, they are measured and it is "
+          "written",
+          &Options::gemms),
       text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save),
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
               &Options::saveEvery, 0),

@@ -24,6 +24,7 @@ struct Options {
   bool seedGiven = false;
   int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, metrics, dumpGradients;
+  std::string gemms;  // file of --gemm-algorithms
   std::string device; // "cpu" or "cuda"; empty: the one that the binary is for
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;

@@ -66,6 +66,7 @@ public:
     work.reads = {extentOf(a, in * first), extentOf(b, in * second)};
     work.writes = {extentOf(c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c)),
                    {facts->workspace_offset, facts->workspace_offset + facts->workspace_bytes}};
+    work.gemm = &g;
     return sink(work);
   }
 

@@ -63,12 +63,14 @@ typedef void (*tp_kernel)(void *const *args, int64_t task);
 /* C[b] (m x n) = A[b] (m x k) B[b] (k x n), + C[b] if accumulate. Row-major with
  * leading dimensions in elements; transposed operands are stored k x m, n x k.
  * b counts 0 .. batch - 1, at strides in elements. A and B have type `in`,
- * C has type `out`; sums are in f32 (f64 for f64). */
+ * C has type `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are
+ * f32, may be rounded to the 10 bits of mantissa that a GPU multiplies fastest. */
 typedef struct tp_gemm {
   int64_t m, n, k, lda, ldb, ldc;
   int64_t batch, stride_a, stride_b, stride_c;
   int32_t trans_a, trans_b, accumulate;
   int32_t in, out; /* tp_type */
+  int32_t tf32;
 } tp_gemm;
 
 /*--- ranks ----------------------------------------------------------------*/

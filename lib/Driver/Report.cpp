@@ -277,6 +277,8 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
     return module.emitError("no report before phase 'memory'");
   report.plan = lang::Settings(module).planName.str();
   report.policy = program.getPolicy().str();
+  if (lang::getString(lang::Settings(module).plan, "precision", "f32") == "tf32")
+    report.approximations.push_back("tf32: GEMMs may round f32 operands to 10 bits of mantissa");
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
@@ -294,6 +296,9 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   const memory::Report &memory = report.memory;
   os << "plan " << report.plan << ": policy " << report.policy << ", stages " << report.stages
      << ", microbatches " << report.microbatches << "\n\n";
+
+  for (const std::string &what : report.approximations)
+    os << "approximation: " << what << "\n\n";
 
   os << formatv("memory of a rank: {0} bytes in one arena, {1} live at the peak ({2:P1})\n",
                 grouped(memory.arena), grouped(memory.live),
@@ -340,6 +345,10 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
     json.attribute("stages", report.stages);
     json.attribute("microbatches", report.microbatches);
     json.attribute("tasks", report.tasks);
+    json.attributeArray("approximations", [&] {
+      for (const std::string &what : report.approximations)
+        json.value(what);
+    });
     json.attribute("flops", report.total.flops);
     json.attribute("bytes_moved", report.total.bytes);
     rows("categories", report.categories, writeWork);

@@ -60,6 +60,7 @@ struct StepReport {
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;
+  std::vector<std::string> approximations; // that the plan asks for, beside its element types
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

@@ -46,7 +46,11 @@ void readPrecision(PlanContext &c, const Setting &line) {
     c.e.refuse(at.loc, Feature::Fp8);
     return;
   }
-  if (!oneOf(c, first.name, {"f32", "bf16", "f64"}, "precision"))
+  if (first.name.text == "f16") {
+    c.e.refuse(first.name.loc, Feature::F16);
+    return;
+  }
+  if (!oneOf(c, first.name, {"f32", "tf32", "bf16", "f64"}, "precision"))
     return;
   c.out.set("precision", c.b.getStringAttr(first.name.text), line.loc);
   const Name &in = first.second;

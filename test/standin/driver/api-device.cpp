@@ -60,6 +60,7 @@ void standin_reset() {
     stream->destroyed = true;
     stream->wake.notify_one();
   }
+  s.memory.forgetPeers();
   s.streams.clear(), s.events.clear(), s.graphs.clear(), s.execs.clear(), s.captures.clear();
   for (auto &context : s.contexts)
     context->error = CUDA_SUCCESS, context->retained = 0;
