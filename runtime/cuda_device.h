@@ -43,6 +43,14 @@ public:
   char *scratch(int64_t stream) override {
     return (char *)(uintptr_t)arena + facts->scratch_offsets[stream];
   }
+  int64_t scratchBytes(int64_t stream) const override { return facts->scratch_bytes[stream]; }
+  void *handle(int64_t stream) const override { return streams[stream]; }
+  Status note(int64_t stream, uint32_t number) override;
+  uint32_t noted(int64_t stream) const override {
+    return __atomic_load_n(&notes[stream], __ATOMIC_RELAXED);
+  }
+  void watch(std::function<Status(double)> asked) override { watcher = std::move(asked); }
+  void forget() override;
   Status read(void *to, const void *from, int64_t bytes) override;
   Status write(void *to, const void *from, int64_t bytes) override;
   char *image() override { return images[current] - facts->given_offset; }
@@ -60,6 +68,8 @@ private:
   Status makeStreams();
   Status makeImages();
   Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, int &code);
+  Status await(cuda::EventHandle *event);
+  Status await(cuda::StreamHandle *stream);
   Status begin(const tp_call &call);
   Status end(const tp_call &call);
 
@@ -76,6 +86,9 @@ private:
   std::vector<cuda::StreamHandle *> streams;
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
+  uint32_t *notes = nullptr;              // of each stream, in memory of the host
+  std::function<Status(double)> watcher;
+  cuda::EventHandle *awaited = nullptr;
   CudaMatmul gemms;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;

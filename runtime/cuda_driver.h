@@ -45,7 +45,7 @@ struct Copy2D {
   size_t WidthInBytes = 0, Height = 0;
 };
 
-enum : Result { success = 0, outOfMemory = 2, noDevice = 100, noBinary = 209 };
+enum : Result { success = 0, outOfMemory = 2, noDevice = 100, noBinary = 209, notReady = 600 };
 enum : unsigned {
   memoryTypeDevice = 2,
   streamNonBlocking = 1,
@@ -106,6 +106,8 @@ struct CudaDriver {
   FUNCTION(StreamSynchronize, cuStreamSynchronize, (cuda::StreamHandle *))                         \
   FUNCTION(StreamWaitEvent, cuStreamWaitEvent,                                                     \
            (cuda::StreamHandle *, cuda::EventHandle *, unsigned))                                  \
+  FUNCTION(StreamWriteValue32, cuStreamWriteValue32_v2,                                            \
+           (cuda::StreamHandle *, cuda::Pointer, unsigned, unsigned))                              \
   FUNCTION(EventCreate, cuEventCreate, (cuda::EventHandle **, unsigned))                           \
   FUNCTION(EventDestroy, cuEventDestroy_v2, (cuda::EventHandle *))                                 \
   FUNCTION(EventRecord, cuEventRecord, (cuda::EventHandle *, cuda::StreamHandle *))                \
