@@ -31,7 +31,7 @@ Status CudaDevice::end(const tp_call &call) {
   if (options.times)
     TP_CUDA(EventRecord(timed.back().end, streams[call.stream]));
   if (options.synchronous)
-    TP_CUDA(StreamSynchronize(streams[call.stream]));
+    TP_TRY(await(streams[call.stream]));
   return {};
 }
 
@@ -159,6 +159,12 @@ Status CudaDevice::follow(int64_t stream, Device &other, int64_t otherStream, Sh
   auto &its = static_cast<CudaDevice &>(other);
   TP_TRY(meet(its));
   TP_CUDA(StreamWaitEvent(streams[stream], its.marks[sharedMarks * otherStream + mark], 0));
+  return {};
+}
+
+/// Memory of the host has one address on all sides.
+Status CudaDevice::note(int64_t stream, uint32_t number) {
+  TP_CUDA(StreamWriteValue32(streams[stream], pointer(&notes[stream]), number, 0));
   return {};
 }
 

@@ -53,6 +53,14 @@ public:
   Status chooseGemms(std::span<const GemmUse> uses, int64_t &measured) override;
   GemmChoices gemmChoices() const override;
   Status setGemmChoices(const GemmChoices &choices, int64_t &refused) override;
+  int64_t scratchBytes(int64_t stream) const override { return facts->scratch_bytes[stream]; }
+  void *handle(int64_t stream) const override { return streams[stream]; }
+  Status note(int64_t stream, uint32_t number) override;
+  uint32_t noted(int64_t stream) const override {
+    return __atomic_load_n(&notes[stream], __ATOMIC_RELAXED);
+  }
+  void watch(std::function<Status(double)> asked) override { watcher = std::move(asked); }
+  void forget() override;
   Status read(void *to, const void *from, int64_t bytes) override;
   Status write(void *to, const void *from, int64_t bytes) override;
   char *image() override { return images[current] - facts->given_offset; }
@@ -74,6 +82,8 @@ private:
   cuda::Context *contextOf(const void *address) const;
   Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);
   Status fillRandomly(int64_t begin, int64_t bytes);
+  Status await(cuda::EventHandle *event);
+  Status await(cuda::StreamHandle *stream);
   Status begin(const tp_call &call);
   Status end(const tp_call &call);
 
@@ -91,6 +101,9 @@ private:
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
   std::vector<Neighbour> neighbours;
+  uint32_t *notes = nullptr;              // of each stream, in memory of the host
+  std::function<Status(double)> watcher;
+  cuda::EventHandle *awaited = nullptr;
   CudaMatmul gemms;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;

@@ -69,6 +69,7 @@ enum : Result {
   outOfMemory = 2,
   noDevice = 100,
   noBinary = 209,
+  notReady = 600,
   peerAccessEnabled = 704,
   tooManyPeers = 711
 };
@@ -139,6 +140,8 @@ struct CudaDriver {
   FUNCTION(StreamSynchronize, cuStreamSynchronize, (cuda::StreamHandle *))                         \
   FUNCTION(StreamWaitEvent, cuStreamWaitEvent,                                                     \
            (cuda::StreamHandle *, cuda::EventHandle *, unsigned))                                  \
+  FUNCTION(StreamWriteValue32, cuStreamWriteValue32_v2,                                            \
+           (cuda::StreamHandle *, cuda::Pointer, unsigned, unsigned))                              \
   FUNCTION(EventCreate, cuEventCreate, (cuda::EventHandle **, unsigned))                           \
   FUNCTION(EventDestroy, cuEventDestroy_v2, (cuda::EventHandle *))                                 \
   FUNCTION(EventRecord, cuEventRecord, (cuda::EventHandle *, cuda::StreamHandle *))                \

@@ -8,18 +8,58 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda_device.h"
+#include "runtime/profile.h"
 
 #include "runtime/random.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include <unistd.h>
+
 using namespace tplan::runtime;
+
+/// A device may wait for another one that is lost, and then no call of the driver returns: where
+/// somebody watches, the host asks, at first without a pause.
+Status CudaDevice::await(cuda::EventHandle *event) {
+  constexpr double busy = 200e-6, pause = 50e-6, look = 5e-3;
+  if (!watcher) {
+    TP_CUDA(EventSynchronize(event));
+    return {};
+  }
+  double begin = monotonicSeconds(), looked = begin;
+  for (;;) {
+    cuda::Result result = cu.EventQuery(event);
+    if (result != cuda::notReady)
+      return cu.check(result, "cuEventQuery");
+    double now = monotonicSeconds();
+    if (now - looked > look) {
+      TP_TRY(watcher(now - begin));
+      looked = now;
+    }
+    if (now - begin > busy)
+      usleep(useconds_t(pause * 1e6));
+  }
+}
+
+Status CudaDevice::await(cuda::StreamHandle *stream) {
+  if (!watcher) {
+    TP_CUDA(StreamSynchronize(stream));
+    return {};
+  }
+  TP_CUDA(EventRecord(awaited, stream));
+  return await(awaited);
+}
 
 Status CudaDevice::finish() {
   for (cuda::StreamHandle *stream : streams)
-    TP_CUDA(StreamSynchronize(stream));
+    TP_TRY(await(stream));
   return {};
+}
+
+void CudaDevice::forget() {
+  if (graph)
+    cu.GraphExecDestroy(std::exchange(graph, nullptr));
 }
 
 Status CudaDevice::read(void *to, const void *from, int64_t bytes) {
@@ -46,7 +86,7 @@ Status CudaDevice::send() {
   TP_CUDA(EventRecord(sent, givingStream));
   TP_CUDA(EventRecord(imageSent[current], givingStream));
   // The other image was sent a step ago. What is not written again stays as it is.
-  TP_CUDA(EventSynchronize(imageSent[next]));
+  TP_TRY(await(imageSent[next]));
   memcpy(images[next], images[current], facts->given_bytes);
   current = next;
   return {};

@@ -65,6 +65,18 @@ public:
   virtual GemmChoices gemmChoices() const { return {}; }
   /// Takes choices of this library and GPU, and counts those that are refused all the same.
   virtual Status setGemmChoices(const GemmChoices &, int64_t &) { return {}; }
+  // For the collectives of processes.
+  virtual int64_t scratchBytes(int64_t) const { return 0; }
+  /// What libraries of NVIDIA's know the stream as.
+  virtual void *handle(int64_t) const { return nullptr; }
+  /// When the stream comes to it, this number stands where the host sees it.
+  virtual Status note(int64_t, uint32_t) { return {}; }
+  virtual uint32_t noted(int64_t) const { return 0; }
+  /// Asked again and again while the host waits for the device, with the seconds of this wait: an
+  /// error ends it.
+  virtual void watch(std::function<Status(double)>) {}
+  /// Drops what a step was captured as, before anything goes that it uses.
+  virtual void forget() {}
 
   // The host and the device's memory, outside of steps.
   virtual Status read(void *to, const void *from, int64_t bytes) = 0;

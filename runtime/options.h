@@ -34,7 +34,7 @@ struct Options {
   double temperature = 0.8;
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
        synchronous = false, auditStreams = false, printEnv = false;
-  std::string traceStreams;
+  std::string traceStreams, ncclLibrary;
   int64_t printEvery = 0; // 0: about once a second
 };
 

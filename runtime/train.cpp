@@ -90,6 +90,8 @@ Status Run::startDevice() {
   char *arena = nullptr;
   TP_TRY(rank.device->start(program, arena));
   rank.arena.adopt(*rank.device, arena, program.arena_bytes);
+  if (rank.transport)
+    rank.transport->attach(*rank.device, arena, program.arena_bytes);
   return {};
 }
 

@@ -111,7 +111,8 @@ typedef struct tp_group {
  *
  * Sums have one order: per element over the members in the order of their numbers, from
  * the left, in f32 for f32 and bf16 (rounded once at the end), in f64 for f64, whatever
- * the transport, its chunks and its buckets. i32 and i64 wrap. */
+ * the transport, its chunks and its buckets. i32 and i64 wrap. Only where the program says so
+ * (tp_device.native_sums) a transport with sums of its own may make them in its way. */
 typedef enum tp_collective_kind {
   TP_ALL_REDUCE,
   TP_REDUCE_SCATTER,
@@ -203,6 +204,7 @@ typedef struct tp_device {
    * comes from another one of that size, where that of the next step arrives meanwhile. */
   int64_t given_offset, given_bytes, staging_offset;
   int64_t workspace_offset, workspace_bytes; /* for library calls in stream 0 */
+  int32_t native_sums; /* ranks may be added as NCCL does, in an order of its own */
 } tp_device;
 
 /*--- tables ---------------------------------------------------------------*/

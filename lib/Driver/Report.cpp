@@ -256,6 +256,9 @@ static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
   }
   os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sent));
   os << formatv("  {0,-30} {1,12} {2,18}\n", "through buffers, under MPI", "", grouped(staged));
+  os << formatv("  {0,-30} {1}\n", "sums (reduce)",
+                report.reduce == "native" ? "native: NCCL's where that moves the data, else ordered"
+                                          : "ordered: those of members 0, 1, 2 .. everywhere");
 }
 
 static void printCopies(const StepReport &report, llvm::raw_ostream &os) {
@@ -284,6 +287,7 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   report.memory = memory::getReport(module);
   report.beside = besideTheArena(module);
   report.ranks = dist::meshOf(module).getNumRanks();
+  report.reduce = lang::getString(lang::Settings(module).plan, "reduce", "ordered").str();
   if (report.ranks > 1)
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
@@ -349,6 +353,7 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
       for (const std::string &what : report.approximations)
         json.value(what);
     });
+    json.attribute("reduce", report.reduce);
     json.attribute("flops", report.total.flops);
     json.attribute("bytes_moved", report.total.bytes);
     rows("categories", report.categories, writeWork);

@@ -57,6 +57,7 @@ struct StepReport {
   memory::Report memory;
   std::vector<Beside> beside;
   int64_t ranks = 1;
+  std::string reduce; // whose order sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;

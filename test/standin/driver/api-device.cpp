@@ -172,6 +172,17 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
+  if (CUresult r = checkInit())
+    return r;
+  if (!id || length < 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (!knownDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  snprintf(id, length, "0000:%02x:00.0", device + 1);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) {
   if (CUresult r = checkInit())
     return r;
@@ -367,6 +378,15 @@ CUresult cuCtxGetCurrent(CUcontext *context) {
   if (!context)
     return CUDA_ERROR_INVALID_VALUE;
   *context = reinterpret_cast<CUcontext>(currentContext);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device) {
+  if (CUresult r = enter())
+    return r;
+  if (!device)
+    return CUDA_ERROR_INVALID_VALUE;
+  *device = currentContext->device;
   return CUDA_SUCCESS;
 }
 

@@ -201,6 +201,29 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream) {
                    c->WidthInBytes, c->Height, stream);
 }
 
+/// Memory of the device, or pinned memory, which has one address on both sides.
+CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr to, unsigned value, unsigned flags) {
+  Line line("write");
+  std::shared_ptr<Stream> stream;
+  if (CUresult r = enterStream(handle, stream))
+    return line.end(r);
+  line.text("s", "s" + std::to_string(stream->number)).hex("dst", to).number("value", value);
+  Rows place = deviceRows(to);
+  if (!valid(place, sizeof value, 1, stream->context->device, false))
+    place = hostRows(reinterpret_cast<void *>(to));
+  if (flags || to % sizeof value || !valid(place, sizeof value, 1, stream->context->device, false))
+    return line.end(refuse(CUDA_ERROR_INVALID_VALUE, "no place for a number: 0x%llx", to));
+  auto action = std::make_shared<Action>();
+  action->run = [=, device = stream->context->device] {
+    if (!valid(place, sizeof value, 1, device, false))
+      return refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "the place of a number has been freed: 0x%llx", to);
+    __atomic_store_n(reinterpret_cast<unsigned *>(::place(place, 0)), value, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+  };
+  std::lock_guard<std::mutex> lock(standin::system().mutex);
+  return line.end(enqueue(*stream, std::move(action)));
+}
+
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
   Line line("memset");
   return fill(line, to, 0, value, 1, count, 1, stream);

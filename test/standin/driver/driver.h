@@ -164,12 +164,14 @@ TPLAN_DRIVER CUresult cuDeviceGetCount(int *count);
 TPLAN_DRIVER CUresult cuDeviceGet(CUdevice *device, int ordinal);
 TPLAN_DRIVER CUresult cuDeviceGetName(char *name, int length, CUdevice device);
 TPLAN_DRIVER CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device);
+TPLAN_DRIVER CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device);
 TPLAN_DRIVER CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device);
 TPLAN_DRIVER CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device);
 TPLAN_DRIVER CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 TPLAN_DRIVER CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
 TPLAN_DRIVER CUresult cuCtxSetCurrent(CUcontext context);
 TPLAN_DRIVER CUresult cuCtxGetCurrent(CUcontext *context);
+TPLAN_DRIVER CUresult cuCtxGetDevice(CUdevice *device);
 TPLAN_DRIVER CUresult cuCtxSynchronize();
 TPLAN_DRIVER CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer);
 TPLAN_DRIVER CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags);
@@ -217,6 +219,8 @@ TPLAN_DRIVER CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flag
 TPLAN_DRIVER CUresult cuStreamDestroy_v2(CUstream stream);
 TPLAN_DRIVER CUresult cuStreamSynchronize(CUstream stream);
 TPLAN_DRIVER CUresult cuStreamQuery(CUstream stream);
+TPLAN_DRIVER CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr to, unsigned value,
+                                              unsigned flags);
 TPLAN_DRIVER CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
 TPLAN_DRIVER CUresult cuEventCreate(CUevent *event, unsigned flags);
 TPLAN_DRIVER CUresult cuEventDestroy_v2(CUevent event);

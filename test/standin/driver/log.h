@@ -14,6 +14,7 @@
 //   copy s kind=htod|dtoh|dtod|peer dst src bytes  s=- for one that blocks
 //   copy2d s kind dst dpitch src spitch width height
 //   memset s dst value width=1|4 count             bytes are width * count
+//   write s dst value                              4 bytes, also of pinned memory
 //   memset2d s dst pitch value width height
 //   module kernels | unload | launch s kernel grid=X,Y,Z block=X,Y,Z shared n args=A,B,..
 //   hostfunc s function data
