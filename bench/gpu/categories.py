@@ -38,13 +38,13 @@ def measure(row, machine):
     if row["model"] in measured:
         return measured[row["model"]]
     model = models.model_of(row["model"], machine.tiny)
-    at, steps = machine.folder("profile"), models.WARM + models.TIMED
+    at, steps = machine.folder("profile"), model.warm + model.timed
     command = [machine.pack / "bench" / f"{model.name}-{model.equal}", "--device=cuda", "--steps", steps,
                "--data", f"u16:{trainings.tokens(machine, model)}", "--metrics", at / "log.jsonl"]
     found = categories(machine.run(*command, "--profile"))
     machine.run(*command)
     replayed = statistics.median(json.loads(line)["step_seconds"] for line in
-                                 (at / "log.jsonl").read_text().splitlines()[models.WARM:])
+                                 (at / "log.jsonl").read_text().splitlines()[model.warm:])
     measured[row["model"]] = found, found["all calls"][0] / steps, replayed, trainings.ceilings(machine)["copy_gb_s"]
     return measured[row["model"]]
 

@@ -3,6 +3,7 @@
 Bars: 1.05 of the tokens per second of the fastest of PyTorch's, 0.9 of the memory of the one that takes least. Where
 there is no torch.cuda, tplan's own figures stand, and no bar is met.
 """
+import functools
 import statistics
 
 import models
@@ -26,16 +27,15 @@ def measure(row, machine):
     if row["section"] in measured:
         return measured[row["section"]]
     model = models.model_of(row["model"], machine.tiny)
-    variants = row["variants"] if trainings.has_torch(machine) else []
-    sizes = {variant: model.sizes if row["largest"] else (model.equal,) for variant in variants}
-    runs = {"tplan": []} | {variant: [] for variant in variants}
+    contenders = {"tplan": trainings.train_largest}
+    if trainings.has_torch(machine):
+        contenders |= {variant: functools.partial(trainings.train_in_torch, variant=variant) for variant in row["variants"]}
+    sizes = {name: model.sizes if row["largest"] else (model.equal,) for name in contenders}
+    runs = {name: [] for name in contenders}
     for _ in range(1 if machine.tiny else ROUNDS):
-        runs["tplan"].append(trainings.train_largest(machine, model) if row["largest"] else
-                             trainings.train(machine, model, model.equal))
-        for variant in variants:
-            run = trainings.train_in_torch(machine, model, variant, sizes[variant])
-            sizes[variant] = (run.microbatch,)
-            runs[variant].append(run)
+        for name, train in contenders.items():
+            runs[name].append(train(machine, model, sizes=sizes[name]))
+            sizes[name] = (runs[name][-1].microbatch,)
     measured[row["section"]] = model, medians(runs), trainings.ceilings(machine)
     return measured[row["section"]]
 

@@ -3,15 +3,15 @@ import collections
 import pathlib
 
 PLANS = pathlib.Path(__file__).resolve().parent / "models.tplan"
-WARM, TIMED = 4, 10  # steps
 
 # equal: the microbatch at which all are compared; sizes: those that are tried, the largest first.
-Model = collections.namedtuple("Model", "name V L D H G K F S batch equal sizes norm tied")
+# warm, timed: steps.
+Model = collections.namedtuple("Model", "name V L D H G K F S batch equal sizes norm tied warm timed", defaults=(4, 10))
 MODELS = {
     "llama": Model("llama", 32000, 22, 2048, 32, 4, 64, 5632, 4096, 16, 4, (16, 8, 4, 2, 1), "rms", False),
     "gpt2": Model("gpt2", 50257, 12, 768, 12, 12, 64, 3072, 1024, 64, 16, (64, 32, 16, 8, 4), "layer", True),
 }
-SMALL = dict(V=64, L=2, D=32, H=4, G=2, K=8, F=48, S=32, batch=4, equal=2, sizes=(4, 2))
+SMALL = dict(V=64, L=1, D=32, H=4, G=2, K=8, F=48, S=16, batch=4, equal=2, sizes=(4, 2), warm=2, timed=2)
 
 
 def model_of(name, tiny):

@@ -157,7 +157,7 @@ def seconds_of_steps(m, variant, microbatch):
     optimizer = torch.optim.AdamW([dict(params=matrices, weight_decay=0.1), dict(params=vectors, weight_decay=0.0)],
                                   lr=1e-4, betas=(0.9, 0.95), fused=True)
     seconds = []
-    for _ in range(models.WARM + models.TIMED):
+    for _ in range(m.warm + m.timed):
         tokens = torch.randint(m.V, (m.batch, m.S + 1), device=DEVICE)
         if ON_GPU:
             torch.cuda.synchronize()
@@ -173,7 +173,7 @@ def seconds_of_steps(m, variant, microbatch):
         seconds.append(time.perf_counter() - begin)
         if last != last:
             sys.exit("torch_train.py: the loss is no number")
-    return seconds[models.WARM:]
+    return seconds[m.warm:]
 
 
 def main():

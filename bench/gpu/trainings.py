@@ -35,7 +35,7 @@ def tokens(machine, model):
     """A file of random tokens."""
     path = machine.scratch / f"{model.name}.u16"
     if not path.exists():
-        steps = models.WARM + models.TIMED
+        steps = model.warm + model.timed
         mask = (1 << (model.V.bit_length() - 1)) - 1
         numbers = array.array("H", random.Random(1).randbytes(2 * (steps * model.batch * model.S + 1)))
         path.write_bytes(array.array("H", (n & mask for n in numbers)).tobytes())
@@ -73,28 +73,28 @@ class Watch:
 def train(machine, model, microbatch):
     """tplan's, at a microbatch."""
     at = machine.folder("training")
-    steps = models.WARM + models.TIMED
+    steps = model.warm + model.timed
     with Watch(machine) as watch:
         machine.run(machine.pack / "bench" / f"{model.name}-{microbatch}", "--device=cuda", "--steps", steps,
                     "--data", f"u16:{tokens(machine, model)}", "--metrics", at / "log.jsonl")
     lines = [json.loads(line) for line in (at / "log.jsonl").read_text().splitlines()]
     if len(lines) != steps:
         raise Failed(f"a training of {steps} steps leaves {len(lines)}")
-    return Run(statistics.median(line["tokens_per_second"] for line in lines[models.WARM:]), watch.peak, microbatch)
+    return Run(statistics.median(line["tokens_per_second"] for line in lines[model.warm:]), watch.peak, microbatch)
 
 
-def train_largest(machine, model):
-    """At the largest microbatch that fits."""
-    for size in model.sizes:
+def train_largest(machine, model, sizes):
+    """At the first of `sizes` that fits."""
+    for size in sizes:
         try:
             return train(machine, model, size)
         except Failed as error:
             if "bytes of the GPU" not in str(error) and "out of memory" not in str(error):
                 raise
-    raise Failed(f"no microbatch of {model.sizes} fits this GPU")
+    raise Failed(f"no microbatch of {sizes} fits this GPU")
 
 
-def train_in_torch(machine, model, variant, sizes):
+def train_in_torch(machine, model, sizes, variant):
     """PyTorch's, at the first of `sizes` that fits."""
     with Watch(machine) as watch:
         told = machine.run_python(ROOT / "bench" / "gpu" / "torch_train.py", model.name, variant,

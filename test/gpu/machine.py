@@ -76,7 +76,7 @@ def find_environment(pack, stand_in):
     folders = filter(None, [str(pack / "lib"), environment.get("LD_LIBRARY_PATH")])
     environment["LD_LIBRARY_PATH"] = ":".join(folders)
     if stand_in:
-        environment |= {name: str(ROOT / "build" / "lib" / file) for name, file in STAND_IN.items()}
+        environment = {name: str(ROOT / "build" / "lib" / file) for name, file in STAND_IN.items()} | environment
     if "TPLAN_NVIDIA" not in environment:
         found = [folder / "nvidia" for folder in packages() if (folder / "nvidia").is_dir()]
         environment |= {"TPLAN_NVIDIA": str(found[0])} if found else {}

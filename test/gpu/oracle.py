@@ -13,7 +13,7 @@ def pack(pack, section):
         if file.suffix in (".json", ".safetensors", ".u16"):
             shutil.copy2(file, pack.place("oracle", "values", file.name))
     for model in against_torch.MODELS[:1] if pack.tiny else against_torch.MODELS:
-        for precision in against_torch.PRECISIONS:
+        for precision in against_torch.PRECISIONS[1:] if pack.tiny else against_torch.PRECISIONS:
             binary = pack.compile(against_torch.HERE / f"{model}-plans.tplan", "oracle", f"{model}-{precision}", plan=precision)
             pack.add(section, f"{model} {precision}", binary=binary, model=model, precision=precision)
 

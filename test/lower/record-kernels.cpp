@@ -12,7 +12,7 @@ using namespace tplan;
 static constexpr llvm::StringLiteral kArchitecture = "sm_80";
 
 /// Larger launches are left out: what they show, smaller ones show, and a pack is carried.
-static constexpr int64_t kMostBytes = 768 << 10;
+static constexpr int64_t kMostBytes = 320 << 10;
 
 static std::string nameOf(mlir::Type type) {
   std::string text;
