@@ -4,11 +4,11 @@ Here gradients-test runs once with RECORD_PROGRAMS, which writes each program do
 gradients-gpu, the same tests without a compiler, loads them.
 """
 import os
-import re
 import subprocess
 
+import gtests
 from pack import BIN
-from sections import ROOT, Failed, Verdict
+from sections import ROOT, Failed
 
 # Row -> tests.
 ROWS = {"finite differences": "Rows/*", "what losses are worth": "Losses.*", "states": "States.*"}
@@ -36,10 +36,4 @@ def run(row, machine):
     folder = machine.pack / "gradients"
     done = machine.attempt(machine.pack / "bin" / "gradients-gpu", f"--gtest_filter={row['tests']}",
                            RECORDED_PROGRAMS=folder, ROWS_TXT=folder / "rows.txt")
-    failed = re.findall(r"^\[  FAILED  \] (\S*[A-Za-z]\S*?),? ", done.stdout, re.M)
-    passed = re.search(r"^\[  PASSED  \] (\d+) test", done.stdout, re.M)
-    count = int(passed[1]) if passed else 0
-    said = f"{count} tests pass" + (f", {', '.join(sorted(set(failed))[:5])} fail" if failed else "")
-    if done.returncode and not failed:
-        said += f", ends with {done.returncode}: {done.stderr.strip()[-400:]}"
-    return Verdict(done.returncode == 0 and count > 0, said)
+    return gtests.verdict(done)
