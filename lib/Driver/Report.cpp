@@ -210,6 +210,26 @@ std::vector<Beside> besideTheArena(ModuleOp module) {
   return rows;
 }
 
+/// What a GPU holds beside the arena; nothing where the target is none.
+std::vector<BesideGpu> besideOnGpu(ModuleOp module) {
+  std::vector<BesideGpu> rows;
+  if (lang::getString(lang::targetOf(module), "arch", "").empty())
+    return rows;
+  auto has = [&](llvm::StringRef name) {
+    return module
+        .walk([&](Operation *op) {
+          return op->getName().getStringRef() == name ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+#define BESIDE_GPU(LIBRARY, VERSION, WHAT, OP, BYTES)                                              \
+  if (!*OP || has(OP))                                                                             \
+    rows.push_back({LIBRARY, WHAT, VERSION, BYTES});
+#include "lib/Driver/Libraries.def"
+  return rows;
+}
+
 /// "1,234,567": bytes are compared by eye.
 std::string grouped(int64_t n) {
   std::string digits = std::to_string(n);
@@ -286,6 +306,7 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
   report.beside = besideTheArena(module);
+  report.besideGpu = besideOnGpu(module);
   report.ranks = dist::meshOf(module).getNumRanks();
   report.reduce = lang::getString(lang::Settings(module).plan, "reduce", "ordered").str();
   if (report.ranks > 1)
@@ -317,6 +338,13 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   for (const Beside &row : report.beside)
     os << formatv("  {0,-40} {1,16} {2,16}\n", row.owner + ", " + row.what, grouped(row.once),
                   grouped(row.perThread));
+
+  if (!report.besideGpu.empty())
+    os << formatv("\n{0,-42} {1,16}\n", "beside the arena, of the GPU", "bytes");
+  for (const BesideGpu &row : report.besideGpu)
+    os << formatv("  {0,-40} {1,16}\n",
+                  formatv("{0} {1}, {2}", row.library, row.version, row.what).str(),
+                  grouped(row.bytes));
 
   os << "\n";
   printWork("work of a step", report.categories, os);
@@ -391,6 +419,12 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
         json.attribute("what", row.what);
         json.attribute("once", row.once);
         json.attribute("per_thread", row.perThread);
+      });
+      rows("beside_gpu", report.besideGpu, [&](const BesideGpu &row) {
+        json.attribute("library", row.library);
+        json.attribute("version", row.version);
+        json.attribute("what", row.what);
+        json.attribute("bytes", row.bytes);
       });
       rows("owners", report.memory.owners, [&](const memory::OwnerReport &owner) {
         json.attribute("name", owner.name);

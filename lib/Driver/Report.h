@@ -28,6 +28,12 @@ struct Beside {
   int64_t once, perThread;
 };
 
+/// Bytes of a GPU that the driver and libraries of a major version hold beside the arena.
+struct BesideGpu {
+  std::string library, what;
+  int64_t version, bytes;
+};
+
 /// A collective, as one rank takes part in it.
 struct Collective {
   std::string in; // what the rank is doing: "step", "metrics" behind it, "preparation" of the first
@@ -56,6 +62,7 @@ struct StepReport {
   Work total;
   memory::Report memory;
   std::vector<Beside> beside;
+  std::vector<BesideGpu> besideGpu; // where the target is one
   int64_t ranks = 1;
   std::string reduce; // whose order sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
