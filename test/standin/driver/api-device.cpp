@@ -156,7 +156,8 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     return CUDA_ERROR_INVALID_VALUE;
   if (!knownDevice(device))
     return CUDA_ERROR_INVALID_DEVICE;
-  snprintf(name, length, "Stand-in sm_%d", environment().arch);
+  std::string suffix = environment().mixed ? " number " + std::to_string(device) : "";
+  snprintf(name, length, "Stand-in sm_%d%s", environment().arch, suffix.c_str());
   return CUDA_SUCCESS;
 }
 

@@ -47,8 +47,8 @@ bool readEnvironment() {
   bool good = number("STANDIN_SEED", e.seed, 0) && number("STANDIN_STRICT", e.strict, 0) &&
               number("STANDIN_TOUCH", e.touch, 0) && number("STANDIN_RACES", e.races, 0) &&
               number("STANDIN_DEVICES", e.devices, 0, kMostDevices) &&
-              number("STANDIN_PEERS", e.peers, 0) && number("STANDIN_ARCH", e.arch, 50) &&
-              number("STANDIN_MEMORY", e.memory, 0) &&
+              number("STANDIN_PEERS", e.peers, 0) && number("STANDIN_MIXED", e.mixed, 0) &&
+              number("STANDIN_ARCH", e.arch, 50) && number("STANDIN_MEMORY", e.memory, 0) &&
               number("STANDIN_DRIVER_VERSION", e.driver, 1000) &&
               number("STANDIN_THREADS", e.threads, 1);
   if (good)
