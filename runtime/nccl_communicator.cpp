@@ -42,8 +42,8 @@ Status NcclCommunicator::send(const Work &work, const char *from, int64_t count,
 
 Status NcclCommunicator::receive(const Work &work, char *to, int64_t count, int from,
                                  Stream stream) {
-  TP_NCCL(rank, Receive(to, count * work.bytes, nccl::uint8, from, handle->get(),
-                        stream.device->handle(stream.number)));
+  TP_NCCL(rank, Recv(to, count * work.bytes, nccl::uint8, from, handle->get(),
+                     stream.device->handle(stream.number)));
   return {};
 }
 

@@ -75,7 +75,7 @@ private:
 /// Leaves the enclosing function unless a call of the library succeeds, or is in progress.
 #define TP_NCCL(RANK, CALL)                                                                        \
   do {                                                                                             \
-    if (Status tpCall = (RANK).nccl.check((RANK).nccl.CALL, #CALL); !tpCall.ok())                  \
+    if (Status tpCall = (RANK).nccl.check((RANK).nccl.CALL, "nccl" #CALL); !tpCall.ok())           \
       return (RANK).explain(std::move(tpCall));                                                    \
   } while (false)
 

@@ -60,7 +60,7 @@ struct NcclLibrary {
   FUNCTION(GroupStart, ncclGroupStart, (void))                                                     \
   FUNCTION(GroupEnd, ncclGroupEnd, (void))                                                         \
   FUNCTION(Send, ncclSend, (const void *, size_t, int, int, nccl::Communicator *, void *stream))   \
-  FUNCTION(Receive, ncclRecv, (void *, size_t, int, int, nccl::Communicator *, void *stream))      \
+  FUNCTION(Recv, ncclRecv, (void *, size_t, int, int, nccl::Communicator *, void *stream))         \
   FUNCTION(AllGather, ncclAllGather,                                                               \
            (const void *, void *, size_t, int, nccl::Communicator *, void *stream))                \
   FUNCTION(AllReduce, ncclAllReduce,                                                               \

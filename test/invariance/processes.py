@@ -39,12 +39,21 @@ def check_arenas(log, ranks, report):
         raise Wrong(f"processes allocate {sorted(found.values())} bytes, the report has an arena of {report['memory']['arena']}")
 
 
+def check_sums(operations, report):
+    """NCCL adds where the plan says so, and nowhere else."""
+    adds = bool(re.search(r"\t(all_reduce|reduce_scatter)\t", operations.read_text()))
+    if adds != (report["reduce"] == "native"):
+        raise Wrong(f"sums of NCCL's: {adds}, and the plan reduces {report['reduce']}")
+
+
 def captured(threads, at, ranks, options, reads_first, data):
     """Steps are graphs; each process has one allocation."""
-    log = at / "calls"
+    log, operations = at / "calls", at / "operations"
+    report = json.loads((threads / "report").read_text())
     found, _ = train(threads / "train", at, ranks, [word for word in options if word != "--audit-collectives"],
-                     STANDIN_LOG=str(log), **data)
-    check_arenas(log, ranks, json.loads((threads / "report").read_text()))
+                     STANDIN_LOG=str(log), STANDIN_NCCL_LOG=str(operations), **data)
+    check_arenas(log, ranks, report)
+    check_sums(operations, report)
     if len(re.findall(r" graphlaunch ", log.read_text())) < ranks:
         raise Wrong("no step was captured")
     return found, left(threads)

@@ -42,9 +42,9 @@ std::pair<int64_t, int64_t> extents(const tp_collective &c, int members, int sel
 
 class OnDevice : public Communicator {
 public:
-  OnDevice(std::unique_ptr<Communicator> inner, Stream stream, char *arena)
+  OnDevice(std::unique_ptr<Communicator> inner, Stream stream, char *arena, int64_t room)
       : Communicator({inner->name(), inner->members(), inner->member()}), inner(std::move(inner)),
-        stream(stream), arena(arena) {}
+        stream(stream), arena(arena), room(room) {}
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
   Status poll() override { return inner->poll(); }
@@ -62,6 +62,7 @@ private:
   std::unique_ptr<Communicator> inner;
   Stream stream;
   char *arena;
+  const int64_t room;
 };
 
 /// What lies together, as in place, stays together.
@@ -103,7 +104,7 @@ Status OnDevice::issue(std::span<const Operation> operations, Team &team, Stream
     piece.at = end;
     end = (end + piece.bytes + guard + 255) / 256 * 256;
   }
-  if (end > DeviceProgram::operands)
+  if (end > room)
     return errorf("operands take %lld bytes", (long long)end);
   std::string image(end, untouched);
   for (const Piece &piece : pieces)
@@ -159,14 +160,14 @@ void DeviceProgram::addKernels() {
 DeviceProgram::DeviceProgram(const tp_program &mesh, bool nativeSums) : made(mesh) {
   static const int64_t nothing = 0;
   addKernels();
-  int64_t end = operands;
+  // One group is at work at a time, so all have one scratch. It holds the largest operation, not
+  // the largest bucket, which is divided; those of many chunks go over the last group.
+  int64_t megabyte = ranksOf(mesh) << 20;
+  room = 3 * megabyte;
   offsets.push_back(0), bytes.push_back(0);
-  // The last group has the arrays of many chunks; a scratch that does not hold all of a bucket
-  // divides it.
   for (int64_t group = 0; group < mesh.num_groups; ++group) {
-    offsets.push_back(end);
-    bytes.push_back(int64_t(group == mesh.num_groups - 1 ? 24 : 8) << 20);
-    end += bytes.back();
+    offsets.push_back(room);
+    bytes.push_back(group == mesh.num_groups - 1 ? 5 * megabyte / 2 : megabyte);
   }
   facts.arch = "sm_90", facts.ptx = kernelText().c_str(), facts.cubin = "";
   facts.cubin_bytes = &nothing;
@@ -175,7 +176,7 @@ DeviceProgram::DeviceProgram(const tp_program &mesh, bool nativeSums) : made(mes
   facts.num_streams = (int64_t)offsets.size();
   facts.scratch_offsets = offsets.data(), facts.scratch_bytes = bytes.data();
   facts.native_sums = nativeSums;
-  made.arena_bytes = end;
+  made.arena_bytes = room + 5 * megabyte / 2;
   made.device = &facts;
 }
 
@@ -199,8 +200,8 @@ void DeviceRank::run(Team &team, const Body &body) {
   Rank rank{transport, {}, team};
   int64_t number = 0;
   for (auto &group : plain)
-    rank.groups.push_back(
-        std::make_unique<OnDevice>(std::move(group), Stream{device.get(), ++number}, arena));
+    rank.groups.push_back(std::make_unique<OnDevice>(
+        std::move(group), Stream{device.get(), ++number}, arena, program.operands()));
   if (status.ok())
     body(rank);
 }

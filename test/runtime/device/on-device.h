@@ -18,8 +18,8 @@ public:
   DeviceProgram(const tp_program &mesh, bool nativeSums = false);
   DeviceProgram(const DeviceProgram &) = delete;
   const tp_program &program() const { return made; }
-  /// Bytes of the arena before the scratch of the groups.
-  static constexpr int64_t operands = int64_t(40) << 20;
+  /// Bytes of the arena before the scratch.
+  int64_t operands() const { return room; }
 
 private:
   void addKernels();
@@ -31,6 +31,7 @@ private:
   std::vector<const tp_device_kernel *> places;
   std::vector<tp_device_sum> sums;
   std::vector<int64_t> offsets, bytes;
+  int64_t room;
 };
 
 /// The text of the kernels, from the file that DEVICE_SUMS names.
