@@ -62,8 +62,8 @@ def run(row, machine):
         said = listed(runs, lambda run: f"{run.peak / 2**30:.2f} GiB")
         ratio = ours.peak / max(1, min(run.peak for run in theirs)) if theirs else None
         return judge(ratio, said, machine, lambda ratio: 0 < ratio <= LESS, LESS)
-    rate = ours.tokens_per_second * models.flops_per_token(model)
-    return Verdict(None, f"{rate / 1e12:.3g} TFLOP/s of the model, {rate / 1e12 / ceiling['gemm_tflops']:.3f} of {ceiling['gemm_tflops']:.3g} of GEMMs alone")
+    rate, most = 1e-12 * ours.tokens_per_second * models.flops_per_token(model), ceiling["gemm_tflops"]
+    return Verdict(None, f"{rate:.3g} TFLOP/s of the model, {rate / most:.3f} of {most:.3g} of GEMMs alone")
 
 
 def judge(ratio, said, machine, holds, bar):
