@@ -1,4 +1,4 @@
-"""Rows of a model beside PyTorch: rounds in which each trains once, and the medians of them.
+"""Rows of a model beside PyTorch: rounds in which each trains once, as many as the time allows, and medians of them.
 
 Bars: 1.05 of the tokens per second of the fastest of PyTorch's, 0.9 of the memory of the one that takes least. Where
 there is no torch.cuda, tplan's own figures stand, and no bar is met.
@@ -33,10 +33,13 @@ def measure(row, machine):
     sizes = {name: model.sizes if row["largest"] else (model.equal,) for name in contenders}
     runs = {name: [] for name in contenders}
     for _ in range(1 if machine.tiny else ROUNDS):
+        before = machine.left()
         for name, train in contenders.items():
             runs[name].append(train(machine, model, sizes=sizes[name]))
             sizes[name] = (runs[name][-1].microbatch,)
-    measured[row["section"]] = model, medians(runs), trainings.ceilings(machine)
+        if machine.left() < 1.2 * (before - machine.left()):  # another one would not end
+            break
+    measured[row["section"]] = model, len(runs["tplan"]), medians(runs), trainings.ceilings(machine)
     return measured[row["section"]]
 
 
@@ -49,18 +52,18 @@ def listed(runs, text):
 
 
 def run(row, machine):
-    model, runs, ceiling = measure(row, machine)
+    model, rounds, runs, ceiling = measure(row, machine)
     ours, theirs = runs["tplan"], [run for name, run in runs.items() if name != "tplan"]
     if row["name"] == "tokens per second":
-        said = listed(runs, lambda run: f"{run.tokens_per_second:,.0f}")
+        said = f"{rounds} rounds: " + listed(runs, lambda run: f"{run.tokens_per_second:,.0f}")
         ratio = ours.tokens_per_second / max(run.tokens_per_second for run in theirs) if theirs else None
         return judge(ratio, said, machine, lambda ratio: ratio >= FASTER, FASTER)
     if row["name"] == "peak of memory":
         said = listed(runs, lambda run: f"{run.peak / 2**30:.2f} GiB")
-        ratio = ours.peak / min(run.peak for run in theirs) if theirs else None
+        ratio = ours.peak / max(1, min(run.peak for run in theirs)) if theirs else None
         return judge(ratio, said, machine, lambda ratio: 0 < ratio <= LESS, LESS)
-    rate = ours.tokens_per_second * models.flops_per_token(model)
-    return Verdict(None, f"{rate / 1e12:.3g} TFLOP/s of the model, {rate / 1e12 / ceiling['gemm_tflops']:.3f} of {ceiling['gemm_tflops']:.3g} of GEMMs alone")
+    rate, most = 1e-12 * ours.tokens_per_second * models.flops_per_token(model), ceiling["gemm_tflops"]
+    return Verdict(None, f"{rate:.3g} TFLOP/s of the model, {rate / most:.3f} of {most:.3g} of GEMMs alone")
 
 
 def judge(ratio, said, machine, holds, bar):

@@ -11,11 +11,13 @@ SETTINGS = {"small": (), "huge": ("model.D=1048576", "model.F=1048576")}
 # Row -> sizes, architecture, options, variables, what is said.
 ROWS = {
     "no driver": ("small", "sm_90", [], {"TPLAN_CUDA": NOTHING}, "there is no NVIDIA driver on this machine"),
-    "no GPU": ("small", "sm_90", [], {"CUDA_VISIBLE_DEVICES": "", "STANDIN_DEVICES": "0"}, "there is an NVIDIA driver but no GPU on this machine"),
+    "no GPU": ("small", "sm_90", [], {"CUDA_VISIBLE_DEVICES": "", "STANDIN_DEVICES": "0"},
+               "there is an NVIDIA driver but no GPU on this machine"),
     "no cuBLASLt": ("small", "sm_90", [], {"TPLAN_CUBLASLT": NOTHING}, "cannot load cuBLASLt as TPLAN_CUBLASLT names it"),
     "no memory": ("huge", "sm_90", [], {}, r"the plan 'small' needs \d+ bytes of the GPU \(.*\), which has \d+ free of \d+"),
     "no program for the CPU": ("small", "sm_90", ["--device=cpu"], {}, "this binary is compiled for cuda:sm_90 alone"),
-    "too old a GPU": ("small", "sm_100", [], {}, r"the plan 'small' is compiled for sm_100, and this GPU \(.*\) is an sm_\d+: compile it with"),
+    "too old a GPU": ("small", "sm_100", [], {},
+                      r"the plan 'small' is compiled for sm_100, and this GPU \(.*\) is an sm_\d+: compile it with"),
 }
 TOO_OLD = 100  # an architecture that runs what is compiled for sm_100
 

@@ -32,5 +32,6 @@ def run(row, machine):
     far = told["farthest"]
     beyond = [f"{kind} by {error:.1e}" for kind, error in far.items() if not error <= MOST.get(kind, 0)]
     same = told["elements"] - told["unequal"]
-    said = f"{told['launches']} launches, {same} of {told['elements']} elements equal to the bit, the others within {max(far.values()):.1e}"
+    said = (f"{told['launches']} launches, {same} of {told['elements']} elements equal to the bit, "
+            f"the others within {max(far.values()):.1e}")
     return Verdict(not beyond and told["launches"] > 0, said + ("; too far: " + ", ".join(beyond) if beyond else ""))

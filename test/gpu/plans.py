@@ -44,8 +44,8 @@ def pack(pack, section):
                 if reference not in references:
                     references[reference] = train_serial(pack, row._replace(program=program), reference, pathlib.Path(scratch))
                 settings = [f"{key if '.' in key else f'plan.{key}'}={value}" for key, value in row.settings.items()]
-                binary = pack.compile(training.HERE / "models.tplan", "plans", f"{precision}-{number}", plan=row.program,
-                                      settings=settings)
+                binary = pack.compile(training.HERE / "models.tplan", "plans", f"{precision}-{number}",
+                                      plan=row.program, settings=settings)
                 pack.add(section, ranks.title(row), binary=binary, reference=reference, program=row.program,
                          settings=row.settings)
 
@@ -57,8 +57,8 @@ def train_serial(pack, row, name, scratch):
     training.make(row.program, {"precision": ranks.precision(row)}, binary)
     for steps in (0, training.STEPS):
         folder = pack.place(name, str(steps), "x").parent
-        training.start(binary, folder, "--steps", str(steps), *(["--dump-gradients", folder / "gradients.safetensors"] if steps else []),
-                       **datasets.data_of(row, scratch))
+        gradients = ["--dump-gradients", folder / "gradients.safetensors"] if steps else []
+        training.start(binary, folder, "--steps", str(steps), *gradients, **datasets.data_of(row, scratch))
     return name
 
 

@@ -33,7 +33,8 @@ def run(row, machine):
     files, losses = once
     if not files or len(losses) != steps:
         return Verdict(False, f"a run leaves the files {sorted(files)} and {len(losses)} losses")
-    wrong = [f"{what} leaves other {part}" for what, other in (("a second run", again), (f"{steps // 2} steps and as many", resumed))
+    others = {"a second run": again, f"{steps // 2} steps and as many": resumed}
+    wrong = [f"{what} leaves other {part}" for what, other in others.items()
              for part, a, b in (("weights or states", files, other[0]), ("losses", losses, other[1])) if a != b]
     size = sum(map(len, files.values()))
     return Verdict(not wrong, "; ".join(wrong) or f"{size} bytes and {steps} losses equal to the bit, twice and resumed")
