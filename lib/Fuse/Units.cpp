@@ -169,6 +169,7 @@ public:
       });
     }
     if (merge) {
+      mergeNumbers();
       mergeAlongEdges();
       mergeWithOldContent(layer);
       mergeReaders();
@@ -260,6 +261,7 @@ private:
   static std::optional<Unit> combine(const Unit &a, const Unit &b);
   bool givesSums(unsigned a, unsigned b);
   bool tryMerge(unsigned a, unsigned b);
+  void mergeNumbers();
   void mergeAlongEdges();
   void mergeWithOldContent(LayerOp layer);
   void mergeReaders();
@@ -364,6 +366,14 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   sources[a] = std::move(read);
   sources[b].clear();
   return true;
+}
+
+/// Numbers that depend on no array are one kernel, in front of all others.
+void Merger::mergeNumbers() {
+  std::optional<unsigned> first;
+  for (unsigned u = 0; u < units.size(); ++u)
+    if (units[u].alone && !(first && tryMerge(*first, u)))
+      first = u;
 }
 
 void Merger::mergeAlongEdges() {
