@@ -81,7 +81,7 @@ Status Arena::audit(const tp_slot *slots, int64_t count) const {
         slot.bytes > bytes - slot.offset)
       return errorf("memory audit: slot '%s' [%lld, +%lld) does not lie in the arena of %lld bytes",
                     slot.name, (long long)slot.offset, (long long)slot.bytes, (long long)bytes);
-    if (slot.optional)
+    if (slot.use != TP_WRITTEN)
       continue;
     int64_t missing = 0, first = -1;
     // A last piece below four bytes could equal the pattern by accident.
@@ -104,7 +104,8 @@ Status Arena::audit(const tp_slot *slots, int64_t count) const {
   // Outside: walk the gaps between the slots in order of offset.
   std::vector<const tp_slot *> order;
   for (int64_t i = 0; i < count; ++i)
-    order.push_back(&slots[i]);
+    if (slots[i].use != TP_EVALUATION)
+      order.push_back(&slots[i]);
   std::sort(order.begin(), order.end(),
             [](const tp_slot *a, const tp_slot *b) { return a->offset < b->offset; });
   int64_t at = 0;

@@ -34,7 +34,8 @@ private:
   const int self, ranks;
 };
 
-/// The trace as text: one piece of work a line, for other programs to judge.
+/// The trace as text: slots of the arena, arguments of kernels, and one piece of work a line, for
+/// other programs to judge.
 class TraceFile {
 public:
   ~TraceFile() {
@@ -53,6 +54,20 @@ public:
     addExtents('r', it.reads);
     addExtents('w', it.writes);
     fprintf(file, " %s\n", it.title.text().c_str());
+  }
+  void addTables(const tp_program &program) {
+    for (int64_t i = 0; file && i < program.num_slots; ++i) {
+      const tp_slot &slot = program.slots[i];
+      fprintf(file, "slot %lld-%lld %s\n", (long long)slot.offset,
+              (long long)(slot.offset + slot.bytes), slot.name);
+    }
+    for (int64_t i = 0; file && i < program.device->num_kernels; ++i) {
+      const tp_device_kernel &kernel = *program.device->kernels[i];
+      fprintf(file, "kernel %s %d %d", kernel.name, kernel.inputs, kernel.outputs);
+      for (int32_t argument = 0; argument < kernel.num_args; ++argument)
+        fprintf(file, " %lld", (long long)kernel.bytes[argument]);
+      fprintf(file, "\n");
+    }
   }
   void begin(int rank, int64_t streams, int64_t events) {
     if (file)
@@ -119,6 +134,7 @@ Status tplan::runtime::auditStreams(const tp_program &program, const std::string
   TraceFile file;
   if (!traceFile.empty())
     TP_TRY(file.open(traceFile));
+  file.addTables(program);
   for (int64_t rank = 0; rank<ranks; rank = ranks> mostAudited && !rank ? ranks - 1 : rank + 1) {
     StreamOrder order(streams, events);
     file.begin((int)rank, streams, events);

@@ -294,11 +294,16 @@ typedef struct tp_metric {
   int32_t group, count_group;
 } tp_metric;
 
-/* A live slot of the arena, for the report and the memory audit. */
+/* A live slot of the arena, for the memory audit and the audit of streams. */
+typedef enum tp_slot_use {
+  TP_WRITTEN,   /* by a step */
+  TP_OPTIONAL,  /* a step need not write it */
+  TP_EVALUATION /* a step does not write it */
+} tp_slot_use;
 typedef struct tp_slot {
   const char *name;
   int64_t offset, bytes;
-  int32_t optional; /* a step need not write it */
+  int32_t use; /* tp_slot_use */
 } tp_slot;
 
 typedef struct tp_program {

@@ -106,6 +106,32 @@ void prepareScatter(LookupGradOp op, int64_t number) {
   op.getResult().replaceAllUsesExcept(sum.getResult(), sum);
 }
 
+/// A number takes its narrower type before it is repeated, and none that it was widened from: so
+/// what is a cotangent in f64 becomes f32 before arrays are made of it.
+void narrowEarly(CastOp cast) {
+  Value x = cast.getX();
+  while (auto repeat = x.getDefiningOp<BroadcastOp>())
+    x = repeat.getX();
+  Type from = typeOf(x).getElementType(), to = typeOf(cast.getResult()).getElementType();
+  if (!typeOf(x).isScalar() || !from.isF64() || !isa<FloatType>(to))
+    return;
+  NNBuilder b(cast.getLoc(), cast);
+  auto widened = x.getDefiningOp<CastOp>();
+  bool was = widened && typeOf(widened.getX()).getElementType() == to;
+  if (!was && x == cast.getX())
+    return;
+  Value narrow = was ? widened.getX() : b.cast(x, to);
+  if (narrow.getType() != cast.getResult().getType())
+    narrow = b.broadcast(narrow, typeOf(cast.getResult()));
+  Operation *unread = cast;
+  cast.replaceAllUsesWith(narrow);
+  while (unread && isOpTriviallyDead(unread)) {
+    Operation *source = unread->getOperand(0).getDefiningOp();
+    unread->erase();
+    unread = source;
+  }
+}
+
 struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareFusionPass)
   StringRef getArgument() const final { return "prepare-fusion"; }
@@ -114,6 +140,9 @@ struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp
   }
 
   void runOnOperation() final {
+    SmallVector<CastOp> casts;
+    getOperation().walk([&](CastOp cast) { casts.push_back(cast); });
+    llvm::for_each(casts, narrowEarly);
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa<ContractOp, ReduceOp, AttentionGradOp, LookupGradOp>(op))

@@ -47,6 +47,8 @@ private:
   bool isInMemory(Value v);
   std::optional<llvm::SmallSetVector<unsigned, 4>> readersOf(Value v);
   bool expand(Operation *op, unsigned reader, Recipe &recipe);
+  std::optional<SmallVector<Recipe>> recipesOf(Operation *op,
+                                               const llvm::SmallSetVector<unsigned, 4> &readers);
   bool savesBytes(Value v, const llvm::SmallSetVector<unsigned, 4> &readers,
                   ArrayRef<Recipe> recipes);
   void replicate(Operation *op, unsigned reader, const Recipe &recipe);
@@ -138,6 +140,26 @@ bool Replicator::savesBytes(Value v, const llvm::SmallSetVector<unsigned, 4> &re
   return after < before;
 }
 
+/// How the readers compute the result of `op`, if that saves bytes: from arrays in memory, or a
+/// cast, which may widen, from its operand.
+std::optional<SmallVector<Replicator::Recipe>>
+Replicator::recipesOf(Operation *op, const llvm::SmallSetVector<unsigned, 4> &readers) {
+  SmallVector<Recipe> recipes(readers.size());
+  bool expands = llvm::all_of(llvm::zip(readers, recipes), [&](auto pair) {
+    return expand(op, std::get<0>(pair), std::get<1>(pair));
+  });
+  if (expands && savesBytes(op->getResult(0), readers, recipes))
+    return recipes;
+  if (!isa<CastOp>(op))
+    return std::nullopt;
+  for (Recipe &recipe : recipes) {
+    recipe = Recipe();
+    recipe.ops.insert(op);
+    addSources(op->getOperand(0), recipe.leaves);
+  }
+  return savesBytes(op->getResult(0), readers, recipes) ? std::optional(recipes) : std::nullopt;
+}
+
 /// Each clone stands behind its op, where its operands are known.
 void Replicator::replicate(Operation *op, unsigned reader, const Recipe &recipe) {
   SmallVector<Operation *> parts(recipe.ops.begin(), recipe.ops.end());
@@ -169,12 +191,8 @@ void Replicator::run() {
       auto readers = readersOf(op->getResult(0));
       if (!readers || readers->empty())
         continue;
-      SmallVector<Recipe> recipes(readers->size());
-      bool expands = llvm::all_of(llvm::zip(*readers, recipes), [&](auto pair) {
-        return expand(op, std::get<0>(pair), std::get<1>(pair));
-      });
-      if (expands && savesBytes(op->getResult(0), *readers, recipes))
-        for (auto [reader, recipe] : llvm::zip(*readers, recipes))
+      if (auto recipes = recipesOf(op, *readers))
+        for (auto [reader, recipe] : llvm::zip(*readers, *recipes))
           replicate(op, reader, recipe);
     }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(layer.getBlock())))

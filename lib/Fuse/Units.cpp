@@ -14,8 +14,23 @@ using namespace tplan;
 using namespace tplan::nn;
 using namespace tplan::fuse;
 
-/// Whether `op` and what it reads up to arguments is cheap, in no more than `budget`
-/// ops: counted as a tree, which is what a kernel would compute.
+/// Whether a number takes arithmetic in f64 and depends on nothing but numbers: a learning rate
+/// corrected for the step, a scale of gradients. Kernels over arrays read what it comes to, for
+/// there each thread would compute it again, in units of a GPU that are few.
+static bool isWideNumber(Operation *op) {
+  if (!isa<Elemental>(op) || isa<ConstantOp, IndexOp>(op))
+    return false;
+  bool wide = typeOf(op->getResult(0)).getElementType().isF64();
+  for (Value v : op->getOperands()) {
+    if (!typeOf(v).isScalar())
+      return false;
+    wide |= typeOf(v).getElementType().isF64();
+  }
+  return wide && typeOf(op->getResult(0)).isScalar();
+}
+
+/// Whether `op` and what it reads up to arguments and wide numbers is cheap, in no more than
+/// `budget` ops: counted as a tree, which is what a kernel would compute.
 static bool isCheap(Operation *op, unsigned &budget) {
   if (!isa<Elemental>(op) || budget-- == 0)
     return false;
@@ -28,13 +43,14 @@ static bool isCheap(Operation *op, unsigned &budget) {
     if (typeOf(broadcast.getX()).getRank() == typeOf(broadcast.getResult()).getRank())
       return false;
   return llvm::all_of(op->getOperands(), [&](Value v) {
-    return !v.getDefiningOp() || isCheap(v.getDefiningOp(), budget);
+    Operation *source = v.getDefiningOp();
+    return !source || isWideNumber(source) || isCheap(source, budget);
   });
 }
 
 bool fuse::isCloned(Operation *op) {
   unsigned budget = 64;
-  return isCheap(op, budget);
+  return !isWideNumber(op) && isCheap(op, budget);
 }
 
 /// Weights and gradients that blocks cut have memory for all of them; other values only for
@@ -139,6 +155,7 @@ public:
       }
       unitAt[&op] = units.size();
       units.push_back(unitOf(&op));
+      units.back().alone = isWideNumber(&op) && readsNumbersAlone(&op);
     }
     alive.resize(units.size(), true);
     sources.resize(units.size());
@@ -152,6 +169,7 @@ public:
       });
     }
     if (merge) {
+      mergeNumbers();
       mergeAlongEdges();
       mergeWithOldContent(layer);
       mergeReaders();
@@ -169,6 +187,17 @@ private:
              isa<dist::DistDialect>(use.getOwner()->getDialect()) || readsMemory(use) ||
              (isFill(use.get()) && isa<AddOp>(use.getOwner()) &&
               addsOnto(cast<AddOp>(use.getOwner())));
+    });
+  }
+
+  /// Whether a number depends on no array: its units so far are such numbers.
+  bool readsNumbersAlone(Operation *op) {
+    return llvm::all_of(op->getOperands(), [&](Value v) {
+      Operation *source = v.getDefiningOp();
+      if (!source)
+        return true;
+      auto at = unitAt.find(source);
+      return at == unitAt.end() ? readsNumbersAlone(source) : units[at->second].alone;
     });
   }
 
@@ -232,6 +261,7 @@ private:
   static std::optional<Unit> combine(const Unit &a, const Unit &b);
   bool givesSums(unsigned a, unsigned b);
   bool tryMerge(unsigned a, unsigned b);
+  void mergeNumbers();
   void mergeAlongEdges();
   void mergeWithOldContent(LayerOp layer);
   void mergeReaders();
@@ -251,6 +281,8 @@ private:
 /// Loops of the merged unit, without its ops, or nothing where they disagree.
 std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
   if (a.kind == Unit::Single || b.kind == Unit::Single)
+    return std::nullopt;
+  if ((a.alone || b.alone) && !(a.dims.empty() && b.dims.empty()))
     return std::nullopt;
   Unit merged;
   ArrayRef<DimAttr> aDims = a.dims, bDims = b.dims;
@@ -274,6 +306,7 @@ std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
     merged = wide;
   }
   merged.ops.clear();
+  merged.alone = a.alone || b.alone;
   return merged;
 }
 
@@ -333,6 +366,14 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   sources[a] = std::move(read);
   sources[b].clear();
   return true;
+}
+
+/// Numbers that depend on no array are one kernel, in front of all others.
+void Merger::mergeNumbers() {
+  std::optional<unsigned> first;
+  for (unsigned u = 0; u < units.size(); ++u)
+    if (units[u].alone && !(first && tryMerge(*first, u)))
+      first = u;
 }
 
 void Merger::mergeAlongEdges() {

@@ -27,12 +27,13 @@ struct Unit {
   llvm::SmallVector<mlir::Operation *> ops; // in program order
   llvm::SmallVector<nn::DimAttr> dims;      // loops, rows then columns
   std::optional<unsigned> rows;             // how many of dims are rows, once a sum fixes it
+  bool alone = false;               // numbers in f64 that depend on no array
 
   bool isMap() const { return kind == Fusible && !rows; }
 };
 
 /// Ops so cheap that every kernel that reads one computes it itself: constants,
-/// indices, scalars, comparisons and casts of arguments.
+/// indices, scalars but those in f64, comparisons and casts of arguments.
 bool isCloned(mlir::Operation *op);
 
 /// Marks an op that is there for its reader alone: it merges with no unit that it reads.

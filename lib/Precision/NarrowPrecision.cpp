@@ -2,7 +2,7 @@
 //
 // What is rounded to bf16, and nothing else: operands and results of contractions
 // and attention, what rotary embeddings give, and what layers hand to each other
-// with its cotangents. Arithmetic between them, softmax, losses, gradients of
+// (one to the next, or to all layers of a list) with its cotangents. Arithmetic between them, softmax, losses, gradients of
 // parameters and the optimizer stay f32; sums of products are f32 inside.
 //
 // One decision: parameters stay f32 (the master weights); contractions read a
@@ -92,16 +92,18 @@ private:
     for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i) {
       Role role = layer.getArgRole(i);
       BlockArgument arg = layer.getArgument(i);
+      StringRef name = layer.getArgName(i);
       if (isF32(arg) &&
-          (role == Role::CotCarried ||
-           (role == Role::Carried && isTrained(layer.getArgName(i), Role::CotCarried, true))))
+          (role == Role::CotCarried || role == Role::CotInvariant ||
+           (role == Role::Carried && isTrained(name, Role::CotCarried, true)) ||
+           (role == Role::Invariant && isTrained(name, Role::CotInvariant, true))))
         retype(arg, OpBuilder::atBlockBegin(&layer.getBlock()));
     }
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
       Role role = layer.getResultRole(i);
       OpOperand &value = layer.getReturn()->getOpOperand(i);
       if (isF32(value.get()) &&
-          (role == Role::CotCarried ||
+          (role == Role::CotCarried || role == Role::CotInvariant ||
            (role == Role::Carried && isTrained(layer.getResultName(i), Role::CotCarried, false))))
         value.set(narrowed(layer.getReturn(), value.get()));
     }

@@ -172,8 +172,8 @@ static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding
   return success();
 }
 
-/// (C1) and (C2) of `nn.run`: what a part takes and F carries out has the types of the run's values
-/// and of its parameters. Not asked of E, whose batch has a bound.
+/// (C1) and (C2) of `nn.run`: what a part takes and F carries out has the types of the run's values,
+/// which their cotangents share, and of its parameters. Not asked of E, whose batch has a bound.
 static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
   for (Part p : {Part::F, Part::B, Part::I, Part::W}) {
     rt::FuncOp func = callee.part(p);
@@ -183,7 +183,9 @@ static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
       Type takes = func.getArgumentTypes()[i], given = takes;
       if (role == Role::Carried)
         given = run.getCarried()[*positionOf(name, 'c')].getType();
-      else if (role == Role::Invariant)
+      else if (role == Role::CotCarried)
+        given = run->getResultTypes()[*positionOf(name, 'c')];
+      else if (role == Role::Invariant || role == Role::CotInvariant)
         given = run.getInvariants()[*positionOf(name, 'i')].getType();
       else if (nn::ParamOp param = role == Role::Param ? callee.params.lookup(name) : nn::ParamOp())
         given = param.getType();

@@ -63,6 +63,16 @@ def compiling(plan, settings, target=CPU[0]):
     return command
 
 
+# Of files with several plans the one that stands for the example.
+PLANS = {"llama3_8b": "llama_8b"}
+
+
+def examples():
+    """Each plan of examples/: its name, and the words that choose it."""
+    for file in sorted((ROOT / "examples").glob("*.tplan")):
+        yield file.stem, [file, *(["--plan", PLANS[file.stem]] if file.stem in PLANS else [])]
+
+
 def make(plan, settings, binary, target=CPU[0]):
     """Compiles; the report."""
     command = compiling(plan, settings, target)

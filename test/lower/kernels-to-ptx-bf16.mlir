@@ -55,6 +55,7 @@ rt.kernel @norm row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
 // a task: 128 partial sums, in f32.
 // CHECK-LABEL: .entry norm_backward(
 // CHECK: .maxntid 256, 1, 1
+// CHECK-NEXT: .minnctapersm 1
 // MEMORY-LABEL: .entry norm_backward(
 // MEMORY-COUNT-2: st.global.v4.b32
 // MEMORY-COUNT-6: ld.global.v4.b32

@@ -44,6 +44,7 @@ static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
   s.group = std::max<int64_t>(1, s.classes / plan.lanes);
   if (sums) {
     s.block = std::max<int64_t>(32, s.group), s.grid = plan.tasks;
+    s.aBlockEach = true; // partial sums are few
     return;
   }
   s.block = s.group > 32 ? s.group : 128;

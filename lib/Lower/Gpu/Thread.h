@@ -24,6 +24,7 @@ struct Spread {
   int64_t group = 1;             ///< row: threads of a row
   int64_t slices = 1;            ///< column: threads that share the rows of a column
   int64_t tile = 32;             ///< transpose: side of a block's square
+  bool aBlockEach = false;       ///< no more blocks than most GPUs have multiprocessors
 
   /// Row: vectors of a row that a thread has.
   int64_t slots(const KernelPlan &plan) const;

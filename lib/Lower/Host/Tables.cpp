@@ -34,6 +34,8 @@ public:
   void emit(const EntryPoints &entries);
 
 private:
+  using AddSlot = llvm::function_ref<void(StringRef, int64_t, int64_t, tp_slot_use)>;
+
   HostBuilder &host;
   HostGroups &groups;
   HostCalls &calls;
@@ -53,8 +55,7 @@ private:
   SmallVector<Record> rates();
   SmallVector<Record> metrics();
   SmallVector<Record> slots();
-  void addFrame(const Chain &chain, const Run &run, Part part,
-                llvm::function_ref<void(StringRef, int64_t, int64_t)> add);
+  void addFrame(const Chain &chain, const Run &run, Part part, tp_slot_use use, AddSlot add);
   std::string fingerprint();
   int64_t setting(StringRef group, StringRef key);
   std::pair<int64_t, int64_t> given();
@@ -259,22 +260,12 @@ SmallVector<Record> TableEmitter::metrics() {
   return table;
 }
 
-/// Every byte that a step leaves written: values without the padding between
-/// them, frames without their holes, nothing that only evaluation touches.
+/// Every byte that calls touch: values without the padding between them, frames
+/// without their holes.
 SmallVector<Record> TableEmitter::slots() {
   SmallVector<Record> table;
-  bool optional = false;
-  auto add = [&](StringRef name, int64_t offset, int64_t bytes) {
-    table.push_back(
-        {Field::string(name), Field::i64(offset), Field::i64(bytes), Field::i32(optional)});
-  };
-  auto addValue = [&](sched::ValueOp value, int64_t base) {
-    optional = value.getOwner() == Owner::Workspace;
-    int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
-    if (bytes == stride)
-      return add(value.getKey(), base, bytes * count);
-    for (int64_t i = 0; i < count; ++i)
-      add(value.getKey(), base + i * stride, bytes);
+  auto add = [&](StringRef name, int64_t offset, int64_t bytes, tp_slot_use use) {
+    table.push_back({Field::string(name), Field::i64(offset), Field::i64(bytes), Field::i32(use)});
   };
   llvm::StringSet<> evaluation;
   for (const Run &run : train.runs) {
@@ -282,54 +273,69 @@ SmallVector<Record> TableEmitter::slots() {
     for (unsigned k = 0, e = run.callees.front().carriedIn.size(); k < e; ++k)
       evaluation.insert(handoverKey(train, run, Part::E, k));
   }
+  auto addValue = [&](sched::ValueOp value, int64_t base) {
+    bool evaluates = value.getOwner() == Owner::Logits || evaluation.contains(value.getKey());
+    tp_slot_use use = evaluates                               ? TP_EVALUATION
+                      : value.getOwner() == Owner::Workspace ? TP_OPTIONAL
+                                                             : TP_WRITTEN;
+    int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
+    if (bytes == stride)
+      return add(value.getKey(), base, bytes * count, use);
+    for (int64_t i = 0; i < count; ++i)
+      add(value.getKey(), base + i * stride, bytes, use);
+  };
   for (Operation &op : program.getBody().front()) {
     auto value = dyn_cast<sched::ValueOp>(op);
-    if (value && value.getOwner() != Owner::Frame && value.getOwner() != Owner::Logits &&
-        !evaluation.contains(value.getKey()))
+    if (value && value.getOwner() != Owner::Frame)
       addValue(value, *value.getAt());
     auto family = dyn_cast<sched::FamilyOp>(op);
     for (int64_t slot = 0, e = family ? family.getSlots() : 0; slot < e; ++slot)
       for (auto member : family.getBody().getOps<sched::ValueOp>())
         addValue(member, (*family.getAt())[slot] + *member.getAt());
   }
-  optional = true;
-  if (auto [begin, end] = given(); calls.onDevice())
-    add("given", begin, end - begin); // comes as one piece, with what lies between the values
-  optional = false;
+  if (auto [begin, end] = given(); calls.onDevice()) // one piece, with what lies between values
+    add("given", begin, end - begin, TP_OPTIONAL);
   bool split = program.isSplit();
   for (const Run &run : train.runs)
     for (Part part : kParts)
       if (part != Part::E && part != Part::P && (split || (part != Part::I && part != Part::W)) &&
           (!split || part != Part::B))
-        addFrame(train, run, part, add);
+        addFrame(train, run, part, TP_WRITTEN, add);
   if (counts)
     for (const Run &run : counts->runs)
-      addFrame(*counts, run, Part::E, add);
+      addFrame(*counts, run, Part::E, TP_WRITTEN, add);
+  for (const Run &run : train.runs)
+    addFrame(train, run, Part::E, TP_EVALUATION, add);
   return table;
 }
 
-/// The temporaries of a run's functions, as runs of bytes without holes.
-void TableEmitter::addFrame(const Chain &chain, const Run &run, Part part,
-                            llvm::function_ref<void(StringRef, int64_t, int64_t)> add) {
+/// The temporaries of a run's functions, as runs of bytes without holes. One that nothing reads is
+/// room to work in, which kernels of a GPU do without: the workspace of attention.
+void TableEmitter::addFrame(const Chain &chain, const Run &run, Part part, tp_slot_use use,
+                            AddSlot add) {
   std::string key = frameKey(chain, run, part);
   if (!places.has(key))
     return;
+  int64_t base = places.offsetOf(key);
   std::vector<std::pair<int64_t, int64_t>> pieces;
   for (const Callee &callee : run.callees)
     if (rt::FuncOp func = callee.part(part))
       for (Operation &op : func.getBlock().without_terminator())
         for (auto [result, attr] :
              llvm::zip(op.getResults(), op.getAttrOfType<ArrayAttr>(sched::kPlaces)))
-          if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == "frame")
-            pieces.push_back(
-                {place.getN(), place.getN() + cast<nn::Tensor>(result.getType()).getBytes()});
+          if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == "frame") {
+            int64_t begin = place.getN(), bytes = cast<nn::Tensor>(result.getType()).getBytes();
+            if (calls.onDevice() && result.use_empty())
+              add(key, base + begin, bytes, use == TP_WRITTEN ? TP_OPTIONAL : use);
+            else
+              pieces.push_back({begin, begin + bytes});
+          }
   llvm::sort(pieces);
-  int64_t base = places.offsetOf(key);
   for (size_t i = 0; i < pieces.size();) {
     auto [begin, end] = pieces[i];
     for (++i; i < pieces.size() && pieces[i].first <= end; ++i)
       end = std::max(end, pieces[i].second);
-    add(key, base + begin, end - begin);
+    add(key, base + begin, end - begin, use);
   }
 }
 

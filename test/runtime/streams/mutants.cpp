@@ -57,6 +57,8 @@ std::vector<Trace> readTraces(const char *path) {
   std::string line;
   while (std::getline(file, line)) {
     long long rank, streams, events;
+    if (line.starts_with("slot ") || line.starts_with("kernel "))
+      continue;
     if (sscanf(line.c_str(), "rank %lld %lld %lld", &rank, &streams, &events) == 3) {
       traces.push_back({streams, events, {}});
     } else if (traces.empty() || !parse(line, traces.back())) {

@@ -93,17 +93,27 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
   }
   if (!pointer)
     return line.end(CUDA_SUCCESS);
-  const Allocation *a = s.memory.table()->find(pointer);
+  // Logged before it is freed: from then on another thread may be given the address.
   bool guards = true;
-  if (!a || a->constant || !s.memory.free(pointer, guards))
-    return line.end(
-        refuse(CUDA_ERROR_INVALID_VALUE, "free of what was not allocated: 0x%llx", pointer));
-  if (guards)
-    return line.end(CUDA_SUCCESS);
-  std::lock_guard<std::mutex> lock(s.mutex);
-  currentContext->error = CUDA_ERROR_ILLEGAL_ADDRESS;
-  return line.end(refuse(CUDA_ERROR_ILLEGAL_ADDRESS,
-                         "a library wrote outside of an allocation: 0x%llx", pointer));
+  {
+    auto table = s.memory.table();
+    const Allocation *a = table->find(pointer);
+    if (!a || a->constant || a->base != pointer)
+      return line.end(
+          refuse(CUDA_ERROR_INVALID_VALUE, "free of what was not allocated: 0x%llx", pointer));
+    guards = a->guardsIntact();
+  }
+  if (!guards) {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    currentContext->error = CUDA_ERROR_ILLEGAL_ADDRESS;
+    line.end(refuse(CUDA_ERROR_ILLEGAL_ADDRESS,
+                    "a library wrote outside of an allocation: 0x%llx", pointer));
+  } else {
+    line.end(CUDA_SUCCESS);
+  }
+  if (!s.memory.free(pointer))
+    return refuse(CUDA_ERROR_INVALID_VALUE, "free of what another thread frees: 0x%llx", pointer);
+  return guards ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
 CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
@@ -128,10 +138,14 @@ CUresult cuMemFreeHost(void *pointer) {
   line.hex("p", pointer);
   if (CUresult r = enter())
     return line.end(r);
-  if (!standin::system().memory.freeHost(pointer))
+  Memory &memory = standin::system().memory;
+  uint64_t base = 0;
+  size_t bytes = 0;
+  if (!memory.pinnedRange(pointer, base, bytes) || base != reinterpret_cast<uint64_t>(pointer))
     return line.end(
         refuse(CUDA_ERROR_INVALID_VALUE, "free of what was not allocated: %p", pointer));
-  return line.end(CUDA_SUCCESS);
+  line.end(CUDA_SUCCESS); // before another thread can be given the address
+  return memory.freeHost(pointer) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr pointer) {

@@ -172,8 +172,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     std::string text = "line " + std::to_string(failure.line) + ": " + failure.text;
     log.write(text + "\n");
     for (const Variable &v : loaded->module.variables)
-      if (bool guards; v.address)
-        s.memory.free(v.address, guards);
+      if (v.address)
+        s.memory.free(v.address);
     return line.end(refuse(r, "%s", text.c_str()));
   }
   log.write("");
@@ -205,10 +205,8 @@ CUresult cuModuleUnload(CUmodule module) {
     return line.end(refuse(CUDA_ERROR_INVALID_HANDLE, "unknown module: %p", (void *)module));
   for (auto &f : it->second->functions)
     s.functions.erase(f.get());
-  for (const Variable &v : it->second->module.variables) {
-    bool guards;
-    s.memory.free(v.address, guards);
-  }
+  for (const Variable &v : it->second->module.variables)
+    s.memory.free(v.address);
   s.modules.erase(it);
   return line.end(CUDA_SUCCESS);
 }

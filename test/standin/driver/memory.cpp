@@ -89,12 +89,11 @@ uint64_t Memory::allocate(size_t bytes, int device, size_t limit, bool constant)
   return a->base;
 }
 
-bool Memory::free(uint64_t base, bool &guards) {
+bool Memory::free(uint64_t base) {
   std::lock_guard<std::mutex> lock(mutex);
   auto table = std::make_shared<Table>(*current);
   for (auto it = table->sorted.begin(); it != table->sorted.end(); ++it)
     if ((*it)->base == base) {
-      guards = (*it)->guardsIntact();
       table->sorted.erase(it);
       current = table;
       return true;

@@ -60,8 +60,8 @@ class Memory {
 public:
   /// 0 if a limit or the host's memory is exceeded.
   uint64_t allocate(size_t bytes, int device, size_t limit, bool constant = false);
-  /// False if nothing begins there. `guards` says whether they were intact.
-  bool free(uint64_t base, bool &guards);
+  /// False if nothing begins there.
+  bool free(uint64_t base);
   std::shared_ptr<const Table> table() const;
   size_t used(int device) const;
 

@@ -46,6 +46,10 @@ __attribute__((format(printf, 1, 2))) std::string format(const char *text, ...);
 /// One line to stderr.
 void complain(const std::string &what);
 
+/// Appends a line to the file that a variable names, if it does. One write, so that ranks may
+/// share the file.
+void append(const char *variable, const std::string &line);
+
 /// A number in the environment.
 double setting(const char *name, double otherwise);
 

@@ -1,0 +1,343 @@
+"""What a program for GPUs may call of the driver, checked over the log of a driver that stands in (STANDIN_LOG).
+
+The plan says where things are: the slots of the arena and the arguments of each kernel stand in what --trace-streams has
+written. The log says what was called: test/standin/driver/log.h. `check` raises Wrong at the first call that is not as it
+must be; what it knows of captures and memory it finds by itself, not from what the driver has refused.
+"""
+import bisect
+import collections
+import re
+
+from training import Wrong
+
+Call = collections.namedtuple("Call", "thread name fields error text")
+# What a captured step may be made of; `matmul` is what a library says of its own next host function.
+CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "record", "wait", "matmul"}
+WORK = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc"}
+PAIR = re.compile(r"(\w+)=(\S+)")
+
+
+# ===-- What is read ------------------------------------------------------------------------------------===
+
+class Plan:
+    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and the bytes of each argument."""
+
+    def __init__(self, trace):
+        self.slots, self.kernels = set(), {}
+        for line in trace.read_text().splitlines():
+            word, *rest = line.split(" ")
+            if word == "slot":
+                self.slots.add(tuple(map(int, rest[0].split("-"))))
+            elif word == "kernel":
+                inputs, outputs, *sizes = map(int, rest[1:])
+                self.kernels[rest[0]] = inputs, outputs, sizes
+            else:
+                break
+        self.slots = sorted(self.slots)
+        self.begins = [begin for begin, _ in self.slots]
+        self.longest = max(end - begin for begin, end in self.slots)
+
+    def holds(self, begin, end):
+        """Whether one slot has all of these bytes."""
+        for place in range(bisect.bisect_right(self.begins, begin) - 1, -1, -1):
+            if self.slots[place][1] >= end:
+                return True
+            if self.begins[place] + self.longest < end:
+                return False
+        return False
+
+
+def parse(line):
+    text, _, error = line.partition(" -> ")
+    _, thread, name, *rest = text.split(" ")
+    pairs = PAIR.findall(" ".join(rest))
+    if name == "matmul":
+        data, *ranges = pairs
+        return Call(thread, name, {"data": data[1], "ranges": [(kind, *bounds(span)) for kind, span in ranges]}, error, line)
+    return Call(thread, name, dict(pairs), error, line)
+
+
+def bounds(span):
+    return tuple(int(end, 16) for end in span.split("-"))
+
+
+# ===-- What is known of a rank, which is a thread ------------------------------------------------------===
+
+class Capture:
+    """Which streams take part, and what each knows of the others: the end of one that nobody knows was never joined."""
+
+    def __init__(self, origin):
+        self.origin, self.length, self.knows, self.events, self.work = origin, {origin: 0}, {origin: {origin: 0}}, {}, []
+
+    def step(self, stream):
+        self.length[stream] += 1
+        self.knows[stream][stream] = self.length[stream]
+
+    def record(self, stream, event):
+        self.events[event] = dict(self.knows[stream])
+
+    def wait(self, stream, event):
+        if event not in self.events:
+            raise Wrong("waits, in a capture, for an event that was recorded outside of it")
+        known = self.knows.setdefault(stream, {})
+        if self.length.setdefault(stream, 0) == 0:
+            self.step(stream)
+        for other, length in self.events[event].items():
+            known[other] = max(known.get(other, 0), length)
+
+    def unjoined(self):
+        known = self.knows[self.origin]
+        return [stream for stream, length in self.length.items() if known.get(stream, 0) < length]
+
+
+class Rank:
+    def __init__(self):
+        self.arena = None  # begin and end
+        self.freed = False
+        self.streams, self.events, self.pinned = set(), set(), {}
+        self.capture = None
+        self.captured = []  # work of captures
+        self.graphs, self.execs, self.replays = 0, 0, 0
+        self.before = []  # work issued by calls before the first capture
+        self.behind = 0  # and since the last replay
+        self.between = 0  # and between captures and replays
+
+
+# ===-- The check ---------------------------------------------------------------------------------------===
+
+class Checker:
+    def __init__(self, plan, arena_bytes, ranks, steps):
+        self.plan, self.arena_bytes, self.wanted, self.steps = plan, arena_bytes, ranks, steps
+        self.ranks = collections.defaultdict(Rank)
+        self.matmuls = {}  # by data of the host function that comes
+        self.launches = {}  # by number: extents that it may read and write
+
+    def run(self, lines):
+        for number, line in enumerate(lines, 1):
+            call = parse(line)
+            try:
+                # Where there is a ptxas the kernels come as code first, which a driver that has no GPU cannot take.
+                if call.error and (call.name, call.error) != ("module", "CUDA_ERROR_NO_BINARY_FOR_GPU"):
+                    raise Wrong("is refused")
+                self.one(call)
+            except Wrong as wrong:
+                raise Wrong(f"call {number} {wrong}: {call.text}") from None
+        self.finish()
+
+    # Memory.
+
+    def owner(self, address):
+        for rank in self.ranks.values():
+            if rank.arena and not rank.freed and rank.arena[0] <= address < rank.arena[1]:
+                return rank
+        return None
+
+    def inside(self, what, begin, end):
+        """All of it in one slot of a living arena."""
+        rank = self.owner(begin)
+        if not rank:
+            raise Wrong(f"has {what} in no arena that lives")
+        base = rank.arena[0]
+        if not self.plan.holds(begin - base, end - base):
+            raise Wrong(f"has {what} in no slot: arena bytes {begin - base} to {end - base}")
+
+    def one(self, call):
+        if call.name == "touch":
+            return self.touch(call)
+        rank = self.ranks[call.thread] if call.thread != "-" else None
+        if rank:
+            self.in_order(rank, call)
+        getattr(self, f"on_{call.name}", lambda *_: None)(rank, call)
+        if call.name in WORK:
+            self.work(rank, call)
+
+    def in_order(self, rank, call):
+        """What a thread may call at all, and in a capture."""
+        stream = call.fields.get("s", "-")
+        if call.name not in ("stream", "streamdestroy") and stream != "-" and stream not in rank.streams:
+            raise Wrong("is issued to the stream of another thread")
+        if call.name == "record" and call.fields["e"] not in rank.events:
+            raise Wrong("records the event of another thread")
+        if not rank.capture or call.name == "end":
+            return
+        if call.name not in CAPTURABLE or (call.name in WORK and stream == "-"):
+            raise Wrong("is no call of a capture")
+        if call.name != "wait" and stream not in rank.capture.length:
+            raise Wrong("is in a stream that is not captured, while another one is")
+
+    def work(self, rank, call):
+        done = (call.name, tuple(sorted((key, value) for key, value in call.fields.items() if key not in ("n", "data", "function"))))
+        if rank.capture:
+            rank.capture.step(call.fields["s"])
+            rank.captured.append(done)
+        elif call.fields["s"] != "-" and call.fields.get("kind") != "htod":
+            if not rank.graphs:
+                rank.before.append(done)
+            rank.between += 1
+
+    def on_alloc(self, rank, call):
+        begin, size = int(call.fields["p"], 16), int(call.fields["bytes"])
+        if rank.arena:
+            raise Wrong("is a second allocation")
+        if size != self.arena_bytes:
+            raise Wrong(f"is not the arena of {self.arena_bytes} bytes")
+        rank.arena = begin, begin + size
+
+    def on_free(self, rank, call):
+        if not rank.arena or rank.freed or int(call.fields["p"], 16) != rank.arena[0]:
+            raise Wrong("frees what is not the arena of the rank")
+        rank.freed = True
+
+    def on_hostalloc(self, rank, call):
+        rank.pinned[int(call.fields["p"], 16)] = int(call.fields["bytes"])
+
+    def on_hostfree(self, rank, call):
+        if rank.pinned.pop(int(call.fields["p"], 16), None) is None:
+            raise Wrong("frees what the thread has not allocated")
+
+    def on_stream(self, rank, call):
+        rank.streams.add(call.fields["s"])
+
+    def on_event(self, rank, call):
+        rank.events.add(call.fields["e"])
+
+    def on_streamdestroy(self, rank, call):
+        rank.streams.discard(call.fields["s"])
+
+    def on_eventdestroy(self, rank, call):
+        rank.events.discard(call.fields["e"])
+
+    # Work.
+
+    def on_launch(self, rank, call):
+        pointers = [int(word, 16) for word in call.fields["args"].split(",") if word != "-"]
+        inputs, outputs, sizes = self.plan.kernels[call.fields["kernel"]]
+        if not any(sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
+            for pointer in pointers[:2]:
+                self.inside("an argument", pointer, pointer + 1)
+            self.launches[call.fields["n"]] = None
+            return
+        if len(pointers) != len(sizes):
+            raise Wrong(f"has {len(pointers)} arguments of {len(sizes)}")
+        extents = [(pointer, pointer + size) for pointer, size in zip(pointers, sizes)]
+        for extent in extents:
+            self.inside("an argument", *extent)
+        self.launches[call.fields["n"]] = joined(extents), joined(extents[inputs:inputs + outputs])
+
+    def on_matmul(self, rank, call):
+        for kind, begin, end in call.fields["ranges"]:
+            self.inside("an operand", begin, end)
+        self.matmuls[call.fields["data"]] = call
+
+    def on_hostfunc(self, rank, call):
+        if not self.matmuls.pop(call.fields["data"], None):
+            raise Wrong("is a host function that no library has announced")
+
+    def rows(self, call, side, pitch):
+        begin = int(call.fields[side], 16)
+        if call.name in ("copy2d", "memset2d"):
+            width, height = int(call.fields["width"]), int(call.fields["height"])
+            return begin, begin + (height - 1) * int(call.fields[pitch]) + width
+        size = int(call.fields["bytes"]) if call.name == "copy" else int(call.fields["width"]) * int(call.fields["count"])
+        return begin, begin + size
+
+    def on_copy(self, rank, call):
+        to, source = self.rows(call, "dst", "dpitch"), self.rows(call, "src", "spitch")
+        kind = call.fields["kind"]
+        for what, (begin, end) in (("a target", to),) * kind.endswith("d") + (("a source", source),) * kind.startswith("d"):
+            if call.fields["s"] == "-":  # several numbers at once, with what lies between them
+                self.inside(what, begin, min(begin + 4, end))
+                self.inside(what, max(end - 4, begin), end)
+            else:
+                self.inside(what, begin, end)
+        for host in ([source] if kind.startswith("h") else []) + ([to] if kind.endswith("h") else []):
+            if call.fields["s"] != "-" and not any(begin <= host[0] and host[1] <= begin + size for begin, size in rank.pinned.items()):
+                raise Wrong("has memory of the host that is not pinned")
+
+    on_copy2d = on_copy
+
+    def on_memset(self, rank, call):
+        self.inside("a target", *self.rows(call, "dst", "pitch"))
+
+    on_memset2d = on_memset
+
+    def touch(self, call):
+        """When a kernel has run, it has touched its arguments alone."""
+        if call.fields["n"] not in self.launches:
+            raise Wrong("is of no launch")
+        allowed = self.launches[call.fields["n"]]
+        for key, extents in (("r", 0), ("w", 1)):
+            for span in call.fields[key].split(","):
+                if span == "-":
+                    continue
+                begin, end = bounds(span)
+                if not allowed:
+                    self.inside("touched bytes", begin, end)
+                elif not any(low <= begin and end <= high for low, high in allowed[extents]):
+                    raise Wrong(f"touches {'what it may only read' if extents else 'what is no argument'}: {span}")
+
+    # Captures and graphs.
+
+    def on_begin(self, rank, call):
+        if rank.capture:
+            raise Wrong("begins a capture in a capture")
+        rank.capture = Capture(call.fields["s"])
+
+    def on_record(self, rank, call):
+        if rank.capture:
+            rank.capture.record(call.fields["s"], call.fields["e"])
+
+    def on_wait(self, rank, call):
+        if rank.capture:
+            rank.capture.wait(call.fields["s"], call.fields["e"])
+
+    def on_end(self, rank, call):
+        if not rank.capture or rank.capture.origin != call.fields["s"]:
+            raise Wrong("ends no capture of its stream")
+        if rank.capture.unjoined():
+            raise Wrong(f"ends a capture that {' '.join(rank.capture.unjoined())} has not joined again")
+        rank.capture = None
+        rank.graphs += 1
+        rank.between = 0
+
+    def on_instantiate(self, rank, call):
+        rank.execs += 1
+
+    def on_graphlaunch(self, rank, call):
+        if rank.execs != 1:
+            raise Wrong(f"is of {rank.execs} graphs, where one is all steps")
+        # Between two steps what the host gives is copied to its place.
+        if rank.between > 1:
+            raise Wrong(f"comes after {rank.between} calls that are not in the graph")
+        rank.between = 0
+        rank.replays += 1
+
+    def finish(self):
+        ranks = [rank for rank in self.ranks.values() if rank.arena]
+        if len(ranks) != self.wanted:
+            raise Wrong(f"{len(ranks)} ranks have an arena, {self.wanted} wanted")
+        for rank in ranks:
+            if not rank.freed or rank.streams or rank.events or rank.pinned:
+                raise Wrong("something is left at the end: the arena, streams, events or pinned memory")
+            if self.wanted > 1:  # ranks meet on the host, which no graph can
+                continue
+            if rank.graphs != 1 or rank.replays != self.steps - 1:
+                raise Wrong(f"{rank.graphs} captures and {rank.replays} replays in {self.steps} steps, 1 and {self.steps - 1} wanted")
+            # The last one in front of the capture copies what the host gives for that step.
+            if rank.captured != rank.before[-1 - len(rank.captured):-1]:
+                raise Wrong("what is captured is not what the first step has called")
+
+
+def joined(extents):
+    """Sorted, those that touch as one."""
+    merged = []
+    for begin, end in sorted(extents):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def check(lines, plan, arena_bytes, ranks, steps):
+    Checker(plan, arena_bytes, ranks, steps).run(lines)
