@@ -56,6 +56,13 @@ Status CudaDevice::matmul(const tp_call &call, const tp_gemm &gemm, const void *
   return end(call);
 }
 
+Status CudaDevice::attend(const tp_call &call, const tp_attention &attention,
+                          void *const *pointers) {
+  TP_TRY(begin(call));
+  TP_TRY(attentions.run(attention, pointers, streams[call.stream]));
+  return end(call);
+}
+
 Status CudaDevice::copy(int64_t stream, void *to, const void *from, const Rows &rows) {
   if (rows.rows == 0 || rows.row == 0)
     return {};

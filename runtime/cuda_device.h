@@ -8,6 +8,7 @@
 #define TPLAN_RUNTIME_CUDA_DEVICE_H
 
 #include "runtime/cuda.h"
+#include "runtime/cuda_attention.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_matmul.h"
 
@@ -32,6 +33,8 @@ public:
   Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) override;
   Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                 void *c) override;
+  Status attend(const tp_call &call, const tp_attention &attention,
+                void *const *pointers) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
   Status zero(int64_t stream, void *place, const Rows &rows) override;
   Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
@@ -77,6 +80,7 @@ private:
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
   CudaMatmul gemms;
+  CudaAttention attentions;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;
   cuda::EventHandle *sent = nullptr, *taken = nullptr;

@@ -41,6 +41,8 @@ public:
   virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) = 0;
   virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                         void *c) = 0;
+  virtual Status attend(const tp_call &call, const tp_attention &attention,
+                        void *const *pointers) = 0;
   virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;
   virtual Status zero(int64_t stream, void *place, const Rows &rows) = 0;
   /// out = the sum (or maximum) of `members` arrays of `count` elements, `stride` elements apart.

@@ -12,13 +12,15 @@
 #ifndef TPLAN_RUNTIME_H
 #define TPLAN_RUNTIME_H
 
+#include "attention.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 6
+#define TP_ABI_VERSION 7
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -169,6 +171,8 @@ typedef struct tp_device_kernel {
 } tp_device_kernel;
 
 int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args);
+/* Attention of a library, in stream 0. */
+int tp_attend(tp_rank *, const tp_call *, const tp_attention *, void *const *pointers);
 /* Marks what is in a stream so far as an event; what follows in the other stream waits for it. */
 int tp_record(tp_rank *, int64_t stream, int64_t event);
 int tp_wait(tp_rank *, int64_t stream, int64_t event);

@@ -8,6 +8,7 @@
 #ifndef TPLAN_DRIVER_REPORT_H
 #define TPLAN_DRIVER_REPORT_H
 
+#include "lib/Driver/Attention.h"
 #include "lib/Driver/Regions.h"
 #include "lib/Memory/Memory.h"
 #include <map>
@@ -60,6 +61,7 @@ struct StepReport {
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;
+  std::vector<AttentionCall> attention; // on a GPU
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

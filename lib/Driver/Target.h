@@ -24,6 +24,7 @@ struct Target {
   int64_t registers = 16;   // vector registers
   std::string arch;         // of a GPU: "sm_90"; then the CPU runs the host program alone
   int64_t workspace = 0;    // bytes that GEMM and attention libraries of the GPU may use
+  bool libraryAttention = true; // of a GPU, where the library takes it
   /// The same plan for other targets is in the same binary: symbols of their programs. One of the
   /// objects has `main`.
   std::vector<std::string> others;
