@@ -79,8 +79,7 @@ Value Builder::mask(Value x) {
   }
   if (it.window) {
     Value row = g.index(x, 2), column = g.index(x, 3);
-    Value reach =
-        g.pointwise(pointwiseAdd, column, g.scalar((float)it.window), g.between(scores));
+    Value reach = g.pointwise(pointwiseAdd, column, g.scalar((float)it.window), g.between(scores));
     hide(reach, row, pointwiseGreater);
   }
   return x;
@@ -100,8 +99,7 @@ void Builder::forward() {
 
 /// to = left^T right, summed over the heads that share a key head.
 Value Builder::gradient(Value left, Value right, Value to) {
-  Value turnedLeft =
-      g.transpose(left, g.between({b, h, t, s}, {h * s * t, s * t, 1, t}, bfloat16));
+  Value turnedLeft = g.transpose(left, g.between({b, h, t, s}, {h * s * t, s * t, 1, t}, bfloat16));
   if (h == hk)
     return g.matmul(turnedLeft, right, to);
   return g.reduce(reduceAdd, g.matmul(turnedLeft, right, g.between({b, h, t, d}, bfloat16)), to);
@@ -133,9 +131,8 @@ void Builder::backward() {
 using Key = std::vector<int64_t>;
 
 Key keyOf(const tp_attention &it) {
-  Key key = {it.pass,        it.type,        it.batch,  it.heads,  it.groups,
-             it.queries,     it.keys,        it.width,  it.causal, it.window,
-             it.batch_chunk, it.group_chunk, it.workspace};
+  Key key = {it.pass,  it.type,   it.batch,  it.heads,       it.groups,      it.queries,  it.keys,
+             it.width, it.causal, it.window, it.batch_chunk, it.group_chunk, it.workspace};
   int64_t scale;
   static_assert(sizeof scale == sizeof it.scale);
   __builtin_memcpy(&scale, &it.scale, sizeof scale);

@@ -33,8 +33,7 @@ public:
   Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) override;
   Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                 void *c) override;
-  Status attend(const tp_call &call, const tp_attention &attention,
-                void *const *pointers) override;
+  Status attend(const tp_call &call, const tp_attention &attention, void *const *pointers) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
   Status zero(int64_t stream, void *place, const Rows &rows) override;
   Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,

@@ -220,8 +220,8 @@ CudnnGraph::Value CudnnGraph::reduce(int reduction, Value x, Value to) {
 
 CudnnGraph::Value CudnnGraph::transpose(Value x, Value to) {
   if (status.ok())
-    isGood(makeOperation(reshapeOperation, {{reshapeOperationX, x}, {reshapeOperationY, to}}, 0,
-                         {}));
+    isGood(
+        makeOperation(reshapeOperation, {{reshapeOperationX, x}, {reshapeOperationY, to}}, 0, {}));
   return to;
 }
 
@@ -311,8 +311,7 @@ Status CudnnGraph::plan(const CudnnTarget &target, int64_t workspace, CudnnPlan 
         return {};
     }
   }
-  return errorf("cuDNN %s has no engine for it: %s", dnn.version().c_str(),
-                last.message().c_str());
+  return errorf("cuDNN %s has no engine for it: %s", dnn.version().c_str(), last.message().c_str());
 }
 
 Status tplan::runtime::execute(const Cudnn &dnn, Handle *handle, const CudnnPlan &plan,
@@ -323,8 +322,7 @@ Status tplan::runtime::execute(const Cudnn &dnn, Handle *handle, const CudnnPlan
   CudnnDescriptor pack;
   TP_TRY(pack.create(dnn, variantPackDescriptor));
   TP_TRY(pack.set(variantPackUniqueIds, typeInt64, (int64_t)plan.ids.size(), plan.ids.data()));
-  TP_TRY(pack.set(variantPackPointers, typeVoidPointer, (int64_t)pointers.size(),
-                  pointers.data()));
+  TP_TRY(pack.set(variantPackPointers, typeVoidPointer, (int64_t)pointers.size(), pointers.data()));
   TP_TRY(pack.set(variantPackWorkspace, typeVoidPointer, 1, &workspace));
   TP_TRY(pack.finalize());
   TP_CUDNN(BackendExecute(handle, plan.plan.get(), pack.get()));

@@ -47,9 +47,9 @@ struct CudnnTarget {
 /// A graph as an engine of the library computes it.
 struct CudnnPlan {
   CudnnDescriptor plan;
-  int64_t workspace = 0;             // bytes
-  std::vector<float> scalars;        // that the graph reads; their ids follow those of arrays
-  std::vector<int64_t> ids;          // of arrays, in the order they were made, then of scalars
+  int64_t workspace = 0;      // bytes
+  std::vector<float> scalars; // that the graph reads; their ids follow those of arrays
+  std::vector<int64_t> ids;   // of arrays, in the order they were made, then of scalars
 };
 
 class CudnnGraph {

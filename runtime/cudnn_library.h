@@ -1,7 +1,7 @@
 //===- cudnn_library.h - cuDNN, loaded at run time --------------------------===//
 //
-// Functions, handles and numbers as cudnn_graph.h of cuDNN 9 has them: of its backend, through which
-// graphs of operations are described, and what they are executed with.
+// Functions, handles and numbers as cudnn_graph.h of cuDNN 9 has them: of its backend, through
+// which graphs of operations are described, and what they are executed with.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_CUDNN_LIBRARY_H

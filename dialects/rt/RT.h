@@ -75,9 +75,9 @@ mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor resul
 /// Whether the library takes attention of these operands, and as what; if not, why not, as what was
 /// found. `arch` is the target ("sm_90"), or nothing for what any target takes.
 std::string matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k, nn::MaskAttr mask,
-                                  llvm::StringRef query, llvm::StringRef key,
-                                  llvm::StringRef heads, llvm::StringRef groups,
-                                  llvm::StringRef arch, LibraryAttention &attention);
+                                  llvm::StringRef query, llvm::StringRef key, llvm::StringRef heads,
+                                  llvm::StringRef groups, llvm::StringRef arch,
+                                  LibraryAttention &attention);
 /// Strides of a tensor of attention; failure where its batches are not one piece.
 mlir::FailureOr<AttentionStrides> stridesOf(nn::Tensor tensor, llvm::StringRef row,
                                             llvm::StringRef head, llvm::StringRef width);

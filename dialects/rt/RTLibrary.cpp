@@ -27,7 +27,7 @@ constexpr WidthLimit widthLimits[] = {{100, 128, 128}, {90, 256, 256}, {80, 128,
 constexpr int64_t widestOfAll = 256;
 
 /// Chunks need no more workspace than this, unless one head's group does.
-constexpr int64_t chunkBytes = 256 << 20;
+constexpr int64_t chunkBytes = 384 << 20;
 /// A head's group that needs more is left to a kernel.
 constexpr int64_t mostBytes = int64_t(2) << 30;
 /// Rows of the tiles of the library, at most.
@@ -58,8 +58,7 @@ bool matchMask(MaskAttr mask, LibraryAttention &attention) {
     if (!isWindow && term.getKind() != "causal")
       return false;
     if (isWindow) // the narrowest
-      attention.window =
-          attention.window ? std::min(attention.window, term.getN()) : term.getN();
+      attention.window = attention.window ? std::min(attention.window, term.getN()) : term.getN();
     else
       attention.causal = true;
   }
@@ -93,8 +92,8 @@ void chooseChunk(AttentionPass pass, LibraryAttention &attention) {
 } // namespace
 
 /// Forward, plans need next to nothing. Backward: a bf16 for each pair of a query and a key, in
-/// whole tiles; the gradients of keys and values of each query head, where several share a key head;
-/// and the row sums of out * d_out.
+/// whole tiles; the gradients of keys and values of each query head, where several share a key
+/// head; and the row sums of out * d_out.
 int64_t rt::workspaceOf(AttentionPass pass, const LibraryAttention &attention) {
   if (pass == AttentionPass::Forward)
     return slackBytes;
@@ -141,8 +140,8 @@ std::string rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k, Ma
   attention.queries = sizeOf(q, query), attention.keys = sizeOf(k, key);
   attention.width = q.getDims().back().getSize();
   SmallVector<DimAttr> batches[2];
-  for (auto [t, row, head, out] : {std::tuple(q, query, heads, &batches[0]),
-                                   std::tuple(k, key, groups, &batches[1])})
+  for (auto [t, row, head, out] :
+       {std::tuple(q, query, heads, &batches[0]), std::tuple(k, key, groups, &batches[1])})
     for (DimAttr dim : t.getDims())
       if (dim.getName() != row && dim.getName() != head && dim.getName() != width)
         out->push_back(dim);
@@ -220,18 +219,16 @@ LogicalResult AttentionOp::verify() {
   if (forward)
     return success(succeeded(mustBe(getResults()[0], "out", q)) &&
                    succeeded(mustBe(getResults()[1], "lse", lse)));
-  return success(succeeded(mustBe(getArgs()[3], "out", q)) &&
-                 succeeded(mustBe(getArgs()[4], "d_out", q)) &&
-                 succeeded(mustBe(getArgs()[5], "lse", lse)) &&
-                 succeeded(mustBe(getResults()[0], "d_q", q)) &&
-                 succeeded(mustBe(getResults()[1], "d_k", k)) &&
-                 succeeded(mustBe(getResults()[2], "d_v", k)));
+  return success(
+      succeeded(mustBe(getArgs()[3], "out", q)) && succeeded(mustBe(getArgs()[4], "d_out", q)) &&
+      succeeded(mustBe(getArgs()[5], "lse", lse)) && succeeded(mustBe(getResults()[0], "d_q", q)) &&
+      succeeded(mustBe(getResults()[1], "d_k", k)) && succeeded(mustBe(getResults()[2], "d_v", k)));
 }
 
 int64_t AttentionOp::getFlops() {
   LibraryAttention attention = getShape();
-  int64_t pairs = pairsInTiles(getMask(), {}, {}, attention.queries, attention.keys, tileRows,
-                               tileRows);
+  int64_t pairs =
+      pairsInTiles(getMask(), {}, {}, attention.queries, attention.keys, tileRows, tileRows);
   return attentionFlops(getPass(), pairs, attention.batch * attention.heads, attention.width);
 }
 int64_t AttentionOp::getBytes() { return bytesOf(*this); }

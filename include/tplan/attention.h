@@ -44,7 +44,9 @@ static inline int32_t tp_attention_inputs(int32_t pass) {
   return pass == TP_ATTENTION_FORWARD ? 3 : 6;
 }
 /* Which of them is lse, and whether one has rows of keys. */
-static inline int32_t tp_attention_lse(int32_t pass) { return pass == TP_ATTENTION_FORWARD ? 4 : 5; }
+static inline int32_t tp_attention_lse(int32_t pass) {
+  return pass == TP_ATTENTION_FORWARD ? 4 : 5;
+}
 static inline int32_t tp_attention_of_keys(int32_t pointer) {
   return pointer == 1 || pointer == 2 || pointer >= 7;
 }

@@ -36,8 +36,8 @@ std::vector<AttentionCall> attentionOf(rt::FuncOp func) {
 void printAttention(const std::vector<AttentionCall> &calls, llvm::raw_ostream &os) {
   if (calls.empty())
     return;
-  os << formatv("\n{0,-20} {1,-10} {2,-10} {3,12} {4,18}  {5}\n", "attention", "pass", "by", "calls",
-                "workspace", "of");
+  os << formatv("\n{0,-20} {1,-10} {2,-10} {3,12} {4,18}  {5}\n", "attention", "pass", "by",
+                "calls", "workspace", "of");
   for (const AttentionCall &row : calls)
     os << formatv("  {0,-18} {1,-10} {2,-10} {3,12:N0} {4,18:N0}  {5}:{6}{7}\n", row.function,
                   row.pass, row.by, row.calls, row.workspace, row.file, row.line,

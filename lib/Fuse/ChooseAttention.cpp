@@ -4,8 +4,8 @@
 // for itself, for both have the same residuals. The choice stands beside the op: kLibrary, or why
 // not, which the report prints.
 //
-// One decision: this comes before kernels are formed, because a kernel of ours needs the row sums of
-// out * d_out in front of it, and the library makes them itself.
+// One decision: this comes before kernels are formed, because a kernel of ours needs the row sums
+// of out * d_out in front of it, and the library makes them itself.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -52,9 +52,8 @@ private:
       return "positions in segments";
     rt::LibraryAttention attention;
     return rt::matchLibraryAttention(pass, cast<Tensor>(op.getQ().getType()),
-                                     cast<Tensor>(op.getK().getType()), op.getMask(),
-                                     op.getQuery(), op.getKey(), op.getHeads(), op.getGroups(),
-                                     arch, attention);
+                                     cast<Tensor>(op.getK().getType()), op.getMask(), op.getQuery(),
+                                     op.getKey(), op.getHeads(), op.getGroups(), arch, attention);
   }
 
   static void mark(Operation *op, const std::string &why) {

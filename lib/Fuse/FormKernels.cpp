@@ -150,9 +150,8 @@ Operation *FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
   attrs.push_back(atEnd.getNamedAttr("function_type", TypeAttr::get(type)));
   attrs.push_back(atEnd.getNamedAttr("sym_name", atEnd.getStringAttr(kernelName("attention"))));
   auto tile = rt::TileOp::create(atEnd, op->getLoc(), TypeRange(), ValueRange(), attrs);
-  Operation *call =
-      rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile), args, Value(),
-                           Value(), builder.getDenseI64ArrayAttr({}));
+  Operation *call = rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile), args,
+                                         Value(), Value(), builder.getDenseI64ArrayAttr({}));
   if (Attribute why = op->getAttr(kGeneratedFor))
     call->setAttr(kGeneratedFor, why);
   return call;

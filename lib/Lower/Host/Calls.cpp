@@ -119,8 +119,8 @@ void HostCalls::attend(Value rank, const CallFacts &call, const Record &attentio
   Value table = host.pointers(pointers.size());
   for (auto [i, pointer] : llvm::enumerate(pointers))
     host.storePointer(pointer, table, i);
-  host.call("tp_attend", {rank, address(call),
-                          host.address(host.recordsSymbol("attention", attention)), table});
+  host.call("tp_attend",
+            {rank, address(call), host.address(host.recordsSymbol("attention", attention)), table});
 }
 
 void HostCalls::copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes) {

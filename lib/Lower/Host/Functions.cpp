@@ -252,7 +252,8 @@ private:
     fields.push_back(Field::f64(op.getScale().convertToDouble()));
     fields.push_back(Field::i64(op.getWorkspace()));
     fields.push_back(Field::address(host.tableSymbol("strides", strides)));
-    calls.attend(rank, factsOf(op, "attention"), fields, pointers);
+    bool forward = op.getPass() == rt::AttentionPass::Forward;
+    calls.attend(rank, factsOf(op, forward ? "attention" : "attention backward"), fields, pointers);
   }
 
   void emit(rt::CopyOp copy) {

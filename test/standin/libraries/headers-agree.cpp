@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "cublaslt_api.h"
 #include "headers-agree.h"
+#include "cublaslt_api.h"
 #include "nccl_api.h"
 
 #include <cublasLt.h>

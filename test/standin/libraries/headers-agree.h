@@ -27,7 +27,6 @@ template <typename R, typename... A, typename S, typename... B> struct Agree<R(A
   }();
 };
 
-
 } // namespace standin
 
 #define COMPARE(RESULT, NAME, ARGUMENTS)                                                           \
