@@ -29,7 +29,8 @@ struct Gpu {
       "regsPerBlock": 65536, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
       "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0,
       "maxThreadsPerBlock": 1024, "isTccDriver": 0, "supportCoopLaunch": 1, "cudaDeviceId": 0,
-      "driverVer": 13000, )" REST "}"
+      "driverVer": 13000, "smCountOrigin": 0, "oversizedSharedMemoryPerBlock": 0,
+      "memoryBusWidth": 5120, )" REST "}"
 const Gpu gpus[] = {
     {"sm_80", PROPERTIES(R"("deviceVer": 800, "multiProcessorCount": 108, "smClockRateKHz": 1410000,
       "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "maxSharedMemoryPerBlockOptin": 166912,
@@ -138,8 +139,9 @@ protected:
     Status status = loadCudnn(library);
     if (!status.ok())
       GTEST_SKIP() << "left out, there is no cuDNN here: " << status.message();
-    if (library->GetVersion() < 91600)
-      GTEST_SKIP() << "left out, cuDNN 9.16 plans all of it, found " << library->version();
+    if (library->GetVersion() < 91100)
+      GTEST_SKIP() << "left out, cuDNN plans for GPUs by their properties from 9.11 on, found "
+                   << library->version();
   }
   const Cudnn *library = nullptr;
 };
@@ -147,6 +149,8 @@ protected:
 TEST_F(CudnnPlans, EachChoiceHasAnEngineWithinItsWorkspace) {
   for (const Case &it : cases) {
     bool isForward = it.pass == forward;
+    if (!isForward && it.keys % 128 && library->GetVersion() <= 91500)
+      continue; // the runtime refuses them
     SCOPED_TRACE(testing::Message()
                  << it.arch << " " << it.mask << (isForward ? " forward" : " backward")
                  << ", width " << it.width);
