@@ -35,6 +35,7 @@ CudaDevice::~CudaDevice() {
   if (givingStream)
     cu.StreamSynchronize(givingStream);
   forget();
+  attentions.stop();
   auto destroy = [&](cuda::EventHandle *event) {
     if (event)
       cu.EventDestroy(event);
@@ -74,6 +75,7 @@ Status CudaDevice::start(const tp_program &started, char *&address) {
   address = (char *)(uintptr_t)arena;
   if (facts->workspace_bytes)
     TP_TRY(gemms.start(cu, address + facts->workspace_offset, facts->workspace_bytes));
+  attentions.start(address + facts->workspace_offset, facts->workspace_bytes);
   return {};
 }
 

@@ -57,6 +57,13 @@ Status CudaDevice::matmul(const tp_call &call, const tp_gemm &gemm, const void *
   return end(call);
 }
 
+Status CudaDevice::attend(const tp_call &call, const tp_attention &attention,
+                          void *const *pointers) {
+  TP_TRY(begin(call));
+  TP_TRY(attentions.run(attention, pointers, streams[call.stream]));
+  return end(call);
+}
+
 static bool isWhole(const Rows &rows) {
   return rows.rows == 1 || (rows.row == rows.fromStride && rows.row == rows.toStride);
 }

@@ -8,6 +8,7 @@
 #define TPLAN_RUNTIME_CUDA_DEVICE_H
 
 #include "runtime/cuda.h"
+#include "runtime/cuda_attention.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_matmul.h"
 
@@ -39,6 +40,7 @@ public:
                 int64_t layers) override;
   Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                 void *c) override;
+  Status attend(const tp_call &call, const tp_attention &attention, void *const *pointers) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
   Status zero(int64_t stream, void *place, const Rows &rows) override;
   Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
@@ -105,6 +107,7 @@ private:
   std::function<Status(double)> watcher;
   cuda::EventHandle *awaited = nullptr;
   CudaMatmul gemms;
+  CudaAttention attentions;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;
   cuda::EventHandle *sent = nullptr, *taken = nullptr;

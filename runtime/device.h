@@ -44,6 +44,8 @@ public:
                         int64_t layers) = 0;
   virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                         void *c) = 0;
+  virtual Status attend(const tp_call &call, const tp_attention &attention,
+                        void *const *pointers) = 0;
   virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;
   virtual Status zero(int64_t stream, void *place, const Rows &rows) = 0;
   /// out = the sum (or maximum) of `members` arrays of `count` elements, `stride` elements apart.

@@ -62,6 +62,12 @@ int tp_launch_device(tp_rank *rank, const tp_call *call, const tp_device_kernel 
   return fail(*rank, call, rank->device->launch(*call, *kernel, args, layers));
 }
 
+int tp_attend(tp_rank *rank, const tp_call *call, const tp_attention *attention,
+              void *const *pointers) {
+  CallTimer timer(rank->profile, call, rank->device.get());
+  return fail(*rank, call, rank->device->attend(*call, *attention, pointers));
+}
+
 int tp_record(tp_rank *rank, int64_t stream, int64_t event) {
   return fail(*rank, nullptr, rank->device->record(stream, event));
 }

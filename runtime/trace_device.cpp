@@ -55,6 +55,24 @@ public:
     return sink(work);
   }
 
+  Status attend(const tp_call &call, const tp_attention &it, void *const *pointers) override {
+    StreamEvent work = begin(call.stream, titleOf(call));
+    for (int32_t i = 0; i < tp_attention_pointers(it.pass); ++i) {
+      bool ofKeys = tp_attention_of_keys(i);
+      const int64_t *strides = it.strides + 3 * i;
+      int64_t last = (it.batch - 1) * strides[0] +
+                     ((ofKeys ? it.groups : it.heads) - 1) * strides[1] +
+                     ((ofKeys ? it.keys : it.queries) - 1) * strides[2];
+      Extent extent = i == tp_attention_lse(it.pass)
+                          ? extentOf(pointers[i], (last + 1) * bytesOf(TP_F32))
+                          : extentOf(pointers[i], (last + it.width) * bytesOf(it.type));
+      (i < tp_attention_inputs(it.pass) ? work.reads : work.writes).push_back(extent);
+    }
+    work.writes.push_back(
+        {facts->workspace_offset, facts->workspace_offset + facts->workspace_bytes});
+    return sink(work);
+  }
+
   Status matmul(const tp_call &call, const tp_gemm &g, const void *a, const void *b,
                 void *c) override {
     StreamEvent work = begin(call.stream, titleOf(call));

@@ -12,6 +12,8 @@
 #ifndef TPLAN_RUNTIME_H
 #define TPLAN_RUNTIME_H
 
+#include "attention.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -176,6 +178,8 @@ typedef struct tp_device_kernel {
 /* For `layers` layers at once, whose first has these arguments. */
 int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args,
                      int64_t layers);
+/* Attention of a library, in stream 0. */
+int tp_attend(tp_rank *, const tp_call *, const tp_attention *, void *const *pointers);
 /* Marks what is in a stream so far as an event; what follows in the other stream waits for it. */
 int tp_record(tp_rank *, int64_t stream, int64_t event);
 int tp_wait(tp_rank *, int64_t stream, int64_t event);

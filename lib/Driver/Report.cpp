@@ -133,9 +133,18 @@ void addRegions(StepReport &report, rt::FuncOp func, int64_t times) {
     row.calls += isOfThis(row) ? times : 0;
 }
 
+void addAttention(StepReport &report, rt::FuncOp func, int64_t times) {
+  auto isOfThis = [&](const AttentionCall &row) { return row.function == func.getSymName(); };
+  if (llvm::none_of(report.attention, isOfThis))
+    llvm::append_range(report.attention, attentionOf(func));
+  for (AttentionCall &row : report.attention)
+    row.calls += isOfThis(row) ? times : 0;
+}
+
 /// Adds what `times` calls of a function cost, by category and by name.
 void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   addRegions(report, func, times);
+  addAttention(report, func, times);
   func.walk([&](rt::Call call) {
     if (lower::isNothing(call))
       return;
@@ -353,6 +362,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   printWork("by function", report.functions, os);
   printCollectives(report, os);
   printCopies(report, os);
+  printAttention(report.attention, os);
   printFusedRegions(report.regions, os);
   os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
 }
@@ -408,6 +418,8 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
       json.attribute("bytes", row.bytes);
       json.attribute("staging", row.isStaging);
     });
+    rows("attention", report.attention,
+         [&](const AttentionCall &row) { writeAttention(row, json); });
     rows("fused_regions", report.regions,
          [&](const FusedRegion &row) { writeFusedRegion(row, json); });
     json.attributeObject("memory", [&] {

@@ -8,6 +8,7 @@
 #ifndef TPLAN_DRIVER_REPORT_H
 #define TPLAN_DRIVER_REPORT_H
 
+#include "lib/Driver/Attention.h"
 #include "lib/Driver/Regions.h"
 #include "lib/Memory/Memory.h"
 #include <map>
@@ -69,6 +70,7 @@ struct StepReport {
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;
   std::vector<std::string> approximations; // that the plan asks for, beside its element types
+  std::vector<AttentionCall> attention; // on a GPU
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

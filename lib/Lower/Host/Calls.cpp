@@ -57,6 +57,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   host.declare("tp_member", {ptr, i64}, i64);
   if (!device)
     return;
+  host.declare("tp_attend", {ptr, ptr, ptr, ptr});
   host.declare("tp_record", {ptr, i64, i64});
   host.declare("tp_wait", {ptr, i64, i64});
 }
@@ -116,6 +117,15 @@ void HostCalls::matmul(Value rank, const CallFacts &call, const Record &gemm, Va
                        Value c, Value rows) {
   host.call("tp_matmul",
             {rank, address(call), host.address(host.recordsSymbol("gemm", gemm)), a, b, c, rows});
+}
+
+void HostCalls::attend(Value rank, const CallFacts &call, const Record &attention,
+                       ArrayRef<Value> pointers) {
+  Value table = host.pointers(pointers.size());
+  for (auto [i, pointer] : llvm::enumerate(pointers))
+    host.storePointer(pointer, table, i);
+  host.call("tp_attend",
+            {rank, address(call), host.address(host.recordsSymbol("attention", attention)), table});
 }
 
 void HostCalls::copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes) {

@@ -41,6 +41,8 @@ public:
               llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers = {});
   void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value c,
               Value rows);
+  void attend(Value rank, const CallFacts &call, const Record &attention,
+              llvm::ArrayRef<Value> pointers);
   void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);
   void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
   void slice(Value rank, const CallFacts &call, const Record &what, Value in, Value out);

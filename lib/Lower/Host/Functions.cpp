@@ -115,7 +115,7 @@ private:
     issue();
     waitForEvents(op);
     llvm::TypeSwitch<Operation *>(op)
-        .Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp>(
+        .Case<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp>(
             [&](auto call) { emit(call); });
     recordEvent(op);
   }
@@ -236,6 +236,34 @@ private:
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
     calls.matmul(rank, factsOf(matmul, "matmul"), fields, pointer[a], pointer[b], pointer[c], rows);
+  }
+
+  void emit(rt::AttentionOp op) {
+    rt::LibraryAttention it = op.getShape();
+    SmallVector<Value> pointers;
+    SmallVector<int64_t> strides;
+    StringRef width = typeOf(op.getArgs()[0]).getDims().back().getName();
+    for (ValueRange values : {ValueRange(op.getArgs()), ValueRange(op.getResults())})
+      for (Value value : values) {
+        bool ofKeys = tp_attention_of_keys(pointers.size());
+        rt::AttentionStrides each =
+            *rt::stridesOf(typeOf(value), ofKeys ? op.getKey() : op.getQuery(),
+                           ofKeys ? op.getGroups() : op.getHeads(), width);
+        llvm::append_values(strides, each.batch, each.head, each.row);
+        pointers.push_back(pointer[value]);
+      }
+    Record fields = {Field::i32(static_cast<int64_t>(op.getPass())),
+                     Field::i32(runtimeType(typeOf(op.getArgs()[0]).getElementType()))};
+    for (int64_t v : {it.batch, it.heads, it.groups, it.queries, it.keys, it.width, it.batchChunk,
+                      it.groupChunk})
+      fields.push_back(Field::i64(v));
+    fields.push_back(Field::i32(it.causal));
+    fields.push_back(Field::i64(it.window));
+    fields.push_back(Field::f64(op.getScale().convertToDouble()));
+    fields.push_back(Field::i64(op.getWorkspace()));
+    fields.push_back(Field::address(host.tableSymbol("strides", strides)));
+    bool forward = op.getPass() == rt::AttentionPass::Forward;
+    calls.attend(rank, factsOf(op, forward ? "attention" : "attention backward"), fields, pointers);
   }
 
   void emit(rt::CopyOp copy) {
