@@ -70,7 +70,7 @@ struct StepReport {
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;
   std::vector<std::string> approximations; // that the plan asks for, beside its element types
-  std::vector<AttentionCall> attention; // on a GPU
+  std::vector<AttentionCall> attention;    // on a GPU
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.
