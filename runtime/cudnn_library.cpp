@@ -1,8 +1,15 @@
 //===- cudnn_library.cpp - cuDNN, loaded at run time ------------------------===//
+//
+// Its engines compile for the GPU with NVRTC, which they ask the loader for by name. Among Python's
+// packages the loader does not find that either, so it is loaded from there first.
+//
+//===----------------------------------------------------------------------===//
 
 #include "runtime/cudnn_library.h"
 
 #include "runtime/library.h"
+
+#include <cstdlib>
 
 #include <dlfcn.h>
 
@@ -10,7 +17,22 @@ using namespace tplan::runtime;
 
 static constexpr const char *fileNames[] = {"libcudnn.so.9", "libcudnn.so"};
 
+static constexpr const char *compilerNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+/// Folders below nvidia/, by the age of the packages.
+static constexpr const char *compilerFolders[] = {"cu13", "cuda_nvrtc"};
+
+/// Where there is none, cuDNN says so.
+static void loadCompiler() {
+  void *handle = nullptr;
+  std::string file;
+  for (const char *folder : compilerFolders)
+    if (openLibrary({"NVRTC", "TPLAN_NVRTC", compilerNames, folder}, handle, file).ok())
+      return;
+}
+
 static Status load(Cudnn &library) {
+  if (getenv("TPLAN_NVIDIA"))
+    loadCompiler();
   const LibraryNames names = {"cuDNN", "TPLAN_CUDNN", fileNames, "cudnn"};
   void *handle = nullptr, *address = nullptr;
   std::string file;

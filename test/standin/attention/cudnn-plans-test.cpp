@@ -36,6 +36,10 @@ const Gpu gpus[] = {
       "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "maxSharedMemoryPerBlockOptin": 166912,
       "maxCtasPerSM": 32, "maxThreadsPerSM": 2048, "deviceName": "A100",
       "totalGlobalMem": 85014806528)")},
+    {"sm_86", PROPERTIES(R"("deviceVer": 860, "multiProcessorCount": 84, "smClockRateKHz": 1800000,
+      "memClockRateKHz": 8001000, "l2CacheSize": 6291456, "maxSharedMemoryPerBlockOptin": 101376,
+      "maxCtasPerSM": 16, "maxThreadsPerSM": 1536, "deviceName": "A6000",
+      "totalGlobalMem": 50899058688)")},
     {"sm_89", PROPERTIES(R"("deviceVer": 890, "multiProcessorCount": 142, "smClockRateKHz": 2520000,
       "memClockRateKHz": 9001000, "l2CacheSize": 100663296, "maxSharedMemoryPerBlockOptin": 101376,
       "maxCtasPerSM": 24, "maxThreadsPerSM": 1536, "deviceName": "L40S",
@@ -48,6 +52,10 @@ const Gpu gpus[] = {
       "smClockRateKHz": 1965000, "memClockRateKHz": 3996000, "l2CacheSize": 132644864,
       "maxSharedMemoryPerBlockOptin": 232448, "maxCtasPerSM": 32, "maxThreadsPerSM": 2048,
       "deviceName": "B200", "totalGlobalMem": 191000000000)")},
+    {"sm_120", PROPERTIES(R"("deviceVer": 1200, "multiProcessorCount": 188,
+      "smClockRateKHz": 2617000, "memClockRateKHz": 14001000, "l2CacheSize": 134217728,
+      "maxSharedMemoryPerBlockOptin": 101376, "maxCtasPerSM": 24, "maxThreadsPerSM": 1536,
+      "deviceName": "RTX PRO 6000", "totalGlobalMem": 101000000000)")},
 };
 
 struct Case {
@@ -66,6 +74,8 @@ const Case cases[] = {
     {"sm_90", 2, 2, 2, 100, 300, 256, "all", backward},
     {"sm_80", 1, 32, 8, 4096, 4096, 128, "causal", forward},
     {"sm_80", 1, 32, 8, 4096, 4096, 128, "causal", backward},
+    {"sm_86", 2, 8, 8, 512, 512, 128, "causal", backward},
+    {"sm_120", 2, 8, 2, 512, 512, 128, "causal", backward},
     {"sm_89", 2, 8, 2, 1000, 1000, 64, "window", backward},
     {"sm_100", 1, 32, 8, 4096, 4096, 128, "causal", backward},
 };
