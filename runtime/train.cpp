@@ -222,9 +222,8 @@ Status Run::auditMemory() {
   TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
   std::string ranks =
       rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
-  auto written =
-      std::count_if(program.slots, program.slots + program.num_slots,
-                    [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
+  auto written = std::count_if(program.slots, program.slots + program.num_slots,
+                               [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
   say("memory audit: %lld slots written, nothing outside them, arena of %lld bytes%s\n",
       (long long)written, (long long)program.arena_bytes, ranks.c_str());
   return {};

@@ -275,7 +275,7 @@ SmallVector<Record> TableEmitter::slots() {
   }
   auto addValue = [&](sched::ValueOp value, int64_t base) {
     bool evaluates = value.getOwner() == Owner::Logits || evaluation.contains(value.getKey());
-    tp_slot_use use = evaluates                               ? TP_EVALUATION
+    tp_slot_use use = evaluates                              ? TP_EVALUATION
                       : value.getOwner() == Owner::Workspace ? TP_OPTIONAL
                                                              : TP_WRITTEN;
     int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();

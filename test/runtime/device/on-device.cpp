@@ -148,7 +148,7 @@ void DeviceProgram::addKernels() {
   }
   kernels.resize(names.size());
   for (size_t i = 0; i < names.size(); ++i) {
-    kernels[i] = {names[i].c_str(), (int32_t)i, 0, 256, 1, 1, 5, nullptr};
+    kernels[i] = {names[i].c_str(), (int32_t)i, 0, 256, 1, 1, 5, nullptr, nullptr};
     places.push_back(&kernels[i]);
     for (int32_t type = 0; type < TP_NUM_TYPES; ++type)
       if (names[i].ends_with(format("_%s", nameOf(type))))

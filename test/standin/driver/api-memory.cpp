@@ -106,8 +106,8 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
   if (!guards) {
     std::lock_guard<std::mutex> lock(s.mutex);
     currentContext->error = CUDA_ERROR_ILLEGAL_ADDRESS;
-    line.end(refuse(CUDA_ERROR_ILLEGAL_ADDRESS,
-                    "a library wrote outside of an allocation: 0x%llx", pointer));
+    line.end(refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "a library wrote outside of an allocation: 0x%llx",
+                    pointer));
   } else {
     line.end(CUDA_SUCCESS);
   }
