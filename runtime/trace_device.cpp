@@ -42,11 +42,15 @@ public:
     return {};
   }
 
-  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) override {
+  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                int64_t layers) override {
     StreamEvent work = begin(call.stream, titleOf(call));
     for (int32_t i = 0; i < kernel.num_args; ++i) {
       bool isOutput = i >= kernel.inputs && i < kernel.inputs + kernel.outputs;
-      (isOutput ? work.writes : work.reads).push_back(extentOf(args[i], kernel.bytes[i]));
+      int64_t stride = kernel.strides ? kernel.strides[i] : 0;
+      for (int64_t layer = 0; layer < (stride ? layers : 1); ++layer)
+        (isOutput ? work.writes : work.reads)
+            .push_back(extentOf((const char *)args[i] + layer * stride, kernel.bytes[i]));
     }
     return sink(work);
   }
@@ -62,6 +66,7 @@ public:
     work.reads = {extentOf(a, in * first), extentOf(b, in * second)};
     work.writes = {extentOf(c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c)),
                    {facts->workspace_offset, facts->workspace_offset + facts->workspace_bytes}};
+    work.gemm = &g;
     return sink(work);
   }
 

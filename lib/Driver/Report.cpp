@@ -276,6 +276,9 @@ static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
   }
   os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sent));
   os << formatv("  {0,-30} {1,12} {2,18}\n", "through buffers, under MPI", "", grouped(staged));
+  os << formatv("  {0,-30} {1}\n", "sums (reduce)",
+                report.reduce == "native" ? "native: NCCL's where that moves the data, else ordered"
+                                          : "ordered: those of members 0, 1, 2 .. everywhere");
 }
 
 static void printCopies(const StepReport &report, llvm::raw_ostream &os) {
@@ -297,12 +300,15 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
     return module.emitError("no report before phase 'memory'");
   report.plan = lang::Settings(module).planName.str();
   report.policy = program.getPolicy().str();
+  if (lang::getString(lang::Settings(module).plan, "precision", "f32") == "tf32")
+    report.approximations.push_back("tf32: GEMMs may round f32 operands to 10 bits of mantissa");
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
   report.beside = besideTheArena(module);
   report.besideGpu = besideOnGpu(module);
   report.ranks = dist::meshOf(module).getNumRanks();
+  report.reduce = lang::getString(lang::Settings(module).plan, "reduce", "ordered").str();
   if (report.ranks > 1)
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
@@ -315,6 +321,9 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   const memory::Report &memory = report.memory;
   os << "plan " << report.plan << ": policy " << report.policy << ", stages " << report.stages
      << ", microbatches " << report.microbatches << "\n\n";
+
+  for (const std::string &what : report.approximations)
+    os << "approximation: " << what << "\n\n";
 
   os << formatv("memory of a rank: {0} bytes in one arena, {1} live at the peak ({2:P1})\n",
                 grouped(memory.arena), grouped(memory.live),
@@ -368,6 +377,11 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
     json.attribute("stages", report.stages);
     json.attribute("microbatches", report.microbatches);
     json.attribute("tasks", report.tasks);
+    json.attributeArray("approximations", [&] {
+      for (const std::string &what : report.approximations)
+        json.value(what);
+    });
+    json.attribute("reduce", report.reduce);
     json.attribute("flops", report.total.flops);
     json.attribute("bytes_moved", report.total.bytes);
     rows("categories", report.categories, writeWork);

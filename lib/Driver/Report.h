@@ -64,9 +64,11 @@ struct StepReport {
   std::vector<Beside> beside;
   std::vector<BesideGpu> besideGpu; // where the target is one
   int64_t ranks = 1;
+  std::string reduce; // whose order sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;
+  std::vector<std::string> approximations; // that the plan asks for, beside its element types
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

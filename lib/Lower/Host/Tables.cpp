@@ -400,6 +400,7 @@ Field TableEmitter::device() {
   for (int64_t number : {begin, end - begin, place(kStagingKey), place(kWorkspaceKey),
                          static_cast<int64_t>(bytes(kWorkspaceKey))})
     record.push_back(Field::i64(number));
+  record.push_back(Field::i32(lang::getString(settings.plan, "reduce", "ordered") == "native"));
   return Field::address(host.recordsSymbol("device", record));
 }
 
