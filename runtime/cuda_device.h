@@ -101,7 +101,7 @@ private:
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
   std::vector<Neighbour> neighbours;
-  uint32_t *notes = nullptr;              // of each stream, in memory of the host
+  uint32_t *notes = nullptr; // of each stream, in memory of the host
   std::function<Status(double)> watcher;
   cuda::EventHandle *awaited = nullptr;
   CudaMatmul gemms;
