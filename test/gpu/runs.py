@@ -1,4 +1,8 @@
-"""Bits on the GPU: a training that is run again, and one that stops halfway and goes on, leave what one run leaves."""
+"""Bits on the GPU: a training that is run again, and one that stops halfway and goes on, leave what one run leaves.
+
+The first run measures algorithms of GEMMs and writes them to a file, from which the others begin; what goes on has
+them from its checkpoint alone.
+"""
 import against_torch
 from sections import Verdict
 
@@ -14,11 +18,11 @@ def pack(pack, section):
 
 def train(row, machine, name, *parts):
     """What the last of several runs leaves: files of the checkpoint, and the losses of all."""
-    at = machine.folder(name)
+    at, chosen = machine.folder(name), ["--gemm-algorithms", machine.scratch / f"{row['name']}.algorithms"]
     for steps in parts:
         machine.run(machine.pack / row["binary"], "--device=cuda", "--data", f"u16:{against_torch.HERE / 'tokens.u16'}",
                     "--seed", "1", "--save", at / "save", "--steps", steps, "--metrics", at / "log.jsonl",
-                    *(["--resume"] if steps != parts[0] else []))
+                    *(chosen if steps == parts[0] else ["--resume"]))
     saved = at / "save" / f"step-{parts[-1]:08}"
     files = {path.name: path.read_bytes() for path in sorted(saved.glob("*.safetensors"))}
     losses = [line.split('"lr"')[0] for line in (at / "log.jsonl").read_text().splitlines()]
@@ -27,6 +31,7 @@ def train(row, machine, name, *parts):
 
 def run(row, machine):
     steps = FEW if machine.tiny else STEPS
+    (machine.scratch / f"{row['name']}.algorithms").unlink(missing_ok=True)
     once = train(row, machine, "once", steps)
     again = train(row, machine, "again", steps)
     resumed = train(row, machine, "resumed", steps // 2, steps)

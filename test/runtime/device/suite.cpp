@@ -3,8 +3,8 @@
 //   DEVICE_SUMS=FILE device-tests
 //
 // Started by hand, ranks are threads that share one GPU, in the tests Worlds/*; as one of the
-// processes of a launcher, this one is a rank over NCCL in all tests. Then rank 0 prints; the
-// others print what fails.
+// processes of a launcher, this one is a rank over NCCL in all tests; so is the only process of
+// one, where DEVICE_ALONE is set. Then rank 0 prints; the others print what fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #include "runtime/types.h"
 
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -28,6 +29,8 @@ namespace {
 // NCCL's ranks are processes, so all tests share one transport.
 std::unique_ptr<Transport> transport;
 Launch launch;
+
+bool isOverNccl() { return launch.processes() || getenv("DEVICE_ALONE"); }
 
 void runThreads(int ranks, const tp_program &mesh, const Body &body) {
   DeviceProgram program(mesh);
@@ -119,11 +122,12 @@ TEST(Native, SumsAreThoseOfNccl) {
 /// What is no sum in one piece stays as it is everywhere.
 TEST(Native, OtherCollectivesKeepTheirBits) {
   ASSERT_TRUE(transport);
+  const int64_t uneven = transport->size() > 1 ? 78 : 76;
   const std::vector<Case> cases = {
       {.kind = TP_ALL_REDUCE, .reduction = TP_MAX, .inner = 999},
       {.kind = TP_ALL_REDUCE, .type = TP_I64, .inner = 999, .inPlace = true},
       {.kind = TP_REDUCE_SCATTER, .outer = 5, .inner = 77},
-      {.kind = TP_REDUCE_SCATTER, .inner = 77, .whole = 78},
+      {.kind = TP_REDUCE_SCATTER, .inner = 77, .whole = uneven},
       {.kind = TP_REDUCE_SCATTER, .type = TP_I32, .inner = 77, .inPlace = true},
       {.kind = TP_ALL_GATHER, .inner = 77, .inPlace = true}};
   auto mesh = std::move(meshesOf(transport->size()).back());
@@ -164,7 +168,7 @@ TEST(Recorded, TheBytesOfACollectiveAreItsOwn) {
 } // namespace
 
 std::vector<World> conformance::worlds() {
-  if (launch.processes())
+  if (isOverNccl())
     return {{"Nccl" + std::to_string(launch.ranks), (int)launch.ranks, runProcess, counted}};
   std::vector<World> all;
   for (int ranks : {2, 4, 8})
@@ -178,7 +182,7 @@ int main(int argc, char **argv) {
   if (kernelText().empty())
     status = errorf("DEVICE_SUMS names no file of kernels");
   Mesh mesh({launch.ranks}, {});
-  if (status.ok() && launch.processes())
+  if (status.ok() && isOverNccl())
     status = connectNccl(mesh.program(), launch, {}, transport);
   if (!status.ok()) {
     fprintf(stderr, "%s\n", status.message().c_str());
