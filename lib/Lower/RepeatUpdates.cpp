@@ -7,6 +7,7 @@
 // One decision: only functions of part U are taken whose calls are kernels on parameters, states,
 // gradients and numbers of the step. Layers of other parts wait for each other; these share no
 // byte that one of them writes, so "all kernels of a layer" may become "a kernel for all layers".
+// What a kernel makes of the numbers alone is the same for all layers, and is made once.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -52,20 +53,51 @@ std::optional<unsigned> argumentOf(Value value) {
   return place.getN();
 }
 
-/// Strides of a launch's inputs and outputs, or none.
-std::optional<SmallVector<int64_t>> stridesOf(rt::FuncOp func, rt::LaunchOp launch) {
+/// Whether a value is in the frame.
+bool isTemporary(Value value) { return isa<OpResult>(value) && !argumentOf(value); }
+
+/// Walks the calls of a function.
+class Update {
+public:
+  explicit Update(rt::FuncOp func) : func(func) {}
+
+  /// Strides of a launch's inputs and outputs; empty where it is one for all layers; or none.
+  std::optional<SmallVector<int64_t>> stridesOf(rt::LaunchOp launch);
+
+private:
+  rt::FuncOp func;
+  DenseSet<Value> shared; // what is made once
+
+  std::optional<int64_t> strideOf(Value value) const {
+    if (shared.contains(value))
+      return 0;
+    std::optional<unsigned> arg = argumentOf(value);
+    return arg ? ::strideOf(func, *arg) : std::nullopt;
+  }
+};
+
+std::optional<SmallVector<int64_t>> Update::stridesOf(rt::LaunchOp launch) {
   if (launch.getCount())
     return std::nullopt;
   SmallVector<int64_t> strides;
-  for (ValueRange values : {ValueRange(launch.getArgs()), ValueRange(launch.getResults())})
+  auto add = [&](ValueRange values) {
     for (Value value : values) {
-      std::optional<unsigned> arg = argumentOf(value);
-      std::optional<int64_t> stride = arg ? strideOf(func, *arg) : std::nullopt;
+      std::optional<int64_t> stride = strideOf(value);
       if (!stride)
-        return std::nullopt;
+        return false;
       strides.push_back(*stride);
     }
-  return strides;
+    return true;
+  };
+  if (!add(launch.getArgs()))
+    return std::nullopt;
+  if (llvm::all_of(launch.getResults(), isTemporary)) {
+    if (llvm::any_of(strides, [](int64_t stride) { return stride != 0; }))
+      return std::nullopt;
+    shared.insert(launch.getResults().begin(), launch.getResults().end());
+    return SmallVector<int64_t>();
+  }
+  return add(launch.getResults()) ? std::optional(strides) : std::nullopt;
 }
 
 struct RepeatUpdates : PassWrapper<RepeatUpdates, OperationPass<ModuleOp>> {
@@ -82,24 +114,29 @@ struct RepeatUpdates : PassWrapper<RepeatUpdates, OperationPass<ModuleOp>> {
 private:
   /// Kernels get their strides, if all calls of the function may be launched so.
   bool repeat(rt::FuncOp func, const SymbolTable &symbols) {
-    SmallVector<std::pair<rt::KernelOp, DenseI64ArrayAttr>> found;
+    Update update(func);
+    SmallVector<std::tuple<rt::LaunchOp, rt::KernelOp, DenseI64ArrayAttr>> found;
     for (Operation &op : func.getBlock().without_terminator()) {
       auto launch = dyn_cast<rt::LaunchOp>(op);
       auto kernel = launch ? symbols.lookup<rt::KernelOp>(launch.getKernel()) : rt::KernelOp();
       std::optional<SmallVector<int64_t>> strides;
       if (kernel)
-        strides = stridesOf(func, launch);
+        strides = update.stridesOf(launch);
       if (!strides)
         return false;
+      if (strides->empty())
+        continue;
       auto attr = DenseI64ArrayAttr::get(&getContext(), *strides);
       // Functions that share a kernel may hand it memory of other kinds.
       auto before = kernel->getAttrOfType<DenseI64ArrayAttr>(kStrides);
       if (before && before != attr)
         return false;
-      found.push_back({kernel, attr});
+      found.push_back({launch, kernel, attr});
     }
-    for (auto [kernel, strides] : found)
+    for (auto [launch, kernel, strides] : found) {
+      launch->setAttr(kRepeats, UnitAttr::get(&getContext()));
       kernel->setAttr(kStrides, strides);
+    }
     return !found.empty();
   }
 };

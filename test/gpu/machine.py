@@ -14,8 +14,8 @@ import time
 
 from sections import LIMIT, ROOT, Failed
 
-STAND_IN = {"TPLAN_CUDA": "libstandin_cuda.so", "TPLAN_CUBLASLT": "libstandin_cublasLt.so", "TPLAN_NCCL": "libstandin_nccl.so",
-            "STANDIN_CUDA": "libstandin_cuda.so"}
+STAND_IN = {"TPLAN_CUDA": "libstandin_cuda.so", "TPLAN_CUBLASLT": "libstandin_cublasLt.so", "TPLAN_CUDNN": "libstandin_cudnn.so",
+            "TPLAN_NCCL": "libstandin_nccl.so", "STANDIN_CUDA": "libstandin_cuda.so"}
 
 
 class Driver:

@@ -22,6 +22,32 @@ rt.kernel @update map rows [] cols [#nn.dim<"D", 8>, #nn.dim<"E", 5>] grain 1 : 
   rt.yield %0, %1 : f32, bf16
 }
 
+// What is made of numbers alone is made once, in the frame.
+// CHECK-LABEL: rt.func @number_first.U
+// CHECK-SAME:    tp.repeats
+// CHECK-NEXT:    rt.launch @half(%arg1) {sched.places
+// CHECK-NEXT:    rt.launch @scaled(%arg0, %0) {sched.places = {{.*}}, tp.repeats}
+rt.func @number_first.U(%w: !w {nn.role = "param", nn.name = "w"}, %lr: !n {nn.role = "scalar", nn.name = "lr"})
+    -> (!w {nn.role = "param", nn.name = "w"}) attributes {part = "U"} {
+  %0 = rt.launch @half(%lr) {sched.places = [#sched.place<"frame", 0>]} : (!n) -> !n
+  %1 = rt.launch @scaled(%w, %0) {sched.places = [#sched.place<"arg", 0>]} : (!w, !n) -> !w
+  rt.return %1 : !w
+}
+// CHECK: rt.kernel @half
+// CHECK-NOT: tp.strides
+// CHECK: rt.kernel @scaled {{.*}}tp.strides = array<i64: 192, 0, 192>
+rt.kernel @half map rows [] cols [] grain 1 : (!n) -> (!n) access [#id, #id] {
+^bb0(%x: f32):
+  %c = arith.constant 0.5 : f32
+  %0 = arith.mulf %x, %c : f32
+  rt.yield %0 : f32
+}
+rt.kernel @scaled map rows [] cols [#nn.dim<"D", 8>, #nn.dim<"E", 5>] grain 1 : (!w, !n) -> (!w) access [#id, #id, #id] {
+^bb0(%x: f32, %i: f32):
+  %0 = arith.mulf %x, %i : f32
+  rt.yield %0 : f32
+}
+
 // What goes by a place in the frame, which is one for all layers, stays a call a layer; so does
 // what reads the number of its layer, what is no kernel, and what is no update.
 // CHECK-NOT: tp.repeats

@@ -206,7 +206,7 @@ private:
         args.push_back(pointer[count]);
     }
     calls.launch(rank, factsOf(launch, launch.getKernel()), launch.getKernel(), args, bytes,
-                 launch.getArgs().size(), tasks, layers);
+                 launch.getArgs().size(), tasks, launch->hasAttr(kRepeats) ? layers : Value());
   }
 
   /// Of `all` equal parts of a value, those of the `count` elements in use of its first dimension.
