@@ -11,8 +11,9 @@ import re
 from training import Wrong
 
 Call = collections.namedtuple("Call", "thread name fields error text")
-# What a captured step may be made of; `matmul` is what a library says of its own next host function.
-CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "record", "wait", "matmul"}
+ANNOUNCED = {"matmul", "attention"}  # what libraries say of their next host function
+# What a captured step may be made of.
+CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "record", "wait", *ANNOUNCED}
 WORK = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc"}
 PAIR = re.compile(r"(\w+)=(\S+)")
 
@@ -20,7 +21,8 @@ PAIR = re.compile(r"(\w+)=(\S+)")
 # ===-- What is read ------------------------------------------------------------------------------------===
 
 class Plan:
-    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and the bytes of each argument."""
+    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and of each argument the bytes, and
+    how many there are from that of one layer to that of the next."""
 
     def __init__(self, trace):
         self.slots, self.kernels = set(), {}
@@ -29,8 +31,8 @@ class Plan:
             if word == "slot":
                 self.slots.add(tuple(map(int, rest[0].split("-"))))
             elif word == "kernel":
-                inputs, outputs, *sizes = map(int, rest[1:])
-                self.kernels[rest[0]] = inputs, outputs, sizes
+                sizes = [tuple(map(int, word.split("+"))) for word in rest[3:]]
+                self.kernels[rest[0]] = int(rest[1]), int(rest[2]), sizes
             else:
                 break
         self.slots = sorted(self.slots)
@@ -51,7 +53,7 @@ def parse(line):
     text, _, error = line.partition(" -> ")
     _, thread, name, *rest = text.split(" ")
     pairs = PAIR.findall(" ".join(rest))
-    if name == "matmul":
+    if name in ANNOUNCED:
         data, *ranges = pairs
         return Call(thread, name, {"data": data[1], "ranges": [(kind, *bounds(span)) for kind, span in ranges]}, error, line)
     return Call(thread, name, dict(pairs), error, line)
@@ -109,7 +111,7 @@ class Checker:
     def __init__(self, plan, arena_bytes, ranks, steps):
         self.plan, self.arena_bytes, self.wanted, self.steps = plan, arena_bytes, ranks, steps
         self.ranks = collections.defaultdict(Rank)
-        self.matmuls = {}  # by data of the host function that comes
+        self.announced = {}  # by data of the host function that comes
         self.launches = {}  # by number: extents that it may read and write
 
     def run(self, lines):
@@ -212,25 +214,29 @@ class Checker:
     def on_launch(self, rank, call):
         pointers = [int(word, 16) for word in call.fields["args"].split(",") if word != "-"]
         inputs, outputs, sizes = self.plan.kernels[call.fields["kernel"]]
-        if not any(sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
+        if not any(size for size, _ in sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
             for pointer in pointers[:2]:
                 self.inside("an argument", pointer, pointer + 1)
             self.launches[call.fields["n"]] = None
             return
         if len(pointers) != len(sizes):
             raise Wrong(f"has {len(pointers)} arguments of {len(sizes)}")
-        extents = [(pointer, pointer + size) for pointer, size in zip(pointers, sizes)]
-        for extent in extents:
+        layers = int(call.fields["grid"].split(",")[1])
+        extents = [[(pointer + layer * stride, pointer + layer * stride + size) for layer in range(layers if stride else 1)]
+                   for pointer, (size, stride) in zip(pointers, sizes)]
+        for extent in sum(extents, []):
             self.inside("an argument", *extent)
-        self.launches[call.fields["n"]] = joined(extents), joined(extents[inputs:inputs + outputs])
+        self.launches[call.fields["n"]] = joined(sum(extents, [])), joined(sum(extents[inputs:inputs + outputs], []))
 
     def on_matmul(self, rank, call):
         for kind, begin, end in call.fields["ranges"]:
             self.inside("an operand", begin, end)
-        self.matmuls[call.fields["data"]] = call
+        self.announced[call.fields["data"]] = call
+
+    on_attention = on_matmul
 
     def on_hostfunc(self, rank, call):
-        if not self.matmuls.pop(call.fields["data"], None):
+        if not self.announced.pop(call.fields["data"], None):
             raise Wrong("is a host function that no library has announced")
 
     def rows(self, call, side, pitch):

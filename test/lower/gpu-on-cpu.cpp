@@ -92,6 +92,7 @@ void Block::run() {
 extern "C" {
 int32_t gpuThread() { return block->current; }
 int32_t gpuBlock() { return block->number; }
+int32_t gpuLayer() { return 0; } // of a launch for one
 void gpuBarrier(int32_t) { block->meet(0, 0); }
 int32_t gpuShuffle(int32_t, int32_t x, int32_t distance, int32_t) {
   return block->meet(distance, x);
@@ -113,6 +114,7 @@ struct Replacement {
 const Replacement kReplacements[] = {
     {"llvm.nvvm.read.ptx.sreg.tid.x", "gpuThread", (void *)gpuThread},
     {"llvm.nvvm.read.ptx.sreg.ctaid.x", "gpuBlock", (void *)gpuBlock},
+    {"llvm.nvvm.read.ptx.sreg.ctaid.y", "gpuLayer", (void *)gpuLayer},
     {"llvm.nvvm.barrier.cta.sync.aligned.all", "gpuBarrier", (void *)gpuBarrier},
     {"llvm.nvvm.shfl.sync.bfly.i32", "gpuShuffle", (void *)gpuShuffle},
     {"llvm.nvvm.shfl.sync.bfly.f32", "gpuShuffleFloat", (void *)gpuShuffleFloat},

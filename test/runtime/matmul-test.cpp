@@ -56,7 +56,7 @@ struct Operands {
     int64_t rowsA = s.transA ? s.k : s.m, widthA = s.transA ? s.m : s.k;
     int64_t rowsB = s.transB ? s.n : s.k, widthB = s.transB ? s.k : s.n;
     gemm = {s.m, s.n, s.k,      widthA + 3, widthB + 1,   s.n + 2, s.batch, 0,
-            0,   0,   s.transA, s.transB,   s.accumulate, s.in,    s.out};
+            0,   0,   s.transA, s.transB,   s.accumulate, s.in,    s.out,   0};
     gemm.stride_a = rowsA * gemm.lda + 5;
     gemm.stride_b = rowsB * gemm.ldb + 4;
     gemm.stride_c = s.m * gemm.ldc + 7;
