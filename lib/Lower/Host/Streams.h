@@ -18,7 +18,8 @@ inline constexpr llvm::StringLiteral kStream = "tp.stream", kEvent = "tp.event",
 inline constexpr llvm::StringLiteral kStreams = "tp.streams", kEvents = "tp.events";
 
 /// Of a function, and of those of its calls that then are for all: it may be called once for all
-/// layers of a run. Of a kernel, and by kernel of the gpu.module: bytes from each operand of one layer to that of the next.
+/// layers of a run. Of a kernel, and by kernel of the gpu.module: bytes from each operand of one
+/// layer to that of the next.
 inline constexpr llvm::StringLiteral kRepeats = "tp.repeats", kStrides = "tp.strides";
 
 /// Symbols of the text of the kernels, their code and its size: `emit` has them.
