@@ -120,3 +120,41 @@ nn.layer @readers(%x: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name
   %3 = nn.reduce sum %2 : <[S 8, D 16], f32> -> <[S 8], f32>
   nn.return %0, %1, %3 : !nn.tensor<[S 8], f32>, !nn.tensor<[S 8], f32>, !nn.tensor<[S 8], f32>
 }
+
+// -----
+
+// Numbers in f64 that depend on no array are one kernel; kernels over arrays read what it gives in f32.
+// CHECK-LABEL: rt.func @update
+// CHECK-NEXT:    %[[N:.+]]:2 = rt.launch @update.k0(%arg1, %arg2) : {{.*}} -> (!nn.tensor<[], f32>, !nn.tensor<[], f32>)
+// CHECK-NEXT:    rt.launch @update.k1(%arg0, %[[N]]#{{[01]}}, %[[N]]#{{[01]}})
+// CHECK:       rt.kernel @update.k0 map rows [] cols []
+// CHECK:         math.sqrt %{{.+}} : f64
+// CHECK:       rt.kernel @update.k1 map
+// CHECK-NOT:     f64
+nn.layer @update(%p: !nn.tensor<[D 16], f32> {nn.role = "param", nn.name = "p"},
+                 %lr: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"},
+                 %power: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "power"})
+    -> (!nn.tensor<[D 16], f32> {nn.role = "param", nn.name = "p"}) {
+  %0 = nn.cast %lr : <[], f64> -> <[], f32>
+  %1 = nn.sqrt %power : <[], f64>
+  %2 = nn.cast %1 : <[], f64> -> <[], f32>
+  %3 = nn.mul %p, %0 : (<[D 16], f32>, <[], f32>) -> <[D 16], f32>
+  %4 = nn.div %3, %2 : (<[D 16], f32>, <[], f32>) -> <[D 16], f32>
+  nn.return %4 : !nn.tensor<[D 16], f32>
+}
+
+// -----
+
+// The sum of a row is written in f32, and widened by who adds up the rows.
+// CHECK-LABEL: rt.func @widened
+// CHECK-NEXT:    %[[ROWS:.+]] = rt.launch @widened.k0(%arg0) : {{.*}} -> !nn.tensor<[S 8], f32>
+// CHECK-NEXT:    rt.launch @widened.k1(%[[ROWS]]) : {{.*}} -> !nn.tensor<[], f64>
+nn.layer @widened(%x: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"})
+    -> (!nn.tensor<[], f64> {nn.role = "output", nn.name = "sum"}) {
+  %0 = nn.exp %x : <[S 8, D 16], f32>
+  %1 = nn.reduce sum %0 : <[S 8, D 16], f32> -> <[S 8], f32>
+  %2 = nn.log %1 : <[S 8], f32>
+  %3 = nn.cast %2 : <[S 8], f32> -> <[S 8], f64>
+  %4 = nn.reduce sum %3 : <[S 8], f64> -> <[], f64>
+  nn.return %4 : !nn.tensor<[], f64>
+}

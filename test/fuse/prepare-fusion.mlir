@@ -34,3 +34,33 @@ nn.layer @two(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "carried", nn.name = "c
   %1 = nn.lookup_grad %y["V" = %ids] : (<[B 4, D 8], f32>, <[B 4], i32>) -> <[V 5, D 8], f32>
   nn.return %0, %1 : !nn.tensor<[V 5, D 8], f32>, !nn.tensor<[V 5, D 8], f32>
 }
+
+// -----
+
+// A cotangent in f64 was f32 before, and is f32 again before it is repeated.
+// CHECK-LABEL: nn.layer @repeated
+// CHECK-NOT:     f64
+// CHECK:         %[[D:.+]] = nn.broadcast %arg0 : <[], f32> -> <[B 4, D 8], f32>
+// CHECK-NEXT:    nn.return %[[D]]
+nn.layer @repeated(%d: !nn.tensor<[], f32> {nn.role = "cot_loss", nn.name = "main"})
+    -> (!nn.tensor<[B 4, D 8], f32> {nn.role = "output", nn.name = "a"}) {
+  %0 = nn.cast %d : <[], f32> -> <[], f64>
+  %1 = nn.broadcast %0 : <[], f64> -> <[B 4], f64>
+  %2 = nn.broadcast %1 : <[B 4], f64> -> <[B 4, D 8], f64>
+  %3 = nn.cast %2 : <[B 4, D 8], f64> -> <[B 4, D 8], f32>
+  nn.return %3 : !nn.tensor<[B 4, D 8], f32>
+}
+
+// -----
+
+// A number of another origin is rounded once, as a number.
+// CHECK-LABEL: nn.layer @rounded
+// CHECK:         %[[N:.+]] = nn.cast %arg0 : <[], f64> -> <[], f32>
+// CHECK-NEXT:    %[[D:.+]] = nn.broadcast %[[N]] : <[], f32> -> <[D 8], f32>
+// CHECK-NEXT:    nn.return %[[D]]
+nn.layer @rounded(%d: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"})
+    -> (!nn.tensor<[D 8], f32> {nn.role = "output", nn.name = "a"}) {
+  %0 = nn.broadcast %d : <[], f64> -> <[D 8], f64>
+  %1 = nn.cast %0 : <[D 8], f64> -> <[D 8], f32>
+  nn.return %1 : !nn.tensor<[D 8], f32>
+}

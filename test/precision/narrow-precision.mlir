@@ -64,3 +64,35 @@ nn.layer @table.U(%w: !t {nn.role = "param", nn.name = "embed"}) -> (!t {nn.role
   %0 = nn.add %w, %w : (<[V 8, D 4], f32>, <[V 8, D 4], f32>) -> <[V 8, D 4], f32>
   nn.return %0 : !t
 }
+
+// -----
+
+// What a list gives to all of its layers is bf16, as who makes it hands it on, and so is the sum of its cotangents.
+!g = !nn.tensor<[B 2, D 4], f32>
+tplan.plan @p {precision = "bf16"}
+
+// CHECK:       %[[Y:.+]] = nn.run [@first] {{.*}} -> !nn.tensor<[B 2, D 4], bf16>
+// CHECK:       nn.run [@list] x 2 {{.*}} invariant(%[[Y]])
+nn.param @v : !nn.tensor<[D 4], f32> x 1 path "v" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "weight"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, D 4], f32>
+  %y = nn.run [@first] x 1 layer 0 carried(%x) invariant() params [{v = @v}] : (!g) -> !g
+  nn.run [@list] x 2 layer 1 carried() invariant(%y) params [{}] : (!g) -> ()
+}
+nn.layer @first(%x: !g {nn.role = "carried", nn.name = "c0"}, %v: !nn.tensor<[D 4], f32> {nn.role = "param", nn.name = "v"},
+                %dy: !g {nn.role = "cot_carried", nn.name = "c0"}) -> (!g {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.mul %x, %v : (<[B 2, D 4], f32>, <[D 4], f32>) -> <[B 2, D 4], f32>
+  nn.return %0 : !g
+}
+// CHECK-LABEL: nn.layer @list
+// CHECK-SAME:    %arg0: !nn.tensor<[B 2, D 4], bf16> {nn.name = "i0", nn.role = "invariant"}
+// CHECK-SAME:    %arg1: !nn.tensor<[B 2, D 4], bf16> {nn.name = "i0", nn.role = "cot_invariant"}
+// CHECK:         %[[S:.+]] = nn.add %{{.+}}, %{{.+}} : (<[B 2, D 4], f32>, <[B 2, D 4], f32>)
+// CHECK:         %[[N:.+]] = nn.cast %[[S]] : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
+// CHECK:         nn.return %[[N]]
+nn.layer @list(%g: !g {nn.role = "invariant", nn.name = "i0"}, %dg: !g {nn.role = "cot_invariant", nn.name = "i0"})
+    -> (!g {nn.role = "cot_invariant", nn.name = "i0"}) {
+  %0 = nn.exp %g : <[B 2, D 4], f32>
+  %1 = nn.add %dg, %0 : (<[B 2, D 4], f32>, <[B 2, D 4], f32>) -> <[B 2, D 4], f32>
+  nn.return %1 : !g
+}
