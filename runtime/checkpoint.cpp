@@ -25,6 +25,7 @@ constexpr const char *modelFile = "model.safetensors";
 constexpr const char *optimizerFile = "optimizer.safetensors";
 constexpr const char *stateFile = "state.json";
 constexpr const char *manifestFile = "manifest.json";
+constexpr const char *gemmsFile = "gemm-algorithms.txt"; // of a run on GPUs
 constexpr const char *latestFile = "latest";
 
 std::string stepName(int64_t step) { return format("step-%08" PRId64, step); }
@@ -82,7 +83,9 @@ Status readManifest(const std::string &path, std::vector<ManifestEntry> &entries
   TP_TRY(readJson(path, manifest));
   const json *files;
   TP_TRY(getObject(manifest, "files", path, files));
-  for (const char *name : {modelFile, optimizerFile, stateFile}) {
+  for (const char *name : {modelFile, optimizerFile, stateFile, gemmsFile}) {
+    if (name == gemmsFile && !files->contains(name))
+      continue;
     ManifestEntry &entry = entries.emplace_back();
     entry.name = name;
     const json *value;
@@ -167,14 +170,19 @@ Status beginDirectory(const std::string &directory, const std::string &temporary
   return makeDirectory(temporary);
 }
 
-/// State and manifest, the names, and what is no longer kept.
-Status finishDirectory(const tp_program &program, const std::string &directory,
-                       const std::string &temporary, const TrainingState &state,
-                       std::vector<ManifestEntry> manifest, int64_t keep) {
-  std::string text = stateText(program, state), name = stepName(state.step),
-              final = directory + "/" + name;
-  TP_TRY(writeText(temporary + "/" + stateFile, text));
-  manifest.push_back({stateFile, checksumOf(text.data(), text.size()), (int64_t)text.size()});
+/// What is text, the names, and what is no longer kept.
+Status finishDirectory(tp_rank &rank, const std::string &directory, const std::string &temporary,
+                       const TrainingState &state, std::vector<ManifestEntry> manifest,
+                       int64_t keep) {
+  std::string name = stepName(state.step), final = directory + "/" + name;
+  auto add = [&](const char *file, const std::string &text) -> Status {
+    manifest.push_back({file, checksumOf(text.data(), text.size()), (int64_t)text.size()});
+    return writeText(temporary + "/" + file, text);
+  };
+  TP_TRY(add(stateFile, stateText(*rank.program, state)));
+  GemmChoices gemms = rank.device ? rank.device->gemmChoices() : GemmChoices();
+  if (!gemms.chosen.empty())
+    TP_TRY(add(gemmsFile, gemms.text()));
   TP_TRY(writeText(temporary + "/" + manifestFile, manifestText(manifest)));
 
   // One of this step that `latest` does not name was left by a crashed run.
@@ -240,9 +248,9 @@ Status tplan::runtime::saveCheckpoint(tp_rank &rank, const std::string &director
     TP_TRY(writeSafetensors(peers, rank.team, temporary + "/" + file, tensorsOf(rank, role),
                             &entry.checksum, &entry.bytes));
   }
-  return peers.agree(peers.leads() ? finishDirectory(*rank.program, directory, temporary, state,
-                                                     std::move(manifest), keep)
-                                   : Status());
+  return peers.agree(
+      peers.leads() ? finishDirectory(rank, directory, temporary, state, std::move(manifest), keep)
+                    : Status());
 }
 
 Status tplan::runtime::latestCheckpoint(const std::string &directory, std::string &name) {
@@ -255,6 +263,15 @@ Status tplan::runtime::latestCheckpoint(const std::string &directory, std::strin
     name.pop_back();
   if (!isStepName(name))
     return errorf("'%s' does not name a checkpoint: '%s'", path.c_str(), name.c_str());
+  return {};
+}
+
+Status tplan::runtime::latestGemms(const std::string &directory, std::string &file) {
+  std::string name;
+  TP_TRY(latestCheckpoint(directory, name));
+  file = directory + "/" + name + "/" + gemmsFile;
+  if (name.empty() || !pathExists(file))
+    file.clear();
   return {};
 }
 

@@ -1,7 +1,8 @@
 //===- checkpoint.h - the state of a training on disk ----------------------===//
 //
 // DIR/step-00000500/{model.safetensors, optimizer.safetensors, state.json,
-// manifest.json} and DIR/latest, a text file with the name of the newest.
+// manifest.json}, on GPUs gemm-algorithms.txt too, and DIR/latest, a text file with the
+// name of the newest.
 //
 // One decision: a checkpoint is built in a temporary directory, its manifest
 // (sizes and checksums) written last, and renamed whole; `latest` is replaced
@@ -42,6 +43,9 @@ Status loadWeights(tp_rank &rank, const std::string &file);
 
 /// Name of the directory that DIR/latest points at; empty where there is none.
 Status latestCheckpoint(const std::string &directory, std::string &name);
+
+/// The file of the latest checkpoint that holds its GEMM algorithms; empty where there is none.
+Status latestGemms(const std::string &directory, std::string &file);
 
 } // namespace tplan::runtime
 

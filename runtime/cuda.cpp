@@ -20,6 +20,7 @@ Status CudaDevice::open() {
   TP_CUDA(DeviceGetName(text, sizeof text, gpu));
   TP_CUDA(PrimaryCtxRetain(&context, gpu));
   TP_CUDA(CtxSetCurrent(context));
+  gpuName = text;
   title = format("%s, driver for CUDA %d.%d", text, cu.version / 1000, cu.version % 1000 / 10);
   return {};
 }
@@ -33,8 +34,8 @@ CudaDevice::~CudaDevice() {
     cu.StreamSynchronize(stream);
   if (givingStream)
     cu.StreamSynchronize(givingStream);
-  if (graph)
-    cu.GraphExecDestroy(graph);
+  forget();
+  attentions.stop();
   auto destroy = [&](cuda::EventHandle *event) {
     if (event)
       cu.EventDestroy(event);
@@ -47,15 +48,15 @@ CudaDevice::~CudaDevice() {
     destroy(event);
   for (const TimedCall &call : timed)
     destroy(call.begin), destroy(call.end);
-  for (cuda::EventHandle *event : {sent, taken, imageSent[0], imageSent[1]})
+  for (cuda::EventHandle *event : {sent, taken, imageSent[0], imageSent[1], awaited})
     destroy(event);
   for (cuda::StreamHandle *stream : streams)
     cu.StreamDestroy(stream);
   if (givingStream)
     cu.StreamDestroy(givingStream);
-  for (char *image : images)
-    if (image)
-      cu.MemFreeHost(image);
+  for (void *memory : {(void *)images[0], (void *)images[1], (void *)notes})
+    if (memory)
+      cu.MemFreeHost(memory);
   if (module)
     cu.ModuleUnload(module);
   if (arena)
@@ -74,6 +75,7 @@ Status CudaDevice::start(const tp_program &started, char *&address) {
   address = (char *)(uintptr_t)arena;
   if (facts->workspace_bytes)
     TP_TRY(gemms.start(cu, address + facts->workspace_offset, facts->workspace_bytes));
+  attentions.start(address + facts->workspace_offset, facts->workspace_bytes);
   return {};
 }
 
@@ -134,8 +136,11 @@ Status CudaDevice::makeStreams() {
   marks.resize(sharedMarks * streams.size());
   for (cuda::EventHandle *&event : marks)
     TP_CUDA(EventCreate(&event, cuda::eventDisableTiming));
-  for (cuda::EventHandle **event : {&sent, &taken, &imageSent[0], &imageSent[1]})
+  for (cuda::EventHandle **event : {&sent, &taken, &imageSent[0], &imageSent[1], &awaited})
     TP_CUDA(EventCreate(event, cuda::eventDisableTiming));
+  size_t bytes = streams.size() * sizeof *notes;
+  TP_CUDA(MemHostAlloc((void **)&notes, bytes, cuda::hostAllocPortable));
+  memset(notes, 0, bytes);
   return {};
 }
 

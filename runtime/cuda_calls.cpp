@@ -31,11 +31,12 @@ Status CudaDevice::end(const tp_call &call) {
   if (options.times)
     TP_CUDA(EventRecord(timed.back().end, streams[call.stream]));
   if (options.synchronous)
-    TP_CUDA(StreamSynchronize(streams[call.stream]));
+    TP_TRY(await(streams[call.stream]));
   return {};
 }
 
-Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) {
+Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                          int64_t layers) {
   constexpr int mostArguments = 512; // 4 KiB of parameters
   if (kernel.num_args > mostArguments)
     return errorf("kernel '%s' has %d arguments, a GPU takes %d", kernel.name, kernel.num_args,
@@ -44,8 +45,8 @@ Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, v
   for (int32_t i = 0; i < kernel.num_args; ++i)
     parameters[i] = (void *)&args[i];
   TP_TRY(begin(call));
-  TP_CUDA(LaunchKernel(kernels[kernel.number], kernel.grid, 1, 1, kernel.block, 1, 1, 0,
-                       streams[call.stream], parameters.data(), nullptr));
+  TP_CUDA(LaunchKernel(kernels[kernel.number], kernel.grid, unsigned(layers), 1, kernel.block, 1, 1,
+                       0, streams[call.stream], parameters.data(), nullptr));
   return end(call);
 }
 
@@ -56,11 +57,23 @@ Status CudaDevice::matmul(const tp_call &call, const tp_gemm &gemm, const void *
   return end(call);
 }
 
+Status CudaDevice::attend(const tp_call &call, const tp_attention &attention,
+                          void *const *pointers) {
+  TP_TRY(begin(call));
+  TP_TRY(attentions.run(attention, pointers, streams[call.stream]));
+  return end(call);
+}
+
+static bool isWhole(const Rows &rows) {
+  return rows.rows == 1 || (rows.row == rows.fromStride && rows.row == rows.toStride);
+}
+
 Status CudaDevice::copy(int64_t stream, void *to, const void *from, const Rows &rows) {
   if (rows.rows == 0 || rows.row == 0)
     return {};
-  bool whole = rows.rows == 1 || (rows.row == rows.fromStride && rows.row == rows.toStride);
-  if (whole) {
+  if (!neighbours.empty() && (contextOf(to) != context || contextOf(from) != context))
+    return copyBetween(stream, to, from, rows);
+  if (isWhole(rows)) {
     TP_CUDA(MemcpyDtoDAsync(pointer(to), pointer(from), rows.rows * rows.row, streams[stream]));
     return {};
   }
@@ -70,6 +83,30 @@ Status CudaDevice::copy(int64_t stream, void *to, const void *from, const Rows &
   piece.dstDevice = pointer(to), piece.dstPitch = rows.toStride;
   piece.WidthInBytes = rows.row, piece.Height = rows.rows;
   TP_CUDA(Memcpy2DAsync(&piece, streams[stream]));
+  return {};
+}
+
+cuda::Context *CudaDevice::contextOf(const void *address) const {
+  for (const Neighbour &it : neighbours)
+    if (pointer(address) >= it.begin && pointer(address) < it.end)
+      return it.context;
+  return context;
+}
+
+/// Both contexts are named, so the driver finds a way where neither GPU reaches the other.
+Status CudaDevice::copyBetween(int64_t stream, void *to, const void *from, const Rows &rows) {
+  cuda::Context *target = contextOf(to), *source = contextOf(from);
+  if (isWhole(rows)) {
+    TP_CUDA(MemcpyPeerAsync(pointer(to), target, pointer(from), source, rows.rows * rows.row,
+                            streams[stream]));
+    return {};
+  }
+  cuda::Copy3DPeer piece;
+  piece.srcMemoryType = piece.dstMemoryType = cuda::memoryTypeDevice;
+  piece.srcDevice = pointer(from), piece.srcContext = source, piece.srcPitch = rows.fromStride;
+  piece.dstDevice = pointer(to), piece.dstContext = target, piece.dstPitch = rows.toStride;
+  piece.WidthInBytes = rows.row, piece.Height = rows.rows;
+  TP_CUDA(Memcpy3DPeerAsync(&piece, streams[stream]));
   return {};
 }
 
@@ -105,9 +142,36 @@ Status CudaDevice::mark(int64_t stream, SharedMark mark) {
   return {};
 }
 
+/// The first time that another rank is followed: from then on copies know whose memory is its, and
+/// go straight to it where the GPUs reach each other.
+Status CudaDevice::meet(const CudaDevice &other) {
+  if (other.context == context)
+    return {};
+  for (const Neighbour &it : neighbours)
+    if (it.begin == other.arena)
+      return {};
+  int reaches = 0;
+  TP_CUDA(DeviceCanAccessPeer(&reaches, gpu, other.gpu));
+  if (reaches) {
+    cuda::Result result = cu.CtxEnablePeerAccess(other.context, 0);
+    bool goesOn = result == cuda::peerAccessEnabled || result == cuda::tooManyPeers;
+    TP_TRY(goesOn ? Status() : cu.check(result, "cuCtxEnablePeerAccess"));
+  }
+  auto bytes = (cuda::Pointer)other.program->arena_bytes;
+  neighbours.push_back({other.arena, other.arena + bytes, other.context});
+  return {};
+}
+
 Status CudaDevice::follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) {
   auto &its = static_cast<CudaDevice &>(other);
+  TP_TRY(meet(its));
   TP_CUDA(StreamWaitEvent(streams[stream], its.marks[sharedMarks * otherStream + mark], 0));
+  return {};
+}
+
+/// Memory of the host has one address on all sides.
+Status CudaDevice::note(int64_t stream, uint32_t number) {
+  TP_CUDA(StreamWriteValue32(streams[stream], pointer(&notes[stream]), number, 0));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #define TPLAN_RUNTIME_CUDA_DEVICE_H
 
 #include "runtime/cuda.h"
+#include "runtime/cuda_attention.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_matmul.h"
 
@@ -21,6 +22,12 @@ struct TimedCall {
   cuda::EventHandle *begin, *end;
 };
 
+/// Memory of a rank of this process that has another GPU.
+struct Neighbour {
+  cuda::Pointer begin, end;
+  cuda::Context *context;
+};
+
 class CudaDevice : public Device {
 public:
   CudaDevice(const CudaDriver &driver, const CudaOptions &options) : cu(driver), options(options) {}
@@ -29,9 +36,11 @@ public:
 
   std::string name() const override { return title; }
   Status start(const tp_program &program, char *&arena) override;
-  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) override;
+  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                int64_t layers) override;
   Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                 void *c) override;
+  Status attend(const tp_call &call, const tp_attention &attention, void *const *pointers) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
   Status zero(int64_t stream, void *place, const Rows &rows) override;
   Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
@@ -43,6 +52,17 @@ public:
   char *scratch(int64_t stream) override {
     return (char *)(uintptr_t)arena + facts->scratch_offsets[stream];
   }
+  Status chooseGemms(std::span<const GemmUse> uses, int64_t &measured) override;
+  GemmChoices gemmChoices() const override;
+  Status setGemmChoices(const GemmChoices &choices, int64_t &refused) override;
+  int64_t scratchBytes(int64_t stream) const override { return facts->scratch_bytes[stream]; }
+  void *handle(int64_t stream) const override { return streams[stream]; }
+  Status note(int64_t stream, uint32_t number) override;
+  uint32_t noted(int64_t stream) const override {
+    return __atomic_load_n(&notes[stream], __ATOMIC_RELAXED);
+  }
+  void watch(std::function<Status(double)> asked) override { watcher = std::move(asked); }
+  void forget() override;
   Status read(void *to, const void *from, int64_t bytes) override;
   Status write(void *to, const void *from, int64_t bytes) override;
   char *image() override { return images[current] - facts->given_offset; }
@@ -60,6 +80,12 @@ private:
   Status makeStreams();
   Status makeImages();
   Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, int &code);
+  Status meet(const CudaDevice &other);
+  cuda::Context *contextOf(const void *address) const;
+  Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);
+  Status fillRandomly(int64_t begin, int64_t bytes);
+  Status await(cuda::EventHandle *event);
+  Status await(cuda::StreamHandle *stream);
   Status begin(const tp_call &call);
   Status end(const tp_call &call);
 
@@ -67,7 +93,7 @@ private:
   const CudaOptions options;
   cuda::Device gpu = 0;
   cuda::Context *context = nullptr;
-  std::string title;
+  std::string gpuName, title;
   const tp_program *program = nullptr;
   const tp_device *facts = nullptr;
   cuda::Pointer arena = 0;
@@ -76,7 +102,12 @@ private:
   std::vector<cuda::StreamHandle *> streams;
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
+  std::vector<Neighbour> neighbours;
+  uint32_t *notes = nullptr; // of each stream, in memory of the host
+  std::function<Status(double)> watcher;
+  cuda::EventHandle *awaited = nullptr;
   CudaMatmul gemms;
+  CudaAttention attentions;
   // What the host gives: written in one image while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;
   cuda::EventHandle *sent = nullptr, *taken = nullptr;

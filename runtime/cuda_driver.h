@@ -45,7 +45,34 @@ struct Copy2D {
   size_t WidthInBytes = 0, Height = 0;
 };
 
-enum : Result { success = 0, outOfMemory = 2, noDevice = 100, noBinary = 209 };
+/// CUDA_MEMCPY3D_PEER.
+struct Copy3DPeer {
+  size_t srcXInBytes = 0, srcY = 0, srcZ = 0, srcLOD = 0;
+  unsigned srcMemoryType = 0;
+  const void *srcHost = nullptr;
+  Pointer srcDevice = 0;
+  void *srcArray = nullptr;
+  Context *srcContext = nullptr;
+  size_t srcPitch = 0, srcHeight = 0;
+  size_t dstXInBytes = 0, dstY = 0, dstZ = 0, dstLOD = 0;
+  unsigned dstMemoryType = 0;
+  void *dstHost = nullptr;
+  Pointer dstDevice = 0;
+  void *dstArray = nullptr;
+  Context *dstContext = nullptr;
+  size_t dstPitch = 0, dstHeight = 0;
+  size_t WidthInBytes = 0, Height = 0, Depth = 1;
+};
+
+enum : Result {
+  success = 0,
+  outOfMemory = 2,
+  noDevice = 100,
+  noBinary = 209,
+  notReady = 600,
+  peerAccessEnabled = 704,
+  tooManyPeers = 711
+};
 enum : unsigned {
   memoryTypeDevice = 2,
   streamNonBlocking = 1,
@@ -77,6 +104,8 @@ struct CudaDriver {
   FUNCTION(PrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (cuda::Device))                        \
   FUNCTION(CtxSetCurrent, cuCtxSetCurrent, (cuda::Context *))                                      \
   FUNCTION(CtxSynchronize, cuCtxSynchronize, (void))                                               \
+  FUNCTION(DeviceCanAccessPeer, cuDeviceCanAccessPeer, (int *, cuda::Device, cuda::Device))        \
+  FUNCTION(CtxEnablePeerAccess, cuCtxEnablePeerAccess, (cuda::Context *, unsigned))                \
   FUNCTION(MemGetInfo, cuMemGetInfo_v2, (size_t *, size_t *))                                      \
   FUNCTION(MemAlloc, cuMemAlloc_v2, (cuda::Pointer *, size_t))                                     \
   FUNCTION(MemFree, cuMemFree_v2, (cuda::Pointer))                                                 \
@@ -89,6 +118,11 @@ struct CudaDriver {
   FUNCTION(MemcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                                  \
            (cuda::Pointer, cuda::Pointer, size_t, cuda::StreamHandle *))                           \
   FUNCTION(Memcpy2DAsync, cuMemcpy2DAsync_v2, (const cuda::Copy2D *, cuda::StreamHandle *))        \
+  FUNCTION(MemcpyPeerAsync, cuMemcpyPeerAsync,                                                     \
+           (cuda::Pointer, cuda::Context *, cuda::Pointer, cuda::Context *, size_t,                \
+            cuda::StreamHandle *))                                                                 \
+  FUNCTION(Memcpy3DPeerAsync, cuMemcpy3DPeerAsync,                                                 \
+           (const cuda::Copy3DPeer *, cuda::StreamHandle *))                                       \
   FUNCTION(MemsetD8Async, cuMemsetD8Async,                                                         \
            (cuda::Pointer, unsigned char, size_t, cuda::StreamHandle *))                           \
   FUNCTION(MemsetD2D8Async, cuMemsetD2D8Async,                                                     \
@@ -106,6 +140,8 @@ struct CudaDriver {
   FUNCTION(StreamSynchronize, cuStreamSynchronize, (cuda::StreamHandle *))                         \
   FUNCTION(StreamWaitEvent, cuStreamWaitEvent,                                                     \
            (cuda::StreamHandle *, cuda::EventHandle *, unsigned))                                  \
+  FUNCTION(StreamWriteValue32, cuStreamWriteValue32_v2,                                            \
+           (cuda::StreamHandle *, cuda::Pointer, unsigned, unsigned))                              \
   FUNCTION(EventCreate, cuEventCreate, (cuda::EventHandle **, unsigned))                           \
   FUNCTION(EventDestroy, cuEventDestroy_v2, (cuda::EventHandle *))                                 \
   FUNCTION(EventRecord, cuEventRecord, (cuda::EventHandle *, cuda::StreamHandle *))                \

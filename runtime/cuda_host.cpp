@@ -8,15 +8,58 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda_device.h"
+#include "runtime/profile.h"
 
+#include "runtime/random.h"
+
+#include <algorithm>
 #include <cstring>
+
+#include <unistd.h>
 
 using namespace tplan::runtime;
 
+/// A device may wait for another one that is lost, and then no call of the driver returns: where
+/// somebody watches, the host asks, at first without a pause.
+Status CudaDevice::await(cuda::EventHandle *event) {
+  constexpr double busy = 200e-6, pause = 50e-6, look = 5e-3;
+  if (!watcher) {
+    TP_CUDA(EventSynchronize(event));
+    return {};
+  }
+  double begin = monotonicSeconds(), looked = begin;
+  for (;;) {
+    cuda::Result result = cu.EventQuery(event);
+    if (result != cuda::notReady)
+      return cu.check(result, "cuEventQuery");
+    double now = monotonicSeconds();
+    if (now - looked > look) {
+      TP_TRY(watcher(now - begin));
+      looked = now;
+    }
+    if (now - begin > busy)
+      usleep(useconds_t(pause * 1e6));
+  }
+}
+
+Status CudaDevice::await(cuda::StreamHandle *stream) {
+  if (!watcher) {
+    TP_CUDA(StreamSynchronize(stream));
+    return {};
+  }
+  TP_CUDA(EventRecord(awaited, stream));
+  return await(awaited);
+}
+
 Status CudaDevice::finish() {
   for (cuda::StreamHandle *stream : streams)
-    TP_CUDA(StreamSynchronize(stream));
+    TP_TRY(await(stream));
   return {};
+}
+
+void CudaDevice::forget() {
+  if (graph)
+    cu.GraphExecDestroy(std::exchange(graph, nullptr));
 }
 
 Status CudaDevice::read(void *to, const void *from, int64_t bytes) {
@@ -43,7 +86,7 @@ Status CudaDevice::send() {
   TP_CUDA(EventRecord(sent, givingStream));
   TP_CUDA(EventRecord(imageSent[current], givingStream));
   // The other image was sent a step ago. What is not written again stays as it is.
-  TP_CUDA(EventSynchronize(imageSent[next]));
+  TP_TRY(await(imageSent[next]));
   memcpy(images[next], images[current], facts->given_bytes);
   current = next;
   return {};
@@ -88,6 +131,44 @@ Status CudaDevice::run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *add
       TP_CUDA(GraphLaunch(graph, streams[0]));
   }
   return code ? errorf("a call failed") : Status();
+}
+
+/// Numbers below 2 in every floating-point type: of each byte the bit that makes exponents large is
+/// off. A product of zeros takes another time than one of numbers.
+Status CudaDevice::fillRandomly(int64_t begin, int64_t bytes) {
+  std::vector<std::array<uint32_t, 4>> piece(1 << 16);
+  for (size_t i = 0; i < piece.size(); ++i)
+    for (uint32_t &word : piece[i] = philox(0, 0, i))
+      word &= 0xBFBFBFBF;
+  int64_t done = std::min<int64_t>(bytes, sizeof piece[0] * piece.size());
+  TP_CUDA(MemcpyHtoD(arena + begin, piece.data(), done));
+  for (int64_t more; done < bytes; done += more) {
+    more = std::min(done, bytes - done);
+    TP_CUDA(MemcpyDtoDAsync(arena + begin + done, arena + begin, more, streams[0]));
+  }
+  return {};
+}
+
+/// On the larger part of the arena beside the workspace.
+Status CudaDevice::chooseGemms(std::span<const GemmUse> uses, int64_t &measured) {
+  int64_t before = facts->workspace_offset, behind = before + facts->workspace_bytes;
+  bool isBefore = before >= program->arena_bytes - behind;
+  int64_t begin = isBefore ? 0 : behind;
+  int64_t bytes = isBefore ? before : program->arena_bytes - behind, most = 0;
+  for (const GemmUse &use : uses)
+    most = std::max(most, CudaMatmul::bytesToMeasure(use));
+  TP_TRY(fillRandomly(begin, std::min(bytes, most)));
+  for (const GemmUse &use : uses)
+    TP_TRY(gemms.choose(use, (char *)(uintptr_t)arena + begin, bytes, streams[0], measured));
+  return {};
+}
+
+GemmChoices CudaDevice::gemmChoices() const { return gemms.choices(gpuName); }
+
+Status CudaDevice::setGemmChoices(const GemmChoices &choices, int64_t &refused) {
+  for (auto &[key, algorithm] : choices.chosen)
+    gemms.take(key, algorithm, refused);
+  return {};
 }
 
 Status CudaDevice::collectTimes(const std::function<void(const tp_call &, double)> &add) {

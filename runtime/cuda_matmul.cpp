@@ -12,9 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cinttypes>
-#include <cstring>
-#include <sstream>
-#include <tuple>
 
 using namespace tplan::runtime;
 using namespace tplan::runtime::cublaslt;
@@ -23,15 +20,11 @@ namespace {
 
 /// Candidates that are measured.
 constexpr int mostAlgorithms = 8;
+/// An algorithm that the library holds for slower is taken if it takes this part of the time, at
+/// most: what lies between is the clock's, and differs from run to run.
+constexpr float clearlyFaster = 0.97f;
 /// What memory of the arena is aligned to, at least where a value begins.
 constexpr int64_t usualAlignment = 64;
-
-using Key = std::array<int64_t, 16>;
-
-Key keyOf(const tp_gemm &g, int64_t alignment) {
-  return {g.m,        g.n,        g.k,       g.lda,     g.ldb,        g.ldc, g.batch, g.stride_a,
-          g.stride_b, g.stride_c, g.trans_a, g.trans_b, g.accumulate, g.in,  g.out,   alignment};
-}
 
 int typeOf(int32_t type) { return type == TP_F64 ? r64F : type == TP_BF16 ? r16BF : r32F; }
 
@@ -59,8 +52,8 @@ struct CudaMatmul::State {
   Handle *handle = nullptr;
   void *workspace = nullptr;
   int64_t workspaceBytes = 0;
-  std::map<Key, Problem> problems;
-  std::map<Key, Algorithm> chosen;
+  std::map<GemmKey, Problem> problems;
+  std::map<GemmKey, GemmAlgorithm> chosen; // before it is called
 
   Status describe(const tp_gemm &gemm, Problem &problem) const;
   Status candidates(const Problem &problem, int64_t alignment, Heuristic *results,
@@ -101,7 +94,8 @@ Status CudaMatmul::start(const CudaDriver &driver, void *workspace, int64_t work
 Status CudaMatmul::State::describe(const tp_gemm &g, Problem &p) const {
   const CublasLt &lt = *library;
   bool wide = g.in == TP_F64;
-  TP_CUBLASLT(OperationCreate(&p.operation, wide ? compute64F : compute32F, wide ? r64F : r32F));
+  int compute = wide ? compute64F : g.tf32 ? compute32FFastTf32 : compute32F;
+  TP_CUBLASLT(OperationCreate(&p.operation, compute, wide ? r64F : r32F));
   int32_t transFirst = g.trans_b ? transposed : plain, transSecond = g.trans_a ? transposed : plain;
   TP_CUBLASLT(OperationSet(p.operation, operationTransA, &transFirst, sizeof transFirst));
   TP_CUBLASLT(OperationSet(p.operation, operationTransB, &transSecond, sizeof transSecond));
@@ -149,21 +143,17 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
   return status;
 }
 
-Status CudaMatmul::findProblem(const tp_gemm &gemm, int64_t alignment, Problem *&problem) {
-  Key key = keyOf(gemm, alignment);
-  problem = &state->problems[key];
+/// The description of a GEMM, and the library's first algorithm for it if none was chosen.
+Status CudaMatmul::findProblem(const GemmUse &use, Problem *&problem) {
+  problem = &state->problems[keyOf(use)];
+  if (!problem->operation)
+    TP_TRY(state->describe(use.gemm, *problem));
   if (problem->has)
     return {};
-  if (!problem->operation)
-    TP_TRY(state->describe(gemm, *problem));
-  if (auto found = state->chosen.find(key); found != state->chosen.end()) {
-    problem->algorithm = found->second;
-  } else {
-    Heuristic results[mostAlgorithms];
-    int count = 0;
-    TP_TRY(state->candidates(*problem, alignment, results, count));
-    problem->algorithm = results[0].algorithm;
-  }
+  Heuristic results[mostAlgorithms];
+  int count = 0;
+  TP_TRY(state->candidates(*problem, use.alignment, results, count));
+  problem->algorithm = results[0].algorithm;
   problem->has = true;
   return {};
 }
@@ -185,7 +175,7 @@ Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const voi
 Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, void *c,
                        cuda::StreamHandle *stream) {
   Problem *problem = nullptr;
-  TP_TRY(findProblem(gemm, alignmentOf(a, b, c), problem));
+  TP_TRY(findProblem({gemm, alignmentOf(a, b, c)}, problem));
   return state->issue(gemm, *problem, a, b, c, problem->algorithm, stream);
 }
 
@@ -226,72 +216,71 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t leading, int64_t ba
   return (batch - 1) * stride + (rows - 1) * leading + columns;
 }
 
-Status CudaMatmul::choose(const tp_gemm &g, void *memory, int64_t bytes,
-                          cuda::StreamHandle *stream) {
-  Key key = keyOf(g, usualAlignment);
-  if (state->chosen.count(key))
-    return {};
+namespace {
+
+/// Bytes from the first to the last element of the operands A, B and C, each up to an alignment.
+std::array<int64_t, 3> operandBytes(const tp_gemm &g) {
   auto up = [](int64_t n) { return (n + usualAlignment - 1) / usualAlignment * usualAlignment; };
   int64_t in = bytesOf(g.in), out = bytesOf(g.out);
-  int64_t sizeA =
-      up(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch, g.stride_a));
-  int64_t sizeB =
-      up(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch, g.stride_b));
-  int64_t sizeC = up(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c));
-  if (sizeA + sizeB + sizeC > bytes)
-    return {}; // stays with what the library thinks
-  char *places[] = {(char *)memory, (char *)memory + sizeA, (char *)memory + sizeA + sizeB};
+  return {up(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch, g.stride_a)),
+          up(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch, g.stride_b)),
+          up(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c))};
+}
+
+} // namespace
+
+int64_t CudaMatmul::bytesToMeasure(const GemmUse &use) {
+  auto [a, b, c] = operandBytes(use.gemm);
+  return a + b + c;
+}
+
+Status CudaMatmul::choose(const GemmUse &use, void *memory, int64_t bytes,
+                          cuda::StreamHandle *stream, int64_t &measured) {
+  GemmKey key = keyOf(use);
+  if (state->chosen.count(key))
+    return {};
+  ++measured;
   Problem *problem = nullptr;
-  TP_TRY(findProblem(g, usualAlignment, problem));
+  TP_TRY(findProblem(use, problem));
+  auto [a, b, c] = operandBytes(use.gemm);
+  char *places[] = {(char *)memory, (char *)memory + a, (char *)memory + a + b};
   Heuristic results[mostAlgorithms];
   int count = 0;
-  TP_TRY(state->candidates(*problem, usualAlignment, results, count));
+  if (a + b + c <= bytes)
+    TP_TRY(state->candidates(*problem, use.alignment, results, count));
   float best = 0;
   for (int i = 0; i < count; ++i) {
     float milliseconds = 0;
-    TP_TRY(state->time(g, *problem, places, results[i].algorithm, stream, milliseconds));
-    if (i == 0 || milliseconds < best) {
+    TP_TRY(state->time(use.gemm, *problem, places, results[i].algorithm, stream, milliseconds));
+    if (i == 0 || milliseconds < clearlyFaster * best) {
       best = milliseconds;
       problem->algorithm = results[i].algorithm;
     }
   }
-  state->chosen[key] = problem->algorithm;
+  std::copy_n(problem->algorithm.data, state->chosen[key].size(), state->chosen[key].begin());
   return {};
 }
 
-std::string CudaMatmul::choices(const std::string &gpu) const {
-  std::ostringstream text;
-  text << "cublaslt " << state->library->GetVersion() << " " << gpu << "\n";
-  for (auto &[key, algorithm] : state->chosen) {
-    for (int64_t field : key)
-      text << field << " ";
-    for (uint64_t word : algorithm.data)
-      text << " " << std::hex << word << std::dec;
-    text << "\n";
-  }
-  return text.str();
+GemmChoices CudaMatmul::choices(const std::string &gpu) const {
+  return {format("cuBLASLt %zu on %s", state->library->GetVersion(), gpu.c_str()), state->chosen};
 }
 
-bool CudaMatmul::setChoices(const std::string &text, const std::string &gpu) {
-  std::istringstream lines(text);
-  std::string line;
-  std::getline(lines, line);
-  std::ostringstream expected;
-  expected << "cublaslt " << state->library->GetVersion() << " " << gpu;
-  if (line != expected.str())
-    return false;
-  while (std::getline(lines, line)) {
-    std::istringstream fields(line);
-    Key key;
-    Algorithm algorithm;
-    for (int64_t &field : key)
-      fields >> field;
-    for (uint64_t &word : algorithm.data)
-      fields >> std::hex >> word;
-    if (!fields)
-      return false;
-    state->chosen[key] = algorithm;
+void CudaMatmul::take(const GemmKey &key, const GemmAlgorithm &taken, int64_t &refused) {
+  Problem &problem = state->problems[key];
+  Status described = problem.operation ? Status() : state->describe(useOf(key).gemm, problem);
+  Algorithm algorithm;
+  std::copy(taken.begin(), taken.end(), algorithm.data);
+  Heuristic checked = {};
+  bool fits = described.ok() &&
+              state->library->AlgorithmCheck(state->handle, problem.operation, problem.first,
+                                             problem.second, problem.result, problem.result,
+                                             &algorithm, &checked) == 0 &&
+              checked.state == 0 && (int64_t)checked.workspaceBytes <= state->workspaceBytes;
+  if (!fits) {
+    ++refused;
+    return;
   }
-  state->problems.clear();
-  return true;
+  problem.algorithm = algorithm;
+  problem.has = true;
+  state->chosen[key] = taken;
 }

@@ -2,18 +2,15 @@
 //
 // tp_gemm as calls of cuBLASLt, within the plan's workspace.
 //
-// One decision: which algorithm computes a GEMM is chosen once, by one rank, and is part of a run's
-// state: another algorithm adds in another order. So the choices can be written down, and whoever
-// reads them back computes the same bits.
+// Which algorithm computes a GEMM is chosen before it is first called: see gemm_choices.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_CUDA_MATMUL_H
 #define TPLAN_RUNTIME_CUDA_MATMUL_H
 
 #include "runtime/cublaslt_library.h"
-#include "tplan/runtime.h"
+#include "runtime/gemm_choices.h"
 
-#include <map>
 #include <memory>
 #include <string>
 
@@ -26,24 +23,26 @@ public:
 
   Status start(const CudaDriver &driver, void *workspace, int64_t workspaceBytes);
 
-  /// Issues one GEMM. Of the algorithms that fit it takes the one that was chosen, else the one
-  /// that the library thinks is the fastest.
+  /// Issues one GEMM, by the algorithm that was chosen; where none was, by the one that the library
+  /// thinks is the fastest.
   Status run(const tp_gemm &gemm, const void *a, const void *b, void *c,
              cuda::StreamHandle *stream);
 
-  /// Measures what the library offers for a GEMM, on any memory, and remembers the fastest.
-  Status choose(const tp_gemm &gemm, void *memory, int64_t bytes, cuda::StreamHandle *stream);
+  /// Measures what the library offers for a GEMM that has no choice yet, and chooses the fastest.
+  /// Of memory that is too small nothing is measured, and the library's first is chosen.
+  Status choose(const GemmUse &use, void *memory, int64_t bytes, cuda::StreamHandle *stream,
+                int64_t &measured);
+  static int64_t bytesToMeasure(const GemmUse &use);
 
-  /// The choices as text, one a line, and back. They hold for one version of the library and one
-  /// GPU: those of another are not taken (then false).
-  std::string choices(const std::string &gpu) const;
-  bool setChoices(const std::string &text, const std::string &gpu);
+  GemmChoices choices(const std::string &gpu) const;
+  /// A choice that was made before. Counts one that the library refuses or that does not fit.
+  void take(const GemmKey &key, const GemmAlgorithm &algorithm, int64_t &refused);
 
 private:
   struct Problem;
   struct State;
   std::unique_ptr<State> state;
-  Status findProblem(const tp_gemm &gemm, int64_t alignment, Problem *&problem);
+  Status findProblem(const GemmUse &use, Problem *&problem);
 };
 
 } // namespace tplan::runtime

@@ -10,11 +10,13 @@
 #ifndef TPLAN_RUNTIME_DEVICE_H
 #define TPLAN_RUNTIME_DEVICE_H
 
+#include "runtime/gemm_choices.h"
 #include "runtime/status.h"
 #include "tplan/runtime.h"
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,9 +40,12 @@ public:
   virtual Status start(const tp_program &program, char *&arena) = 0;
 
   // Calls of generated code.
-  virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) = 0;
+  virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                        int64_t layers) = 0;
   virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                         void *c) = 0;
+  virtual Status attend(const tp_call &call, const tp_attention &attention,
+                        void *const *pointers) = 0;
   virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;
   virtual Status zero(int64_t stream, void *place, const Rows &rows) = 0;
   /// out = the sum (or maximum) of `members` arrays of `count` elements, `stride` elements apart.
@@ -55,6 +60,25 @@ public:
   virtual Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) = 0;
   /// Scratch of the collectives in a stream.
   virtual char *scratch(int64_t stream) = 0;
+
+  // GEMMs, before anything lies in the arena: see gemm_choices.h.
+  /// Measures those that have no choice yet, on memory of the arena, and counts them.
+  virtual Status chooseGemms(std::span<const GemmUse>, int64_t &) { return {}; }
+  virtual GemmChoices gemmChoices() const { return {}; }
+  /// Takes choices of this library and GPU, and counts those that are refused all the same.
+  virtual Status setGemmChoices(const GemmChoices &, int64_t &) { return {}; }
+  // For the collectives of processes.
+  virtual int64_t scratchBytes(int64_t) const { return 0; }
+  /// What libraries of NVIDIA's know the stream as.
+  virtual void *handle(int64_t) const { return nullptr; }
+  /// When the stream comes to it, this number stands where the host sees it.
+  virtual Status note(int64_t, uint32_t) { return {}; }
+  virtual uint32_t noted(int64_t) const { return 0; }
+  /// Asked again and again while the host waits for the device, with the seconds of this wait: an
+  /// error ends it.
+  virtual void watch(std::function<Status(double)>) {}
+  /// Drops what a step was captured as, before anything goes that it uses.
+  virtual void forget() {}
 
   // The host and the device's memory, outside of steps.
   virtual Status read(void *to, const void *from, int64_t bytes) = 0;

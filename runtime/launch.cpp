@@ -57,9 +57,15 @@ int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const 
 }
 
 int tp_launch_device(tp_rank *rank, const tp_call *call, const tp_device_kernel *kernel,
-                     void *const *args) {
+                     void *const *args, int64_t layers) {
+  CallTimer timer(rank->profile, call, rank->device.get(), layers);
+  return fail(*rank, call, rank->device->launch(*call, *kernel, args, layers));
+}
+
+int tp_attend(tp_rank *rank, const tp_call *call, const tp_attention *attention,
+              void *const *pointers) {
   CallTimer timer(rank->profile, call, rank->device.get());
-  return fail(*rank, call, rank->device->launch(*call, *kernel, args));
+  return fail(*rank, call, rank->device->attend(*call, *attention, pointers));
 }
 
 int tp_record(tp_rank *rank, int64_t stream, int64_t event) {

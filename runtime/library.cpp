@@ -13,6 +13,9 @@
 
 using namespace tplan::runtime;
 
+/// Where the packages of CUDA 13 put what had a folder of its own before.
+static constexpr const char *sharedWheel = "cu13";
+
 Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std::string &file,
                                    NamedFile named) {
   std::string tried;
@@ -34,9 +37,10 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
     if (open(name))
       return {};
   if (const char *packages = getenv("TPLAN_NVIDIA"); packages && *packages)
-    for (const char *name : names.files)
-      if (open(format("%s/%s/lib/%s", packages, names.wheel, name)))
-        return {};
+    for (const char *folder : {names.wheel, sharedWheel})
+      for (const char *name : names.files)
+        if (open(format("%s/%s/lib/%s", packages, folder, name)))
+          return {};
   return errorf("cannot load %s: install it, name its file in %s, or the folder nvidia/ of a "
                 "Python's packages in TPLAN_NVIDIA: %s",
                 names.title, names.variable, tried.c_str());

@@ -16,7 +16,7 @@ struct LibraryNames {
   const char *title;                  // "cuBLASLt", for messages
   const char *variable;               // of the environment, that names the file
   std::span<const char *const> files; // for the loader, the newest first
-  const char *wheel;                  // folder below nvidia/ where Python packages bring it
+  const char *wheel; // folder below nvidia/ where Python packages bring it, or cu13
 };
 
 /// A file that an option of the command line names, which goes before all else; or none.
@@ -26,7 +26,7 @@ struct NamedFile {
 };
 
 /// Opens it: as the option names it, as the variable does, as the loader finds it, or in a folder
-/// nvidia/<wheel>/lib of TPLAN_NVIDIA. Errors: what was tried, and what to install.
+/// <wheel>/lib or cu13/lib of TPLAN_NVIDIA. Errors: what was tried, and what to install.
 Status openLibrary(const LibraryNames &names, void *&handle, std::string &file,
                    NamedFile named = {});
 

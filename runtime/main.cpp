@@ -15,6 +15,7 @@
 #include "runtime/error_file.h"
 #include "runtime/launcher.h"
 #include "runtime/mpi.h"
+#include "runtime/nccl.h"
 #include "runtime/tensors.h"
 #include "runtime/threads.h"
 #include "runtime/trace_device.h"
@@ -239,15 +240,16 @@ Status printEnvironment(const tp_program &program) {
 }
 
 /// Ranks that are processes, as their launcher started them.
-Status connectProcesses(const Launch &launch, const tp_program &program, double hangLimit,
-                        std::unique_ptr<Transport> &transport) {
+Status connectProcesses(const Launch &launch, const tp_program &program, const Options &options,
+                        double hangLimit, std::unique_ptr<Transport> &transport) {
   TP_TRY(checkLaunch(launch, program));
+  NamedFile library;
+  if (!options.ncclLibrary.empty())
+    library = {options.ncclLibrary.c_str(), "--nccl-library"};
+  if (program.device)
+    return connectNccl(program, launch, library, transport, hangLimit);
   if (launch.mpi)
     return connectMpi(program, launch, transport, hangLimit);
-  if (program.device)
-    return errorf("ranks on GPUs are threads of one process so far: start it without a launcher; "
-                  "this one is a process of %s; environment: %s",
-                  launch.launcher, launch.seen.c_str());
   return errorf("ranks on CPUs that are processes exchange data by MPI: start them with mpirun -n "
                 "%lld or srun -n %lld, or start one process without a launcher, and the ranks are "
                 "threads; this one is a process of %s; environment: %s",
@@ -297,16 +299,6 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   double hangLimit;
   if (Status status = readHangLimit(hangLimit); !status.ok())
     return fails(status, exitFailure);
-  if (launch.processes()) {
-    if (Status status = connectProcesses(launch, *program, hangLimit, transports[0]); !status.ok())
-      return fails(status, exitFailure);
-  } else if (ranks > 1 || program->num_groups > 0) {
-    transports = threadTransports((int)ranks, hangLimit);
-  }
-  if (options.auditCollectives && !transports[0])
-    return fails(
-        errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
-        exitUsage);
   int64_t gpus = 0, gpu = 0;
   if (program->device) {
     Status status = countGpus(gpus);
@@ -315,6 +307,23 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     if (!status.ok())
       return fails(status, exitFailure);
   }
+  if (launch.processes()) {
+    Status status = connectProcesses(launch, *program, options, hangLimit, transports[0]);
+    if (!status.ok())
+      return fails(status, exitFailure);
+  } else if (ranks > 1 || program->num_groups > 0) {
+    transports = threadTransports((int)ranks, hangLimit);
+  }
+  if (options.auditCollectives && !transports[0])
+    return fails(
+        errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
+        exitUsage);
+  if (!options.gemms.empty() && !program->device)
+    return fails(
+        errorf("--gemm-algorithms is about GEMMs of GPUs, and the plan '%s' runs on a CPU: "
+               "leave it out; found '%s'",
+               program->plan, options.gemms.c_str()),
+        exitUsage);
   int threads = threadsOf(options, (int)transports.size(), launch);
   Crew crew(command, *program, options, launch.processes(), gpus, gpu);
   return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;

@@ -87,6 +87,14 @@ std::vector<Option> optionTable() {
       text("--device", "D",
            "cpu or cuda, of those that the binary is compiled for (cuda, where it is)",
            &Options::device),
+      text(
+          "--gemm-algorithms", "F",
+          "GEMMs of a GPU by the algorithms in F; where there is no F, they are measured and it is "
+          "written",
+          &Options::gemms),
+      text("--nccl-library", "F",
+           "the libnccl.so.2 of ranks that are processes, or another library of its interface",
+           &Options::ncclLibrary),
       text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save),
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
               &Options::saveEvery, 0),
@@ -257,6 +265,7 @@ static constexpr std::pair<const char *, const char *> kEnvironment[] = {
     {"TPLAN_GEMM=library|widen", "how bf16 is multiplied: the CPU's products, or f32's"},
     {"TPLAN_HANG_LIMIT=SECONDS", "how long a collective waits for the others, 60 if not said"},
     {"TPLAN_MPI=FILE", "the libmpi.so of processes under mpirun or srun"},
+    {"TPLAN_NCCL=FILE", "the libnccl.so.2 of processes with a GPU each"},
 };
 
 void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &program) {

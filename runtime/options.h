@@ -24,6 +24,7 @@ struct Options {
   bool seedGiven = false;
   int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, metrics, dumpGradients;
+  std::string gemms;  // file of --gemm-algorithms
   std::string device; // "cpu" or "cuda"; empty: the one that the binary is for
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
@@ -33,7 +34,7 @@ struct Options {
   double temperature = 0.8;
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
        synchronous = false, auditStreams = false, printEnv = false;
-  std::string traceStreams;
+  std::string traceStreams, ncclLibrary;
   int64_t printEvery = 0; // 0: about once a second
 };
 

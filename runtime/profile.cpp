@@ -17,10 +17,10 @@ constexpr size_t tableSize = size_t(1) << 14; // distinct calls of a program: hu
 const char *const categoryNames[TP_CATEGORIES] = {"kernel",    "gemm", "attention",
                                                   "optimizer", "copy", "collective"};
 
-void add(Profile::Entry &to, const tp_call &call, double seconds) {
+void add(Profile::Entry &to, const tp_call &call, double seconds, int64_t times) {
   ++to.count;
-  to.flops += call.flops;
-  to.bytes += call.bytes;
+  to.flops += times * call.flops;
+  to.bytes += times * call.bytes;
   to.seconds += seconds;
 }
 
@@ -41,21 +41,21 @@ double tplan::runtime::monotonicSeconds() {
 
 void Profile::enable() { table.resize(tableSize); }
 
-void Profile::count(const tp_call &call, double seconds) {
+void Profile::count(const tp_call &call, double seconds, int64_t times) {
   if (paused)
     return;
   bool known = call.category >= 0 && call.category < TP_CATEGORIES;
-  add(totals[known ? call.category : TP_KERNEL], call, seconds);
+  add(totals[known ? call.category : TP_KERNEL], call, seconds, times);
   if (table.empty())
     return;
   Entry &entry = entryOf(call);
   if (!entry.call) {
     if (used == (int64_t)tableSize / 2)
-      return add(overflow, call, seconds);
+      return add(overflow, call, seconds, times);
     ++used;
     entry.call = &call;
   }
-  add(entry, call, seconds);
+  add(entry, call, seconds, times);
 }
 
 /// Where a call is in the table, or would be.

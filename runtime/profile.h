@@ -36,8 +36,8 @@ public:
   /// Evaluation, sampling and audits are not counted: the totals are the training's.
   void pause(bool on) { paused = on; }
 
-  /// Counts one call; `seconds` is 0 where times are not taken.
-  void count(const tp_call &call, double seconds);
+  /// Counts one call that did its work `times` over; `seconds` is 0 where times are not taken.
+  void count(const tp_call &call, double seconds, int64_t times = 1);
   /// Adds the time of a call that has been counted.
   void addTime(const tp_call &call, double seconds);
 
@@ -70,17 +70,19 @@ private:
 class CallTimer {
 public:
   /// A device returns before the work is done, and takes times itself.
-  CallTimer(Profile &profile, const tp_call *call, const Device *device = nullptr)
-      : profile(profile), call(call), times(profile.enabled() && !device),
+  CallTimer(Profile &profile, const tp_call *call, const Device *device = nullptr,
+            int64_t repeated = 1)
+      : profile(profile), call(call), repeated(repeated), times(profile.enabled() && !device),
         start(times ? monotonicSeconds() : 0) {}
   ~CallTimer() {
     if (call)
-      profile.count(*call, times ? monotonicSeconds() - start : 0);
+      profile.count(*call, times ? monotonicSeconds() - start : 0, repeated);
   }
 
 private:
   Profile &profile;
   const tp_call *call;
+  const int64_t repeated;
   const bool times;
   const double start;
 };

@@ -63,6 +63,8 @@ public:
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
   Status poll() override { return inner.poll(); }
+  Status broadcast(void *data, int64_t bytes, int root) override;
+  Status sum(double *values, int64_t count, Team &team) override;
 
 private:
   Bucket &record(std::span<const Operation> operations);
@@ -86,6 +88,10 @@ public:
   void abort(const Status &why) override { inner->abort(why); }
   int64_t bytes() const override { return inner->bytes(); }
   Traffic traffic() const override { return inner->traffic(); }
+  void attach(Device &device, char *arena, int64_t bytes) override {
+    inner->attach(device, arena, bytes);
+  }
+  bool hostApart() const override { return inner->hostApart(); }
   bool stages() const override { return inner->stages(); }
   std::string left() const override { return inner->left(); }
   std::string lastOf(int rank) const override { return inner->lastOf(rank); }
@@ -143,6 +149,16 @@ Status RecordingCommunicator::issue(std::span<const Operation> operations, Team 
   ++bucket.times;
   bucket.traffic += transport.traffic() - before;
   return {};
+}
+
+Status RecordingCommunicator::broadcast(void *data, int64_t bytes, int root) {
+  return transport.hostApart() ? inner.broadcast(data, bytes, root)
+                               : Communicator::broadcast(data, bytes, root);
+}
+
+Status RecordingCommunicator::sum(double *values, int64_t count, Team &team) {
+  return transport.hostApart() ? inner.sum(values, count, team)
+                               : Communicator::sum(values, count, team);
 }
 
 /// One operation in full, on a line.

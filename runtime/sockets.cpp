@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -104,6 +105,32 @@ Status Socket::listen(int port, bool local) {
   if (!local && bindTo(*this, AF_INET6, port, false).ok())
     return {};
   return bindTo(*this, AF_INET, port, local);
+}
+
+Status Socket::accept(Socket &connection, const Deadline &deadline) {
+  for (;;) {
+    if (!readable(deadline))
+      return systemError(ETIMEDOUT);
+    connection = Socket(accept4(descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (connection.isOpen()) {
+      tune(connection.get());
+      return {};
+    }
+    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+      return systemError();
+  }
+}
+
+std::string Socket::address() const {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  char text[NI_MAXHOST];
+  if (getsockname(descriptor, (sockaddr *)&address, &size) ||
+      getnameinfo((sockaddr *)&address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST))
+    return {};
+  // As IPv4 is seen through a socket of IPv6.
+  constexpr std::string_view mapped = "::ffff:";
+  return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
 }
 
 int Socket::port() const {

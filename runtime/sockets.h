@@ -43,7 +43,11 @@ public:
   Status connect(const std::string &host, int port, const Deadline &deadline);
   /// At any address of this machine, or for this machine alone. Port 0: one that is free.
   Status listen(int port, bool local);
+  /// The next one who connects.
+  Status accept(Socket &connection, const Deadline &deadline);
   int port() const;
+  /// The address of this end, as a number; empty where there is none.
+  std::string address() const;
 
   Status write(const void *data, size_t bytes, const Deadline &deadline);
   Status read(void *data, size_t bytes, const Deadline &deadline);

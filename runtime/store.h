@@ -25,6 +25,8 @@ public:
   Status connect(const std::string &host, int port, const std::string &prefix, double seconds);
   /// False before, and after an error that the server is lost in.
   bool connected() const { return socket.isOpen(); }
+  /// Of this end of the connection: where machines that see the server may see this one.
+  std::string ownAddress() const { return socket.address(); }
   /// After a slash, as those of PyTorch's users.
   void setPrefix(const std::string &prefix) { this->prefix = "/" + prefix; }
 

@@ -12,6 +12,7 @@
 #define TPLAN_RUNTIME_STREAM_ORDER_H
 
 #include "runtime/status.h"
+#include "tplan/runtime.h"
 
 #include <cstdint>
 #include <map>
@@ -41,6 +42,7 @@ struct StreamEvent {
   int64_t stream = 0, event = 0;
   WorkTitle title; // of work
   std::vector<Extent> reads, writes;
+  const tp_gemm *gemm = nullptr; // of work that is one
 };
 
 class StreamOrder {

@@ -42,12 +42,34 @@ public:
     return {};
   }
 
-  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args) override {
+  Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                int64_t layers) override {
     StreamEvent work = begin(call.stream, titleOf(call));
     for (int32_t i = 0; i < kernel.num_args; ++i) {
       bool isOutput = i >= kernel.inputs && i < kernel.inputs + kernel.outputs;
-      (isOutput ? work.writes : work.reads).push_back(extentOf(args[i], kernel.bytes[i]));
+      int64_t stride = kernel.strides ? kernel.strides[i] : 0;
+      for (int64_t layer = 0; layer < (stride ? layers : 1); ++layer)
+        (isOutput ? work.writes : work.reads)
+            .push_back(extentOf((const char *)args[i] + layer * stride, kernel.bytes[i]));
     }
+    return sink(work);
+  }
+
+  Status attend(const tp_call &call, const tp_attention &it, void *const *pointers) override {
+    StreamEvent work = begin(call.stream, titleOf(call));
+    for (int32_t i = 0; i < tp_attention_pointers(it.pass); ++i) {
+      bool ofKeys = tp_attention_of_keys(i);
+      const int64_t *strides = it.strides + 3 * i;
+      int64_t last = (it.batch - 1) * strides[0] +
+                     ((ofKeys ? it.groups : it.heads) - 1) * strides[1] +
+                     ((ofKeys ? it.keys : it.queries) - 1) * strides[2];
+      Extent extent = i == tp_attention_lse(it.pass)
+                          ? extentOf(pointers[i], (last + 1) * bytesOf(TP_F32))
+                          : extentOf(pointers[i], (last + it.width) * bytesOf(it.type));
+      (i < tp_attention_inputs(it.pass) ? work.reads : work.writes).push_back(extent);
+    }
+    work.writes.push_back(
+        {facts->workspace_offset, facts->workspace_offset + facts->workspace_bytes});
     return sink(work);
   }
 
@@ -62,6 +84,7 @@ public:
     work.reads = {extentOf(a, in * first), extentOf(b, in * second)};
     work.writes = {extentOf(c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c)),
                    {facts->workspace_offset, facts->workspace_offset + facts->workspace_bytes}};
+    work.gemm = &g;
     return sink(work);
   }
 

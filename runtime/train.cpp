@@ -35,6 +35,7 @@ public:
 private:
   Status start();
   Status startDevice();
+  Status settleGemms();
   Status setTensors();
   Status checkResumed();
   Status trainSteps();
@@ -89,7 +90,17 @@ Status Run::startDevice() {
   char *arena = nullptr;
   TP_TRY(rank.device->start(program, arena));
   rank.arena.adopt(*rank.device, arena, program.arena_bytes);
+  if (rank.transport)
+    rank.transport->attach(*rank.device, arena, program.arena_bytes);
   return {};
+}
+
+/// While nothing lies in the arena: what computes GEMMs is measured there.
+Status Run::settleGemms() {
+  std::string saved;
+  bool reads = options.resume && rank.peers.leads();
+  TP_TRY(rank.peers.agree(reads ? latestGemms(options.save, saved) : Status()));
+  return tplan::runtime::settleGemms(rank, options.gemms, saved);
 }
 
 Status Run::start() {
@@ -104,6 +115,8 @@ Status Run::start() {
   if (rank.transport)
     rank.peers = Peers(*rank.transport, rank.team);
   TP_TRY(rank.peers.agree(alone()));
+  if (rank.device)
+    TP_TRY(settleGemms());
   if (rank.transport)
     TP_TRY(rank.transport->connect(program, rank.groups));
   if (options.profile)
@@ -209,9 +222,8 @@ Status Run::auditMemory() {
   TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
   std::string ranks =
       rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
-  auto written =
-      std::count_if(program.slots, program.slots + program.num_slots,
-                    [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
+  auto written = std::count_if(program.slots, program.slots + program.num_slots,
+                               [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
   say("memory audit: %lld slots written, nothing outside them, arena of %lld bytes%s\n",
       (long long)written, (long long)program.arena_bytes, ranks.c_str());
   return {};

@@ -56,7 +56,7 @@ public:
   /// `bytes` of the member `root` to all.
   virtual Status broadcast(void *data, int64_t bytes, int root);
   /// Sums over the members in order of their numbers.
-  Status sum(double *values, int64_t count, Team &team);
+  virtual Status sum(double *values, int64_t count, Team &team);
 
 protected:
   Members group;
@@ -79,6 +79,8 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Communicator &world() = 0;
+  /// The device of this rank and its arena, where it has one; before `connect`.
+  virtual void attach(Device &, char *, int64_t) {}
   /// The communicators of a program's groups, all at once; called by every rank. They live no
   /// longer than the transport.
   virtual Status connect(const tp_program &program,
@@ -98,6 +100,8 @@ public:
   int64_t bytesSent() const;
   /// Whether its operations on a device may be part of a graph.
   virtual bool capturable() const { return false; }
+  /// Whether what the runtime needs for itself goes another way than operations, uncounted.
+  virtual bool hostApart() const { return false; }
   /// Whether messages go through buffers of the transport, as `tp_mpi_bytes_staged` says.
   virtual bool stages() const { return false; }
 

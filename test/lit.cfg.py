@@ -10,8 +10,8 @@ import lit.formats
 config.name = "tplan"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".tplan", ".test"]
-# Inputs are what tests read; oracle holds numbers.
-config.excludes = ["Inputs", "oracle", "gradients", "invariance", "layouts"]
+# Inputs are what tests read; oracle holds numbers; the others have programs of their own kinds.
+config.excludes = ["Inputs", "device", "gpu", "gradients", "invariance", "layouts", "oracle"]
 
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build = os.path.abspath(lit_config.params.get("build", os.path.join(source, "build")))

@@ -42,6 +42,14 @@ cl::opt<std::string> target("target", cl::sub(cl::SubCommand::getAll()),
                                      "cuda:ARCH (cuda:sm_90); both by a comma: one binary"),
                             cl::value_desc("T[,T]"), cl::init("cpu"), cl::cat(inputs));
 
+enum class AttentionBy { library, generated };
+cl::opt<AttentionBy>
+    attention("attention", cl::desc("who computes attention on a GPU"),
+              cl::values(clEnumValN(AttentionBy::library, "library",
+                                    "cuDNN, where it takes the operands (default)"),
+                         clEnumValN(AttentionBy::generated, "generated", "kernels of tplanc")),
+              cl::init(AttentionBy::library), cl::cat(inputs));
+
 cl::opt<std::string> output("o", cl::desc("output file (default: standard output for text)"),
                             cl::value_desc("FILE"), cl::cat(outputs));
 cl::opt<bool> ptxOnly("ptx", cl::desc("the kernels of a cuda target, as text"), cl::cat(outputs));
@@ -222,6 +230,7 @@ int main(int argc, char **argv) {
   std::vector<llvm::SmallVector<char, 0>> objects;
   for (const Target &machine : *targets) {
     options.target = machine;
+    options.target.libraryAttention = attention == AttentionBy::library;
     Result result = compile(source, options);
     if (verbose)
       printTimes(result);

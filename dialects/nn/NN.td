@@ -535,7 +535,7 @@ def NN_AttentionOp : NN_Op<"attention", [Pure]> {
   let summary = "softmax(scale * q k^T + mask) v, row by row online";
   let description = [{
     q [B.., S, H, K], k [B.., T, G, K], v [B.., T, G, K] -> out [B.., S, H, K],
-    lse [B.., S, H] (natural log-sum-exp of the scaled scores, f32, or f64 for
+    lse [B.., H, S] (natural log-sum-exp of the scaled scores, f32, or f64 for
     f64). `query` and `key` name S and T, `heads` and `groups` H and G; query
     head h reads key head h / (H / G). A row that sees no key yields 0 and
     lse = -inf. Never a buffer of S x T.

@@ -33,7 +33,7 @@ void RTDialect::initialize() {
 static Tensor tensorOf(Value v) { return cast<Tensor>(v.getType()); }
 
 /// A value that is read twice, as a rotated one is, is in the nearest cache the second time.
-static int64_t bytesOf(Operation *op) {
+int64_t rt::bytesOf(Operation *op) {
   int64_t bytes = 0;
   for (Value v : llvm::SmallDenseSet<Value, 8>(op->operand_begin(), op->operand_end()))
     bytes += tensorOf(v).getBytes();

@@ -23,6 +23,19 @@ struct AttentionShape {
 
   int64_t getQueryTiles() const { return (queries + queryTile - 1) / queryTile; }
 };
+/// How far apart the rows of a tensor of attention are, in elements.
+struct AttentionStrides {
+  int64_t batch = 0, head = 0, row = 0;
+};
+/// Attention as the library takes it.
+struct LibraryAttention {
+  int64_t batch = 1, heads = 1, groups = 1, queries = 1, keys = 1, width = 1;
+  bool causal = false;
+  int64_t window = 0; // keys that a query sees, itself the last; 0: all
+
+  /// Computed in one go: batches, and groups of each. One of the two is all there are.
+  int64_t batchChunk = 1, groupChunk = 1;
+};
 /// Extents of a collective or of a slice, in elements: those of tp_collective.
 struct BlockShape {
   int64_t outer = 1, inner = 1, middle = 1, last = 1;
@@ -58,6 +71,27 @@ struct Gemm {
 /// The GEMM of a contraction by name, or failure where a group of dimensions is
 /// not contiguous in an operand.
 mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor result);
+
+/// Whether the library takes attention of these operands, and as what; if not, why not, as what was
+/// found. `arch` is the target ("sm_90"), or nothing for what any target takes.
+std::string matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k, nn::MaskAttr mask,
+                                  llvm::StringRef query, llvm::StringRef key, llvm::StringRef heads,
+                                  llvm::StringRef groups, llvm::StringRef arch,
+                                  LibraryAttention &attention);
+/// Strides of a tensor of attention; failure where its batches are not one piece.
+mlir::FailureOr<AttentionStrides> stridesOf(nn::Tensor tensor, llvm::StringRef row,
+                                            llvm::StringRef head, llvm::StringRef width);
+/// Bytes of workspace for one chunk of the pass.
+int64_t workspaceOf(AttentionPass pass, const LibraryAttention &attention);
+
+/// Pairs of a query and a key in tiles of which the mask shows any.
+int64_t pairsInTiles(nn::MaskAttr mask, mlir::ArrayAttr qPositions, mlir::ArrayAttr kPositions,
+                     int64_t queries, int64_t keys, int64_t queryTile, int64_t keyTile);
+/// FLOPs of attention over such pairs of all heads.
+int64_t attentionFlops(AttentionPass pass, int64_t pairs, int64_t heads, int64_t width);
+
+/// Bytes of operands and results, each once.
+int64_t bytesOf(mlir::Operation *op);
 
 /// The type that attention adds up in: f64 for f64, else f32.
 mlir::Type sumType(mlir::Type element);

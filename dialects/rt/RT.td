@@ -362,4 +362,6 @@ def RT_PlaceOp : RT_Op<"place", [DeclareOpInterfaceMethods<RT_Call, ["getAlias",
   let hasVerifier = 1;
 }
 
+include "dialects/rt/RTLibrary.td"
+
 #endif // TPLAN_RT

@@ -17,6 +17,8 @@ def RT_Call : OpInterface<"Call"> {
                     "getAlias", (ins "unsigned":$result), [{}], [{ return -1; }]>,
     InterfaceMethod<"whether result i must take over the memory of getAlias(i): an accumulator",
                     "bool", "mustAlias", (ins "unsigned":$result), [{}], [{ return false; }]>,
+    InterfaceMethod<"bytes of the device's workspace without which it cannot run", "int64_t",
+                    "getWorkspace", (ins), [{}], [{ return 0; }]>,
     InterfaceMethod<"category in the profile", "::llvm::StringRef", "getCategory">
   ];
 }

@@ -108,17 +108,28 @@ static SmallVector<TileRows> rowsOfTiles(ArrayAttr segments, int64_t size, int64
   return tiles;
 }
 
-int64_t TileOp::getFlops() {
-  AttentionShape shape = getShape();
+int64_t rt::pairsInTiles(MaskAttr mask, ArrayAttr qPositions, ArrayAttr kPositions, int64_t queries,
+                         int64_t keys, int64_t queryTile, int64_t keyTile) {
   IntMath math;
   int64_t pairs = 0;
-  auto keyTiles = rowsOfTiles(getKPositionsAttr(), shape.keys, shape.keyTile);
-  for (TileRows q : rowsOfTiles(getQPositionsAttr(), shape.queries, shape.queryTile))
+  auto keyTiles = rowsOfTiles(kPositions, keys, keyTile);
+  for (TileRows q : rowsOfTiles(qPositions, queries, queryTile))
     for (TileRows k : keyTiles)
-      if (!sightOf<IntMath, int64_t>(getMask(), math, q.min, q.max, k.min, k.max).none)
+      if (!sightOf<IntMath, int64_t>(mask, math, q.min, q.max, k.min, k.max).none)
         pairs += q.rows * k.rows;
-  int64_t products = getPass() == AttentionPass::Forward ? 2 : 5;
-  return 2 * products * shape.width * pairs * shape.batch * shape.heads;
+  return pairs;
+}
+
+int64_t rt::attentionFlops(AttentionPass pass, int64_t pairs, int64_t heads, int64_t width) {
+  int64_t products = pass == AttentionPass::Forward ? 2 : 5;
+  return 2 * products * width * pairs * heads;
+}
+
+int64_t TileOp::getFlops() {
+  AttentionShape shape = getShape();
+  int64_t pairs = pairsInTiles(getMask(), getQPositionsAttr(), getKPositionsAttr(), shape.queries,
+                               shape.keys, shape.queryTile, shape.keyTile);
+  return attentionFlops(getPass(), pairs, shape.batch * shape.heads, shape.width);
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,13 +12,15 @@
 #ifndef TPLAN_RUNTIME_H
 #define TPLAN_RUNTIME_H
 
+#include "attention.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 6
+#define TP_ABI_VERSION 7
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -63,12 +65,14 @@ typedef void (*tp_kernel)(void *const *args, int64_t task);
 /* C[b] (m x n) = A[b] (m x k) B[b] (k x n), + C[b] if accumulate. Row-major with
  * leading dimensions in elements; transposed operands are stored k x m, n x k.
  * b counts 0 .. batch - 1, at strides in elements. A and B have type `in`,
- * C has type `out`; sums are in f32 (f64 for f64). */
+ * C has type `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are
+ * f32, may be rounded to the 10 bits of mantissa that a GPU multiplies fastest. */
 typedef struct tp_gemm {
   int64_t m, n, k, lda, ldb, ldc;
   int64_t batch, stride_a, stride_b, stride_c;
   int32_t trans_a, trans_b, accumulate;
   int32_t in, out; /* tp_type */
+  int32_t tf32;
 } tp_gemm;
 
 /*--- ranks ----------------------------------------------------------------*/
@@ -109,7 +113,8 @@ typedef struct tp_group {
  *
  * Sums have one order: per element over the members in the order of their numbers, from
  * the left, in f32 for f32 and bf16 (rounded once at the end), in f64 for f64, whatever
- * the transport, its chunks and its buckets. i32 and i64 wrap. */
+ * the transport, its chunks and its buckets. i32 and i64 wrap. Only where the program says so
+ * (tp_device.native_sums) a transport with sums of its own may make them in its way. */
 typedef enum tp_collective_kind {
   TP_ALL_REDUCE,
   TP_REDUCE_SCATTER,
@@ -166,9 +171,15 @@ typedef struct tp_device_kernel {
   int32_t inputs, outputs; /* and a count, where num_args is one more than both */
   int32_t num_args;
   const int64_t *bytes; /* memory of each argument */
+  /* Bytes from each argument of one layer to that of the next; null: always one layer. */
+  const int64_t *strides;
 } tp_device_kernel;
 
-int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args);
+/* For `layers` layers at once, whose first has these arguments. */
+int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args,
+                     int64_t layers);
+/* Attention of a library, in stream 0. */
+int tp_attend(tp_rank *, const tp_call *, const tp_attention *, void *const *pointers);
 /* Marks what is in a stream so far as an event; what follows in the other stream waits for it. */
 int tp_record(tp_rank *, int64_t stream, int64_t event);
 int tp_wait(tp_rank *, int64_t stream, int64_t event);
@@ -197,6 +208,7 @@ typedef struct tp_device {
    * comes from another one of that size, where that of the next step arrives meanwhile. */
   int64_t given_offset, given_bytes, staging_offset;
   int64_t workspace_offset, workspace_bytes; /* for library calls in stream 0 */
+  int32_t native_sums; /* ranks may be added as NCCL does, in an order of its own */
 } tp_device;
 
 /*--- tables ---------------------------------------------------------------*/

@@ -133,9 +133,18 @@ void addRegions(StepReport &report, rt::FuncOp func, int64_t times) {
     row.calls += isOfThis(row) ? times : 0;
 }
 
+void addAttention(StepReport &report, rt::FuncOp func, int64_t times) {
+  auto isOfThis = [&](const AttentionCall &row) { return row.function == func.getSymName(); };
+  if (llvm::none_of(report.attention, isOfThis))
+    llvm::append_range(report.attention, attentionOf(func));
+  for (AttentionCall &row : report.attention)
+    row.calls += isOfThis(row) ? times : 0;
+}
+
 /// Adds what `times` calls of a function cost, by category and by name.
 void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   addRegions(report, func, times);
+  addAttention(report, func, times);
   func.walk([&](rt::Call call) {
     if (lower::isNothing(call))
       return;
@@ -210,6 +219,26 @@ std::vector<Beside> besideTheArena(ModuleOp module) {
   return rows;
 }
 
+/// What a GPU holds beside the arena; nothing where the target is none.
+std::vector<BesideGpu> besideOnGpu(ModuleOp module) {
+  std::vector<BesideGpu> rows;
+  if (lang::getString(lang::targetOf(module), "arch", "").empty())
+    return rows;
+  auto has = [&](llvm::StringRef name) {
+    return module
+        .walk([&](Operation *op) {
+          return op->getName().getStringRef() == name ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+#define BESIDE_GPU(LIBRARY, VERSION, WHAT, OP, BYTES)                                              \
+  if (!*OP || has(OP))                                                                             \
+    rows.push_back({LIBRARY, WHAT, VERSION, BYTES});
+#include "lib/Driver/Libraries.def"
+  return rows;
+}
+
 /// "1,234,567": bytes are compared by eye.
 std::string grouped(int64_t n) {
   std::string digits = std::to_string(n);
@@ -256,6 +285,9 @@ static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
   }
   os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sent));
   os << formatv("  {0,-30} {1,12} {2,18}\n", "through buffers, under MPI", "", grouped(staged));
+  os << formatv("  {0,-30} {1}\n", "sums (reduce)",
+                report.reduce == "native" ? "native: NCCL's where that moves the data, else ordered"
+                                          : "ordered: those of members 0, 1, 2 .. everywhere");
 }
 
 static void printCopies(const StepReport &report, llvm::raw_ostream &os) {
@@ -277,11 +309,15 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
     return module.emitError("no report before phase 'memory'");
   report.plan = lang::Settings(module).planName.str();
   report.policy = program.getPolicy().str();
+  if (lang::getString(lang::Settings(module).plan, "precision", "f32") == "tf32")
+    report.approximations.push_back("tf32: GEMMs may round f32 operands to 10 bits of mantissa");
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
   report.beside = besideTheArena(module);
+  report.besideGpu = besideOnGpu(module);
   report.ranks = dist::meshOf(module).getNumRanks();
+  report.reduce = lang::getString(lang::Settings(module).plan, "reduce", "ordered").str();
   if (report.ranks > 1)
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
@@ -294,6 +330,9 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   const memory::Report &memory = report.memory;
   os << "plan " << report.plan << ": policy " << report.policy << ", stages " << report.stages
      << ", microbatches " << report.microbatches << "\n\n";
+
+  for (const std::string &what : report.approximations)
+    os << "approximation: " << what << "\n\n";
 
   os << formatv("memory of a rank: {0} bytes in one arena, {1} live at the peak ({2:P1})\n",
                 grouped(memory.arena), grouped(memory.live),
@@ -309,6 +348,13 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
     os << formatv("  {0,-40} {1,16} {2,16}\n", row.owner + ", " + row.what, grouped(row.once),
                   grouped(row.perThread));
 
+  if (!report.besideGpu.empty())
+    os << formatv("\n{0,-42} {1,16}\n", "beside the arena, of the GPU", "bytes");
+  for (const BesideGpu &row : report.besideGpu)
+    os << formatv("  {0,-40} {1,16}\n",
+                  formatv("{0} {1}, {2}", row.library, row.version, row.what).str(),
+                  grouped(row.bytes));
+
   os << "\n";
   printWork("work of a step", report.categories, os);
   printWork("", {{"total", report.total}}, os);
@@ -316,6 +362,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   printWork("by function", report.functions, os);
   printCollectives(report, os);
   printCopies(report, os);
+  printAttention(report.attention, os);
   printFusedRegions(report.regions, os);
   os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
 }
@@ -340,6 +387,11 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
     json.attribute("stages", report.stages);
     json.attribute("microbatches", report.microbatches);
     json.attribute("tasks", report.tasks);
+    json.attributeArray("approximations", [&] {
+      for (const std::string &what : report.approximations)
+        json.value(what);
+    });
+    json.attribute("reduce", report.reduce);
     json.attribute("flops", report.total.flops);
     json.attribute("bytes_moved", report.total.bytes);
     rows("categories", report.categories, writeWork);
@@ -366,6 +418,8 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
       json.attribute("bytes", row.bytes);
       json.attribute("staging", row.isStaging);
     });
+    rows("attention", report.attention,
+         [&](const AttentionCall &row) { writeAttention(row, json); });
     rows("fused_regions", report.regions,
          [&](const FusedRegion &row) { writeFusedRegion(row, json); });
     json.attributeObject("memory", [&] {
@@ -377,6 +431,12 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
         json.attribute("what", row.what);
         json.attribute("once", row.once);
         json.attribute("per_thread", row.perThread);
+      });
+      rows("beside_gpu", report.besideGpu, [&](const BesideGpu &row) {
+        json.attribute("library", row.library);
+        json.attribute("version", row.version);
+        json.attribute("what", row.what);
+        json.attribute("bytes", row.bytes);
       });
       rows("owners", report.memory.owners, [&](const memory::OwnerReport &owner) {
         json.attribute("name", owner.name);

@@ -8,6 +8,7 @@
 #ifndef TPLAN_DRIVER_REPORT_H
 #define TPLAN_DRIVER_REPORT_H
 
+#include "lib/Driver/Attention.h"
 #include "lib/Driver/Regions.h"
 #include "lib/Memory/Memory.h"
 #include <map>
@@ -26,6 +27,12 @@ struct Work {
 struct Beside {
   std::string owner, what;
   int64_t once, perThread;
+};
+
+/// Bytes of a GPU that the driver and libraries of a major version hold beside the arena.
+struct BesideGpu {
+  std::string library, what;
+  int64_t version, bytes;
 };
 
 /// A collective, as one rank takes part in it.
@@ -56,10 +63,14 @@ struct StepReport {
   Work total;
   memory::Report memory;
   std::vector<Beside> beside;
+  std::vector<BesideGpu> besideGpu; // where the target is one
   int64_t ranks = 1;
+  std::string reduce; // whose order sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;
+  std::vector<std::string> approximations; // that the plan asks for, beside its element types
+  std::vector<AttentionCall> attention;    // on a GPU
 };
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.

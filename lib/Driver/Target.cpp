@@ -148,6 +148,7 @@ mlir::DictionaryAttr Target::asAttribute(mlir::MLIRContext *context) const {
   if (isGpu()) {
     text("arch", arch);
     number("workspace", workspace);
+    text("attention", libraryAttention ? "library" : "generated");
   }
   if (!hasMain)
     number("no_main", 1);

@@ -59,6 +59,13 @@ bool canBound(rt::TileOp tile, const Batch &batch) {
   return shape.batchDims.size() == 1 && shape.batchDims.front() == batch.fixed;
 }
 
+/// The library computes all rows, and none reads another's.
+bool canBound(rt::AttentionOp attention, const Batch &batch) {
+  StringRef name = batch.fixed.getName();
+  return batch.isIn(attention.getArgs()[0].getType()) && name != attention.getQuery() &&
+         name != attention.getHeads();
+}
+
 bool canBound(rt::MatmulOp matmul, const Batch &batch) {
   Type lhs = matmul.getLhs().getType(), rhs = matmul.getRhs().getType(), out = matmul.getType();
   if (!batch.isIn(out))
@@ -104,6 +111,8 @@ private:
       return false;
     if (auto matmul = dyn_cast<rt::MatmulOp>(op))
       return canBound(matmul, batch);
+    if (auto attention = dyn_cast<rt::AttentionOp>(op))
+      return canBound(attention, batch);
     auto launch = dyn_cast<rt::LaunchOp>(op);
     if (!launch)
       return true;

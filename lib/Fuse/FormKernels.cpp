@@ -76,7 +76,9 @@ private:
   void buildSingle(const Unit &unit);
   void buildBetweenRanks(Operation *op);
   void launch(BuiltKernel built, Value onto);
-  rt::LaunchOp launchTile(Operation *op, rt::AttentionPass pass, ArrayRef<Value> inputs);
+  SmallVector<NamedAttribute> attentionAttrs(Operation *op, rt::AttentionPass pass);
+  Operation *launchTile(Operation *op, rt::AttentionPass pass, ArrayRef<Value> inputs);
+  Operation *callLibrary(Operation *op, rt::AttentionPass pass, ArrayRef<Value> inputs);
   void buildReturn();
   void numberUnits();
   bool isReadAfter(BlockArgument arg, Operation *writer);
@@ -115,16 +117,29 @@ void FunctionBuilder::launch(BuiltKernel built, Value onto) {
     values[output] = result;
 }
 
-rt::LaunchOp FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
-                                         ArrayRef<Value> inputs) {
-  OpBuilder atEnd = OpBuilder::atBlockEnd(kernels.module.getBody());
+/// What the op, and the kernel or call that is made of it, have in common.
+SmallVector<NamedAttribute> FunctionBuilder::attentionAttrs(Operation *op, rt::AttentionPass pass) {
   SmallVector<NamedAttribute> attrs;
   for (StringRef name :
        {"scale", "mask", "query", "key", "heads", "groups", "q_positions", "k_positions"})
     if (Attribute attr = op->getPropertiesAsAttribute()
                              ? op->getInherentAttr(name).value_or(Attribute())
                              : op->getAttr(name))
-      attrs.push_back(atEnd.getNamedAttr(name, attr));
+      attrs.push_back(builder.getNamedAttr(name, attr));
+  attrs.push_back(builder.getNamedAttr("pass", rt::AttentionPassAttr::get(op->getContext(), pass)));
+  return attrs;
+}
+
+Operation *FunctionBuilder::callLibrary(Operation *op, rt::AttentionPass pass,
+                                        ArrayRef<Value> inputs) {
+  return rt::AttentionOp::create(builder, op->getLoc(), op->getResultTypes(), lookup(inputs),
+                                 attentionAttrs(op, pass));
+}
+
+Operation *FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
+                                       ArrayRef<Value> inputs) {
+  OpBuilder atEnd = OpBuilder::atBlockEnd(kernels.module.getBody());
+  SmallVector<NamedAttribute> attrs = attentionAttrs(op, pass);
   SmallVector<Value> args = lookup(inputs);
   SmallVector<Type> results(op->getResultTypes());
   auto dQ = cast<Tensor>(results.front());
@@ -133,11 +148,13 @@ rt::LaunchOp FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
     results.push_back(dQ.withElement(sum)); // the workspace
   auto type = atEnd.getFunctionType(ValueRange(args).getTypes(), results);
   attrs.push_back(atEnd.getNamedAttr("function_type", TypeAttr::get(type)));
-  attrs.push_back(atEnd.getNamedAttr("pass", rt::AttentionPassAttr::get(atEnd.getContext(), pass)));
   attrs.push_back(atEnd.getNamedAttr("sym_name", atEnd.getStringAttr(kernelName("attention"))));
   auto tile = rt::TileOp::create(atEnd, op->getLoc(), TypeRange(), ValueRange(), attrs);
-  return rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile), args, Value(),
-                              Value(), builder.getDenseI64ArrayAttr({}));
+  Operation *call = rt::LaunchOp::create(builder, op->getLoc(), results, kernels.intern(tile), args,
+                                         Value(), Value(), builder.getDenseI64ArrayAttr({}));
+  if (Attribute why = op->getAttr(kGeneratedFor))
+    call->setAttr(kGeneratedFor, why);
+  return call;
 }
 
 void FunctionBuilder::buildSingle(const Unit &unit) {
@@ -151,19 +168,24 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
     launch(buildScatter(kernels.module, grad, kernelName("scatter")), onto);
     values[last->getResult(0)] = lookup(grad.getResult());
   } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-    rt::LaunchOp call = launchTile(op, rt::AttentionPass::Forward,
-                                   {attention.getQ(), attention.getK(), attention.getV()});
-    values[attention.getOut()] = call.getResult(0);
-    values[attention.getLse()] = call.getResult(1);
+    Value inputs[] = {attention.getQ(), attention.getK(), attention.getV()};
+    auto pass = rt::AttentionPass::Forward;
+    Operation *call =
+        op->hasAttr(kLibrary) ? callLibrary(op, pass, inputs) : launchTile(op, pass, inputs);
+    values[attention.getOut()] = call->getResult(0);
+    values[attention.getLse()] = call->getResult(1);
   } else if (isa<dist::DistDialect>(op->getDialect())) {
     buildBetweenRanks(op);
   } else {
     auto back = cast<AttentionGradOp>(op); // d_lse holds delta since prepare-fusion
-    rt::LaunchOp call = launchTile(
-        op, rt::AttentionPass::Backward,
-        {back.getQ(), back.getK(), back.getV(), back.getDOut(), back.getLse(), back.getDLse()});
+    auto pass = rt::AttentionPass::Backward;
+    Value q = back.getQ(), k = back.getK(), v = back.getV(), dOut = back.getDOut(),
+          lse = back.getLse();
+    Operation *call = op->hasAttr(kLibrary)
+                          ? callLibrary(op, pass, {q, k, v, back.getOut(), dOut, lse})
+                          : launchTile(op, pass, {q, k, v, dOut, lse, back.getDLse()});
     for (unsigned i = 0; i < 3; ++i)
-      values[back->getResult(i)] = call.getResult(i);
+      values[back->getResult(i)] = call->getResult(i);
   }
 }
 

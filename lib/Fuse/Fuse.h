@@ -5,6 +5,12 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tplan::fuse {
+/// Beside attention on a GPU: that the library computes it, or why it does not.
+inline constexpr llvm::StringLiteral kLibrary = "fuse.library",
+                                     kGeneratedFor = "fuse.generated_for";
+
+/// Which attention the library of a GPU computes.
+std::unique_ptr<mlir::Pass> createChooseAttentionPass();
 /// Contractions that are GEMMs, reductions along rows or columns.
 std::unique_ptr<mlir::Pass> createPrepareFusionPass();
 /// nn.layer -> rt.func over kernels and library calls.

@@ -81,6 +81,8 @@ void prepareReduction(ReduceOp op) {
 /// delta = sum over K of out * d_out, less d_lse, takes the place of out: what the
 /// tiles need of it. Dao, "FlashAttention-2", 2023, section 3.1.2.
 void prepareAttentionGrad(AttentionGradOp op) {
+  if (op->hasAttr(fuse::kLibrary))
+    return; // which makes it itself
   NNBuilder b(op.getLoc(), op);
   StringRef width = typeOf(op.getOut()).getDims().back().getName();
   Type element = typeOf(op.getLse()).getElementType();

@@ -80,6 +80,7 @@ LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(createLowerAttentionGpuPass());
   pm.addPass(createLowerKernelsGpuPass());
+  pm.addPass(createSumKernelsGpuPass());
   pm.addPass(createExpandTranscendentalsPass());
   pm.addPass(createExpandBf16Pass());
   pm.addPass(createKernelsToNVVMPass());

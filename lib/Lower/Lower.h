@@ -15,6 +15,9 @@ std::unique_ptr<mlir::Pass> createStepKernelsPass();
 /// know of it (tasks, FLOPs, bytes, category), before its kernel becomes code.
 std::unique_ptr<mlir::Pass> createRecordCallsPass();
 
+/// --repeat-updates: finds the updates that a device makes in one launch for all layers of a list.
+std::unique_ptr<mlir::Pass> createRepeatUpdatesPass();
+
 /// --order-streams: a stream for each call, and events where one waits for another; after `memory`.
 std::unique_ptr<mlir::Pass> createOrderStreamsPass();
 

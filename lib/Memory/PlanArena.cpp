@@ -247,6 +247,12 @@ private:
   }
 };
 
+/// What libraries like to have, or the call that cannot do with it needs.
+int64_t workspaceOf(ModuleOp module, int64_t bytes) {
+  module.walk([&](rt::Call call) { bytes = std::max(bytes, call.getWorkspace()); });
+  return sched::alignUp(bytes);
+}
+
 struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanArena)
   StringRef getArgument() const final { return "plan-arena"; }
@@ -334,10 +340,10 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     persistent.addSums(train, counts ? &*counts : nullptr);
     persistent.markCopies(train);
     DictionaryAttr target = lang::targetOf(getOperation());
-    if (target && target.get("arch"))
-      persistent.addOfDevice(lang::getInt(target, "workspace", 0));
-    if (target && target.get("arch"))
+    if (target && target.get("arch")) {
+      persistent.addOfDevice(workspaceOf(getOperation(), lang::getInt(target, "workspace", 0)));
       persistent.addScratch(getOperation(), train, counts ? &*counts : nullptr);
+    }
 
     Liveness liveness(program, train, counts ? &*counts : nullptr);
     SmallVector<int64_t> bytes;

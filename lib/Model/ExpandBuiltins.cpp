@@ -138,11 +138,14 @@ Values rope(NNBuilder &b, ApplyOp op) {
   return {b.create<RopeOp>(x, cos, sin, k.getName(), /*inverse=*/false)};
 }
 
+/// The row statistics have queries last, as libraries keep them.
 Values attention(NNBuilder &b, ApplyOp op) {
   Tensor q = typeOf(arg(op));
-  StringRef width = q.getDims().back().getName();
   auto text = [&](StringRef key) { return op->getAttrOfType<StringAttr>(key); };
-  auto call = b.create<AttentionOp>(q, q.without({width}), arg(op, 0), arg(op, 1), arg(op, 2),
+  StringRef width = q.getDims().back().getName(), query = text("query").getValue();
+  SmallVector<DimAttr> rows(q.without({width, query}).getDims());
+  rows.push_back(q.getDims()[q.find(query)]);
+  auto call = b.create<AttentionOp>(q, q.withDims(rows), arg(op, 0), arg(op, 1), arg(op, 2),
                                     op->getAttrOfType<FloatAttr>("scale"),
                                     op->getAttrOfType<MaskAttr>("mask"), text("query"), text("key"),
                                     text("heads"), text("groups"), ArrayAttr(), ArrayAttr());

@@ -46,7 +46,11 @@ void readPrecision(PlanContext &c, const Setting &line) {
     c.e.refuse(at.loc, Feature::Fp8);
     return;
   }
-  if (!oneOf(c, first.name, {"f32", "bf16", "f64"}, "precision"))
+  if (first.name.text == "f16") {
+    c.e.refuse(first.name.loc, Feature::F16);
+    return;
+  }
+  if (!oneOf(c, first.name, {"f32", "tf32", "bf16", "f64"}, "precision"))
     return;
   c.out.set("precision", c.b.getStringAttr(first.name.text), line.loc);
   const Name &in = first.second;
@@ -159,10 +163,10 @@ void readOverlap(PlanContext &c, const Setting &line) {
     c.e.refuse(line.loc, Feature::Overlap);
 }
 
+/// Whether sums of ranks have one order on every transport, or NCCL's where that moves the data.
 void readReduce(PlanContext &c, const Setting &line) {
-  if (oneOf(c, line.items[0].name, {"ordered", "native"}, "kind of reduction") &&
-      line.items[0].name.text == "native")
-    c.e.refuse(line.loc, Feature::Reduce);
+  if (oneOf(c, line.items[0].name, {"ordered", "native"}, "kind of reduction"))
+    c.out.set("reduce", c.b.getStringAttr(line.items[0].name.text), line.loc);
 }
 
 /// Which ranks read the data files: each its rows, or the first, which sends them.

@@ -2,8 +2,9 @@
 //
 // What is rounded to bf16, and nothing else: operands and results of contractions
 // and attention, what rotary embeddings give, and what layers hand to each other
-// (one to the next, or to all layers of a list) with its cotangents. Arithmetic between them, softmax, losses, gradients of
-// parameters and the optimizer stay f32; sums of products are f32 inside.
+// (one to the next, or to all layers of a list) with its cotangents. Arithmetic between them,
+// softmax, losses, gradients of parameters and the optimizer stay f32; sums of products are f32
+// inside.
 //
 // One decision: parameters stay f32 (the master weights); contractions read a
 // bf16 working copy, a parameter of its own that the update part writes.
@@ -93,10 +94,9 @@ private:
       Role role = layer.getArgRole(i);
       BlockArgument arg = layer.getArgument(i);
       StringRef name = layer.getArgName(i);
-      if (isF32(arg) &&
-          (role == Role::CotCarried || role == Role::CotInvariant ||
-           (role == Role::Carried && isTrained(name, Role::CotCarried, true)) ||
-           (role == Role::Invariant && isTrained(name, Role::CotInvariant, true))))
+      if (isF32(arg) && (role == Role::CotCarried || role == Role::CotInvariant ||
+                         (role == Role::Carried && isTrained(name, Role::CotCarried, true)) ||
+                         (role == Role::Invariant && isTrained(name, Role::CotInvariant, true))))
         retype(arg, OpBuilder::atBlockBegin(&layer.getBlock()));
     }
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {

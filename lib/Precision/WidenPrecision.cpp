@@ -3,7 +3,11 @@
 // `model` writes f32. A plan in f64 is the same program with wider numbers, and
 // so the reference that others are tested against.
 //
+// Precision tf32 changes no type: it lets GEMMs round what they read, which only GPUs do, so a plan
+// for a CPU is refused.
+//
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -17,7 +21,15 @@ struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<Module
   StringRef getArgument() const final { return "widen-precision"; }
 
   void runOnOperation() final {
-    if (precision::nameOf(getOperation()) != "f64")
+    StringRef name = precision::nameOf(getOperation());
+    if (name == "tf32" && !lang::targetOf(getOperation()).get("arch")) {
+      emitError(lang::Settings(getOperation()).planLine("precision"),
+                "tf32 is how GPUs multiply: compile with --target=cuda:ARCH, or name another "
+                "precision; found ")
+          << name;
+      return signalPassFailure();
+    }
+    if (name != "f64")
       return;
     precision::widenTypes(getOperation());
     precision::eraseEqualCasts(getOperation());

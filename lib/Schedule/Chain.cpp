@@ -172,8 +172,9 @@ static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding
   return success();
 }
 
-/// (C1) and (C2) of `nn.run`: what a part takes and F carries out has the types of the run's values,
-/// which their cotangents share, and of its parameters. Not asked of E, whose batch has a bound.
+/// (C1) and (C2) of `nn.run`: what a part takes and F carries out has the types of the run's
+/// values, which their cotangents share, and of its parameters. Not asked of E, whose batch has a
+/// bound.
 static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
   for (Part p : {Part::F, Part::B, Part::I, Part::W}) {
     rt::FuncOp func = callee.part(p);

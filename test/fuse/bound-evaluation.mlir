@@ -58,3 +58,19 @@ rt.kernel @k map rows [#nn.dim<"D", 4>] cols [#nn.dim<"B", 2>] grain 4096 : (!x)
   %0 = arith.addf %a, %a : f32
   rt.yield %0 : f32
 }
+
+// -----
+// The library's attention computes all rows, and takes no count.
+!q = !nn.tensor<[B 2, S 4, H 2, K 8], bf16>
+!l = !nn.tensor<[B 2, H 2, S 4], f32>
+// CHECK-LABEL: rt.func @a.E(
+// CHECK-NOT:     count.B
+// CHECK:         rt.attention forward %arg0, %arg0, %arg0 {{.*}} -> (!nn.tensor<[B max 2, S 4, H 2, K 8], bf16>, !nn.tensor<[B max 2, H 2, S 4], f32>)
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : !q
+  %y = nn.run [@a] x 1 layer 0 carried(%x) invariant() params [{}] : (!q) -> !q
+}
+rt.func @a.E(%x: !q {nn.role = "carried", nn.name = "c0"}) -> (!q {nn.role = "carried", nn.name = "c0"}) attributes {part = "E"} {
+  %0:2 = rt.attention forward %x, %x, %x over "S", "S" heads "H", "H" scale 0.5 mask <causal> : (!q, !q, !q) -> (!q, !l)
+  rt.return %0#0 : !q
+}

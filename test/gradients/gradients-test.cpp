@@ -9,14 +9,11 @@
 // of relu or max with this seed, and large enough that rounding stays far below 1e-6.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Differentiate/Differentiate.h"
-#include "lib/Parse/Elaborate.h"
 #include "runtime/random.h"
 #include "test/gradients/program.h"
 #include "test/gradients/rows.h"
-#include <fstream>
+#include <cmath>
 #include <gtest/gtest.h>
-#include <set>
 
 using namespace tplan;
 using namespace tplan::runtime;
@@ -28,14 +25,6 @@ constexpr double kTolerance = 1e-6, kWidth = 4e-6;
 constexpr uint64_t kSeed = 7;
 constexpr int64_t kDirectionStream = 1 << 22;
 
-const std::vector<Row> &rows() {
-  static const std::vector<Row> all = [] {
-    std::ifstream file(TPLAN_SOURCE "/test/gradients/rows.txt");
-    return readRows({std::istreambuf_iterator<char>(file), {}});
-  }();
-  return all;
-}
-
 double normOf(const std::vector<double> &values) {
   double sum = 0;
   for (double v : values)
@@ -45,12 +34,12 @@ double normOf(const std::vector<double> &values) {
 
 /// The loss where one weight is moved by `width` along its direction.
 double lossAt(Program &program, const LogicalTensor &weight, int64_t stream, double width) {
-  auto *values = reinterpret_cast<double *>(weight.data);
-  std::vector<double> before(values, values + weight.bytes() / 8);
+  std::vector<double> before = program.read(weight), values = before;
   for (size_t i = 0; i < before.size(); ++i)
     values[i] += width * normalAt(kSeed, stream, i);
+  program.write(weight, values);
   double loss = program.loss();
-  std::copy(before.begin(), before.end(), values);
+  program.write(weight, before);
   return loss;
 }
 
@@ -163,85 +152,13 @@ TEST(States, CountEachTokenOnce) {
       EXPECT_EQ(program.metric("ones"), tokens) << plan[0];
       ASSERT_EQ(program.states.size(), 4u);
       for (auto &[name, state] : program.states)
-        EXPECT_NEAR(state.after[0] - state.before[0],
-                    llvm::StringRef(name).ends_with("steps") ? 1 : tokens, 1e-9)
+        EXPECT_NEAR(state.after[0] - state.before[0], name.ends_with("steps") ? 1 : tokens, 1e-9)
             << name << " " << plan[0];
       program.evaluate();
       for (const LogicalTensor &weight : program.weights())
         if (auto state = program.states.find(weight.name); state != program.states.end())
-          EXPECT_EQ(*reinterpret_cast<double *>(weight.data), state->second.before[0]);
+          EXPECT_EQ(program.read(weight), state->second.before);
     }
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Every op has a row
-//===----------------------------------------------------------------------===//
-
-/// Names of the ops that a cotangent goes through in the row's layers.
-void addTrainedOps(const Row &row, std::set<std::string> &names) {
-  std::string errors;
-  Result result = compileText(row.source(), Phase::model, errors);
-  ASSERT_TRUE(result.ok()) << errors;
-  for (auto layer : result.module->getOps<nn::LayerOp>()) {
-    llvm::DenseSet<mlir::Value> active;
-    for (unsigned i = 0; i < layer.getNumArguments(); ++i)
-      if (layer.getArgRole(i) == nn::Role::Param || layer.getArgRole(i) == nn::Role::Carried)
-        active.insert(layer.getArgument(i));
-    for (mlir::Operation &op : layer.getBlock().without_terminator())
-      for (mlir::OpOperand &operand : op.getOpOperands())
-        if (active.contains(operand.get()) &&
-            differentiate::isDifferentiable(&op, operand.getOperandNumber())) {
-          active.insert(op.result_begin(), op.result_end());
-          names.insert(op.getName().getStringRef().str());
-        }
-  }
-}
-
-/// Ops of nn that no cotangent goes through: structure, ids and flags, and what
-/// `differentiate` or a later phase makes.
-const std::set<std::string> kWithoutDerivative = {
-    "nn.param", "nn.layer",     "nn.return",       "nn.chain",       "nn.input",
-    "nn.run",   "nn.cmp",       "nn.index",        "nn.constant",    "nn.scalar",
-    "nn.round", "nn.broadcast", "nn.dropout_mask", "nn.lookup_grad", "nn.attention_grad"};
-
-TEST(Coverage, EachOpWithADerivativeHasARow) {
-  std::set<std::string> used;
-  for (const Row &row : rows())
-    addTrainedOps(row, used);
-  mlir::MLIRContext context(dialects());
-  context.loadDialect<nn::NNDialect>();
-  size_t ops = 0;
-  for (mlir::RegisteredOperationName op : context.getRegisteredOperationsByDialect("nn")) {
-    std::string name = op.getStringRef().str();
-    bool derived = differentiate::hasAdjoint(name);
-    EXPECT_NE(derived, kWithoutDerivative.count(name) == 1)
-        << name << " has a rule in Adjoints.cpp, or stands among the ops without derivative";
-    EXPECT_EQ(derived, used.count(name) == 1) << name << " needs a row in rows.txt";
-    ++ops;
-  }
-  EXPECT_GT(ops, kWithoutDerivative.size());
-}
-
-const char *const kNotBuilt[] = {
-#define NOT_BUILT(id, sentence) sentence,
-#include "lib/Parse/NotBuilt.def"
-};
-
-/// Whether a call ends in a sentence of NotBuilt.def; functions that are built may refuse
-/// this one for its arguments.
-bool isRefused(llvm::StringRef function) {
-  std::string errors;
-  (void)compileText(Row{"", "  y = " + function.str() + "(x)\n", {}, false, 0}.source(),
-                    Phase::parse, errors);
-  return llvm::any_of(kNotBuilt,
-                      [&](const char *s) { return llvm::StringRef(errors).contains(s); });
-}
-
-TEST(Coverage, EachFunctionHasARow) {
-  for (llvm::StringRef name : parse::Elaborator::builtinNames()) {
-    bool called = llvm::any_of(rows(), [&](const Row &row) { return calls(row, name.str()); });
-    EXPECT_NE(called, isRefused(name)) << name.str() << " needs a row in rows.txt";
   }
 }
 

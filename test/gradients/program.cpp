@@ -1,11 +1,8 @@
-//===- program.cpp - a .tplan program, compiled and run in a test ---------===//
+//===- program.cpp - a program that is loaded, run in a test --------------===//
 #include "test/gradients/program.h"
-#include "dialects/nn/NN.h"
+#include "runtime/cuda.h"
 #include "runtime/random.h"
 #include "runtime/scalars.h"
-#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace tplan;
 using namespace tplan::runtime;
@@ -14,111 +11,86 @@ using namespace gradients;
 /// The streams of random numbers beside those of initial values.
 static constexpr int64_t kWeightStream = 1 << 20, kIdStream = 1 << 21;
 
-Result gradients::compileText(const std::string &text, Phase last, std::string &errors) {
-  llvm::raw_string_ostream os(errors);
-  Options options;
-  options.parse.modelDirs = {TPLAN_SOURCE "/models"};
-  options.last = last;
-  options.target = llvm::cantFail(findTarget("cpu"));
-  options.errors = &os;
-  return compile({TPLAN_SOURCE "/test/gradients/row.tplan", text}, options);
+/// What ends the process: no test can go on.
+static void check(const Status &status, const char *what) {
+  if (status.ok())
+    return;
+  fprintf(stderr, "%s failed: %s\n", what, status.message().c_str());
+  exit(1);
 }
 
-struct Program::Impl {
-  std::unique_ptr<llvm::orc::LLJIT> jit;
-};
-
-Program::~Program() = default;
-
-static const tp_program *handedOver = nullptr;
-
-/// Stands for the runtime's tp_main.
-static int takeProgram(int, char **, const tp_program *const *programs, int64_t) {
-  handedOver = programs[0];
-  return 0;
+/// FNV-1a of the text.
+std::string gradients::recordName(const std::string &text) {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (unsigned char c : text)
+    hash = (hash ^ c) * 0x100000001b3ull;
+  return format("%016llx", (unsigned long long)hash);
 }
 
-static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> load(llvm::ArrayRef<char> object) {
-  auto jit = llvm::orc::LLJITBuilder().create();
-  if (!jit)
-    return jit.takeError();
-  llvm::orc::SymbolMap symbols;
-  auto define = [&](const char *name, auto *function) {
-    symbols[(*jit)->mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
-                                              llvm::JITSymbolFlags::Exported};
+static Status startDevice(tp_rank &rank) {
+  char *arena = nullptr;
+  TP_TRY(openCuda({}, rank.device));
+  TP_TRY(rank.device->start(*rank.program, arena));
+  rank.arena.adopt(*rank.device, arena, rank.program->arena_bytes);
+  return {};
+}
+
+Program::Program(const std::string &text, std::string &error) : loaded(load(text, error)) {
+  if (!loaded.program)
+    return;
+  rank.program = loaded.program;
+  for (const std::string &name : loaded.states)
+    states[name] = {};
+  mainLoss = loaded.lossWeights.count("main") ? "main" : loaded.lossWeights.begin()->first;
+  auto start = [&]() -> Status {
+    TP_TRY(rank.team.start(2));
+    if (rank.program->device)
+      return startDevice(rank);
+    TP_TRY(rank.arena.map(rank.program->arena_bytes));
+    return rank.matmul.start(rank.team, nullptr);
   };
-  define("tp_launch", tp_launch);
-  define("tp_matmul", tp_matmul);
-  define("tp_copy", tp_copy);
-  define("tp_zero", tp_zero);
-  define("tp_gradients_ready", tp_gradients_ready);
-  define("tp_main", takeProgram);
-  if (auto error = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(symbols)))
-    return std::move(error);
-  if (auto error = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
-          llvm::StringRef(object.data(), object.size()), "program")))
-    return std::move(error);
-  auto entry = (*jit)->lookup("main");
-  if (!entry)
-    return entry.takeError();
-  entry->toPtr<int(int, char **)>()(0, nullptr);
-  return jit;
-}
-
-Program::Program(const std::string &text, std::string &error) : impl(std::make_unique<Impl>()) {
-  // The weights of the losses stand in the chain, which `lower` consumes.
-  Result model = compileText(text, Phase::model, error);
-  if (!model.ok())
-    return;
-  for (auto chain : model.module->getOps<nn::ChainOp>())
-    if (mlir::DictionaryAttr losses = chain.getLossesAttr())
-      for (mlir::NamedAttribute loss : losses)
-        lossWeights[loss.getName().str()] =
-            llvm::cast<mlir::FloatAttr>(loss.getValue()).getValueAsDouble();
-  for (auto param : model.module->getOps<nn::ParamOp>())
-    if (param.getKind() == "state")
-      for (uint64_t i = 0; i < param.getCount(); ++i) {
-        std::string name = param.getPath().str();
-        if (size_t at = name.find("{i}"); at != std::string::npos)
-          name.replace(at, 3, std::to_string(param.getFirst() + i * param.getStep()));
-        states[name] = {};
-      }
-  mainLoss = lossWeights.count("main") ? "main" : lossWeights.begin()->first;
-
-  Result result = compileText(text, Phase::emit, error);
-  if (!result.ok())
-    return;
-  auto jit = load(result.object);
-  if (!jit) {
-    error = llvm::toString(jit.takeError());
-    return;
-  }
-  impl->jit = std::move(*jit);
-  rank.program = handedOver;
-  for (Status status : {rank.arena.map(rank.program->arena_bytes), rank.team.start(2),
-                        rank.matmul.start(rank.team, nullptr)})
-    if (!status.ok())
-      error = status.message();
+  if (Status status = start(); !status.ok())
+    error = status.message();
 }
 
 std::vector<LogicalTensor> Program::weights() {
-  return logicalTensors(*rank.program, rank.arena.data(), 0, TP_WEIGHT);
+  return logicalTensors(*rank.program, rank.arena.data(), 0, TP_WEIGHT, rank.device.get());
+}
+
+std::vector<double> Program::read(const LogicalTensor &weight) {
+  return readArena(weight.data - rank.arena.data(), weight.type, weight.share.elements());
+}
+
+std::vector<double> Program::readArena(int64_t offset, int32_t type, int64_t count) {
+  std::vector<char> bytes(count * bytesOf(type));
+  check(runtime::readArena(rank, offset, bytes.data(), bytes.size()), "reading");
+  std::vector<double> values(count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = getElement(bytes.data(), type, i);
+  return values;
+}
+
+void Program::write(const LogicalTensor &weight, const std::vector<double> &values) {
+  check(writeArena(rank, weight.data - rank.arena.data(), values.data(), weight.bytes()),
+        "writing");
 }
 
 void Program::fill(uint64_t seed, bool padding) {
   const tp_program &program = *rank.program;
   char *arena = rank.arena.data();
-  (void)initializeTensors(program, arena, 0, seed, rank.team);
+  check(initializeTensors(program, arena, 0, seed, rank.team, rank.device.get()), "a start");
+  check(setConstants(program, arena, 0, rank.device.get()), "a start");
   int64_t stream = kWeightStream;
   for (LogicalTensor &weight : weights()) {
-    auto *values = reinterpret_cast<double *>(weight.data);
-    for (int64_t i = 0; i < weight.bytes() / 8; ++i)
+    std::vector<double> values = read(weight);
+    for (size_t i = 0; i < values.size(); ++i)
       values[i] += 0.3 * normalAt(seed, stream, i);
+    write(weight, values);
     ++stream;
   }
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i];
-    auto *ids = reinterpret_cast<int32_t *>(arena + input.offset);
+    auto *ids = reinterpret_cast<int32_t *>(givenImage(rank) + input.offset);
     for (int64_t at = 0; at < program.microbatches * input.rows * input.length; ++at) {
       auto random = philox(seed, kIdStream, at);
       // Any id below zero, as far as -2^31.
@@ -132,40 +104,31 @@ double Program::loss() {
   const tp_program &program = *rank.program;
   rank.gradientsReady = [&]() -> Status {
     gradients.clear();
-    for (LogicalTensor &gradient : logicalTensors(program, rank.arena.data(), 0, TP_GRADIENT)) {
-      auto *values = reinterpret_cast<double *>(gradient.data);
-      std::string name = gradient.name.substr(0, gradient.name.rfind('.'));
-      gradients[name].assign(values, values + gradient.bytes() / 8);
-    }
+    for (LogicalTensor &gradient :
+         logicalTensors(program, rank.arena.data(), 0, TP_GRADIENT, rank.device.get()))
+      gradients[gradient.name.substr(0, gradient.name.rfind('.'))] = read(gradient);
     return {};
   };
   for (LogicalTensor &weight : weights())
-    if (auto state = states.find(weight.name); state != states.end()) {
-      auto *values = reinterpret_cast<double *>(weight.data);
-      state->second.before.assign(values, values + weight.bytes() / 8);
-    }
-  setScalars(program, rank.arena.data(), /*seed=*/1, /*step=*/1);
-  if (program.step(&rank, rank.arena.data())) {
-    fprintf(stderr, "a step failed: %s\n", rank.error.message().c_str());
-    exit(1);
-  }
+    if (auto state = states.find(weight.name); state != states.end())
+      state->second.before = read(weight);
+  setScalars(program, givenImage(rank), /*seed=*/1, /*step=*/1);
+  check(give(rank), "giving");
+  check(runEntry(rank, program.step, "a step"), "a step");
   for (LogicalTensor &weight : weights())
     if (auto state = states.find(weight.name); state != states.end()) {
-      auto *values = reinterpret_cast<double *>(weight.data);
-      state->second.after.assign(values, values + weight.bytes() / 8);
-      std::copy(state->second.before.begin(), state->second.before.end(), values);
+      state->second.after = read(weight);
+      write(weight, state->second.before);
     }
   double sum = 0;
-  for (auto &[name, weight] : lossWeights)
+  for (auto &[name, weight] : loaded.lossWeights)
     sum += weight * metric(name);
   return sum;
 }
 
 void Program::evaluate() {
-  if (rank.program->evaluate(&rank, rank.arena.data())) {
-    fprintf(stderr, "an evaluation failed: %s\n", rank.error.message().c_str());
-    exit(1);
-  }
+  check(give(rank), "giving");
+  check(runEntry(rank, rank.program->evaluate, "an evaluation"), "an evaluation");
 }
 
 double Program::metric(const std::string &name) {
@@ -174,10 +137,8 @@ double Program::metric(const std::string &name) {
     const tp_metric &row = program.metrics[i];
     if (row.name != (name == mainLoss ? "loss" : name))
       continue;
-    double sum = getElement(rank.arena.data() + row.offset, row.type, 0);
-    return row.count_offset < 0
-               ? sum
-               : sum / getElement(rank.arena.data() + row.count_offset, row.type, 0);
+    double sum = readArena(row.offset, row.type, 1)[0];
+    return row.count_offset < 0 ? sum : sum / readArena(row.count_offset, row.type, 1)[0];
   }
   fprintf(stderr, "the program has no metric %s\n", name.c_str());
   exit(1);

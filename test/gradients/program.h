@@ -3,11 +3,14 @@
 // The way of a binary from its text to its object; then the object is loaded into
 // this process instead of linked, and `main` hands over its tp_program.
 //
+// One decision: a program is found by its text (`load`), so that the same tests run on a GPU that
+// is elsewhere. Where RECORD_PROGRAMS names a folder, each program is written there, compiled for
+// a GPU, and test/gpu/recorded-program.cpp finds it.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_GRADIENTS_PROGRAM_H
 #define TPLAN_TEST_GRADIENTS_PROGRAM_H
 
-#include "lib/Driver/Driver.h"
 #include "runtime/rank.h"
 #include "runtime/tensors.h"
 #include <map>
@@ -17,14 +20,23 @@
 
 namespace gradients {
 
-/// Up to `last`; diagnostics go to `errors`.
-tplan::Result compileText(const std::string &text, tplan::Phase last, std::string &errors);
+/// What is known of a program beside its tp_program.
+struct Loaded {
+  const tp_program *program = nullptr;
+  std::map<std::string, double> lossWeights;
+  std::vector<std::string> states;
+  std::shared_ptr<void> code; // stays as long as the program does
+};
+
+/// Compiles a program, or finds it; `error` says what went wrong.
+Loaded load(const std::string &text, std::string &error);
+
+/// The name of a program that is recorded.
+std::string recordName(const std::string &text);
 
 class Program {
 public:
-  /// Compiles and loads; `error` says what went wrong.
   Program(const std::string &text, std::string &error);
-  ~Program();
 
   /// Weights away from the points where gradients vanish, and random ids; with `padding`
   /// one of seven is below zero.
@@ -36,6 +48,9 @@ public:
   void evaluate();
   /// Gradients of the last call of loss(), by the names of the weights.
   std::map<std::string, std::vector<double>> gradients;
+  /// A weight's elements, wherever they are.
+  std::vector<double> read(const tplan::runtime::LogicalTensor &weight);
+  void write(const tplan::runtime::LogicalTensor &weight, const std::vector<double> &values);
   /// States before and after the last call of loss(), which leaves them as they were.
   struct State {
     std::vector<double> before, after;
@@ -47,10 +62,9 @@ public:
   double metric(const std::string &name);
 
 private:
-  struct Impl;
-  std::unique_ptr<Impl> impl;
+  std::vector<double> readArena(int64_t offset, int32_t type, int64_t count);
+  Loaded loaded;
   tp_rank rank;
-  std::map<std::string, double> lossWeights;
   std::string mainLoss;
 };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/gradients/rows.h"
 #include <algorithm>
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -63,6 +64,15 @@ std::vector<Row> gradients::readRows(const std::string &text) {
     rows.push_back(row);
   }
   return rows;
+}
+
+const std::vector<Row> &gradients::rows() {
+  static const std::vector<Row> all = [] {
+    const char *named = getenv("ROWS_TXT");
+    std::ifstream file(named ? named : TPLAN_SOURCE "/test/gradients/rows.txt");
+    return readRows({std::istreambuf_iterator<char>(file), {}});
+  }();
+  return all;
 }
 
 bool gradients::calls(const Row &row, const std::string &function) {

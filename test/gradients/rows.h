@@ -20,6 +20,8 @@ struct Row {
 
 /// The rows of a table in text; ends the process where a line is none.
 std::vector<Row> readRows(const std::string &text);
+/// Those of rows.txt, which ROWS_TXT may name.
+const std::vector<Row> &rows();
 
 /// For GoogleTest: where the row stands.
 void PrintTo(const Row &row, std::ostream *os);

@@ -50,7 +50,7 @@ def place(folder, name):
 
 # A GPU that is not there: libraries that stand in for NVIDIA's, with the PTX that was compiled.
 STANDIN = {"TPLAN_CUDA": ROOT / "build/lib/libstandin_cuda.so", "TPLAN_CUBLASLT": ROOT / "build/lib/libstandin_cublasLt.so",
-           "TPLAN_NCCL": ROOT / "build/lib/libstandin_nccl.so"}
+           "TPLAN_CUDNN": ROOT / "build/lib/libstandin_cudnn.so", "TPLAN_NCCL": ROOT / "build/lib/libstandin_nccl.so"}
 GPU = ("cuda:sm_90", {name: str(path) for name, path in STANDIN.items()})
 CPU = ("cpu", {})
 

@@ -10,6 +10,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "test/lower/record-kernels.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -153,6 +154,7 @@ struct GpuOnCpu::Impl {
   std::unique_ptr<orc::LLJIT> jit;
   void (*kernel)(void **);
   int32_t threads = 0, blocks = 0;
+  KernelRecord record;
 };
 
 GpuOnCpu::~GpuOnCpu() = default;
@@ -168,7 +170,10 @@ GpuOnCpu::GpuOnCpu(const std::string &text) : impl(std::make_unique<Impl>()) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  if (!module || failed(lower::lowerKernelsToNVVM(*module)))
+  if (!module)
+    exit(1);
+  impl->record.begin(*module);
+  if (failed(lower::lowerKernelsToNVVM(*module)))
     exit(1);
   auto kernels = *module->getOps<mlir::gpu::GPUModuleOp>().begin();
   auto func = *kernels.getOps<mlir::LLVM::LLVMFuncOp>().begin();
@@ -176,6 +181,7 @@ GpuOnCpu::GpuOnCpu(const std::string &text) : impl(std::make_unique<Impl>()) {
     return func->getAttrOfType<mlir::DenseI32ArrayAttr>(name).asArrayRef()[0];
   };
   impl->threads = sizeOf("gpu.known_block_size"), impl->blocks = sizeOf("gpu.known_grid_size");
+  impl->record.writeKernel(kernels, impl->threads, impl->blocks);
   LLVMContext llvmContext;
   std::unique_ptr<Module> ir = mlir::translateModuleToLLVMIR(kernels, llvmContext);
   if (!ir)
@@ -195,6 +201,8 @@ GpuOnCpu::GpuOnCpu(const std::string &text) : impl(std::make_unique<Impl>()) {
 }
 
 void GpuOnCpu::run(std::vector<void *> args) {
+  impl->record.keep(args);
   for (int32_t i = impl->blocks; i-- > 0;)
     Block(impl->threads, i, impl->kernel, args.data()).run();
+  impl->record.writeLaunch(args);
 }

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
+// RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels --record-calls --repeat-updates --order-streams --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-bf16 --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
 
 // A function takes the rank and one table of pointers: arguments, results, frame. It
 // leaves with the status of a call that fails.
@@ -37,3 +38,17 @@
 // CHECK-LABEL: llvm.func internal @tplan.predict(
 // CHECK-LABEL: llvm.func @main(%arg0: i32, %arg1: !llvm.ptr) -> i32
 // CHECK:         llvm.call @tp_main(%arg0, %arg1, %{{.*}})
+
+// A device updates both layers with one launch of each kernel: their number is behind the frame.
+// GPU-LABEL: llvm.func internal @tplan.layer.block.U(
+// GPU:         %[[BEHIND:.+]] = llvm.mlir.constant(64 : i64)
+// GPU-NEXT:    %[[PLACE:.+]] = llvm.getelementptr %arg1[%[[BEHIND]]]
+// GPU-NEXT:    %[[LAYERS:.+]] = llvm.load %[[PLACE]] : !llvm.ptr -> i64
+// GPU:         llvm.call @tp_launch_device({{.*}}, %[[LAYERS]])
+// GPU:         llvm.call @tp_launch_device({{.*}}, %[[LAYERS]])
+// GPU-LABEL: llvm.func internal @tplan.step(
+// GPU:         llvm.call @tplan.layer.entry.U
+// GPU-NOT:     llvm.icmp "slt"
+// GPU:         %[[BOTH:.+]] = llvm.mlir.constant(2 : i64)
+// GPU:         llvm.store %[[BOTH]], %{{.*}} : i64, !llvm.ptr
+// GPU-NEXT:    llvm.call @tplan.layer.block.U

@@ -4,12 +4,17 @@ Run by hand, never by a test:  python make_oracle.py  (needs torch, numpy, safet
 Writes beside itself, for each of llama, gpt2 and mlp:
   NAME.weights.safetensors    initial weights, f32, under tplan's names and shapes
   NAME.gradients.safetensors  gradients of the first step before clipping, f64
-  NAME.json                   sizes, recipe, and 20 losses and gradient norms in f64 and in f32
+  NAME.json                   sizes, recipe, and 20 losses and gradient norms in f64, in f32 and in bf16
+  NAME.bf16.safetensors       gradients of the first step in f64, of weights that are bf16 numbers
 and tokens.u16, the text of all three, which holds each row once: `--data u16:tokens.u16
 --seed 1` reads the rows in the order that is used here.
 
 The models are written out in elementary operations here, not taken from a library, so
 that each formula can be read beside tplan's: the sizes divide no vector and no tile.
+
+In bf16, weights are rounded first: f64 and bf16 begin from the same numbers. Master weights,
+the optimizer and the loss are f32, working weights and activations bf16, and no autocast
+chooses. NAME.json has how far each gradient is from f64.
 """
 import json
 import math
@@ -232,9 +237,10 @@ def make_rows(tokens):
     return rows.reshape(STEPS, BATCH, S + 1)
 
 
-def train(make, forward, rows, dtype):
-    start = make()
-    w = {name: t.to(dtype).requires_grad_() for name, t in start.items()}
+def train(start, forward, rows, dtype):
+    """Losses, gradient norms, and gradients of the first step; the optimizer is never narrower than f32."""
+    master = torch.float32 if dtype == torch.bfloat16 else dtype
+    w = {name: t.to(master, copy=True).requires_grad_() for name, t in start.items()}
     plain = [t for name, t in w.items() if start.kinds[name] != "linear"]
     decayed = [t for name, t in w.items() if start.kinds[name] == "linear"]
     optimizer = torch.optim.AdamW(
@@ -245,7 +251,7 @@ def train(make, forward, rows, dtype):
         optimizer.zero_grad()
         total = 0.0
         for part in batch.split(MICROBATCH):
-            logits = forward(w, part[:, :-1])
+            logits = forward({name: t.to(dtype) for name, t in w.items()}, part[:, :-1]).to(master)
             loss = fn.cross_entropy(logits.reshape(-1, V), part[:, 1:].reshape(-1), reduction="sum")
             loss = loss / (BATCH * S)
             loss.backward()
@@ -259,6 +265,23 @@ def train(make, forward, rows, dtype):
     return losses, norms, gradients
 
 
+def in_bf16(name, start, forward, rows):
+    """What PyTorch makes of weights that are bf16 numbers, and how far from f64; writes the gradients in f64."""
+    for key, t in start.items():
+        start[key] = t.detach().bfloat16().float()
+    losses, norms, gradients = train(start, forward, rows, torch.float64)
+    found_losses, found_norms, found = train(start, forward, rows, torch.bfloat16)
+    save_file(gradients, HERE / f"{name}.bf16.safetensors")
+    norm = np.linalg.norm
+    total = norm([norm(g) for g in gradients.values()])
+    apart = {key: norm(found[key] - g) for key, g in gradients.items()}
+    # As test/oracle/against_torch.py measures.
+    far = {key: float(apart[key] / max(norm(g), 1e-3 * total)) for key, g in gradients.items()}
+    together = float(norm(list(apart.values())) / total)
+    return dict(loss=losses, grad_norm=norms,
+                torch=dict(loss=found_losses, grad_norm=found_norms, far=far, together=together))
+
+
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -270,13 +293,14 @@ def main():
         save_file({k: t.numpy() for k, t in start.items()}, HERE / f"{name}.weights.safetensors")
         record = dict(torch=torch.__version__, sizes=SIZES, recipe=RECIPE, kinds=start.kinds)
         for label, dtype in ("f64", torch.float64), ("f32", torch.float32):
-            losses, norms, gradients = train(make, forward, rows, dtype)
+            losses, norms, gradients = train(start, forward, rows, dtype)
             record[label] = dict(loss=losses, grad_norm=norms)
             if label == "f64":
                 save_file(gradients, HERE / f"{name}.gradients.safetensors")
                 record["gradient_norms"] = {k: float(np.linalg.norm(g)) for k, g in gradients.items()}
         # The rows of softmax do not change when every score of a row moves by one number.
         record["zero_gradients"] = [k for k in start if k.endswith("attn.k.bias")]
+        record["bf16"] = in_bf16(name, start, forward, rows)
         (HERE / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
         f64, f32 = record["f64"]["loss"], record["f32"]["loss"]
         print(f"{name}: {f64[0]:.6f} -> {f64[-1]:.6f}, f32 differs by at most "

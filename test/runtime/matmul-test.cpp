@@ -164,7 +164,7 @@ TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
 TEST(Matmul, TilesAreEvenAndCoverC) {
   for (int64_t m : {1, 15, 64, 500, 4096, 100000})
     for (int64_t n : {1, 47, 256, 777, 128256}) {
-      tp_gemm g = {m, n, 64, 64, n, n, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32};
+      tp_gemm g = {m, n, 64, 64, n, n, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0};
       Tiling t = tilingOf(g);
       EXPECT_GE(t.tilesM * t.m, m);
       EXPECT_LT((t.tilesM - 1) * t.m, m);
@@ -181,7 +181,7 @@ TEST(Matmul, AccumulationRoundsOnce) {
   // would stay at 1.
   for (const char *way : {"widen", (const char *)nullptr}) {
     std::vector<bf16> a(3, roundToBf16(0x1p-9f)), b(3, roundToBf16(1)), c(1, roundToBf16(1));
-    tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16};
+    tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0};
     tp_rank rank;
     ASSERT_OK(rank.team.start(1));
     ASSERT_OK(rank.matmul.start(rank.team, way));
@@ -193,7 +193,7 @@ TEST(Matmul, AccumulationRoundsOnce) {
 
 TEST(Matmul, ComputesTheRowsThatAreWanted) {
   // Rows over the batch: whole matrices, then tiles of the next one.
-  tp_gemm g = {600, 40, 8, 8, 40, 40, 2, 4800, 320, 24000, 0, 0, 0, TP_F32, TP_F32};
+  tp_gemm g = {600, 40, 8, 8, 40, 40, 2, 4800, 320, 24000, 0, 0, 0, TP_F32, TP_F32, 0};
   std::vector<float> a(9600), b(640), all(48000, -1);
   for (size_t i = 0; i < a.size(); ++i)
     a[i] = float(i % 17) - 8;
@@ -227,10 +227,10 @@ TEST(Matmul, RefusesWhatItCannotDo) {
     EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, buffer, g.batch * g.m), 1);
     return std::move(rank.error);
   };
-  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}),
+  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0}),
                "x.tplan:42: ", "lda = 1 of 2");
-  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32}), "i32 to i32");
-  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32}),
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32, 0}), "i32 to i32");
+  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0}),
                "negative size: m = -2");
   tp_rank rank;
   ASSERT_OK(rank.team.start(1));

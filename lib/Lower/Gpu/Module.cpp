@@ -31,14 +31,13 @@ std::string lower::ptxName(StringRef kernel) {
   return name;
 }
 
-/// Kept where no later pass drops it.
-static void noteLaunch(gpu::GPUModuleOp kernels, StringRef name, ArrayRef<int64_t> launch) {
-  Builder b(kernels.getContext());
+void lower::keepForHost(gpu::GPUModuleOp kernels, StringRef dictionary, StringRef kernel,
+                        Attribute fact) {
   NamedAttrList all;
-  if (auto before = kernels->getAttrOfType<DictionaryAttr>(kLaunches))
+  if (auto before = kernels->getAttrOfType<DictionaryAttr>(dictionary))
     all = NamedAttrList(before);
-  all.set(name, b.getDenseI64ArrayAttr(launch));
-  kernels->setAttr(kLaunches, all.getDictionary(kernels.getContext()));
+  all.set(kernel, fact);
+  kernels->setAttr(dictionary, all.getDictionary(kernels.getContext()));
 }
 
 gpu::GPUFuncOp lower::makeKernel(ImplicitLocOpBuilder &b, gpu::GPUModuleOp kernels, StringRef name,
@@ -54,7 +53,7 @@ gpu::GPUFuncOp lower::makeKernel(ImplicitLocOpBuilder &b, gpu::GPUModuleOp kerne
   func.setKnownBlockSize(ArrayRef<int32_t>{int32_t(block), 1, 1});
   if (grid)
     func.setKnownGridSize(ArrayRef<int32_t>{int32_t(grid), 1, 1});
-  noteLaunch(kernels, name, {grid, block, counts});
+  keepForHost(kernels, kLaunches, name, b.getDenseI64ArrayAttr({grid, block, counts}));
   b.setInsertionPointToStart(&func.getBody().front());
   b.setInsertionPoint(gpu::ReturnOp::create(b));
   return func;

@@ -25,6 +25,10 @@ mlir::gpu::GPUFuncOp makeKernel(mlir::ImplicitLocOpBuilder &b, mlir::gpu::GPUMod
                                 llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,
                                 int64_t block, int64_t grid, bool counts = false);
 
+/// Keeps a fact of a kernel on the module, where no later pass drops it, in a dictionary by names.
+void keepForHost(mlir::gpu::GPUModuleOp kernels, llvm::StringRef dictionary, llvm::StringRef kernel,
+                 mlir::Attribute fact);
+
 /// Memory of a block.
 mlir::Value sharedMemory(mlir::gpu::GPUFuncOp func, mlir::Type element, int64_t size);
 

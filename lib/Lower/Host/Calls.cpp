@@ -47,7 +47,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
     numEvents = events.getInt();
   Type ptr = host.ptr, i64 = host.i64;
   host.declare(device ? "tp_launch_device" : "tp_launch",
-               device ? SmallVector<Type>{ptr, ptr, ptr, ptr}
+               device ? SmallVector<Type>{ptr, ptr, ptr, ptr, i64}
                       : SmallVector<Type>{ptr, ptr, ptr, ptr, i64});
   host.declare("tp_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, i64});
   host.declare("tp_copy", {ptr, ptr, ptr, ptr, i64});
@@ -57,6 +57,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   host.declare("tp_member", {ptr, i64}, i64);
   if (!device)
     return;
+  host.declare("tp_attend", {ptr, ptr, ptr, ptr});
   host.declare("tp_record", {ptr, i64, i64});
   host.declare("tp_wait", {ptr, i64, i64});
 }
@@ -86,23 +87,28 @@ std::string HostCalls::kernelSymbol(StringRef kernel, ArrayRef<int64_t> bytes, u
   SmallVector<int64_t> all(bytes);
   if (counts)
     all.push_back(8);
+  auto strides = kernels->getAttrOfType<DictionaryAttr>(kStrides);
+  auto ofLayers = strides ? strides.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
   symbol = host.recordsSymbol(
       "kernel",
       Record{Field::string(ptxName(kernel)), Field::i32(kernelTable.size()), Field::i32(launch[0]),
              Field::i32(launch[1]), Field::i32(inputs), Field::i32(bytes.size() - inputs),
-             Field::i32(all.size()), Field::address(host.tableSymbol("bytes", all))});
+             Field::i32(all.size()), Field::address(host.tableSymbol("bytes", all)),
+             ofLayers ? Field::address(host.tableSymbol("strides", ofLayers.asArrayRef()))
+                      : Field::null()});
   kernelTable.push_back(symbol);
   return symbol;
 }
 
 void HostCalls::launch(Value rank, const CallFacts &call, StringRef kernel, ArrayRef<Value> args,
-                       ArrayRef<int64_t> bytes, unsigned inputs, Value tasks) {
+                       ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers) {
   Value table = host.pointers(args.size());
   for (auto [i, arg] : llvm::enumerate(args))
     host.storePointer(arg, table, i);
   if (onDevice())
     host.call("tp_launch_device",
-              {rank, address(call), host.address(kernelSymbol(kernel, bytes, inputs)), table});
+              {rank, address(call), host.address(kernelSymbol(kernel, bytes, inputs)), table,
+               layers ? layers : host.number(1)});
   else
     host.call("tp_launch", {rank, address(call), host.address(kernel), table, tasks});
 }
@@ -111,6 +117,15 @@ void HostCalls::matmul(Value rank, const CallFacts &call, const Record &gemm, Va
                        Value c, Value rows) {
   host.call("tp_matmul",
             {rank, address(call), host.address(host.recordsSymbol("gemm", gemm)), a, b, c, rows});
+}
+
+void HostCalls::attend(Value rank, const CallFacts &call, const Record &attention,
+                       ArrayRef<Value> pointers) {
+  Value table = host.pointers(pointers.size());
+  for (auto [i, pointer] : llvm::enumerate(pointers))
+    host.storePointer(pointer, table, i);
+  host.call("tp_attend",
+            {rank, address(call), host.address(host.recordsSymbol("attention", attention)), table});
 }
 
 void HostCalls::copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes) {

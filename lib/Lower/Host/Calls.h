@@ -35,11 +35,14 @@ public:
   bool onDevice() const { return device; }
 
   /// Runs the kernel, with the memory of its inputs and outputs and, where it takes one, its count.
-  /// `bytes`: of each. `tasks` is the CPU's.
+  /// `bytes`: of each. `tasks` is the CPU's, `layers` (as many as `args` are the first of; null: 1)
+  /// a device's.
   void launch(Value rank, const CallFacts &call, llvm::StringRef kernel, llvm::ArrayRef<Value> args,
-              llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks);
+              llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers = {});
   void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value c,
               Value rows);
+  void attend(Value rank, const CallFacts &call, const Record &attention,
+              llvm::ArrayRef<Value> pointers);
   void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);
   void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
   void slice(Value rank, const CallFacts &call, const Record &what, Value in, Value out);

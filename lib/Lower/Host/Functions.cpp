@@ -1,6 +1,7 @@
 //===- Host/Functions.cpp - rt.func becomes calls of the runtime ----------===//
 #include "lib/Lower/Host/Functions.h"
 #include "dialects/sched/Sched.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Chain.h"
@@ -44,6 +45,8 @@ unsigned lower::tableIndexOfFrame(rt::FuncOp func) {
   return index;
 }
 
+bool lower::repeats(rt::FuncOp func) { return func->hasAttr(kRepeats); }
+
 //===----------------------------------------------------------------------===//
 // The body
 //===----------------------------------------------------------------------===//
@@ -71,7 +74,8 @@ namespace {
 class FunctionLowering {
 public:
   FunctionLowering(HostBuilder &host, HostGroups &groups, HostCalls &calls, rt::FuncOp func)
-      : host(host), groups(groups), calls(calls), func(func) {}
+      : host(host), groups(groups), calls(calls), func(func),
+        settings(func->getParentOfType<ModuleOp>()) {}
 
   void lower(StringRef name) {
     host.begin(name, {host.ptr, host.ptr});
@@ -91,7 +95,9 @@ private:
   HostGroups &groups;
   HostCalls &calls;
   rt::FuncOp func;
+  lang::Settings settings;
   Value rank, table;
+  Value layers;                          // that one call works on, or null
   SmallVector<Value> entries;            // of the table
   SmallVector<rt::CollectiveOp> waiting; // that follow each other: one call issues them
   DenseMap<Value, Value> pointer;
@@ -109,7 +115,7 @@ private:
     issue();
     waitForEvents(op);
     llvm::TypeSwitch<Operation *>(op)
-        .Case<rt::LaunchOp, rt::MatmulOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp>(
+        .Case<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp>(
             [&](auto call) { emit(call); });
     recordEvent(op);
   }
@@ -119,6 +125,8 @@ private:
       entries.push_back(host.loadPointer(table, i));
     for (BlockArgument arg : func.getBlock().getArguments())
       pointer[arg] = entries[arg.getArgNumber()];
+    if (repeats(func))
+      layers = host.load(host.i64, host.offset(table, 8 * tableIndexOfLayers(func)));
   }
 
   void placeResults(Operation *op) {
@@ -198,7 +206,7 @@ private:
         args.push_back(pointer[count]);
     }
     calls.launch(rank, factsOf(launch, launch.getKernel()), launch.getKernel(), args, bytes,
-                 launch.getArgs().size(), tasks);
+                 launch.getArgs().size(), tasks, launch->hasAttr(kRepeats) ? layers : Value());
   }
 
   /// Of `all` equal parts of a value, those of the `count` elements in use of its first dimension.
@@ -215,17 +223,47 @@ private:
     rt::Gemm gemm = *rt::matchGemm(typeOf(a), typeOf(b), typeOf(c));
     if (gemm.swapped)
       std::swap(a, b);
+    StringRef precision = lang::getString(settings.plan, "precision", "f32");
     Record fields;
     for (int64_t v : {gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc, gemm.batch,
                       gemm.strideA, gemm.strideB, gemm.strideC})
       fields.push_back(Field::i64(v));
     for (int64_t v :
          {int64_t(gemm.transA), int64_t(gemm.transB), int64_t(bool(matmul.getAcc())),
-          runtimeType(typeOf(a).getElementType()), runtimeType(typeOf(c).getElementType())})
+          runtimeType(typeOf(a).getElementType()), runtimeType(typeOf(c).getElementType()),
+          int64_t(precision == "tf32" && typeOf(a).getElementType().isF32())})
       fields.push_back(Field::i32(v));
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
     calls.matmul(rank, factsOf(matmul, "matmul"), fields, pointer[a], pointer[b], pointer[c], rows);
+  }
+
+  void emit(rt::AttentionOp op) {
+    rt::LibraryAttention it = op.getShape();
+    SmallVector<Value> pointers;
+    SmallVector<int64_t> strides;
+    StringRef width = typeOf(op.getArgs()[0]).getDims().back().getName();
+    for (ValueRange values : {ValueRange(op.getArgs()), ValueRange(op.getResults())})
+      for (Value value : values) {
+        bool ofKeys = tp_attention_of_keys(pointers.size());
+        rt::AttentionStrides each =
+            *rt::stridesOf(typeOf(value), ofKeys ? op.getKey() : op.getQuery(),
+                           ofKeys ? op.getGroups() : op.getHeads(), width);
+        llvm::append_values(strides, each.batch, each.head, each.row);
+        pointers.push_back(pointer[value]);
+      }
+    Record fields = {Field::i32(static_cast<int64_t>(op.getPass())),
+                     Field::i32(runtimeType(typeOf(op.getArgs()[0]).getElementType()))};
+    for (int64_t v : {it.batch, it.heads, it.groups, it.queries, it.keys, it.width, it.batchChunk,
+                      it.groupChunk})
+      fields.push_back(Field::i64(v));
+    fields.push_back(Field::i32(it.causal));
+    fields.push_back(Field::i64(it.window));
+    fields.push_back(Field::f64(op.getScale().convertToDouble()));
+    fields.push_back(Field::i64(op.getWorkspace()));
+    fields.push_back(Field::address(host.tableSymbol("strides", strides)));
+    bool forward = op.getPass() == rt::AttentionPass::Forward;
+    calls.attend(rank, factsOf(op, forward ? "attention" : "attention backward"), fields, pointers);
   }
 
   void emit(rt::CopyOp copy) {

@@ -2,7 +2,9 @@
 //
 // rt.func @f becomes `int f(tp_rank *, void *const *table)`. The table holds
 // the arguments, then the results that do not update an argument, then the
-// frame. So a caller fills one array of pointers, whatever the function.
+// frame, and behind it, of a function that is called once for several layers
+// (repeat-updates), their number: then the addresses are the first's. So a caller fills one array
+// of pointers, whatever the function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LOWER_HOST_FUNCTIONS_H
@@ -18,8 +20,12 @@ inline constexpr llvm::StringLiteral kCallRecord = "tp.call";
 
 /// Place in the table of result i, or none where it updates an argument.
 std::optional<unsigned> tableIndexOfResult(rt::FuncOp func, unsigned result);
-/// Place in the table of the frame; the table's size is one more.
+/// Place in the table of the frame, and of the number of layers behind it.
 unsigned tableIndexOfFrame(rt::FuncOp func);
+inline unsigned tableIndexOfLayers(rt::FuncOp func) { return tableIndexOfFrame(func) + 1; }
+/// Whether one call may do the work of several layers.
+bool repeats(rt::FuncOp func);
+inline unsigned tableSize(rt::FuncOp func) { return tableIndexOfLayers(func) + repeats(func); }
 
 /// The symbol of the code of a function.
 inline std::string codeSymbol(rt::FuncOp func) { return "tplan.layer." + func.getSymName().str(); }

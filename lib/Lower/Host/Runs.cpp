@@ -25,6 +25,18 @@ static unsigned numberOf(StringRef name) {
   return number;
 }
 
+static nn::ParamOp paramOf(const Callee &callee, StringRef name) {
+  nn::ParamOp own = callee.params.lookup(name);
+  return own ? own : callee.paramOfState(name);
+}
+
+static std::string parameterKey(const Callee &callee, Role role, StringRef name) {
+  nn::ParamOp param = paramOf(callee, name);
+  return role == Role::CotParam         ? gradientKey(param)
+         : callee.params.contains(name) ? paramKey(param)
+                                        : stateKey(name.drop_front(name.rfind('.') + 1), param);
+}
+
 //===----------------------------------------------------------------------===//
 // Runs
 //===----------------------------------------------------------------------===//
@@ -42,27 +54,58 @@ void HostRuns::emit(const Run &run, Part part, const TaskContext &context) {
   SmallVector<int64_t> before(n + 1, 0); // functions of the period with this part, before j
   for (int64_t j = 0; j < n; ++j)
     before[j + 1] = before[j] + (run.callees[j].part(part) != nullptr);
-  host.loop(
-      run.times(),
-      [&](Value period) {
-        for (int64_t step = 0; step < n; ++step) {
-          int64_t j = isBackward(part) ? n - 1 - step : step;
-          emitLayer({run, part, context, static_cast<unsigned>(j), period, normCalls, before[n],
-                     before[j]});
-        }
-      },
-      isBackward(part));
+  auto layer = [&](int64_t j, Value period) {
+    return Layer{run, part, context, unsigned(j), period, normCalls, before[n], before[j]};
+  };
+  SmallVector<int64_t> looped;
+  for (int64_t step = 0; step < n; ++step) {
+    int64_t j = isBackward(part) ? n - 1 - step : step;
+    if (isRepeated(run, j, part))
+      call(layer(j, host.number(0)), host.number(run.times()));
+    else
+      looped.push_back(j);
+  }
+  if (!looped.empty())
+    host.loop(
+        run.times(),
+        [&](Value period) {
+          for (int64_t j : looped)
+            emitLayer(layer(j, period));
+        },
+        isBackward(part));
   if (part == Part::N)
     normCalls += run.times() * before[n];
 }
 
 void HostRuns::emitLayer(const Layer &layer) {
-  rt::FuncOp func = layer.run.callees[layer.j].part(layer.part);
   if (layer.part == Part::B || layer.part == Part::I)
     zeroMissing(layer);
-  if (!func)
-    return;
-  Value table = host.pointers(tableIndexOfFrame(func) + 1);
+  if (layer.run.callees[layer.j].part(layer.part))
+    call(layer, host.number(1));
+}
+
+/// Whether one call does the work of all periods: the layers lie as repeat-updates took them to.
+bool HostRuns::isRepeated(const Run &run, unsigned j, Part part) {
+  const Callee &callee = run.callees[j];
+  rt::FuncOp func = callee.part(part);
+  if (!func || !repeats(func))
+    return false;
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
+    Role role = func.getArgRole(i);
+    if (role == Role::Scalar || run.times() == 1)
+      continue;
+    sched::ValueOp value = places.find(parameterKey(callee, role, func.getArgName(i)));
+    if (value.getCount() == 1 ||
+        value.getStride() != sched::alignUp(bytesOf(func.getArgumentTypes()[i])))
+      return false;
+  }
+  return true;
+}
+
+/// Of a function that repeats, of so many layers.
+void HostRuns::call(const Layer &layer, Value layers) {
+  rt::FuncOp func = layer.run.callees[layer.j].part(layer.part);
+  Value table = host.pointers(tableSize(func));
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
     host.storePointer(argument(layer, func.getArgRole(i), func.getArgName(i)), table, i);
   for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
@@ -71,6 +114,8 @@ void HostRuns::emitLayer(const Layer &layer) {
   std::string frame = frameKey(chain, layer.run, layer.part);
   host.storePointer(places.has(frame) ? places.at(layer.context.arena, frame) : layer.context.arena,
                     table, tableIndexOfFrame(func));
+  if (repeats(func))
+    host.store(layers, host.offset(table, 8 * tableIndexOfLayers(func)));
   host.call(codeSymbol(func), {layer.context.rank, table});
 }
 
@@ -185,11 +230,8 @@ Value HostRuns::instanceOf(const Layer &layer, StringRef scalar) {
 
 Value HostRuns::parameter(const Layer &layer, Role role, StringRef name) {
   const Callee &callee = layer.run.callees[layer.j];
-  nn::ParamOp own = callee.params.lookup(name), param = own ? own : callee.paramOfState(name);
-  std::string key = role == Role::CotParam ? gradientKey(param)
-                    : own                  ? paramKey(param)
-                                           : stateKey(name.drop_front(name.rfind('.') + 1), param);
-  return places.at(layer.context.arena, key, instanceOf(layer, param));
+  return places.at(layer.context.arena, parameterKey(callee, role, name),
+                   instanceOf(layer, paramOf(callee, name)));
 }
 
 /// The two scalars that hand the squared norm from call to call.

@@ -50,6 +50,8 @@ private:
   };
 
   void emitLayer(const Layer &layer);
+  void call(const Layer &layer, mlir::Value layers);
+  bool isRepeated(const schedule::Run &run, unsigned j, schedule::Part part);
   mlir::Value argument(const Layer &layer, nn::Role role, llvm::StringRef name);
   mlir::Value result(const Layer &layer, nn::Role role, llvm::StringRef name);
   mlir::Value parameter(const Layer &layer, nn::Role role, llvm::StringRef name);

@@ -1,6 +1,6 @@
-//===- Host/Streams.h - attributes that order the calls of a device --------===//
+//===- Host/Streams.h - attributes of the calls of a device ----------------===//
 //
-// order-streams writes them, the host program reads them.
+// order-streams and repeat-updates write them, the host program reads them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LOWER_HOST_STREAMS_H
@@ -16,6 +16,10 @@ inline constexpr llvm::StringLiteral kStream = "tp.stream", kEvent = "tp.event",
                                      kWaits = "tp.waits";
 /// Of the module: axes of the groups whose collectives are in stream 1, 2, ...; number of events.
 inline constexpr llvm::StringLiteral kStreams = "tp.streams", kEvents = "tp.events";
+
+/// Of a function, and of those of its calls that then are for all: it may be called once for all
+/// layers of a run. Of a kernel, and by kernel of the gpu.module: bytes from each operand of one layer to that of the next.
+inline constexpr llvm::StringLiteral kRepeats = "tp.repeats", kStrides = "tp.strides";
 
 /// Symbols of the text of the kernels, their code and its size: `emit` has them.
 inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin",

@@ -275,7 +275,7 @@ SmallVector<Record> TableEmitter::slots() {
   }
   auto addValue = [&](sched::ValueOp value, int64_t base) {
     bool evaluates = value.getOwner() == Owner::Logits || evaluation.contains(value.getKey());
-    tp_slot_use use = evaluates                               ? TP_EVALUATION
+    tp_slot_use use = evaluates                              ? TP_EVALUATION
                       : value.getOwner() == Owner::Workspace ? TP_OPTIONAL
                                                              : TP_WRITTEN;
     int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
@@ -406,6 +406,7 @@ Field TableEmitter::device() {
   for (int64_t number : {begin, end - begin, place(kStagingKey), place(kWorkspaceKey),
                          static_cast<int64_t>(bytes(kWorkspaceKey))})
     record.push_back(Field::i64(number));
+  record.push_back(Field::i32(lang::getString(settings.plan, "reduce", "ordered") == "native"));
   return Field::address(host.recordsSymbol("device", record));
 }
 

@@ -47,6 +47,8 @@ Value Body::rowOffset(const OperandPlan &o) {
   }
   if (o.taskStride)
     sum = weigh(ValueRange{task}, o.taskStride, sum);
+  if (layer)
+    sum = weigh(ValueRange{layer}, o.layerStride, sum);
   return sum ? sum : index(0);
 }
 

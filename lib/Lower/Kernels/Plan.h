@@ -38,12 +38,13 @@ struct OperandPlan {
   nn::Tensor type;
   rt::AccessAttr access;
   Strides strides;
-  int64_t idStride = 0;   ///< gather, scatter: elements per step of the id
-  mlir::BlockArgument id; ///< gather, scatter: the id
-  int64_t taskStride = 0; ///< outputs with one row per task
-  int64_t half = 0;       ///< rotate: half of the dimension
-  Strides rotated;        ///< rotate: index along the dimension
-  bool streams = false;   ///< output: written past the caches, in aligned vectors
+  int64_t idStride = 0;    ///< gather, scatter: elements per step of the id
+  mlir::BlockArgument id;  ///< gather, scatter: the id
+  int64_t taskStride = 0;  ///< outputs with one row per task
+  int64_t layerStride = 0; ///< elements to the operand of the next layer, in a launch for several
+  int64_t half = 0;        ///< rotate: half of the dimension
+  Strides rotated;         ///< rotate: index along the dimension
+  bool streams = false;    ///< output: written past the caches, in aligned vectors
 
   bool isScatter() const { return access.getKind() == "scatter"; }
 };

@@ -21,7 +21,7 @@ Mesh::Mesh(std::vector<int64_t> sizes, std::vector<std::vector<int32_t>> ofGroup
 }
 
 std::vector<std::unique_ptr<Mesh>> conformance::meshesOf(int ranks) {
-  const std::vector<std::vector<int64_t>> all = {{2},    {3},    {4}, {2, 2}, {6},
+  const std::vector<std::vector<int64_t>> all = {{1},    {2},    {3}, {4},    {2, 2},   {6},
                                                  {2, 3}, {3, 2}, {8}, {4, 2}, {2, 2, 2}};
   std::vector<std::unique_ptr<Mesh>> meshes;
   for (const std::vector<int64_t> &sizes : all) {

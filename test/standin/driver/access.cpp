@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/standin/driver/decode.h"
 #include "test/standin/driver/lanes.h"
+#include "test/standin/driver/stream.h"
 #include "test/standin/driver/touched.h"
 
 #include <bit>
@@ -50,7 +51,8 @@ const Allocation *allocationOf(Warp &w, const Inst &i, int lane, uint64_t addres
   const Allocation *a = w.lastAllocation;
   if (!a || address < a->base || address >= a->end())
     a = w.block->run.table->find(address);
-  if (!a || a->end() - address < width || a->device != w.block->run.launch.device) {
+  if (!a || a->end() - address < width ||
+      !system().memory.reaches(w.block->run.launch.device, a->device)) {
     badAddress(w, i, lane, address, width);
     return nullptr;
   }

@@ -60,6 +60,7 @@ void standin_reset() {
     stream->destroyed = true;
     stream->wake.notify_one();
   }
+  s.memory.forgetPeers();
   s.streams.clear(), s.events.clear(), s.graphs.clear(), s.execs.clear(), s.captures.clear();
   for (auto &context : s.contexts)
     context->error = CUDA_SUCCESS, context->retained = 0;
@@ -155,7 +156,8 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     return CUDA_ERROR_INVALID_VALUE;
   if (!knownDevice(device))
     return CUDA_ERROR_INVALID_DEVICE;
-  snprintf(name, length, "Stand-in sm_%d", environment().arch);
+  std::string suffix = environment().mixed ? " number " + std::to_string(device) : "";
+  snprintf(name, length, "Stand-in sm_%d%s", environment().arch, suffix.c_str());
   return CUDA_SUCCESS;
 }
 
@@ -168,6 +170,17 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
     return CUDA_ERROR_INVALID_DEVICE;
   memcpy(uuid->bytes, "stand-in device", 16);
   uuid->bytes[15] = char(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
+  if (CUresult r = checkInit())
+    return r;
+  if (!id || length < 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (!knownDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  snprintf(id, length, "0000:%02x:00.0", device + 1);
   return CUDA_SUCCESS;
 }
 
@@ -366,6 +379,15 @@ CUresult cuCtxGetCurrent(CUcontext *context) {
   if (!context)
     return CUDA_ERROR_INVALID_VALUE;
   *context = reinterpret_cast<CUcontext>(currentContext);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device) {
+  if (CUresult r = enter())
+    return r;
+  if (!device)
+    return CUDA_ERROR_INVALID_VALUE;
+  *device = currentContext->device;
   return CUDA_SUCCESS;
 }
 

@@ -1,13 +1,7 @@
 //===- api-memory.cpp - memory, copies and fills --------------------------===//
-//
-// One decision: asynchronous copies take pinned host memory only. With pageable memory the
-// driver copies before it returns, or after, as it likes; a program that relies on either
-// is one that we want to hear of.
-//
-//===----------------------------------------------------------------------===//
+#include "test/standin/driver/copy.h"
 #include "test/standin/driver/environment.h"
 #include "test/standin/driver/log.h"
-#include "test/standin/driver/stream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,112 +9,6 @@
 using namespace standin;
 
 namespace {
-/// A rectangle of rows; one row for what is flat.
-struct Rows {
-  uint64_t base = 0;
-  bool device = false;
-  size_t pitch = 0;
-};
-
-bool inDevice(const Table &table, uint64_t address, size_t bytes, int device) {
-  const Allocation *a = table.find(address);
-  return a && a->device == device && a->end() - address >= bytes;
-}
-
-/// Whether all rows lie in one allocation of the device, or of pinned memory.
-bool valid(const Rows &rows, size_t width, size_t height, int device, bool pageable) {
-  size_t bytes = (height - 1) * rows.pitch + width;
-  Memory &memory = standin::system().memory;
-  if (rows.device)
-    return inDevice(*memory.table(), rows.base, bytes, device);
-  return pageable || memory.pinned(reinterpret_cast<void *>(rows.base), bytes);
-}
-
-char *place(const Rows &rows, size_t row) {
-  uint64_t address = rows.base + row * rows.pitch;
-  return rows.device ? hostOf(address) : reinterpret_cast<char *>(address);
-}
-
-const char *kindOf(const Rows &to, const Rows &from) {
-  return to.device ? from.device ? "dtod" : "htod" : from.device ? "dtoh" : "htoh";
-}
-
-CUresult checkCopy(Rows to, Rows from, size_t width, size_t height, bool pageable) {
-  int device = currentContext->device;
-  for (const Rows &rows : {to, from})
-    if (!valid(rows, width, height, device, pageable))
-      return refuse(CUDA_ERROR_INVALID_VALUE, "%s does not hold %zu rows of %zu bytes: 0x%llx",
-                    rows.device ? "memory of the device" : "pinned memory", height, width,
-                    (unsigned long long)rows.base);
-  if (to.device == from.device) {
-    uint64_t bytes = (height - 1) * std::max(to.pitch, from.pitch) + width;
-    if (to.base < from.base + bytes && from.base < to.base + bytes && height == 1)
-      return refuse(CUDA_ERROR_INVALID_VALUE, "copy onto itself: 0x%llx",
-                    (unsigned long long)to.base);
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult copyRows(Rows to, Rows from, size_t width, size_t height, int device, bool pageable) {
-  auto table = standin::system().memory.table(); // kept while it is copied
-  for (const Rows &rows : {to, from})
-    if (!valid(rows, width, height, device, pageable))
-      return refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "memory of a copy has been freed: 0x%llx",
-                    (unsigned long long)rows.base);
-  for (size_t row = 0; row < height; ++row)
-    memcpy(place(to, row), place(from, row), width);
-  return CUDA_SUCCESS;
-}
-
-CUresult copyAsync(const char *call, Rows to, Rows from, size_t width, size_t height,
-                   CUstream handle) {
-  Line line(call);
-  std::shared_ptr<Stream> stream;
-  if (CUresult r = enterStream(handle, stream))
-    return line.end(r);
-  line.text("s", "s" + std::to_string(stream->number)).text("kind", kindOf(to, from));
-  line.hex("dst", to.base);
-  if (!strcmp(call, "copy2d"))
-    line.number("dpitch", to.pitch)
-        .hex("src", from.base)
-        .number("spitch", from.pitch)
-        .number("width", width)
-        .number("height", height);
-  else
-    line.hex("src", from.base).number("bytes", width);
-  if (!width || !height)
-    return line.end(CUDA_SUCCESS);
-  if (CUresult r = checkCopy(to, from, width, height, false))
-    return line.end(r);
-  auto action = std::make_shared<Action>();
-  action->run = [=, device = stream->context->device] {
-    return copyRows(to, from, width, height, device, false);
-  };
-  std::lock_guard<std::mutex> lock(standin::system().mutex);
-  return line.end(enqueue(*stream, std::move(action)));
-}
-
-CUresult copyNow(Rows to, Rows from, size_t bytes) {
-  Line line("copy");
-  line.text("s", "-").text("kind", kindOf(to, from)).hex("dst", to.base).hex("src", from.base);
-  line.number("bytes", bytes);
-  if (CUresult r = enter())
-    return line.end(r);
-  {
-    Lock lock(standin::system().mutex);
-    if (CUresult r = checkUnsafe("a copy that blocks"))
-      return line.end(r);
-    // The default stream waits for blocking streams only.
-    if (CUresult r = awaitContext(lock, *currentContext, true))
-      return line.end(r);
-  }
-  if (!bytes)
-    return line.end(CUDA_SUCCESS);
-  if (CUresult r = checkCopy(to, from, bytes, 1, true))
-    return line.end(r);
-  return line.end(copyRows(to, from, bytes, 1, currentContext->device, true));
-}
-
 Rows deviceRows(CUdeviceptr pointer, size_t pitch = 0) { return {pointer, true, pitch}; }
 Rows hostRows(const void *pointer, size_t pitch = 0) {
   return {reinterpret_cast<uint64_t>(pointer), false, pitch};
@@ -218,8 +106,8 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
   if (!guards) {
     std::lock_guard<std::mutex> lock(s.mutex);
     currentContext->error = CUDA_ERROR_ILLEGAL_ADDRESS;
-    line.end(refuse(CUDA_ERROR_ILLEGAL_ADDRESS,
-                    "a library wrote outside of an allocation: 0x%llx", pointer));
+    line.end(refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "a library wrote outside of an allocation: 0x%llx",
+                    pointer));
   } else {
     line.end(CUDA_SUCCESS);
   }
@@ -325,6 +213,29 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream) {
                    side(c->srcMemoryType, reinterpret_cast<uint64_t>(c->srcHost), c->srcDevice,
                         c->srcXInBytes, c->srcY, c->srcPitch),
                    c->WidthInBytes, c->Height, stream);
+}
+
+/// Memory of the device, or pinned memory, which has one address on both sides.
+CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr to, unsigned value, unsigned flags) {
+  Line line("write");
+  std::shared_ptr<Stream> stream;
+  if (CUresult r = enterStream(handle, stream))
+    return line.end(r);
+  line.text("s", "s" + std::to_string(stream->number)).hex("dst", to).number("value", value);
+  Rows place = deviceRows(to);
+  if (!valid(place, sizeof value, 1, stream->context->device, false))
+    place = hostRows(reinterpret_cast<void *>(to));
+  if (flags || to % sizeof value || !valid(place, sizeof value, 1, stream->context->device, false))
+    return line.end(refuse(CUDA_ERROR_INVALID_VALUE, "no place for a number: 0x%llx", to));
+  auto action = std::make_shared<Action>();
+  action->run = [=, device = stream->context->device] {
+    if (!valid(place, sizeof value, 1, device, false))
+      return refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "the place of a number has been freed: 0x%llx", to);
+    __atomic_store_n(reinterpret_cast<unsigned *>(::place(place, 0)), value, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+  };
+  std::lock_guard<std::mutex> lock(standin::system().mutex);
+  return line.end(enqueue(*stream, std::move(action)));
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {

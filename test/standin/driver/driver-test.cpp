@@ -153,6 +153,33 @@ TEST_F(Driver, CopiesAreChecked) {
   OK(cuStreamSynchronize(a));
 }
 
+TEST_F(Driver, NumbersAreWrittenInTheOrderOfTheirStream) {
+  auto *seen = reinterpret_cast<volatile unsigned *>(host);
+  *seen = 1;
+  OK(cuMemsetD32Async(data, 7, 1, a));
+  OK(cuStreamWriteValue32_v2(a, reinterpret_cast<CUdeviceptr>(host), 2, 0));
+  OK(cuStreamWriteValue32_v2(a, data + 4, 3, 0));
+  EXPECT_EQ(*seen, 1u);
+  OK(cuStreamSynchronize(a));
+  EXPECT_EQ(*seen, 2u);
+  EXPECT_EQ(read(data), 7);
+  EXPECT_EQ(read(data + 4), 3);
+  unsigned pageable = 0;
+  EXPECT_EQ(cuStreamWriteValue32_v2(a, reinterpret_cast<CUdeviceptr>(&pageable), 2, 0),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuStreamWriteValue32_v2(a, data + 2, 2, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Driver, DevicesHaveNumbersOnTheBus) {
+  char id[32];
+  OK(cuDeviceGetPCIBusId(id, sizeof id, 0));
+  EXPECT_STREQ(id, "0000:01:00.0");
+  EXPECT_EQ(cuDeviceGetPCIBusId(id, sizeof id, 7), CUDA_ERROR_INVALID_DEVICE);
+  CUdevice device = -1;
+  OK(cuCtxGetDevice(&device));
+  EXPECT_EQ(device, 0);
+}
+
 TEST_F(Driver, DefaultStreamsAreRefused) {
   EXPECT_EQ(cuMemsetD8Async(data, 0, 1, nullptr), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(cuStreamSynchronize(nullptr), CUDA_ERROR_INVALID_HANDLE);

@@ -30,9 +30,10 @@ protected:
   void TearDown() override {
     for (CUdeviceptr p : allocated)
       cuMemFree_v2(p);
-    for (const char *name : {"STANDIN_ORDER", "STANDIN_SEED", "STANDIN_STRICT", "STANDIN_DEVICES",
-                             "STANDIN_ARCH", "STANDIN_MEMORY", "STANDIN_DRIVER_VERSION",
-                             "STANDIN_THREADS", "STANDIN_RACES", "STANDIN_LOG", "STANDIN_TOUCH"})
+    for (const char *name :
+         {"STANDIN_ORDER", "STANDIN_SEED", "STANDIN_STRICT", "STANDIN_DEVICES", "STANDIN_PEERS",
+          "STANDIN_MIXED", "STANDIN_ARCH", "STANDIN_MEMORY", "STANDIN_DRIVER_VERSION",
+          "STANDIN_THREADS", "STANDIN_RACES", "STANDIN_LOG", "STANDIN_TOUCH"})
       unsetenv(name);
     standin_reset();
   }

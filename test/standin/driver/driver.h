@@ -136,6 +136,24 @@ struct CUDA_MEMCPY2D {
   size_t WidthInBytes, Height;
 };
 
+struct CUDA_MEMCPY3D_PEER {
+  size_t srcXInBytes, srcY, srcZ, srcLOD;
+  CUmemorytype srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  void *srcArray;
+  CUcontext srcContext;
+  size_t srcPitch, srcHeight;
+  size_t dstXInBytes, dstY, dstZ, dstLOD;
+  CUmemorytype dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  void *dstArray;
+  CUcontext dstContext;
+  size_t dstPitch, dstHeight;
+  size_t WidthInBytes, Height, Depth;
+};
+
 #define TPLAN_DRIVER extern "C" __attribute__((visibility("default")))
 
 TPLAN_DRIVER CUresult cuInit(unsigned flags);
@@ -146,13 +164,17 @@ TPLAN_DRIVER CUresult cuDeviceGetCount(int *count);
 TPLAN_DRIVER CUresult cuDeviceGet(CUdevice *device, int ordinal);
 TPLAN_DRIVER CUresult cuDeviceGetName(char *name, int length, CUdevice device);
 TPLAN_DRIVER CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device);
+TPLAN_DRIVER CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device);
 TPLAN_DRIVER CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device);
 TPLAN_DRIVER CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device);
 TPLAN_DRIVER CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 TPLAN_DRIVER CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
 TPLAN_DRIVER CUresult cuCtxSetCurrent(CUcontext context);
 TPLAN_DRIVER CUresult cuCtxGetCurrent(CUcontext *context);
+TPLAN_DRIVER CUresult cuCtxGetDevice(CUdevice *device);
 TPLAN_DRIVER CUresult cuCtxSynchronize();
+TPLAN_DRIVER CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer);
+TPLAN_DRIVER CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags);
 TPLAN_DRIVER CUresult cuProfilerStart();
 TPLAN_DRIVER CUresult cuProfilerStop();
 
@@ -172,6 +194,9 @@ TPLAN_DRIVER CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t by
 TPLAN_DRIVER CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                                            CUstream stream);
 TPLAN_DRIVER CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream);
+TPLAN_DRIVER CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext toContext, CUdeviceptr from,
+                                        CUcontext fromContext, size_t bytes, CUstream stream);
+TPLAN_DRIVER CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *copy, CUstream stream);
 TPLAN_DRIVER CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
                                       CUstream stream);
 TPLAN_DRIVER CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
@@ -194,6 +219,8 @@ TPLAN_DRIVER CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flag
 TPLAN_DRIVER CUresult cuStreamDestroy_v2(CUstream stream);
 TPLAN_DRIVER CUresult cuStreamSynchronize(CUstream stream);
 TPLAN_DRIVER CUresult cuStreamQuery(CUstream stream);
+TPLAN_DRIVER CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr to, unsigned value,
+                                              unsigned flags);
 TPLAN_DRIVER CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
 TPLAN_DRIVER CUresult cuEventCreate(CUevent *event, unsigned flags);
 TPLAN_DRIVER CUresult cuEventDestroy_v2(CUevent event);

@@ -1,6 +1,9 @@
 //===- environment.cpp - how the stand-in is asked to behave --------------===//
 #include "test/standin/driver/environment.h"
 
+#include "test/standin/driver/memory.h"
+
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,13 +15,14 @@ static Environment current;
 const Environment &environment() { return current; }
 
 namespace {
-template <typename T> bool number(const char *name, T &value, long long least) {
+template <typename T>
+bool number(const char *name, T &value, long long least, long long most = LLONG_MAX) {
   const char *text = getenv(name);
   if (!text)
     return true;
   char *end = nullptr;
   long long read = strtoll(text, &end, 10);
-  if (!*text || *end || read < least) {
+  if (!*text || *end || read < least || read > most) {
     fprintf(stderr, "standin: %s is no number from %lld: %s\n", name, least, text);
     return false;
   }
@@ -42,8 +46,9 @@ bool readEnvironment() {
     e.log = log;
   bool good = number("STANDIN_SEED", e.seed, 0) && number("STANDIN_STRICT", e.strict, 0) &&
               number("STANDIN_TOUCH", e.touch, 0) && number("STANDIN_RACES", e.races, 0) &&
-              number("STANDIN_DEVICES", e.devices, 0) && number("STANDIN_ARCH", e.arch, 50) &&
-              number("STANDIN_MEMORY", e.memory, 0) &&
+              number("STANDIN_DEVICES", e.devices, 0, kMostDevices) &&
+              number("STANDIN_PEERS", e.peers, 0) && number("STANDIN_MIXED", e.mixed, 0) &&
+              number("STANDIN_ARCH", e.arch, 50) && number("STANDIN_MEMORY", e.memory, 0) &&
               number("STANDIN_DRIVER_VERSION", e.driver, 1000) &&
               number("STANDIN_THREADS", e.threads, 1);
   if (good)

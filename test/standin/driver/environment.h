@@ -3,7 +3,9 @@
 // STANDIN_ORDER=late|eager|random  when the work of streams runs, see stream.h; late
 // STANDIN_SEED=N                   of everything random; 1
 // STANDIN_STRICT=1                 a wait for an event that was never recorded is an error
-// STANDIN_DEVICES=N                1
+// STANDIN_DEVICES=N                1, of at most 64
+// STANDIN_PEERS=0                  no device can access the memory of another
+// STANDIN_MIXED=1                 devices have names of their own
 // STANDIN_ARCH=90                  compute capability
 // STANDIN_MEMORY=BYTES             of a device; 16 GiB
 // STANDIN_DRIVER_VERSION=13000
@@ -27,7 +29,7 @@ enum class Order { late, eager, random };
 struct Environment {
   Order order = Order::late;
   uint64_t seed = 1;
-  bool strict = false, touch = false, races = true;
+  bool strict = false, touch = false, races = true, peers = true, mixed = false;
   int devices = 1, arch = 90, driver = 13000, threads = 1;
   size_t memory = size_t(16) << 30;
   std::string log;

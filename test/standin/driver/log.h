@@ -11,15 +11,17 @@
 //   alloc p bytes | free p | hostalloc p bytes | hostfree p
 //   stream s flags priority | streamdestroy s | event e flags | eventdestroy e
 //   record s e | wait s e           wait: for=-  where the event was never recorded
-//   copy s kind=htod|dtoh|dtod dst src bytes       s=- for one that blocks
+//   copy s kind=htod|dtoh|dtod|peer dst src bytes  s=- for one that blocks
 //   copy2d s kind dst dpitch src spitch width height
 //   memset s dst value width=1|4 count             bytes are width * count
+//   write s dst value                              4 bytes, also of pinned memory
 //   memset2d s dst pitch value width height
 //   module kernels | unload | launch s kernel grid=X,Y,Z block=X,Y,Z shared n args=A,B,..
 //   hostfunc s function data
 //   begin s mode | end s g nodes | instantiate g x | graphlaunch s x | graphdestroy g |
 //   execdestroy x
-//   streamsync s | streamquery s | eventsync e | eventquery e | ctxsync | elapsed e e
+//   streamsync s | streamquery s | eventsync e | eventquery e | ctxsync | elapsed e e | peer from
+//   to
 //
 // cuBLASLt's stand-in adds what the host function that it asks for next will touch:
 //

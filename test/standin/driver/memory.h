@@ -11,6 +11,7 @@
 #ifndef TPLAN_TEST_STANDIN_MEMORY_H
 #define TPLAN_TEST_STANDIN_MEMORY_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,6 +26,7 @@ inline constexpr uint64_t kDeviceBit = uint64_t(1) << 60;
 /// large integer.
 inline constexpr uint16_t kFresh = 0x7FFB;
 inline constexpr size_t kAlign = 512;
+inline constexpr int kMostDevices = 64;
 
 void fillFresh(void *memory, size_t bytes);
 inline char *hostOf(uint64_t device) { return reinterpret_cast<char *>(device ^ kDeviceBit); }
@@ -63,6 +65,20 @@ public:
   std::shared_ptr<const Table> table() const;
   size_t used(int device) const;
 
+  /// Whether what runs on a device may touch the memory of another; of itself it may.
+  bool reaches(int device, int other) const {
+    return device == other || peers[device].load() >> other & 1;
+  }
+  /// False if it did already.
+  bool letReach(int device, int other) {
+    uint64_t bit = uint64_t(1) << other;
+    return !(peers[device].fetch_or(bit) & bit);
+  }
+  void forgetPeers() {
+    for (auto &mask : peers)
+      mask = 0;
+  }
+
   void *allocateHost(size_t bytes);
   bool freeHost(void *pointer);
   /// All of it lies in one pinned allocation.
@@ -73,6 +89,7 @@ private:
   mutable std::mutex mutex;
   std::shared_ptr<const Table> current = std::make_shared<Table>();
   std::map<uint64_t, size_t> host;
+  std::atomic<uint64_t> peers[kMostDevices] = {}; ///< a bit for each device it reaches
 };
 
 } // namespace standin

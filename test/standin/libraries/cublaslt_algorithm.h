@@ -44,6 +44,10 @@ Verdict unsealFor(const Algo &algo, const Problem &problem, Algorithm &algorithm
 int findAlgorithms(const Problem &problem, const Preference &preference, const void *bias,
                    std::span<HeuristicResult> results);
 
+/// Microseconds that a call takes beside its work. With STANDIN_CUBLASLT_FAST=N one algorithm of
+/// each problem is fast, N decides which; so clocks choose as a test wants.
+int slowness(const Algorithm &algorithm, const Problem &problem);
+
 /// 2 to this is the alignment of an address, at most 256.
 int logOfAlignment(uint64_t address);
 

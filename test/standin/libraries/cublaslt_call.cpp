@@ -87,6 +87,7 @@ void run(void *data) {
         host(call->a),        host(call->b),    call->beta != 0 ? host(call->c) : nullptr,
         host(call->d),        host(call->bias), host(call->aux),
         host(call->workspace)};
+    usleep(slowness(call->algorithm, call->problem));
     multiply(call->algorithm.method(), call->problem, call->alpha, call->beta, at);
   }
   if (!call->isKept)

@@ -11,6 +11,7 @@
 #include "nccl_group.h"
 #include "nccl_reduce.h"
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -46,10 +47,18 @@ private:
   bool isInside = false;
 };
 
-/// What a config says, or would say if it said it.
-int checkConfig(const char *function, const Config *config) {
-  if (!config)
+/// What a config says, or would say if it said it. One of an older version has fewer fields: 2.18
+/// ends behind splitShare.
+int takeConfig(const char *function, const Config *given, Config &taken) {
+  taken = {};
+  if (!given)
     return success;
+  constexpr size_t oldSize = (offsetof(Config, splitShare) + sizeof(int) + 7) / 8 * 8;
+  bool isOld = given->magic == configMagic && given->size == oldSize && given->version == 21800;
+  memcpy(&taken, given, isOld ? offsetof(Config, trafficClass) : sizeof taken);
+  if (isOld)
+    taken.size = sizeof taken, taken.version = nccl::version;
+  const Config *config = &taken;
   auto refuse = [&](const char *what, long long value) {
     return report(invalidArgument, format("%s: %s: %lld", function, what, value));
   };
@@ -74,27 +83,26 @@ int checkConfig(const char *function, const Config *config) {
   return success;
 }
 
-bool isBlocking(const Config *config) { return !config || config->blocking != 0; }
-
-std::string nameOf(const Config *config, const char *otherwise) {
-  return config && config->commName ? config->commName : otherwise;
+std::string nameOf(const Config &config, const char *otherwise) {
+  return config.commName ? config.commName : otherwise;
 }
 
 int initialise(const char *function, Comm *comm, int ranks, const UniqueId &id, int rank,
-               const Config *config) {
+               const Config *given) {
   if (!comm)
     return report(invalidArgument, format("%s: no place for the communicator", function));
   *comm = nullptr;
   if (ranks < 1 || ranks > maxRanks || rank < 0 || rank >= ranks)
     return report(invalidArgument, format("%s: rank %d of %d", function, rank, ranks));
-  if (int result = checkConfig(function, config))
+  Config config;
+  if (int result = takeConfig(function, given, config))
     return result;
   std::string why;
   int device = currentDevice();
   if (!findDriver(why) || device < 0)
     return report(unhandledCudaError,
                   format("%s: %s", function, why.empty() ? "no context is current" : why.c_str()));
-  *comm = new Communicator(ranks, rank, device, isBlocking(config), nameOf(config, "world"));
+  *comm = new Communicator(ranks, rank, device, config.blocking != 0, nameOf(config, "world"));
   std::string where(id.internal, strnlen(id.internal, sizeof id.internal));
   int result = begin(*comm, [comm = *comm, where] { comm->join(where); });
   // As the library, which gives no handle then.
@@ -145,7 +153,7 @@ STANDIN_EXPORT int ncclCommInitRankConfig(Comm *comm, int ranks, UniqueId id, in
   return initialise("ncclCommInitRankConfig", comm, ranks, id, rank, config);
 }
 
-STANDIN_EXPORT int ncclCommSplit(Comm comm, int color, int key, Comm *child, Config *config) {
+STANDIN_EXPORT int ncclCommSplit(Comm comm, int color, int key, Comm *child, Config *given) {
   Use use("ncclCommSplit", comm);
   if (!use)
     return use.status;
@@ -155,12 +163,13 @@ STANDIN_EXPORT int ncclCommSplit(Comm comm, int color, int key, Comm *child, Con
     return report(invalidArgument,
                   format("%s: ncclCommSplit with color %d", comm->self().c_str(), color));
   *child = nullptr;
-  if (int result = checkConfig("ncclCommSplit", config))
+  Config config;
+  if (int result = takeConfig("ncclCommSplit", given, config))
     return result;
   if (int count = comm->pending)
     return report(invalidUsage,
                   format("%s: split with %d launches under way", comm->self().c_str(), count));
-  bool blocking = config ? isBlocking(config) : comm->isBlocking;
+  bool blocking = given ? config.blocking != 0 : comm->isBlocking;
   if (color != noColor)
     *child = new Communicator(1, 0, comm->device, blocking, nameOf(config, comm->name.c_str()));
   return begin(comm, [comm, color, key, made = *child] { comm->split(color, key, made); });

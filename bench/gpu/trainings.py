@@ -1,0 +1,113 @@
+"""Trainings side by side: what is compiled, and one run of each with its tokens per second and peak of memory.
+
+Bytes are the driver's figure for both sides: a thread asks how many are free while a training runs, before and at the
+least. The process that asks has a context of its own, which is in both.
+"""
+import array
+import collections
+import json
+import random
+import statistics
+import threading
+import time
+
+import models
+from sections import ROOT, Failed
+
+Run = collections.namedtuple("Run", "tokens_per_second peak microbatch")
+
+
+def pack_model(pack, name, sizes=None):
+    """Programs of a model, one a microbatch, and the ceilings."""
+    model = models.model_of(name, pack.tiny)
+    pack.program("gpu-ceilings")
+    for size in sizes or model.sizes:
+        pack.compile(models.PLANS, "bench", f"{name}-{size}", plan=name,
+                     settings=models.settings(model, size, pack.tiny), toolkit=True)
+
+
+def ceilings(machine):
+    """Of this GPU: TFLOP/s of large bf16 GEMMs, GB/s of a large copy."""
+    return json.loads(machine.run(machine.pack / "bin" / "gpu-ceilings", *(["--tiny"] if machine.tiny else [])))
+
+
+def tokens(machine, model):
+    """A file of random tokens."""
+    path = machine.scratch / f"{model.name}.u16"
+    if not path.exists():
+        steps = model.warm + model.timed
+        mask = (1 << (model.V.bit_length() - 1)) - 1
+        numbers = array.array("H", random.Random(1).randbytes(2 * (steps * model.batch * model.S + 1)))
+        path.write_bytes(array.array("H", (n & mask for n in numbers)).tobytes())
+    return path
+
+
+class Watch:
+    """The most bytes of the GPU that others take while it is open."""
+
+    def __init__(self, machine):
+        self.driver = machine.driver
+        self.before = self.least = self.driver.free()
+        self.open = True
+        self.thread = threading.Thread(target=self.look)
+
+    def look(self):
+        self.driver.free()  # the context is the thread's
+        while self.open:
+            self.least = min(self.least, self.driver.free())
+            time.sleep(0.01)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.open = False
+        self.thread.join()
+
+    @property
+    def peak(self):
+        return self.before - self.least
+
+
+def train(machine, model, microbatch):
+    """tplan's, at a microbatch."""
+    at = machine.folder("training")
+    steps = model.warm + model.timed
+    with Watch(machine) as watch:
+        machine.run(machine.pack / "bench" / f"{model.name}-{microbatch}", "--device=cuda", "--steps", steps,
+                    "--data", f"u16:{tokens(machine, model)}", "--metrics", at / "log.jsonl")
+    lines = [json.loads(line) for line in (at / "log.jsonl").read_text().splitlines()]
+    if len(lines) != steps:
+        raise Failed(f"a training of {steps} steps leaves {len(lines)}")
+    return Run(statistics.median(line["tokens_per_second"] for line in lines[model.warm:]), watch.peak, microbatch)
+
+
+def train_largest(machine, model, sizes):
+    """At the first of `sizes` that fits."""
+    for size in sizes:
+        try:
+            return train(machine, model, size)
+        except Failed as error:
+            if "bytes of the GPU" not in str(error) and "out of memory" not in str(error):
+                raise
+    raise Failed(f"no microbatch of {sizes} fits this GPU")
+
+
+def train_in_torch(machine, model, sizes, variant):
+    """PyTorch's, at the first of `sizes` that fits."""
+    with Watch(machine) as watch:
+        told = machine.run_python(ROOT / "bench" / "gpu" / "torch_train.py", model.name, variant,
+                           ",".join(map(str, sizes)), *(["--tiny"] if machine.tiny else []),
+                           TORCHINDUCTOR_CACHE_DIR=machine.scratch / "inductor")
+    found = json.loads(told.splitlines()[-1])
+    return Run(found["tokens_per_second"], watch.peak, found["microbatch"])
+
+
+def has_torch(machine):
+    """Whether PyTorch is here, and has a GPU."""
+    try:
+        machine.run_python("-c", "import torch; assert torch.cuda.is_available()")
+    except Failed:
+        return False
+    return True

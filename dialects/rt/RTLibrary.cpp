@@ -1,0 +1,236 @@
+//===- RTLibrary.cpp - attention by a library ------------------------------===//
+//
+// What cuDNN takes, by its support matrix: bf16; heads whose width is a multiple of 8, up to what
+// the architecture holds; all keys, causal, or causal with a window. `cudnn-plans-test` asks the
+// library itself, where there is one.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::rt;
+using nn::DimAttr;
+using nn::MaskAttr;
+using nn::Tensor;
+
+namespace {
+
+/// Heads at most so wide, forward and backward, from an architecture on.
+struct WidthLimit {
+  int64_t arch, forward, backward;
+};
+constexpr WidthLimit widthLimits[] = {{100, 128, 128}, {90, 256, 256}, {80, 128, 128}};
+/// Of any.
+constexpr int64_t widestOfAll = 256;
+
+/// Chunks need no more workspace than this, unless one head's group does.
+constexpr int64_t chunkBytes = 384 << 20;
+/// A head's group that needs more is left to a kernel.
+constexpr int64_t mostBytes = int64_t(2) << 30;
+/// Rows of the tiles of the library, at most.
+constexpr int64_t tileRows = 128;
+/// What plans need beside what their sizes explain.
+constexpr int64_t slackBytes = 64 << 10;
+
+int64_t widestHead(AttentionPass pass, StringRef arch) {
+  int64_t number = 0;
+  if (arch.empty() || arch.drop_front(3).getAsInteger(10, number))
+    return widestOfAll;
+  for (WidthLimit limit : widthLimits)
+    if (number >= limit.arch)
+      return pass == AttentionPass::Forward ? limit.forward : limit.backward;
+  return 0;
+}
+
+/// all, causal, or causal with a window.
+bool matchMask(MaskAttr mask, LibraryAttention &attention) {
+  if (mask.getKind() == "all")
+    return true;
+  if (mask.getKind() == "causal")
+    return attention.causal = true;
+  if (mask.getKind() != "and")
+    return false;
+  for (MaskAttr term : mask.getTerms()) {
+    bool isWindow = term.getKind() == "window" && term.getN() >= 1;
+    if (!isWindow && term.getKind() != "causal")
+      return false;
+    if (isWindow) // the narrowest
+      attention.window = attention.window ? std::min(attention.window, term.getN()) : term.getN();
+    else
+      attention.causal = true;
+  }
+  return attention.causal;
+}
+
+/// All divisors of n, falling.
+SmallVector<int64_t> divisors(int64_t n) {
+  SmallVector<int64_t> all;
+  for (int64_t d = n; d >= 1; --d)
+    if (n % d == 0)
+      all.push_back(d);
+  return all;
+}
+
+/// The largest chunk that the workspace allows: whole batches, else groups of one.
+void chooseChunk(AttentionPass pass, LibraryAttention &attention) {
+  attention.groupChunk = attention.groups;
+  for (int64_t batches : divisors(attention.batch)) {
+    attention.batchChunk = batches;
+    if (workspaceOf(pass, attention) <= chunkBytes)
+      return;
+  }
+  for (int64_t groups : divisors(attention.groups)) {
+    attention.groupChunk = groups;
+    if (workspaceOf(pass, attention) <= chunkBytes)
+      return;
+  }
+}
+
+} // namespace
+
+/// Forward, plans need next to nothing. Backward: a bf16 for each pair of a query and a key, in
+/// whole tiles; the gradients of keys and values of each query head, where several share a key
+/// head; and the row sums of out * d_out.
+int64_t rt::workspaceOf(AttentionPass pass, const LibraryAttention &attention) {
+  if (pass == AttentionPass::Forward)
+    return slackBytes;
+  auto whole = [](int64_t rows) { return (rows + tileRows - 1) / tileRows * tileRows; };
+  int64_t heads = attention.batchChunk * attention.groupChunk * attention.heads / attention.groups;
+  int64_t each = 2 * whole(attention.queries) * whole(attention.keys) + 4 * attention.queries;
+  if (attention.heads != attention.groups)
+    each += 2 * 2 * whole(attention.keys) * attention.width;
+  return heads * each + slackBytes;
+}
+
+FailureOr<AttentionStrides> rt::stridesOf(Tensor tensor, StringRef row, StringRef head,
+                                          StringRef width) {
+  AttentionStrides strides;
+  int64_t stride = 1, batches = 0; // elements of the batches so far
+  for (DimAttr dim : llvm::reverse(tensor.getDims())) {
+    if (dim.getName() == row)
+      strides.row = stride;
+    else if (dim.getName() == head)
+      strides.head = stride;
+    else if (dim.getName() != width) {
+      if (batches && strides.batch * batches != stride)
+        return failure();
+      strides.batch = batches ? strides.batch : stride;
+      batches = (batches ? batches : 1) * dim.getSize();
+    }
+    stride *= dim.getSize();
+  }
+  return strides;
+}
+
+static std::string found(const llvm::Twine &what) { return what.str(); }
+
+std::string rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k, MaskAttr mask,
+                                      StringRef query, StringRef key, StringRef heads,
+                                      StringRef groups, StringRef arch,
+                                      LibraryAttention &attention) {
+  auto sizeOf = [](Tensor t, StringRef dim) { return t.getDims()[t.find(dim)].getSize(); };
+  if (!q.has(query) || !q.has(heads) || !k.has(key) || !k.has(groups) || q.getRank() < 3)
+    return "a tensor without queries, keys or heads";
+  StringRef width = q.getDims().back().getName();
+  attention = {};
+  attention.heads = sizeOf(q, heads), attention.groups = sizeOf(k, groups);
+  attention.queries = sizeOf(q, query), attention.keys = sizeOf(k, key);
+  attention.width = q.getDims().back().getSize();
+  SmallVector<DimAttr> batches[2];
+  for (auto [t, row, head, out] :
+       {std::tuple(q, query, heads, &batches[0]), std::tuple(k, key, groups, &batches[1])})
+    for (DimAttr dim : t.getDims())
+      if (dim.getName() != row && dim.getName() != head && dim.getName() != width)
+        out->push_back(dim);
+  for (DimAttr dim : batches[0])
+    attention.batch *= dim.getSize();
+
+  if (!q.getElementType().isBF16()) {
+    std::string element;
+    llvm::raw_string_ostream(element) << q.getElementType();
+    return found("elements of " + llvm::Twine(element));
+  }
+  int64_t widest = widestHead(pass, arch);
+  if (attention.width % 8 || attention.width > widest)
+    return found("heads of " + llvm::Twine(attention.width) + " elements");
+  if (attention.groups < 1 || attention.heads % attention.groups)
+    return found(llvm::Twine(attention.heads) + " heads for " + llvm::Twine(attention.groups));
+  if (!matchMask(mask, attention)) {
+    std::string text;
+    llvm::raw_string_ostream(text) << "the mask " << mask;
+    return text;
+  }
+  if (attention.window && attention.queries > attention.keys)
+    return found("a window with fewer keys than queries: " + llvm::Twine(attention.keys));
+  if (attention.queries == 1 && attention.keys == 1)
+    return "one query and one key";
+  if (batches[0] != batches[1] || failed(stridesOf(q, query, heads, width)) ||
+      failed(stridesOf(k, key, groups, width)))
+    return "batches in several pieces";
+  chooseChunk(pass, attention);
+  if (int64_t bytes = workspaceOf(pass, attention); bytes > mostBytes)
+    return found("a workspace of " + llvm::Twine(bytes) + " bytes");
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// The op
+//===----------------------------------------------------------------------===//
+
+static Tensor typeOf(Value v) { return cast<Tensor>(v.getType()); }
+
+LibraryAttention AttentionOp::getShape() {
+  LibraryAttention attention;
+  matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getMask(),
+                        getQuery(), getKey(), getHeads(), getGroups(), "", attention);
+  return attention;
+}
+
+LogicalResult AttentionOp::verify() {
+  bool forward = getPass() == AttentionPass::Forward;
+  size_t args = forward ? 3 : 6, results = forward ? 2 : 3;
+  if (getArgs().size() != args) // (C1)
+    return emitOpError("needs ") << args << " operands, found " << getArgs().size();
+  if (getResults().size() != results)
+    return emitOpError("needs ") << results << " results, found " << getResults().size();
+  Tensor q = typeOf(getArgs()[0]), k = typeOf(getArgs()[1]);
+  LibraryAttention attention;
+  std::string why = matchLibraryAttention(getPass(), q, k, getMask(), getQuery(), getKey(),
+                                          getHeads(), getGroups(), "", attention);
+  if (!why.empty()) // (C2)
+    return emitOpError("no library takes ") << why;
+
+  SmallVector<DimAttr> dims; // (C3)
+  for (DimAttr dim : q.getDims().drop_back())
+    if (dim.getName() != getQuery())
+      dims.push_back(dim);
+  dims.push_back(q.getDims()[q.find(getQuery())]);
+  Tensor lse = q.withDims(dims).withElement(Float32Type::get(getContext()));
+  auto mustBe = [&](Value v, StringRef name, Tensor type) -> LogicalResult {
+    if (v.getType() == type)
+      return success();
+    return emitOpError() << name << " must be " << type << ", found " << v.getType();
+  };
+  if (failed(mustBe(getArgs()[2], "v", k)))
+    return failure();
+  if (forward)
+    return success(succeeded(mustBe(getResults()[0], "out", q)) &&
+                   succeeded(mustBe(getResults()[1], "lse", lse)));
+  return success(
+      succeeded(mustBe(getArgs()[3], "out", q)) && succeeded(mustBe(getArgs()[4], "d_out", q)) &&
+      succeeded(mustBe(getArgs()[5], "lse", lse)) && succeeded(mustBe(getResults()[0], "d_q", q)) &&
+      succeeded(mustBe(getResults()[1], "d_k", k)) && succeeded(mustBe(getResults()[2], "d_v", k)));
+}
+
+int64_t AttentionOp::getFlops() {
+  LibraryAttention attention = getShape();
+  int64_t pairs =
+      pairsInTiles(getMask(), {}, {}, attention.queries, attention.keys, tileRows, tileRows);
+  return attentionFlops(getPass(), pairs, attention.batch * attention.heads, attention.width);
+}
+int64_t AttentionOp::getBytes() { return bytesOf(*this); }
+int64_t AttentionOp::getWorkspace() { return workspaceOf(getPass(), getShape()); }
+StringRef AttentionOp::getCategory() { return "attention"; }

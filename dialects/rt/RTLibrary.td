@@ -1,0 +1,48 @@
+//===- RTLibrary.td - attention by a library --------------------------------===//
+//
+// What stands in RT.td is code of ours, or a GEMM; this is attention as cuDNN computes it. What the
+// library takes is asked of one function, `matchLibraryAttention`: `choose-attention` decides by it,
+// and the verifier holds the op to it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RT_LIBRARY
+#define TPLAN_RT_LIBRARY
+
+def RT_AttentionOp : RT_Op<"attention", [DeclareOpInterfaceMethods<RT_Call, ["getWorkspace"]>]> {
+  let summary = "library attention, forward or backward";
+  let description = [{
+    Made by `form-kernels` where `choose-attention` says so. Operands and results, in this order:
+    - forward: q, k, v -> out, lse.
+    - backward: q, k, v, out, d_out, lse -> d_q, d_k, d_v.
+    They mean what those of `rt.tile` mean: lse is the natural log-sum-exp of the scaled scores,
+    so the passes of one attention may be computed one by the library, one by a kernel. All rows of
+    a bounded outermost dimension are computed, in use or not.
+
+    Rounding is the library's: it multiplies in the element type and adds in f32; probabilities and
+    their gradients are rounded to the element type before they are multiplied again.
+
+    Backward, the library keeps a gradient of scores of each pair of a query and a key, for so it
+    adds in one order; that is most of the workspace. So not all heads are computed at once: a chunk
+    of them, or of batches of them, as large as the workspace that `chunkOf` allows.
+
+    In an object it is a tp_attention.
+
+    (C1) as many operands and results as the pass has. (C2) q, k and v are such that the library
+    takes them. (C3) the other tensors have the type of q or k; lse has q's dimensions without the
+    width, queries last, in f32.
+  }];
+  let arguments = (ins RT_AttentionPass:$pass, Variadic<NN_AnyTensor>:$args, F64Attr:$scale,
+                       NN_MaskAttr:$mask, StrAttr:$query, StrAttr:$key, StrAttr:$heads,
+                       StrAttr:$groups);
+  let results = (outs Variadic<NN_AnyTensor>:$results);
+  let assemblyFormat = [{
+    $pass $args `over` $query `,` $key `heads` $heads `,` $groups `scale` $scale `mask` $mask
+    attr-dict `:` functional-type($args, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    LibraryAttention getShape();
+  }];
+}
+
+#endif // TPLAN_RT_LIBRARY

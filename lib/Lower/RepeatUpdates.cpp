@@ -1,0 +1,145 @@
+//===- RepeatUpdates.cpp - repeat-updates: one launch for the layers of a list ===//
+//
+// The optimizer does with each layer of a list what it does with the first, on memory that lies at
+// a constant stride behind it. So a device gets one launch for all of them: a kernel's block has a
+// second number, the instance, which moves each operand by its stride.
+//
+// One decision: only functions of part U are taken whose calls are kernels on parameters, states,
+// gradients and numbers of the step. Layers of other parts wait for each other; these share no
+// byte that one of them writes, so "all kernels of a layer" may become "a kernel for all layers".
+// What a kernel makes of the numbers alone is the same for all layers, and is made once.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
+#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Lower.h"
+#include "lib/Schedule/Chain.h"
+#include "lib/Schedule/Keys.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+using nn::Role;
+
+namespace {
+
+/// Bytes from an argument of one layer to that of the next, or none where they do not lie at a
+/// stride that the function knows.
+std::optional<int64_t> strideOf(rt::FuncOp func, unsigned arg) {
+  switch (func.getArgRole(arg)) {
+  case Role::Param:
+  case Role::State:
+  case Role::CotParam:
+    return sched::alignUp(cast<nn::Tensor>(func.getArgumentTypes()[arg]).getBytes());
+  case Role::Scalar:
+    if (func.getArgName(arg) != schedule::kLayerScalar)
+      return 0;
+    return std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// The argument whose memory a value of the function is, or none.
+std::optional<unsigned> argumentOf(Value value) {
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return arg.getArgNumber();
+  auto result = cast<OpResult>(value);
+  auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
+  auto place = cast<sched::PlaceAttr>(places[result.getResultNumber()]);
+  if (place.getKind() != "arg" || place.getAxes())
+    return std::nullopt;
+  return place.getN();
+}
+
+/// Whether a value is in the frame.
+bool isTemporary(Value value) { return isa<OpResult>(value) && !argumentOf(value); }
+
+/// Walks the calls of a function.
+class Update {
+public:
+  explicit Update(rt::FuncOp func) : func(func) {}
+
+  /// Strides of a launch's inputs and outputs; empty where it is one for all layers; or none.
+  std::optional<SmallVector<int64_t>> stridesOf(rt::LaunchOp launch);
+
+private:
+  rt::FuncOp func;
+  DenseSet<Value> shared; // what is made once
+
+  std::optional<int64_t> strideOf(Value value) const {
+    if (shared.contains(value))
+      return 0;
+    std::optional<unsigned> arg = argumentOf(value);
+    return arg ? ::strideOf(func, *arg) : std::nullopt;
+  }
+};
+
+std::optional<SmallVector<int64_t>> Update::stridesOf(rt::LaunchOp launch) {
+  if (launch.getCount())
+    return std::nullopt;
+  SmallVector<int64_t> strides;
+  auto add = [&](ValueRange values) {
+    for (Value value : values) {
+      std::optional<int64_t> stride = strideOf(value);
+      if (!stride)
+        return false;
+      strides.push_back(*stride);
+    }
+    return true;
+  };
+  if (!add(launch.getArgs()))
+    return std::nullopt;
+  if (llvm::all_of(launch.getResults(), isTemporary)) {
+    if (llvm::any_of(strides, [](int64_t stride) { return stride != 0; }))
+      return std::nullopt;
+    shared.insert(launch.getResults().begin(), launch.getResults().end());
+    return SmallVector<int64_t>();
+  }
+  return add(launch.getResults()) ? std::optional(strides) : std::nullopt;
+}
+
+struct RepeatUpdates : PassWrapper<RepeatUpdates, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RepeatUpdates)
+  StringRef getArgument() const final { return "repeat-updates"; }
+
+  void runOnOperation() final {
+    SymbolTable symbols(getOperation());
+    for (auto func : getOperation().getOps<rt::FuncOp>())
+      if (func.getPart() == "U" && repeat(func, symbols))
+        func->setAttr(kRepeats, UnitAttr::get(&getContext()));
+  }
+
+private:
+  /// Kernels get their strides, if all calls of the function may be launched so.
+  bool repeat(rt::FuncOp func, const SymbolTable &symbols) {
+    Update update(func);
+    SmallVector<std::tuple<rt::LaunchOp, rt::KernelOp, DenseI64ArrayAttr>> found;
+    for (Operation &op : func.getBlock().without_terminator()) {
+      auto launch = dyn_cast<rt::LaunchOp>(op);
+      auto kernel = launch ? symbols.lookup<rt::KernelOp>(launch.getKernel()) : rt::KernelOp();
+      std::optional<SmallVector<int64_t>> strides;
+      if (kernel)
+        strides = update.stridesOf(launch);
+      if (!strides)
+        return false;
+      if (strides->empty())
+        continue;
+      auto attr = DenseI64ArrayAttr::get(&getContext(), *strides);
+      // Functions that share a kernel may hand it memory of other kinds.
+      auto before = kernel->getAttrOfType<DenseI64ArrayAttr>(kStrides);
+      if (before && before != attr)
+        return false;
+      found.push_back({launch, kernel, attr});
+    }
+    for (auto [launch, kernel, strides] : found) {
+      launch->setAttr(kRepeats, UnitAttr::get(&getContext()));
+      kernel->setAttr(kStrides, strides);
+    }
+    return !found.empty();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> lower::createRepeatUpdatesPass() { return std::make_unique<RepeatUpdates>(); }

@@ -1,0 +1,77 @@
+//===- gemm_choices.h - which algorithm computes each GEMM ------------------===//
+//
+// A library of GEMMs has several algorithms for one product, and they add in different orders. So
+// what was chosen is part of a run's state: it is saved with each checkpoint, and whoever reads it
+// back computes the same bits.
+//
+// One decision: one rank measures, before anything lies in the arena, and all ranks take what it
+// has chosen. Ranks that hold the same values must compute the same bits, and clocks never agree.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_GEMM_CHOICES_H
+#define TPLAN_RUNTIME_GEMM_CHOICES_H
+
+#include "runtime/status.h"
+#include "tplan/runtime.h"
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tplan::runtime {
+
+/// A GEMM as a program asks for it, and what the places of its operands are multiples of, in bytes.
+struct GemmUse {
+  tp_gemm gemm;
+  int64_t alignment;
+};
+
+/// All that decides which algorithms a library has for a GEMM, in the order of a file's columns.
+#define TP_GEMM_COLUMNS(COLUMN)                                                                    \
+  COLUMN(m)                                                                                        \
+  COLUMN(n)                                                                                        \
+  COLUMN(k)                                                                                        \
+  COLUMN(lda)                                                                                      \
+  COLUMN(ldb)                                                                                      \
+  COLUMN(ldc)                                                                                      \
+  COLUMN(batch)                                                                                    \
+  COLUMN(stride_a)                                                                                 \
+  COLUMN(stride_b)                                                                                 \
+  COLUMN(stride_c)                                                                                 \
+  COLUMN(trans_a)                                                                                  \
+  COLUMN(trans_b)                                                                                  \
+  COLUMN(accumulate)                                                                               \
+  COLUMN(in)                                                                                       \
+  COLUMN(out)                                                                                      \
+  COLUMN(tf32)
+#define TP_GEMM_COUNT(NAME) +1
+/// The columns, and the alignment.
+using GemmKey = std::array<int64_t, TP_GEMM_COLUMNS(TP_GEMM_COUNT) + 1>;
+#undef TP_GEMM_COUNT
+GemmKey keyOf(const GemmUse &use);
+GemmUse useOf(const GemmKey &key);
+
+/// An algorithm, as its library writes it down.
+using GemmAlgorithm = std::array<uint64_t, 8>;
+
+struct GemmChoices {
+  std::string madeBy; // the library with its version, and the GPU: nothing else reads them
+  std::map<GemmKey, GemmAlgorithm> chosen;
+
+  std::string text() const;
+  /// Errors name `path`, the line and what stands there.
+  Status parse(const std::string &text, const std::string &path);
+};
+
+/// The GEMMs that a rank of a program for a device calls, in training, evaluation and prediction.
+Status gemmsOf(const tp_program &program, int rank, std::vector<GemmUse> &uses);
+
+/// Chooses for a run, of all ranks together, while nothing lies in the arena yet. `file` is that of
+/// --gemm-algorithms or empty: what it holds is taken, or it is written. `saved` is that of the
+/// checkpoint of a run that goes on, or empty.
+Status settleGemms(tp_rank &rank, const std::string &file, const std::string &saved);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_GEMM_CHOICES_H

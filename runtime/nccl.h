@@ -1,0 +1,18 @@
+//===- nccl.h - ranks that are processes, with a GPU each --------------------===//
+#ifndef TPLAN_RUNTIME_NCCL_H
+#define TPLAN_RUNTIME_NCCL_H
+
+#include "runtime/launcher.h"
+#include "runtime/library.h"
+#include "runtime/transport.h"
+
+namespace tplan::runtime {
+
+/// Connects this process with the others that its launcher has started. NCCL itself is loaded here
+/// and made ready by `connect`, when the device is there.
+Status connectNccl(const tp_program &program, const Launch &launch, NamedFile library,
+                   std::unique_ptr<Transport> &transport, double hangLimit = defaultHangLimit);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_NCCL_H

@@ -1,0 +1,69 @@
+"""Trainings as processes over NCCL, for which a library stands in, with a GPU each.
+
+The stand-in runs what it is given as late as is legal and after random delays, and refuses what NCCL leaves
+undefined: operations that differ or come in another order, communicators that two streams use.
+"""
+import json
+import os
+import re
+import zlib
+
+import jobs
+from traffic import check_traffic
+from training import GPU, TOKENS, Wrong, left
+
+DELAY = 300  # microseconds, at most, before an operation
+
+
+def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", **more):
+    """What is left, and what rank 0 printed; calls of the driver are in `folder`, by process."""
+    seed = zlib.crc32(f"{binary.stat().st_size} {ranks}".encode())
+    environment = {**os.environ, **GPU[1], "STANDIN_CUDA": GPU[1]["TPLAN_CUDA"], "STANDIN_DEVICES": str(ranks),
+                   "STANDIN_NCCL_DELAY": str(DELAY), "STANDIN_SEED": str(seed), **more}
+    command = [binary, "--data", data, "--seed", "1", "--threads", "1", "--save", folder / "save", "--metrics",
+               folder / "log.jsonl", "--audit-memory", *options]
+    outcomes = jobs.run(ranks, lambda rank: command, environment)
+    for rank, outcome in enumerate(outcomes):
+        if outcome.code != 0:
+            raise Wrong(f"rank {rank} ends with {outcome.code}: {outcome.err.strip()[-1500:]}")
+    return left(folder), outcomes[0].out
+
+
+def check_arenas(log, ranks, report):
+    """Each process has allocated its arena, and nothing else, on its device."""
+    found = {}
+    for line in log.read_text().splitlines():
+        if allocation := re.match(r"(\d+) \d+ alloc .*\bbytes=(\d+)", line):
+            found.setdefault(allocation[1], []).append(int(allocation[2]))
+    if sorted(found.values()) != [[report["memory"]["arena"]]] * ranks:
+        raise Wrong(f"processes allocate {sorted(found.values())} bytes, the report has an arena of {report['memory']['arena']}")
+
+
+def check_sums(operations, report):
+    """NCCL adds where the plan says so, and nowhere else."""
+    adds = bool(re.search(r"\t(all_reduce|reduce_scatter)\t", operations.read_text()))
+    if adds != (report["reduce"] == "native"):
+        raise Wrong(f"sums of NCCL's: {adds}, and the plan reduces {report['reduce']}")
+
+
+def captured(threads, at, ranks, options, reads_first, data):
+    """Steps are graphs; each process has one allocation."""
+    log, operations = at / "calls", at / "operations"
+    report = json.loads((threads / "report").read_text())
+    found, _ = train(threads / "train", at, ranks, [word for word in options if word != "--audit-collectives"],
+                     STANDIN_LOG=str(log), STANDIN_NCCL_LOG=str(operations), **data)
+    check_arenas(log, ranks, report)
+    check_sums(operations, report)
+    if len(re.findall(r" graphlaunch ", log.read_text())) < ranks:
+        raise Wrong("no step was captured")
+    return found, left(threads)
+
+
+def audited(threads, at, ranks, options, reads_first, data):
+    """Collectives, call by call, are those of the report."""
+    found, printed = train(threads / "train", at, ranks, options, **data)
+    check_traffic(json.loads((threads / "report").read_text()), printed, reads_first, is_apart=True)
+    return found, left(threads)
+
+
+CHECKS = {"n": captured, "N": audited}  # by flag of a row

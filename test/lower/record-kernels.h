@@ -1,0 +1,44 @@
+//===- record-kernels.h - launches, written down for a GPU that is elsewhere ===//
+//
+// What gpu-on-cpu runs goes to files, where RECORD_KERNELS names a folder: the PTX of each kernel,
+// and of each launch the memory before and behind it. test/gpu/play-kernels.cpp reads them.
+//
+// A file holds the kernels of one skeleton and type, as lines that say how many bytes follow:
+//
+//   kernel NAME THREADS BLOCKS BYTES    and the PTX
+//   launch ARGUMENTS                    of the kernel above; then for each argument
+//   buffer TYPE BYTES CHANGED           and its bytes; if CHANGED is 1, those behind the launch
+//   same ARGUMENT                       the memory of an argument that stands above
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_TEST_LOWER_RECORD_KERNELS_H
+#define TPLAN_TEST_LOWER_RECORD_KERNELS_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+class KernelRecord {
+public:
+  /// Reads the only rt.kernel or rt.tile of a module, before it is lowered.
+  void begin(mlir::ModuleOp module);
+  /// Writes what it became.
+  void writeKernel(mlir::gpu::GPUModuleOp kernels, int32_t threads, int32_t blocks);
+
+  /// Before a launch, and behind it.
+  void keep(const std::vector<void *> &args);
+  void writeLaunch(const std::vector<void *> &args);
+
+private:
+  struct Argument {
+    std::string type;
+    int64_t bytes;
+  };
+  std::string file, name;
+  std::vector<Argument> arguments;
+  std::vector<std::string> before;
+};
+
+#endif // TPLAN_TEST_LOWER_RECORD_KERNELS_H
