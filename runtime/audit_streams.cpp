@@ -65,7 +65,8 @@ public:
       const tp_device_kernel &kernel = *program.device->kernels[i];
       fprintf(file, "kernel %s %d %d", kernel.name, kernel.inputs, kernel.outputs);
       for (int32_t argument = 0; argument < kernel.num_args; ++argument)
-        fprintf(file, " %lld", (long long)kernel.bytes[argument]);
+        fprintf(file, " %lld+%lld", (long long)kernel.bytes[argument],
+                kernel.strides ? (long long)kernel.strides[argument] : 0);
       fprintf(file, "\n");
     }
   }

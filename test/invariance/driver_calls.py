@@ -6,13 +6,14 @@ must be; what it knows of captures and memory it finds by itself, not from what 
 """
 import bisect
 import collections
+import itertools
 import re
 
 from training import Wrong
 
 Call = collections.namedtuple("Call", "thread name fields error text")
-# What a captured step may be made of; `matmul` is what a library says of its own next host function.
-CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "record", "wait", "matmul"}
+# What a captured step may be made of.
+CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "record", "wait"}
 WORK = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc"}
 PAIR = re.compile(r"(\w+)=(\S+)")
 
@@ -20,7 +21,8 @@ PAIR = re.compile(r"(\w+)=(\S+)")
 # ===-- What is read ------------------------------------------------------------------------------------===
 
 class Plan:
-    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and the bytes of each argument."""
+    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and of each argument its bytes and
+    how far it is from that of the next layer."""
 
     def __init__(self, trace):
         self.slots, self.kernels = set(), {}
@@ -29,8 +31,8 @@ class Plan:
             if word == "slot":
                 self.slots.add(tuple(map(int, rest[0].split("-"))))
             elif word == "kernel":
-                inputs, outputs, *sizes = map(int, rest[1:])
-                self.kernels[rest[0]] = inputs, outputs, sizes
+                sizes = [tuple(map(int, size.split("+"))) for size in rest[3:]]
+                self.kernels[rest[0]] = int(rest[1]), int(rest[2]), sizes
             else:
                 break
         self.slots = sorted(self.slots)
@@ -51,7 +53,7 @@ def parse(line):
     text, _, error = line.partition(" -> ")
     _, thread, name, *rest = text.split(" ")
     pairs = PAIR.findall(" ".join(rest))
-    if name == "matmul":
+    if name == "library":
         data, *ranges = pairs
         return Call(thread, name, {"data": data[1], "ranges": [(kind, *bounds(span)) for kind, span in ranges]}, error, line)
     return Call(thread, name, dict(pairs), error, line)
@@ -99,8 +101,7 @@ class Rank:
         self.captured = []  # work of captures
         self.graphs, self.execs, self.replays = 0, 0, 0
         self.before = []  # work issued by calls before the first capture
-        self.behind = 0  # and since the last replay
-        self.between = 0  # and between captures and replays
+        self.between = 0  # and since the last capture or replay
 
 
 # ===-- The check ---------------------------------------------------------------------------------------===
@@ -109,12 +110,16 @@ class Checker:
     def __init__(self, plan, arena_bytes, ranks, steps):
         self.plan, self.arena_bytes, self.wanted, self.steps = plan, arena_bytes, ranks, steps
         self.ranks = collections.defaultdict(Rank)
-        self.matmuls = {}  # by data of the host function that comes
+        self.announced = {}  # what host functions that come touch, by their data
+        self.measures = False
         self.launches = {}  # by number: extents that it may read and write
 
     def run(self, lines):
-        for number, line in enumerate(lines, 1):
-            call = parse(line)
+        calls = [parse(line) for line in lines]
+        # Algorithms of GEMMs are measured on memory that means nothing yet; times are asked for then alone.
+        measured = {call.thread: number for number, call in enumerate(calls, 1) if call.name == "elapsed"}
+        for number, call in enumerate(calls, 1):
+            self.measures = number <= measured.get(call.thread, 0)
             try:
                 # Where there is a ptxas the kernels come as code first, which a driver that has no GPU cannot take.
                 if call.error and (call.name, call.error) != ("module", "CUDA_ERROR_NO_BINARY_FOR_GPU"):
@@ -138,6 +143,8 @@ class Checker:
         if not rank:
             raise Wrong(f"has {what} in no arena that lives")
         base = rank.arena[0]
+        if self.measures and end <= rank.arena[1]:
+            return
         if not self.plan.holds(begin - base, end - base):
             raise Wrong(f"has {what} in no slot: arena bytes {begin - base} to {end - base}")
 
@@ -148,7 +155,7 @@ class Checker:
         if rank:
             self.in_order(rank, call)
         getattr(self, f"on_{call.name}", lambda *_: None)(rank, call)
-        if call.name in WORK:
+        if call.name in WORK and not self.measures:
             self.work(rank, call)
 
     def in_order(self, rank, call):
@@ -158,6 +165,8 @@ class Checker:
             raise Wrong("is issued to the stream of another thread")
         if call.name == "record" and call.fields["e"] not in rank.events:
             raise Wrong("records the event of another thread")
+        if self.measures and call.name in ("launch", "begin", "graphlaunch"):
+            raise Wrong("is a call of a step before the algorithms of all GEMMs are chosen")
         if not rank.capture or call.name == "end":
             return
         if call.name not in CAPTURABLE or (call.name in WORK and stream == "-"):
@@ -212,26 +221,29 @@ class Checker:
     def on_launch(self, rank, call):
         pointers = [int(word, 16) for word in call.fields["args"].split(",") if word != "-"]
         inputs, outputs, sizes = self.plan.kernels[call.fields["kernel"]]
-        if not any(sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
+        if not any(size for size, _ in sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
             for pointer in pointers[:2]:
                 self.inside("an argument", pointer, pointer + 1)
             self.launches[call.fields["n"]] = None
             return
         if len(pointers) != len(sizes):
             raise Wrong(f"has {len(pointers)} arguments of {len(sizes)}")
-        extents = [(pointer, pointer + size) for pointer, size in zip(pointers, sizes)]
-        for extent in extents:
+        layers = int(call.fields["grid"].split(",")[1])
+        extents = [[(pointer + layer * stride, pointer + layer * stride + size) for layer in range(layers)]
+                   for pointer, (size, stride) in zip(pointers, sizes)]
+        for extent in itertools.chain(*extents):
             self.inside("an argument", *extent)
-        self.launches[call.fields["n"]] = joined(extents), joined(extents[inputs:inputs + outputs])
+        self.launches[call.fields["n"]] = [joined(itertools.chain(*some)) for some in (extents, extents[inputs:inputs + outputs])]
 
-    def on_matmul(self, rank, call):
-        for kind, begin, end in call.fields["ranges"]:
-            self.inside("an operand", begin, end)
-        self.matmuls[call.fields["data"]] = call
+    def on_library(self, rank, call):
+        self.announced[call.fields["data"]] = call.fields["ranges"]
 
     def on_hostfunc(self, rank, call):
-        if not self.matmuls.pop(call.fields["data"], None):
+        ranges = self.announced.pop(call.fields["data"], None)
+        if ranges is None:
             raise Wrong("is a host function that no library has announced")
+        for _, begin, end in ranges:
+            self.inside("an operand", begin, end)
 
     def rows(self, call, side, pitch):
         begin = int(call.fields[side], 16)
