@@ -11,10 +11,12 @@ import re
 
 from training import Wrong
 
-Call = collections.namedtuple("Call", "thread name fields error text")
+Call = collections.namedtuple("Call", "process thread name fields error text")
 # What a captured step may be made of.
-CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "record", "wait"}
+CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "write", "record", "wait"}
 WORK = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc"}
+# Where there is a ptxas the kernels come as code first, which a driver that has no GPU cannot take.
+ANSWERS = {("module", "CUDA_ERROR_NO_BINARY_FOR_GPU"), ("eventquery", "CUDA_ERROR_NOT_READY"), ("streamquery", "CUDA_ERROR_NOT_READY")}
 PAIR = re.compile(r"(\w+)=(\S+)")
 
 
@@ -51,19 +53,19 @@ class Plan:
 
 def parse(line):
     text, _, error = line.partition(" -> ")
-    _, thread, name, *rest = text.split(" ")
+    process, thread, name, *rest = text.split(" ")
     pairs = PAIR.findall(" ".join(rest))
     if name == "library":
         data, *ranges = pairs
-        return Call(thread, name, {"data": data[1], "ranges": [(kind, *bounds(span)) for kind, span in ranges]}, error, line)
-    return Call(thread, name, dict(pairs), error, line)
+        return Call(process, thread, name, {"data": data[1], "ranges": [(kind, *bounds(span)) for kind, span in ranges]}, error, line)
+    return Call(process, thread, name, dict(pairs), error, line)
 
 
 def bounds(span):
     return tuple(int(end, 16) for end in span.split("-"))
 
 
-# ===-- What is known of a rank, which is a thread ------------------------------------------------------===
+# ===-- What is known of a rank, a thread of a process --------------------------------------------------===
 
 class Capture:
     """Which streams take part, and what each knows of the others: the end of one that nobody knows was never joined."""
@@ -101,28 +103,27 @@ class Rank:
         self.captured = []  # work of captures
         self.graphs, self.execs, self.replays = 0, 0, 0
         self.before = []  # work issued by calls before the first capture
-        self.between = 0  # and since the last capture or replay
+        self.between = 0  # of the plan, issued by calls since the last capture or replay
 
 
 # ===-- The check ---------------------------------------------------------------------------------------===
 
 class Checker:
-    def __init__(self, plan, arena_bytes, ranks, steps):
-        self.plan, self.arena_bytes, self.wanted, self.steps = plan, arena_bytes, ranks, steps
-        self.ranks = collections.defaultdict(Rank)
-        self.announced = {}  # what host functions that come touch, by their data
-        self.measures = False
-        self.launches = {}  # by number: extents that it may read and write
+    def __init__(self, plan, arena_bytes, ranks, steps, captures):
+        self.plan, self.arena_bytes, self.wanted, self.steps, self.captures = plan, arena_bytes, ranks, steps, captures
+        self.ranks = collections.defaultdict(Rank)  # by process and thread
+        self.announced = {}  # what host functions that come touch, by process and data
+        self.launches = {}  # extents that a launch may read and write, by process and number
+        self.process, self.measures = None, False  # of the call that is checked
 
     def run(self, lines):
         calls = [parse(line) for line in lines]
         # Algorithms of GEMMs are measured on memory that means nothing yet; times are asked for then alone.
-        measured = {call.thread: number for number, call in enumerate(calls, 1) if call.name == "elapsed"}
+        measured = {call[:2]: number for number, call in enumerate(calls, 1) if call.name == "elapsed"}
         for number, call in enumerate(calls, 1):
-            self.measures = number <= measured.get(call.thread, 0)
+            self.process, self.measures = call.process, number <= measured.get(call[:2], 0)
             try:
-                # Where there is a ptxas the kernels come as code first, which a driver that has no GPU cannot take.
-                if call.error and (call.name, call.error) != ("module", "CUDA_ERROR_NO_BINARY_FOR_GPU"):
+                if call.error and (call.name, call.error) not in ANSWERS:
                     raise Wrong("is refused")
                 self.one(call)
             except Wrong as wrong:
@@ -132,8 +133,8 @@ class Checker:
     # Memory.
 
     def owner(self, address):
-        for rank in self.ranks.values():
-            if rank.arena and not rank.freed and rank.arena[0] <= address < rank.arena[1]:
+        for (process, _), rank in self.ranks.items():
+            if process == self.process and rank.arena and not rank.freed and rank.arena[0] <= address < rank.arena[1]:
                 return rank
         return None
 
@@ -151,7 +152,7 @@ class Checker:
     def one(self, call):
         if call.name == "touch":
             return self.touch(call)
-        rank = self.ranks[call.thread] if call.thread != "-" else None
+        rank = self.ranks[call[:2]] if call.thread != "-" else None
         if rank:
             self.in_order(rank, call)
         getattr(self, f"on_{call.name}", lambda *_: None)(rank, call)
@@ -182,7 +183,7 @@ class Checker:
         elif call.fields["s"] != "-" and call.fields.get("kind") != "htod":
             if not rank.graphs:
                 rank.before.append(done)
-            rank.between += 1
+            rank.between += call.name == "launch" and any(size for size, _ in self.plan.kernels[call.fields["kernel"]][2][:2])
 
     def on_alloc(self, rank, call):
         begin, size = int(call.fields["p"], 16), int(call.fields["bytes"])
@@ -224,7 +225,7 @@ class Checker:
         if not any(size for size, _ in sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
             for pointer in pointers[:2]:
                 self.inside("an argument", pointer, pointer + 1)
-            self.launches[call.fields["n"]] = None
+            self.launches[call.process, call.fields["n"]] = None
             return
         if len(pointers) != len(sizes):
             raise Wrong(f"has {len(pointers)} arguments of {len(sizes)}")
@@ -233,13 +234,13 @@ class Checker:
                    for pointer, (size, stride) in zip(pointers, sizes)]
         for extent in itertools.chain(*extents):
             self.inside("an argument", *extent)
-        self.launches[call.fields["n"]] = [joined(itertools.chain(*some)) for some in (extents, extents[inputs:inputs + outputs])]
+        self.launches[call.process, call.fields["n"]] = [joined(itertools.chain(*some)) for some in (extents, extents[inputs:inputs + outputs])]
 
     def on_library(self, rank, call):
-        self.announced[call.fields["data"]] = call.fields["ranges"]
+        self.announced[call.process, call.fields["data"]] = call.fields["ranges"]
 
     def on_hostfunc(self, rank, call):
-        ranges = self.announced.pop(call.fields["data"], None)
+        ranges = self.announced.pop((call.process, call.fields["data"]), None)
         if ranges is None:
             raise Wrong("is a host function that no library has announced")
         for _, begin, end in ranges:
@@ -275,9 +276,10 @@ class Checker:
 
     def touch(self, call):
         """When a kernel has run, it has touched its arguments alone."""
-        if call.fields["n"] not in self.launches:
+        number = call.process, call.fields["n"]
+        if number not in self.launches:
             raise Wrong("is of no launch")
-        allowed = self.launches[call.fields["n"]]
+        allowed = self.launches[number]
         for key, extents in (("r", 0), ("w", 1)):
             for span in call.fields[key].split(","):
                 if span == "-":
@@ -287,6 +289,14 @@ class Checker:
                     self.inside("touched bytes", begin, end)
                 elif not any(low <= begin and end <= high for low, high in allowed[extents]):
                     raise Wrong(f"touches {'what it may only read' if extents else 'what is no argument'}: {span}")
+
+    def on_write(self, rank, call):
+        """How far a stream has come, for messages: in memory of the host."""
+        place = int(call.fields["dst"], 16)
+        if not any(begin <= place and place + 4 <= begin + size for begin, size in rank.pinned.items()):
+            self.inside("a target", place, place + 4)
+        if rank.capture:
+            rank.capture.step(call.fields["s"])
 
     # Captures and graphs.
 
@@ -318,9 +328,9 @@ class Checker:
     def on_graphlaunch(self, rank, call):
         if rank.execs != 1:
             raise Wrong(f"is of {rank.execs} graphs, where one is all steps")
-        # Between two steps what the host gives is copied to its place.
-        if rank.between > 1:
-            raise Wrong(f"comes after {rank.between} calls that are not in the graph")
+        # Between two steps what the host gives is copied to its place, and what ranks have is added up.
+        if rank.between:
+            raise Wrong(f"comes after {rank.between} launches of the plan that are not in the graph")
         rank.between = 0
         rank.replays += 1
 
@@ -331,12 +341,12 @@ class Checker:
         for rank in ranks:
             if not rank.freed or rank.streams or rank.events or rank.pinned:
                 raise Wrong("something is left at the end: the arena, streams, events or pinned memory")
-            if self.wanted > 1:  # ranks meet on the host, which no graph can
+            if not self.captures:
                 continue
             if rank.graphs != 1 or rank.replays != self.steps - 1:
                 raise Wrong(f"{rank.graphs} captures and {rank.replays} replays in {self.steps} steps, 1 and {self.steps - 1} wanted")
-            # The last one in front of the capture copies what the host gives for that step.
-            if rank.captured != rank.before[-1 - len(rank.captured):-1]:
+            length = len(rank.captured)
+            if not any(rank.captured == rank.before[begin:begin + length] for begin in range(len(rank.before) - length, -1, -1)):
                 raise Wrong("what is captured is not what the first step has called")
 
 
@@ -351,5 +361,6 @@ def joined(extents):
     return merged
 
 
-def check(lines, plan, arena_bytes, ranks, steps):
-    Checker(plan, arena_bytes, ranks, steps).run(lines)
+def check(lines, plan, arena_bytes, ranks, steps, captures):
+    """`captures`: steps are one graph. Ranks that are threads meet on the host, which no graph can."""
+    Checker(plan, arena_bytes, ranks, steps, captures).run(lines)
