@@ -6,6 +6,7 @@ must be; what it knows of captures and memory it finds by itself, not from what 
 """
 import bisect
 import collections
+import functools
 import itertools
 import re
 
@@ -51,6 +52,7 @@ class Plan:
         return False
 
 
+@functools.lru_cache(maxsize=None)  # logs with one change are read again and again
 def parse(line):
     text, _, error = line.partition(" -> ")
     process, thread, name, *rest = text.split(" ")
