@@ -66,7 +66,7 @@ public:
       fprintf(file, "kernel %s %d %d", kernel.name, kernel.inputs, kernel.outputs);
       for (int32_t argument = 0; argument < kernel.num_args; ++argument)
         fprintf(file, " %lld+%lld", (long long)kernel.bytes[argument],
-                (long long)(kernel.strides ? kernel.strides[argument] : 0));
+                kernel.strides ? (long long)kernel.strides[argument] : 0);
       fprintf(file, "\n");
     }
   }

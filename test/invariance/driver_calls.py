@@ -6,23 +6,26 @@ must be; what it knows of captures and memory it finds by itself, not from what 
 """
 import bisect
 import collections
+import functools
+import itertools
 import re
 
 from training import Wrong
 
-Call = collections.namedtuple("Call", "thread name fields error text")
-ANNOUNCED = {"matmul", "attention"}  # what libraries say of their next host function
+Call = collections.namedtuple("Call", "process thread name fields error text")
 # What a captured step may be made of.
-CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "record", "wait", *ANNOUNCED}
+CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "write", "record", "wait"}
 WORK = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc"}
+# Where there is a ptxas the kernels come as code first, which a driver that has no GPU cannot take.
+ANSWERS = {("module", "CUDA_ERROR_NO_BINARY_FOR_GPU"), ("eventquery", "CUDA_ERROR_NOT_READY"), ("streamquery", "CUDA_ERROR_NOT_READY")}
 PAIR = re.compile(r"(\w+)=(\S+)")
 
 
 # ===-- What is read ------------------------------------------------------------------------------------===
 
 class Plan:
-    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and of each argument the bytes, and
-    how many there are from that of one layer to that of the next."""
+    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and of each argument its bytes and
+    how far it is from that of the next layer."""
 
     def __init__(self, trace):
         self.slots, self.kernels = set(), {}
@@ -31,7 +34,7 @@ class Plan:
             if word == "slot":
                 self.slots.add(tuple(map(int, rest[0].split("-"))))
             elif word == "kernel":
-                sizes = [tuple(map(int, word.split("+"))) for word in rest[3:]]
+                sizes = [tuple(map(int, size.split("+"))) for size in rest[3:]]
                 self.kernels[rest[0]] = int(rest[1]), int(rest[2]), sizes
             else:
                 break
@@ -49,21 +52,22 @@ class Plan:
         return False
 
 
+@functools.lru_cache(maxsize=None)  # logs with one change are read again and again
 def parse(line):
     text, _, error = line.partition(" -> ")
-    _, thread, name, *rest = text.split(" ")
+    process, thread, name, *rest = text.split(" ")
     pairs = PAIR.findall(" ".join(rest))
-    if name in ANNOUNCED:
+    if name == "library":
         data, *ranges = pairs
-        return Call(thread, name, {"data": data[1], "ranges": [(kind, *bounds(span)) for kind, span in ranges]}, error, line)
-    return Call(thread, name, dict(pairs), error, line)
+        return Call(process, thread, name, {"data": data[1], "ranges": [(kind, *bounds(span)) for kind, span in ranges]}, error, line)
+    return Call(process, thread, name, dict(pairs), error, line)
 
 
 def bounds(span):
     return tuple(int(end, 16) for end in span.split("-"))
 
 
-# ===-- What is known of a rank, which is a thread ------------------------------------------------------===
+# ===-- What is known of a rank, a thread of a process --------------------------------------------------===
 
 class Capture:
     """Which streams take part, and what each knows of the others: the end of one that nobody knows was never joined."""
@@ -101,25 +105,27 @@ class Rank:
         self.captured = []  # work of captures
         self.graphs, self.execs, self.replays = 0, 0, 0
         self.before = []  # work issued by calls before the first capture
-        self.behind = 0  # and since the last replay
-        self.between = 0  # and between captures and replays
+        self.between = 0  # of the plan, issued by calls since the last capture or replay
 
 
 # ===-- The check ---------------------------------------------------------------------------------------===
 
 class Checker:
-    def __init__(self, plan, arena_bytes, ranks, steps):
-        self.plan, self.arena_bytes, self.wanted, self.steps = plan, arena_bytes, ranks, steps
-        self.ranks = collections.defaultdict(Rank)
-        self.announced = {}  # by data of the host function that comes
-        self.launches = {}  # by number: extents that it may read and write
+    def __init__(self, plan, arena_bytes, ranks, steps, captures):
+        self.plan, self.arena_bytes, self.wanted, self.steps, self.captures = plan, arena_bytes, ranks, steps, captures
+        self.ranks = collections.defaultdict(Rank)  # by process and thread
+        self.announced = {}  # what host functions that come touch, by process and data
+        self.launches = {}  # extents that a launch may read and write, by process and number
+        self.process, self.measures = None, False  # of the call that is checked
 
     def run(self, lines):
-        for number, line in enumerate(lines, 1):
-            call = parse(line)
+        calls = [parse(line) for line in lines]
+        # Algorithms of GEMMs are measured on memory that means nothing yet; times are asked for then alone.
+        measured = {call[:2]: number for number, call in enumerate(calls, 1) if call.name == "elapsed"}
+        for number, call in enumerate(calls, 1):
+            self.process, self.measures = call.process, number <= measured.get(call[:2], 0)
             try:
-                # Where there is a ptxas the kernels come as code first, which a driver that has no GPU cannot take.
-                if call.error and (call.name, call.error) != ("module", "CUDA_ERROR_NO_BINARY_FOR_GPU"):
+                if call.error and (call.name, call.error) not in ANSWERS:
                     raise Wrong("is refused")
                 self.one(call)
             except Wrong as wrong:
@@ -129,8 +135,8 @@ class Checker:
     # Memory.
 
     def owner(self, address):
-        for rank in self.ranks.values():
-            if rank.arena and not rank.freed and rank.arena[0] <= address < rank.arena[1]:
+        for (process, _), rank in self.ranks.items():
+            if process == self.process and rank.arena and not rank.freed and rank.arena[0] <= address < rank.arena[1]:
                 return rank
         return None
 
@@ -140,17 +146,19 @@ class Checker:
         if not rank:
             raise Wrong(f"has {what} in no arena that lives")
         base = rank.arena[0]
+        if self.measures and end <= rank.arena[1]:
+            return
         if not self.plan.holds(begin - base, end - base):
             raise Wrong(f"has {what} in no slot: arena bytes {begin - base} to {end - base}")
 
     def one(self, call):
         if call.name == "touch":
             return self.touch(call)
-        rank = self.ranks[call.thread] if call.thread != "-" else None
+        rank = self.ranks[call[:2]] if call.thread != "-" else None
         if rank:
             self.in_order(rank, call)
         getattr(self, f"on_{call.name}", lambda *_: None)(rank, call)
-        if call.name in WORK:
+        if call.name in WORK and not self.measures:
             self.work(rank, call)
 
     def in_order(self, rank, call):
@@ -160,6 +168,8 @@ class Checker:
             raise Wrong("is issued to the stream of another thread")
         if call.name == "record" and call.fields["e"] not in rank.events:
             raise Wrong("records the event of another thread")
+        if self.measures and call.name in ("launch", "begin", "graphlaunch"):
+            raise Wrong("is a call of a step before the algorithms of all GEMMs are chosen")
         if not rank.capture or call.name == "end":
             return
         if call.name not in CAPTURABLE or (call.name in WORK and stream == "-"):
@@ -175,7 +185,7 @@ class Checker:
         elif call.fields["s"] != "-" and call.fields.get("kind") != "htod":
             if not rank.graphs:
                 rank.before.append(done)
-            rank.between += 1
+            rank.between += call.name == "launch" and any(size for size, _ in self.plan.kernels[call.fields["kernel"]][2][:2])
 
     def on_alloc(self, rank, call):
         begin, size = int(call.fields["p"], 16), int(call.fields["bytes"])
@@ -217,27 +227,26 @@ class Checker:
         if not any(size for size, _ in sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
             for pointer in pointers[:2]:
                 self.inside("an argument", pointer, pointer + 1)
-            self.launches[call.fields["n"]] = None
+            self.launches[call.process, call.fields["n"]] = None
             return
         if len(pointers) != len(sizes):
             raise Wrong(f"has {len(pointers)} arguments of {len(sizes)}")
         layers = int(call.fields["grid"].split(",")[1])
-        extents = [[(pointer + layer * stride, pointer + layer * stride + size) for layer in range(layers if stride else 1)]
+        extents = [[(pointer + layer * stride, pointer + layer * stride + size) for layer in range(layers)]
                    for pointer, (size, stride) in zip(pointers, sizes)]
-        for extent in sum(extents, []):
+        for extent in itertools.chain(*extents):
             self.inside("an argument", *extent)
-        self.launches[call.fields["n"]] = joined(sum(extents, [])), joined(sum(extents[inputs:inputs + outputs], []))
+        self.launches[call.process, call.fields["n"]] = [joined(itertools.chain(*some)) for some in (extents, extents[inputs:inputs + outputs])]
 
-    def on_matmul(self, rank, call):
-        for kind, begin, end in call.fields["ranges"]:
-            self.inside("an operand", begin, end)
-        self.announced[call.fields["data"]] = call
-
-    on_attention = on_matmul
+    def on_library(self, rank, call):
+        self.announced[call.process, call.fields["data"]] = call.fields["ranges"]
 
     def on_hostfunc(self, rank, call):
-        if not self.announced.pop(call.fields["data"], None):
+        ranges = self.announced.pop((call.process, call.fields["data"]), None)
+        if ranges is None:
             raise Wrong("is a host function that no library has announced")
+        for _, begin, end in ranges:
+            self.inside("an operand", begin, end)
 
     def rows(self, call, side, pitch):
         begin = int(call.fields[side], 16)
@@ -269,9 +278,10 @@ class Checker:
 
     def touch(self, call):
         """When a kernel has run, it has touched its arguments alone."""
-        if call.fields["n"] not in self.launches:
+        number = call.process, call.fields["n"]
+        if number not in self.launches:
             raise Wrong("is of no launch")
-        allowed = self.launches[call.fields["n"]]
+        allowed = self.launches[number]
         for key, extents in (("r", 0), ("w", 1)):
             for span in call.fields[key].split(","):
                 if span == "-":
@@ -281,6 +291,14 @@ class Checker:
                     self.inside("touched bytes", begin, end)
                 elif not any(low <= begin and end <= high for low, high in allowed[extents]):
                     raise Wrong(f"touches {'what it may only read' if extents else 'what is no argument'}: {span}")
+
+    def on_write(self, rank, call):
+        """How far a stream has come, for messages: in memory of the host."""
+        place = int(call.fields["dst"], 16)
+        if not any(begin <= place and place + 4 <= begin + size for begin, size in rank.pinned.items()):
+            self.inside("a target", place, place + 4)
+        if rank.capture:
+            rank.capture.step(call.fields["s"])
 
     # Captures and graphs.
 
@@ -312,9 +330,9 @@ class Checker:
     def on_graphlaunch(self, rank, call):
         if rank.execs != 1:
             raise Wrong(f"is of {rank.execs} graphs, where one is all steps")
-        # Between two steps what the host gives is copied to its place.
-        if rank.between > 1:
-            raise Wrong(f"comes after {rank.between} calls that are not in the graph")
+        # Between two steps what the host gives is copied to its place, and what ranks have is added up.
+        if rank.between:
+            raise Wrong(f"comes after {rank.between} launches of the plan that are not in the graph")
         rank.between = 0
         rank.replays += 1
 
@@ -325,12 +343,12 @@ class Checker:
         for rank in ranks:
             if not rank.freed or rank.streams or rank.events or rank.pinned:
                 raise Wrong("something is left at the end: the arena, streams, events or pinned memory")
-            if self.wanted > 1:  # ranks meet on the host, which no graph can
+            if not self.captures:
                 continue
             if rank.graphs != 1 or rank.replays != self.steps - 1:
                 raise Wrong(f"{rank.graphs} captures and {rank.replays} replays in {self.steps} steps, 1 and {self.steps - 1} wanted")
-            # The last one in front of the capture copies what the host gives for that step.
-            if rank.captured != rank.before[-1 - len(rank.captured):-1]:
+            length = len(rank.captured)
+            if not any(rank.captured == rank.before[begin:begin + length] for begin in range(len(rank.before) - length, -1, -1)):
                 raise Wrong("what is captured is not what the first step has called")
 
 
@@ -345,5 +363,6 @@ def joined(extents):
     return merged
 
 
-def check(lines, plan, arena_bytes, ranks, steps):
-    Checker(plan, arena_bytes, ranks, steps).run(lines)
+def check(lines, plan, arena_bytes, ranks, steps, captures):
+    """`captures`: steps are one graph. Ranks that are threads meet on the host, which no graph can."""
+    Checker(plan, arena_bytes, ranks, steps, captures).run(lines)

@@ -23,9 +23,9 @@
 //   streamsync s | streamquery s | eventsync e | eventquery e | ctxsync | elapsed e e | peer from
 //   to
 //
-// cuBLASLt's stand-in adds what the host function that it asks for next will touch:
+// Stand-ins for other libraries add what the host function that they ask for next will touch:
 //
-//   PID - matmul data=.. r=LOW-HIGH.. w=LOW-HIGH..
+//   PID - library data=.. r=LOW-HIGH.. w=LOW-HIGH..
 //
 // `launch` has a number n. With STANDIN_TOUCH=1 each run of it is followed, when it has
 // run, by the bytes of global memory that it read and wrote, sorted and merged:

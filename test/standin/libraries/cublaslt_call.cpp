@@ -11,8 +11,6 @@
 
 #include <vector>
 
-#include <unistd.h>
-
 using namespace standin;
 using namespace standin::lt;
 
@@ -94,17 +92,6 @@ void run(void *data) {
     delete call;
 }
 
-/// What the driver cannot know of a host function, in the same log.
-void log(const Call &call) {
-  std::string line =
-      format("%d - matmul data=%llx", getpid(), (unsigned long long)(uintptr_t)&call);
-  for (const Range &range : rangesOf(call)) {
-    auto begin = (unsigned long long)(uintptr_t)range.at;
-    line += format(" %c=%llx-%llx", range.isWritten ? 'w' : 'r', begin, begin + range.bytes);
-  }
-  append("STANDIN_LOG", line);
-}
-
 } // namespace
 
 int lt::report(const char *function, const Verdict &verdict) {
@@ -132,7 +119,10 @@ Verdict lt::enqueue(std::unique_ptr<Call> call, void *stream) {
   if (!driver)
     return {notInitialized, why};
   call->isKept = isCapturing(stream);
-  log(*call);
+  std::vector<Access> accesses;
+  for (const Range &range : rangesOf(*call))
+    accesses.push_back({range.at, range.bytes, range.isWritten});
+  announce(call.get(), accesses);
   // From here it belongs to the host function, or to the graph with it.
   if (int status = driver->launchHostFunction(stream, run, call.release()))
     return {executionFailed, format("cuLaunchHostFunc failed: %d", status)};

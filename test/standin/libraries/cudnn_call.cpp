@@ -141,6 +141,10 @@ Verdict dnn::enqueue(std::unique_ptr<Call> call, void *stream) {
     return {executionFailed, why};
   log(*call);
   call->isKept = isCapturing(stream);
+  std::vector<Access> accesses;
+  for (const Range &range : rangesOf(*call))
+    accesses.push_back({range.at, range.bytes, range.isWritten});
+  announce(call.get(), accesses);
   if (int error = driver->launchHostFunction(stream, run, call.get()))
     return {executionFailed, format("cuLaunchHostFunc: %d", error)};
   (void)call.release();

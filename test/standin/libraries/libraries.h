@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -46,9 +47,15 @@ __attribute__((format(printf, 1, 2))) std::string format(const char *text, ...);
 /// One line to stderr.
 void complain(const std::string &what);
 
-/// Appends a line to the file that a variable names, if it does. One write, so that ranks may
-/// share the file.
-void append(const char *variable, const std::string &line);
+/// Memory that a call of a library reads or writes.
+struct Access {
+  const void *at;
+  size_t bytes;
+  bool isWritten;
+};
+
+/// Tells the log of the driver (STANDIN_LOG) what the host function that comes next will touch.
+void announce(const void *data, const std::vector<Access> &accesses);
 
 /// A number in the environment.
 double setting(const char *name, double otherwise);

@@ -1,6 +1,7 @@
 //===- nccl_communicator.cpp - the life of one rank's end of a communicator ----------===//
 
 #include "nccl_communicator.h"
+#include "nccl_reduce.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -203,6 +204,19 @@ int Communicator::checkPeers() {
   return success;
 }
 
+/// Blocks of a member are `count` long on the side that all of them are on.
+static void announceOperations(const Launch &launch, int ranks) {
+  std::vector<Access> accesses;
+  for (const Operation &it : launch.operations) {
+    size_t bytes = it.count * bytesOf(it.type);
+    if (it.from)
+      accesses.push_back({it.from, it.kind == reduceScatter ? bytes * ranks : bytes, false});
+    if (it.to)
+      accesses.push_back({it.to, it.kind == allGather ? bytes * ranks : bytes, true});
+  }
+  announce(&launch, accesses);
+}
+
 int Communicator::launchDeferred() {
   // The first poll finds that the library is still at it.
   if (polls++ == 0)
@@ -224,6 +238,7 @@ int Communicator::launchDeferred() {
         delete launch;
       }
     };
+    announceOperations(*it, ranks);
     if (int status = driver->launchHostFunction(it->stream, function, it))
       return fail(unhandledCudaError, format("cuLaunchHostFunc failed: %d", status));
   }
