@@ -14,8 +14,6 @@
 #include <cstring>
 #include <vector>
 
-#include <unistd.h>
-
 using namespace standin;
 using namespace standin::dnn;
 
@@ -61,17 +59,6 @@ void run(void *data) {
   }
   if (!call->isKept)
     delete call;
-}
-
-/// What the driver cannot know of a host function, in the same log.
-void log(const Call &call) {
-  std::string line =
-      format("%d - attention data=%llx", getpid(), (unsigned long long)(uintptr_t)&call);
-  for (const Range &range : rangesOf(call)) {
-    auto begin = (unsigned long long)(uintptr_t)range.at;
-    line += format(" %c=%llx-%llx", range.isWritten ? 'w' : 'r', begin, begin + range.bytes);
-  }
-  append("STANDIN_LOG", line);
 }
 
 } // namespace
@@ -139,7 +126,6 @@ Verdict dnn::enqueue(std::unique_ptr<Call> call, void *stream) {
   const Driver *driver = findDriver(why);
   if (!driver)
     return {executionFailed, why};
-  log(*call);
   call->isKept = isCapturing(stream);
   std::vector<Access> accesses;
   for (const Range &range : rangesOf(*call))

@@ -113,8 +113,8 @@ void standin::announce(const void *data, const std::vector<Access> &accesses) {
   auto number = [](const void *at) { return (unsigned long long)(uintptr_t)at; };
   std::string line = format("%d - library data=%llx", getpid(), number(data));
   for (const Access &it : accesses)
-    line += format(" %c=%llx-%llx", it.isWritten ? 'w' : 'r', number(it.at),
-                   number(it.at) + it.bytes);
+    line +=
+        format(" %c=%llx-%llx", it.isWritten ? 'w' : 'r', number(it.at), number(it.at) + it.bytes);
   line += "\n";
   // One write, so that ranks may share the file.
   int out = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
