@@ -23,9 +23,9 @@ def RT_AttentionOp : RT_Op<"attention", [DeclareOpInterfaceMethods<RT_Call, ["ge
 
     Backward, the library keeps a gradient of scores of each pair of a query and a key, for so it
     adds in one order; that is most of the workspace. So not all heads are computed at once: a chunk
-    of them, or of batches of them, as large as the workspace that `chunkOf` allows.
+    of them, or of batches of them, as large as 384 MiB of workspace hold (`chunkBytes`).
 
-    In an object it is a tp_attention.
+    In an object it is a tp_attention; none is left behind `lower`.
 
     (C1) as many operands and results as the pass has. (C2) q, k and v are such that the library
     takes them. (C3) the other tensors have the type of q or k; lse has q's dimensions without the

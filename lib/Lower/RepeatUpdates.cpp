@@ -2,7 +2,7 @@
 //
 // The optimizer does with each layer of a list what it does with the first, on memory that lies at
 // a constant stride behind it. So a device gets one launch for all of them: a kernel's block has a
-// second number, the instance, which moves each operand by its stride.
+// second number, the layer, which moves each operand by its stride.
 //
 // One decision: only functions of part U are taken whose calls are kernels on parameters, states,
 // gradients and numbers of the step. Layers of other parts wait for each other; these share no
@@ -16,6 +16,7 @@
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Chain.h"
 #include "lib/Schedule/Keys.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -41,22 +42,24 @@ std::optional<int64_t> strideOf(rt::FuncOp func, unsigned arg) {
   }
 }
 
-/// The argument whose memory a value of the function is, or none.
+sched::PlaceAttr placeOf(OpResult result) {
+  auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
+  return cast<sched::PlaceAttr>(places[result.getResultNumber()]);
+}
+
+/// The argument whose memory a value of the function is, all of it, or none.
 std::optional<unsigned> argumentOf(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getArgNumber();
-  auto result = cast<OpResult>(value);
-  auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
-  auto place = cast<sched::PlaceAttr>(places[result.getResultNumber()]);
+  sched::PlaceAttr place = placeOf(cast<OpResult>(value));
   if (place.getKind() != "arg" || place.getAxes())
     return std::nullopt;
   return place.getN();
 }
 
-/// Whether a value is in the frame.
-bool isTemporary(Value value) { return isa<OpResult>(value) && !argumentOf(value); }
+bool isInFrame(OpResult result) { return placeOf(result).getKind() == "frame"; }
 
-/// Walks the calls of a function.
+/// The calls of a function, one after the other.
 class Update {
 public:
   explicit Update(rt::FuncOp func) : func(func) {}
@@ -91,7 +94,7 @@ std::optional<SmallVector<int64_t>> Update::stridesOf(rt::LaunchOp launch) {
   };
   if (!add(launch.getArgs()))
     return std::nullopt;
-  if (llvm::all_of(launch.getResults(), isTemporary)) {
+  if (llvm::all_of(launch->getResults(), isInFrame)) {
     if (llvm::any_of(strides, [](int64_t stride) { return stride != 0; }))
       return std::nullopt;
     shared.insert(launch.getResults().begin(), launch.getResults().end());
@@ -115,7 +118,8 @@ private:
   /// Kernels get their strides, if all calls of the function may be launched so.
   bool repeat(rt::FuncOp func, const SymbolTable &symbols) {
     Update update(func);
-    SmallVector<std::tuple<rt::LaunchOp, rt::KernelOp, DenseI64ArrayAttr>> found;
+    SmallVector<rt::LaunchOp> found;
+    llvm::MapVector<rt::KernelOp, DenseI64ArrayAttr> ofKernels;
     for (Operation &op : func.getBlock().without_terminator()) {
       auto launch = dyn_cast<rt::LaunchOp>(op);
       auto kernel = launch ? symbols.lookup<rt::KernelOp>(launch.getKernel()) : rt::KernelOp();
@@ -126,17 +130,19 @@ private:
         return false;
       if (strides->empty())
         continue;
+      // Calls that share a kernel, here or in another function, may hand it memory of other kinds.
       auto attr = DenseI64ArrayAttr::get(&getContext(), *strides);
-      // Functions that share a kernel may hand it memory of other kinds.
       auto before = kernel->getAttrOfType<DenseI64ArrayAttr>(kStrides);
-      if (before && before != attr)
+      DenseI64ArrayAttr &here = ofKernels[kernel];
+      if ((before && before != attr) || (here && here != attr))
         return false;
-      found.push_back({launch, kernel, attr});
+      here = attr;
+      found.push_back(launch);
     }
-    for (auto [launch, kernel, strides] : found) {
+    for (rt::LaunchOp launch : found)
       launch->setAttr(kRepeats, UnitAttr::get(&getContext()));
+    for (auto [kernel, strides] : ofKernels)
       kernel->setAttr(kStrides, strides);
-    }
     return !found.empty();
   }
 };

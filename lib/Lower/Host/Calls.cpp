@@ -46,9 +46,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   if (auto events = module->getAttrOfType<IntegerAttr>(kEvents))
     numEvents = events.getInt();
   Type ptr = host.ptr, i64 = host.i64;
-  host.declare(device ? "tp_launch_device" : "tp_launch",
-               device ? SmallVector<Type>{ptr, ptr, ptr, ptr, i64}
-                      : SmallVector<Type>{ptr, ptr, ptr, ptr, i64});
+  host.declare(device ? "tp_launch_device" : "tp_launch", {ptr, ptr, ptr, ptr, i64});
   host.declare("tp_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, i64});
   host.declare("tp_copy", {ptr, ptr, ptr, ptr, i64});
   host.declare("tp_zero", {ptr, ptr, ptr, i64});
@@ -73,6 +71,13 @@ Value HostCalls::address(const CallFacts &call) {
 //===----------------------------------------------------------------------===//
 // Kernels and library calls
 //===----------------------------------------------------------------------===//
+
+Value HostCalls::tableOf(ArrayRef<Value> pointers) {
+  Value table = host.pointers(pointers.size());
+  for (auto [i, pointer] : llvm::enumerate(pointers))
+    host.storePointer(pointer, table, i);
+  return table;
+}
 
 /// A kernel's tp_device_kernel: one for all its calls, whose operands have the same types.
 std::string HostCalls::kernelSymbol(StringRef kernel, ArrayRef<int64_t> bytes, unsigned inputs) {
@@ -102,9 +107,7 @@ std::string HostCalls::kernelSymbol(StringRef kernel, ArrayRef<int64_t> bytes, u
 
 void HostCalls::launch(Value rank, const CallFacts &call, StringRef kernel, ArrayRef<Value> args,
                        ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers) {
-  Value table = host.pointers(args.size());
-  for (auto [i, arg] : llvm::enumerate(args))
-    host.storePointer(arg, table, i);
+  Value table = tableOf(args);
   if (onDevice())
     host.call("tp_launch_device",
               {rank, address(call), host.address(kernelSymbol(kernel, bytes, inputs)), table,
@@ -121,11 +124,9 @@ void HostCalls::matmul(Value rank, const CallFacts &call, const Record &gemm, Va
 
 void HostCalls::attend(Value rank, const CallFacts &call, const Record &attention,
                        ArrayRef<Value> pointers) {
-  Value table = host.pointers(pointers.size());
-  for (auto [i, pointer] : llvm::enumerate(pointers))
-    host.storePointer(pointer, table, i);
   host.call("tp_attend",
-            {rank, address(call), host.address(host.recordsSymbol("attention", attention)), table});
+            {rank, address(call), host.address(host.recordsSymbol("attention", attention)),
+             tableOf(pointers)});
 }
 
 void HostCalls::copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes) {

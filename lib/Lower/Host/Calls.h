@@ -35,8 +35,8 @@ public:
   bool onDevice() const { return device; }
 
   /// Runs the kernel, with the memory of its inputs and outputs and, where it takes one, its count.
-  /// `bytes`: of each. `tasks` is the CPU's, `layers` (as many as `args` are the first of; null: 1)
-  /// a device's.
+  /// `bytes`: of each. `tasks` is the CPU's. `layers` is a device's: of how many layers `args` are
+  /// those of the first; null: one.
   void launch(Value rank, const CallFacts &call, llvm::StringRef kernel, llvm::ArrayRef<Value> args,
               llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers = {});
   void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value c,
@@ -78,6 +78,7 @@ private:
 
   llvm::SmallVector<Record> sums();
   Value address(const CallFacts &call);
+  Value tableOf(llvm::ArrayRef<Value> pointers);
   std::string kernelSymbol(llvm::StringRef kernel, llvm::ArrayRef<int64_t> bytes, unsigned inputs);
 };
 

@@ -75,7 +75,8 @@ class FunctionLowering {
 public:
   FunctionLowering(HostBuilder &host, HostGroups &groups, HostCalls &calls, rt::FuncOp func)
       : host(host), groups(groups), calls(calls), func(func),
-        settings(func->getParentOfType<ModuleOp>()) {}
+        tf32(lang::getString(lang::Settings(func->getParentOfType<ModuleOp>()).plan, "precision",
+                             "f32") == "tf32") {}
 
   void lower(StringRef name) {
     host.begin(name, {host.ptr, host.ptr});
@@ -95,7 +96,7 @@ private:
   HostGroups &groups;
   HostCalls &calls;
   rt::FuncOp func;
-  lang::Settings settings;
+  const bool tf32; // the plan lets GEMMs round f32 to it
   Value rank, table;
   Value layers;                          // that one call works on, or null
   SmallVector<Value> entries;            // of the table
@@ -223,7 +224,6 @@ private:
     rt::Gemm gemm = *rt::matchGemm(typeOf(a), typeOf(b), typeOf(c));
     if (gemm.swapped)
       std::swap(a, b);
-    StringRef precision = lang::getString(settings.plan, "precision", "f32");
     Record fields;
     for (int64_t v : {gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc, gemm.batch,
                       gemm.strideA, gemm.strideB, gemm.strideC})
@@ -231,7 +231,7 @@ private:
     for (int64_t v :
          {int64_t(gemm.transA), int64_t(gemm.transB), int64_t(bool(matmul.getAcc())),
           runtimeType(typeOf(a).getElementType()), runtimeType(typeOf(c).getElementType()),
-          int64_t(precision == "tf32" && typeOf(a).getElementType().isF32())})
+          int64_t(tf32 && typeOf(a).getElementType().isF32())})
       fields.push_back(Field::i32(v));
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);

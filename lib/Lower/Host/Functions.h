@@ -2,9 +2,9 @@
 //
 // rt.func @f becomes `int f(tp_rank *, void *const *table)`. The table holds
 // the arguments, then the results that do not update an argument, then the
-// frame, and behind it, of a function that is called once for several layers
-// (repeat-updates), their number: then the addresses are the first's. So a caller fills one array
-// of pointers, whatever the function.
+// frame. Of a function that may be called once for several layers (repeat-updates)
+// their number stands behind it, and the addresses are the first's. So a caller
+// fills one array of pointers, whatever the function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LOWER_HOST_FUNCTIONS_H

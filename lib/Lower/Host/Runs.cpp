@@ -102,7 +102,8 @@ bool HostRuns::isRepeated(const Run &run, unsigned j, Part part) {
   return true;
 }
 
-/// Of a function that repeats, of so many layers.
+/// Calls the function of a layer, for so many from this one on: more than one only where it
+/// repeats.
 void HostRuns::call(const Layer &layer, Value layers) {
   rt::FuncOp func = layer.run.callees[layer.j].part(layer.part);
   Value table = host.pointers(tableSize(func));
