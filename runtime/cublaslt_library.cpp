@@ -15,16 +15,14 @@ static constexpr const char *fileNames[] = {"libcublasLt.so.13", "libcublasLt.so
 
 static Status load(CublasLt &library) {
   const LibraryNames names = {"cuBLASLt", "TPLAN_CUBLASLT", fileNames, "cublas"};
-  void *handle = nullptr, *address = nullptr;
+  void *handle = nullptr;
   std::string file;
   TP_TRY(openLibrary(names, handle, file));
 #define FIND(NAME, SYMBOL, ARGUMENTS)                                                              \
-  TP_TRY(findFunction(names, handle, file, #SYMBOL, address));                                     \
-  library.NAME = (decltype(library.NAME))address;
+  TP_TRY(findFunction(names, handle, file, #SYMBOL, library.NAME));
   TP_CUBLASLT_FUNCTIONS(FIND)
 #undef FIND
-  TP_TRY(findFunction(names, handle, file, "cublasLtGetVersion", address));
-  library.GetVersion = (decltype(library.GetVersion))address;
+  TP_TRY(findFunction(names, handle, file, "cublasLtGetVersion", library.GetVersion));
   library.StatusString = (decltype(library.StatusString))dlsym(handle, "cublasLtGetStatusString");
   return {};
 }

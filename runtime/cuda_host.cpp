@@ -9,7 +9,6 @@
 
 #include "runtime/cuda_device.h"
 #include "runtime/profile.h"
-
 #include "runtime/random.h"
 
 #include <algorithm>

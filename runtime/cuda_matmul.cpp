@@ -23,16 +23,7 @@ constexpr int mostAlgorithms = 8;
 /// An algorithm that the library holds for slower is taken if it takes this part of the time, at
 /// most: what lies between is the clock's, and differs from run to run.
 constexpr float clearlyFaster = 0.97f;
-/// What memory of the arena is aligned to, at least where a value begins.
-constexpr int64_t usualAlignment = 64;
-
 int typeOf(int32_t type) { return type == TP_F64 ? r64F : type == TP_BF16 ? r16BF : r32F; }
-
-/// The largest power of two, up to the usual one, that all pointers are multiples of.
-int64_t alignmentOf(const void *a, const void *b, const void *c) {
-  auto bits = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c | usualAlignment;
-  return (int64_t)(bits & -bits);
-}
 
 } // namespace
 
@@ -175,7 +166,7 @@ Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const voi
 Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, void *c,
                        cuda::StreamHandle *stream) {
   Problem *problem = nullptr;
-  TP_TRY(findProblem({gemm, alignmentOf(a, b, c)}, problem));
+  TP_TRY(findProblem({gemm, alignmentOf((uintptr_t)a | (uintptr_t)b | (uintptr_t)c)}, problem));
   return state->issue(gemm, *problem, a, b, c, problem->algorithm, stream);
 }
 

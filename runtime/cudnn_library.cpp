@@ -34,18 +34,15 @@ static Status load(Cudnn &library) {
   if (getenv("TPLAN_NVIDIA"))
     loadCompiler();
   const LibraryNames names = {"cuDNN", "TPLAN_CUDNN", fileNames, "cudnn"};
-  void *handle = nullptr, *address = nullptr;
+  void *handle = nullptr;
   std::string file;
   TP_TRY(openLibrary(names, handle, file));
 #define FIND(NAME, SYMBOL, ARGUMENTS)                                                              \
-  TP_TRY(findFunction(names, handle, file, #SYMBOL, address));                                     \
-  library.NAME = (decltype(library.NAME))address;
+  TP_TRY(findFunction(names, handle, file, #SYMBOL, library.NAME));
   TP_CUDNN_FUNCTIONS(FIND)
 #undef FIND
-  TP_TRY(findFunction(names, handle, file, "cudnnGetVersion", address));
-  library.GetVersion = (decltype(library.GetVersion))address;
-  TP_TRY(findFunction(names, handle, file, "cudnnGetErrorString", address));
-  library.GetErrorString = (decltype(library.GetErrorString))address;
+  TP_TRY(findFunction(names, handle, file, "cudnnGetVersion", library.GetVersion));
+  TP_TRY(findFunction(names, handle, file, "cudnnGetErrorString", library.GetErrorString));
   library.GetLastErrorString =
       (decltype(library.GetLastErrorString))dlsym(handle, "cudnnGetLastErrorString");
   return {};

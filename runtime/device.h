@@ -67,6 +67,7 @@ public:
   virtual GemmChoices gemmChoices() const { return {}; }
   /// Takes choices of this library and GPU, and counts those that are refused all the same.
   virtual Status setGemmChoices(const GemmChoices &, int64_t &) { return {}; }
+
   // For the collectives of processes.
   virtual int64_t scratchBytes(int64_t) const { return 0; }
   /// What libraries of NVIDIA's know the stream as.

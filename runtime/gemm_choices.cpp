@@ -21,8 +21,6 @@ using namespace tplan::runtime;
 namespace {
 
 constexpr int64_t maxText = int64_t(1) << 24;
-/// What memory of an arena is aligned to, at least where a value begins.
-constexpr int64_t mostAlignment = 64;
 
 constexpr const char *title = "tplan gemm algorithms 1";
 #define TP_GEMM_NAME(NAME) #NAME " "
@@ -80,13 +78,12 @@ bool takeChoice(std::string_view line, GemmKey &key, GemmAlgorithm &algorithm) {
   return line.empty();
 }
 
-/// The largest power of two that all places are multiples of.
-int64_t alignmentOf(const StreamEvent &work) {
-  int64_t bits = mostAlignment;
+int64_t alignmentOfWork(const StreamEvent &work) {
+  uint64_t bits = 0;
   for (const std::vector<Extent> *extents : {&work.reads, &work.writes})
     for (Extent extent : *extents)
       bits |= extent.begin;
-  return bits & -bits;
+  return alignmentOf(bits);
 }
 
 } // namespace
@@ -152,7 +149,7 @@ Status tplan::runtime::gemmsOf(const tp_program &program, int rank, std::vector<
   std::set<GemmKey> keys;
   TP_TRY(traceProgram(program, rank, [&](const StreamEvent &work) -> Status {
     if (work.gemm)
-      keys.insert(keyOf({*work.gemm, alignmentOf(work)}));
+      keys.insert(keyOf({*work.gemm, alignmentOfWork(work)}));
     return {};
   }));
   for (const GemmKey &key : keys)

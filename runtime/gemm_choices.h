@@ -26,6 +26,14 @@ struct GemmUse {
   tp_gemm gemm;
   int64_t alignment;
 };
+/// What memory of the arena is aligned to, at least where a value begins.
+inline constexpr int64_t usualAlignment = 64;
+/// The largest power of two, up to the usual one, that all of some places are multiples of; `bits`
+/// are those of any of them.
+inline int64_t alignmentOf(uint64_t bits) {
+  bits |= usualAlignment;
+  return (int64_t)(bits & -bits);
+}
 
 /// All that decides which algorithms a library has for a GEMM, in the order of a file's columns.
 #define TP_GEMM_COLUMNS(COLUMN)                                                                    \

@@ -34,6 +34,16 @@ Status openLibrary(const LibraryNames &names, void *&handle, std::string &file,
 Status findFunction(const LibraryNames &names, void *handle, const std::string &file,
                     const char *symbol, void *&address);
 
+/// The same of a known type.
+template <typename Result, typename... Arguments>
+Status findFunction(const LibraryNames &names, void *handle, const std::string &file,
+                    const char *symbol, Result (*&function)(Arguments...)) {
+  void *address = nullptr;
+  TP_TRY(findFunction(names, handle, file, symbol, address));
+  function = (Result (*)(Arguments...))address;
+  return {};
+}
+
 /// Of a call as it is written, the function: "cuMemAlloc(&arena, bytes)" is cuMemAlloc's.
 std::string_view callee(std::string_view call);
 

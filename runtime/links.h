@@ -89,7 +89,6 @@ private:
   };
 
   Status reach(uint32_t tree, const Members &members, const Deadline &deadline);
-  Status await(uint32_t tree, int member, const Deadline &deadline);
   Status welcome(const Deadline &deadline);
   void add(uint32_t tree, int member, int rank, Socket socket);
   Edge *find(uint32_t tree, int member);

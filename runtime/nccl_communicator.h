@@ -29,7 +29,6 @@ public:
         world(std::move(world)), handle(std::move(handle)) {}
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
-  Status poll() override { return rank.watch(0); }
   Status broadcast(void *data, int64_t bytes, int root) override;
   Status sum(double *values, int64_t count, Team &team) override;
 

@@ -17,12 +17,13 @@ static std::string versionText(int version) {
 
 Status tplan::runtime::loadNccl(NcclLibrary &library, NamedFile named) {
   const LibraryNames names = {"NCCL", "TPLAN_NCCL", fileNames, "nccl"};
-  void *handle = nullptr, *address = nullptr;
+  void *handle = nullptr;
   std::string file;
   TP_TRY(openLibrary(names, handle, file, named));
   // Asked first, for an old one lacks what comes later.
-  TP_TRY(findFunction(names, handle, file, "ncclGetVersion", address));
-  if (((nccl::Result (*)(int *))address)(&library.version) != nccl::success)
+  nccl::Result (*getVersion)(int *) = nullptr;
+  TP_TRY(findFunction(names, handle, file, "ncclGetVersion", getVersion));
+  if (getVersion(&library.version) != nccl::success)
     return errorf("'%s' is no NCCL: it tells no version", file.c_str());
   if (library.version < oldestVersion)
     return errorf("the NCCL in '%s' is %s, and this binary needs %s or later: install a newer one, "
@@ -30,14 +31,11 @@ Status tplan::runtime::loadNccl(NcclLibrary &library, NamedFile named) {
                   file.c_str(), versionText(library.version).c_str(),
                   versionText(oldestVersion).c_str());
 #define FIND(NAME, SYMBOL, ARGUMENTS)                                                              \
-  TP_TRY(findFunction(names, handle, file, #SYMBOL, address));                                     \
-  library.NAME = (decltype(library.NAME))address;
+  TP_TRY(findFunction(names, handle, file, #SYMBOL, library.NAME));
   TP_NCCL_FUNCTIONS(FIND)
 #undef FIND
-  TP_TRY(findFunction(names, handle, file, "ncclGetErrorString", address));
-  library.GetErrorString = (decltype(library.GetErrorString))address;
-  TP_TRY(findFunction(names, handle, file, "ncclGetLastError", address));
-  library.GetLastError = (decltype(library.GetLastError))address;
+  TP_TRY(findFunction(names, handle, file, "ncclGetErrorString", library.GetErrorString));
+  TP_TRY(findFunction(names, handle, file, "ncclGetLastError", library.GetLastError));
   library.CommRegister = (decltype(library.CommRegister))dlsym(handle, "ncclCommRegister");
   library.CommDeregister = (decltype(library.CommDeregister))dlsym(handle, "ncclCommDeregister");
   return {};

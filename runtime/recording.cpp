@@ -62,7 +62,6 @@ public:
   }
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
-  Status poll() override { return inner.poll(); }
   Status broadcast(void *data, int64_t bytes, int root) override;
   Status sum(double *values, int64_t count, Team &team) override;
 

@@ -1,12 +1,12 @@
 //===- transport.h - how bytes get from rank to rank ----------------------===//
 //
-// One interface for ranks that are threads of a process and for processes under MPI, and a recorder
-// around either (--audit-collectives).
+// One interface for ranks that are threads of a process, processes under MPI, and processes over
+// NCCL, and a recorder around any of them (--audit-collectives).
 //
 // Decisions: all communicators are made before the first step, by splitting the world, so that
 // nothing is created lazily in an order that ranks may not share. On a device operations are issued
-// to a stream, may still run when `issue` returns, and `poll` asks for their errors; in the memory
-// of the host the stream is null and they are done.
+// to a stream and may still run when `issue` returns: their errors come while the host waits for
+// the device (Device::watch). In the memory of the host the stream is null and they are done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORT_H
@@ -47,8 +47,6 @@ public:
 
   /// Starts operations of this group, together. All members issue the same ones in one order.
   virtual Status issue(std::span<const Operation> operations, Team &team, Stream *stream) = 0;
-  /// Errors that came after `issue` returned.
-  virtual Status poll() { return {}; }
 
   // For the runtime's own needs, outside the step. They return when done, and wait ten times
   // as long as a collective of a step: a rank may be writing a checkpoint meanwhile.

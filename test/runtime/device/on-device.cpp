@@ -47,7 +47,6 @@ public:
         stream(stream), arena(arena), room(room) {}
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
-  Status poll() override { return inner->poll(); }
   Status broadcast(void *data, int64_t bytes, int root) override {
     return inner->broadcast(data, bytes, root);
   }
