@@ -105,23 +105,26 @@ int main(int argc, char **argv) {
       for (size_t i = 0; i < b.size(); ++i)
         b16[i] = roundToBf16(b[i] = float(i * 104729 % 103) / 51 - 1);
       tp_gemm f32 = gemmOf(s, t, TP_F32), half = gemmOf(s, t, TP_BF16);
-      std::vector<double> seconds = race(
-          {[&] { tp_matmul(&rank, &call, &f32, a.data(), b.data(), c.data(), f32.batch * f32.m); },
-           [&] {
-             setThreads(threads);
-             dnnl_sgemm(t.a ? 'T' : 'N', t.b ? 'T' : 'N', s.m, s.n, s.k, 1, a.data(), f32.lda,
-                        b.data(), f32.ldb, 0, c.data(), f32.ldc);
-             setThreads(1);
-           },
-           [&] {
-             tp_matmul(&rank, &call, &half, a16.data(), b16.data(), c16.data(),
-                       half.batch * half.m);
-           },
-           [&] {
-             tp_matmul(&widening, &call, &half, a16.data(), b16.data(), c16.data(),
-                       half.batch * half.m);
-           }},
-          rounds);
+      std::vector<double> seconds =
+          race({[&] {
+                  tp_matmul(&rank, &call, &f32, a.data(), b.data(), nullptr, c.data(),
+                            f32.batch * f32.m);
+                },
+                [&] {
+                  setThreads(threads);
+                  dnnl_sgemm(t.a ? 'T' : 'N', t.b ? 'T' : 'N', s.m, s.n, s.k, 1, a.data(), f32.lda,
+                             b.data(), f32.ldb, 0, c.data(), f32.ldc);
+                  setThreads(1);
+                },
+                [&] {
+                  tp_matmul(&rank, &call, &half, a16.data(), b16.data(), nullptr, c16.data(),
+                            half.batch * half.m);
+                },
+                [&] {
+                  tp_matmul(&widening, &call, &half, a16.data(), b16.data(), nullptr, c16.data(),
+                            half.batch * half.m);
+                }},
+               rounds);
       double work = 2e-9 * (double)(s.m * s.n * s.k);
       printf("%5lld %5lld %5lld %s %9.1f %9.1f %6.3f   %9.1f %9.1f\n", (long long)s.m,
              (long long)s.n, (long long)s.k, t.name, work / seconds[0], work / seconds[1],

@@ -11,7 +11,7 @@
 
 using namespace tplan::runtime;
 
-Status CudaDevice::begin(const tp_call &call) {
+Status CudaDevice::beforeCall(const tp_call &call) {
   if (!options.times)
     return {};
   TimedCall &entry = timed.emplace_back(TimedCall{&call, nullptr, nullptr});
@@ -27,7 +27,7 @@ Status CudaDevice::begin(const tp_call &call) {
   return {};
 }
 
-Status CudaDevice::end(const tp_call &call) {
+Status CudaDevice::afterCall(const tp_call &call) {
   if (options.times)
     TP_CUDA(EventRecord(timed.back().end, streams[call.stream]));
   if (options.synchronous)
@@ -44,24 +44,19 @@ Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, v
   std::array<void *, mostArguments> parameters;
   for (int32_t i = 0; i < kernel.num_args; ++i)
     parameters[i] = (void *)&args[i];
-  TP_TRY(begin(call));
   TP_CUDA(LaunchKernel(kernels[kernel.number], kernel.grid, unsigned(layers), 1, kernel.block, 1, 1,
                        0, streams[call.stream], parameters.data(), nullptr));
-  return end(call);
+  return {};
 }
 
 Status CudaDevice::matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
-                          void *c) {
-  TP_TRY(begin(call));
-  TP_TRY(gemms.run(gemm, a, b, c, streams[call.stream]));
-  return end(call);
+                          const void *bias, void *c) {
+  return gemms.run(gemm, a, b, bias, c, streams[call.stream]);
 }
 
 Status CudaDevice::attend(const tp_call &call, const tp_attention &attention,
                           void *const *pointers) {
-  TP_TRY(begin(call));
-  TP_TRY(attentions.run(attention, pointers, streams[call.stream]));
-  return end(call);
+  return attentions.run(attention, pointers, streams[call.stream]);
 }
 
 static bool isWhole(const Rows &rows) {

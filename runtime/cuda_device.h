@@ -36,10 +36,12 @@ public:
 
   std::string name() const override { return title; }
   Status start(const tp_program &program, char *&arena) override;
+  Status beforeCall(const tp_call &call) override;
+  Status afterCall(const tp_call &call) override;
   Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
                 int64_t layers) override;
   Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
-                void *c) override;
+                const void *bias, void *c) override;
   Status attend(const tp_call &call, const tp_attention &attention, void *const *pointers) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
   Status zero(int64_t stream, void *place, const Rows &rows) override;
@@ -86,8 +88,6 @@ private:
   Status fillRandomly(int64_t begin, int64_t bytes);
   Status await(cuda::EventHandle *event);
   Status await(cuda::StreamHandle *stream);
-  Status begin(const tp_call &call);
-  Status end(const tp_call &call);
 
   const CudaDriver &cu;
   const CudaOptions options;

@@ -46,12 +46,13 @@ struct CudaMatmul::State {
   std::map<GemmKey, Problem> problems;
   std::map<GemmKey, GemmAlgorithm> chosen; // before it is called
 
-  Status describe(const tp_gemm &gemm, Problem &problem) const;
+  Status describe(const GemmUse &use, Problem &problem) const;
   Status candidates(const Problem &problem, int64_t alignment, Heuristic *results,
                     int &count) const;
-  Status issue(const tp_gemm &gemm, const Problem &problem, const void *a, const void *b, void *c,
-               const Algorithm &algorithm, cuda::StreamHandle *stream) const;
-  Status time(const tp_gemm &gemm, const Problem &problem, char *const memory[3],
+  Status issue(const tp_gemm &gemm, const Problem &problem, const void *a, const void *b,
+               const void *bias, void *c, const Algorithm &algorithm,
+               cuda::StreamHandle *stream) const;
+  Status time(const tp_gemm &gemm, const Problem &problem, char *const memory[4],
               const Algorithm &algorithm, cuda::StreamHandle *stream, float &milliseconds) const;
 };
 
@@ -82,7 +83,8 @@ Status CudaMatmul::start(const CudaDriver &driver, void *workspace, int64_t work
   return {};
 }
 
-Status CudaMatmul::State::describe(const tp_gemm &g, Problem &p) const {
+Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
+  const tp_gemm &g = use.gemm;
   const CublasLt &lt = *library;
   bool wide = g.in == TP_F64;
   int compute = wide ? compute64F : g.tf32 ? compute32FFastTf32 : compute32F;
@@ -90,6 +92,12 @@ Status CudaMatmul::State::describe(const tp_gemm &g, Problem &p) const {
   int32_t transFirst = g.trans_b ? transposed : plain, transSecond = g.trans_a ? transposed : plain;
   TP_CUBLASLT(OperationSet(p.operation, operationTransA, &transFirst, sizeof transFirst));
   TP_CUBLASLT(OperationSet(p.operation, operationTransB, &transSecond, sizeof transSecond));
+  if (g.bias) { // algorithms are chosen by what its place is a multiple of
+    int32_t epilogue = epilogueBias;
+    auto place = (void *)(uintptr_t)use.alignment;
+    TP_CUBLASLT(OperationSet(p.operation, operationEpilogue, &epilogue, sizeof epilogue));
+    TP_CUBLASLT(OperationSet(p.operation, operationBiasPointer, &place, sizeof place));
+  }
   auto make = [&](Layout *&layout, int32_t type, int64_t rows, int64_t columns, int64_t leading,
                   int64_t stride) -> Status {
     TP_CUBLASLT(LayoutCreate(&layout, typeOf(type), rows, columns, leading));
@@ -138,7 +146,7 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
 Status CudaMatmul::findProblem(const GemmUse &use, Problem *&problem) {
   problem = &state->problems[keyOf(use)];
   if (!problem->operation)
-    TP_TRY(state->describe(use.gemm, *problem));
+    TP_TRY(state->describe(use, *problem));
   if (problem->has)
     return {};
   Heuristic results[mostAlgorithms];
@@ -150,9 +158,11 @@ Status CudaMatmul::findProblem(const GemmUse &use, Problem *&problem) {
 }
 
 Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const void *a, const void *b,
-                                void *c, const Algorithm &algorithm,
+                                const void *bias, void *c, const Algorithm &algorithm,
                                 cuda::StreamHandle *stream) const {
   const CublasLt &lt = *library;
+  if (gemm.bias)
+    TP_CUBLASLT(OperationSet(p.operation, operationBiasPointer, &bias, sizeof bias));
   static constexpr double one = 1;
   static constexpr float narrowOne = 1;
   bool wide = gemm.in == TP_F64;
@@ -163,11 +173,12 @@ Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const voi
   return {};
 }
 
-Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, void *c,
+Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, const void *bias, void *c,
                        cuda::StreamHandle *stream) {
+  uint64_t bits = (uintptr_t)a | (uintptr_t)b | (uintptr_t)bias | (uintptr_t)c;
   Problem *problem = nullptr;
-  TP_TRY(findProblem({gemm, alignmentOf((uintptr_t)a | (uintptr_t)b | (uintptr_t)c)}, problem));
-  return state->issue(gemm, *problem, a, b, c, problem->algorithm, stream);
+  TP_TRY(findProblem({gemm, alignmentOf(bits)}, problem));
+  return state->issue(gemm, *problem, a, b, bias, c, problem->algorithm, stream);
 }
 
 //===----------------------------------------------------------------------===//
@@ -175,7 +186,7 @@ Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, void *
 //===----------------------------------------------------------------------===//
 
 /// The shortest of a few runs.
-Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *const memory[3],
+Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *const memory[4],
                                const Algorithm &algorithm, cuda::StreamHandle *stream,
                                float &milliseconds) const {
   constexpr int runs = 5;
@@ -187,7 +198,7 @@ Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *cons
     for (int run = 0; run < runs; ++run) {
       float elapsed = 0;
       TP_CUDA(EventRecord(begin, stream));
-      TP_TRY(issue(gemm, p, memory[0], memory[1], memory[2], algorithm, stream));
+      TP_TRY(issue(gemm, p, memory[0], memory[1], memory[2], memory[3], algorithm, stream));
       TP_CUDA(EventRecord(end, stream));
       TP_CUDA(EventSynchronize(end));
       TP_CUDA(EventElapsedTime(&elapsed, begin, end));
@@ -209,20 +220,20 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t leading, int64_t ba
 
 namespace {
 
-/// Bytes from the first to the last element of the operands A, B and C, each up to an alignment.
-std::array<int64_t, 3> operandBytes(const tp_gemm &g) {
+/// Bytes from the first to the last element of A, B, the bias and C, each up to an alignment.
+std::array<int64_t, 4> operandBytes(const tp_gemm &g) {
   auto up = [](int64_t n) { return (n + usualAlignment - 1) / usualAlignment * usualAlignment; };
   int64_t in = bytesOf(g.in), out = bytesOf(g.out);
   return {up(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch, g.stride_a)),
           up(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch, g.stride_b)),
-          up(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c))};
+          up(g.bias ? out * g.n : 0), up(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c))};
 }
 
 } // namespace
 
 int64_t CudaMatmul::bytesToMeasure(const GemmUse &use) {
-  auto [a, b, c] = operandBytes(use.gemm);
-  return a + b + c;
+  auto [a, b, bias, c] = operandBytes(use.gemm);
+  return a + b + bias + c;
 }
 
 Status CudaMatmul::choose(const GemmUse &use, void *memory, int64_t bytes,
@@ -233,11 +244,12 @@ Status CudaMatmul::choose(const GemmUse &use, void *memory, int64_t bytes,
   ++measured;
   Problem *problem = nullptr;
   TP_TRY(findProblem(use, problem));
-  auto [a, b, c] = operandBytes(use.gemm);
-  char *places[] = {(char *)memory, (char *)memory + a, (char *)memory + a + b};
+  auto [a, b, bias, c] = operandBytes(use.gemm);
+  char *first = (char *)memory;
+  char *places[] = {first, first + a, first + a + b, first + a + b + bias};
   Heuristic results[mostAlgorithms];
   int count = 0;
-  if (a + b + c <= bytes)
+  if (a + b + bias + c <= bytes)
     TP_TRY(state->candidates(*problem, use.alignment, results, count));
   float best = 0;
   for (int i = 0; i < count; ++i) {
@@ -258,7 +270,7 @@ GemmChoices CudaMatmul::choices(const std::string &gpu) const {
 
 void CudaMatmul::take(const GemmKey &key, const GemmAlgorithm &taken, int64_t &refused) {
   Problem &problem = state->problems[key];
-  Status described = problem.operation ? Status() : state->describe(useOf(key).gemm, problem);
+  Status described = problem.operation ? Status() : state->describe(useOf(key), problem);
   Algorithm algorithm;
   std::copy(taken.begin(), taken.end(), algorithm.data);
   Heuristic checked = {};

@@ -25,7 +25,7 @@ public:
 
   /// Issues one GEMM, by the algorithm that was chosen; where none was, by the one that the library
   /// thinks is the fastest.
-  Status run(const tp_gemm &gemm, const void *a, const void *b, void *c,
+  Status run(const tp_gemm &gemm, const void *a, const void *b, const void *bias, void *c,
              cuda::StreamHandle *stream);
 
   /// Measures what the library offers for a GEMM that has no choice yet, and chooses the fastest.

@@ -39,11 +39,13 @@ public:
   /// Memory for the arena of a program, and its kernels. Called once.
   virtual Status start(const tp_program &program, char *&arena) = 0;
 
-  // Calls of generated code.
+  // Calls of generated code; around each, what takes its time or waits for it.
+  virtual Status beforeCall(const tp_call &) { return {}; }
+  virtual Status afterCall(const tp_call &) { return {}; }
   virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
                         int64_t layers) = 0;
   virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
-                        void *c) = 0;
+                        const void *bias, void *c) = 0;
   virtual Status attend(const tp_call &call, const tp_attention &attention,
                         void *const *pointers) = 0;
   virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;

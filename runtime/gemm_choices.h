@@ -52,7 +52,8 @@ inline int64_t alignmentOf(uint64_t bits) {
   COLUMN(accumulate)                                                                               \
   COLUMN(in)                                                                                       \
   COLUMN(out)                                                                                      \
-  COLUMN(tf32)
+  COLUMN(tf32)                                                                                     \
+  COLUMN(bias)
 #define TP_GEMM_COUNT(NAME) +1
 /// The columns, and the alignment.
 using GemmKey = std::array<int64_t, TP_GEMM_COLUMNS(TP_GEMM_COUNT) + 1>;

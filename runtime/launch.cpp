@@ -36,6 +36,20 @@ Status findGroup(const tp_rank &rank, const tp_collective &what, Communicator *&
   return {};
 }
 
+/// Issues a call that the work of a device is for; it returns before that is done, and the device
+/// takes times itself.
+template <typename Issue>
+int onDevice(tp_rank &rank, const tp_call &call, Issue issue, int64_t repeated = 1) {
+  rank.profile.count(call, 0, repeated);
+  Device &device = *rank.device;
+  Status status = device.beforeCall(call);
+  if (status.ok())
+    status = issue(device);
+  if (status.ok())
+    status = device.afterCall(call);
+  return fail(rank, &call, std::move(status));
+}
+
 } // namespace
 
 int tplan::runtime::fail(tp_rank &rank, const tp_call *call, Status status) {
@@ -58,14 +72,15 @@ int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const 
 
 int tp_launch_device(tp_rank *rank, const tp_call *call, const tp_device_kernel *kernel,
                      void *const *args, int64_t layers) {
-  CallTimer timer(rank->profile, call, rank->device.get(), layers);
-  return fail(*rank, call, rank->device->launch(*call, *kernel, args, layers));
+  return onDevice(
+      *rank, *call, [=](Device &device) { return device.launch(*call, *kernel, args, layers); },
+      layers);
 }
 
 int tp_attend(tp_rank *rank, const tp_call *call, const tp_attention *attention,
               void *const *pointers) {
-  CallTimer timer(rank->profile, call, rank->device.get());
-  return fail(*rank, call, rank->device->attend(*call, *attention, pointers));
+  return onDevice(*rank, *call,
+                  [=](Device &device) { return device.attend(*call, *attention, pointers); });
 }
 
 int tp_record(tp_rank *rank, int64_t stream, int64_t event) {
@@ -77,18 +92,21 @@ int tp_wait(tp_rank *rank, int64_t stream, int64_t event) {
 }
 
 int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const void *a, const void *b,
-              void *c, int64_t rows) {
-  CallTimer timer(rank->profile, call, rank->device.get());
+              const void *bias, void *c, int64_t rows) {
   if (rank->device)
-    return fail(*rank, call, rank->device->matmul(*call, *gemm, a, b, c));
-  Status status = rank->matmul.run(rank->team, *gemm, a, b, c, rows);
+    return onDevice(*rank, *call,
+                    [=](Device &device) { return device.matmul(*call, *gemm, a, b, bias, c); });
+  CallTimer timer(rank->profile, call);
+  Status status = rank->matmul.run(rank->team, *gemm, a, b, bias, c, rows);
   return status.ok() ? 0 : fail(*rank, call, std::move(status));
 }
 
 int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int64_t bytes) {
-  CallTimer timer(rank->profile, call, rank->device.get());
   if (rank->device)
-    return fail(*rank, call, rank->device->copy(call->stream, to, from, Rows{1, bytes, 0, 0}));
+    return onDevice(*rank, *call, [=](Device &device) {
+      return device.copy(call->stream, to, from, Rows{1, bytes, 0, 0});
+    });
+  CallTimer timer(rank->profile, call);
   rank->team.forEach((bytes + pieceBytes - 1) / pieceBytes, [=](int64_t piece, int) {
     int64_t at = piece * pieceBytes;
     memcpy((char *)to + at, (const char *)from + at, std::min(pieceBytes, bytes - at));
@@ -97,9 +115,11 @@ int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int6
 }
 
 int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
-  CallTimer timer(rank->profile, call, rank->device.get());
   if (rank->device)
-    return fail(*rank, call, rank->device->zero(call->stream, to, Rows{1, bytes, 0, 0}));
+    return onDevice(*rank, *call, [=](Device &device) {
+      return device.zero(call->stream, to, Rows{1, bytes, 0, 0});
+    });
+  CallTimer timer(rank->profile, call);
   rank->team.forEach((bytes + pieceBytes - 1) / pieceBytes, [=](int64_t piece, int) {
     int64_t at = piece * pieceBytes;
     memset((char *)to + at, 0, std::min(pieceBytes, bytes - at));
@@ -120,52 +140,60 @@ static Status clearRest(tp_rank &rank, const tp_call &call, const tp_collective 
   return {};
 }
 
-int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all, int64_t count,
-                   void *const *pointers) {
-  CallTimer timer(rank->profile, call, rank->device.get());
-  Stream stream{rank->device.get(), call->stream};
+static Status issue(tp_rank &rank, const tp_call &call, const tp_collective *all, int64_t count,
+                    void *const *pointers) {
+  Stream stream{rank.device.get(), call.stream};
   std::array<Operation, bucketSize> bucket;
   for (int64_t begin = 0, end; begin < count; begin = end) {
     for (end = begin; end < std::min(count, begin + bucketSize); ++end) {
       if (all[end].group != all[begin].group)
         break;
-      bucket[end - begin] = {&all[end], pointers[2 * end], pointers[2 * end + 1], call};
+      bucket[end - begin] = {&all[end], pointers[2 * end], pointers[2 * end + 1], &call};
     }
     Communicator *group = nullptr;
-    Status status = findGroup(*rank, all[begin], group);
-    if (status.ok())
-      status = group->issue({bucket.data(), size_t(end - begin)}, rank->team,
-                            rank->device ? &stream : nullptr);
-    for (int64_t i = begin; status.ok() && i < end; ++i)
+    TP_TRY(findGroup(rank, all[begin], group));
+    TP_TRY(group->issue({bucket.data(), size_t(end - begin)}, rank.team,
+                        rank.device ? &stream : nullptr));
+    for (int64_t i = begin; i < end; ++i)
       if (all[i].kind == TP_REDUCE_SCATTER)
-        status = clearRest(*rank, *call, all[i], *group, pointers[2 * i + 1]);
-    if (!status.ok())
-      return fail(*rank, call, std::move(status));
+        TP_TRY(clearRest(rank, call, all[i], *group, pointers[2 * i + 1]));
   }
-  return 0;
+  return {};
 }
 
-int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, const void *in,
-             void *out) {
-  CallTimer timer(rank->profile, call, rank->device.get());
+int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all, int64_t count,
+                   void *const *pointers) {
+  if (rank->device)
+    return onDevice(*rank, *call,
+                    [=](Device &) { return issue(*rank, *call, all, count, pointers); });
+  CallTimer timer(rank->profile, call);
+  return fail(*rank, call, issue(*rank, *call, all, count, pointers));
+}
+
+static Status slice(tp_rank &rank, const tp_call &call, const tp_collective &what, const void *in,
+                    void *out) {
   Communicator *group = nullptr;
-  if (Status status = findGroup(*rank, *what, group); !status.ok())
-    return fail(*rank, call, std::move(status));
-  tp_collective scatter = *what; // without its sum
+  TP_TRY(findGroup(rank, what, group));
+  tp_collective scatter = what; // without its sum
   scatter.kind = TP_REDUCE_SCATTER;
   int n = group->size(), self = group->member();
   Block from = inputBlock(scatter, n, self, self), to = outputBlock(scatter, n, self, self);
-  int64_t bytes = bytesOf(what->type);
-  Status status;
-  if (rank->device)
-    status = copyBlock({rank->device.get(), call->stream}, bytes, in, from, out, to);
+  int64_t bytes = bytesOf(what.type);
+  if (rank.device)
+    TP_TRY(copyBlock({rank.device.get(), call.stream}, bytes, in, from, out, to));
   else
     forRuns(from, to, 0, from.count(), [&](int64_t a, int64_t b, int64_t count) {
       memcpy((char *)out + b * bytes, (const char *)in + a * bytes, count * bytes);
     });
-  if (status.ok())
-    status = clearRest(*rank, *call, scatter, *group, out);
-  return fail(*rank, call, std::move(status));
+  return clearRest(rank, call, scatter, *group, out);
+}
+
+int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, const void *in,
+             void *out) {
+  if (rank->device)
+    return onDevice(*rank, *call, [=](Device &) { return slice(*rank, *call, *what, in, out); });
+  CallTimer timer(rank->profile, call);
+  return fail(*rank, call, slice(*rank, *call, *what, in, out));
 }
 
 int64_t tp_member(const tp_rank *rank, int64_t group) { return rank->groups[group]->member(); }

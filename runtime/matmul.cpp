@@ -21,7 +21,10 @@ int64_t divideUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 bool emptySumTile(void *, const tp_gemm &g, const Tile &t) {
   int64_t size = bytesOf(g.out);
   for (int64_t i = 0; i < t.m && !g.accumulate; ++i)
-    memset(t.c + i * g.ldc * size, 0, t.n * size);
+    if (g.bias)
+      memcpy(t.c + i * g.ldc * size, t.bias, t.n * size);
+    else
+      memset(t.c + i * g.ldc * size, 0, t.n * size);
   return true;
 }
 
@@ -37,6 +40,11 @@ Status check(const tp_gemm &g) {
         "ldc = %lld of %lld",
         (long long)g.lda, (long long)widthA, (long long)g.ldb, (long long)widthB, (long long)g.ldc,
         (long long)g.n);
+  if (g.bias && (g.accumulate || g.batch != 1 || g.in != g.out || g.in == TP_F64))
+    return errorf(
+        "matmul with a bias is one of f32 or bf16, without a batch, onto nothing: found %s "
+        "to %s, batch = %lld, accumulate = %d",
+        nameOf(g.in), nameOf(g.out), (long long)g.batch, g.accumulate);
   bool known = (g.in == TP_F32 && g.out == TP_F32) || (g.in == TP_F64 && g.out == TP_F64) ||
                (g.in == TP_BF16 && (g.out == TP_BF16 || g.out == TP_F32));
   if (known)
@@ -101,8 +109,8 @@ Status Matmul::start(Team &team, const char *way) {
   return {};
 }
 
-Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, void *c,
-                   int64_t rows) {
+Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, const void *bias,
+                   void *c, int64_t rows) {
   TP_TRY(check(g));
   if (g.m == 0 || g.n == 0 || g.batch == 0 || rows <= 0)
     return {};
@@ -131,10 +139,10 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
     Tiling tiling;
     TileFunction function;
     void *way;
-    const char *a, *b;
+    const char *a, *b, *bias;
     char *c;
     std::atomic<bool> failed{false};
-  } job{g, tiling, function, way, (const char *)a, (const char *)b, (char *)c};
+  } job{g, tiling, function, way, (const char *)a, (const char *)b, (const char *)bias, (char *)c};
   int64_t sizeIn = bytesOf(g.in), sizeOut = bytesOf(g.out);
 
   // Tasks are in the order of C's rows; a tile that is wanted in part is computed whole,
@@ -155,6 +163,7 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
                  tile.n = std::min(job.tiling.n, g.n - j);
                  tile.a = job.a + (batch * g.stride_a + i * (g.trans_a ? 1 : g.lda)) * sizeIn;
                  tile.b = job.b + (batch * g.stride_b + j * (g.trans_b ? g.ldb : 1)) * sizeIn;
+                 tile.bias = job.bias ? job.bias + j * sizeOut : nullptr;
                  tile.c = job.c + (batch * g.stride_c + i * g.ldc + j) * sizeOut;
                  if (!job.function(job.way, g, tile))
                    job.failed.store(true, std::memory_order_relaxed);

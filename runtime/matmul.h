@@ -41,7 +41,8 @@ public:
 
   /// One tp_matmul. Allocates only when it first meets a descriptor.
   /// Tiles without a row below `rows` (over the batch) are left out.
-  Status run(Team &team, const tp_gemm &gemm, const void *a, const void *b, void *c, int64_t rows);
+  Status run(Team &team, const tp_gemm &gemm, const void *a, const void *b, const void *bias,
+             void *c, int64_t rows);
 
   Bf16Way bf16Way() const;
 

@@ -36,10 +36,21 @@ Status tplan::runtime::setLibraryThreads(Team &team) {
   return {};
 }
 
+void tplan::runtime::addBias(float *to, int64_t stride, int64_t rows, int64_t columns,
+                             const float *bias) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[i * stride + j] += bias[j];
+}
+
 bool tplan::runtime::sgemmTile(void *, const tp_gemm &g, const Tile &t) {
-  return dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, g.k, 1.0f,
-                    (const float *)t.a, g.lda, (const float *)t.b, g.ldb,
-                    g.accumulate ? 1.0f : 0.0f, (float *)t.c, g.ldc) == dnnl_success;
+  if (dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, g.k, 1.0f,
+                 (const float *)t.a, g.lda, (const float *)t.b, g.ldb, g.accumulate ? 1.0f : 0.0f,
+                 (float *)t.c, g.ldc) != dnnl_success)
+    return false;
+  if (t.bias)
+    addBias((float *)t.c, g.ldc, t.m, t.n, (const float *)t.bias);
+  return true;
 }
 
 Status Blas::load() {

@@ -20,7 +20,7 @@ namespace {
 
 auto keyOf(const tp_gemm &g) {
   return std::make_tuple(g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.trans_a, g.trans_b, g.accumulate,
-                         g.out, g.batch > 1);
+                         g.bias, g.out, g.batch > 1);
 }
 using Key = decltype(keyOf(tp_gemm()));
 
@@ -32,7 +32,7 @@ Status checkLibrary(dnnl_status_t status, const char *what) {
 
 /// What one thread needs to run one tile shape.
 struct Arguments {
-  dnnl_memory_t a = nullptr, b = nullptr, c = nullptr, scratch = nullptr;
+  dnnl_memory_t a = nullptr, b = nullptr, bias = nullptr, c = nullptr, scratch = nullptr;
 };
 
 /// One shape of tile.
@@ -68,7 +68,8 @@ LibraryBf16::~LibraryBf16() {
   for (auto &[key, entry] : state->entries)
     for (Variant &variant : entry->variants) {
       for (Arguments &arguments : variant.threads)
-        for (dnnl_memory_t memory : {arguments.a, arguments.b, arguments.c, arguments.scratch})
+        for (dnnl_memory_t memory :
+             {arguments.a, arguments.b, arguments.bias, arguments.c, arguments.scratch})
           if (memory)
             dnnl_memory_destroy(memory);
       if (variant.primitive)
@@ -122,8 +123,9 @@ Status LibraryBf16::State::growScratch(int64_t bytes) {
 }
 
 Status LibraryBf16::State::make(const tp_gemm &g, int64_t m, int64_t n, Variant &variant) {
-  dnnl_memory_desc_t a, b, c;
-  dnnl_dims_t dimsA = {m, g.k}, dimsB = {g.k, n}, dimsC = {m, n};
+  dnnl_memory_desc_t a, b, bias, c;
+  dnnl_dims_t dimsA = {m, g.k}, dimsB = {g.k, n}, dimsBias = {1, n}, dimsC = {m, n};
+  dnnl_dims_t stridesBias = {n, 1};
   dnnl_dims_t stridesA = {g.lda, 1}, stridesB = {g.ldb, 1}, stridesC = {g.ldc, 1};
   if (g.trans_a)
     stridesA[0] = 1, stridesA[1] = g.lda;
@@ -136,8 +138,11 @@ Status LibraryBf16::State::make(const tp_gemm &g, int64_t m, int64_t n, Variant 
   TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(
                           &c, 2, dimsC, g.out == TP_BF16 ? dnnl_bf16 : dnnl_f32, stridesC),
                       "describing C"));
+  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&bias, 2, dimsBias, dnnl_bf16, stridesBias),
+                      "describing a bias"));
   dnnl_matmul_desc_t matmul;
-  TP_TRY(checkLibrary(dnnl_matmul_desc_init(&matmul, &a, &b, nullptr, &c), "describing a matmul"));
+  TP_TRY(checkLibrary(dnnl_matmul_desc_init(&matmul, &a, &b, g.bias ? &bias : nullptr, &c),
+                      "describing a matmul"));
   dnnl_primitive_attr_t attributes;
   TP_TRY(checkLibrary(dnnl_primitive_attr_create(&attributes), "creating attributes"));
   dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
@@ -170,6 +175,8 @@ Status LibraryBf16::State::make(const tp_gemm &g, int64_t m, int64_t n, Variant 
     create(arguments.a, a, DNNL_MEMORY_NONE);
     create(arguments.b, b, DNNL_MEMORY_NONE);
     create(arguments.c, c, DNNL_MEMORY_NONE);
+    if (g.bias)
+      create(arguments.bias, bias, DNNL_MEMORY_NONE);
     if (variant.scratchBytes)
       create(arguments.scratch, *scratchpad, scratch[thread]);
   }
@@ -206,10 +213,16 @@ bool LibraryBf16::tile(void *way, const tp_gemm &, const Tile &t) {
       dnnl_memory_set_data_handle(arguments.b, const_cast<char *>(t.b)) != dnnl_success ||
       dnnl_memory_set_data_handle(arguments.c, t.c) != dnnl_success)
     return false;
-  dnnl_exec_arg_t list[] = {{DNNL_ARG_SRC, arguments.a},
-                            {DNNL_ARG_WEIGHTS, arguments.b},
-                            {DNNL_ARG_DST, arguments.c},
-                            {DNNL_ARG_SCRATCHPAD, arguments.scratch}};
-  return dnnl_primitive_execute(variant.primitive, entry->state->streams[t.thread],
-                                arguments.scratch ? 4 : 3, list) == dnnl_success;
+  dnnl_exec_arg_t list[5] = {
+      {DNNL_ARG_SRC, arguments.a}, {DNNL_ARG_WEIGHTS, arguments.b}, {DNNL_ARG_DST, arguments.c}};
+  int count = 3;
+  if (arguments.scratch)
+    list[count++] = {DNNL_ARG_SCRATCHPAD, arguments.scratch};
+  if (arguments.bias) {
+    if (dnnl_memory_set_data_handle(arguments.bias, const_cast<char *>(t.bias)) != dnnl_success)
+      return false;
+    list[count++] = {DNNL_ARG_BIAS, arguments.bias};
+  }
+  return dnnl_primitive_execute(variant.primitive, entry->state->streams[t.thread], count, list) ==
+         dnnl_success;
 }

@@ -15,12 +15,15 @@ namespace tplan::runtime {
 
 /// One tile: its corner in each operand and its size; all of K.
 struct Tile {
-  const char *a, *b;
+  const char *a, *b, *bias; // bias is null where there is none
   char *c;
   int64_t m, n;
   int thread;
   bool lastM, lastN; // the last row or column of tiles may be smaller
 };
+
+/// to[i][j] += bias[j].
+void addBias(float *to, int64_t stride, int64_t rows, int64_t columns, const float *bias);
 
 /// False where the library refuses.
 using TileFunction = bool (*)(void *way, const tp_gemm &gemm, const Tile &tile);
@@ -44,7 +47,7 @@ private:
 };
 
 /// bf16 operands widened panel by panel along K into f32, multiplied by
-/// oneDNN's f32 GEMM in ascending K, and rounded once where C is bf16.
+/// oneDNN's f32 GEMM in ascending K, a bias added, and rounded once where C is bf16.
 class Widened {
 public:
   Status prepare(Team &team);

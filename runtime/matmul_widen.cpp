@@ -80,6 +80,10 @@ bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
       return false;
     adds = true;
   }
+  if (t.bias) { // C is bf16; the panel of A has been read
+    widenBlock((const bf16 *)t.bias, t.n, 1, t.n, p.a);
+    addBias(c, ldc, t.m, t.n, p.a);
+  }
   if (rounds)
     roundBlock(c, t.m, t.n, (bf16 *)t.c, g.ldc);
   return true;

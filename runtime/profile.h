@@ -16,8 +16,6 @@
 
 namespace tplan::runtime {
 
-class Device;
-
 /// Seconds of a clock that never steps back.
 double monotonicSeconds();
 
@@ -69,21 +67,16 @@ private:
 /// Times one call from its construction to its end, where times are taken.
 class CallTimer {
 public:
-  /// A device returns before the work is done, and takes times itself.
-  CallTimer(Profile &profile, const tp_call *call, const Device *device = nullptr,
-            int64_t repeated = 1)
-      : profile(profile), call(call), repeated(repeated), times(profile.enabled() && !device),
-        start(times ? monotonicSeconds() : 0) {}
+  CallTimer(Profile &profile, const tp_call *call)
+      : profile(profile), call(call), start(profile.enabled() ? monotonicSeconds() : 0) {}
   ~CallTimer() {
     if (call)
-      profile.count(*call, times ? monotonicSeconds() - start : 0, repeated);
+      profile.count(*call, profile.enabled() ? monotonicSeconds() - start : 0);
   }
 
 private:
   Profile &profile;
   const tp_call *call;
-  const int64_t repeated;
-  const bool times;
   const double start;
 };
 

@@ -74,7 +74,7 @@ public:
   }
 
   Status matmul(const tp_call &call, const tp_gemm &g, const void *a, const void *b,
-                void *c) override {
+                const void *bias, void *c) override {
     StreamEvent work = begin(call.stream, titleOf(call));
     int64_t in = bytesOf(g.in), out = bytesOf(g.out);
     int64_t first = g.trans_a ? span(g.k, g.m, g.lda, g.batch, g.stride_a)
@@ -82,6 +82,8 @@ public:
     int64_t second = g.trans_b ? span(g.n, g.k, g.ldb, g.batch, g.stride_b)
                                : span(g.k, g.n, g.ldb, g.batch, g.stride_b);
     work.reads = {extentOf(a, in * first), extentOf(b, in * second)};
+    if (bias)
+      work.reads.push_back(extentOf(bias, out * g.n));
     work.writes = {extentOf(c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c)),
                    {facts->workspace_offset, facts->workspace_offset + facts->workspace_bytes}};
     work.gemm = &g;

@@ -237,6 +237,15 @@ static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
   return success();
 }
 
+bool rt::takesBias(Tensor lhs, Tensor rhs, Tensor bias, Tensor result) {
+  FailureOr<Gemm> gemm = matchGemm(lhs, rhs, result);
+  Type element = result.getElementType();
+  return succeeded(gemm) && gemm->batch == 1 && (element.isF32() || element.isBF16()) &&
+         bias.getElementType() == element && lhs.getElementType() == element &&
+         rhs.getElementType() == element && bias.getNumElements() == gemm->n &&
+         bias.getDims() == result.getDims().take_back(bias.getRank());
+}
+
 LogicalResult MatmulOp::verify() {
   if (failed(matchGemm(tensorOf(getLhs()), tensorOf(getRhs()), tensorOf(getResult())))) // (C1)
     return emitOpError("is no GEMM: a group of dimensions is not contiguous in ")
@@ -256,6 +265,8 @@ LogicalResult MatmulOp::verify() {
         return emitOpError("needs a dimension in two of operands and result, of one size, found ")
                << dim.getName() << " in " << lhs << ", " << rhs << " and " << result;
     }
+  if (Value bias = getBias(); bias && (getAcc() || !takesBias(lhs, rhs, tensorOf(bias), result)))
+    return emitOpError("takes no bias ") << bias.getType();     // (C5)
   return verifyCount(*this, getResult().getType(), getCount()); // (C2)
 }
 

@@ -72,6 +72,9 @@ struct Gemm {
 /// not contiguous in an operand.
 mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor result);
 
+/// Whether the library adds a bias to this GEMM before it rounds: rt.matmul (C5).
+bool takesBias(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor bias, nn::Tensor result);
+
 /// Whether the library takes attention of these operands, and as what; if not, why not, as what was
 /// found. `arch` is the target ("sm_90"), or nothing for what any target takes.
 std::string matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k, nn::MaskAttr mask,

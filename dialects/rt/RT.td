@@ -275,18 +275,21 @@ def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceM
   let description = [{
     Dimensions of both operands and the result are batches; of both and not the
     result are contracted; the others are rows (lhs) and columns (rhs). With `acc`
-    the product is added onto it in place. With `count`, an i64, only so many of the
+    the product is added onto it in place; with `bias` each row of it is added to that, and the sum
+    rounded once. With `count`, an i64, only so many of the
     result's outermost dimension are computed, or as many more as share their tiles.
     (C1) rows, columns and contracted dimensions are contiguous groups in each operand.
     (C2) with a count, and only then, the outermost dimension of the result has a bound.
     (C3) no contracted dimension has a bound. (C4) a dimension is in two of operands and result at
-    least, and of one size.
+    least, and of one size. (C5) a bias has the innermost dimensions of the result, which are the
+    columns, and its type; there are no batches, no `acc`, and operands and result are of one type,
+    f32 or bf16.
   }];
   let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc,
-                       Optional<NN_AnyTensor>:$count);
+                       Optional<NN_AnyTensor>:$bias, Optional<NN_AnyTensor>:$count);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs (`onto` $acc^)? (`count` $count^)? attr-dict
+    $lhs `,` $rhs (`onto` $acc^)? (`bias` $bias^)? (`count` $count^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;

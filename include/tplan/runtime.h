@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 7
+#define TP_ABI_VERSION 8
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -62,17 +62,18 @@ typedef struct tp_call {
  * disjoint memory and may run in any order on any thread. */
 typedef void (*tp_kernel)(void *const *args, int64_t task);
 
-/* C[b] (m x n) = A[b] (m x k) B[b] (k x n), + C[b] if accumulate. Row-major with
- * leading dimensions in elements; transposed operands are stored k x m, n x k.
- * b counts 0 .. batch - 1, at strides in elements. A and B have type `in`,
- * C has type `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are
- * f32, may be rounded to the 10 bits of mantissa that a GPU multiplies fastest. */
+/* C[b] (m x n) = A[b] (m x k) B[b] (k x n), + C[b] if accumulate, or + a row of n elements for each
+ * of C's if bias: the sum is rounded once. Row-major with leading dimensions in elements;
+ * transposed operands are stored k x m, n x k. A bias is for batch = 1 and operands of one type,
+ * f32 or bf16. b counts 0 .. batch - 1, at strides in elements. A and B have type `in`, C has type
+ * `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are f32, may be
+ * rounded to the 10 bits of mantissa that a GPU multiplies fastest. */
 typedef struct tp_gemm {
   int64_t m, n, k, lda, ldb, ldc;
   int64_t batch, stride_a, stride_b, stride_c;
   int32_t trans_a, trans_b, accumulate;
   int32_t in, out; /* tp_type */
-  int32_t tf32;
+  int32_t tf32, bias;
 } tp_gemm;
 
 /*--- ranks ----------------------------------------------------------------*/
@@ -137,9 +138,10 @@ typedef struct tp_collective {
 /* Called by generated code. 0 is success; otherwise the rank holds the error and
  * generated code returns at once. */
 int tp_launch(tp_rank *, const tp_call *, tp_kernel, void *const *args, int64_t tasks);
-/* `rows` of C, counted over the batch from its start, are wanted: more may be written. */
-int tp_matmul(tp_rank *, const tp_call *, const tp_gemm *, const void *a, const void *b, void *c,
-              int64_t rows);
+/* `rows` of C, counted over the batch from its start, are wanted: more may be written. `bias` is
+ * null where the GEMM has none. */
+int tp_matmul(tp_rank *, const tp_call *, const tp_gemm *, const void *a, const void *b,
+              const void *bias, void *c, int64_t rows);
 int tp_copy(tp_rank *, const tp_call *, void *to, const void *from, int64_t bytes);
 int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
 /* `count` collectives, issued together: pointers[2 i] is `in` of the i-th, pointers[2 i + 1]

@@ -161,9 +161,13 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
   Operation *op = unit.ops.front(), *last = unit.ops.back();
   Value onto = unit.ops.size() > 1 ? lookup(cast<AddOp>(last).getLhs()) : Value();
   if (auto contract = dyn_cast<ContractOp>(op)) {
-    values[last->getResult(0)] =
-        rt::MatmulOp::create(builder, op->getLoc(), last->getResult(0).getType(),
-                             lookup(contract.getLhs()), lookup(contract.getRhs()), onto, Value());
+    values[last->getResult(0)] = rt::MatmulOp::create(
+        builder, op->getLoc(), last->getResult(0).getType(), lookup(contract.getLhs()),
+        lookup(contract.getRhs()), onto, Value(), Value());
+  } else if (auto matmul = dyn_cast<rt::MatmulOp>(op)) { // with a bias, by fold-biases
+    values[matmul.getResult()] =
+        rt::MatmulOp::create(builder, op->getLoc(), matmul.getType(), lookup(matmul.getLhs()),
+                             lookup(matmul.getRhs()), Value(), lookup(matmul.getBias()), Value());
   } else if (auto grad = dyn_cast<LookupGradOp>(op)) {
     launch(buildScatter(kernels.module, grad, kernelName("scatter")), onto);
     values[last->getResult(0)] = lookup(grad.getResult());

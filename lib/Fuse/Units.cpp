@@ -111,13 +111,19 @@ bool fuse::addsOnto(AddOp add) {
          (isAccumulator(add.getLhs()) || (isa<LookupGradOp>(term) && isFill(add.getLhs())));
 }
 
-namespace {
-
 /// Operands that must lie in memory: read at other places than computed.
-bool readsMemory(OpOperand &operand) {
+static bool readsMemory(OpOperand &operand) {
   return isa<LookupOp>(operand.getOwner()) ||
          (isa<RopeOp>(operand.getOwner()) && operand.getOperandNumber() == 0);
 }
+
+bool fuse::needsMemory(OpOperand &use) {
+  Operation *op = use.getOwner();
+  return isa<ReturnOp, ContractOp, rt::MatmulOp, AttentionOp, AttentionGradOp, LookupGradOp>(op) ||
+         isa<dist::DistDialect>(op->getDialect()) || readsMemory(use);
+}
+
+namespace {
 
 Unit unitOf(Operation *op) {
   Unit unit;
@@ -182,11 +188,8 @@ private:
   /// A clonable op that a library call or the caller reads must be in memory too.
   bool isStored(Operation *op) {
     return llvm::any_of(op->getUses(), [](OpOperand &use) {
-      return isa<ReturnOp, ContractOp, AttentionOp, AttentionGradOp, LookupGradOp>(
-                 use.getOwner()) ||
-             isa<dist::DistDialect>(use.getOwner()->getDialect()) || readsMemory(use) ||
-             (isFill(use.get()) && isa<AddOp>(use.getOwner()) &&
-              addsOnto(cast<AddOp>(use.getOwner())));
+      return needsMemory(use) || (isFill(use.get()) && isa<AddOp>(use.getOwner()) &&
+                                  addsOnto(cast<AddOp>(use.getOwner())));
     });
   }
 

@@ -36,6 +36,10 @@ struct Unit {
 /// indices, scalars but those in f64, comparisons and casts of arguments.
 bool isCloned(mlir::Operation *op);
 
+/// Whether what reads a value here reads it from memory, and would not compute it on the way: calls
+/// of libraries, other ranks, the caller, and what reads at other places than it computes.
+bool needsMemory(mlir::OpOperand &use);
+
 /// Marks an op that is there for its reader alone: it merges with no unit that it reads.
 inline constexpr llvm::StringLiteral kReplica = "fuse.replica";
 

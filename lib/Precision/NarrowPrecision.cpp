@@ -4,7 +4,8 @@
 // and attention, what rotary embeddings give, and what layers hand to each other
 // (one to the next, or to all layers of a list) with its cotangents. Arithmetic between them,
 // softmax, losses, gradients of parameters and the optimizer stay f32; sums of products are f32
-// inside.
+// inside. A product to which nothing but a bias is added is rounded with it, once, and the bias is
+// a working copy.
 //
 // One decision: parameters stay f32 (the master weights); contractions read a
 // bf16 working copy, a parameter of its own that the update part writes.
@@ -121,17 +122,44 @@ private:
     }();
   }
 
+  /// Whether a value is rounded wherever it is read.
+  bool isRounded(Value v) {
+    return llvm::all_of(v.getUses(), [&](OpOperand &use) {
+      auto cast = dyn_cast<CastOp>(use.getOwner());
+      return (cast && typeOf(cast.getResult()).getElementType() == narrow) ||
+             use.getOperandNumber() < numNarrowOperands(use.getOwner());
+    });
+  }
+
+  /// A bias that is added to a product, if it can be rounded with it.
+  std::optional<OpOperand *> biasOf(ContractOp contract) {
+    Value product = contract.getResult();
+    auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
+    if (!add || !isRounded(add.getResult()))
+      return std::nullopt;
+    OpOperand &bias = add->getOpOperand(add.getLhs() == product);
+    auto arg = dyn_cast<BlockArgument>(bias.get());
+    if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param ||
+        typeOf(arg).getDims() != typeOf(product).getDims().take_back(typeOf(arg).getRank()))
+      return std::nullopt;
+    return &bias;
+  }
+
+  static unsigned numNarrowOperands(Operation *op) {
+    return isa<ContractOp>(op)        ? 2
+           : isa<RopeOp>(op)          ? 1
+           : isa<AttentionOp>(op)     ? 3
+           : isa<AttentionGradOp>(op) ? 6
+                                      : 0;
+  }
+
   void narrowOp(Operation *op) {
     if (auto grad = dyn_cast<LookupGradOp>(op)) { // rows are widened as they are added
       if (auto cast = grad.getCotangent().getDefiningOp<CastOp>())
         grad.getCotangentMutable().assign(cast.getX());
       return;
     }
-    unsigned narrowOperands = isa<ContractOp>(op)        ? 2
-                              : isa<RopeOp>(op)          ? 1
-                              : isa<AttentionOp>(op)     ? 3
-                              : isa<AttentionGradOp>(op) ? 6
-                                                         : 0;
+    unsigned narrowOperands = numNarrowOperands(op);
     if (!narrowOperands)
       return;
     for (unsigned i = 0; i < narrowOperands; ++i)
@@ -139,6 +167,13 @@ private:
         op->setOperand(i, narrowed(op, op->getOperand(i)));
     if (isParamGradient(op))
       return;
+    if (auto contract = dyn_cast<ContractOp>(op))
+      if (auto bias = biasOf(contract)) {
+        Operation *add = (*bias)->getOwner();
+        (*bias)->set(NNBuilder(add->getLoc(), add)
+                         .cast(narrowed(add, (*bias)->get()), Float32Type::get(op->getContext())));
+        return;
+      }
     OpBuilder after(op->getContext());
     after.setInsertionPointAfter(op);
     for (auto [i, result] : llvm::enumerate(op->getResults()))

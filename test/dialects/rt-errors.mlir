@@ -444,3 +444,51 @@ rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "x"}, %y: 
   rt.return
 }
 }
+
+// -----
+
+// rt.matmul (C5)
+!x = !nn.tensor<[M 2, K 3], f32>
+!y = !nn.tensor<[K 3, N 4], f32>
+!z = !nn.tensor<[M 2, N 4], f32>
+func.func @f(%x: !x, %y: !y, %b: !nn.tensor<[M 2], f32>) {
+  // expected-error @below {{takes no bias '!nn.tensor<[M 2], f32>'}}
+  %0 = rt.matmul %x, %y bias %b : (!x, !y, !nn.tensor<[M 2], f32>) -> !z
+  return
+}
+
+// -----
+
+// rt.matmul (C5)
+!x = !nn.tensor<[M 2, K 3], f32>
+!y = !nn.tensor<[K 3, N 4], f32>
+!z = !nn.tensor<[M 2, N 4], f32>
+func.func @f(%x: !x, %y: !y, %b: !nn.tensor<[N 4], bf16>) {
+  // expected-error @below {{takes no bias '!nn.tensor<[N 4], bf16>'}}
+  %0 = rt.matmul %x, %y bias %b : (!x, !y, !nn.tensor<[N 4], bf16>) -> !z
+  return
+}
+
+// -----
+
+// rt.matmul (C5)
+!x = !nn.tensor<[B 5, M 2, K 3], f32>
+!y = !nn.tensor<[B 5, K 3, N 4], f32>
+!z = !nn.tensor<[B 5, M 2, N 4], f32>
+func.func @f(%x: !x, %y: !y, %b: !nn.tensor<[N 4], f32>) {
+  // expected-error @below {{takes no bias '!nn.tensor<[N 4], f32>'}}
+  %0 = rt.matmul %x, %y bias %b : (!x, !y, !nn.tensor<[N 4], f32>) -> !z
+  return
+}
+
+// -----
+
+// rt.matmul (C5)
+!x = !nn.tensor<[M 2, K 3], f32>
+!y = !nn.tensor<[K 3, N 4], f32>
+!z = !nn.tensor<[M 2, N 4], f32>
+func.func @f(%x: !x, %y: !y, %a: !z, %b: !nn.tensor<[N 4], f32>) {
+  // expected-error @below {{takes no bias '!nn.tensor<[N 4], f32>'}}
+  %0 = rt.matmul %x, %y onto %a bias %b : (!x, !y, !z, !nn.tensor<[N 4], f32>) -> !z
+  return
+}

@@ -96,3 +96,40 @@ nn.layer @list(%g: !g {nn.role = "invariant", nn.name = "i0"}, %dg: !g {nn.role 
   %1 = nn.add %dg, %0 : (<[B 2, D 4], f32>, <[B 2, D 4], f32>) -> <[B 2, D 4], f32>
   nn.return %1 : !g
 }
+
+// -----
+
+// The product of the GEMM in front of a rotation is read by its bias alone: it stays f32, and the sum is rounded once.
+// That of the second is needed in f32, so it is rounded first.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[F 8, D 4], f32>
+!b = !nn.tensor<[F 8], f32>
+!y = !nn.tensor<[B 2, F 8], f32>
+tplan.plan @p {precision = "bf16"}
+nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.param @b : !b x 1 path "b" first 0 step 1 id 1 by 0 <"constant", 1.0 : f64> "bias"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, D 4], f32>
+  nn.run [@biased] x 1 layer 0 carried(%x) invariant() params [{w = @w, b = @b}] : (!x) -> ()
+}
+// CHECK-LABEL: nn.layer @biased
+// CHECK-SAME:    [[BIAS:%[^:]+]]: !nn.tensor<[F 8], bf16> {nn.name = "b.bf16"
+// CHECK:         %[[P:.+]] = nn.contract {{.*}} bf16>) -> <[B 2, F 8], f32>
+// CHECK:         %[[B:.+]] = nn.cast [[BIAS]] : <[F 8], bf16> -> <[F 8], f32>
+// CHECK:         %[[S:.+]] = nn.add %[[P]], %[[B]]
+// CHECK:         %[[Y:.+]] = nn.cast %[[S]] : <[B 2, F 8], f32> -> <[B 2, F 8], bf16>
+// CHECK:         nn.contract %[[Y]]
+// CHECK:         %[[Q:.+]] = nn.contract {{.*}} -> <[B 2, F 8], bf16>
+// CHECK:         %[[R:.+]] = nn.cast %[[Q]]
+// CHECK:         %[[T:.+]] = nn.add %[[R]], %arg2
+// CHECK:         nn.mul %[[T]], %[[T]]
+nn.layer @biased(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"},
+                 %b: !b {nn.role = "param", nn.name = "b"}) -> (!x {nn.role = "output", nn.name = "o"}, !y {nn.role = "output", nn.name = "p"}) {
+  %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+  %1 = nn.add %0, %b : (<[B 2, F 8], f32>, <[F 8], f32>) -> <[B 2, F 8], f32>
+  %2 = nn.contract %1, %w : (<[B 2, F 8], f32>, <[F 8, D 4], f32>) -> <[B 2, D 4], f32>
+  %3 = nn.contract %2, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+  %4 = nn.add %3, %b : (<[B 2, F 8], f32>, <[F 8], f32>) -> <[B 2, F 8], f32>
+  %5 = nn.mul %4, %4 : (<[B 2, F 8], f32>, <[B 2, F 8], f32>) -> <[B 2, F 8], f32>
+  nn.return %2, %5 : !x, !y
+}

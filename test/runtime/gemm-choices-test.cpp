@@ -13,7 +13,7 @@ GemmChoices some() {
   GemmChoices choices;
   choices.madeBy = "cuBLASLt 130200 on NVIDIA H100 80GB HBM3";
   for (int64_t m : {64, 128}) {
-    tp_gemm gemm = {m, 32, 16, 16, 32, 32, 2, 1024, 512, 2048, 0, 1, 1, TP_BF16, TP_F32, 0};
+    tp_gemm gemm = {m, 32, 16, 16, 32, 32, 2, 1024, 512, 2048, 0, 1, 1, TP_BF16, TP_F32, 0, 0};
     choices.chosen[keyOf({gemm, 64})] = {1, 0xABCDEF0123456789, ~uint64_t(0), 4, 5, 6, 7, 0};
   }
   return choices;
@@ -26,9 +26,10 @@ std::string errorOf(const std::string &text) {
 }
 
 TEST(GemmChoices, AKeyIsAUse) {
-  tp_gemm gemm = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 0, 1, TP_F32, TP_F64, 1};
+  tp_gemm gemm = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 0, 1, TP_F32, TP_F64, 1, 1};
   GemmUse back = useOf(keyOf({gemm, 16}));
-  EXPECT_EQ(memcmp(&back.gemm, &gemm, sizeof gemm), 0);
+#define EXPECT_SAME(NAME) EXPECT_EQ(back.gemm.NAME, gemm.NAME);
+  TP_GEMM_COLUMNS(EXPECT_SAME)
   EXPECT_EQ(back.alignment, 16);
   tp_gemm other = gemm;
   other.tf32 = 0;

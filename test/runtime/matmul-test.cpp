@@ -17,13 +17,14 @@ namespace {
 struct Case {
   int64_t m, n, k, batch;
   int32_t in, out;
-  bool transA, transB, accumulate;
+  bool transA, transB, accumulate, bias = false;
 };
 
 std::string caseName(const Case &c) {
   return std::string(nameOf(c.in)) + "_" + nameOf(c.out) + "_" + std::to_string(c.m) + "x" +
          std::to_string(c.n) + "x" + std::to_string(c.k) + "_" + std::to_string(c.batch) +
-         (c.transA ? "_ta" : "") + (c.transB ? "_tb" : "") + (c.accumulate ? "_acc" : "");
+         (c.transA ? "_ta" : "") + (c.transB ? "_tb" : "") + (c.accumulate ? "_acc" : "") +
+         (c.bias ? "_bias" : "");
 }
 
 void PrintTo(const Case &c, std::ostream *to) { *to << caseName(c); }
@@ -41,28 +42,32 @@ std::vector<Case> allCases() {
   std::vector<Case> cases;
   for (const Size &s : sizes)
     for (auto [in, out] : types)
-      for (int flags = 0; flags < 8; ++flags)
-        cases.push_back({s.m, s.n, s.k, s.batch, in, out, (flags & 1) != 0, (flags & 2) != 0,
-                         (flags & 4) != 0});
+      for (int flags = 0; flags < 12; ++flags) {
+        bool bias = flags >= 8;
+        if (!bias || (s.batch == 1 && in == out && in != TP_F64))
+          cases.push_back({s.m, s.n, s.k, s.batch, in, out, (flags & 1) != 0, (flags & 2) != 0,
+                           (flags & 4) != 0, bias});
+      }
   return cases;
 }
 
 /// Operands with padded rows; the padding holds NaN, so that reading it shows.
 struct Operands {
   tp_gemm gemm = {};
-  std::vector<char> a, b, c;
+  std::vector<char> a, b, c, bias;
 
   explicit Operands(const Case &s) {
     int64_t rowsA = s.transA ? s.k : s.m, widthA = s.transA ? s.m : s.k;
     int64_t rowsB = s.transB ? s.n : s.k, widthB = s.transB ? s.k : s.n;
-    gemm = {s.m, s.n, s.k,      widthA + 3, widthB + 1,   s.n + 2, s.batch, 0,
-            0,   0,   s.transA, s.transB,   s.accumulate, s.in,    s.out,   0};
+    gemm = {s.m, s.n,      s.k,      widthA + 3,   widthB + 1, s.n + 2, s.batch, 0,     0,
+            0,   s.transA, s.transB, s.accumulate, s.in,       s.out,   0,       s.bias};
     gemm.stride_a = rowsA * gemm.lda + 5;
     gemm.stride_b = rowsB * gemm.ldb + 4;
     gemm.stride_c = s.m * gemm.ldc + 7;
     fill(a, s.in, gemm.stride_a * s.batch, gemm.lda, widthA, gemm.stride_a, rowsA, 1);
     fill(b, s.in, gemm.stride_b * s.batch, gemm.ldb, widthB, gemm.stride_b, rowsB, 2);
     fill(c, s.out, gemm.stride_c * s.batch, gemm.ldc, s.n, gemm.stride_c, s.m, 3);
+    fill(bias, s.out, s.n, s.n, s.n, s.n, 1, 4);
   }
 
   static void fill(std::vector<char> &to, int32_t type, int64_t elements, int64_t ld, int64_t width,
@@ -94,7 +99,9 @@ void expectProduct(const Case &s, const Operands &before, const Operands &after)
                     0);
           continue;
         }
-        double sum = s.accumulate ? getElement(before.c.data(), g.out, at) : 0,
+        double sum = s.accumulate ? getElement(before.c.data(), g.out, at)
+                     : s.bias     ? getElement(before.bias.data(), g.out, j)
+                                  : 0,
                magnitude = std::abs(sum);
         for (int64_t k = 0; k < g.k; ++k) {
           double x = getElement(before.a.data(), g.in,
@@ -115,7 +122,8 @@ Status multiply(int threads, const char *way, Operands &operands) {
   TP_TRY(rank.team.start(threads));
   TP_TRY(rank.matmul.start(rank.team, way));
   tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-  tp_matmul(&rank, &call, &operands.gemm, operands.a.data(), operands.b.data(), operands.c.data(),
+  tp_matmul(&rank, &call, &operands.gemm, operands.a.data(), operands.b.data(),
+            operands.gemm.bias ? operands.bias.data() : nullptr, operands.c.data(),
             operands.gemm.batch * operands.gemm.m);
   return std::move(rank.error);
 }
@@ -164,7 +172,7 @@ TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
 TEST(Matmul, TilesAreEvenAndCoverC) {
   for (int64_t m : {1, 15, 64, 500, 4096, 100000})
     for (int64_t n : {1, 47, 256, 777, 128256}) {
-      tp_gemm g = {m, n, 64, 64, n, n, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0};
+      tp_gemm g = {m, n, 64, 64, n, n, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0};
       Tiling t = tilingOf(g);
       EXPECT_GE(t.tilesM * t.m, m);
       EXPECT_LT((t.tilesM - 1) * t.m, m);
@@ -181,19 +189,34 @@ TEST(Matmul, AccumulationRoundsOnce) {
   // would stay at 1.
   for (const char *way : {"widen", (const char *)nullptr}) {
     std::vector<bf16> a(3, roundToBf16(0x1p-9f)), b(3, roundToBf16(1)), c(1, roundToBf16(1));
-    tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0};
+    tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0, 0};
     tp_rank rank;
     ASSERT_OK(rank.team.start(1));
     ASSERT_OK(rank.matmul.start(rank.team, way));
     tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), c.data(), g.batch * g.m), 0);
+    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), nullptr, c.data(), g.batch * g.m), 0);
+    EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
+  }
+}
+
+TEST(Matmul, ABiasIsRoundedWithTheProduct) {
+  // 1 + 2^-8 alone rounds to 1; with 2^-8 it is 1 + 2^-7.
+  for (const char *way : {"widen", (const char *)nullptr}) {
+    std::vector<bf16> a = {roundToBf16(1), roundToBf16(0x1p-8f)}, b(2, roundToBf16(1)), c(1);
+    bf16 bias = roundToBf16(0x1p-8f);
+    tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_BF16, 0, 1};
+    tp_rank rank;
+    ASSERT_OK(rank.team.start(1));
+    ASSERT_OK(rank.matmul.start(rank.team, way));
+    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
+    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), &bias, c.data(), 1), 0);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
 }
 
 TEST(Matmul, ComputesTheRowsThatAreWanted) {
   // Rows over the batch: whole matrices, then tiles of the next one.
-  tp_gemm g = {600, 40, 8, 8, 40, 40, 2, 4800, 320, 24000, 0, 0, 0, TP_F32, TP_F32, 0};
+  tp_gemm g = {600, 40, 8, 8, 40, 40, 2, 4800, 320, 24000, 0, 0, 0, TP_F32, TP_F32, 0, 0};
   std::vector<float> a(9600), b(640), all(48000, -1);
   for (size_t i = 0; i < a.size(); ++i)
     a[i] = float(i % 17) - 8;
@@ -203,11 +226,11 @@ TEST(Matmul, ComputesTheRowsThatAreWanted) {
   ASSERT_OK(rank.team.start(2));
   ASSERT_OK(rank.matmul.start(rank.team, nullptr));
   tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), all.data(), g.batch * g.m), 0);
+  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), nullptr, all.data(), g.batch * g.m), 0);
   int64_t tile = tplan::runtime::tilingOf(g).m;
   for (int64_t rows : {0, 1, 599, 600, 601, 1200}) {
     std::vector<float> some(48000, -1);
-    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), some.data(), rows), 0);
+    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), nullptr, some.data(), rows), 0);
     int64_t inBatch = rows % g.m, whole = rows - inBatch;
     int64_t written = whole + std::min(g.m, (inBatch + tile - 1) / tile * tile);
     for (int64_t i = 0; i < 1200; ++i)
@@ -224,14 +247,24 @@ TEST(Matmul, RefusesWhatItCannotDo) {
       started = rank.matmul.start(rank.team, nullptr);
     tp_call call = {"matmul", "x.tplan", 42, TP_GEMM, 0, 0, 0};
     char buffer[64] = {};
-    EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, buffer, g.batch * g.m), 1);
+    EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, nullptr, buffer, g.batch * g.m), 1);
     return std::move(rank.error);
   };
-  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0}),
+  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0}),
                "x.tplan:42: ", "lda = 1 of 2");
-  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32, 0}), "i32 to i32");
-  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0}),
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32, 0, 0}), "i32 to i32");
+  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0}),
                "negative size: m = -2");
+  const char *bias =
+      "matmul with a bias is one of f32 or bf16, without a batch, onto nothing: found ";
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F64, TP_F64, 0, 1}), bias,
+               "f64 to f64, batch = 1, accumulate = 0");
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_F32, 0, 1}), bias,
+               "bf16 to f32");
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 0, 0, 0, TP_F32, TP_F32, 0, 1}), bias,
+               "f32 to f32, batch = 2, accumulate = 0");
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 1, TP_F32, TP_F32, 0, 1}), bias,
+               "f32 to f32, batch = 1, accumulate = 1");
   tp_rank rank;
   ASSERT_OK(rank.team.start(1));
   EXPECT_FAILS(rank.matmul.start(rank.team, "fast"), "'library' or 'widen', found 'fast'");

@@ -180,7 +180,7 @@ int forwardPass(tp_rank *rank, char *arena, const int32_t *tokens) {
   if (tp_launch(rank, &onehotCall, onehotKernel, args, rowsInUse(tables, arena)))
     return 1;
   return tp_matmul(rank, &logitsCall, &tables.forward, arena + tables.onehotAt,
-                   arena + tables.wholeAt[0], arena + tables.logitsAt,
+                   arena + tables.wholeAt[0], nullptr, arena + tables.logitsAt,
                    rowsInUse(tables, arena) * S);
 }
 
@@ -211,7 +211,7 @@ int backwardPass(tp_rank *rank, char *arena) {
     if (forwardPass(rank, arena, tokens) ||
         softmaxLoss(rank, arena, tokens, 1.0 / (double)rank->program->tokens_per_step) ||
         tp_matmul(rank, &gradientCall, &tables.backward, arena + tables.onehotAt,
-                  arena + tables.logitsAt, arena + tables.wholeAt[4], V))
+                  arena + tables.logitsAt, nullptr, arena + tables.wholeAt[4], V))
       return 1;
     for (int64_t row = 0; row < tables.tokens(); ++row)
       for (int64_t i = 0; i < V; ++i)

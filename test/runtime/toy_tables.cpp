@@ -127,8 +127,8 @@ void Builder::build() {
     t.groups[i] = {t.axes[i].name, 1, axisNumbers + i};
   t.groups[overAll] = {"all", 3, axisNumbers};
   t.groups[overBD] = {"b and d", 2, lastAndFirst};
-  t.forward = {t.tokens(), V, V, V, V, V, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0};
-  t.backward = {V, V, t.tokens(), V, V, V, 1, 0, 0, 0, 1, 0, 1, TP_F32, TP_F32, 0};
+  t.forward = {t.tokens(), V, V, V, V, V, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0};
+  t.backward = {V, V, t.tokens(), V, V, V, 1, 0, 0, 0, 1, 0, 1, TP_F32, TP_F32, 0, 0};
 }
 
 } // namespace

@@ -126,6 +126,8 @@ HostBuilder::Value HostBuilder::number32(int64_t v) {
 HostBuilder::Value HostBuilder::real(double v) {
   return LLVM::ConstantOp::create(b, loc, f64, b.getF64FloatAttr(v));
 }
+HostBuilder::Value HostBuilder::null() { return LLVM::ZeroOp::create(b, loc, ptr); }
+
 HostBuilder::Value HostBuilder::address(StringRef symbol) {
   return LLVM::AddressOfOp::create(b, loc, ptr, symbol);
 }

@@ -65,6 +65,7 @@ public:
   Value number32(int64_t v);
   Value real(double v);
   Value address(llvm::StringRef symbol);
+  Value null();
   Value offset(Value base, Value bytes);
   Value offset(Value base, int64_t bytes);
   /// a + b * c, folded where they are constants.

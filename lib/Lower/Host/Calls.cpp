@@ -47,7 +47,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
     numEvents = events.getInt();
   Type ptr = host.ptr, i64 = host.i64;
   host.declare(device ? "tp_launch_device" : "tp_launch", {ptr, ptr, ptr, ptr, i64});
-  host.declare("tp_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, i64});
+  host.declare("tp_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64});
   host.declare("tp_copy", {ptr, ptr, ptr, ptr, i64});
   host.declare("tp_zero", {ptr, ptr, ptr, i64});
   host.declare("tp_collectives", {ptr, ptr, ptr, i64, ptr});
@@ -117,9 +117,9 @@ void HostCalls::launch(Value rank, const CallFacts &call, StringRef kernel, Arra
 }
 
 void HostCalls::matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b,
-                       Value c, Value rows) {
-  host.call("tp_matmul",
-            {rank, address(call), host.address(host.recordsSymbol("gemm", gemm)), a, b, c, rows});
+                       Value bias, Value c, Value rows) {
+  host.call("tp_matmul", {rank, address(call), host.address(host.recordsSymbol("gemm", gemm)), a, b,
+                          bias, c, rows});
 }
 
 void HostCalls::attend(Value rank, const CallFacts &call, const Record &attention,

@@ -39,8 +39,8 @@ public:
   /// those of the first; null: one.
   void launch(Value rank, const CallFacts &call, llvm::StringRef kernel, llvm::ArrayRef<Value> args,
               llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers = {});
-  void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value c,
-              Value rows);
+  void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value bias,
+              Value c, Value rows);
   void attend(Value rank, const CallFacts &call, const Record &attention,
               llvm::ArrayRef<Value> pointers);
   void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);

@@ -231,11 +231,13 @@ private:
     for (int64_t v :
          {int64_t(gemm.transA), int64_t(gemm.transB), int64_t(bool(matmul.getAcc())),
           runtimeType(typeOf(a).getElementType()), runtimeType(typeOf(c).getElementType()),
-          int64_t(tf32 && typeOf(a).getElementType().isF32())})
+          int64_t(tf32 && typeOf(a).getElementType().isF32()), int64_t(bool(matmul.getBias()))})
       fields.push_back(Field::i32(v));
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
-    calls.matmul(rank, factsOf(matmul, "matmul"), fields, pointer[a], pointer[b], pointer[c], rows);
+    Value bias = matmul.getBias() ? pointer[matmul.getBias()] : host.null();
+    calls.matmul(rank, factsOf(matmul, "matmul"), fields, pointer[a], pointer[b], bias, pointer[c],
+                 rows);
   }
 
   void emit(rt::AttentionOp op) {
