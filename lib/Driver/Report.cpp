@@ -211,10 +211,14 @@ std::pair<unsigned, int64_t> gemmsOf(ModuleOp module) {
 
 std::vector<Beside> besideTheArena(ModuleOp module) {
   auto [kinds, distinct] = gemmsOf(module);
+  int64_t weights = 0;
+  for (auto param : module.getOps<nn::ParamOp>())
+    weights += param.getCount();
   std::vector<Beside> rows;
 #define BESIDE(OWNER, WHAT, GEMMS, ONCE, EACH, THREAD)                                             \
   if (kinds & (GEMMS))                                                                             \
-    rows.push_back({OWNER, WHAT, int64_t(ONCE) + distinct * (EACH), THREAD});
+    rows.push_back(                                                                                \
+        {OWNER, WHAT, int64_t(ONCE) + ((GEMMS) == Any ? weights : distinct) * (EACH), THREAD});
 #include "lib/Driver/Libraries.def"
   return rows;
 }

@@ -9,6 +9,7 @@
 // rounded at once.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Fuse/Fuse.h"
