@@ -70,5 +70,8 @@ class Job:
 def run(ranks, command, environment=os.environ, seconds=300):
     """The outcomes of a job, by rank. One process that fails leaves the others to find it out."""
     job = Job(ranks, command, environment)
-    job.wait(seconds)
-    return list(job.end().values())
+    try:
+        job.wait(seconds)
+    finally:
+        outcomes = job.end()
+    return list(outcomes.values())
