@@ -38,10 +38,11 @@ Status check(const tp_gemm &g) {
         (long long)g.lda, (long long)widthA, (long long)g.ldb, (long long)widthB, (long long)g.ldc,
         (long long)g.n);
   bool known = (g.in == TP_F32 && g.out == TP_F32) || (g.in == TP_F64 && g.out == TP_F64) ||
-               (g.in == TP_BF16 && (g.out == TP_BF16 || g.out == TP_F32));
+               ((g.in == TP_BF16 || g.in == TP_F16) && (g.out == g.in || g.out == TP_F32));
   if (known)
     return {};
-  return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32",
+  return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32, f16 "
+                "to f16 or f32",
                 nameOf(g.in), nameOf(g.out));
 }
 
@@ -117,7 +118,7 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, v
     TP_TRY(state->blas.load());
     function = Blas::tile;
     way = &state->blas;
-  } else if (state->way == Bf16Way::Library) {
+  } else if (g.in == TP_BF16 && state->way == Bf16Way::Library) {
     TP_TRY(state->library.prepare(team, g, tiling, way));
     function = LibraryBf16::tile;
   } else {
