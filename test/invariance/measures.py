@@ -21,7 +21,7 @@ Tolerance = collections.namedtuple("Tolerance", "gradients losses norms tensors"
 # On a GPU sums of GEMMs are the library's, and what ten steps make of that has no bar of less than 1e-5.
 TOLERANCES = {"f64": Tolerance(1e-10, 1e-10, 1e-10, 1e-10), "f32": Tolerance(5e-6, 1e-6, 1e-5, 4e-4),
               "f32 on a GPU": Tolerance(5e-6, 1e-5, 1e-5, 4e-4), "tf32": Tolerance(2e-3, 2.5e-3, 1.2e-1, 4e-1),
-              "bf16": Tolerance(4e-2, 8e-3, 1.5e-1, 5e-1)}
+              "bf16": Tolerance(4e-2, 8e-3, 1.5e-1, 5e-1), "f16": Tolerance(1e-2, 2e-3, 4e-2, 2.5e-1)}
 # Of the norm of all gradients, of the way of all weights: less than this is noise.
 LEAST = 1e-3
 

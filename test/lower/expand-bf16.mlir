@@ -1,4 +1,4 @@
-// RUN: tplan-opt %s -expand-bf16 | FileCheck %s
+// RUN: tplan-opt %s -expand-bf16 --split-input-file | FileCheck %s
 // Shifts, and a rounding to nearest even, on every machine the same; what is not converted
 // is moved as integers.
 
@@ -32,4 +32,42 @@ func.func @halves(%x: vector<16xbf16>, %m: memref<64xbf16>, %i: index) {
 func.func @once(%x: f64) -> bf16 {
   %0 = arith.truncf %x : f64 to bf16
   return %0 : bf16
+}
+
+// -----
+
+// f16 in integers: no instruction of the machine's is meant by what is left.
+// CHECK-LABEL: func.func @in_integers(
+// CHECK-SAME:    %[[X:.+]]: vector<16xi16>)
+// CHECK-NOT:     f16
+// CHECK:         arith.extui %[[X]] : vector<16xi16> to vector<16xi32>
+// CHECK:         arith.mulf
+// CHECK:         arith.addf
+// CHECK:         arith.trunci {{.*}} : vector<16xi32> to vector<16xi16>
+// CHECK:         return
+func.func @in_integers(%x: vector<16xf16>) -> vector<16xf16> {
+  %0 = arith.extf %x : vector<16xf16> to vector<16xf32>
+  %1 = arith.truncf %0 : vector<16xf32> to vector<16xf16>
+  return %1 : vector<16xf16>
+}
+
+// -----
+
+// On a CPU that converts f16 a number is one between its bits and the conversion; from f64 it still goes
+// through f32, for that instruction is a call.
+module attributes {tplan.target = {f16c = 1 : i64}} {
+// CHECK-LABEL: func.func @by_machine(
+// CHECK-SAME:    %[[X:.+]]: vector<16xi16>, %[[D:.+]]: f64)
+// CHECK:         %[[H:.+]] = arith.bitcast %[[X]] : vector<16xi16> to vector<16xf16>
+// CHECK-NEXT:    %[[F:.+]] = arith.extf %[[H]] : vector<16xf16> to vector<16xf32>
+// CHECK-NEXT:    %[[T:.+]] = arith.truncf %[[F]] : vector<16xf32> to vector<16xf16>
+// CHECK-NEXT:    arith.bitcast %[[T]] : vector<16xf16> to vector<16xi16>
+// CHECK:         arith.truncf %[[D]] : f64 to f32
+// CHECK:         arith.truncf %{{.+}} : f32 to f16
+func.func @by_machine(%x: vector<16xf16>, %d: f64) -> (vector<16xf16>, f16) {
+  %0 = arith.extf %x : vector<16xf16> to vector<16xf32>
+  %1 = arith.truncf %0 : vector<16xf32> to vector<16xf16>
+  %2 = arith.truncf %d : f64 to f16
+  return %1, %2 : vector<16xf16>, f16
+}
 }

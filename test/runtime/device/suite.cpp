@@ -113,7 +113,7 @@ TEST(Native, SumsAreThoseOfNccl) {
         [](Rank &rank) {
           for (auto &group : rank.groups)
             for (int32_t kind : {TP_ALL_REDUCE, TP_REDUCE_SCATTER})
-              for (int32_t type : {TP_F64, TP_F32, TP_BF16})
+              for (int32_t type : {TP_F64, TP_F32, TP_BF16, TP_F16})
                 checkNative(rank, *group, kind, type);
         },
         /*nativeSums=*/true);
