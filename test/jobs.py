@@ -23,7 +23,7 @@ def free_port():
 
 
 class Job:
-    """Its processes by rank, of those that are started."""
+    """Its processes by rank, of those that are started; `command` gives that of a rank."""
 
     def __init__(self, ranks, command, environment=os.environ, absent=()):
         port = free_port()
@@ -68,7 +68,10 @@ class Job:
 
 
 def run(ranks, command, environment=os.environ, seconds=300):
-    """The outcomes of a job, by rank. One process that fails leaves the others to find it out."""
-    job = Job(ranks, command, environment)
-    job.wait(seconds)
-    return list(job.end().values())
+    """The outcomes of a job whose processes have one command, by rank. One that fails leaves the others to find it out."""
+    job = Job(ranks, lambda _: command, environment)
+    try:
+        job.wait(seconds)
+    finally:
+        outcomes = job.end()
+    return list(outcomes.values())

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/cuda_matmul.h"
 #include "runtime/random.h"
+#include "test/gpu/first-gpu.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -24,8 +25,8 @@ constexpr int rounds = 15;
 
 class Gpu {
 public:
-  explicit Gpu(const CudaDriver &driver) : cu(driver) {}
-  Status open();
+  Gpu(const CudaDriver &driver, cuda::StreamHandle *stream) : cu(driver), stream(stream) {}
+  Status makeEvents();
   /// Teraflops of a GEMM of n x n matrices.
   Status gemm(int64_t n, double &teraflops);
   /// Gigabytes per second of a copy.
@@ -36,17 +37,11 @@ private:
   Status fill(cuda::Pointer place, int64_t elements);
 
   const CudaDriver &cu;
-  cuda::StreamHandle *stream = nullptr;
+  cuda::StreamHandle *stream;
   cuda::EventHandle *begin = nullptr, *end = nullptr;
 };
 
-Status Gpu::open() {
-  cuda::Device gpu;
-  cuda::Context *context;
-  TP_CUDA(DeviceGet(&gpu, 0));
-  TP_CUDA(PrimaryCtxRetain(&context, gpu));
-  TP_CUDA(CtxSetCurrent(context));
-  TP_CUDA(StreamCreate(&stream, cuda::streamNonBlocking, 0));
+Status Gpu::makeEvents() {
   TP_CUDA(EventCreate(&begin, cuda::eventDefault));
   TP_CUDA(EventCreate(&end, cuda::eventDefault));
   return {};
@@ -123,9 +118,10 @@ Status Gpu::copy(int64_t bytes, double &gigabytes) {
 
 Status measure(bool tiny) {
   const CudaDriver *driver = nullptr;
-  TP_TRY(loadCuda(driver));
-  Gpu gpu(*driver);
-  TP_TRY(gpu.open());
+  cuda::StreamHandle *stream = nullptr;
+  TP_TRY(openFirstGpu(driver, stream));
+  Gpu gpu(*driver, stream);
+  TP_TRY(gpu.makeEvents());
   double best = 0, gigabytes = 0;
   for (int64_t n : tiny ? std::vector<int64_t>{64} : std::vector<int64_t>{4096, 8192, 12288}) {
     double teraflops = 0;

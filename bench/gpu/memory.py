@@ -21,7 +21,8 @@ def predicted(report, driver):
     known = [row["version"] for row in memory["beside_gpu"] if row["library"] == "CUDA"]
     if driver not in known:
         raise Failed(f"the table of libraries (--report) has CUDA {known}, and the driver is for CUDA {driver}")
-    return memory["arena"], sum(row["bytes"] for row in memory["beside_gpu"] if row["library"] != "NCCL")
+    loaded = [row for row in memory["beside_gpu"] if row["library"] != "NCCL"]  # which processes alone load
+    return memory["arena"], sum(row["bytes"] for row in loaded if row["library"] != "CUDA" or row["version"] == driver)
 
 
 def run(row, machine):

@@ -98,8 +98,8 @@ def train_in_torch(machine, model, sizes, variant):
     """PyTorch's, at the first of `sizes` that fits."""
     with Watch(machine) as watch:
         told = machine.run_python(ROOT / "bench" / "gpu" / "torch_train.py", model.name, variant,
-                           ",".join(map(str, sizes)), *(["--tiny"] if machine.tiny else []),
-                           TORCHINDUCTOR_CACHE_DIR=machine.scratch / "inductor")
+                                  ",".join(map(str, sizes)), *(["--tiny"] if machine.tiny else []),
+                                  TORCHINDUCTOR_CACHE_DIR=machine.scratch / "inductor")
     found = json.loads(told.splitlines()[-1])
     return Run(found["tokens_per_second"], watch.peak, found["microbatch"])
 

@@ -4,8 +4,8 @@
 // CHECK-LABEL: rt.func @f
 // CHECK:         %[[O:.+]]:2 = rt.attention forward %arg0, %arg1, %arg1 over "S", "T" heads "H", "G" scale 2.500000e-01 mask <and(causal, window(4))>
 // CHECK-NEXT:    rt.attention backward %arg0, %arg1, %arg1, %[[O]]#0, %arg0, %[[O]]#1 over "S", "T" heads "H", "G"
-// CHECK-LABEL: rt.func @wide
-// CHECK:         rt.launch @wide.attention0({{.*}} {fuse.generated_for = "heads of 12 elements"}
+// CHECK-LABEL: rt.func @twelve
+// CHECK:         rt.launch @twelve.attention0({{.*}} {fuse.generated_for = "heads of 12 elements"}
 // CHECK-LABEL: rt.func @real
 // CHECK:         rt.launch @real.attention0({{.*}} {fuse.generated_for = "elements of f32"}
 !q = !nn.tensor<[B 2, S 8, H 4, K 16], bf16>
@@ -19,7 +19,7 @@ module attributes {tplan.target = {arch = "sm_90"}} {
     %1:3 = nn.attention_grad %q, %k, %k, %0#0, %0#1, %q over "S", "T" heads "H", "G" scale 0.25 mask <and(causal, window(4))> : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
     nn.return %1#0 : !q
   }
-  nn.layer @wide(%q: !w {nn.role = "carried", nn.name = "q"}) -> (!w {nn.role = "carried", nn.name = "o"}) {
+  nn.layer @twelve(%q: !w {nn.role = "carried", nn.name = "q"}) -> (!w {nn.role = "carried", nn.name = "o"}) {
     %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!w, !w, !w) -> (!w, !l)
     nn.return %0#0 : !w
   }

@@ -19,7 +19,7 @@ ROWS = {
     "too old a GPU": ("small", "sm_100", [], {},
                       r"the plan 'small' is compiled for sm_100, and this GPU \(.*\) is an sm_\d+: compile it with"),
 }
-TOO_OLD = 100  # an architecture that runs what is compiled for sm_100
+NEW_ENOUGH = 100  # an architecture that runs what is compiled for sm_100
 
 
 def pack(pack, section):
@@ -34,7 +34,7 @@ def run(row, machine):
     done = machine.attempt(machine.pack / "errors" / f"{plan}-{architecture}", *options, "--steps", 1,
                            "--data", f"u16:{against_torch.HERE / 'tokens.u16'}", **variables)
     said = [line.partition("error: ")[2] for line in done.stderr.splitlines() if "error: " in line]
-    if architecture == "sm_100" and machine.driver.architecture() >= TOO_OLD:
+    if architecture == "sm_100" and machine.driver.architecture() >= NEW_ENOUGH:
         return Verdict(done.returncode == 0, "; ".join(said) or "this GPU is new enough, and runs it")
     holds = done.returncode in (1, 2) and len(said) == 1 and re.match(wanted, said[0])
     return Verdict(bool(holds), said[0] if holds else f"ends with {done.returncode}, not with '{wanted}': {done.stderr}")

@@ -28,7 +28,7 @@ def rows_of(table):
 def pack(pack, section):
     rows = TINY if pack.tiny else rows_of(TABLE.read_text())
     pack.program("gradients-gpu")
-    folder = pack.place("gradients", "x").parent
+    folder = pack.subfolder("gradients")
     done = subprocess.run([BIN / "gradients-test", f"--gtest_filter={':'.join(rows.values())}"], capture_output=True,
                           text=True, env={**os.environ, "RECORD_PROGRAMS": str(folder)})
     if done.returncode:

@@ -92,7 +92,8 @@ class Machine:
         version = self.driver.version()
         self.name = f"{self.driver.name()}, driver for CUDA {version // 1000}.{version % 1000 // 10}"
         self.is_stand_in = "libstandin" in self.environment.get("TPLAN_CUDA", "")
-        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpu-check-"))
+        self.temporary = tempfile.TemporaryDirectory(prefix="gpu-check-")  # goes with the object
+        self.scratch = pathlib.Path(self.temporary.name)
         self.deadline = time.monotonic() + LIMIT
 
     def begin_section(self):

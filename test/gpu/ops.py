@@ -11,13 +11,13 @@ from pack import BIN
 from sections import Failed, Verdict
 
 MOST = {"f64": 1e-10, "f32": 1e-5, "bf16": 1e-2}  # whole numbers and ids are equal
-TESTS = {"kernels-test": "Floats/2.*:Floats/3.*:*/2", "attention-test": "*/gpu:*Gpus*"}
-TINY = {"kernels-test": "Floats/2.Row*:Floats/2.MapFlat:Floats/2.Transpose*"}
+TESTS = {"kernels-test": "Floats/gpu_*:*/gpu", "attention-test": "*/gpu:*Gpus*"}
+TINY = {"kernels-test": "Floats/gpu_f32.Row*:Floats/gpu_f32.MapFlat:Floats/gpu_f32.Transpose*"}
 
 
 def pack(pack, section):
     pack.program("play-kernels")
-    folder = pack.place("kernels", "x").parent
+    folder = pack.subfolder("kernels")
     for test, chosen in (TINY if pack.tiny else TESTS).items():
         done = subprocess.run([BIN / test, f"--gtest_filter={chosen}"], capture_output=True, text=True,
                               env={**os.environ, "RECORD_KERNELS": str(folder)})

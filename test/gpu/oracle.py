@@ -1,7 +1,6 @@
 """The trainings of test/oracle on the GPU: PyTorch's stored losses and gradients. f32 is within 1e-5."""
 import shutil
 
-
 import against_torch
 from sections import Verdict
 

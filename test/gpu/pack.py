@@ -31,8 +31,11 @@ class Pack:
 
     def place(self, *names):
         """A path in the pack, with its folder."""
+        return self.subfolder(*names[:-1]) / names[-1]
+
+    def subfolder(self, *names):
         path = self.folder.joinpath(*names)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
         return path
 
     def add(self, section, name, **facts):

@@ -2,8 +2,6 @@
 
 The serial plan of each program and precision is trained on a CPU when the pack is made; the pack holds what it left.
 """
-import importlib.machinery
-import importlib.util
 import json
 import pathlib
 import tempfile
@@ -11,22 +9,14 @@ import tempfile
 import datasets
 import measures
 import training
+from script import load_script
 from sections import ROOT, Verdict
 from traffic import check_traffic
 
 TABLE = ROOT / "test" / "gpu" / "plans.txt"
 TINY = 1  # of its rows
 
-
-def script(path):
-    """A script as a module."""
-    loader = importlib.machinery.SourceFileLoader(path.name, str(path))
-    loaded = importlib.util.module_from_spec(importlib.util.spec_from_loader(path.name, loader))
-    loader.exec_module(loaded)
-    return loaded
-
-
-ranks = script(ROOT / "test" / "invariance" / "ranks")
+ranks = load_script(ROOT / "test" / "invariance" / "ranks")
 
 
 def rows_of(precision):
@@ -56,7 +46,7 @@ def train_serial(pack, row, name, scratch):
     binary = at / "train"
     training.make(row.program, {"precision": ranks.precision(row)}, binary)
     for steps in (0, training.STEPS):
-        folder = pack.place(name, str(steps), "x").parent
+        folder = pack.subfolder(name, str(steps))
         gradients = ["--dump-gradients", folder / "gradients.safetensors"] if steps else []
         training.start(binary, folder, "--steps", str(steps), *gradients, **datasets.data_of(row, scratch))
     return name

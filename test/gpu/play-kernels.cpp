@@ -9,14 +9,16 @@
 // One decision: memory lies between guards, so that a store outside an array shows.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cuda_driver.h"
 #include "runtime/files.h"
+#include "test/gpu/first-gpu.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 using namespace tplan::runtime;
@@ -87,8 +89,7 @@ void compare(const Buffer &buffer, const char *found, Tally &tally) {
 
 class Player {
 public:
-  explicit Player(const CudaDriver &driver) : cu(driver) {}
-  Status open();
+  Player(const CudaDriver &driver, cuda::StreamHandle *stream) : cu(driver), stream(stream) {}
   Status play(std::string_view text);
   Tally tally;
 
@@ -100,22 +101,12 @@ private:
   Status take(Buffer &buffer);
 
   const CudaDriver &cu;
-  cuda::StreamHandle *stream = nullptr;
+  cuda::StreamHandle *stream;
   cuda::Module *module = nullptr;
   cuda::Function *function = nullptr;
   std::string name;
   unsigned threads = 0, blocks = 0;
 };
-
-Status Player::open() {
-  cuda::Device gpu;
-  cuda::Context *context;
-  TP_CUDA(DeviceGet(&gpu, 0));
-  TP_CUDA(PrimaryCtxRetain(&context, gpu));
-  TP_CUDA(CtxSetCurrent(context));
-  TP_CUDA(StreamCreate(&stream, cuda::streamNonBlocking, 0));
-  return {};
-}
 
 Status takeBytes(std::string_view &text, size_t count, std::string_view &bytes) {
   if (text.size() < count)
@@ -231,9 +222,9 @@ Status run(const char *file, Tally &tally) {
   MappedFile mapped;
   TP_TRY(mapped.open(file));
   const CudaDriver *driver = nullptr;
-  TP_TRY(loadCuda(driver));
-  Player player(*driver);
-  TP_TRY(player.open());
+  cuda::StreamHandle *stream = nullptr;
+  TP_TRY(openFirstGpu(driver, stream));
+  Player player(*driver, stream);
   Status status = player.play({(const char *)mapped.data(), (size_t)mapped.size()});
   tally = player.tally;
   return status;

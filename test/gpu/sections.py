@@ -17,7 +17,7 @@ Verdict = collections.namedtuple("Verdict", "holds said")
 
 
 class Failed(Exception):
-    """What a row has found."""
+    """What a row has found, or why gpu-check ends."""
 
 
 def read():
@@ -40,10 +40,10 @@ def load(module):
 
 
 def chosen(names, known):
-    """Those that are named, or all of `known`; an unknown name ends the program."""
+    """Those that are named, or all of `known`; an unknown name is an error."""
     unknown = [name for name in names if name not in known]
     if unknown:
-        sys.exit(f"gpu-check: error: there are the sections {', '.join(known)}: found {unknown[0]}")
+        raise Failed(f"there are the sections {', '.join(known)}: found {unknown[0]}")
     return list(dict.fromkeys(names)) or list(known)
 
 

@@ -22,7 +22,7 @@ def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", **more):
                    "STANDIN_NCCL_DELAY": str(DELAY), "STANDIN_SEED": str(seed), **more}
     command = [binary, "--data", data, "--seed", "1", "--threads", "1", "--save", folder / "save", "--metrics",
                folder / "log.jsonl", "--audit-memory", *options]
-    outcomes = jobs.run(ranks, lambda rank: command, environment)
+    outcomes = jobs.run(ranks, command, environment)
     for rank, outcome in enumerate(outcomes):
         if outcome.code != 0:
             raise Wrong(f"rank {rank} ends with {outcome.code}: {outcome.err.strip()[-1500:]}")
@@ -54,8 +54,9 @@ def captured(threads, at, ranks, options, reads_first, data):
                      STANDIN_LOG=str(log), STANDIN_NCCL_LOG=str(operations), **data)
     check_arenas(log, ranks, report)
     check_sums(operations, report)
-    if len(re.findall(r" graphlaunch ", log.read_text())) < ranks:
-        raise Wrong("no step was captured")
+    replaying = set(re.findall(r"^(\d+) \d+ graphlaunch ", log.read_text(), re.M))
+    if len(replaying) != ranks:
+        raise Wrong(f"{len(replaying)} of {ranks} processes replay a captured step")
     return found, left(threads)
 
 

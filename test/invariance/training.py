@@ -147,6 +147,11 @@ def left(folder, step=STEPS):
                    safetensors.raw(gradients) if gradients.exists() else None)
 
 
+def unequal(one, other):
+    """In what two trainings have left different things, by name; empty where in nothing."""
+    return ", ".join(field for field in Trained._fields if getattr(one, field) != getattr(other, field))
+
+
 COUNTING = {"LD_PRELOAD": str(ROOT / "build/lib/libcount-memory.so")}
 
 

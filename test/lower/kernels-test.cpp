@@ -104,9 +104,17 @@ template <typename Number, On target> struct Case {
 template <typename C> class Floats : public testing::Test {};
 using Types = testing::Types<Case<float, On::cpu>, Case<double, On::cpu>, Case<float, On::gpu>,
                              Case<double, On::gpu>>;
-TYPED_TEST_SUITE(Floats, Types);
+// By their names test/gpu/ops.py knows the tests that have kernels for GPUs.
+std::string nameOf(On on) { return on == On::gpu ? "gpu" : on == On::avx2 ? "avx2" : "cpu"; }
+struct CaseName {
+  template <typename C> static std::string GetName(int) {
+    return nameOf(C::on) + "_" + typeName<typename C::T>;
+  }
+};
+TYPED_TEST_SUITE(Floats, Types, CaseName);
 class Targets : public testing::TestWithParam<On> {};
-INSTANTIATE_TEST_SUITE_P(All, Targets, testing::Values(On::cpu, On::avx2, On::gpu));
+INSTANTIATE_TEST_SUITE_P(All, Targets, testing::Values(On::cpu, On::avx2, On::gpu),
+                         [](const auto &test) { return nameOf(test.param); });
 
 template <typename C>
 std::unique_ptr<Kernel> compile(const KernelText &k, const std::string &sizes = "") {

@@ -270,13 +270,13 @@ TEST_F(CudaAttentionTest, EqualsTheFormulas) {
 }
 
 TEST_F(CudaAttentionTest, ChunksChangeNoBit) {
-  Problem problem = {.batch = 4, .heads = 8, .groups = 4};
-  Attention whole(problem);
-  whole.run(TP_ATTENTION_FORWARD);
-  whole.run(TP_ATTENTION_BACKWARD);
-  for (auto [batches, groups] :
-       {std::pair(2, 4), std::pair(1, 4), std::pair(1, 2), std::pair(1, 1)})
-    for (bool headsFirst : {false, true}) {
+  for (bool headsFirst : {false, true}) {
+    Problem problem = {.batch = 4, .heads = 8, .groups = 4, .headsFirst = headsFirst};
+    Attention whole(problem);
+    whole.run(TP_ATTENTION_FORWARD);
+    whole.run(TP_ATTENTION_BACKWARD);
+    for (auto [batches, groups] :
+         {std::pair(2, 4), std::pair(1, 4), std::pair(1, 2), std::pair(1, 1)}) {
       SCOPED_TRACE(testing::Message() << batches << " " << groups << " " << headsFirst);
       problem.batchChunk = batches, problem.groupChunk = groups;
       Attention parts(problem);
@@ -286,6 +286,7 @@ TEST_F(CudaAttentionTest, ChunksChangeNoBit) {
       for (Operand operand : {Out, DQ, DK, DV})
         EXPECT_EQ(parts.arrays[operand].values, whole.arrays[operand].values) << operand;
     }
+  }
 }
 
 TEST_F(CudaAttentionTest, ACapturedPassRunsAgain) {

@@ -2,7 +2,7 @@
 //
 // Where cuDNN is, it plans the runtime's graphs for GPUs that are described to it, without one
 // being there: each shape that the compiler calls the library's has an engine, within the workspace
-// that the compiler counts. Where cuDNN is not, a line says so.
+// that the compiler counts. Where cuDNN is not, a line says so, and only the compiler is asked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -139,6 +139,14 @@ Status plan(const Cudnn &library, const Case &it, const tp_attention &call, Cudn
   CudnnGraph graph(library);
   describeAttention(call, graph);
   return graph.plan({nullptr, &properties}, call.workspace - bytesOfRowSums(call), made);
+}
+
+TEST(Cases, AreTheLibrarys) {
+  for (const Case &it : cases) {
+    Chunk chunk;
+    describe(it, chunk);
+    EXPECT_GT(chunk.call.workspace, 0) << it.arch << " " << it.mask << ", width " << it.width;
+  }
 }
 
 class CudnnPlans : public testing::Test {

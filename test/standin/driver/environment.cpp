@@ -23,7 +23,7 @@ bool number(const char *name, T &value, long long least, long long most = LLONG_
   char *end = nullptr;
   long long read = strtoll(text, &end, 10);
   if (!*text || *end || read < least || read > most) {
-    fprintf(stderr, "standin: %s is no number from %lld: %s\n", name, least, text);
+    fprintf(stderr, "standin: %s is no number from %lld to %lld: %s\n", name, least, most, text);
     return false;
   }
   value = T(read);

@@ -5,7 +5,7 @@
 // STANDIN_STRICT=1                 a wait for an event that was never recorded is an error
 // STANDIN_DEVICES=N                1, of at most 64
 // STANDIN_PEERS=0                  no device can access the memory of another
-// STANDIN_MIXED=1                 devices have names of their own
+// STANDIN_MIXED=1                  devices have names of their own
 // STANDIN_ARCH=90                  compute capability
 // STANDIN_MEMORY=BYTES             of a device; 16 GiB
 // STANDIN_DRIVER_VERSION=13000

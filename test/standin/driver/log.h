@@ -20,8 +20,8 @@
 //   hostfunc s function data
 //   begin s mode | end s g nodes | instantiate g x | graphlaunch s x | graphdestroy g |
 //   execdestroy x
-//   streamsync s | streamquery s | eventsync e | eventquery e | ctxsync | elapsed e e | peer from
-//   to
+//   streamsync s | streamquery s | eventsync e | eventquery e | ctxsync | elapsed e e
+//   peer from to                                   access that is asked for
 //
 // Stand-ins for other libraries add what the host function that they ask for next will touch:
 //

@@ -17,32 +17,31 @@ using namespace standin::lt;
 namespace {
 
 /// Memory that a call reads or writes.
-struct Range {
+struct Range : Access {
   const char *name;
-  const void *at;
-  size_t bytes;
   Operand alignedAs;
-  bool isWritten;
 };
 
 std::vector<Range> rangesOf(const Call &call) {
   const Problem &it = call.problem;
-  std::vector<Range> all = {{"A", call.a, extentOf(it.a), operandA, false},
-                            {"B", call.b, extentOf(it.b), operandB, false},
-                            {"D", call.d, extentOf(it.d), operandD, true}};
+  std::vector<Range> all = {{{call.a, extentOf(it.a), false}, "A", operandA},
+                            {{call.b, extentOf(it.b), false}, "B", operandB},
+                            {{call.d, extentOf(it.d), true}, "D", operandD}};
   if (call.beta != 0)
-    all.push_back({"C", call.c, extentOf(it.c), operandC, false});
-  if (it.usesBias())
-    all.push_back({"the bias", call.bias,
-                   ((it.batch - 1) * it.biasStride + it.biasLength()) * bytesOf(it.biasType),
-                   operandBias, it.gradientOfBias()});
-  if (it.usesAux())
+    all.push_back({{call.c, extentOf(it.c), false}, "C", operandC});
+  if (it.usesBias()) {
+    size_t length = (it.batch - 1) * it.biasStride + it.biasLength();
     all.push_back(
-        {"the auxiliary matrix", call.aux,
-         ((it.batch - 1) * it.auxStride + (it.n - 1) * it.auxLd + it.m) * bytesOf(it.auxType),
-         operandD, it.writesAux()});
+        {{call.bias, length * bytesOf(it.biasType), it.gradientOfBias()}, "the bias", operandBias});
+  }
+  if (it.usesAux()) {
+    size_t length = (it.batch - 1) * it.auxStride + (it.n - 1) * it.auxLd + it.m;
+    all.push_back({{call.aux, length * bytesOf(it.auxType), it.writesAux()},
+                   "the auxiliary matrix",
+                   operandD});
+  }
   if (call.workspaceBytes)
-    all.push_back({"the workspace", call.workspace, call.workspaceBytes, alignedOperands, true});
+    all.push_back({{call.workspace, call.workspaceBytes, true}, "the workspace", alignedOperands});
   return all;
 }
 
@@ -70,8 +69,8 @@ bool mayOverlap(const Call &call, const Range &one, const Range &other) {
     return true;
   int64_t distance = (const char *)other.at - (const char *)one.at;
   if (layout(one) && layout(other))
-    return !overlap(*layout(one), *layout(other), distance);
-  return distance < 0 ? -distance >= (int64_t)other.bytes : distance >= (int64_t)one.bytes;
+    return !lt::overlap(*layout(one), *layout(other), distance);
+  return !standin::overlap(one, other);
 }
 
 void run(void *data) {
@@ -114,17 +113,10 @@ Verdict lt::checkMemory(const Call &call) {
 }
 
 Verdict lt::enqueue(std::unique_ptr<Call> call, void *stream) {
-  std::string why;
-  const Driver *driver = findDriver(why);
-  if (!driver)
-    return {notInitialized, why};
   call->isKept = isCapturing(stream);
-  std::vector<Access> accesses;
-  for (const Range &range : rangesOf(*call))
-    accesses.push_back({range.at, range.bytes, range.isWritten});
-  announce(call.get(), accesses);
-  // From here it belongs to the host function, or to the graph with it.
-  if (int status = driver->launchHostFunction(stream, run, call.release()))
-    return {executionFailed, format("cuLaunchHostFunc failed: %d", status)};
+  std::vector<Range> all = rangesOf(*call);
+  if (std::string why = issue(stream, run, call.get(), {all.begin(), all.end()}); !why.empty())
+    return {executionFailed, why};
+  (void)call.release(); // the host function's, or the graph's that has it
   return {};
 }

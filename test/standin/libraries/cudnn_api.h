@@ -23,7 +23,6 @@ constexpr size_t version = 91900;
   NUMBER(nullPointer, 2002, STATUS_BAD_PARAM_NULL_POINTER)                                         \
   NUMBER(misaligned, 2003, STATUS_BAD_PARAM_MISALIGNED_POINTER)                                    \
   NUMBER(notFinalized, 2004, STATUS_BAD_PARAM_NOT_FINALIZED)                                       \
-  NUMBER(outOfBound, 2005, STATUS_BAD_PARAM_OUT_OF_BOUND)                                          \
   NUMBER(shapeMismatch, 2008, STATUS_BAD_PARAM_SHAPE_MISMATCH)                                     \
   NUMBER(duplicated, 2009, STATUS_BAD_PARAM_DUPLICATED_ENTRIES)                                    \
   NUMBER(attributeType, 2010, STATUS_BAD_PARAM_ATTRIBUTE_TYPE)                                     \

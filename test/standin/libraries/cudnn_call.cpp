@@ -19,12 +19,9 @@ using namespace standin::dnn;
 
 namespace {
 
-struct Range {
+struct Range : Access {
   std::string name;
-  const char *at;
-  size_t bytes;
   int64_t alignment;
-  bool isWritten;
 };
 
 constexpr int64_t workspaceAlignment = 256;
@@ -33,12 +30,15 @@ std::vector<Range> rangesOf(const Call &call) {
   std::vector<Range> all;
   for (auto &[id, place] : call.arrays) {
     const Tensor &it = call.engine.graph->tensors.at(id);
-    all.push_back({format("array %lld", (long long)id), place, it.extent() * bytesOf(it.type),
-                   it.alignment, call.engine.graph->producerOf(id) != nullptr});
+    bool isWritten = call.engine.graph->producerOf(id) != nullptr;
+    all.push_back({{place, it.extent() * bytesOf(it.type), isWritten},
+                   format("array %lld", (long long)id),
+                   it.alignment});
   }
   if (call.engine.workspace)
-    all.push_back(
-        {"the workspace", call.workspace, (size_t)call.engine.workspace, workspaceAlignment, true});
+    all.push_back({{call.workspace, (size_t)call.engine.workspace, true},
+                   "the workspace",
+                   workspaceAlignment});
   return all;
 }
 
@@ -72,14 +72,9 @@ int dnn::report(const char *function, const Verdict &verdict) {
 Verdict dnn::bind(const Descriptor &pack, Call &call) {
   auto ids = pack.all<int64_t>(packIds);
   auto pointers = pack.all<char *>(packPointers);
-  std::vector<int64_t> wanted = call.engine.graph->givenIds();
-  if (std::vector<int64_t> sorted =
-          [&] {
-            auto copy = ids;
-            std::sort(copy.begin(), copy.end());
-            return copy;
-          }();
-      sorted != wanted)
+  std::vector<int64_t> wanted = call.engine.graph->givenIds(), sorted = ids;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != wanted)
     return {badParam,
             format("a variant pack of %zu pointers for %zu arrays and numbers, or of others",
                    ids.size(), wanted.size())};
@@ -100,18 +95,17 @@ Verdict dnn::checkMemory(const Call &call) {
   for (const Range &it : all) {
     if (!hostOf(it.at, it.bytes))
       return {badParam, format("%s is not in device memory with all of its %zu bytes: %p",
-                               it.name.c_str(), it.bytes, (const void *)it.at)};
+                               it.name.c_str(), it.bytes, it.at)};
     if ((uintptr_t)it.at % it.alignment)
       return {misaligned, format("%s is not aligned to %lld bytes: %p", it.name.c_str(),
-                                 (long long)it.alignment, (const void *)it.at)};
+                                 (long long)it.alignment, it.at)};
   }
   // Heads of two arrays may lie between each other, but not begin at one place, nor in the
   // workspace.
   for (const Range &one : all)
     for (const Range &other : all) {
       bool isWorkspace = one.name == "the workspace";
-      bool meets = isWorkspace ? one.at < other.at + other.bytes && other.at < one.at + one.bytes
-                               : one.at == other.at;
+      bool meets = isWorkspace ? overlap(one, other) : one.at == other.at;
       if (&one != &other && one.isWritten && meets)
         return {badParam, format("%s is written, and shares memory with %s", one.name.c_str(),
                                  other.name.c_str())};
@@ -122,17 +116,10 @@ Verdict dnn::checkMemory(const Call &call) {
 Verdict dnn::enqueue(std::unique_ptr<Call> call, void *stream) {
   if (Verdict verdict = checkMemory(*call); !verdict.ok())
     return verdict;
-  std::string why;
-  const Driver *driver = findDriver(why);
-  if (!driver)
-    return {executionFailed, why};
   call->isKept = isCapturing(stream);
-  std::vector<Access> accesses;
-  for (const Range &range : rangesOf(*call))
-    accesses.push_back({range.at, range.bytes, range.isWritten});
-  announce(call.get(), accesses);
-  if (int error = driver->launchHostFunction(stream, run, call.get()))
-    return {executionFailed, format("cuLaunchHostFunc: %d", error)};
-  (void)call.release();
+  std::vector<Range> all = rangesOf(*call);
+  if (std::string why = issue(stream, run, call.get(), {all.begin(), all.end()}); !why.empty())
+    return {executionFailed, why};
+  (void)call.release(); // the host function's, or the graph's that has it
   return {};
 }

@@ -1,4 +1,4 @@
-//===- libraries.cpp - what the stand-ins for cuBLASLt and NCCL share -----------===//
+//===- libraries.cpp - what the stand-ins for cuBLASLt, cuDNN and NCCL share ----===//
 
 #include "libraries.h"
 
@@ -47,6 +47,24 @@ Found lookUp() {
     found.why = format("the driver in '%s' has no %s: this library works with a stand-in only",
                        name.c_str(), driver.host ? "cuLaunchHostFunc" : "standin_host");
   return found;
+}
+
+void announce(const void *data, const std::vector<Access> &accesses) {
+  const char *file = getenv("STANDIN_LOG");
+  if (!file || !*file)
+    return;
+  auto number = [](const void *at) { return (unsigned long long)(uintptr_t)at; };
+  std::string line = format("%d - library data=%llx", getpid(), number(data));
+  for (const Access &it : accesses)
+    line +=
+        format(" %c=%llx-%llx", it.isWritten ? 'w' : 'r', number(it.at), number(it.at) + it.bytes);
+  line += "\n";
+  // One write, so that ranks may share the file.
+  int out = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (out < 0 || write(out, line.data(), line.size()) != (ssize_t)line.size())
+    complain(format("standin: cannot write STANDIN_LOG: %s", file));
+  if (out >= 0)
+    close(out);
 }
 
 } // namespace
@@ -106,22 +124,20 @@ void standin::complain(const std::string &what) {
     abort();
 }
 
-void standin::announce(const void *data, const std::vector<Access> &accesses) {
-  const char *file = getenv("STANDIN_LOG");
-  if (!file || !*file)
-    return;
-  auto number = [](const void *at) { return (unsigned long long)(uintptr_t)at; };
-  std::string line = format("%d - library data=%llx", getpid(), number(data));
-  for (const Access &it : accesses)
-    line +=
-        format(" %c=%llx-%llx", it.isWritten ? 'w' : 'r', number(it.at), number(it.at) + it.bytes);
-  line += "\n";
-  // One write, so that ranks may share the file.
-  int out = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (out < 0 || write(out, line.data(), line.size()) != (ssize_t)line.size())
-    complain(format("standin: cannot write STANDIN_LOG: %s", file));
-  if (out >= 0)
-    close(out);
+bool standin::overlap(const Access &one, const Access &other) {
+  auto *first = (const char *)one.at, *second = (const char *)other.at;
+  return first < second + other.bytes && second < first + one.bytes;
+}
+
+std::string standin::issue(void *stream, void (*function)(void *), void *data,
+                           const std::vector<Access> &accesses) {
+  std::string why;
+  const Driver *driver = findDriver(why);
+  if (!driver)
+    return why;
+  announce(data, accesses);
+  int status = driver->launchHostFunction(stream, function, data);
+  return status ? format("cuLaunchHostFunc failed: %d", status) : "";
 }
 
 double standin::setting(const char *name, double otherwise) {

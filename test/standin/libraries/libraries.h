@@ -1,4 +1,4 @@
-//===- libraries.h - what the stand-ins for cuBLASLt and NCCL share -------------===//
+//===- libraries.h - what the stand-ins for cuBLASLt, cuDNN and NCCL share ------===//
 //
 // A stand-in has the interface of a library of NVIDIA and does its work on the CPU, in
 // stream order, by host functions that it gives to the driver, which is a stand-in as well.
@@ -54,8 +54,12 @@ struct Access {
   bool isWritten;
 };
 
-/// Tells the log of the driver (STANDIN_LOG) what the host function that comes next will touch.
-void announce(const void *data, const std::vector<Access> &accesses);
+bool overlap(const Access &one, const Access &other);
+
+/// Has the driver call a function in a stream, after it has told the driver's log (STANDIN_LOG)
+/// what that will touch. Empty, or why it will not be called.
+std::string issue(void *stream, void (*function)(void *), void *data,
+                  const std::vector<Access> &accesses);
 
 /// A number in the environment.
 double setting(const char *name, double otherwise);

@@ -205,7 +205,7 @@ int Communicator::checkPeers() {
 }
 
 /// Blocks of a member are `count` long on the side that all of them are on.
-static void announceOperations(const Launch &launch, int ranks) {
+static std::vector<Access> accessesOf(const Launch &launch, int ranks) {
   std::vector<Access> accesses;
   for (const Operation &it : launch.operations) {
     size_t bytes = it.count * bytesOf(it.type);
@@ -214,7 +214,7 @@ static void announceOperations(const Launch &launch, int ranks) {
     if (it.to)
       accesses.push_back({it.to, it.kind == allGather ? bytes * ranks : bytes, true});
   }
-  announce(&launch, accesses);
+  return accesses;
 }
 
 int Communicator::launchDeferred() {
@@ -222,8 +222,6 @@ int Communicator::launchDeferred() {
   if (polls++ == 0)
     return inProgress;
   polls = 0;
-  std::string why;
-  const Driver *driver = findDriver(why);
   for (std::unique_ptr<Launch> &launch : std::exchange(deferred, {})) {
     Launch *it = launch.release();
     it->isKept = isCapturing(it->stream);
@@ -238,9 +236,8 @@ int Communicator::launchDeferred() {
         delete launch;
       }
     };
-    announceOperations(*it, ranks);
-    if (int status = driver->launchHostFunction(it->stream, function, it))
-      return fail(unhandledCudaError, format("cuLaunchHostFunc failed: %d", status));
+    if (std::string why = issue(it->stream, function, it, accessesOf(*it, ranks)); !why.empty())
+      return fail(unhandledCudaError, why);
   }
   return success;
 }
