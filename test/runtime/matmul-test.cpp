@@ -38,9 +38,9 @@ std::vector<Case> allCases() {
   // than one slice of the widened way; K = 0.
   const Size sizes[] = {{1, 1, 1, 1},      {7, 5, 3, 2},     {130, 97, 65, 1}, {333, 259, 72, 1},
                         {64, 96, 1100, 1}, {17, 400, 31, 3}, {5, 6, 0, 1}};
-  const std::pair<int32_t, int32_t> types[] = {
-      {TP_F32, TP_F32},  {TP_F64, TP_F64}, {TP_BF16, TP_BF16},
-      {TP_BF16, TP_F32}, {TP_F16, TP_F16}, {TP_F16, TP_F32}};
+  const std::pair<int32_t, int32_t> types[] = {{TP_F32, TP_F32},   {TP_F64, TP_F64},
+                                               {TP_BF16, TP_BF16}, {TP_BF16, TP_F32},
+                                               {TP_F16, TP_F16},   {TP_F16, TP_F32}};
   std::vector<Case> cases;
   for (const Size &s : sizes)
     for (auto [in, out] : types)
@@ -221,12 +221,12 @@ TEST(Matmul, ABiasIsRoundedWithTheProduct) {
 TEST(Matmul, OverflowOfF16IsInfinity) {
   // 255 * 257 = 65535 rounds to 65536, beyond the largest f16; 255 * 256 does not.
   std::vector<f16> a = {roundToF16(255)}, b = {roundToF16(257), roundToF16(256)}, c(2);
-  tp_gemm g = {1, 2, 1, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F16, TP_F16, 0};
+  tp_gemm g = {1, 2, 1, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F16, TP_F16, 0, 0};
   tp_rank rank;
   ASSERT_OK(rank.team.start(1));
   ASSERT_OK(rank.matmul.start(rank.team, nullptr));
   tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), c.data(), g.batch * g.m), 0);
+  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), nullptr, c.data(), g.batch * g.m), 0);
   EXPECT_EQ(widen(c[0]), INFINITY);
   EXPECT_EQ(widen(c[1]), 65280);
 }
