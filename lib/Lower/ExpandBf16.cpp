@@ -53,9 +53,9 @@ static Value extendF16(ImplicitLocOpBuilder &b, Value half, Type f32) {
   Num magnitude = shl(iand(bits, f.integer(0x7FFF)), f.integer(13));
   Num finite = f.asBits(f.asReal(magnitude) * f.real(0x1p112));
   Num special = ior(magnitude, f.integer(0x7F800000));
-  Num isSpecial{arith::CmpIOp::create(b, arith::CmpIPredicate::uge, magnitude.v,
-                                      f.integer(0x7C00 << 13).v),
-                &b};
+  Num isSpecial{
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, magnitude.v, f.integer(0x7C00 << 13).v),
+      &b};
   Num sign = shl(iand(bits, f.integer(0x8000)), f.integer(16));
   return f.asReal(ior(select(isSpecial, special, finite), sign)).v;
 }
@@ -199,7 +199,8 @@ private:
     func->walk([&](Operation *op) {
       if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
         return;
-      Type from = getElementTypeOrSelf(op->getOperand(0)), to = getElementTypeOrSelf(op->getResult(0));
+      Type from = getElementTypeOrSelf(op->getOperand(0)),
+           to = getElementTypeOrSelf(op->getResult(0));
       if (nn::isNarrow(from) || nn::isNarrow(to))
         conversions.push_back({op, nn::isNarrow(from), nn::isNarrow(from) ? from : to});
     });

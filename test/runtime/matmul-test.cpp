@@ -37,9 +37,9 @@ std::vector<Case> allCases() {
   // than one slice of the widened way; K = 0.
   const Size sizes[] = {{1, 1, 1, 1},      {7, 5, 3, 2},     {130, 97, 65, 1}, {333, 259, 72, 1},
                         {64, 96, 1100, 1}, {17, 400, 31, 3}, {5, 6, 0, 1}};
-  const std::pair<int32_t, int32_t> types[] = {
-      {TP_F32, TP_F32},  {TP_F64, TP_F64}, {TP_BF16, TP_BF16},
-      {TP_BF16, TP_F32}, {TP_F16, TP_F16}, {TP_F16, TP_F32}};
+  const std::pair<int32_t, int32_t> types[] = {{TP_F32, TP_F32},   {TP_F64, TP_F64},
+                                               {TP_BF16, TP_BF16}, {TP_BF16, TP_F32},
+                                               {TP_F16, TP_F16},   {TP_F16, TP_F32}};
   std::vector<Case> cases;
   for (const Size &s : sizes)
     for (auto [in, out] : types)
