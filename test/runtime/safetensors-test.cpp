@@ -3,8 +3,8 @@
 #include "helpers.h"
 
 #include "runtime/bf16.h"
-#include "runtime/f16.h"
 #include "runtime/checksum.h"
+#include "runtime/f16.h"
 #include "runtime/safetensors.h"
 
 #include <cmath>
