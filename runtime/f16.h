@@ -36,7 +36,8 @@ __attribute__((always_inline)) inline Bits halfBits(Bits bits) {
   Bits normal = (magnitude - (112u << 23) + 0xFFF + ((magnitude >> 13) & 1)) >> 13;
   // 0.5 has its last place where the denormals of f16 have theirs.
   auto small = std::bit_cast<Bits>(std::bit_cast<Real>(magnitude) + 0.5f) - 0x3F000000;
-  Bits special = magnitude > 0x7F800000 ? ((magnitude >> 13) & 0x3FF) | 0x7E00 : magnitude * 0 + 0x7C00;
+  Bits special =
+      magnitude > 0x7F800000 ? ((magnitude >> 13) & 0x3FF) | 0x7E00 : magnitude * 0 + 0x7C00;
   Bits finite = magnitude < 0x38800000 ? small : normal;
   return (magnitude >= 0x477FF000 ? special : finite) | ((bits >> 16) & 0x8000);
 }

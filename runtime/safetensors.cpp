@@ -21,8 +21,9 @@ struct TypeName {
   const char *name;
   int32_t type;
 };
-constexpr TypeName typeNames[] = {{"F64", TP_F64}, {"F32", TP_F32}, {"BF16", TP_BF16}, {"F16", TP_F16},
-                                  {"I32", TP_I32}, {"I64", TP_I64}, {"BOOL", TP_I1}};
+constexpr TypeName typeNames[] = {{"F64", TP_F64}, {"F32", TP_F32}, {"BF16", TP_BF16},
+                                  {"F16", TP_F16}, {"I32", TP_I32}, {"I64", TP_I64},
+                                  {"BOOL", TP_I1}};
 
 const char *storedName(int32_t type) {
   for (const TypeName &entry : typeNames)

@@ -146,7 +146,8 @@ double tplan::runtime::getElement(const void *data, int32_t type, int64_t index)
   }
 }
 
-/// f32 rounded to odd: keeps what a second rounding, to bf16 or f16, needs to be that of the double.
+/// f32 rounded to odd: keeps what a second rounding, to bf16 or f16, needs to be that of the
+/// double.
 static float roundToOdd(double value) {
   float nearest = (float)value;
   if (std::isfinite(nearest) && (double)nearest != value) {

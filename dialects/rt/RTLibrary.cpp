@@ -1,8 +1,8 @@
 //===- RTLibrary.cpp - attention by a library ------------------------------===//
 //
-// What cuDNN takes, by its support matrix: bf16 and f16; heads whose width is a multiple of 8, up to what
-// the architecture holds; all keys, causal, or causal with a window. `cudnn-plans-test` asks the
-// library itself, where there is one.
+// What cuDNN takes, by its support matrix: bf16 and f16; heads whose width is a multiple of 8, up
+// to what the architecture holds; all keys, causal, or causal with a window. `cudnn-plans-test`
+// asks the library itself, where there is one.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Narrow.h"

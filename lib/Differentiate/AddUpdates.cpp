@@ -255,7 +255,8 @@ private:
   void addScaleStates() {
     OpBuilder b = OpBuilder::atBlockBegin(getOperation().getBody());
     auto number = Tensor::get(&getContext(), {}, b.getF64Type());
-    for (auto [symbol, start] : {std::pair(lang::kLossScale, scale->start), std::pair(lang::kGoodSteps, 0.0)}) {
+    for (auto [symbol, start] :
+         {std::pair(lang::kLossScale, scale->start), std::pair(lang::kGoodSteps, 0.0)}) {
       auto init = InitAttr::get(&getContext(), "constant", b.getF64FloatAttr(start));
       ParamOp::create(b, getOperation().getLoc(), symbol, number, 1, "loss", 0, 1, 0, 0, init,
                       "state");

@@ -50,7 +50,8 @@ struct ScaleArg {
 };
 constexpr double kMostSteps = 1e9;
 const ScaleArg kScaleArgs[] = {
-    {"scale", 0, lang::LossScale::kMost, "a power of two from 1 to 2^48, so that it divides exactly"},
+    {"scale", 0, lang::LossScale::kMost,
+     "a power of two from 1 to 2^48, so that it divides exactly"},
     {"init_scale", 65536, lang::LossScale::kMost,
      "a power of two from 1 to 2^48, so that it divides exactly"},
     {"growth_interval", 2000, kMostSteps, "a whole number of steps from 1 to 1e9"},
@@ -58,8 +59,8 @@ const ScaleArg kScaleArgs[] = {
 
 bool holds(const ScaleArg &arg, double value) {
   int exponent;
-  bool fits = arg.most == kMostSteps ? value == std::floor(value)
-                                     : std::frexp(value, &exponent) == 0.5;
+  bool fits =
+      arg.most == kMostSteps ? value == std::floor(value) : std::frexp(value, &exponent) == 0.5;
   return fits && value >= 1 && value <= arg.most;
 }
 
@@ -71,13 +72,13 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
     values[arg.name] = arg.standard;
   const Arg *constant = nullptr, *dynamic = nullptr;
   for (const Arg &given : item.args) {
-    const ScaleArg *arg = llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == given.key.text; });
+    const ScaleArg *arg =
+        llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == given.key.text; });
     if (arg == std::end(kScaleArgs)) {
       bool named = !given.key.text.empty();
       c.e.report
-          .error(named ? given.key.loc : given.value->loc,
-                 "f16 takes {0}, found an argument {1}", llvm::join(names, ", "),
-                 named ? given.key.text : StringRef("without a name"))
+          .error(named ? given.key.loc : given.value->loc, "f16 takes {0}, found an argument {1}",
+                 llvm::join(names, ", "), named ? given.key.text : StringRef("without a name"))
           .suggest(given.key.text, names);
       return;
     }
@@ -93,8 +94,9 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
     (arg == kScaleArgs ? constant : dynamic) = &given;
   }
   if (constant && dynamic) {
-    c.e.report.error(dynamic->key.loc, "a constant scale has no {0}: drop it, or `scale`",
-                     dynamic->key.text)
+    c.e.report
+        .error(dynamic->key.loc, "a constant scale has no {0}: drop it, or `scale`",
+               dynamic->key.text)
         .note(constant->key.loc, "the constant scale is given here");
     return;
   }
@@ -102,8 +104,8 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
             c.b.getDictionaryAttr(
                 {c.b.getNamedAttr("start",
                                   c.b.getF64FloatAttr(values[constant ? "scale" : "init_scale"])),
-                 c.b.getNamedAttr("interval", c.b.getI64IntegerAttr(
-                                                  constant ? 0 : values["growth_interval"]))}),
+                 c.b.getNamedAttr(
+                     "interval", c.b.getI64IntegerAttr(constant ? 0 : values["growth_interval"]))}),
             line);
 }
 
@@ -119,7 +121,8 @@ void readPrecision(PlanContext &c, const Setting &line) {
   if (!oneOf(c, first.name, known, "precision"))
     return;
   if (first.called && first.name.text != "f16") {
-    c.e.report.error(first.name.loc, "a loss is scaled for f16 alone: drop the arguments, found {0}",
+    c.e.report.error(first.name.loc,
+                     "a loss is scaled for f16 alone: drop the arguments, found {0}",
                      first.name.text);
     return;
   }
@@ -133,8 +136,8 @@ void readPrecision(PlanContext &c, const Setting &line) {
   if (llvm::is_contained({"bf16", "f16"}, first.name.text) && in.text == "f64")
     c.out.set("computed_in", c.b.getStringAttr(in.text), line.loc);
   else
-    c.e.report.error(in.loc, "an oracle is `bf16 in f64` or `f16 in f64`, found {0} in {1}", first.name.text,
-                     in.text);
+    c.e.report.error(in.loc, "an oracle is `bf16 in f64` or `f16 in f64`, found {0} in {1}",
+                     first.name.text, in.text);
 }
 
 /// The name is a row of the registry of policies, which a later phase knows.

@@ -42,11 +42,11 @@ class Kernel {
 public:
   Kernel(On on, const std::string &text) {
     if (on != On::gpu)
-      cpu = on == On::avx2 ? std::make_unique<Jit>(
-                                 "module attributes {tplan.target = {f16c = 1 : i64}} {\n" + text +
-                                     "}\n",
-                                 "x86-64-v3")
-                           : std::make_unique<Jit>(text);
+      cpu = on == On::avx2
+                ? std::make_unique<Jit>("module attributes {tplan.target = {f16c = 1 : i64}} {\n" +
+                                            text + "}\n",
+                                        "x86-64-v3")
+                : std::make_unique<Jit>(text);
     else
       gpu = std::make_unique<GpuOnCpu>(text);
   }
@@ -516,12 +516,12 @@ template <typename Narrow> static void expectRows(On on) {
   for (int64_t D : {1, 24, 259, 1000, 1024}) { // the last two in pairs
     const int64_t S = 333, grain = 50, tasks = 7;
     Kernel jit(on, KernelText{"row",
-                                      size("S", S),
-                                      size("D", D),
-                                      grain,
-                                      {"S,D:T", "D:T"},
-                                      {"S,D:T", "S:f32", "D,each.task:T", "each.task,D:f32"},
-                                      R"(
+                              size("S", S),
+                              size("D", D),
+                              grain,
+                              {"S,D:T", "D:T"},
+                              {"S,D:T", "S:f32", "D,each.task:T", "each.task,D:f32"},
+                              R"(
       %x = arith.extf %0 : T to f32
       %g = arith.extf %1 : T to f32
       %x2 = arith.mulf %x, %x : f32
@@ -532,7 +532,7 @@ template <typename Narrow> static void expectRows(On on) {
       %c = rt.col_reduce sum %z : f32
       %ct = arith.truncf %c : f32 to T
       rt.yield %o, %s, %ct, %c : T, f32, T, f32)"}
-                               .text("k", typeName<Narrow>, size("each.task", tasks)));
+                       .text("k", typeName<Narrow>, size("each.task", tasks)));
     auto x = numbers<Narrow>(S * D, 1), g = numbers<Narrow>(D, 2);
     std::vector<Narrow> want(S * D), wantSums(tasks * D), gotSums(tasks * D);
     std::vector<float> ss(S), gotSs(S), sums(tasks * D), gotWide(tasks * D);
@@ -565,14 +565,13 @@ template <typename Narrow> static void expectPairs(On on) {
   // element that is not widened.
   for (int64_t H : {16, 17}) {
     const int64_t S = 37, K = 64, n = S * H * K;
-    Kernel jit(on,
-               KernelText{"map",
-                          "S=37",
-                          size("H", H) + ",K=64",
-                          5,
-                          {"S,H,K:T", "S,H,K:T rotate K 0", "S,K:f32", "S:i32", "S,H,K:T"},
-                          {"S,H,K:T", "S,H,K:T"},
-                          R"(
+    Kernel jit(on, KernelText{"map",
+                              "S=37",
+                              size("H", H) + ",K=64",
+                              5,
+                              {"S,H,K:T", "S,H,K:T rotate K 0", "S,K:f32", "S:i32", "S,H,K:T"},
+                              {"S,H,K:T", "S,H,K:T"},
+                              R"(
       %x = arith.extf %0 : T to f32
       %t = arith.extf %1 : T to f32
       %a = arith.mulf %x, %2 : f32
@@ -584,7 +583,7 @@ template <typename Narrow> static void expectPairs(On on) {
       %y = arith.truncf %c : f32 to T
       %s = arith.select %is, %0, %4 : T
       rt.yield %y, %s : T, T)"}
-                   .text("k", typeName<Narrow>));
+                       .text("k", typeName<Narrow>));
     auto x = numbers<Narrow>(n, 1), other = numbers<Narrow>(n, 2);
     auto c = numbers<float>(S * K, 3);
     auto id = ids(S, K);

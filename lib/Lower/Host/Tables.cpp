@@ -256,7 +256,8 @@ SmallVector<Record> TableEmitter::metrics() {
       add(loss.getName());
   forEachMetric(train, add);
   // Of a step with a scaled loss the norm may be infinite, for it is skipped.
-  for (StringRef key : {StringRef("grad_norm"), StringRef(kLossScaleMetric), StringRef(kSkippedMetric)})
+  for (StringRef key :
+       {StringRef("grad_norm"), StringRef(kLossScaleMetric), StringRef(kSkippedMetric)})
     if (places.has(key))
       table.push_back({Field::string(key), Field::i32(TP_F64), Field::i64(places.offsetOf(key)),
                        Field::i64(-1), Field::i32(-1), Field::i32(-1),

@@ -5,8 +5,8 @@
 // computed at full width.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Lower/Kernels/Body.h"
 #include "dialects/nn/Narrow.h"
+#include "lib/Lower/Kernels/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
