@@ -184,7 +184,7 @@ Status Run::setTensors() {
       auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT,
                                       rank.device.get());
       double scale = program.scale;
-      if (program.scale_offset >= 0)
+      if (scale && program.scale_offset >= 0)
         TP_TRY(readArena(rank, program.scale_offset, &scale, sizeof scale));
       for (LogicalTensor &gradient : gradients)
         gradient.divisor = scale ? scale : 1;
