@@ -349,8 +349,8 @@ typedef struct tp_program {
   int64_t logits_offset, logits_vocabulary; /* [rows, S, V] of `logits_type` */
   int32_t logits_type;
   const tp_device *device; /* null: the team of the rank computes */
-  /* TP_GRADIENT tensors hold gradients times this, an f64 at `scale_offset`, or where that is < 0 a
-   * constant; 0: they hold gradients. */
+  /* TP_GRADIENT tensors hold gradients times `scale`, or where `scale_offset` is >= 0 the f64
+   * there; where `scale` is 0 they hold gradients. */
   int64_t scale_offset;
   double scale;
 } tp_program;
