@@ -6,7 +6,7 @@
 // One decision: written in integers and one sum or product in f32, each exact or rounded as
 // f16 is. Levels of x86-64 below v3 have no instructions for it, and what a compiler calls in
 // their place is in no library of older systems. So it is for vectors too: `Bits` and `Real`
-// are uint32_t and float, or vectors of them.
+// are uint32_t and float, or vectors of them, which std::bit_cast would return from a function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_F16_H
@@ -24,7 +24,7 @@ enum class f16 : uint16_t {}; // bf16 are plain uint16_t
 template <typename Bits, typename Real>
 __attribute__((always_inline)) inline Bits wideBits(Bits half) {
   Bits magnitude = half & 0x7FFF;
-  auto finite = std::bit_cast<Bits>(std::bit_cast<Real>(magnitude << 13) * 0x1p112f);
+  auto finite = __builtin_bit_cast(Bits, __builtin_bit_cast(Real, magnitude << 13) * 0x1p112f);
   Bits special = (magnitude << 13) | 0x7F800000;
   return (magnitude >= 0x7C00 ? special : finite) | ((half & 0x8000) << 16);
 }
@@ -35,7 +35,7 @@ __attribute__((always_inline)) inline Bits halfBits(Bits bits) {
   Bits magnitude = bits & 0x7FFFFFFF;
   Bits normal = (magnitude - (112u << 23) + 0xFFF + ((magnitude >> 13) & 1)) >> 13;
   // 0.5 has its last place where the denormals of f16 have theirs.
-  auto small = std::bit_cast<Bits>(std::bit_cast<Real>(magnitude) + 0.5f) - 0x3F000000;
+  auto small = __builtin_bit_cast(Bits, __builtin_bit_cast(Real, magnitude) + 0.5f) - 0x3F000000;
   Bits special =
       magnitude > 0x7F800000 ? ((magnitude >> 13) & 0x3FF) | 0x7E00 : magnitude * 0 + 0x7C00;
   Bits finite = magnitude < 0x38800000 ? small : normal;

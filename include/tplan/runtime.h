@@ -66,8 +66,8 @@ typedef void (*tp_kernel)(void *const *args, int64_t task);
 /* C[b] (m x n) = A[b] (m x k) B[b] (k x n), + C[b] if accumulate, or + a row of n elements for each
  * of C's if bias: the sum is rounded once. Row-major with leading dimensions in elements;
  * transposed operands are stored k x m, n x k. A bias is for batch = 1 and operands of one type,
- * f32, bf16 or f16. b counts 0 .. batch - 1, at strides in elements. A and B have type `in`, C has type
- * `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are f32, may be
+ * f32, bf16 or f16. b counts 0 .. batch - 1, at strides in elements. A and B have type `in`, C has
+ * type `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are f32, may be
  * rounded to the 10 bits of mantissa that a GPU multiplies fastest. */
 typedef struct tp_gemm {
   int64_t m, n, k, lda, ldb, ldc;
