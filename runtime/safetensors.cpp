@@ -163,10 +163,12 @@ Status SafetensorsFile::open(const std::string &path) {
 
 Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool convert) const {
   const char *file = name.c_str();
+  const char *wayOut = convert ? "" : " (--load takes the weights of a model.safetensors alone)";
   for (const LogicalTensor &tensor : wanted) {
     auto found = entries.find(tensor.name);
     if (found == entries.end())
-      return errorf("'%s' lacks the tensor '%s' of this program", file, tensor.name.c_str());
+      return errorf("'%s' lacks the tensor '%s' of this program%s", file, tensor.name.c_str(),
+                    wayOut);
     const StoredTensor &stored = found->second;
     if (stored.shape != tensor.shape)
       return errorf("'%s': tensor '%s' has shape %s, this program wants %s", file,
@@ -186,7 +188,8 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
   std::sort(names.begin(), names.end());
   for (auto &[key, stored] : entries)
     if (!std::binary_search(names.begin(), names.end(), key))
-      return errorf("'%s' holds the tensor '%s', which this program lacks", file, key.c_str());
+      return errorf("'%s' holds the tensor '%s', which this program lacks%s", file, key.c_str(),
+                    wayOut);
   return errorf("two tensors of this program have one name");
 }
 

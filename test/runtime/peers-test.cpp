@@ -150,7 +150,7 @@ TEST(Metrics, AreSumsOverTheirGroups) {
   const tp_metric metrics[] = {{"one", TP_F64, 0, 8, toy::overD, toy::nobody, 0},
                                {"two", TP_F32, 16, 20, toy::overBD, toy::overA, 0},
                                {"three", TP_F64, 24, -1, toy::nobody, toy::nobody, 0},
-                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody}};
+                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody, 0}};
   program.metrics = metrics;
   program.num_metrics = 4;
   helpers::onTransports((int)layout.ranks(), [&](Transport &transport) {

@@ -1,4 +1,4 @@
-// RUN: tplan-opt %s -expand-bf16 --split-input-file | FileCheck %s
+// RUN: tplan-opt %s -expand-narrow --split-input-file | FileCheck %s
 // Shifts, and a rounding to nearest even, on every machine the same; what is not converted
 // is moved as integers.
 

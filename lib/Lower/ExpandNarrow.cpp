@@ -1,4 +1,4 @@
-//===- ExpandBf16.cpp - bf16 and f16 in integers --------------------------===//
+//===- ExpandNarrow.cpp - bf16 and f16 in integers --------------------------===//
 //
 // Kernels load and store bf16 and f16 and compute in f32. Conversions become arithmetic, or the
 // instructions of a machine that has them, and then every bf16 and f16 is an i16.
@@ -178,9 +178,9 @@ static AttrTypeReplacer narrowToI16() {
 }
 
 namespace {
-struct ExpandBf16 : PassWrapper<ExpandBf16, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandBf16)
-  StringRef getArgument() const override { return "expand-bf16"; }
+struct ExpandNarrow : PassWrapper<ExpandNarrow, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandNarrow)
+  StringRef getArgument() const override { return "expand-narrow"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, math::MathDialect>();
   }
@@ -220,4 +220,4 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Pass> lower::createExpandBf16Pass() { return std::make_unique<ExpandBf16>(); }
+std::unique_ptr<Pass> lower::createExpandNarrowPass() { return std::make_unique<ExpandNarrow>(); }
