@@ -605,6 +605,24 @@ template <typename Narrow> static void expectPairs(On on) {
 TEST_P(Targets, Bf16Pairs) { expectPairs<bf16>(GetParam()); }
 TEST_P(Targets, F16Pairs) { expectPairs<f16>(GetParam()); }
 
+/// x and y in a narrow type, and x widened again.
+template <typename Narrow>
+static std::tuple<std::vector<Narrow>, std::vector<Narrow>, std::vector<double>>
+rounded(On on, const std::vector<float> &x, const std::vector<double> &y) {
+  auto n = int64_t(x.size());
+  Kernel jit(on,
+             KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
+    %a = arith.truncf %0 : f32 to T
+    %b = arith.truncf %1 : f64 to T
+    %c = arith.extf %a : T to f64
+    rt.yield %a, %b, %c : T, T, f64)"}
+                 .text("k", typeName<Narrow>));
+  std::vector<Narrow> ofX(n), ofY(n);
+  std::vector<double> back(n);
+  jit.run("k", 1, {x.data(), y.data(), ofX.data(), ofY.data(), back.data()});
+  return {ofX, ofY, back};
+}
+
 TEST_P(Targets, Bf16Rounding) {
   // Every upper half with lower halves around the tie; from f32 and from f64.
   const int64_t n = 65536 * 6;
@@ -618,16 +636,7 @@ TEST_P(Targets, Bf16Rounding) {
     if (std::isfinite(x[i])) // beside an f32 tie: rounding twice goes wrong here
       y[i] *= 1 + 0x1p-40 * (i % 3 - 1);
   }
-  Kernel jit(GetParam(),
-             KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
-    %a = arith.truncf %0 : f32 to T
-    %b = arith.truncf %1 : f64 to T
-    %c = arith.extf %a : T to f64
-    rt.yield %a, %b, %c : T, T, f64)"}
-                 .text("k", "bf16"));
-  std::vector<bf16> a(n), b(n);
-  std::vector<double> c(n);
-  jit.run("k", 1, {x.data(), y.data(), a.data(), b.data(), c.data()});
+  auto [a, b, c] = rounded<bf16>(GetParam(), x, y);
   int wrong = 0;
   for (int64_t i = 0; i < n && wrong < 10; ++i) {
     bf16 want = x[i];
@@ -737,16 +746,7 @@ TEST_P(Targets, F16Rounding) {
   std::vector<double> y(n);
   for (int64_t i = 0; i < n; ++i) // beside an f32 tie: rounding twice goes wrong here
     y[i] = x[i] * (1 + 0x1p-40 * (i % 3 - 1));
-  Kernel jit(GetParam(),
-             KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
-    %a = arith.truncf %0 : f32 to T
-    %b = arith.truncf %1 : f64 to T
-    %c = arith.extf %a : T to f64
-    rt.yield %a, %b, %c : T, T, f64)"}
-                 .text("k", "f16"));
-  std::vector<f16> a(n), b(n);
-  std::vector<double> c(n);
-  jit.run("k", 1, {x.data(), y.data(), a.data(), b.data(), c.data()});
+  auto [a, b, c] = rounded<f16>(GetParam(), x, y);
   int wrong = 0;
   auto same = [](f16 found, f16 want) {
     return std::isnan(float(want)) ? std::isnan(float(found))

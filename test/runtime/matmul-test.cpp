@@ -187,6 +187,17 @@ TEST(Matmul, TilesAreEvenAndCoverC) {
     }
 }
 
+/// One GEMM without batches or padding, by a way of bf16.
+template <typename T>
+void multiplySmall(const char *way, const tp_gemm &g, const std::vector<T> &a,
+                   const std::vector<T> &b, const T *bias, std::vector<T> &c) {
+  tp_rank rank;
+  ASSERT_OK(rank.team.start(1));
+  ASSERT_OK(rank.matmul.start(rank.team, way));
+  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
+  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), bias, c.data(), g.m), 0);
+}
+
 TEST(Matmul, AccumulationRoundsOnce) {
   // 1 + 2^-9 + 2^-9 is 1 + 2^-8, half a unit above 1 in bf16: it rounds to even, 1.
   // 1 + 3 * 2^-9 rounds to 1 + 2^-7; adding 2^-9 to a rounded sum three times
@@ -194,11 +205,7 @@ TEST(Matmul, AccumulationRoundsOnce) {
   for (const char *way : {"widen", (const char *)nullptr}) {
     std::vector<bf16> a(3, roundToBf16(0x1p-9f)), b(3, roundToBf16(1)), c(1, roundToBf16(1));
     tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0, 0};
-    tp_rank rank;
-    ASSERT_OK(rank.team.start(1));
-    ASSERT_OK(rank.matmul.start(rank.team, way));
-    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), nullptr, c.data(), g.batch * g.m), 0);
+    multiplySmall(way, g, a, b, (const bf16 *)nullptr, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
 }
@@ -209,11 +216,7 @@ TEST(Matmul, ABiasIsRoundedWithTheProduct) {
     std::vector<bf16> a = {roundToBf16(1), roundToBf16(0x1p-8f)}, b(2, roundToBf16(1)), c(1);
     bf16 bias = roundToBf16(0x1p-8f);
     tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_BF16, 0, 1};
-    tp_rank rank;
-    ASSERT_OK(rank.team.start(1));
-    ASSERT_OK(rank.matmul.start(rank.team, way));
-    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), &bias, c.data(), 1), 0);
+    multiplySmall(way, g, a, b, &bias, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
 }
@@ -222,11 +225,7 @@ TEST(Matmul, OverflowOfF16IsInfinity) {
   // 255 * 257 = 65535 rounds to 65536, beyond the largest f16; 255 * 256 does not.
   std::vector<f16> a = {roundToF16(255)}, b = {roundToF16(257), roundToF16(256)}, c(2);
   tp_gemm g = {1, 2, 1, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F16, TP_F16, 0, 0};
-  tp_rank rank;
-  ASSERT_OK(rank.team.start(1));
-  ASSERT_OK(rank.matmul.start(rank.team, nullptr));
-  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), nullptr, c.data(), g.batch * g.m), 0);
+  multiplySmall(nullptr, g, a, b, (const f16 *)nullptr, c);
   EXPECT_EQ(widen(c[0]), INFINITY);
   EXPECT_EQ(widen(c[1]), 65280);
 }
