@@ -608,7 +608,7 @@ TEST_P(Targets, F16Pairs) { expectPairs<f16>(GetParam()); }
 /// x and y in a narrow type, and x widened again.
 template <typename Narrow>
 static std::tuple<std::vector<Narrow>, std::vector<Narrow>, std::vector<double>>
-rounded(On on, const std::vector<float> &x, const std::vector<double> &y) {
+rounded(On on, std::vector<float> &x, std::vector<double> &y) {
   auto n = int64_t(x.size());
   Kernel jit(on,
              KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
