@@ -19,7 +19,7 @@ constexpr size_t guardBytes = size_t(64) << 10;
 
 size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Quiet NaN in bf16, f32 and f64 (each 16-bit piece is 0x7FF8 with three bits
+/// Quiet NaN in bf16, f16, f32 and f64 (each 16-bit piece is 0x7FF8 with three bits
 /// of a hash), and out of range as a token.
 uint64_t patternWord(uint64_t word) {
   uint64_t hash = (word + 1) * 0x9E3779B97F4A7C15ull;

@@ -44,17 +44,19 @@ struct Builder {
   int64_t s = it.queries, t = it.keys, d = it.width;
   Sizes scores = {b, h, s, t}, rows = {b, h, s, 1};
 
+  int elements = it.type == TP_F16 ? float16 : bfloat16;
+
   Sizes stridesOf(int pointer) const {
     const int64_t *each = it.strides + 3 * pointer;
     return {each[0], each[1], each[2], 1};
   }
-  Value queries(int pointer) { return g.array({b, h, s, d}, stridesOf(pointer), bfloat16); }
-  Value keys(int pointer) { return g.array({b, hk, t, d}, stridesOf(pointer), bfloat16); }
+  Value queries(int pointer) { return g.array({b, h, s, d}, stridesOf(pointer), elements); }
+  Value keys(int pointer) { return g.array({b, hk, t, d}, stridesOf(pointer), elements); }
   /// Keys or values, the width in front of the rows.
   Value turned(int pointer) {
     Sizes strides = stridesOf(pointer);
     std::swap(strides[2], strides[3]);
-    return g.array({b, hk, d, t}, strides, bfloat16);
+    return g.array({b, hk, d, t}, strides, elements);
   }
   Value statistics(int pointer) { return g.array(rows, stridesOf(pointer), float32); }
 
@@ -93,16 +95,16 @@ void Builder::forward() {
   e = g.pointwise(pointwiseExp, e, g.between(scores));
   Value sum = g.reduce(reduceAdd, e, g.between(rows));
   g.pointwise(pointwiseAdd, max, g.pointwise(pointwiseLog, sum, g.between(rows)), lse);
-  Value p = g.pointwise(pointwiseDiv, e, sum, g.between(scores, bfloat16));
+  Value p = g.pointwise(pointwiseDiv, e, sum, g.between(scores, elements));
   g.matmul(p, v, out);
 }
 
 /// to = left^T right, summed over the heads that share a key head.
 Value Builder::gradient(Value left, Value right, Value to) {
-  Value turnedLeft = g.transpose(left, g.between({b, h, t, s}, {h * s * t, s * t, 1, t}, bfloat16));
+  Value turnedLeft = g.transpose(left, g.between({b, h, t, s}, {h * s * t, s * t, 1, t}, elements));
   if (h == hk)
     return g.matmul(turnedLeft, right, to);
-  return g.reduce(reduceAdd, g.matmul(turnedLeft, right, g.between({b, h, t, d}, bfloat16)), to);
+  return g.reduce(reduceAdd, g.matmul(turnedLeft, right, g.between({b, h, t, d}, elements)), to);
 }
 
 void Builder::backward() {
@@ -124,7 +126,7 @@ void Builder::backward() {
   x = g.pointwise(pointwiseSub, x, rowSums, g.between(scores));
   x = scale(g.pointwise(pointwiseMul, x, p, g.between(scores)));
   gradient(x, q, dK);
-  Value k = g.transpose(kt, g.between({b, hk, t, d}, stridesOf(1), bfloat16));
+  Value k = g.transpose(kt, g.between({b, hk, t, d}, stridesOf(1), elements));
   g.matmul(x, k, dQ);
 }
 

@@ -22,7 +22,7 @@ using Result = int;
 struct Handle;
 using DescriptorHandle = void *;
 
-enum : int { float32 = 0, int32 = 4, bfloat16 = 9, boolean = 11 }; // cudnnDataType_t
+enum : int { float32 = 0, float16 = 2, int32 = 4, bfloat16 = 9, boolean = 11 }; // cudnnDataType_t
 
 /// cudnnPointwiseMode_t
 enum : int {

@@ -42,14 +42,15 @@ Status check(const tp_gemm &g) {
         (long long)g.n);
   if (g.bias && (g.accumulate || g.batch != 1 || g.in != g.out || g.in == TP_F64))
     return errorf(
-        "matmul with a bias is one of f32 or bf16, without a batch, onto nothing: found %s "
+        "matmul with a bias is one of f32, bf16 or f16, without a batch, onto nothing: found %s "
         "to %s, batch = %lld, accumulate = %d",
         nameOf(g.in), nameOf(g.out), (long long)g.batch, g.accumulate);
   bool known = (g.in == TP_F32 && g.out == TP_F32) || (g.in == TP_F64 && g.out == TP_F64) ||
-               (g.in == TP_BF16 && (g.out == TP_BF16 || g.out == TP_F32));
+               ((g.in == TP_BF16 || g.in == TP_F16) && (g.out == g.in || g.out == TP_F32));
   if (known)
     return {};
-  return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32",
+  return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32, f16 "
+                "to f16 or f32",
                 nameOf(g.in), nameOf(g.out));
 }
 
@@ -125,7 +126,7 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, c
     TP_TRY(state->blas.load());
     function = Blas::tile;
     way = &state->blas;
-  } else if (state->way == Bf16Way::Library) {
+  } else if (g.in == TP_BF16 && state->way == Bf16Way::Library) {
     TP_TRY(state->library.prepare(team, g, tiling, way));
     function = LibraryBf16::tile;
   } else {

@@ -18,7 +18,7 @@
 
 namespace tplan::runtime {
 
-/// How a GEMM with bf16 operands is done.
+/// How a GEMM with bf16 operands is done; one with f16, which oneDNN has on no CPU, is widened.
 enum class Bf16Way {
   Library, // oneDNN's own, where the CPU multiplies bf16
   Widen    // panels widened into f32, f32 GEMM, rounded

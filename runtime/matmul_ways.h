@@ -1,7 +1,7 @@
 //===- matmul_ways.h - the ways to do one tile of a GEMM -------------------===//
 //
 // One function per way: f32 (oneDNN), f64 (OpenBLAS), bf16 by oneDNN's matmul,
-// bf16 widened into f32. matmul.cpp cuts and chooses.
+// bf16 and f16 widened into f32. matmul.cpp cuts and chooses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_MATMUL_WAYS_H
@@ -46,8 +46,8 @@ private:
   Dgemm dgemm = nullptr;
 };
 
-/// bf16 operands widened panel by panel along K into f32, multiplied by
-/// oneDNN's f32 GEMM in ascending K, a bias added, and rounded once where C is bf16.
+/// bf16 or f16 operands widened panel by panel along K into f32, multiplied by oneDNN's f32 GEMM in
+/// ascending K, a bias added, and rounded once where C is as they.
 class Widened {
 public:
   Status prepare(Team &team);

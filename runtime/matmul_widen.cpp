@@ -1,4 +1,4 @@
-//===- matmul_widen.cpp - bf16 tiles through f32 --------------------------===//
+//===- matmul_widen.cpp - bf16 and f16 tiles through f32 ------------------===//
 //
 // One decision: a panel covers all of the tile and a slice of K, so that the
 // scratch of a thread is one fixed size whatever the shape.
@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/bf16.h"
+#include "runtime/f16.h"
 #include "runtime/matmul_ways.h"
 
 #include <algorithm>
@@ -24,22 +25,50 @@ constexpr int64_t floatsThread = floatsA + floatsB + floatsC;
 
 } // namespace
 
-// The library is built for any x86-64; these two loops are worth a second body.
+namespace {
+
+template <typename T> T roundTo(float value);
+template <> __attribute__((always_inline)) inline bf16 roundTo(float value) {
+  return roundToBf16(value);
+}
+template <> __attribute__((always_inline)) inline f16 roundTo(float value) {
+  return roundToF16(value);
+}
+
+template <typename T>
+__attribute__((always_inline)) inline void widenAll(const char *__restrict from, int64_t stride,
+                                                    int64_t rows, int64_t columns,
+                                                    float *__restrict to) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[i * columns + j] = widen(((const T *)from)[i * stride + j]);
+}
+
+template <typename T>
+__attribute__((always_inline)) inline void roundAll(const float *__restrict from, int64_t rows,
+                                                    int64_t columns, char *__restrict to,
+                                                    int64_t stride) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      ((T *)to)[i * stride + j] = roundTo<T>(from[i * columns + j]);
+}
+
+} // namespace
+
+// The library is built for any x86-64; these loops are worth a second body. Clones are functions,
+// not templates.
 #define TP_ALSO_AVX2 __attribute__((target_clones("avx2", "default")))
-
-TP_ALSO_AVX2 static void widenBlock(const bf16 *__restrict from, int64_t stride, int64_t rows,
-                                    int64_t columns, float *__restrict to) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      to[i * columns + j] = widen(from[i * stride + j]);
-}
-
-TP_ALSO_AVX2 static void roundBlock(const float *__restrict from, int64_t rows, int64_t columns,
-                                    bf16 *__restrict to, int64_t stride) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      to[i * stride + j] = roundToBf16(from[i * columns + j]);
-}
+#define BLOCKS(TYPE)                                                                               \
+  TP_ALSO_AVX2 static void widen_##TYPE(const char *from, int64_t stride, int64_t rows,            \
+                                        int64_t columns, float *to) {                              \
+    widenAll<TYPE>(from, stride, rows, columns, to);                                               \
+  }                                                                                                \
+  TP_ALSO_AVX2 static void round_##TYPE(const float *from, int64_t rows, int64_t columns,          \
+                                        char *to, int64_t stride) {                                \
+    roundAll<TYPE>(from, rows, columns, to, stride);                                               \
+  }
+BLOCKS(bf16)
+BLOCKS(f16)
 
 Status Widened::prepare(Team &team) {
   if (storage)
@@ -47,7 +76,7 @@ Status Widened::prepare(Team &team) {
   held = floatsThread * team.size() * (int64_t)sizeof(float);
   storage.reset(new (std::nothrow) float[floatsThread * team.size()]);
   if (!storage)
-    return errorf("cannot obtain %lld bytes for bf16 panels", (long long)held);
+    return errorf("cannot obtain %lld bytes for widened panels", (long long)held);
   for (int thread = 0; thread < team.size(); ++thread) {
     float *at = storage.get() + floatsThread * thread;
     panels.push_back({at, at + floatsA, at + floatsA + floatsB});
@@ -57,34 +86,37 @@ Status Widened::prepare(Team &team) {
 
 bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
   const Panels &p = static_cast<Widened *>(way)->panels[t.thread];
-  auto *a = (const bf16 *)t.a, *b = (const bf16 *)t.b;
-  bool rounds = g.out == TP_BF16;
+  auto widenBlock = g.in == TP_F16 ? widen_f16 : widen_bf16;
+  auto roundBlock = g.in == TP_F16 ? round_f16 : round_bf16;
+  bool rounds = g.out == g.in;
   float *c = rounds ? p.c : (float *)t.c;
   int64_t ldc = rounds ? t.n : g.ldc;
   if (rounds && g.accumulate)
-    widenBlock((const bf16 *)t.c, g.ldc, t.m, t.n, c);
+    widenBlock(t.c, g.ldc, t.m, t.n, c);
   bool adds = g.accumulate;
   for (int64_t k = 0; k < g.k; k += sliceK) {
     int64_t depth = std::min(sliceK, g.k - k);
+    const char *a = t.a + 2 * k * (g.trans_a ? g.lda : 1);
+    const char *b = t.b + 2 * k * (g.trans_b ? 1 : g.ldb);
     if (g.trans_a)
-      widenBlock(a + k * g.lda, g.lda, depth, t.m, p.a);
+      widenBlock(a, g.lda, depth, t.m, p.a);
     else
-      widenBlock(a + k, g.lda, t.m, depth, p.a);
+      widenBlock(a, g.lda, t.m, depth, p.a);
     if (g.trans_b)
-      widenBlock(b + k, g.ldb, t.n, depth, p.b);
+      widenBlock(b, g.ldb, t.n, depth, p.b);
     else
-      widenBlock(b + k * g.ldb, g.ldb, depth, t.n, p.b);
+      widenBlock(b, g.ldb, depth, t.n, p.b);
     int64_t lda = g.trans_a ? t.m : depth, ldb = g.trans_b ? depth : t.n;
     if (dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, depth, 1.0f, p.a, lda,
                    p.b, ldb, adds ? 1.0f : 0.0f, c, ldc) != dnnl_success)
       return false;
     adds = true;
   }
-  if (t.bias) { // C is bf16; the panel of A has been read
-    widenBlock((const bf16 *)t.bias, t.n, 1, t.n, p.a);
+  if (t.bias) { // the panel of A has been read
+    widenBlock(t.bias, t.n, 1, t.n, p.a);
     addBias(c, ldc, t.m, t.n, p.a);
   }
   if (rounds)
-    roundBlock(c, t.m, t.n, (bf16 *)t.c, g.ldc);
+    roundBlock(c, t.m, t.n, t.c, g.ldc);
   return true;
 }

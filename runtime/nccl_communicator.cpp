@@ -11,8 +11,8 @@ using namespace tplan::runtime;
 
 /// What NCCL adds by itself; -1: not this.
 static int typeOf(int32_t type) {
-  constexpr int types[TP_NUM_TYPES] = {nccl::float64, nccl::float32, nccl::bfloat16,
-                                       nccl::int32,   nccl::int64,   -1};
+  constexpr int types[TP_NUM_TYPES] = {
+      nccl::float64, nccl::float32, nccl::bfloat16, nccl::float16, nccl::int32, nccl::int64, -1};
   return types[type];
 }
 

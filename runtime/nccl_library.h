@@ -26,7 +26,7 @@ enum : Result {
   remoteError = 6,
   inProgress = 7
 };
-enum : int { uint8 = 1, int32 = 2, int64 = 4, float32 = 7, float64 = 8, bfloat16 = 9 };
+enum : int { uint8 = 1, int32 = 2, int64 = 4, float16 = 6, float32 = 7, float64 = 8, bfloat16 = 9 };
 enum : int { sum = 0 };
 
 struct UniqueId {

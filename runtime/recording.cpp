@@ -265,6 +265,8 @@ Status tplan::runtime::checkBytes(const Recording &log) {
         tp_collective what = operation.what;
         what.source = operation.sources.data();
         int64_t members = (int64_t)group.members.ranks.size(), self = group.members.self;
+        if (!checkCollective(what, (int)members, "").ok())
+          continue; // refused: its kind and type may be none
         int64_t width = bytesOf(what.type);
         said.sent[what.kind] += bucket.times * tp_bytes_sent(&what, members, self, width);
         if (log.stages)

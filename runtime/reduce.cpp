@@ -9,6 +9,7 @@
 #include "runtime/reduce.h"
 
 #include "runtime/bf16.h"
+#include "runtime/f16.h"
 
 #include <type_traits>
 
@@ -50,6 +51,22 @@ template <> struct Elements<bf16, float> {
     memcpy(to, &halves, sizeof halves);
   }
   static INLINE void store(bf16 *to, const float &from) { *to = roundToBf16(from); }
+};
+
+template <> struct Elements<f16, float> {
+  static INLINE void load(Vector<float> &to, const f16 *from) {
+    Halves halves;
+    memcpy(&halves, from, sizeof halves);
+    to = (Vector<float>)wideBits<Vector<uint32_t>, Vector<float>>(
+        __builtin_convertvector(halves, Vector<uint32_t>));
+  }
+  static INLINE void load(float &to, const f16 *from) { to = widen(*from); }
+  static INLINE void store(f16 *to, const Vector<float> &from) {
+    auto bits = halfBits<Vector<uint32_t>, Vector<float>>((Vector<uint32_t>)from);
+    Halves halves = __builtin_convertvector(bits, Halves);
+    memcpy(to, &halves, sizeof halves);
+  }
+  static INLINE void store(f16 *to, const float &from) { *to = roundToF16(from); }
 };
 
 template <bool Max, typename V> INLINE void add(V &sum, const V &value) {
@@ -112,6 +129,8 @@ CLONES(addF32, float, float, false)
 CLONES(maxF32, float, float, true)
 CLONES(addBf16, bf16, float, false)
 CLONES(maxBf16, bf16, float, true)
+CLONES(addF16, f16, float, false)
+CLONES(maxF16, f16, float, true)
 CLONES(addI32, uint32_t, uint32_t, false)
 CLONES(maxI32, int32_t, int32_t, true)
 CLONES(addI64, uint64_t, uint64_t, false)
@@ -123,8 +142,8 @@ struct Row {
 };
 constexpr Row table[] = {
     {TP_F64, {8, addF64}, {8, maxF64}},    {TP_F32, {4, addF32}, {4, maxF32}},
-    {TP_BF16, {2, addBf16}, {2, maxBf16}}, {TP_I32, {4, addI32}, {4, maxI32}},
-    {TP_I64, {8, addI64}, {8, maxI64}},
+    {TP_BF16, {2, addBf16}, {2, maxBf16}}, {TP_F16, {2, addF16}, {2, maxF16}},
+    {TP_I32, {4, addI32}, {4, maxI32}},    {TP_I64, {8, addI64}, {8, maxI64}},
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 //===- reduce.h - sums of arrays in one order -----------------------------===//
 //
-// Per element over the arrays from the left: f32 for f32 and bf16, which is rounded once at
+// Per element over the arrays from the left: f32 for f32, bf16 and f16, which are rounded once at
 // the end, f64 for f64; i32 and i64 wrap. A NaN is the largest of all.
 //
 // One decision: all arrays are read side by side, a few vectors of each at a time, and the

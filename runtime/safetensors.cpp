@@ -22,7 +22,8 @@ struct TypeName {
   int32_t type;
 };
 constexpr TypeName typeNames[] = {{"F64", TP_F64}, {"F32", TP_F32}, {"BF16", TP_BF16},
-                                  {"I32", TP_I32}, {"I64", TP_I64}, {"BOOL", TP_I1}};
+                                  {"F16", TP_F16}, {"I32", TP_I32}, {"I64", TP_I64},
+                                  {"BOOL", TP_I1}};
 
 const char *storedName(int32_t type) {
   for (const TypeName &entry : typeNames)
@@ -31,7 +32,9 @@ const char *storedName(int32_t type) {
   return "?";
 }
 
-bool isFloat(int32_t type) { return type == TP_F64 || type == TP_F32 || type == TP_BF16; }
+bool isFloat(int32_t type) {
+  return type == TP_F64 || type == TP_F32 || type == TP_BF16 || type == TP_F16;
+}
 
 std::string shapeText(const std::vector<int64_t> &shape) {
   std::string text;
@@ -62,7 +65,7 @@ Status readEntry(const std::string &file, const std::string &name, const json &e
   auto known = std::find_if(std::begin(typeNames), std::end(typeNames),
                             [&](const TypeName &t) { return dtype->get<std::string>() == t.name; });
   if (known == std::end(typeNames))
-    return wrong("dtype is not one of F64, F32, BF16, I32, I64, BOOL: '" +
+    return wrong("dtype is not one of F64, F32, BF16, F16, I32, I64, BOOL: '" +
                  dtype->get<std::string>() + "'");
   tensor.type = known->type;
   if (shape == entry.end() || !shape->is_array())
@@ -160,10 +163,12 @@ Status SafetensorsFile::open(const std::string &path) {
 
 Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool convert) const {
   const char *file = name.c_str();
+  const char *wayOut = convert ? "" : " (--load takes the weights of a model.safetensors alone)";
   for (const LogicalTensor &tensor : wanted) {
     auto found = entries.find(tensor.name);
     if (found == entries.end())
-      return errorf("'%s' lacks the tensor '%s' of this program", file, tensor.name.c_str());
+      return errorf("'%s' lacks the tensor '%s' of this program%s", file, tensor.name.c_str(),
+                    wayOut);
     const StoredTensor &stored = found->second;
     if (stored.shape != tensor.shape)
       return errorf("'%s': tensor '%s' has shape %s, this program wants %s", file,
@@ -183,7 +188,8 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
   std::sort(names.begin(), names.end());
   for (auto &[key, stored] : entries)
     if (!std::binary_search(names.begin(), names.end(), key))
-      return errorf("'%s' holds the tensor '%s', which this program lacks", file, key.c_str());
+      return errorf("'%s' holds the tensor '%s', which this program lacks%s", file, key.c_str(),
+                    wayOut);
   return errorf("two tensors of this program have one name");
 }
 
@@ -264,10 +270,18 @@ Status writeRuns(AtomicFile &file, const std::vector<Placed> &placed) {
     HostView view(tensor->device, tensor->data, tensor->share.stored() * size, HostView::reads);
     TP_TRY(view.open());
     Status status;
-    tensor->share.forEach([&, offset = offset](const ElementRun &run) {
+    std::vector<char> divided;
+    tensor->share.forEach([&, tensor = tensor, offset = offset](const ElementRun &run) {
+      const char *from = view.data() + run.memory * size;
+      if (tensor->divisor != 1) {
+        divided.resize(run.count * size);
+        for (int64_t e = 0; e < run.count; ++e)
+          setElement(divided.data(), tensor->type, e,
+                     getElement(from, tensor->type, e) / tensor->divisor);
+        from = divided.data();
+      }
       if (status.ok())
-        status = file.write(offset + run.logical * size, view.data() + run.memory * size,
-                            run.count * size);
+        status = file.write(offset + run.logical * size, from, run.count * size);
     });
     TP_TRY(std::move(status));
   }

@@ -3,6 +3,7 @@
 #include "runtime/tensors.h"
 
 #include "runtime/bf16.h"
+#include "runtime/f16.h"
 #include "runtime/mesh.h"
 #include "runtime/random.h"
 
@@ -134,6 +135,8 @@ double tplan::runtime::getElement(const void *data, int32_t type, int64_t index)
     return ((const float *)data)[index];
   case TP_BF16:
     return widen(((const bf16 *)data)[index]);
+  case TP_F16:
+    return widen(((const f16 *)data)[index]);
   case TP_I32:
     return ((const int32_t *)data)[index];
   case TP_I64:
@@ -143,9 +146,9 @@ double tplan::runtime::getElement(const void *data, int32_t type, int64_t index)
   }
 }
 
-/// Nearest bf16 of a double in one rounding: f32 rounded to odd keeps what the
-/// second rounding needs.
-static bf16 bf16OfDouble(double value) {
+/// f32 rounded to odd: keeps what a second rounding, to bf16 or f16, needs to be that of the
+/// double.
+static float roundToOdd(double value) {
   float nearest = (float)value;
   if (std::isfinite(nearest) && (double)nearest != value) {
     uint32_t bits = std::bit_cast<uint32_t>(nearest);
@@ -153,7 +156,7 @@ static bf16 bf16OfDouble(double value) {
       bits += (std::fabs(value) > std::fabs((double)nearest)) ? 1 : uint32_t(-1);
     nearest = std::bit_cast<float>(bits);
   }
-  return roundToBf16(nearest);
+  return nearest;
 }
 
 void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double value) {
@@ -165,7 +168,10 @@ void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double 
     ((float *)data)[index] = (float)value;
     return;
   case TP_BF16:
-    ((bf16 *)data)[index] = bf16OfDouble(value);
+    ((bf16 *)data)[index] = roundToBf16(roundToOdd(value));
+    return;
+  case TP_F16:
+    ((f16 *)data)[index] = roundToF16(roundToOdd(value));
     return;
   case TP_I32:
     ((int32_t *)data)[index] = (int32_t)value;

@@ -32,6 +32,7 @@ struct LogicalTensor {
   char *data; // of this rank's share
   Share share;
   Device *device = nullptr; // that has the memory, if one has
+  double divisor = 1;       // a power of two by which elements are divided where they are written
   int64_t bytes() const { return share.elements() * bytesOf(type); }
 };
 
@@ -48,7 +49,7 @@ Status checkProgram(const tp_program &program);
 Status initializeTensors(const tp_program &program, char *arena, int64_t rank, uint64_t seed,
                          Team &team, Device *device = nullptr);
 
-/// Element `index` of an array of `type`, as a number; bf16 is rounded when set.
+/// Element `index` of an array of `type`, as a number; bf16 and f16 are rounded when set.
 double getElement(const void *data, int32_t type, int64_t index);
 void setElement(void *data, int32_t type, int64_t index, double value);
 

@@ -183,6 +183,11 @@ Status Run::setTensors() {
       Activity writing(rank.transport, "gradients");
       auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT,
                                       rank.device.get());
+      double scale = program.scale;
+      if (scale && program.scale_offset >= 0)
+        TP_TRY(readArena(rank, program.scale_offset, &scale, sizeof scale));
+      for (LogicalTensor &gradient : gradients)
+        gradient.divisor = scale ? scale : 1;
       return writeSafetensors(rank.peers, rank.team, options.dumpGradients, gradients);
     };
   return {};
@@ -208,7 +213,7 @@ Status Run::checkResumed() {
 Status Run::checkMetrics(int64_t step) {
   for (int64_t i = 0; i < metrics.size(); ++i) {
     double value = metrics[i].value();
-    if (!std::isfinite(value))
+    if (!std::isfinite(value) && !program.metrics[i].unbounded)
       return errorf(
           "%s is %g in step %lld; lower the learning rate, or resume from an earlier checkpoint",
           program.metrics[i].name, value, (long long)step);

@@ -240,7 +240,7 @@ static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
 bool rt::takesBias(Tensor lhs, Tensor rhs, Tensor bias, Tensor result) {
   FailureOr<Gemm> gemm = matchGemm(lhs, rhs, result);
   Type element = result.getElementType();
-  return succeeded(gemm) && gemm->batch == 1 && (element.isF32() || element.isBF16()) &&
+  return succeeded(gemm) && gemm->batch == 1 && !element.isF64() &&
          bias.getElementType() == element && lhs.getElementType() == element &&
          rhs.getElementType() == element && bias.getNumElements() == gemm->n &&
          bias.getDims() == result.getDims().take_back(bias.getRank());

@@ -59,7 +59,7 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     operand that has them, except in a transpose kernel). The block has one
     scalar argument per input: its element at the loops' position, by the names
     of its dimensions; missing names broadcast. The body holds `arith` and `math`
-    ops on f64, f32, bf16, i32, i64, i1 (conversions to and from bf16 by
+    ops on f64, f32, bf16, f16, i32, i64, i1 (conversions to and from bf16 and f16 by
     `arith.extf`, `arith.truncf`; all arithmetic in f32 or f64), and
 
     - `rt.position`: the logical index along a loop;
@@ -283,7 +283,7 @@ def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceM
     (C3) no contracted dimension has a bound. (C4) a dimension is in two of operands and result at
     least, and of one size. (C5) a bias has the innermost dimensions of the result, which are the
     columns, and its type; there are no batches, no `acc`, and operands and result are of one type,
-    f32 or bf16.
+    f32, bf16 or f16.
   }];
   let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc,
                        Optional<NN_AnyTensor>:$bias, Optional<NN_AnyTensor>:$count);

@@ -1,10 +1,11 @@
 //===- RTLibrary.cpp - attention by a library ------------------------------===//
 //
-// What cuDNN takes, by its support matrix: bf16; heads whose width is a multiple of 8, up to what
-// the architecture holds; all keys, causal, or causal with a window. `cudnn-plans-test` asks the
-// library itself, where there is one.
+// What cuDNN takes, by its support matrix: bf16 and f16; heads whose width is a multiple of 8, up
+// to what the architecture holds; all keys, causal, or causal with a window. `cudnn-plans-test`
+// asks the library itself, where there is one.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -91,7 +92,7 @@ void chooseChunk(AttentionPass pass, LibraryAttention &attention) {
 
 } // namespace
 
-/// Forward, plans need next to nothing. Backward: a bf16 for each pair of a query and a key, in
+/// Forward, plans need next to nothing. Backward: 2 bytes for each pair of a query and a key, in
 /// whole tiles; the gradients of keys and values of each query head, where several share a key
 /// head; and the row sums of out * d_out.
 int64_t rt::workspaceOf(AttentionPass pass, const LibraryAttention &attention) {
@@ -148,7 +149,7 @@ std::string rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k, Ma
   for (DimAttr dim : batches[0])
     attention.batch *= dim.getSize();
 
-  if (!q.getElementType().isBF16()) {
+  if (!nn::isNarrow(q.getElementType())) {
     std::string element;
     llvm::raw_string_ostream(element) << q.getElementType();
     return found("elements of " + llvm::Twine(element));

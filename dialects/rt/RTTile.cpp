@@ -4,6 +4,7 @@
 // and FLOPs before there is code.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "mlir/IR/Builders.h"
 
@@ -171,8 +172,8 @@ LogicalResult TileOp::verify() {
   if (out.size() != outputs)
     return emitOpError("needs ") << outputs << " outputs, found " << out.size();
 
-  if (!element.isF64() && !element.isF32() && !element.isBF16()) // (C2)
-    return emitOpError("elements must be f64, f32 or bf16, found ") << element;
+  if (!element.isF64() && !element.isF32() && !nn::isNarrow(element)) // (C2)
+    return emitOpError("elements must be f64, f32, bf16 or f16, found ") << element;
   StringRef inside[] = {getQuery(), getKey(), getHeads(), getGroups()};
   for (Tensor t : {q, k}) // (C5)
     for (auto [i, dim] : llvm::enumerate(t.getDims()))

@@ -1,5 +1,6 @@
 //===- Settings.cpp - recipe, plan and target of a module -----------------===//
 #include "dialects/tplan/Settings.h"
+#include "dialects/tplan/LossScale.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -96,6 +97,13 @@ double lang::getFloat(DictionaryAttr settings, StringRef key, double otherwise) 
 StringRef lang::getString(DictionaryAttr settings, StringRef key, StringRef otherwise) {
   auto text = dyn_cast_or_null<StringAttr>(settings.get(key));
   return text ? text.getValue() : otherwise;
+}
+
+std::optional<lang::LossScale> lang::lossScaleOf(const Settings &settings) {
+  auto scale = settings.plan.getAs<DictionaryAttr>("loss_scale");
+  if (!scale)
+    return std::nullopt;
+  return LossScale{getFloat(scale, "start", 1), getInt(scale, "interval", 0)};
 }
 
 FailureOr<int64_t> lang::countMicrobatches(const Settings &settings) {

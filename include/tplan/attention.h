@@ -26,7 +26,7 @@ typedef enum tp_attention_pass { TP_ATTENTION_FORWARD, TP_ATTENTION_BACKWARD } t
  * heads, queries]; the width is contiguous, strides say where the rest is. */
 #define TP_ATTENTION_TENSORS 9
 typedef struct tp_attention {
-  int32_t pass, type; /* tp_attention_pass, tp_type: TP_BF16 */
+  int32_t pass, type; /* tp_attention_pass, tp_type: TP_BF16, TP_F16 */
   int64_t batch, heads, groups, queries, keys, width;
   int64_t batch_chunk, group_chunk; /* computed in one go; they divide batch and groups */
   int32_t causal;                   /* a query sees no key behind it */

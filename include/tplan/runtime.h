@@ -27,6 +27,7 @@ extern "C" {
   TYPE(TP_F64, "f64", 8)                                                                           \
   TYPE(TP_F32, "f32", 4)                                                                           \
   TYPE(TP_BF16, "bf16", 2)                                                                         \
+  TYPE(TP_F16, "f16", 2)                                                                           \
   TYPE(TP_I32, "i32", 4)                                                                           \
   TYPE(TP_I64, "i64", 8)                                                                           \
   TYPE(TP_I1, "i1", 1)
@@ -65,8 +66,8 @@ typedef void (*tp_kernel)(void *const *args, int64_t task);
 /* C[b] (m x n) = A[b] (m x k) B[b] (k x n), + C[b] if accumulate, or + a row of n elements for each
  * of C's if bias: the sum is rounded once. Row-major with leading dimensions in elements;
  * transposed operands are stored k x m, n x k. A bias is for batch = 1 and operands of one type,
- * f32 or bf16. b counts 0 .. batch - 1, at strides in elements. A and B have type `in`, C has type
- * `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are f32, may be
+ * f32, bf16 or f16. b counts 0 .. batch - 1, at strides in elements. A and B have type `in`, C has
+ * type `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are f32, may be
  * rounded to the 10 bits of mantissa that a GPU multiplies fastest. */
 typedef struct tp_gemm {
   int64_t m, n, k, lda, ldb, ldc;
@@ -113,7 +114,7 @@ typedef struct tp_group {
  * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
  *
  * Sums have one order: per element over the members in the order of their numbers, from
- * the left, in f32 for f32 and bf16 (rounded once at the end), in f64 for f64, whatever
+ * the left, in f32 for f32, bf16 and f16 (rounded once at the end), in f64 for f64, whatever
  * the transport, its chunks and its buckets. i32 and i64 wrap. Only where the program says so
  * (tp_device.native_sums) a transport with sums of its own may make them in its way. */
 typedef enum tp_collective_kind {
@@ -298,6 +299,7 @@ typedef struct tp_metric {
   int32_t type;
   int64_t offset, count_offset;
   int32_t group, count_group;
+  int32_t unbounded; /* infinity and NaN end no training: a norm whose step is skipped for it */
 } tp_metric;
 
 /* A live slot of the arena, for the memory audit and the audit of streams. */
@@ -347,6 +349,10 @@ typedef struct tp_program {
   int64_t logits_offset, logits_vocabulary; /* [rows, S, V] of `logits_type` */
   int32_t logits_type;
   const tp_device *device; /* null: the team of the rank computes */
+  /* TP_GRADIENT tensors hold gradients times `scale`, or where `scale_offset` is >= 0 the f64
+   * there; where `scale` is 0 they hold gradients. */
+  int64_t scale_offset;
+  double scale;
 } tp_program;
 
 /* Entry of every generated binary: parses the command line and trains. The programs are one plan

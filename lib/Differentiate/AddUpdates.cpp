@@ -4,6 +4,9 @@
 // updates its parameters and leaves its gradients zero. A weight that several
 // runs bind is updated by the first of them only.
 //
+// Where the loss is scaled, gradients are until part U reads them: it multiplies them by the scalar
+// `unscale`, which is 0 where they are not finite, and then keeps what it would have changed.
+//
 // One decision: runs of one layer share its parts. Where they cannot, for the
 // weights of one decay and those of another do not, a run gets a copy of the layer.
 //
@@ -12,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
+#include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Differentiate/Differentiate.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -46,6 +50,8 @@ struct Optimizer {
 /// A function that grows by weights, with step scalars made once.
 class PartBuilder {
 public:
+  static constexpr StringLiteral kUnscale = "unscale"; // docs/architecture.md, Scalars
+
   PartBuilder(ModuleOp module, const Twine &name, StringRef part, Location loc) {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     layer = createLayer(builder, loc, name + "." + part, builder.getStringAttr(part));
@@ -67,8 +73,18 @@ public:
                        layer.getLoc());
     return value;
   }
+  /// `updated`, or `old` where the step is skipped: a choice, for what is not finite stays so
+  /// under any product.
+  Value unlessSkipped(ParamOp param, Value updated, Value old) {
+    if (!scales)
+      return updated;
+    NNBuilder b = builder(param);
+    Value unscale = scalar(kUnscale);
+    return b.select(b.compare(CmpKind::gt, unscale, b.like(unscale, 0)), updated, old);
+  }
 
   LayerOp layer;
+  bool scales = false; // gradients are those of a scaled loss
 
 private:
   llvm::StringMap<Value> scalars;
@@ -101,6 +117,13 @@ Value state(PartBuilder &part, StringRef name, StringRef slot, ParamOp param) {
   return part.arg(Role::State, name + "." + slot, param);
 }
 
+/// m and what it becomes.
+void setState(PartBuilder &part, StringRef name, StringRef slot, ParamOp param, Value updated,
+              Value old) {
+  part.layer.addResult(Role::State, (name + "." + slot).str(),
+                       part.unlessSkipped(param, updated, old));
+}
+
 /// p after m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, both corrected for their start at 0.
 Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param, Value p,
             Value g) {
@@ -114,12 +137,12 @@ Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, Param
   };
   Value size = b.cast(b.div(part.scalar("lr"), correction("beta1_power")), element);
   Value root = b.cast(b.sqrt(correction("beta2_power")), element);
-  m = b.add(b.scale(m, beta1), b.scale(g, 1 - beta1));
-  v = b.add(b.scale(v, beta2), b.scale(b.mul(g, g), 1 - beta2));
-  part.layer.addResult(Role::State, (name + ".m").str(), m);
-  part.layer.addResult(Role::State, (name + ".v").str(), v);
-  Value denominator = b.addNumber(b.div(b.sqrt(v), root), optimizer.number("eps"));
-  return b.sub(p, b.mul(size, b.div(m, denominator)));
+  Value nextM = b.add(b.scale(m, beta1), b.scale(g, 1 - beta1));
+  Value nextV = b.add(b.scale(v, beta2), b.scale(b.mul(g, g), 1 - beta2));
+  setState(part, name, "m", param, nextM, m);
+  setState(part, name, "v", param, nextV, v);
+  Value denominator = b.addNumber(b.div(b.sqrt(nextV), root), optimizer.number("eps"));
+  return b.sub(p, b.mul(size, b.div(nextM, denominator)));
 }
 
 /// p after m = momentum m + g.
@@ -127,8 +150,9 @@ Value sgd(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp
           Value g) {
   NNBuilder b = part.builder(param);
   if (double momentum = optimizer.number("momentum")) {
-    g = b.add(b.scale(state(part, name, "m", param), momentum), g);
-    part.layer.addResult(Role::State, (name + ".m").str(), g);
+    Value m = state(part, name, "m", param);
+    g = b.add(b.scale(m, momentum), g);
+    setState(part, name, "m", param, g, m);
   }
   return b.sub(p, b.mul(b.cast(part.scalar("lr"), typeOf(p).getElementType()), g));
 }
@@ -137,14 +161,17 @@ void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, Pa
   Value p = part.arg(Role::Param, name, param);
   Value g = part.arg(Role::CotParam, name, param);
   NNBuilder b = part.builder(param);
-  Value scaled = clipped(part, optimizer, param, g);
+  Value old = p, unscaled = g;
+  if (part.scales)
+    unscaled = b.mul(g, b.cast(part.scalar(PartBuilder::kUnscale), typeOf(g).getElementType()));
+  unscaled = clipped(part, optimizer, param, unscaled);
   if (double decay = optimizer.decay(param)) {
     Value keep = b.sub(b.number(1, b.getF64Type()), b.scale(part.scalar("lr"), decay));
     p = b.mul(p, b.cast(keep, typeOf(p).getElementType()));
   }
   auto formula = optimizer.kind() == "sgd" ? sgd : adamw;
-  Value updated = formula(part, optimizer, name, param, p, scaled);
-  part.layer.addResult(Role::Param, name, updated);
+  Value updated = formula(part, optimizer, name, param, p, unscaled);
+  part.layer.addResult(Role::Param, name, part.unlessSkipped(param, updated, old));
   part.layer.addResult(Role::CotParam, name, b.broadcast(b.like(g, 0), typeOf(g)));
 }
 
@@ -160,6 +187,9 @@ struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
     if (!settings)
       return;
     Optimizer optimizer(settings);
+    scale = lang::lossScaleOf(lang::Settings(module));
+    if (scale && scale->interval)
+      addScaleStates();
 
     for (auto chain : module.getOps<ChainOp>())
       if (chain.getLosses())
@@ -210,6 +240,7 @@ private:
 
   void addParts(StringRef layer, const Optimizer &optimizer, ArrayRef<Bound> params, Location loc) {
     PartBuilder norm(getOperation(), layer, "N", loc), update(getOperation(), layer, "U", loc);
+    update.scales = scale.has_value();
     Value sum =
         norm.layer.addArg(Role::Carried, "norm",
                           Tensor::get(&getContext(), {}, Float64Type::get(&getContext())), loc);
@@ -220,7 +251,20 @@ private:
     norm.layer.addResult(Role::Carried, "norm", sum);
   }
 
+  /// What the steps before have shown, for step-kernels: in checkpoints with the other states.
+  void addScaleStates() {
+    OpBuilder b = OpBuilder::atBlockBegin(getOperation().getBody());
+    auto number = Tensor::get(&getContext(), {}, b.getF64Type());
+    for (auto [symbol, start] :
+         {std::pair(lang::kLossScale, scale->start), std::pair(lang::kGoodSteps, 0.0)}) {
+      auto init = InitAttr::get(&getContext(), "constant", b.getF64FloatAttr(start));
+      ParamOp::create(b, getOperation().getLoc(), symbol, number, 1, "loss", 0, 1, 0, 0, init,
+                      "state");
+    }
+  }
+
   std::optional<SymbolTable> symbols;
+  std::optional<lang::LossScale> scale;
   llvm::StringSet<> claimed; // weights that have an update
   llvm::StringMap<SmallVector<std::pair<std::string, FlatSymbolRefAttr>, 1>> copies; // by layer
 };

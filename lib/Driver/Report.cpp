@@ -1,6 +1,7 @@
 //===- Report.cpp - what a plan costs, read off the IR --------------------===//
 #include "lib/Driver/Report.h"
 
+#include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "dialects/tplan/Settings.h"
@@ -196,11 +197,11 @@ std::pair<unsigned, int64_t> gemmsOf(ModuleOp module) {
   std::set<std::vector<const void *>> distinct;
   module.walk([&](rt::MatmulOp matmul) {
     Type element = cast<nn::Tensor>(matmul.getLhs().getType()).getElementType();
-    if (!element.isBF16()) {
+    if (!nn::isNarrow(element)) {
       kinds |= element.isF64() ? F64 : F32;
       return;
     }
-    kinds |= library ? Bf16 : Widened;
+    kinds |= library && element.isBF16() ? Bf16 : Widened;
     std::vector<const void *> types = {matmul.getType().getAsOpaquePointer()};
     for (Value v : matmul->getOperands())
       types.push_back(v.getType().getAsOpaquePointer());

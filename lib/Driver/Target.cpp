@@ -45,7 +45,8 @@ Target fromFeatures(const StringSet<> &present) {
                 .features = "",
                 .needs = best->name.str(),
                 .vectorBytes = best->vectorBytes,
-                .registers = best->registers};
+                .registers = best->registers,
+                .f16c = is_contained(needs, "f16c")};
   if (best != std::prev(std::end(levels)))
     return target;
   for (StringRef extra : make_filter_range(extras, has)) {
@@ -144,6 +145,7 @@ mlir::DictionaryAttr Target::asAttribute(mlir::MLIRContext *context) const {
   text("needs", needs);
   number("vector_bytes", vectorBytes);
   number("registers", registers);
+  number("f16c", f16c);
   text("program", program());
   if (isGpu()) {
     text("arch", arch);

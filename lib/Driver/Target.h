@@ -22,6 +22,7 @@ struct Target {
   std::string needs;            // for tp_program.cpu: a level, or features by commas
   int64_t vectorBytes = 16;     // of a register
   int64_t registers = 16;       // vector registers
+  bool f16c = false;            // converts f16, as levels from v3 on do
   std::string arch;             // of a GPU: "sm_90"; then the CPU runs the host program alone
   int64_t workspace = 0;        // bytes that GEMM and attention libraries of the GPU may use
   bool libraryAttention = true; // of a GPU, where the library takes it

@@ -82,7 +82,7 @@ LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
   pm.addPass(createLowerKernelsGpuPass());
   pm.addPass(createSumKernelsGpuPass());
   pm.addPass(createExpandTranscendentalsPass());
-  pm.addPass(createExpandBf16Pass());
+  pm.addPass(createExpandNarrowPass());
   pm.addPass(createKernelsToNVVMPass());
   return pm.run(module);
 }

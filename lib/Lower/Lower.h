@@ -46,8 +46,9 @@ std::unique_ptr<mlir::Pass> createLowerKernelsPass();
 /// --expand-transcendentals: transcendental math ops become arith.
 std::unique_ptr<mlir::Pass> createExpandTranscendentalsPass();
 
-/// --expand-bf16: conversions from and to bf16 become arith of integers, bf16 becomes i16.
-std::unique_ptr<mlir::Pass> createExpandBf16Pass();
+/// --expand-narrow: conversions from and to bf16 and f16 become arith of integers, or instructions
+/// that the machine has for f16; both become i16.
+std::unique_ptr<mlir::Pass> createExpandNarrowPass();
 
 /// --vectors-to-llvm: from func, scf, vector, arith, math and memref to the LLVM dialect;
 /// kernels get the form that the runtime calls (tp_kernel).
@@ -75,11 +76,11 @@ std::unique_ptr<mlir::Pass> createKernelsToNVVMPass();
 /// kernels are code; afterwards the module holds LLVM alone.
 std::unique_ptr<mlir::Pass> createLowerHostPass();
 
-/// lower-kernels, expand-transcendentals, expand-bf16, vectors-to-llvm. On failure the diagnostics
-/// are out.
+/// lower-kernels, expand-transcendentals, expand-narrow, vectors-to-llvm. On failure the
+/// diagnostics are out.
 mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
-/// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-bf16, kernels-to-nvvm.
+/// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-narrow, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
 /// A call that moves no byte, a view or a block that is in its place, and becomes no code; after

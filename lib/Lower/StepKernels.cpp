@@ -1,7 +1,7 @@
 //===- StepKernels.cpp - step-kernels: numbers that a step makes of its own -===//
 //
 // What a step computes between its functions, as kernels: the cotangents of the losses, of their
-// counts, and the gradient norm.
+// counts, and the gradient norm; where the loss is scaled, what becomes of the scale.
 //
 // One decision: they are kernels and no host code, small as they are, so that no number of a step
 // leaves the device that computes it, and a whole step can be captured.
@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Host/StepKernels.h"
 #include "dialects/rt/RT.h"
+#include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Keys.h"
@@ -60,12 +61,20 @@ Type elementOf(sched::ValueOp value) {
   return cast<nn::Tensor>(value->getAttrOfType<TypeAttr>("type").getValue()).getElementType();
 }
 
-/// cot_loss = weight / count, over the whole batch; 0 where nothing is counted.
-void emitCotangent(Builder &make, StringRef loss, double weight, Type type, bool counted) {
+/// The scale in a kernel: its last input where steps move it, else a constant.
+Value scaleIn(Builder &make, const lang::LossScale &scale, ValueRange in, size_t at) {
+  return scale.interval ? in[at] : make.real(scale.start);
+}
+
+/// cot_loss = weight / count, over the whole batch, times the scale; 0 where nothing is counted.
+void emitCotangent(Builder &make, StringRef loss, double weight, Type type, bool counted,
+                   const std::optional<lang::LossScale> &scale) {
   ImplicitLocOpBuilder &b = make.b;
-  SmallVector<Type> inputs(counted, b.getF64Type());
+  SmallVector<Type> inputs(counted + (scale && scale->interval), b.getF64Type());
   make.kernel(cotangentKernel(loss), inputs, type, [&](ValueRange in) -> SmallVector<Value> {
     Value whole = make.real(weight);
+    if (scale)
+      whole = arith::MulFOp::create(b, whole, scaleIn(make, *scale, in, counted));
     if (!counted)
       return {make.cast(whole, type)};
     Value zero = make.real(0);
@@ -80,6 +89,42 @@ void emitNorm(Builder &make) {
   Type f64 = make.b.getF64Type();
   make.kernel(kNormKernel, f64, {f64, f64}, [&](ValueRange in) -> SmallVector<Value> {
     return {in[0], math::SqrtOp::create(make.b, in[0])};
+  });
+}
+
+/// Of gradients of a scaled loss: a power of two, so that what is divided by it is exact.
+/// (squared norm, scale, good steps) -> squared norm and norm of the gradients; what part U
+/// multiplies them by, 0 where they are not finite; the scale and whether the step is skipped,
+/// for the metrics; scale and good steps behind it. Those of a constant scale are none.
+void emitScaledNorm(Builder &make, const lang::LossScale &scale) {
+  ImplicitLocOpBuilder &b = make.b;
+  bool moves = scale.interval != 0;
+  SmallVector<Type> inputs(moves ? 3 : 1, b.getF64Type()), outputs(moves ? 7 : 5, b.getF64Type());
+  make.kernel(kNormKernel, inputs, outputs, [&](ValueRange in) -> SmallVector<Value> {
+    auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+    auto less = [&](Value x, Value y) -> Value { // no NaN is
+      return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
+    };
+    auto select = [&](Value condition, Value x, Value y) -> Value {
+      return arith::SelectOp::create(b, condition, x, y);
+    };
+    Value zero = make.real(0), one = make.real(1), now = scaleIn(make, scale, in, 1);
+    Value finite = less(in[0], make.real(std::numeric_limits<double>::infinity()));
+    Value unscale = arith::DivFOp::create(b, one, now);
+    Value square = mul(mul(in[0], unscale), unscale);
+    SmallVector<Value> results = {square, math::SqrtOp::create(b, square),
+                                  select(finite, unscale, zero), now, select(finite, zero, one)};
+    if (!moves)
+      return results;
+    Value good = arith::AddFOp::create(b, in[2], one);
+    Value stays = less(good, make.real(scale.interval));
+    // At its bounds it stays, too.
+    Value up = select(less(now, make.real(lang::LossScale::kMost)), mul(now, make.real(2)), now);
+    Value down =
+        select(less(make.real(lang::LossScale::kFloor), now), mul(now, make.real(0.5)), now);
+    results.push_back(select(finite, select(stays, now, up), down));
+    results.push_back(select(finite, select(stays, good, zero), zero));
+    return results;
   });
 }
 
@@ -99,13 +144,14 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
     for (auto value : program.getBody().getOps<sched::ValueOp>())
       values[value.getKey()] = value;
     Builder make(getOperation(), program.getLoc());
+    std::optional<lang::LossScale> scale = lang::lossScaleOf(lang::Settings(getOperation()));
     forEachLoss(train, [&](StringRef loss, double weight) {
       if (auto cotangent = values.lookup(schedule::cotLossKey(loss)))
         emitCotangent(make, loss, weight, elementOf(cotangent),
-                      values.contains(schedule::lossKey(("count." + loss).str())));
+                      values.contains(schedule::lossKey(("count." + loss).str())), scale);
     });
     if (values.contains(schedule::normKey()))
-      emitNorm(make);
+      scale ? emitScaledNorm(make, *scale) : emitNorm(make);
   }
 };
 } // namespace

@@ -7,6 +7,7 @@
 // collectives of all shapes. A thread has one element, neighbours side by side.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "include/tplan/runtime.h"
@@ -38,7 +39,7 @@ class SumKernel {
 public:
   SumKernel(gpu::GPUModuleOp kernels, Type type, bool maximum)
       : b(kernels.getLoc(), kernels.getContext()), kernels(kernels), type(type),
-        sumType(type.isBF16() ? Type(b.getF32Type()) : type), maximum(maximum) {}
+        sumType(nn::isNarrow(type) ? Type(b.getF32Type()) : type), maximum(maximum) {}
   void emit();
 
 private:

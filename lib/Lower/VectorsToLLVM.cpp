@@ -83,7 +83,7 @@ LogicalResult lower::lowerKernelsToLLVM(ModuleOp module) {
   pm.enableVerifier(false);
   pm.addPass(createLowerKernelsPass());
   pm.addPass(createExpandTranscendentalsPass());
-  pm.addPass(createExpandBf16Pass());
+  pm.addPass(createExpandNarrowPass());
   pm.addPass(createVectorsToLLVMPass());
   return pm.run(module);
 }

@@ -6,6 +6,7 @@
 // nothing after this pass moves a byte.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Memory/Liveness.h"
 #include "lib/Memory/Memory.h"
@@ -83,6 +84,20 @@ public:
         addSum(*counts, count, lossKey(count));
     }
     addSum(train, dist::kNormSum, normKey());
+  }
+
+  /// What a scaled loss leaves behind: numbers of a step, and states where the scale moves.
+  void addScaling(ModuleOp module) {
+    Type real = nn::Tensor::get(module.getContext(), {}, Float64Type::get(module.getContext()));
+    if (!number.contains(normKey()) || !lang::lossScaleOf(lang::Settings(module)))
+      return;
+    add(scalarKey(kUnscaleScalar), Owner::Scalar, real);
+    for (StringRef metric : {kLossScaleMetric, kSkippedMetric})
+      add(metric.str(), Owner::Scalar, real);
+    for (auto [state, slot] :
+         {std::pair(lang::kLossScale, "scale"), std::pair(lang::kGoodSteps, "good_steps")})
+      if (auto param = module.lookupSymbol<nn::ParamOp>(state))
+        addOfParam(paramKey(param), Owner::State, real, param, slot);
   }
 
   /// What only a device needs: where the next step's inputs arrive, and what its libraries use.
@@ -338,6 +353,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     if (failed(persistent.collect(train)) || (counts && failed(persistent.collect(*counts))))
       return failure();
     persistent.addSums(train, counts ? &*counts : nullptr);
+    persistent.addScaling(getOperation());
     persistent.markCopies(train);
     DictionaryAttr target = lang::targetOf(getOperation());
     if (target && target.get("arch")) {

@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Plans.h"
+#include "dialects/tplan/LossScale.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace tplan;
@@ -39,29 +42,102 @@ void readMicrobatch(PlanContext &c, const Setting &line) {
   c.out.whole("microbatch", n->value, line.loc);
 }
 
+/// An argument of f16: numbers from `least` on, powers of two or whole.
+struct ScaleArg {
+  StringRef name;
+  double standard, most;
+  StringRef what;
+};
+constexpr double kMostSteps = 1e9;
+const ScaleArg kScaleArgs[] = {
+    {"scale", 0, lang::LossScale::kMost,
+     "a power of two from 1 to 2^48, so that it divides exactly"},
+    {"init_scale", 65536, lang::LossScale::kMost,
+     "a power of two from 1 to 2^48, so that it divides exactly"},
+    {"growth_interval", 2000, kMostSteps, "a whole number of steps from 1 to 1e9"},
+};
+
+bool holds(const ScaleArg &arg, double value) {
+  int exponent;
+  bool fits =
+      arg.most == kMostSteps ? value == std::floor(value) : std::frexp(value, &exponent) == 0.5;
+  return fits && value >= 1 && value <= arg.most;
+}
+
+/// What multiplies the cotangents of the losses: `f16(scale = 1024)`, or by what steps show.
+void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
+  SmallVector<StringRef> names = llvm::map_to_vector(kScaleArgs, [](auto &a) { return a.name; });
+  std::map<StringRef, double> values;
+  for (const ScaleArg &arg : kScaleArgs)
+    values[arg.name] = arg.standard;
+  const Arg *constant = nullptr, *dynamic = nullptr;
+  for (const Arg &given : item.args) {
+    const ScaleArg *arg =
+        llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == given.key.text; });
+    if (arg == std::end(kScaleArgs)) {
+      bool named = !given.key.text.empty();
+      c.e.report
+          .error(named ? given.key.loc : given.value->loc, "f16 takes {0}, found an argument {1}",
+                 llvm::join(names, ", "), named ? given.key.text : StringRef("without a name"))
+          .suggest(given.key.text, names);
+      return;
+    }
+    std::optional<Number> number = c.e.number(*given.value, Env());
+    if (!number)
+      return;
+    if (!holds(*arg, number->real)) {
+      c.e.report.error(given.value->loc, "{0} is {1}, found {2}", arg->name, arg->what,
+                       spell(*number));
+      return;
+    }
+    values[arg->name] = number->real;
+    (arg == kScaleArgs ? constant : dynamic) = &given;
+  }
+  if (constant && dynamic) {
+    c.e.report
+        .error(dynamic->key.loc, "a constant scale has no {0}: drop it, or `scale`",
+               dynamic->key.text)
+        .note(constant->key.loc, "the constant scale is given here");
+    return;
+  }
+  c.out.set("loss_scale",
+            c.b.getDictionaryAttr(
+                {c.b.getNamedAttr("start",
+                                  c.b.getF64FloatAttr(values[constant ? "scale" : "init_scale"])),
+                 c.b.getNamedAttr(
+                     "interval", c.b.getI64IntegerAttr(constant ? 0 : values["growth_interval"]))}),
+            line);
+}
+
 void readPrecision(PlanContext &c, const Setting &line) {
+  const StringRef known[] = {"f32", "tf32", "bf16", "f16", "f64"};
   const Item &first = line.items[0];
-  if (line.items.size() > 1 || first.selector || first.called) {
+  bool whole = line.items.size() == 1 && !first.selector;
+  if (!whole || (first.called && !llvm::is_contained(known, first.name.text))) {
     const Item &at = line.items.size() > 1 ? line.items[1] : first;
     c.e.refuse(at.loc, Feature::Fp8);
     return;
   }
-  if (first.name.text == "f16") {
-    c.e.refuse(first.name.loc, Feature::F16);
+  if (!oneOf(c, first.name, known, "precision"))
+    return;
+  if (first.called && first.name.text != "f16") {
+    c.e.report.error(first.name.loc,
+                     "a loss is scaled for f16 alone: drop the arguments, found {0}",
+                     first.name.text);
     return;
   }
-  if (!oneOf(c, first.name, {"f32", "tf32", "bf16", "f64"}, "precision"))
-    return;
+  if (first.name.text == "f16")
+    readLossScale(c, first, line.loc);
   c.out.set("precision", c.b.getStringAttr(first.name.text), line.loc);
   const Name &in = first.second;
   if (in.text.empty())
     return;
   // Of f32 and f64 the program in f64 is `f64` itself: there is no rounding to keep.
-  if (first.name.text == "bf16" && in.text == "f64")
+  if (llvm::is_contained({"bf16", "f16"}, first.name.text) && in.text == "f64")
     c.out.set("computed_in", c.b.getStringAttr(in.text), line.loc);
   else
-    c.e.report.error(in.loc, "an oracle is `bf16 in f64`, found {0} in {1}", first.name.text,
-                     in.text);
+    c.e.report.error(in.loc, "an oracle is `bf16 in f64` or `f16 in f64`, found {0} in {1}",
+                     first.name.text, in.text);
 }
 
 /// The name is a row of the registry of policies, which a later phase knows.

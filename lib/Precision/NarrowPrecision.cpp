@@ -1,6 +1,6 @@
-//===- NarrowPrecision.cpp - precision bf16 -------------------------------===//
+//===- NarrowPrecision.cpp - precision bf16, precision f16 ----------------===//
 //
-// What is rounded to bf16, and nothing else: operands and results of contractions
+// What is rounded to the narrow type, and nothing else: operands and results of contractions
 // and attention, what rotary embeddings give, and what layers hand to each other
 // (one to the next, or to all layers of a list) with its cotangents. Arithmetic between them,
 // softmax, losses, gradients of parameters and the optimizer stay f32; sums of products are f32
@@ -8,7 +8,9 @@
 // a working copy.
 //
 // One decision: parameters stay f32 (the master weights); contractions read a
-// bf16 working copy, a parameter of its own that the update part writes.
+// narrow working copy, a parameter of its own that the update part writes.
+//
+// What f16 needs besides, a loss that is scaled, add-updates and step-kernels do.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -22,14 +24,20 @@ using namespace tplan::nn;
 
 namespace {
 
-constexpr StringLiteral kCopy = ".bf16"; // suffix of a working copy
+/// Suffix of a working copy: ".bf16".
+std::string suffixOf(FloatType narrow) {
+  std::string suffix;
+  llvm::raw_string_ostream(suffix) << "." << narrow;
+  return suffix;
+}
 
 bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }
 
 /// One joint layer.
 class Narrower {
 public:
-  explicit Narrower(LayerOp layer) : layer(layer), narrow(BFloat16Type::get(layer.getContext())) {}
+  Narrower(LayerOp layer, FloatType narrow)
+      : layer(layer), narrow(narrow), suffix(suffixOf(narrow)) {}
 
   void run() {
     narrowInterface();
@@ -45,7 +53,7 @@ public:
   SmallVector<std::string> copied; // parameters read as working copies
 
 private:
-  /// v in bf16: what it was widened from, a working copy, or a rounding.
+  /// v in the narrow type: what it was widened from, a working copy, or a rounding.
   Value narrowed(Operation *user, Value v) {
     if (!isF32(v))
       return v;
@@ -63,13 +71,13 @@ private:
     Value &copy = copies[arg];
     if (!copy) {
       std::string name = layer.getArgName(arg.getArgNumber()).str();
-      copy = layer.addArg(Role::Param, name + kCopy.str(), narrowType(arg), arg.getLoc());
+      copy = layer.addArg(Role::Param, name + suffix, narrowType(arg), arg.getLoc());
       copied.push_back(name);
     }
     return copy;
   }
 
-  /// Gives `v` its bf16 type; its readers see it widened again.
+  /// Gives `v` its narrow type; its readers see it widened again.
   void retype(Value v, OpBuilder builder) {
     v.setType(narrowType(v));
     auto wide = CastOp::create(builder, v.getLoc(), typeOf(v).withElement(builder.getF32Type()), v);
@@ -182,7 +190,8 @@ private:
   }
 
   LayerOp layer;
-  Type narrow;
+  FloatType narrow;
+  std::string suffix;
   DenseMap<Value, Value> copies;
 };
 
@@ -191,8 +200,10 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
   StringRef getArgument() const final { return "narrow-precision"; }
 
   void runOnOperation() final {
-    if (precision::nameOf(getOperation()) != "bf16")
+    narrow = precision::narrowTypeOf(getOperation());
+    if (!narrow)
       return;
+    suffix = suffixOf(narrow);
     SymbolTable symbols(getOperation());
     SmallVector<RunOp> runs;
     for (auto chain : getOperation().getOps<ChainOp>())
@@ -204,7 +215,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
         auto [names, added] = copied.try_emplace(callee);
         if (!added)
           continue;
-        Narrower narrower(symbols.lookup<LayerOp>(callee));
+        Narrower narrower(symbols.lookup<LayerOp>(callee), narrow);
         narrower.run();
         names->second = std::move(narrower.copied);
       }
@@ -218,6 +229,10 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
     }
   }
 
+private:
+  FloatType narrow;
+  std::string suffix;
+
   /// Layers by name, and the parameters of which their runs bind a working copy.
   using Copied = llvm::StringMap<SmallVector<std::string>>;
 
@@ -229,18 +244,17 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
       NamedAttrList list(bound);
       for (const std::string &name : copied.lookup(callee)) {
         auto master = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
-        std::string symbol = master.getSymName().str() + kCopy.str();
+        std::string symbol = master.getSymName().str() + suffix;
         if (!symbols.lookup(symbol)) {
           ParamOp copy = master.clone();
           copy.setSymName(symbol);
-          copy.setPath(master.getPath().str() + kCopy.str());
+          copy.setPath(master.getPath().str() + suffix);
           copy.setKind("copy");
-          copy.setType(
-              cast<Tensor>(master.getType()).withElement(BFloat16Type::get(&getContext())));
+          copy.setType(cast<Tensor>(master.getType()).withElement(narrow));
           OpBuilder(master).insert(copy);
           symbols.insert(copy);
         }
-        list.set(name + kCopy.str(), FlatSymbolRefAttr::get(&getContext(), symbol));
+        list.set(name + suffix, FlatSymbolRefAttr::get(&getContext(), symbol));
       }
       params.push_back(list.getDictionary(&getContext()));
     }
@@ -249,7 +263,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
 
   /// A tied weight is updated by one layer and its copy read by another: the layer
   /// that updates binds the copy too. Whether there is more to bind.
-  static bool followMasters(ArrayRef<RunOp> runs, SymbolTable &symbols, Copied &copied) {
+  bool followMasters(ArrayRef<RunOp> runs, SymbolTable &symbols, Copied &copied) {
     bool changed = false;
     for (RunOp run : runs)
       for (auto [callee, bound] : llvm::zip(run.getCallees().getAsValueRange<FlatSymbolRefAttr>(),
@@ -257,7 +271,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
         for (NamedAttribute entry : bound) {
           StringRef name = entry.getName();
           auto master = cast<FlatSymbolRefAttr>(entry.getValue()).getValue();
-          if (!symbols.lookup((master + kCopy).str()) || bound.get((name + kCopy).str()) ||
+          if (!symbols.lookup((master + suffix).str()) || bound.get((name + suffix).str()) ||
               !updates(symbols.lookup<LayerOp>((callee + ".U").str()), name))
             continue;
           copied[callee].push_back(name.str());
@@ -295,7 +309,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
           createLayer(builder, update.getLoc(), prepareName, builder.getStringAttr("P"));
       for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
         std::string name = update.getResultName(i).str();
-        if (update.getResultRole(i) != Role::Param || !bound.get(name + kCopy.str()))
+        if (update.getResultRole(i) != Role::Param || !bound.get(name + suffix))
           continue;
         Value master = update.getReturn().getOperand(i);
         addCopy(update, name, master);
@@ -309,9 +323,9 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
     }
   }
 
-  static void addCopy(LayerOp layer, StringRef name, Value master) {
+  void addCopy(LayerOp layer, StringRef name, Value master) {
     NNBuilder b(master.getLoc(), layer.getReturn());
-    layer.addResult(Role::Param, (name + kCopy).str(), b.cast(master, b.getBF16Type()));
+    layer.addResult(Role::Param, (name + suffix).str(), b.cast(master, narrow));
   }
 };
 

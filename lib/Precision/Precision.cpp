@@ -1,6 +1,7 @@
 //===- Precision.cpp - what the passes of `precision` share ---------------===//
 #include "lib/Precision/Precision.h"
 #include "dialects/nn/NN.h"
+#include "dialects/nn/Narrow.h"
 #include "dialects/tplan/Settings.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 
@@ -11,7 +12,7 @@ using namespace tplan::nn;
 void tplan::precision::widenTypes(ModuleOp module) {
   AttrTypeReplacer replacer;
   replacer.addReplacement([](FloatType type) -> Type {
-    return type.isF32() || type.isBF16() ? Float64Type::get(type.getContext()) : Type(type);
+    return type.isF32() || isNarrow(type) ? Float64Type::get(type.getContext()) : Type(type);
   });
   replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
@@ -24,6 +25,18 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
       cast.erase();
     }
   });
+}
+
+FloatType tplan::precision::narrowTypeOf(ModuleOp module) {
+  StringRef name = nameOf(module);
+  for (FloatType type : {FloatType(BFloat16Type::get(module.getContext())),
+                         FloatType(Float16Type::get(module.getContext()))}) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    if (name == text)
+      return type;
+  }
+  return {};
 }
 
 StringRef tplan::precision::nameOf(ModuleOp module) {

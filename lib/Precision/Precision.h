@@ -10,10 +10,12 @@ std::unique_ptr<mlir::Pass> createWidenPrecisionPass();
 std::unique_ptr<mlir::Pass> createNarrowPrecisionPass();
 std::unique_ptr<mlir::Pass> createWidenRoundingsPass();
 
-/// The plan's precision: f32, f64 or bf16.
+/// The plan's precision: f32, tf32, f64 or the name of a narrow type.
 llvm::StringRef nameOf(mlir::ModuleOp module);
+/// The narrow type that it names: bf16, f16; null where it names none.
+mlir::FloatType narrowTypeOf(mlir::ModuleOp module);
 
-/// Every f32 and bf16 becomes f64; casts between them stay, from f64 to f64.
+/// Every f32, bf16 and f16 becomes f64; casts between them stay, from f64 to f64.
 void widenTypes(mlir::ModuleOp module);
 /// Removes casts from a type to itself.
 void eraseEqualCasts(mlir::ModuleOp module);

@@ -1,16 +1,17 @@
-//===- WidenRoundings.cpp - precision bf16 in f64: the oracle of bf16 -----===//
+//===- WidenRoundings.cpp - bf16 in f64, f16 in f64: oracles -------------===//
 //
-// The program of a bf16 plan, computed in f64: what was of type bf16 is rounded to
-// bf16 and kept in f64, where it was rounded before and once. So an error of code in
-// bf16 (a kernel, a GEMM, a rounding too many) shows as what is left between the two,
+// The program of a plan in bf16 or f16, computed in f64: what was of that type is rounded to
+// it and kept in f64, where it was rounded before and once. So an error of code in the
+// narrow type (a kernel, a GEMM, a rounding too many) shows as what is left between the two,
 // without the error that the plan itself chose.
 //
-// One decision: roundings to f32 are not kept. They are 2^16 times finer than those
-// to bf16, and the order of sums in f32 is a choice of each kernel, which no other
+// One decision: roundings to f32 are not kept. They are 2^13 times finer than those
+// to f16, and the order of sums in f32 is a choice of each kernel, which no other
 // program repeats; a program in f64 is the same for all of them.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/Narrow.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
 
@@ -20,7 +21,7 @@ using namespace tplan::nn;
 
 namespace {
 
-/// v rounded where it is defined; a cast to bf16 becomes the rounding.
+/// v rounded where it is defined; a cast to the narrow type becomes the rounding.
 void roundAtDefinition(OpResult v, Type narrow) {
   auto cast = v.getDefiningOp<CastOp>();
   bool replaces = cast && cast.getX().getType() == v.getType(); // of what was f32
@@ -44,12 +45,12 @@ struct WidenRoundingsPass : PassWrapper<WidenRoundingsPass, OperationPass<Module
     getOperation().walk([&](LayerOp layer) {
       for (Operation &op : layer.getBlock())
         for (OpResult v : op.getResults())
-          if (typeOf(v).getElementType().isBF16())
+          if (isNarrow(typeOf(v).getElementType()))
             narrow.push_back(v);
     });
     precision::widenTypes(getOperation());
     for (OpResult v : narrow)
-      roundAtDefinition(v, BFloat16Type::get(&getContext()));
+      roundAtDefinition(v, precision::narrowTypeOf(getOperation()));
     precision::eraseEqualCasts(getOperation());
   }
 };

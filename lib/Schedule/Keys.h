@@ -46,7 +46,8 @@ inline std::string chainCotangentKey(const Chain &chain, mlir::Value value) {
 }
 
 /// Instances of a parameter, its gradient, an optimizer state.
-inline std::string paramKey(nn::ParamOp param) { return "param " + param.getSymName().str(); }
+inline std::string paramKey(llvm::StringRef symbol) { return "param " + symbol.str(); }
+inline std::string paramKey(nn::ParamOp param) { return paramKey(param.getSymName()); }
 inline std::string gradientKey(nn::ParamOp param) { return "grad " + param.getSymName().str(); }
 inline std::string stateKey(llvm::StringRef state, nn::ParamOp param) {
   return "state " + param.getSymName().str() + "." + state.str();
@@ -66,6 +67,9 @@ inline std::string cotLossKey(llvm::StringRef name) { return "cot_loss " + name.
 /// The squared norm on its way through the parts N: two scalars in turn.
 inline std::string normKey() { return "norm"; }
 inline std::string gradNormKey() { return "grad_norm"; }
+/// Of a scaled loss: the scalar by which part U multiplies gradients, and the metrics of a step.
+inline constexpr llvm::StringLiteral kUnscaleScalar = "unscale", kLossScaleMetric = "loss_scale",
+                                     kSkippedMetric = "skipped";
 /// What all ranks have together of a count or of the squared norm, where each has a part.
 inline std::string sumKey(llvm::StringRef name) { return "sum " + name.str(); }
 /// Of a device: where what the host gives for the next step arrives, memory for library calls.
@@ -78,7 +82,7 @@ inline std::string scratchKey(llvm::ArrayRef<mlir::StringAttr> axes) {
 inline bool isGiven(llvm::StringRef key) {
   if (!key.consume_front("scalar "))
     return key.starts_with("input ");
-  return key != "norm" && key != kLayerScalar && key != kOffsetScalar &&
+  return key != "norm" && key != kUnscaleScalar && key != kLayerScalar && key != kOffsetScalar &&
          !key.starts_with("member.");
 }
 inline std::string outputKey(llvm::StringRef name) { return "output " + name.str(); }

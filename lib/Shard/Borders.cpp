@@ -37,7 +37,7 @@ static llvm::DenseSet<Value> residualValues(ModuleOp module) {
 FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
   Borders borders(placement);
   SymbolTable symbols(module);
-  // Paths of weights that have a working copy: "q.weight" of "q.weight.bf16".
+  // Paths of weights that have a working copy: "q.weight" of "q.weight.bf16", "q.weight.f16".
   llvm::StringSet<> copied;
   for (auto param : module.getOps<ParamOp>())
     if (param.getKind() == "copy")

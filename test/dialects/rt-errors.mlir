@@ -239,8 +239,8 @@ rt.tile @t backward : (!nn.tensor<[S 8, H 4, K 16], bf16>, !nn.tensor<[T 8, G 2,
 // -----
 
 // rt.tile (C2)
-// expected-error @below {{elements must be f64, f32 or bf16, found 'f16'}}
-rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f16>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
+// expected-error @below {{elements must be f64, f32, bf16 or f16, found 'i32'}}
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], i32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) over "S", "T" heads "H", "G" scale 0.25 mask <causal>
 
 // -----
 

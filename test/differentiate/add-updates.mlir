@@ -43,3 +43,44 @@ nn.layer @front() { nn.return }
 // CHECK:         nn.constant 1.000000e-01
 // CHECK:       nn.layer @[[COPY]].U
 // CHECK-NOT:     nn.constant 1.000000e-01
+
+// -----
+// Gradients of a scaled loss: the update multiplies them by `unscale`, and where that is 0 keeps what it has.
+// The norm is that of what is there; the scale and the good steps are states of their own.
+!w = !nn.tensor<[D 4], f32>
+
+tplan.recipe @r {optimizer = {kind = "adamw", beta1 = 0.9, beta2 = 0.99, eps = 1.0e-8, decay = 0.1, clip = 0.0, no_decay = []}}
+tplan.plan @p {precision = "f16", loss_scale = {start = 1024.0 : f64, interval = 50 : i64}}
+// CHECK-DAG:  nn.param @tplan.loss_scale : !nn.tensor<[], f64> x 1 path "loss" {{.*}} <"constant", 1.024000e+03 : f64> "state"
+// CHECK-DAG:  nn.param @tplan.good_steps : !nn.tensor<[], f64> x 1 path "loss" {{.*}} <"constant", 0.000000e+00 : f64> "state"
+nn.param @gain : !w x 1 path "gain" first 0 step 1 id 0 by 1 <"constant", 1.0 : f64> "norm"
+nn.chain @train losses {main = 1.0 : f64} {
+  nn.run [@layer] x 1 layer 0 carried() invariant() params [{gain = @gain}] : () -> ()
+}
+nn.layer @layer() { nn.return }
+// CHECK-LABEL: nn.layer @layer.N
+// CHECK-NOT:     unscale
+// CHECK-LABEL: nn.layer @layer.U(%arg0: {{.*}}, %arg1: {{.*}}, %arg2: !nn.tensor<[], f64> {nn.name = "unscale", nn.role = "scalar"}
+// CHECK:         %[[BY:.+]] = nn.cast %arg2
+// CHECK:         nn.mul %arg1, %[[BY]]
+// CHECK:         %[[GOOD:.+]] = nn.cmp gt %arg2
+// CHECK:         %[[M:.+]] = nn.select %[[GOOD]], %{{.+}}, %[[OLD_M:arg[0-9]+]]
+// CHECK:         %[[V:.+]] = nn.select %{{.+}}, %{{.+}}, %[[OLD_V:arg[0-9]+]]
+// CHECK:         %[[P:.+]] = nn.select %{{.+}}, %{{.+}}, %arg0
+// CHECK:         nn.return %[[M]], %[[V]], %[[P]], %{{.+}} :
+
+// -----
+// A constant scale leaves nothing from step to step.
+!w = !nn.tensor<[D 4], f32>
+
+tplan.recipe @r {optimizer = {kind = "sgd", momentum = 0.0, decay = 0.0, clip = 0.0, no_decay = []}}
+tplan.plan @p {precision = "f16", loss_scale = {start = 1024.0 : f64, interval = 0 : i64}}
+// CHECK-NOT:  nn.param @tplan
+nn.param @gain : !w x 1 path "gain" first 0 step 1 id 0 by 1 <"constant", 1.0 : f64> "norm"
+nn.chain @train losses {main = 1.0 : f64} {
+  nn.run [@layer] x 1 layer 0 carried() invariant() params [{gain = @gain}] : () -> ()
+}
+nn.layer @layer() { nn.return }
+// CHECK-LABEL: nn.layer @layer.U
+// CHECK:         nn.name = "unscale"
+// CHECK:         nn.select

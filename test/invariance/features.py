@@ -78,6 +78,7 @@ FEATURES = [
     ("read", "read first", starts("read", "first")),
     ("precision", "f32", starts("precision", "f32")),
     ("precision", "bf16", starts("precision", "bf16")),
+    ("precision", "f16", starts("precision", "f16")),
     ("model", "llama", program("llama")),
     ("model", "gpt2: tied, dropout, biases", program("gpt2")),
     ("model", "tied, dropout", program("tied")),

@@ -62,7 +62,7 @@ std::string Problem::text(const std::string &pass) const {
   if (pass == "backward") {
     type = "(" + q + ", " + k + ", " + k + ", " + q + ", " + lse + ", " + lse + ") -> (" + q +
            ", " + k + ", " + k;
-    if (element == "bf16")
+    if (element == "bf16" || element == "f16")
       type += ", " + typeOf(*this, qOrder, "f32");
     type += ")";
   }
@@ -116,6 +116,8 @@ static double rounded(const Problem &p, double x) {
   float f = static_cast<float>(x);
   if (p.element == "bf16")
     f = std::bit_cast<float>(std::bit_cast<uint32_t>(f) & 0xffff0000u);
+  if (p.element == "f16")
+    f = static_cast<float>(static_cast<_Float16>(f));
   return f;
 }
 
@@ -279,6 +281,8 @@ static void pack(const std::vector<double> &data, const std::string &element, ch
   for (size_t i = 0; i < data.size(); ++i) {
     float f = static_cast<float>(data[i]);
     uint16_t high = std::bit_cast<uint32_t>(f) >> 16;
+    if (element == "f16")
+      high = std::bit_cast<uint16_t>(static_cast<_Float16>(f));
     const void *from = element == "f64"   ? (const void *)&data[i]
                        : element == "f32" ? (const void *)&f
                                           : (const void *)&high;
@@ -293,6 +297,11 @@ static double element(const char *from, const std::string &type) {
     return x;
   }
   uint32_t bits = 0;
+  if (type == "f16") {
+    _Float16 half;
+    memcpy(&half, from, sizeof half);
+    return static_cast<float>(half);
+  }
   if (type == "f32")
     memcpy(&bits, from, 4);
   else

@@ -19,6 +19,8 @@ static const char *kMasks[] = {"all",
                                "window(9)",
                                "or(and(causal, window(20)), prefix(3))"};
 
+static const char *const kElements[] = {"f64", "f32", "bf16", "f16"};
+
 static JitOptions onGpu() {
   JitOptions options;
   options.gpu = true;
@@ -32,7 +34,7 @@ protected:
   /// All shapes in all types; GPUs have f64 up to a width of 192.
   std::vector<Problem> problems() const {
     std::vector<Problem> list;
-    for (const char *element : {"f64", "f32", "bf16"})
+    for (const char *element : kElements)
       for (Problem p : shapes()) {
         p.element = element;
         if (options().gpu && p.element == "f64")
@@ -91,7 +93,7 @@ TEST_P(Targets, Masks) {
 }
 
 TEST_P(Targets, RowsThatSeeNoKey) {
-  for (const char *element : {"f64", "f32", "bf16"}) {
+  for (const char *element : kElements) {
     Problem p;
     p.element = element;
     p.queries = 150, p.keys = 90;
@@ -298,7 +300,7 @@ static bool sameBits(Tensors &a, Tensors &b, std::initializer_list<const char *>
 }
 
 TEST(Attention, SameBitsWithoutAvx512AndInAnyBlocks) {
-  for (const char *element : {"f64", "f32", "bf16"}) {
+  for (const char *element : kElements) {
     Problem p;
     p.element = element;
     p.batch = 1, p.queries = 99, p.keys = 133, p.width = 72;
@@ -320,7 +322,7 @@ TEST(Attention, SameBitsWithoutAvx512AndInAnyBlocks) {
 
 // Each takes another layout: rows of a thread, vectors, panels.
 TEST(Attention, WidthsOnGpus) {
-  for (const char *element : {"f64", "f32", "bf16"})
+  for (const char *element : kElements)
     for (int64_t width : {1, 8, 16, 20, 31, 63, 96, 128, 192, 384}) {
       Problem p;
       p.element = element;
@@ -336,7 +338,7 @@ TEST(Attention, WidthsOnGpus) {
 /// Every sum of the backward pass is one chain in one order on both targets, and so are scores.
 TEST(Attention, BackwardOnGpusHasTheBitsOfCpus) {
   JitOptions gpu = onGpu();
-  for (const char *element : {"f64", "f32", "bf16"})
+  for (const char *element : kElements)
     for (int64_t width : {24, 64, 192}) {
       Problem p;
       p.element = element;
@@ -355,7 +357,7 @@ TEST(Attention, BackwardOnGpusHasTheBitsOfCpus) {
 
 TEST(Attention, SameBitsTwiceOnGpus) {
   JitOptions gpu = onGpu();
-  for (const char *element : {"f64", "f32", "bf16"}) {
+  for (const char *element : kElements) {
     Problem p;
     p.element = element;
     p.queries = 199, p.keys = 133, p.width = 72;

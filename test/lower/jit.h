@@ -71,4 +71,12 @@ struct bf16 {
   }
 };
 
+/// f16 by the compiler's own type.
+struct f16 {
+  _Float16 value = 0;
+  f16() = default;
+  f16(float x) : value(_Float16(x)) {}
+  operator float() const { return float(value); }
+};
+
 #endif // TPLAN_TEST_LOWER_JIT_H

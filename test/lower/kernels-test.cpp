@@ -14,6 +14,7 @@
 template <typename T> constexpr const char *typeName = "f32";
 template <> constexpr const char *typeName<double> = "f64";
 template <> constexpr const char *typeName<bf16> = "bf16";
+template <> constexpr const char *typeName<f16> = "f16";
 
 template <typename T> std::vector<T> numbers(size_t n, unsigned seed) {
   std::vector<T> x(n);
@@ -33,14 +34,19 @@ template <typename T> void expectSame(const std::vector<T> &a, const std::vector
              << double(b[i]);
 }
 
-enum class On { cpu, avx2, gpu }; // avx2: registers half as wide, the same bits
+// avx2: registers half as wide, f16 converted by the machine and not in integers, the same bits.
+enum class On { cpu, avx2, gpu };
 
 /// A kernel for one of the targets, called as on the CPU.
 class Kernel {
 public:
   Kernel(On on, const std::string &text) {
     if (on != On::gpu)
-      cpu = std::make_unique<Jit>(text, on == On::avx2 ? "x86-64-v3" : "");
+      cpu = on == On::avx2
+                ? std::make_unique<Jit>("module attributes {tplan.target = {f16c = 1 : i64}} {\n" +
+                                            text + "}\n",
+                                        "x86-64-v3")
+                : std::make_unique<Jit>(text);
     else
       gpu = std::make_unique<GpuOnCpu>(text);
   }
@@ -503,19 +509,19 @@ TEST_P(Targets, TransposeGroups) {
 }
 
 //===----------------------------------------------------------------------===//
-// bf16, mixed types, run-time counts
+// bf16 and f16, mixed types, run-time counts
 //===----------------------------------------------------------------------===//
 
-TEST_P(Targets, Bf16) {
+template <typename Narrow> static void expectRows(On on) {
   for (int64_t D : {1, 24, 259, 1000, 1024}) { // the last two in pairs
     const int64_t S = 333, grain = 50, tasks = 7;
-    Kernel jit(GetParam(), KernelText{"row",
-                                      size("S", S),
-                                      size("D", D),
-                                      grain,
-                                      {"S,D:T", "D:T"},
-                                      {"S,D:T", "S:f32", "D,each.task:T", "each.task,D:f32"},
-                                      R"(
+    Kernel jit(on, KernelText{"row",
+                              size("S", S),
+                              size("D", D),
+                              grain,
+                              {"S,D:T", "D:T"},
+                              {"S,D:T", "S:f32", "D,each.task:T", "each.task,D:f32"},
+                              R"(
       %x = arith.extf %0 : T to f32
       %g = arith.extf %1 : T to f32
       %x2 = arith.mulf %x, %x : f32
@@ -526,12 +532,12 @@ TEST_P(Targets, Bf16) {
       %c = rt.col_reduce sum %z : f32
       %ct = arith.truncf %c : f32 to T
       rt.yield %o, %s, %ct, %c : T, f32, T, f32)"}
-                               .text("k", "bf16", size("each.task", tasks)));
-    auto x = numbers<bf16>(S * D, 1), g = numbers<bf16>(D, 2);
-    std::vector<bf16> want(S * D), wantSums(tasks * D), gotSums(tasks * D);
+                       .text("k", typeName<Narrow>, size("each.task", tasks)));
+    auto x = numbers<Narrow>(S * D, 1), g = numbers<Narrow>(D, 2);
+    std::vector<Narrow> want(S * D), wantSums(tasks * D), gotSums(tasks * D);
     std::vector<float> ss(S), gotSs(S), sums(tasks * D), gotWide(tasks * D);
     for (int64_t s = 0; s < S; ++s) {
-      ss[s] = rowSum<float>(GetParam(), D,
+      ss[s] = rowSum<float>(on, D,
                             [&](int64_t i) { return float(x[s * D + i]) * float(x[s * D + i]); });
       for (int64_t i = 0; i < D; ++i) {
         float z = float(x[s * D + i]) * float(g[i]) / ss[s];
@@ -551,19 +557,21 @@ TEST_P(Targets, Bf16) {
   }
 }
 
-TEST_P(Targets, Bf16Pairs) {
+TEST_P(Targets, Bf16) { expectRows<bf16>(GetParam()); }
+TEST_P(Targets, F16) { expectRows<f16>(GetParam()); }
+
+template <typename Narrow> static void expectPairs(On on) {
   // Maps in pairs: turned halves, f32 along the columns, positions, a broadcast, an
   // element that is not widened.
   for (int64_t H : {16, 17}) {
     const int64_t S = 37, K = 64, n = S * H * K;
-    Kernel jit(GetParam(),
-               KernelText{"map",
-                          "S=37",
-                          size("H", H) + ",K=64",
-                          5,
-                          {"S,H,K:T", "S,H,K:T rotate K 0", "S,K:f32", "S:i32", "S,H,K:T"},
-                          {"S,H,K:T", "S,H,K:T"},
-                          R"(
+    Kernel jit(on, KernelText{"map",
+                              "S=37",
+                              size("H", H) + ",K=64",
+                              5,
+                              {"S,H,K:T", "S,H,K:T rotate K 0", "S,K:f32", "S:i32", "S,H,K:T"},
+                              {"S,H,K:T", "S,H,K:T"},
+                              R"(
       %x = arith.extf %0 : T to f32
       %t = arith.extf %1 : T to f32
       %a = arith.mulf %x, %2 : f32
@@ -575,16 +583,16 @@ TEST_P(Targets, Bf16Pairs) {
       %y = arith.truncf %c : f32 to T
       %s = arith.select %is, %0, %4 : T
       rt.yield %y, %s : T, T)"}
-                   .text("k", "bf16"));
-    auto x = numbers<bf16>(n, 1), other = numbers<bf16>(n, 2);
+                       .text("k", typeName<Narrow>));
+    auto x = numbers<Narrow>(n, 1), other = numbers<Narrow>(n, 2);
     auto c = numbers<float>(S * K, 3);
     auto id = ids(S, K);
-    std::vector<bf16> want(n), got(n), wantOther(n), gotOther(n);
+    std::vector<Narrow> want(n), got(n), wantOther(n), gotOther(n);
     for (int64_t i = 0; i < n; ++i) {
       int64_t k = i % K, s = i / K / H;
       float t = float(x[i - k + (k + K / 2) % K]);
       float b = float(x[i]) * c[s * K + k] + (k < K / 2 ? -t : t);
-      want[i] = k == id[s] ? bf16(0.5f) : bf16(b);
+      want[i] = k == id[s] ? Narrow(0.5f) : Narrow(b);
       wantOther[i] = k == id[s] ? x[i] : other[i];
     }
     jit.run("k", (S + 4) / 5,
@@ -592,6 +600,27 @@ TEST_P(Targets, Bf16Pairs) {
     expectSame(got, want);
     expectSame(gotOther, wantOther);
   }
+}
+
+TEST_P(Targets, Bf16Pairs) { expectPairs<bf16>(GetParam()); }
+TEST_P(Targets, F16Pairs) { expectPairs<f16>(GetParam()); }
+
+/// x and y in a narrow type, and x widened again.
+template <typename Narrow>
+static std::tuple<std::vector<Narrow>, std::vector<Narrow>, std::vector<double>>
+rounded(On on, std::vector<float> &x, std::vector<double> &y) {
+  auto n = int64_t(x.size());
+  Kernel jit(on,
+             KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
+    %a = arith.truncf %0 : f32 to T
+    %b = arith.truncf %1 : f64 to T
+    %c = arith.extf %a : T to f64
+    rt.yield %a, %b, %c : T, T, f64)"}
+                 .text("k", typeName<Narrow>));
+  std::vector<Narrow> ofX(n), ofY(n);
+  std::vector<double> back(n);
+  jit.run("k", 1, {x.data(), y.data(), ofX.data(), ofY.data(), back.data()});
+  return {ofX, ofY, back};
 }
 
 TEST_P(Targets, Bf16Rounding) {
@@ -607,16 +636,7 @@ TEST_P(Targets, Bf16Rounding) {
     if (std::isfinite(x[i])) // beside an f32 tie: rounding twice goes wrong here
       y[i] *= 1 + 0x1p-40 * (i % 3 - 1);
   }
-  Kernel jit(GetParam(),
-             KernelText{"map", "", size("S", n), 1, {"S:f32", "S:f64"}, {"S:T", "S:T", "S:f64"}, R"(
-    %a = arith.truncf %0 : f32 to T
-    %b = arith.truncf %1 : f64 to T
-    %c = arith.extf %a : T to f64
-    rt.yield %a, %b, %c : T, T, f64)"}
-                 .text("k", "bf16"));
-  std::vector<bf16> a(n), b(n);
-  std::vector<double> c(n);
-  jit.run("k", 1, {x.data(), y.data(), a.data(), b.data(), c.data()});
+  auto [a, b, c] = rounded<bf16>(GetParam(), x, y);
   int wrong = 0;
   for (int64_t i = 0; i < n && wrong < 10; ++i) {
     bf16 want = x[i];
@@ -705,4 +725,42 @@ TEST_P(Targets, RunTimeCount) {
       expectSame(got, want);
     }
   }
+}
+
+TEST_P(Targets, F16Rounding) {
+  // Every number, what lies in the middle of it and the next, and beside that; what is no number.
+  std::vector<float> x = {INFINITY, -INFINITY, NAN, 3e38f, -3e38f};
+  for (int64_t bits = 0; bits < 0x7C00; ++bits) {
+    auto number = [](int64_t bits) {
+      int64_t exponent = bits >> 10;
+      return std::ldexp(float(exponent ? bits % 1024 + 1024 : bits),
+                        int(std::max<int64_t>(exponent, 1)) - 25);
+    };
+    float low = number(bits), middle = (low + number(bits + 1)) / 2;
+    for (float sign : {1.0f, -1.0f})
+      for (float one :
+           {low, middle, std::nextafter(middle, 0.0f), std::nextafter(middle, INFINITY)})
+        x.push_back(sign * one);
+  }
+  auto n = int64_t(x.size());
+  std::vector<double> y(n);
+  for (int64_t i = 0; i < n; ++i) // beside an f32 tie: rounding twice goes wrong here
+    y[i] = x[i] * (1 + 0x1p-40 * (i % 3 - 1));
+  auto [a, b, c] = rounded<f16>(GetParam(), x, y);
+  int wrong = 0;
+  auto same = [](f16 found, f16 want) {
+    return std::isnan(float(want)) ? std::isnan(float(found))
+                                   : !std::memcmp(&found, &want, sizeof want);
+  };
+  for (int64_t i = 0; i < n && wrong < 10; ++i) {
+    if (!same(a[i], x[i]))
+      ++wrong, ADD_FAILURE() << x[i] << " gave " << float(a[i]);
+    f16 want;
+    want.value = _Float16(y[i]);
+    if (!same(b[i], want))
+      ++wrong, ADD_FAILURE() << std::hexfloat << y[i] << " gave " << float(b[i]);
+    if (c[i] != float(a[i]) && !std::isnan(c[i]))
+      ++wrong, ADD_FAILURE() << float(a[i]) << " became " << c[i];
+  }
+  EXPECT_EQ(wrong, 0);
 }

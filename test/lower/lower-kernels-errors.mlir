@@ -66,7 +66,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], bf16>) -> (!nn.tensor<[S 8, D 32], bf16>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: bf16):
-  // expected-error @below {{computes in bf16: add arith.extf and arith.truncf around it}}
+  // expected-error @below {{computes in a narrow type, add arith.extf and arith.truncf around it; found 'bf16'}}
   %0 = arith.addf %a, %a : bf16
   rt.yield %0 : bf16
 }
@@ -77,7 +77,7 @@ rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], bf16>) -> (!nn.tensor<[S 8], bf16>)
     access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: bf16):
-  // expected-error @below {{reduces in f32 or f64, found bf16: add arith.extf}}
+  // expected-error @below {{reduces in f32 or f64, add arith.extf; found 'bf16'}}
   %0 = rt.row_reduce sum %a : bf16
   rt.yield %0 : bf16
 }

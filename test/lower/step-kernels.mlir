@@ -1,4 +1,8 @@
 // RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels %S/../schedule/Inputs/mlp.mlir | FileCheck %s
+// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 2 : i64}/' %S/../schedule/Inputs/mlp.mlir \
+// RUN:   | tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels | FileCheck %s --check-prefix=SCALED
+// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 0 : i64}/' %S/../schedule/Inputs/mlp.mlir \
+// RUN:   | tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels | FileCheck %s --check-prefix=CONSTANT
 // RUN: tplan-opt --step-kernels %s | FileCheck %s --check-prefix=NONE
 
 // What a step computes between its functions: where the backward begins, and the norm.
@@ -14,6 +18,32 @@
 // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f64):
 // CHECK-NEXT:   %[[ROOT:.*]] = math.sqrt %[[SUM]]
 // CHECK-NEXT:   rt.yield %[[SUM]], %[[ROOT]]
+
+// Of a scaled loss: the cotangent is times the scale; the norm is without it, what is not finite is skipped, and
+// the scale of the next step is twice or half of it, or stays.
+// SCALED:      rt.kernel @tplan.cot_loss.main map {{.*}} : (!nn.tensor<[], f64>, !nn.tensor<[], f64>) -> !nn.tensor<[], f32>
+// SCALED-NEXT: ^bb0(%[[COUNT:.*]]: f64, %[[SCALE:.*]]: f64):
+// SCALED:        %[[WHOLE:.*]] = arith.mulf %{{.*}}, %[[SCALE]]
+// SCALED:        arith.divf %[[WHOLE]], %[[COUNT]]
+// SCALED:      rt.kernel @tplan.norm map
+// SCALED-NEXT: ^bb0(%[[SUM:.*]]: f64, %[[NOW:.*]]: f64, %[[ROW:.*]]: f64):
+// SCALED:        %[[FINITE:.*]] = arith.cmpf olt, %[[SUM]], %{{.*}} : f64
+// SCALED:        %[[BY:.*]] = arith.divf %{{.*}}, %[[NOW]]
+// SCALED:        %[[SQUARE:.*]] = arith.mulf
+// SCALED:        %[[ROOT:.*]] = math.sqrt %{{.*}} : f64
+// SCALED:        %[[UNSCALE:.*]] = arith.select %[[FINITE]], %[[BY]], %{{.*}}
+// SCALED:        %[[SKIPPED:.*]] = arith.select %[[FINITE]]
+// SCALED:        arith.addf %[[ROW]]
+// SCALED:        %[[NEXT:.*]] = arith.select %[[FINITE]]
+// SCALED:        %[[GOOD:.*]] = arith.select %[[FINITE]]
+// SCALED:        rt.yield %{{.*}}, %[[ROOT]], %[[UNSCALE]], %[[NOW]], %[[SKIPPED]], %[[NEXT]], %[[GOOD]]
+
+// A constant one is a number in the code.
+// CONSTANT:      rt.kernel @tplan.cot_loss.main map {{.*}} : (!nn.tensor<[], f64>) -> !nn.tensor<[], f32>
+// CONSTANT:        arith.constant 1.024000e+03
+// CONSTANT:      rt.kernel @tplan.norm map
+// CONSTANT-NEXT: ^bb0(%{{.*}}: f64):
+// CONSTANT:        rt.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{[^,]*}} :
 
 // A module without a program has none.
 // NONE-NOT: rt.kernel

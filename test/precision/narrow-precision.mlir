@@ -133,3 +133,27 @@ nn.layer @biased(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role =
   %5 = nn.mul %4, %4 : (<[B 2, F 8], f32>, <[B 2, F 8], f32>) -> <[B 2, F 8], f32>
   nn.return %2, %5 : !x, !y
 }
+
+// -----
+
+// f16 in the same places.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[F 8, D 4], f32>
+!y = !nn.tensor<[B 2, F 8], f32>
+tplan.plan @p {precision = "f16"}
+
+// CHECK:       nn.param @w.f16 : !nn.tensor<[F 8, D 4], f16> x 1 path "w.f16" {{.*}} "copy"
+// CHECK:       nn.run [@layer] {{.*}} params [{w = @w, w.f16 = @w.f16}]
+nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, D 4], f32>
+  %y = nn.run [@layer] x 1 layer 0 carried(%x) invariant() params [{w = @w}] : (!x) -> !y
+}
+// CHECK-LABEL: nn.layer @layer
+// CHECK:         %[[X:.+]] = nn.cast %arg0 : <[B 2, D 4], f32> -> <[B 2, D 4], f16>
+// CHECK:         nn.contract %[[X]], %arg2 : {{.*}} -> <[B 2, F 8], f16>
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+  nn.return %0 : !y
+}

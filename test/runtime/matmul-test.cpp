@@ -3,6 +3,7 @@
 #include "helpers.h"
 
 #include "runtime/bf16.h"
+#include "runtime/f16.h"
 #include "runtime/random.h"
 #include "runtime/rank.h"
 #include "runtime/tensors.h"
@@ -37,8 +38,9 @@ std::vector<Case> allCases() {
   // than one slice of the widened way; K = 0.
   const Size sizes[] = {{1, 1, 1, 1},      {7, 5, 3, 2},     {130, 97, 65, 1}, {333, 259, 72, 1},
                         {64, 96, 1100, 1}, {17, 400, 31, 3}, {5, 6, 0, 1}};
-  const std::pair<int32_t, int32_t> types[] = {
-      {TP_F32, TP_F32}, {TP_F64, TP_F64}, {TP_BF16, TP_BF16}, {TP_BF16, TP_F32}};
+  const std::pair<int32_t, int32_t> types[] = {{TP_F32, TP_F32},   {TP_F64, TP_F64},
+                                               {TP_BF16, TP_BF16}, {TP_BF16, TP_F32},
+                                               {TP_F16, TP_F16},   {TP_F16, TP_F32}};
   std::vector<Case> cases;
   for (const Size &s : sizes)
     for (auto [in, out] : types)
@@ -83,7 +85,8 @@ struct Operands {
 
 /// Largest error allowed in units of sum |a||b| and of the result.
 bool within(const Case &s, double found, double expected, double magnitude) {
-  double sums = s.in == TP_F64 ? 1e-14 : 1e-6, rounding = s.out == TP_BF16 ? 0.00392 : 0;
+  double sums = s.in == TP_F64 ? 1e-14 : 1e-6;
+  double rounding = s.out == TP_BF16 ? 0.00392 : s.out == TP_F16 ? 0.00049 : 0;
   return std::abs(found - expected) <= sums * magnitude + rounding * std::abs(expected) + 1e-30;
 }
 
@@ -155,7 +158,8 @@ TEST_P(MatmulOf, EqualsALoopAndHasTheSameBitsOnAnyTeam) {
 
 TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
   for (auto [in, out] :
-       {std::pair(TP_F32, TP_F32), std::pair(TP_BF16, TP_BF16), std::pair(TP_BF16, TP_F32)})
+       {std::pair(TP_F32, TP_F32), std::pair(TP_BF16, TP_BF16), std::pair(TP_BF16, TP_F32),
+        std::pair(TP_F16, TP_F16), std::pair(TP_F16, TP_F32)})
     for (int transposes = 0; transposes < 4; ++transposes) {
       Case s{801, 1201, 1500, 1, in, out, (transposes & 1) != 0, (transposes & 2) != 0, true};
       Operands before(s), first = before;
@@ -183,6 +187,17 @@ TEST(Matmul, TilesAreEvenAndCoverC) {
     }
 }
 
+/// One GEMM without batches or padding, by a way of bf16.
+template <typename T>
+void multiplySmall(const char *way, const tp_gemm &g, const std::vector<T> &a,
+                   const std::vector<T> &b, const T *bias, std::vector<T> &c) {
+  tp_rank rank;
+  ASSERT_OK(rank.team.start(1));
+  ASSERT_OK(rank.matmul.start(rank.team, way));
+  tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
+  ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), bias, c.data(), g.m), 0);
+}
+
 TEST(Matmul, AccumulationRoundsOnce) {
   // 1 + 2^-9 + 2^-9 is 1 + 2^-8, half a unit above 1 in bf16: it rounds to even, 1.
   // 1 + 3 * 2^-9 rounds to 1 + 2^-7; adding 2^-9 to a rounded sum three times
@@ -190,11 +205,7 @@ TEST(Matmul, AccumulationRoundsOnce) {
   for (const char *way : {"widen", (const char *)nullptr}) {
     std::vector<bf16> a(3, roundToBf16(0x1p-9f)), b(3, roundToBf16(1)), c(1, roundToBf16(1));
     tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0, 0};
-    tp_rank rank;
-    ASSERT_OK(rank.team.start(1));
-    ASSERT_OK(rank.matmul.start(rank.team, way));
-    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), nullptr, c.data(), g.batch * g.m), 0);
+    multiplySmall(way, g, a, b, (const bf16 *)nullptr, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
 }
@@ -205,13 +216,18 @@ TEST(Matmul, ABiasIsRoundedWithTheProduct) {
     std::vector<bf16> a = {roundToBf16(1), roundToBf16(0x1p-8f)}, b(2, roundToBf16(1)), c(1);
     bf16 bias = roundToBf16(0x1p-8f);
     tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_BF16, 0, 1};
-    tp_rank rank;
-    ASSERT_OK(rank.team.start(1));
-    ASSERT_OK(rank.matmul.start(rank.team, way));
-    tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
-    ASSERT_EQ(tp_matmul(&rank, &call, &g, a.data(), b.data(), &bias, c.data(), 1), 0);
+    multiplySmall(way, g, a, b, &bias, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
+}
+
+TEST(Matmul, OverflowOfF16IsInfinity) {
+  // 255 * 257 = 65535 rounds to 65536, beyond the largest f16; 255 * 256 does not.
+  std::vector<f16> a = {roundToF16(255)}, b = {roundToF16(257), roundToF16(256)}, c(2);
+  tp_gemm g = {1, 2, 1, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F16, TP_F16, 0, 0};
+  multiplySmall(nullptr, g, a, b, (const f16 *)nullptr, c);
+  EXPECT_EQ(widen(c[0]), INFINITY);
+  EXPECT_EQ(widen(c[1]), 65280);
 }
 
 TEST(Matmul, ComputesTheRowsThatAreWanted) {
@@ -256,7 +272,7 @@ TEST(Matmul, RefusesWhatItCannotDo) {
   EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0}),
                "negative size: m = -2");
   const char *bias =
-      "matmul with a bias is one of f32 or bf16, without a batch, onto nothing: found ";
+      "matmul with a bias is one of f32, bf16 or f16, without a batch, onto nothing: found ";
   EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F64, TP_F64, 0, 1}), bias,
                "f64 to f64, batch = 1, accumulate = 0");
   EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_F32, 0, 1}), bias,
@@ -284,4 +300,53 @@ TEST(Bf16, RoundsToNearestEvenAndKeepsSpecials) {
   bf16 value;
   setElement(&value, TP_BF16, 0, 1 + 0x1p-8 + 0x1p-40);
   EXPECT_EQ(widen(value), 1 + 0x1p-7f);
+}
+
+// Decoded by the definition of the format: sign, 5 bits of exponent, 10 of fraction.
+TEST(F16, EveryValueIsWidenedExactlyAndComesBack) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float magnitude = exponent == 0    ? std::ldexp(float(fraction), -24)
+                      : exponent != 31 ? std::ldexp(float(1024 + fraction), exponent - 25)
+                      : fraction       ? NAN
+                                       : INFINITY;
+    float found = widen(f16(bits)), back;
+    double number = getElement(&bits, TP_F16, 0);
+    if (std::isnan(magnitude)) {
+      ASSERT_TRUE(std::isnan(found) && std::isnan(number)) << bits;
+      back = widen(roundToF16(found));
+      ASSERT_TRUE(std::isnan(back)) << bits;
+      continue;
+    }
+    ASSERT_EQ(found, magnitude * (bits >> 15 ? -1 : 1)) << bits;
+    ASSERT_EQ(std::signbit(found), bits >> 15 != 0) << bits;
+    ASSERT_EQ(number, found) << bits;
+    ASSERT_EQ(uint32_t(roundToF16(found)), bits);
+    f16 stored;
+    setElement(&stored, TP_F16, 0, found);
+    ASSERT_EQ(uint32_t(stored), bits);
+  }
+}
+
+// Between each two neighbours: the middle goes to the even one, what is beside it to the nearer.
+TEST(F16, RoundsToNearestEven) {
+  for (uint32_t bits = 0; bits < 0x7C00; ++bits) {
+    float low = widen(f16(bits)), high = bits == 0x7BFF ? 65536 : widen(f16(bits + 1));
+    float middle = low + (high - low) / 2;
+    uint32_t even = bits + (bits & 1);
+    for (float sign : {1.0f, -1.0f}) {
+      uint32_t s = sign < 0 ? 0x8000 : 0;
+      ASSERT_EQ(uint32_t(roundToF16(sign * middle)), even | s) << bits;
+      ASSERT_EQ(uint32_t(roundToF16(sign * std::nextafter(middle, 0.0f))), bits | s) << bits;
+      ASSERT_EQ(uint32_t(roundToF16(sign * std::nextafter(middle, INFINITY))), (bits + 1) | s)
+          << bits;
+      // From double in one rounding: f32 would land on the middle.
+      f16 stored;
+      setElement(&stored, TP_F16, 0, sign * std::nextafter((double)middle, INFINITY));
+      ASSERT_EQ(uint32_t(stored), (bits + 1) | s) << bits;
+    }
+  }
+  for (float huge : {65520.0f, 1e9f, 3.4e38f, INFINITY})
+    EXPECT_EQ(widen(roundToF16(-huge)), -INFINITY) << huge;
+  EXPECT_EQ(widen(roundToF16(65519.996f)), 65504);
 }

@@ -147,10 +147,10 @@ TEST(Metrics, AreSumsOverTheirGroups) {
   // Sum over d with its count whole; sum over b and d and its count over a; and neither.
   toy::Layout layout{.d = 2, .a = 2, .b = 3};
   tp_program program = toy::program(layout);
-  const tp_metric metrics[] = {{"one", TP_F64, 0, 8, toy::overD, toy::nobody},
-                               {"two", TP_F32, 16, 20, toy::overBD, toy::overA},
-                               {"three", TP_F64, 24, -1, toy::nobody, toy::nobody},
-                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody}};
+  const tp_metric metrics[] = {{"one", TP_F64, 0, 8, toy::overD, toy::nobody, 0},
+                               {"two", TP_F32, 16, 20, toy::overBD, toy::overA, 0},
+                               {"three", TP_F64, 24, -1, toy::nobody, toy::nobody, 0},
+                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody, 0}};
   program.metrics = metrics;
   program.num_metrics = 4;
   helpers::onTransports((int)layout.ranks(), [&](Transport &transport) {

@@ -4,8 +4,10 @@
 
 #include "runtime/bf16.h"
 #include "runtime/checksum.h"
+#include "runtime/f16.h"
 #include "runtime/safetensors.h"
 
+#include <cmath>
 #include <cstring>
 
 using namespace tplan::runtime;
@@ -74,6 +76,42 @@ TEST(Safetensors, RoundTrip) {
   EXPECT_EQ(memcmp(b, b2, sizeof b), 0);
   EXPECT_EQ(memcmp(c, c2, sizeof c), 0);
   EXPECT_EQ(memcmp(d, d2, sizeof d), 0);
+}
+
+TEST(Safetensors, F16KeepsItsBitsAndConverts) {
+  Scratch scratch;
+  std::vector<f16> half(1 << 16), read(half.size());
+  for (uint32_t bits = 0; bits < half.size(); ++bits)
+    half[bits] = f16(bits);
+  ASSERT_OK(write(scratch / "x", {tensorOf("a", TP_F16, {1 << 16}, half.data())}));
+  EXPECT_NE(readFile(scratch / "x").find(R"("dtype":"F16")"), std::string::npos);
+  SafetensorsFile file;
+  ASSERT_OK(file.open(scratch / "x"));
+  std::vector<LogicalTensor> wanted = {tensorOf("a", TP_F16, {1 << 16}, read.data())};
+  ASSERT_OK(file.match(wanted, false));
+  EXPECT_OK(file.copyTo(wanted));
+  EXPECT_TRUE(half == read);
+  std::vector<float> wide(half.size());
+  wanted = {tensorOf("a", TP_F32, {1 << 16}, wide.data())};
+  ASSERT_OK(file.match(wanted, true));
+  EXPECT_OK(file.copyTo(wanted));
+  for (uint32_t bits = 0; bits < half.size(); ++bits)
+    ASSERT_TRUE(wide[bits] == widen(half[bits]) || std::isnan(wide[bits])) << bits;
+}
+
+TEST(Safetensors, DividesWhatIsScaled) {
+  Scratch scratch;
+  float a[3] = {1024, -3, 0x1p-140f}, read[3];
+  LogicalTensor scaled = tensorOf("a", TP_F32, {3}, a);
+  scaled.divisor = 1024;
+  ASSERT_OK(write(scratch / "x", {scaled}));
+  SafetensorsFile file;
+  ASSERT_OK(file.open(scratch / "x"));
+  EXPECT_OK(file.copyTo({tensorOf("a", TP_F32, {3}, read)}));
+  EXPECT_EQ(read[0], 1);
+  EXPECT_EQ(read[1], -3 * 0x1p-10f);
+  EXPECT_EQ(read[2], 0); // 2^-150 is half of the least number
+  EXPECT_EQ(a[0], 1024);
 }
 
 TEST(Safetensors, ConvertsFloatsOnlyWhenAsked) {

@@ -7,10 +7,12 @@
 #include "runtime/files.h"
 #include "runtime/safetensors.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <vector>
 
 using helpers::Outcome;
 using helpers::readFile;
@@ -402,6 +404,42 @@ TEST_F(Training, StopsWhenTheLossIsNotFinite) {
   EXPECT_HAS(outcome.err, "lower the learning rate");
   EXPECT_HAS(readFile(scratch / "m"), "null");
   EXPECT_FALSE(std::filesystem::exists(scratch / "s/latest"));
+}
+
+TEST_F(Training, GoesOnWhereAMetricMayBeInfinite) {
+  tp_program program = toy::program();
+  tp_lr_piece steep = {0, 1000, 1e38, 1e38, TP_FLAT};
+  program.lr = &steep;
+  program.num_lr = 1;
+  std::vector<tp_metric> metrics(program.metrics, program.metrics + program.num_metrics);
+  for (tp_metric &metric : metrics)
+    metric.unbounded = 1;
+  program.metrics = metrics.data();
+  Outcome outcome =
+      runMain(program, {"--data", data(), "--steps", "50", "--metrics", scratch / "m"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_HAS(readFile(scratch / "m"), "null");
+}
+
+TEST_F(Training, WritesGradientsWithoutTheirScale) {
+  auto gradients = [&](double scale) {
+    tp_program program = toy::program();
+    program.scale = scale, program.scale_offset = -1;
+    Outcome outcome =
+        runMain(program, {"--data", data(), "--steps", "1", "--dump-gradients", scratch / "g"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::string text = readFile(scratch / "g");
+    uint64_t header;
+    memcpy(&header, text.data(), sizeof header);
+    std::vector<float> values((text.size() - 8 - header) / sizeof(float));
+    memcpy(values.data(), text.data() + 8 + header, values.size() * sizeof(float));
+    return values;
+  };
+  std::vector<float> plain = gradients(0), scaled = gradients(1024);
+  ASSERT_EQ(plain.size(), scaled.size());
+  EXPECT_NE(*std::max_element(plain.begin(), plain.end()), 0);
+  for (size_t i = 0; i < plain.size(); ++i)
+    ASSERT_EQ(scaled[i] * 1024, plain[i]);
 }
 
 TEST_F(Training, RefusesInputsThatItCannotServe) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Host/Program.h"
-#include "dialects/tplan/Settings.h"
+#include "dialects/tplan/LossScale.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Runs.h"
 #include "lib/Lower/Host/StepKernels.h"
@@ -52,8 +52,9 @@ private:
   void emitNorm(Value rank, Value arena, HostRuns &runs);
   Value emitSum(Value rank, Value arena, const Chain &chain, StringRef name, Value place);
   int64_t bytesAt(StringRef key);
-  void launch(Value rank, Value arena, StringRef kernel, Value input,
+  void launch(Value rank, Value arena, StringRef kernel, ArrayRef<Value> inputs,
               ArrayRef<std::string> outputs);
+  SmallVector<Value> scaleStates(Value arena);
   void clear(Value rank, Value arena, StringRef key);
   void emitPass(StringRef name, bool withCounts);
   void emitPrepare();
@@ -120,22 +121,18 @@ int64_t ProgramEmitter::bytesAt(StringRef key) {
   return cast<nn::Tensor>(places.find(key)->getAttrOfType<TypeAttr>("type").getValue()).getBytes();
 }
 
-/// Launches a kernel of step-kernels, from an f64 or nothing to the values of these keys.
-void ProgramEmitter::launch(Value rank, Value arena, StringRef kernel, Value input,
+/// Launches a kernel of step-kernels, from so many f64 to the values of these keys.
+void ProgramEmitter::launch(Value rank, Value arena, StringRef kernel, ArrayRef<Value> inputs,
                             ArrayRef<std::string> outputs) {
-  SmallVector<Value> args;
-  SmallVector<int64_t> bytes;
-  if (input) {
-    args.push_back(input);
-    bytes.push_back(8);
-  }
+  SmallVector<Value> args(inputs);
+  SmallVector<int64_t> bytes(inputs.size(), 8);
   for (const std::string &key : outputs) {
     args.push_back(places.at(arena, key));
     bytes.push_back(bytesAt(key));
   }
   CallFacts call{kernel, program.getLoc(), TP_KERNEL};
   call.bytes = std::accumulate(bytes.begin(), bytes.end(), int64_t(0));
-  calls.launch(rank, call, kernel, args, bytes, input ? 1 : 0, host.number(1));
+  calls.launch(rank, call, kernel, args, bytes, inputs.size(), host.number(1));
 }
 
 void ProgramEmitter::clear(Value rank, Value arena, StringRef key) {
@@ -149,12 +146,22 @@ void ProgramEmitter::emitCotangentsOfLosses(Value rank, Value arena) {
     std::string to = cotLossKey(loss), count = "count." + loss.str();
     if (!places.has(to))
       return;
-    Value whole;
+    SmallVector<Value> inputs;
     if (places.has(lossKey(count)))
-      whole =
-          emitSum(rank, arena, counts ? *counts : train, count, places.at(arena, lossKey(count)));
-    launch(rank, arena, cotangentKernel(loss), whole, to);
+      inputs.push_back(
+          emitSum(rank, arena, counts ? *counts : train, count, places.at(arena, lossKey(count))));
+    llvm::append_range(inputs, ArrayRef(scaleStates(arena)).take_front(1));
+    launch(rank, arena, cotangentKernel(loss), inputs, to);
   });
+}
+
+/// Where the scale of the losses and its good steps are, if steps move it.
+SmallVector<Value> ProgramEmitter::scaleStates(Value arena) {
+  SmallVector<Value> states;
+  for (StringRef state : {lang::kLossScale, lang::kGoodSteps})
+    if (places.has(paramKey(state)))
+      states.push_back(places.at(arena, paramKey(state)));
+  return states;
 }
 
 /// Where the sum of what all ranks have at `place`, an f64, is: there, or in a place of its own.
@@ -183,8 +190,14 @@ void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
     runs.emit(run, Part::N, context);
   host.loc = program.getLoc();
   Value cell = places.at(arena, normKey(), host.number(runs.normCell()));
-  Value sum = emitSum(rank, arena, train, dist::kNormSum, cell);
-  launch(rank, arena, kNormKernel, sum, {scalarKey("norm"), gradNormKey()});
+  SmallVector<Value> inputs = {emitSum(rank, arena, train, dist::kNormSum, cell)};
+  llvm::append_range(inputs, scaleStates(arena));
+  SmallVector<std::string> outputs = {scalarKey("norm"), gradNormKey()};
+  if (places.has(kLossScaleMetric))
+    outputs.append({scalarKey(kUnscaleScalar), kLossScaleMetric.str(), kSkippedMetric.str()});
+  if (inputs.size() > 1)
+    outputs.append({paramKey(lang::kLossScale), paramKey(lang::kGoodSteps)});
+  launch(rank, arena, kNormKernel, inputs, outputs);
 }
 
 void ProgramEmitter::emitCounts(Value rank, Value arena, Value number) {

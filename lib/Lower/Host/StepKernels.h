@@ -11,9 +11,9 @@
 
 namespace tplan::lower {
 
-/// (count, an f64, where the loss has one) -> the cotangent of a loss.
+/// (count where the loss has one, its scale where that moves; f64) -> the cotangent of a loss.
 inline std::string cotangentKernel(llvm::StringRef loss) { return "tplan.cot_loss." + loss.str(); }
-/// (squared norm) -> squared norm, norm.
+/// (squared norm) -> squared norm, norm; of a scaled loss step-kernels says more.
 inline constexpr llvm::StringLiteral kNormKernel = "tplan.norm";
 
 /// Losses of the chain with their weights.

@@ -4,6 +4,7 @@
 // place that knows it.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
@@ -112,9 +113,10 @@ SmallVector<Record> TableEmitter::tensors() {
       return numbers.empty() ? Field::null() : Field::address(host.recordsSymbol(name, numbers));
     };
     nn::InitAttr init = param.getInit();
-    // Only weights start at random; everything else at zero.
+    // Only weights start at random; everything else at zero, but for what is no weight's.
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
-    double start = role == TP_WEIGHT ? init.getValue().getValueAsDouble() : 0;
+    bool own = role == TP_WEIGHT || param.isState();
+    double start = own ? init.getValue().getValueAsDouble() : 0;
     table.push_back({Field::string(param.getPath()),
                      Field::string(value->getAttrOfType<StringAttr>("slot").getValue()),
                      Field::i32(role),
@@ -243,8 +245,8 @@ SmallVector<Record> TableEmitter::metrics() {
            Field::i64(places.offsetOf(key)),
            Field::i64(places.has(count) ? places.offsetOf(count) : -1),
            Field::i32(groups.numberOf(train.pendingAxes(loss))),
-           Field::i32(counts ? groups.numberOf(counts->pendingAxes(("count." + loss).str()))
-                             : -1)});
+           Field::i32(counts ? groups.numberOf(counts->pendingAxes(("count." + loss).str())) : -1),
+           Field::i32(0)});
   };
   DictionaryAttr losses = chain.getLossesAttr();
   if (losses && losses.get("main"))
@@ -253,10 +255,13 @@ SmallVector<Record> TableEmitter::metrics() {
     if (loss.getName() != "main")
       add(loss.getName());
   forEachMetric(train, add);
-  if (places.has(gradNormKey()))
-    table.push_back({Field::string("grad_norm"), Field::i32(TP_F64),
-                     Field::i64(places.offsetOf(gradNormKey())), Field::i64(-1), Field::i32(-1),
-                     Field::i32(-1)});
+  // Of a step with a scaled loss the norm may be infinite, for it is skipped.
+  for (StringRef key :
+       {StringRef("grad_norm"), StringRef(kLossScaleMetric), StringRef(kSkippedMetric)})
+    if (places.has(key))
+      table.push_back({Field::string(key), Field::i32(TP_F64), Field::i64(places.offsetOf(key)),
+                       Field::i64(-1), Field::i32(-1), Field::i32(-1),
+                       Field::i32(places.has(kSkippedMetric))});
   return table;
 }
 
@@ -457,6 +462,10 @@ void TableEmitter::emit(const EntryPoints &entries) {
   record.push_back(Field::i64(logits ? logits->getDims().back().getSize() : 0));
   record.push_back(Field::i32(logits ? runtimeType(logits->getElementType()) : 0));
   record.push_back(device());
+  std::optional<lang::LossScale> scale = lang::lossScaleOf(settings);
+  std::string moving = paramKey(lang::kLossScale);
+  record.push_back(Field::i64(places.has(moving) ? places.offsetOf(moving) : -1));
+  record.push_back(Field::f64(scale ? scale->start : 0));
   emitMain(host.recordsSymbol("program", record, lang::getString(target, "program", "")));
 }
 

@@ -5,6 +5,7 @@
 // computed at full width.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Narrow.h"
 #include "lib/Lower/Kernels/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -322,7 +323,7 @@ void Body::storeVector(unsigned output, Value x) {
     b.setInsertionPointToStart(branch.thenBlock());
     Value at = offset(o);
     Value old = load(memory[number], at, element, width);
-    if (element.isBF16()) {
+    if (nn::isNarrow(element)) {
       auto wide = VectorType::get({plan.lanes}, b.getF32Type());
       Value sum = arith::AddFOp::create(b, arith::ExtFOp::create(b, wide, old),
                                         arith::ExtFOp::create(b, wide, x));

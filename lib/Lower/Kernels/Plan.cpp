@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Kernels/Plan.h"
+#include "dialects/nn/Narrow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -160,8 +161,9 @@ unsigned Planner::rateOf(const OperandPlan &o) {
 
 LogicalResult Planner::checkOp(Operation &o) {
   if (isa<rt::PositionOp, rt::RowReduceOp, rt::ColReduceOp, rt::YieldOp, arith::ConstantOp>(o)) {
-    if (isa<rt::RowReduceOp, rt::ColReduceOp>(o) && o.getResult(0).getType().isBF16())
-      return o.emitOpError("reduces in f32 or f64, found bf16: add arith.extf");
+    Type type = o.getNumResults() ? o.getResult(0).getType() : Type();
+    if (isa<rt::RowReduceOp, rt::ColReduceOp>(o) && nn::isNarrow(type))
+      return o.emitOpError("reduces in f32 or f64, add arith.extf; found ") << type;
     if (auto position = dyn_cast<rt::PositionOp>(o))
       if (llvm::none_of(loops, [&](Loop &l) { return l.name == position.getDim(); }))
         return o.emitOpError("position along a dimension that is no loop: ") << position.getDim();
@@ -169,9 +171,11 @@ LogicalResult Planner::checkOp(Operation &o) {
   }
   if (!OpTrait::hasElementwiseMappableTraits(&o))
     return o.emitOpError("has no form on vectors, so no place in a kernel body");
-  bool bf16 = llvm::any_of(o.getOperandTypes(), [](Type t) { return t.isBF16(); });
-  if (bf16 && !isa<arith::ExtFOp, arith::SelectOp>(o))
-    return o.emitOpError("computes in bf16: add arith.extf and arith.truncf around it");
+  auto narrow = llvm::find_if(o.getOperandTypes(), nn::isNarrow);
+  if (narrow != o.operand_type_end() && !isa<arith::ExtFOp, arith::SelectOp>(o))
+    return o.emitOpError("computes in a narrow type, add arith.extf and arith.truncf around it; "
+                         "found ")
+           << *narrow;
   return success();
 }
 

@@ -3,6 +3,7 @@
 #include "case.h"
 
 #include "runtime/bf16.h"
+#include "runtime/f16.h"
 #include "runtime/types.h"
 
 #include <algorithm>
@@ -55,6 +56,8 @@ void conformance::writeValue(int32_t type, char *to, uint64_t random) {
     return write<float>(to, (float)value);
   case TP_BF16:
     return write<uint16_t>(to, tplan::runtime::roundToBf16((float)value));
+  case TP_F16:
+    return write(to, tplan::runtime::roundToF16((float)value));
   case TP_I32:
     return write<uint32_t>(to, (uint32_t)random);
   case TP_I64:
@@ -75,6 +78,11 @@ void conformance::combine(int32_t type, int32_t reduction, const std::vector<con
     float sum = combineAs<uint16_t, float>(reduction, values,
                                            [](uint16_t x) { return tplan::runtime::widen(x); });
     return write(to, tplan::runtime::roundToBf16(sum));
+  }
+  case TP_F16: {
+    float sum = combineAs<tplan::runtime::f16, float>(
+        reduction, values, [](tplan::runtime::f16 x) { return tplan::runtime::widen(x); });
+    return write(to, tplan::runtime::roundToF16(sum));
   }
   case TP_I32:
     if (reduction == TP_MAX)

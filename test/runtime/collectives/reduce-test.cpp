@@ -4,6 +4,7 @@
 #include "case.h"
 
 #include "runtime/bf16.h"
+#include "runtime/f16.h"
 #include "runtime/reduce.h"
 #include "runtime/types.h"
 
@@ -16,7 +17,7 @@ using namespace tplan::runtime;
 
 // More arrays than are read together, and more than one tile of them.
 TEST(ReduceArrays, ManyArraysInOrder) {
-  for (int32_t type : {TP_F64, TP_F32, TP_BF16, TP_I32, TP_I64})
+  for (int32_t type : {TP_F64, TP_F32, TP_BF16, TP_F16, TP_I32, TP_I64})
     for (int32_t reduction : {TP_SUM, TP_MAX})
       for (int arrays : {1, 2, 15, 16, 17, 33})
         for (int64_t count : {0, 1, 63, 64, 1024, 2500}) {
@@ -63,4 +64,23 @@ TEST(ReduceArrays, Bf16IsRoundedToNearestEven) {
   for (float odd : {INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 3e38f})
     for (float other : {INFINITY, -1.0f, 3e38f, NAN, -0.0f})
       check(odd, other);
+}
+
+// Every number, in a vector; those behind the last vector, too.
+TEST(ReduceArrays, F16IsRoundedToNearestEven) {
+  std::vector<f16> all((1 << 16) + 33), other(all.size()), sum(all.size());
+  for (uint32_t bits = 0; bits < all.size(); ++bits)
+    all[bits] = f16(uint16_t(bits));
+  for (float addend : {0.0f, 0x1p-24f, -0x1p-11f, 1.0f, 1.0009765625f, 65504.0f, -INFINITY}) {
+    other.assign(other.size(), roundToF16(addend));
+    const std::vector<f16> *in[] = {&all, &other};
+    reduceArrays(
+        reducerOf(TP_F16, TP_SUM), 2, [&](int i) { return (const char *)in[i]->data(); }, 1,
+        [&](int) { return (char *)sum.data(); }, (int64_t)sum.size());
+    for (size_t i = 0; i < sum.size(); ++i) {
+      float found = widen(sum[i]), expected = widen(roundToF16(widen(all[i]) + widen(other[i])));
+      ASSERT_TRUE(found == expected || (std::isnan(found) && std::isnan(expected)))
+          << widen(all[i]) << " + " << addend << ": " << found;
+    }
+  }
 }

@@ -11,6 +11,7 @@
 #include "../collectives/case.h"
 #include "on-device.h"
 
+#include "runtime/f16.h"
 #include "runtime/nccl.h"
 #include "runtime/recording.h"
 #include "runtime/threads.h"
@@ -74,6 +75,8 @@ double valueOf(int32_t type, const char *at) {
     return *(const double *)at;
   case TP_F32:
     return *(const float *)at;
+  case TP_F16:
+    return widen(*(const f16 *)at);
   default: {
     uint32_t bits = uint32_t(*(const uint16_t *)at) << 16;
     return std::bit_cast<float>(bits);
@@ -89,7 +92,8 @@ void checkNative(Rank &rank, Communicator &group, int32_t kind, int32_t type) {
   for (int64_t i = 0; i < all; ++i) {
     double value = double(group.member() + 1 + i) / 3;
     auto narrow = (float)value;
-    auto half = uint16_t(std::bit_cast<uint32_t>(narrow) >> 16);
+    uint16_t half = type == TP_F16 ? uint16_t(roundToF16(narrow))
+                                   : uint16_t(std::bit_cast<uint32_t>(narrow) >> 16);
     const void *from = type == TP_F64 ? (void *)&value : type == TP_F32 ? (void *)&narrow : &half;
     memcpy(in.data() + i * width, from, width);
   }
@@ -113,7 +117,7 @@ TEST(Native, SumsAreThoseOfNccl) {
         [](Rank &rank) {
           for (auto &group : rank.groups)
             for (int32_t kind : {TP_ALL_REDUCE, TP_REDUCE_SCATTER})
-              for (int32_t type : {TP_F64, TP_F32, TP_BF16})
+              for (int32_t type : {TP_F64, TP_F32, TP_BF16, TP_F16})
                 checkNative(rank, *group, kind, type);
         },
         /*nativeSums=*/true);

@@ -18,7 +18,7 @@
 #include <string>
 
 using namespace tplan::runtime;
-using standin::Brain;
+using standin::Brain, standin::Half;
 
 namespace {
 
@@ -31,6 +31,7 @@ struct Problem {
   int64_t window = 0;
   bool headsFirst = false; // [batch, heads, rows, width], else [batch, rows, heads, width]
   int64_t batchChunk = 0, groupChunk = 0; // 0: all
+  bool half = false;                      // f16 in place of bf16
 };
 
 const Problem problems[] = {
@@ -48,7 +49,22 @@ const Problem problems[] = {
      .queries = 130,
      .keys = 130,
      .width = 128},
+    {.name = "f16", .half = true},
+    {.name = "f16 in a window", .queries = 60, .keys = 60, .width = 64, .window = 9, .half = true},
 };
+
+/// A number of the device.
+void write(const Problem &it, Brain *to, float x) {
+  if (Half half(x); it.half)
+    memcpy((void *)to, &half, sizeof half);
+  else
+    *to = Brain(x);
+}
+float read(const Problem &it, const Brain *from) {
+  Half half(0);
+  memcpy((void *)&half, from, sizeof half);
+  return it.half ? (float)half : (float)*from;
+}
 
 /// Values of an operand in f32, and its place on the device.
 struct Array {
@@ -68,9 +84,9 @@ public:
       array.values.resize(it.batch * array.heads * array.rows * it.width);
       array.device = fake::allocateAs<Brain>(array.values.size());
       for (size_t n = 0; n < array.values.size(); ++n) {
-        Brain bits((float)std::sin(1.7 * n + 3 * i) + 0.1f * i);
-        array.values[n] = (float)bits;
-        fake::hostAs<Brain>(array.device)[n] = bits;
+        Brain *number = fake::hostAs<Brain>(array.device) + n;
+        write(it, number, (float)std::sin(1.7 * n + 3 * i) + 0.1f * i);
+        array.values[n] = read(it, number);
       }
     }
     lse.resize(it.batch * it.heads * it.queries);
@@ -89,7 +105,7 @@ public:
   /// Issues a pass, after the stream; with `edit`, changed before.
   Status issue(tp_attention_pass pass, const std::function<void(tp_attention &)> &edit = {}) {
     tp_attention call = {};
-    call.pass = pass, call.type = TP_BF16;
+    call.pass = pass, call.type = it.half ? TP_F16 : TP_BF16;
     call.batch = it.batch, call.heads = it.heads, call.groups = it.groups;
     call.queries = it.queries, call.keys = it.keys, call.width = it.width;
     call.batch_chunk = it.batchChunk ? it.batchChunk : it.batch;
@@ -138,7 +154,7 @@ public:
   void fetch() {
     for (Array &array : arrays)
       for (size_t n = 0; n < array.values.size(); ++n)
-        array.values[n] = (float)fake::hostAs<Brain>(array.device)[n];
+        array.values[n] = read(it, fake::hostAs<Brain>(array.device) + n);
     memcpy(lse.data(), fake::host(lseDevice), lse.size() * sizeof(float));
   }
 

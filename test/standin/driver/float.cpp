@@ -79,6 +79,29 @@ template <auto f> Fn twoOf(Type t) {
                          : Fn(two<float, float, f>);
 }
 
+/// Of f16, one or two in a word: through f32, which has bits enough for the second rounding to be
+/// that of the exact sum, difference or product.
+template <auto f> Lanes<uint32_t> ofHalves(Lanes<uint32_t> a, Lanes<uint32_t> b) {
+  auto wide = [](Lanes<uint32_t> bits) {
+    auto half = __builtin_convertvector(bits, Lanes<uint16_t>);
+    return __builtin_convertvector(__builtin_bit_cast(Lanes<_Float16>, half), Lanes<float>);
+  };
+  auto half = __builtin_convertvector(f(wide(a), wide(b)), Lanes<_Float16>);
+  auto bits = __builtin_convertvector(__builtin_bit_cast(Lanes<uint16_t>, half), Lanes<uint32_t>);
+  auto nan = (Lanes<uint32_t>)((bits & 0x7FFF) > 0x7C00);
+  return (bits & ~nan) | (nan & 0x7FFF);
+}
+template <auto f> void halfPair(Warp &w, const Inst &i) {
+  auto a = get<uint32_t>(w, i.a), b = get<uint32_t>(w, i.b);
+  set(w, i.d, ofHalves<f>(a >> 16, b >> 16) << 16 | ofHalves<f>(a & 0xFFFF, b & 0xFFFF));
+}
+template <auto f> void half(Warp &w, const Inst &i) {
+  auto a = __builtin_convertvector(get<uint16_t>(w, i.a), Lanes<uint32_t>);
+  auto b = __builtin_convertvector(get<uint16_t>(w, i.b), Lanes<uint32_t>);
+  set(w, i.d, __builtin_convertvector(ofHalves<f>(a, b), Lanes<uint16_t>));
+}
+template <auto f> Fn twoHalves(Type t) { return t.count == 2 ? Fn(halfPair<f>) : Fn(half<f>); }
+
 bool checked(Decoder &d, Type t, bool pairs) {
   if (t.kind != 'f' || t.element < 32) {
     d.fail("type is not f32 or f64: %.*s", int(d.s->mnemonic.size()), d.s->mnemonic.data());
@@ -173,6 +196,14 @@ void testp(Decoder &d) {
 
 void decodeFloat(Decoder &d, Type t) {
   bool arithmetic = d.name == "add" || d.name == "sub" || d.name == "mul";
+  if (arithmetic && t.kind == 'f' && t.element == 16) {
+    rounded(d);
+    return emit(d,
+                d.name == "add"   ? twoHalves<kAdd>(t)
+                : d.name == "sub" ? twoHalves<kSub>(t)
+                                  : twoHalves<kMul>(t),
+                t, 2);
+  }
   if (!checked(d, t, arithmetic))
     return;
   if (d.name == "min" || d.name == "max")

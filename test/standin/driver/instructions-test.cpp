@@ -352,6 +352,41 @@ TEST_F(Instructions, Halves) {
         [](Word x, Word, Word) { return bits(float(std::bit_cast<_Float16>(uint16_t(x)))); });
 }
 
+/// Of f16 in double, where sums and products of two are exact.
+Word halfOf(Word x, Word y, double (*f)(double, double)) {
+  auto number = [](Word bits) { return double(std::bit_cast<_Float16>(uint16_t(bits))); };
+  double v = f(number(x), number(y));
+  return v != v ? 0x7FFF : Word(std::bit_cast<uint16_t>(_Float16(v)));
+}
+
+TEST_F(Instructions, ArithmeticOfHalves) {
+  std::vector<Word> halves; // two in a word: normal, denormal, at ties, infinite, none
+  for (Word one : {0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x1001, 0x3C00, 0xBC01, 0x4BFF, 0x7BFF,
+                   0xFBFE, 0x7C00, 0xFC00, 0x7E01})
+    for (Word other : {0x3555, 0x0003, 0x7BFF, 0xFC00})
+      halves.push_back(other << 16 | one);
+  struct Row {
+    const char *name;
+    double (*f)(double, double);
+  };
+  for (Row row : {Row{"add", [](double x, double y) { return x + y; }},
+                  Row{"sub", [](double x, double y) { return x - y; }},
+                  Row{"mul", [](double x, double y) { return x * y; }}}) {
+    auto f = row.f;
+    check(std::string(row.name) + ".rn.f16x2 %r13, %r10, %r11;", halves, [f](Word x, Word y, Word) {
+      return halfOf(x >> 16, y >> 16, f) << 16 | halfOf(x & 0xFFFF, y & 0xFFFF, f);
+    });
+    check(std::string(row.name) + ".rn.f16 %rs4, %rs1, %rs2;", halves,
+          [f](Word x, Word y, Word) { return halfOf(x & 0xFFFF, y & 0xFFFF, f); });
+  }
+  check("cvt.rn.f16x2.f32 %r13, %r10, %r11;", floats(), [](Word x, Word y, Word) {
+    auto half = [](float v) {
+      return v != v ? 0x7FFF : Word(std::bit_cast<uint16_t>(_Float16(v)));
+    };
+    return half(f32(x)) << 16 | half(f32(y));
+  });
+}
+
 TEST_F(Instructions, Pairs) {
   start({{"STANDIN_ARCH", "100"}});
   target = "sm_100", version = "8.6";

@@ -145,10 +145,11 @@ Verdict dnn::findEngines(std::shared_ptr<const Graph> graph, int mode,
   });
   const Tensor &q = graph->tensors.at(product->x), &k = graph->tensors.at(product->b);
   int64_t width = q.dims[3], keys = k.dims[3];
+  int elements = q.type == typeF16 ? typeF16 : typeBf16; // one for all
   for (int64_t id : graph->givenIds()) {
     const Tensor &it = graph->tensors.at(id);
     bool ofRows = it.dims[3] == 1 || it.isByValue;
-    if (it.type != (ofRows ? typeF32 : typeBf16))
+    if (it.type != (ofRows ? typeF32 : elements))
       return {notSupported, format("an array of type %d", it.type)};
     bool isTurned = it.dims[2] == width && it.strides[2] == 1;
     if (!it.isByValue && !ofRows && it.strides[3] != 1 && !isTurned)

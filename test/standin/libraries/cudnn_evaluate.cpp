@@ -89,6 +89,10 @@ private:
       const char *place = from + at(it.strides, i, j, k, l) * bytesOf(it.type);
       if (it.type == typeF32) {
         memcpy(&to[n], place, 4);
+      } else if (it.type == typeF16) {
+        Half bits;
+        memcpy(&bits, place, 2);
+        to[n] = (float)bits;
       } else {
         Brain bits;
         memcpy(&bits, place, 2);
@@ -102,8 +106,10 @@ private:
     char *to = memory.at(it.id);
     forEach(it.dims, [&](int64_t i, int64_t j, int64_t k, int64_t l, int64_t n) {
       char *place = to + at(it.strides, i, j, k, l) * bytesOf(it.type);
-      Brain bits(from[n]);
-      it.type == typeF32 ? memcpy(place, &from[n], 4) : memcpy(place, &bits, 2);
+      Brain brain(from[n]);
+      auto half = (Half)from[n];
+      const void *bits = it.type == typeF16 ? (const void *)&half : &brain;
+      it.type == typeF32 ? memcpy(place, &from[n], 4) : memcpy(place, bits, 2);
     });
   }
 

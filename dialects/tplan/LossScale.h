@@ -1,0 +1,35 @@
+//===- LossScale.h - what an f16 plan multiplies its losses by --------------===//
+//
+// f16 has too few exponents for gradients, so the cotangents of the losses are multiplied by a
+// power of two where the backward begins, and gradients divided by it where part U reads them.
+// A step whose gradients are not finite is skipped.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_DIALECTS_TPLAN_LOSSSCALE_H
+#define TPLAN_DIALECTS_TPLAN_LOSSSCALE_H
+
+#include "dialects/tplan/Settings.h"
+
+namespace tplan::lang {
+
+/// It doubles after `interval` steps in a row whose gradients are finite and halves where they
+/// are not; with 0 it stays `start`.
+struct LossScale {
+  double start;
+  int64_t interval;
+  /// What users may write, and how far it goes by itself: cotangents are f32, and divided by the
+  /// tokens of a step before they are f16.
+  static constexpr double kLeast = 1, kMost = 0x1p48, kFloor = 0x1p-24;
+};
+/// That of the plan; none where it needs none.
+std::optional<LossScale> lossScaleOf(const Settings &settings);
+
+/// Parameters of kind state that belong to the step and to no layer, where steps move the scale:
+/// the scale, and how many steps in a row had finite gradients. In files `loss.scale` and
+/// `loss.good_steps`.
+inline constexpr llvm::StringLiteral kLossScale = "tplan.loss_scale",
+                                     kGoodSteps = "tplan.good_steps";
+
+} // namespace tplan::lang
+
+#endif // TPLAN_DIALECTS_TPLAN_LOSSSCALE_H

@@ -1,0 +1,73 @@
+// RUN: tplan-opt %s -expand-narrow --split-input-file | FileCheck %s
+// Shifts, and a rounding to nearest even, on every machine the same; what is not converted
+// is moved as integers.
+
+// CHECK-NOT: bf16>
+// CHECK-LABEL: func.func @halves(
+// CHECK-SAME:    %[[X:.+]]: vector<16xi16>, %[[M:.+]]: memref<64xi16>, %[[I:.+]]: index)
+// CHECK:         %[[WIDE:.+]] = arith.extui %[[X]] : vector<16xi16> to vector<16xi32>
+// CHECK:         %[[SHIFTED:.+]] = arith.shli %[[WIDE]], %{{.+}} : vector<16xi32>
+// CHECK:         arith.bitcast %[[SHIFTED]] : vector<16xi32> to vector<16xf32>
+// CHECK:         arith.cmpf uno
+// CHECK:         arith.trunci {{.*}} : vector<16xi32> to vector<16xi16>
+// CHECK:         arith.constant dense<16256> : vector<16xi16>
+// CHECK:         vector.store {{.*}} : memref<64xi16>, vector<16xi16>
+// CHECK-NOT: bf16>
+func.func @halves(%x: vector<16xbf16>, %m: memref<64xbf16>, %i: index) {
+  %0 = arith.extf %x : vector<16xbf16> to vector<16xf32>
+  %1 = arith.addf %0, %0 : vector<16xf32>
+  %2 = arith.truncf %1 : vector<16xf32> to vector<16xbf16>
+  %one = arith.constant dense<1.0> : vector<16xbf16>
+  %less = arith.cmpf olt, %1, %0 : vector<16xf32>
+  %3 = arith.select %less, %2, %one : vector<16xi1>, vector<16xbf16>
+  vector.store %3, %m[%i] : memref<64xbf16>, vector<16xbf16>
+  return
+}
+
+// From f64 through f32 rounded to odd: rounded once.
+// CHECK-LABEL: func.func @once(
+// CHECK:         arith.truncf %{{.+}} : f64 to f32
+// CHECK:         arith.cmpf one
+// CHECK:         arith.trunci {{.*}} : i32 to i16
+func.func @once(%x: f64) -> bf16 {
+  %0 = arith.truncf %x : f64 to bf16
+  return %0 : bf16
+}
+
+// -----
+
+// f16 in integers: no instruction of the machine's is meant by what is left.
+// CHECK-LABEL: func.func @in_integers(
+// CHECK-SAME:    %[[X:.+]]: vector<16xi16>)
+// CHECK-NOT:     f16
+// CHECK:         arith.extui %[[X]] : vector<16xi16> to vector<16xi32>
+// CHECK:         arith.mulf
+// CHECK:         arith.addf
+// CHECK:         arith.trunci {{.*}} : vector<16xi32> to vector<16xi16>
+// CHECK:         return
+func.func @in_integers(%x: vector<16xf16>) -> vector<16xf16> {
+  %0 = arith.extf %x : vector<16xf16> to vector<16xf32>
+  %1 = arith.truncf %0 : vector<16xf32> to vector<16xf16>
+  return %1 : vector<16xf16>
+}
+
+// -----
+
+// On a CPU that converts f16 a number is one between its bits and the conversion; from f64 it still goes
+// through f32, for that instruction is a call.
+module attributes {tplan.target = {f16c = 1 : i64}} {
+// CHECK-LABEL: func.func @by_machine(
+// CHECK-SAME:    %[[X:.+]]: vector<16xi16>, %[[D:.+]]: f64)
+// CHECK:         %[[H:.+]] = arith.bitcast %[[X]] : vector<16xi16> to vector<16xf16>
+// CHECK-NEXT:    %[[F:.+]] = arith.extf %[[H]] : vector<16xf16> to vector<16xf32>
+// CHECK-NEXT:    %[[T:.+]] = arith.truncf %[[F]] : vector<16xf32> to vector<16xf16>
+// CHECK-NEXT:    arith.bitcast %[[T]] : vector<16xf16> to vector<16xi16>
+// CHECK:         arith.truncf %[[D]] : f64 to f32
+// CHECK:         arith.truncf %{{.+}} : f32 to f16
+func.func @by_machine(%x: vector<16xf16>, %d: f64) -> (vector<16xf16>, f16) {
+  %0 = arith.extf %x : vector<16xf16> to vector<16xf32>
+  %1 = arith.truncf %0 : vector<16xf32> to vector<16xf16>
+  %2 = arith.truncf %d : f64 to f16
+  return %1, %2 : vector<16xf16>, f16
+}
+}
