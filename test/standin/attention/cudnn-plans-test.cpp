@@ -63,6 +63,7 @@ struct Case {
   int64_t batch, heads, groups, queries, keys, width;
   const char *mask; // "all", "causal", or "window" with causal
   rt::AttentionPass pass;
+  bool half = false; // f16 in place of bf16
 };
 constexpr auto forward = rt::AttentionPass::Forward, backward = rt::AttentionPass::Backward;
 const Case cases[] = {
@@ -78,6 +79,11 @@ const Case cases[] = {
     {"sm_120", 2, 8, 2, 512, 512, 128, "causal", backward},
     {"sm_89", 2, 8, 2, 1000, 1000, 64, "window", backward},
     {"sm_100", 1, 32, 8, 4096, 4096, 128, "causal", backward},
+    {"sm_90", 1, 32, 8, 4096, 4096, 128, "causal", forward, true},
+    {"sm_90", 1, 32, 8, 4096, 4096, 128, "causal", backward, true},
+    {"sm_90", 2, 2, 2, 100, 300, 256, "all", backward, true},
+    {"sm_80", 1, 8, 2, 1024, 1024, 64, "window", backward, true},
+    {"sm_100", 1, 32, 8, 4096, 4096, 128, "causal", backward, true},
 };
 
 nn::MaskAttr maskOf(const Case &it, mlir::MLIRContext &context) {
@@ -100,18 +106,20 @@ void describe(const Case &it, Chunk &chunk) {
   auto dim = [&](llvm::StringRef name, int64_t size) {
     return nn::DimAttr::get(&context, name, size, false);
   };
-  auto bf16 = mlir::BFloat16Type::get(&context);
+  mlir::Type element = mlir::BFloat16Type::get(&context);
+  if (it.half)
+    element = mlir::Float16Type::get(&context);
   nn::DimAttr b = dim("B", it.batch), s = dim("S", it.queries), t = dim("T", it.keys),
               h = dim("H", it.heads), g = dim("G", it.groups), k = dim("K", it.width);
-  auto q = nn::Tensor::get(&context, {b, s, h, k}, bf16);
-  auto keys = nn::Tensor::get(&context, {b, t, g, k}, bf16);
+  auto q = nn::Tensor::get(&context, {b, s, h, k}, element);
+  auto keys = nn::Tensor::get(&context, {b, t, g, k}, element);
   rt::LibraryAttention shape;
   ASSERT_EQ(rt::matchLibraryAttention(it.pass, q, keys, maskOf(it, context), "S", "T", "H", "G",
                                       it.arch, shape),
             "");
   tp_attention &call = chunk.call;
   call.pass = it.pass == forward ? TP_ATTENTION_FORWARD : TP_ATTENTION_BACKWARD;
-  call.type = TP_BF16;
+  call.type = it.half ? TP_F16 : TP_BF16;
   call.batch = shape.batch, call.heads = shape.heads, call.groups = shape.groups;
   call.queries = shape.queries, call.keys = shape.keys, call.width = shape.width;
   call.batch_chunk = shape.batchChunk, call.group_chunk = shape.groupChunk;
