@@ -11,7 +11,7 @@ STEPS, FEW = 20, 6
 
 def pack(pack, section):
     for model in against_torch.MODELS[:1] if pack.tiny else against_torch.MODELS:
-        for precision in ("f32", "bf16")[:1 if pack.tiny else None]:
+        for precision in ("f32", "bf16", "f16")[:1 if pack.tiny else None]:
             binary = pack.compile(against_torch.HERE / f"{model}-plans.tplan", "runs", f"{model}-{precision}", plan=precision)
             pack.add(section, f"{model} {precision}", binary=binary)
 
