@@ -42,25 +42,23 @@ void readMicrobatch(PlanContext &c, const Setting &line) {
   c.out.whole("microbatch", n->value, line.loc);
 }
 
-/// An argument of f16: numbers from `least` on, powers of two or whole.
+/// An argument of f16: from 1 to `most`, a power of two or a whole number.
 struct ScaleArg {
   StringRef name;
   double standard, most;
+  bool isPower;
   StringRef what;
 };
-constexpr double kMostSteps = 1e9;
+constexpr StringLiteral kPower = "a power of two from 1 to 2^48, so that it divides exactly";
 const ScaleArg kScaleArgs[] = {
-    {"scale", 0, lang::LossScale::kMost,
-     "a power of two from 1 to 2^48, so that it divides exactly"},
-    {"init_scale", 65536, lang::LossScale::kMost,
-     "a power of two from 1 to 2^48, so that it divides exactly"},
-    {"growth_interval", 2000, kMostSteps, "a whole number of steps from 1 to 1e9"},
+    {"scale", 0, lang::LossScale::kMost, true, kPower},
+    {"init_scale", 65536, lang::LossScale::kMost, true, kPower},
+    {"growth_interval", 2000, 1e9, false, "a whole number of steps from 1 to 1e9"},
 };
 
 bool holds(const ScaleArg &arg, double value) {
   int exponent;
-  bool fits =
-      arg.most == kMostSteps ? value == std::floor(value) : std::frexp(value, &exponent) == 0.5;
+  bool fits = arg.isPower ? std::frexp(value, &exponent) == 0.5 : value == std::floor(value);
   return fits && value >= 1 && value <= arg.most;
 }
 
