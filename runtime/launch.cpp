@@ -36,8 +36,8 @@ Status findGroup(const tp_rank &rank, const tp_collective &what, Communicator *&
   return {};
 }
 
-/// Issues a call that the work of a device is for; it returns before that is done, and the device
-/// takes times itself.
+/// Issues a call to the device. The work is not done when this returns, so the device takes times
+/// itself.
 template <typename Issue>
 int onDevice(tp_rank &rank, const tp_call &call, Issue issue, int64_t repeated = 1) {
   rank.profile.count(call, 0, repeated);

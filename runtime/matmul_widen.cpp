@@ -23,10 +23,6 @@ constexpr int64_t maxM = 256, maxN = 384, sliceK = 512;
 constexpr int64_t floatsA = maxM * sliceK, floatsB = maxN * sliceK, floatsC = maxM * maxN;
 constexpr int64_t floatsThread = floatsA + floatsB + floatsC;
 
-} // namespace
-
-namespace {
-
 template <typename T> T roundTo(float value);
 template <> __attribute__((always_inline)) inline bf16 roundTo(float value) {
   return roundToBf16(value);
@@ -69,6 +65,7 @@ __attribute__((always_inline)) inline void roundAll(const float *__restrict from
   }
 BLOCKS(bf16)
 BLOCKS(f16)
+#undef BLOCKS
 
 Status Widened::prepare(Team &team) {
   if (storage)

@@ -24,6 +24,9 @@ struct LossScale {
 /// That of the plan; none where it needs none.
 std::optional<LossScale> lossScaleOf(const Settings &settings);
 
+/// The scalar by which part U multiplies gradients: 1 / scale, or 0 where the step is skipped.
+inline constexpr llvm::StringLiteral kUnscale = "unscale";
+
 /// Parameters of kind state that belong to the step and to no layer, where steps move the scale:
 /// the scale, and how many steps in a row had finite gradients. In files `loss.scale` and
 /// `loss.good_steps`.

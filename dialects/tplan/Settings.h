@@ -35,9 +35,9 @@ private:
 llvm::MapVector<llvm::StringRef, int64_t> dimensionsOf(mlir::ModuleOp module);
 
 /// Facts of the machine that a plan is compiled for, which the driver writes on the module:
-/// cpu, features and needs (for the runtime's check), text; vector_bytes (of a register), f16c
-/// (whether it converts f16) and registers (of vectors), numbers. Empty where nobody has written
-/// them.
+/// cpu, features and needs (for the runtime's check), text; vector_bytes (of a register),
+/// registers (of vectors) and f16c (1 where it converts f16), numbers. Empty where nobody has
+/// written them.
 inline constexpr llvm::StringLiteral kTarget = "tplan.target";
 mlir::DictionaryAttr targetOf(mlir::ModuleOp module);
 

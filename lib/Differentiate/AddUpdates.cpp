@@ -50,8 +50,6 @@ struct Optimizer {
 /// A function that grows by weights, with step scalars made once.
 class PartBuilder {
 public:
-  static constexpr StringLiteral kUnscale = "unscale"; // docs/architecture.md, Scalars
-
   PartBuilder(ModuleOp module, const Twine &name, StringRef part, Location loc) {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     layer = createLayer(builder, loc, name + "." + part, builder.getStringAttr(part));
@@ -79,7 +77,7 @@ public:
     if (!scales)
       return updated;
     NNBuilder b = builder(param);
-    Value unscale = scalar(kUnscale);
+    Value unscale = scalar(lang::kUnscale);
     return b.select(b.compare(CmpKind::gt, unscale, b.like(unscale, 0)), updated, old);
   }
 
@@ -163,7 +161,7 @@ void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, Pa
   NNBuilder b = part.builder(param);
   Value old = p, unscaled = g;
   if (part.scales)
-    unscaled = b.mul(g, b.cast(part.scalar(PartBuilder::kUnscale), typeOf(g).getElementType()));
+    unscaled = b.mul(g, b.cast(part.scalar(lang::kUnscale), typeOf(g).getElementType()));
   unscaled = clipped(part, optimizer, param, unscaled);
   if (double decay = optimizer.decay(param)) {
     Value keep = b.sub(b.number(1, b.getF64Type()), b.scale(part.scalar("lr"), decay));

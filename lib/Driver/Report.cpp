@@ -190,7 +190,7 @@ LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
 /// Which GEMMs need memory beside the arena, as bits.
 enum Gemms : unsigned { F32 = 1, F64 = 2, Bf16 = 4, Widened = 8, Any = 16 };
 
-/// Kinds of GEMMs in the module, and how many distinct ones have bf16 operands.
+/// Kinds of GEMMs in the module, and how many distinct ones have narrow operands.
 std::pair<unsigned, int64_t> gemmsOf(ModuleOp module) {
   bool library = lang::getString(lang::targetOf(module), "features", "").contains("avx512bf16");
   unsigned kinds = Any;

@@ -5,13 +5,12 @@
 // kernel that goes on with the product adds it as it reads, and nothing would be saved.
 //
 // One decision: no value changes. So the product must be in the type in which the GEMM adds: f32,
-// with operands of f32, or of bf16 where `narrow-precision` has left it in f32 and the sum is
-// rounded at once.
+// with operands of f32, or of a narrow type where `narrow-precision` has left it in f32 and the sum
+// is rounded at once.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
-#include "dialects/tplan/Settings.h"
 #include "lib/Fuse/Fuse.h"
 #include "lib/Fuse/Units.h"
 #include "mlir/IR/Builders.h"
@@ -68,8 +67,7 @@ struct FoldBiases : PassWrapper<FoldBiases, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    auto fuse = lang::Settings(getOperation()).plan.getAs<BoolAttr>("fuse");
-    if (fuse && !fuse.getValue())
+    if (!fuse::isOn(getOperation()))
       return;
     SmallVector<ContractOp> contractions;
     getOperation().walk([&](ContractOp op) { contractions.push_back(op); });

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
-#include "dialects/tplan/Settings.h"
 #include "lib/Fuse/Counts.h"
 #include "lib/Fuse/Fuse.h"
 #include "lib/Fuse/KernelBuilder.h"
@@ -287,8 +286,7 @@ struct FormKernelsPass : PassWrapper<FormKernelsPass, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    auto fuse = lang::Settings(getOperation()).plan.getAs<BoolAttr>("fuse");
-    bool merge = !fuse || fuse.getValue();
+    bool merge = fuse::isOn(getOperation());
     KernelTable kernels(getOperation());
     for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>())) {
       FunctionBuilder(layer, kernels, merge).build();

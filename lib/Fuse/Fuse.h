@@ -9,12 +9,12 @@ namespace tplan::fuse {
 inline constexpr llvm::StringLiteral kLibrary = "fuse.library",
                                      kGeneratedFor = "fuse.generated_for";
 
-/// Biases that GEMMs add before they write.
-std::unique_ptr<mlir::Pass> createFoldBiasesPass();
 /// Which attention the library of a GPU computes.
 std::unique_ptr<mlir::Pass> createChooseAttentionPass();
 /// Contractions that are GEMMs, reductions along rows or columns.
 std::unique_ptr<mlir::Pass> createPrepareFusionPass();
+/// Biases that GEMMs add before they write.
+std::unique_ptr<mlir::Pass> createFoldBiasesPass();
 /// nn.layer -> rt.func over kernels and library calls.
 std::unique_ptr<mlir::Pass> createFormKernelsPass();
 /// Parts E compute the rows in use of a microbatch.

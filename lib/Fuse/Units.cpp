@@ -2,6 +2,7 @@
 #include "lib/Fuse/Units.h"
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
+#include "dialects/tplan/Settings.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -115,6 +116,11 @@ bool fuse::addsOnto(AddOp add) {
 static bool readsMemory(OpOperand &operand) {
   return isa<LookupOp>(operand.getOwner()) ||
          (isa<RopeOp>(operand.getOwner()) && operand.getOperandNumber() == 0);
+}
+
+bool fuse::isOn(ModuleOp module) {
+  auto fuse = lang::Settings(module).plan.getAs<BoolAttr>("fuse");
+  return !fuse || fuse.getValue();
 }
 
 bool fuse::needsMemory(OpOperand &use) {

@@ -36,6 +36,9 @@ struct Unit {
 /// indices, scalars but those in f64, comparisons and casts of arguments.
 bool isCloned(mlir::Operation *op);
 
+/// Whether the plan has kernels of several ops: all but `fuse off`.
+bool isOn(mlir::ModuleOp module);
+
 /// Whether what reads a value here reads it from memory, and would not compute it on the way: calls
 /// of libraries, other ranks, the caller, and what reads at other places than it computes.
 bool needsMemory(mlir::OpOperand &use);

@@ -42,6 +42,23 @@ static Value truncateToBf16(ImplicitLocOpBuilder &b, Value x) {
   return arith::TruncIOp::create(b, f.like(b.getI16Type()), top);
 }
 
+/// f64 to a narrow type through f32 rounded to odd, so that the second rounding sees whether
+/// the first was exact. Source: Boldo and Melquiond, "Emulation of FMA and correctly
+/// rounded sums", 2008.
+static Value truncateToOdd(ImplicitLocOpBuilder &b, Value x) {
+  Numbers full(b, x.getType()), narrow(b, full.like(b.getF32Type()));
+  Num wide{x, &b};
+  Num near{arith::TruncFOp::create(b, narrow.type, x), &b};
+  Num back{arith::ExtFOp::create(b, x.getType(), near.v), &b};
+  Num raw = narrow.asBits(near), one = narrow.integer(1), none = narrow.integer(0);
+  // Where the value was rounded away from zero, one step back; then the low bit is
+  // set where it was inexact. Infinities from finite values come back too.
+  Num away = full.magnitude(back) > full.magnitude(wide);
+  Num toZero = isub(raw, select(away, one, none));
+  Num inexact = compare(arith::CmpFPredicate::ONE, back, wide);
+  return narrow.asReal(ior(toZero, select(inexact, one, none))).v;
+}
+
 //===----------------------------------------------------------------------===//
 // f16: the formulas of runtime/f16.h
 //===----------------------------------------------------------------------===//
@@ -100,16 +117,16 @@ static Value truncateByMachine(ImplicitLocOpBuilder &b, Value x) {
 
 namespace {
 /// How i16 that are numbers of a narrow type become f32, and f32 such i16.
-struct Conversions {
+struct Formulas {
   Value (*extend)(ImplicitLocOpBuilder &, Value half, Type f32);
   Value (*truncate)(ImplicitLocOpBuilder &, Value x);
 };
-constexpr Conversions kBf16 = {extendBf16, truncateToBf16};
-constexpr Conversions kF16 = {extendF16, truncateToF16};
-constexpr Conversions kF16ByMachine = {extendByMachine, truncateByMachine};
+constexpr Formulas kBf16 = {extendBf16, truncateToBf16};
+constexpr Formulas kF16 = {extendF16, truncateToF16};
+constexpr Formulas kF16ByMachine = {extendByMachine, truncateByMachine};
 
 /// Every GPU converts f16, and a CPU whose facts say so.
-const Conversions &conversionsOf(Operation *func, Type narrow) {
+const Formulas &formulasOf(Operation *func, Type narrow) {
   if (narrow.isBF16())
     return kBf16;
   DictionaryAttr target = lang::targetOf(func->getParentOfType<ModuleOp>());
@@ -124,25 +141,8 @@ struct Conversion {
 };
 } // namespace
 
-/// f64 to a narrow type through f32 rounded to odd, so that the second rounding sees whether
-/// the first was exact. Source: Boldo and Melquiond, "Emulation of FMA and correctly
-/// rounded sums", 2008.
-static Value truncateToOdd(ImplicitLocOpBuilder &b, Value x) {
-  Numbers full(b, x.getType()), narrow(b, full.like(b.getF32Type()));
-  Num wide{x, &b};
-  Num near{arith::TruncFOp::create(b, narrow.type, x), &b};
-  Num back{arith::ExtFOp::create(b, x.getType(), near.v), &b};
-  Num raw = narrow.asBits(near), one = narrow.integer(1), none = narrow.integer(0);
-  // Where the value was rounded away from zero, one step back; then the low bit is
-  // set where it was inexact. Infinities from finite values come back too.
-  Num away = full.magnitude(back) > full.magnitude(wide);
-  Num toZero = isub(raw, select(away, one, none));
-  Num inexact = compare(arith::CmpFPredicate::ONE, back, wide);
-  return narrow.asReal(ior(toZero, select(inexact, one, none))).v;
-}
-
 /// A conversion from what is i16 by now, or to it.
-static void expand(Operation *op, bool fromNarrow, const Conversions &by) {
+static void expand(Operation *op, bool fromNarrow, const Formulas &by) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value x = op->getOperand(0), result;
   if (fromNarrow) {
@@ -208,7 +208,7 @@ private:
     replacer.recursivelyReplaceElementsIn(func, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
     for (auto [op, fromNarrow, narrow] : conversions)
-      expand(op, fromNarrow, conversionsOf(func, narrow));
+      expand(op, fromNarrow, formulasOf(func, narrow));
     func->walk([](Operation *op) {
       if (isa<arith::BitcastOp, vector::BitCastOp>(op) &&
           op->getOperand(0).getType() == op->getResult(0).getType()) {

@@ -91,7 +91,7 @@ public:
     Type real = nn::Tensor::get(module.getContext(), {}, Float64Type::get(module.getContext()));
     if (!number.contains(normKey()) || !lang::lossScaleOf(lang::Settings(module)))
       return;
-    add(scalarKey(kUnscaleScalar), Owner::Scalar, real);
+    add(scalarKey(lang::kUnscale), Owner::Scalar, real);
     for (StringRef metric : {kLossScaleMetric, kSkippedMetric})
       add(metric.str(), Owner::Scalar, real);
     for (auto [state, slot] :

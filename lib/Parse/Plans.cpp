@@ -8,7 +8,6 @@
 #include "dialects/tplan/LossScale.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
-#include <map>
 
 using namespace mlir;
 using namespace tplan;
@@ -49,6 +48,7 @@ struct ScaleArg {
   bool isPower;
   StringRef what;
 };
+static_assert(lang::LossScale::kLeast == 1 && lang::LossScale::kMost == 0x1p48);
 constexpr StringLiteral kPower = "a power of two from 1 to 2^48, so that it divides exactly";
 const ScaleArg kScaleArgs[] = {
     {"scale", 0, lang::LossScale::kMost, true, kPower},
@@ -59,13 +59,13 @@ const ScaleArg kScaleArgs[] = {
 bool holds(const ScaleArg &arg, double value) {
   int exponent;
   bool fits = arg.isPower ? std::frexp(value, &exponent) == 0.5 : value == std::floor(value);
-  return fits && value >= 1 && value <= arg.most;
+  return fits && value >= lang::LossScale::kLeast && value <= arg.most;
 }
 
 /// What multiplies the cotangents of the losses: `f16(scale = 1024)`, or by what steps show.
 void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
   SmallVector<StringRef> names = llvm::map_to_vector(kScaleArgs, [](auto &a) { return a.name; });
-  std::map<StringRef, double> values;
+  llvm::StringMap<double> values;
   for (const ScaleArg &arg : kScaleArgs)
     values[arg.name] = arg.standard;
   const Arg *constant = nullptr, *dynamic = nullptr;

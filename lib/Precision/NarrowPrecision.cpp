@@ -139,18 +139,27 @@ private:
     });
   }
 
-  /// A bias that is added to a product, if it can be rounded with it.
-  std::optional<OpOperand *> biasOf(ContractOp contract) {
+  /// The parameter that is added to a product, where a GEMM can add it before it rounds: of the
+  /// columns, which are last in the product, without batches. Else null.
+  OpOperand *biasOf(ContractOp contract) {
     Value product = contract.getResult();
     auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
     if (!add || !isRounded(add.getResult()))
-      return std::nullopt;
+      return nullptr;
     OpOperand &bias = add->getOpOperand(add.getLhs() == product);
     auto arg = dyn_cast<BlockArgument>(bias.get());
-    if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param ||
-        typeOf(arg).getDims() != typeOf(product).getDims().take_back(typeOf(arg).getRank()))
-      return std::nullopt;
-    return &bias;
+    if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param)
+      return nullptr;
+    ArrayRef<DimAttr> dims = typeOf(product).getDims(), columns = typeOf(arg).getDims();
+    bool last = columns == dims.take_back(columns.size());
+    auto isOf = [&](Value columnsOf, Value rowsOf) {
+      auto in = [](Value v) { return [v](DimAttr dim) { return typeOf(v).has(dim.getName()); }; };
+      ArrayRef<DimAttr> rows = dims.drop_back(columns.size());
+      return llvm::all_of(columns, in(columnsOf)) && llvm::none_of(columns, in(rowsOf)) &&
+             llvm::all_of(rows, in(rowsOf)) && llvm::none_of(rows, in(columnsOf));
+    };
+    Value lhs = contract.getLhs(), rhs = contract.getRhs();
+    return last && (isOf(rhs, lhs) || isOf(lhs, rhs)) ? &bias : nullptr;
   }
 
   static unsigned numNarrowOperands(Operation *op) {
@@ -176,10 +185,10 @@ private:
     if (isParamGradient(op))
       return;
     if (auto contract = dyn_cast<ContractOp>(op))
-      if (auto bias = biasOf(contract)) {
-        Operation *add = (*bias)->getOwner();
-        (*bias)->set(NNBuilder(add->getLoc(), add)
-                         .cast(narrowed(add, (*bias)->get()), Float32Type::get(op->getContext())));
+      if (OpOperand *bias = biasOf(contract)) {
+        Operation *add = bias->getOwner();
+        bias->set(NNBuilder(add->getLoc(), add)
+                      .cast(narrowed(add, bias->get()), Float32Type::get(op->getContext())));
         return;
       }
     OpBuilder after(op->getContext());

@@ -7,6 +7,7 @@
 #ifndef TPLAN_SCHEDULE_KEYS_H
 #define TPLAN_SCHEDULE_KEYS_H
 
+#include "dialects/tplan/LossScale.h"
 #include "lib/Schedule/Chain.h"
 
 namespace tplan::schedule {
@@ -67,9 +68,8 @@ inline std::string cotLossKey(llvm::StringRef name) { return "cot_loss " + name.
 /// The squared norm on its way through the parts N: two scalars in turn.
 inline std::string normKey() { return "norm"; }
 inline std::string gradNormKey() { return "grad_norm"; }
-/// Of a scaled loss: the scalar by which part U multiplies gradients, and the metrics of a step.
-inline constexpr llvm::StringLiteral kUnscaleScalar = "unscale", kLossScaleMetric = "loss_scale",
-                                     kSkippedMetric = "skipped";
+/// Of a scaled loss: the metrics of a step.
+inline constexpr llvm::StringLiteral kLossScaleMetric = "loss_scale", kSkippedMetric = "skipped";
 /// What all ranks have together of a count or of the squared norm, where each has a part.
 inline std::string sumKey(llvm::StringRef name) { return "sum " + name.str(); }
 /// Of a device: where what the host gives for the next step arrives, memory for library calls.
@@ -82,7 +82,7 @@ inline std::string scratchKey(llvm::ArrayRef<mlir::StringAttr> axes) {
 inline bool isGiven(llvm::StringRef key) {
   if (!key.consume_front("scalar "))
     return key.starts_with("input ");
-  return key != "norm" && key != kUnscaleScalar && key != kLayerScalar && key != kOffsetScalar &&
+  return key != "norm" && key != lang::kUnscale && key != kLayerScalar && key != kOffsetScalar &&
          !key.starts_with("member.");
 }
 inline std::string outputKey(llvm::StringRef name) { return "output " + name.str(); }

@@ -157,3 +157,29 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = 
   %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
   nn.return %0 : !y
 }
+
+// -----
+
+// A bias of some of the columns is not what a GEMM adds: the product is rounded first, so that it takes 2 bytes.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[H 3, F 8, D 4], f32>
+!b = !nn.tensor<[F 8], f32>
+!y = !nn.tensor<[B 2, H 3, F 8], f32>
+tplan.plan @p {precision = "bf16"}
+nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.param @b : !b x 1 path "b" first 0 step 1 id 1 by 0 <"constant", 1.0 : f64> "bias"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, D 4], f32>
+  nn.run [@partly] x 1 layer 0 carried(%x) invariant() params [{w = @w, b = @b}] : (!x) -> ()
+}
+// CHECK-LABEL: nn.layer @partly
+// CHECK:         %[[P:.+]] = nn.contract {{.*}} -> <[B 2, H 3, F 8], bf16>
+// CHECK:         %[[R:.+]] = nn.cast %[[P]]
+// CHECK:         nn.add %[[R]], %arg2
+nn.layer @partly(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"},
+                 %b: !b {nn.role = "param", nn.name = "b"}) -> (!x {nn.role = "output", nn.name = "o"}) {
+  %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[H 3, F 8, D 4], f32>) -> <[B 2, H 3, F 8], f32>
+  %1 = nn.add %0, %b : (<[B 2, H 3, F 8], f32>, <[F 8], f32>) -> <[B 2, H 3, F 8], f32>
+  %2 = nn.contract %1, %w : (<[B 2, H 3, F 8], f32>, <[H 3, F 8, D 4], f32>) -> <[B 2, D 4], f32>
+  nn.return %2 : !x
+}

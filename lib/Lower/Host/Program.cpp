@@ -194,7 +194,7 @@ void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
   llvm::append_range(inputs, scaleStates(arena));
   SmallVector<std::string> outputs = {scalarKey("norm"), gradNormKey()};
   if (places.has(kLossScaleMetric))
-    outputs.append({scalarKey(kUnscaleScalar), kLossScaleMetric.str(), kSkippedMetric.str()});
+    outputs.append({scalarKey(lang::kUnscale), kLossScaleMetric.str(), kSkippedMetric.str()});
   if (inputs.size() > 1)
     outputs.append({paramKey(lang::kLossScale), paramKey(lang::kGoodSteps)});
   launch(rank, arena, kNormKernel, inputs, outputs);
