@@ -14,7 +14,8 @@ static constexpr const char *fileNames[] = {"libcublasLt.so.13", "libcublasLt.so
                                             "libcublasLt.so"};
 
 static Status load(CublasLt &library) {
-  const LibraryNames names = {"cuBLASLt", "TPLAN_CUBLASLT", fileNames, "cublas"};
+  std::vector<const char *> files = filesForDriver(fileNames);
+  const LibraryNames names = {"cuBLASLt", "TPLAN_CUBLASLT", files, "cublas"};
   void *handle = nullptr;
   std::string file;
   TP_TRY(openLibrary(names, handle, file));

@@ -45,11 +45,13 @@ enum : int { epilogueBias = 4 };
 enum : int { layoutBatchCount = 5, layoutBatchStride = 6 };
 enum : int {
   preferenceWorkspace = 1,
+  preferenceReductions = 3,
   preferenceAlignmentA = 5,
   preferenceAlignmentB = 6,
   preferenceAlignmentC = 7,
   preferenceAlignmentD = 8
 };
+enum : uint32_t { reduceInComputeType = 2 };
 enum : int { plain = 0, transposed = 1 }; // cublasOperation_t
 } // namespace cublaslt
 

@@ -36,6 +36,7 @@ CudaDevice::~CudaDevice() {
     cu.StreamSynchronize(givingStream);
   forget();
   attentions.stop();
+  gemms.stop();
   auto destroy = [&](cuda::EventHandle *event) {
     if (event)
       cu.EventDestroy(event);

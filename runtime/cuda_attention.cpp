@@ -58,7 +58,13 @@ struct Builder {
     std::swap(strides[2], strides[3]);
     return g.array({b, hk, d, t}, strides, elements);
   }
-  Value statistics(int pointer) { return g.array(rows, stridesOf(pointer), float32); }
+  /// A chunk begins at any row, where others have an odd number of them.
+  Value statistics(int pointer) {
+    Sizes strides = stridesOf(pointer);
+    int64_t steps = (b < it.batch ? b * strides[0] : 0) | (hk < it.groups ? h * strides[1] : 0);
+    bool isAligned = steps * (int64_t)sizeof(float) % Graph::arrayAlignment == 0;
+    return g.array(rows, strides, float32, isAligned ? Graph::arrayAlignment : sizeof(float));
+  }
 
   Value scale(Value x) {
     return g.pointwise(pointwiseMul, x, g.scalar((float)it.scale), g.between(scores));

@@ -5,6 +5,7 @@
 #include "runtime/library.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include <dlfcn.h>
@@ -13,7 +14,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// The oldest driver that has all functions above, and that cuBLASLt 13 and cuDNN 9 run on.
+/// The oldest driver that has all functions above, and that cuDNN 9 runs on.
 constexpr int oldestVersion = 12000;
 
 std::string versionText(int version) {
@@ -68,4 +69,20 @@ Status CudaDriver::check(cuda::Result result, std::string_view what) const {
 
 Status tplan::runtime::loadCuda(const CudaDriver *&driver) {
   return loadOnce<CudaDriver, load>(driver);
+}
+
+std::vector<const char *> tplan::runtime::filesFor(int version,
+                                                   std::span<const char *const> files) {
+  std::vector<const char *> all;
+  for (const char *file : files) {
+    const char *number = strstr(file, ".so.");
+    if (!version || !number || atoi(number + strlen(".so.")) <= version / 1000)
+      all.push_back(file);
+  }
+  return all;
+}
+
+std::vector<const char *> tplan::runtime::filesForDriver(std::span<const char *const> files) {
+  const CudaDriver *driver = nullptr;
+  return filesFor(loadCuda(driver).ok() ? driver->version : 0, files);
 }

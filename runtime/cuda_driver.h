@@ -12,7 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace tplan::runtime {
 
@@ -79,6 +81,7 @@ enum : unsigned {
   eventDefault = 0,
   eventDisableTiming = 2,
   captureThreadLocal = 1,
+  graphUseNodePriority = 8, // not that of the stream in which it is launched
   hostAllocPortable = 1
 };
 enum : int {
@@ -171,6 +174,12 @@ struct CudaDriver {
 /// The driver as TPLAN_CUDA names it, or as the loader finds it, with a device. Errors: there is
 /// none, it is too old, there is no GPU.
 Status loadCuda(const CudaDriver *&driver);
+
+/// Of files libNAME.so.N those for a CUDA that a driver runs, which is its own or an older one; a
+/// name without a number stays. `version` as the driver's, or 0: all.
+std::vector<const char *> filesFor(int version, std::span<const char *const> files);
+/// The same for the driver of this machine.
+std::vector<const char *> filesForDriver(std::span<const char *const> files);
 
 /// Leaves the enclosing function unless a call of the driver `cu` succeeds.
 #define TP_CUDA(CALL) TP_TRY(cu.check(cu.CALL, #CALL))

@@ -70,8 +70,12 @@ Status CudaDevice::read(void *to, const void *from, int64_t bytes) {
 
 Status CudaDevice::write(void *to, const void *from, int64_t bytes) {
   TP_TRY(finish());
-  if (bytes)
-    TP_CUDA(MemcpyHtoD(pointer(to), from, bytes));
+  if (!bytes)
+    return {};
+  TP_CUDA(MemcpyHtoD(pointer(to), from, bytes));
+  // It has read what is not pinned, but that may still be on its way, in a stream of the driver's
+  // for which ours do not wait.
+  TP_CUDA(StreamSynchronize(nullptr));
   return {};
 }
 
@@ -112,7 +116,8 @@ Status CudaDevice::capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char 
       cu.GraphDestroy(captured);
     return code ? Status() : std::move(status);
   }
-  status = cu.check(cu.GraphInstantiate(&graph, captured, 0), "cuGraphInstantiate");
+  status = cu.check(cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),
+                    "cuGraphInstantiate");
   cu.GraphDestroy(captured);
   return status;
 }
@@ -140,7 +145,7 @@ Status CudaDevice::fillRandomly(int64_t begin, int64_t bytes) {
     for (uint32_t &word : piece[i] = philox(0, 0, i))
       word &= 0xBFBFBFBF;
   int64_t done = std::min<int64_t>(bytes, sizeof piece[0] * piece.size());
-  TP_CUDA(MemcpyHtoD(arena + begin, piece.data(), done));
+  TP_TRY(write((char *)(uintptr_t)arena + begin, piece.data(), done));
   for (int64_t more; done < bytes; done += more) {
     more = std::min(done, bytes - done);
     TP_CUDA(MemcpyDtoDAsync(arena + begin + done, arena + begin, more, streams[0]));

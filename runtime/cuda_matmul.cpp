@@ -58,7 +58,9 @@ struct CudaMatmul::State {
 
 CudaMatmul::CudaMatmul() : state(std::make_unique<State>()) {}
 
-CudaMatmul::~CudaMatmul() {
+CudaMatmul::~CudaMatmul() { stop(); }
+
+void CudaMatmul::stop() {
   if (!state->library)
     return;
   const CublasLt &lt = *state->library;
@@ -69,8 +71,10 @@ CudaMatmul::~CudaMatmul() {
       if (layout)
         lt.LayoutDestroy(layout);
   }
+  state->problems.clear();
   if (state->handle)
     lt.Destroy(state->handle);
+  state->handle = nullptr;
 }
 
 Status CudaMatmul::start(const CudaDriver &driver, void *workspace, int64_t workspaceBytes) {
@@ -124,7 +128,10 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
   auto ask = [&]() -> Status {
     uint64_t most = workspaceBytes;
     auto least = (uint32_t)alignment;
+    // Parts of a sum would be rounded as the result is, else.
+    uint32_t reductions = reduceInComputeType;
     TP_CUBLASLT(PreferenceSet(preference, preferenceWorkspace, &most, sizeof most));
+    TP_CUBLASLT(PreferenceSet(preference, preferenceReductions, &reductions, sizeof reductions));
     for (int operand :
          {preferenceAlignmentA, preferenceAlignmentB, preferenceAlignmentC, preferenceAlignmentD})
       TP_CUBLASLT(PreferenceSet(preference, operand, &least, sizeof least));

@@ -22,6 +22,8 @@ public:
   ~CudaMatmul();
 
   Status start(const CudaDriver &driver, void *workspace, int64_t workspaceBytes);
+  /// Gives back what the library holds, while its context lives.
+  void stop();
 
   /// Issues one GEMM, by the algorithm that was chosen; where none was, by the one that the library
   /// thinks is the fastest.

@@ -13,9 +13,6 @@
 using namespace tplan::runtime;
 using namespace tplan::runtime::cudnn;
 
-/// Bytes that arrays are aligned to at least: what engines load at once.
-static constexpr int64_t arrayAlignment = 16;
-
 //===----------------------------------------------------------------------===//
 // Descriptors
 //===----------------------------------------------------------------------===//
@@ -79,30 +76,33 @@ bool CudnnGraph::isGood(Status made) {
   return status.ok();
 }
 
-Status CudnnGraph::makeTensor(Tensor &tensor, const Sizes &strides, int type, Kind kind) {
+Status CudnnGraph::makeTensor(Tensor &tensor, const Sizes &strides, int type, Kind kind,
+                              int64_t alignment) {
   CudnnDescriptor &it = tensor.descriptor;
   TP_TRY(it.create(dnn, tensorDescriptor));
   TP_TRY(it.set(tensorDataType, typeDataType, type));
   TP_TRY(it.set(tensorDimensions, typeInt64, 4, tensor.dims.data()));
   TP_TRY(it.set(tensorStrides, typeInt64, 4, strides.data()));
   TP_TRY(it.set(tensorUniqueId, int64_t(tensors.size() + 1)));
-  TP_TRY(it.set(tensorAlignment, arrayAlignment));
+  TP_TRY(it.set(tensorAlignment, alignment));
   TP_TRY(it.set(tensorIsVirtual, kind == inside));
   TP_TRY(it.set(tensorIsByValue, kind == byValue));
   return it.finalize();
 }
 
-CudnnGraph::Value CudnnGraph::add(const Sizes &dims, const Sizes &strides, int type, Kind kind) {
+CudnnGraph::Value CudnnGraph::add(const Sizes &dims, const Sizes &strides, int type, Kind kind,
+                                  int64_t alignment) {
   Tensor tensor;
   tensor.dims = dims;
   if (status.ok())
-    isGood(makeTensor(tensor, strides, type, kind));
+    isGood(makeTensor(tensor, strides, type, kind, alignment));
   tensors.push_back(std::move(tensor));
   return (Value)tensors.size() - 1;
 }
 
-CudnnGraph::Value CudnnGraph::array(const Sizes &dims, const Sizes &strides, int type) {
-  Value made = add(dims, strides, type, inMemory);
+CudnnGraph::Value CudnnGraph::array(const Sizes &dims, const Sizes &strides, int type,
+                                    int64_t alignment) {
+  Value made = add(dims, strides, type, inMemory, alignment);
   arrays.push_back(made + 1);
   return made;
 }

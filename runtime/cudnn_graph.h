@@ -60,8 +60,11 @@ public:
 
   explicit CudnnGraph(const Cudnn &library) : dnn(library) {}
 
+  /// Bytes that arrays are aligned to at least: what engines load at once.
+  static constexpr int64_t arrayAlignment = 16;
   /// Memory that the caller has, an operand or a result.
-  Value array(const Sizes &dims, const Sizes &strides, int type);
+  Value array(const Sizes &dims, const Sizes &strides, int type,
+              int64_t alignment = arrayAlignment);
   /// A value in between, which the library keeps to itself; packed, unless strides say otherwise.
   Value between(const Sizes &dims, int type = cudnn::float32);
   Value between(const Sizes &dims, const Sizes &strides, int type);
@@ -97,8 +100,9 @@ private:
   std::vector<float> scalars;
 
   enum Kind { inMemory, inside, byValue };
-  Value add(const Sizes &dims, const Sizes &strides, int type, Kind kind);
-  Status makeTensor(Tensor &tensor, const Sizes &strides, int type, Kind kind);
+  Value add(const Sizes &dims, const Sizes &strides, int type, Kind kind,
+            int64_t alignment = arrayAlignment);
+  Status makeTensor(Tensor &tensor, const Sizes &strides, int type, Kind kind, int64_t alignment);
   /// Remembers the first error.
   bool isGood(Status made);
   struct Operand {

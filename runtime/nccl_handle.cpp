@@ -98,7 +98,7 @@ Status NcclHandle::split(NcclHandle &parent, int color, int key) {
 }
 
 Status NcclHandle::registerArena() {
-  if (rank.nccl.CommRegister && rank.nccl.CommDeregister && !registered)
+  if (!registered)
     TP_NCCL(rank, CommRegister(handle, rank.arena, rank.arenaBytes, &registered));
   return {};
 }

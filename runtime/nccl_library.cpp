@@ -1,6 +1,15 @@
 //===- nccl_library.cpp - NCCL, loaded at run time --------------------------===//
+//
+// One decision: NCCL starts collectives in the order in which the host asks for them. A rank has
+// several communicators, each in its stream, and kernels of two that start in one order here and in
+// the other there may wait for each other where a GPU has no room for both. All ranks run one
+// program, so the host's order is the same on all.
+//
+//===----------------------------------------------------------------------===//
 
 #include "runtime/nccl_library.h"
+
+#include <cstdlib>
 
 #include <dlfcn.h>
 
@@ -8,8 +17,10 @@ using namespace tplan::runtime;
 
 static constexpr const char *fileNames[] = {"libnccl.so.2"};
 
-/// The first that splits communicators.
-static constexpr int oldestVersion = 21801;
+/// The first that keeps to the host's order, where it is asked to; and that leaves memory alone
+/// which it cannot share without risk, though it is registered.
+static constexpr int oldestVersion = 22600;
+static constexpr const char *hostsOrder = "NCCL_LAUNCH_ORDER_IMPLICIT";
 
 static std::string versionText(int version) {
   return format("%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
@@ -19,6 +30,7 @@ Status tplan::runtime::loadNccl(NcclLibrary &library, NamedFile named) {
   const LibraryNames names = {"NCCL", "TPLAN_NCCL", fileNames, "nccl"};
   void *handle = nullptr;
   std::string file;
+  setenv(hostsOrder, "1", /*overwrite=*/0);
   TP_TRY(openLibrary(names, handle, file, named));
   // Asked first, for an old one lacks what comes later.
   nccl::Result (*getVersion)(int *) = nullptr;
@@ -36,8 +48,6 @@ Status tplan::runtime::loadNccl(NcclLibrary &library, NamedFile named) {
 #undef FIND
   TP_TRY(findFunction(names, handle, file, "ncclGetErrorString", library.GetErrorString));
   TP_TRY(findFunction(names, handle, file, "ncclGetLastError", library.GetLastError));
-  library.CommRegister = (decltype(library.CommRegister))dlsym(handle, "ncclCommRegister");
-  library.CommDeregister = (decltype(library.CommDeregister))dlsym(handle, "ncclCommDeregister");
   return {};
 }
 

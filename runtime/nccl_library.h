@@ -1,6 +1,6 @@
 //===- nccl_library.h - NCCL, loaded at run time ----------------------------===//
 //
-// Functions, handles and numbers as nccl.h of NCCL 2.18 has them, and of later ones.
+// Functions, handles and numbers as nccl.h of NCCL 2.26 has them, and of later ones.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_NCCL_LIBRARY_H
@@ -33,16 +33,16 @@ struct UniqueId {
   char bytes[128];
 };
 
-/// ncclConfig_t of 2.18: later ones read as much of theirs.
+/// ncclConfig_t of 2.26: later ones read as much of theirs.
 struct Config {
   static constexpr int unset = INT_MIN;
   size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
-  unsigned version = 21800;
+  unsigned version = 22600;
   int blocking = unset;
   int cgaClusterSize = unset, minCTAs = unset, maxCTAs = unset;
   const char *netName = nullptr;
-  int splitShare = unset;
+  int splitShare = unset, trafficClass = unset;
 };
 } // namespace nccl
 
@@ -66,12 +66,11 @@ struct NcclLibrary {
   FUNCTION(AllReduce, ncclAllReduce,                                                               \
            (const void *, void *, size_t, int, int, nccl::Communicator *, void *stream))           \
   FUNCTION(ReduceScatter, ncclReduceScatter,                                                       \
-           (const void *, void *, size_t, int, int, nccl::Communicator *, void *stream))
+           (const void *, void *, size_t, int, int, nccl::Communicator *, void *stream))           \
+  FUNCTION(CommRegister, ncclCommRegister, (nccl::Communicator *, void *, size_t, void **))        \
+  FUNCTION(CommDeregister, ncclCommDeregister, (nccl::Communicator *, void *))
 #define TP_NCCL_MEMBER(NAME, SYMBOL, ARGUMENTS) nccl::Result(*NAME) ARGUMENTS = nullptr;
   TP_NCCL_FUNCTIONS(TP_NCCL_MEMBER)
-  // From 2.19 on: memory that it need not copy through buffers of its own; or null.
-  TP_NCCL_MEMBER(CommRegister, , (nccl::Communicator *, void *, size_t, void **))
-  TP_NCCL_MEMBER(CommDeregister, , (nccl::Communicator *, void *))
 #undef TP_NCCL_MEMBER
   const char *(*GetErrorString)(nccl::Result) = nullptr;
   const char *(*GetLastError)(nccl::Communicator *) = nullptr;

@@ -123,6 +123,8 @@ FailureOr<AttentionStrides> rt::stridesOf(Tensor tensor, StringRef row, StringRe
     }
     stride *= dim.getSize();
   }
+  if (!batches)
+    strides.batch = stride;
   return strides;
 }
 

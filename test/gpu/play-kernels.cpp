@@ -182,6 +182,7 @@ Status Player::readLaunch(std::istringstream &line, std::string_view &text) {
 Status Player::launch(std::vector<Buffer> &buffers, const std::vector<size_t> &arguments) {
   for (Buffer &buffer : buffers)
     TP_TRY(put(buffer));
+  TP_CUDA(StreamSynchronize(nullptr)); // for which `stream` does not wait
   std::vector<cuda::Pointer> places;
   for (size_t number : arguments)
     places.push_back(buffers[number].place + guardBytes);

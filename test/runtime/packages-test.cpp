@@ -1,6 +1,7 @@
 //===- packages-test.cpp - libraries in the folders of a Python's packages ---===//
 
 #include "helpers.h"
+#include "runtime/cuda_driver.h"
 #include "runtime/library.h"
 
 #include <cmath>
@@ -49,6 +50,18 @@ TEST_P(Packages, AreLookedThrough) {
               std::string::npos);
   if (handle)
     dlclose(handle);
+}
+
+TEST(LibraryFiles, AreOfACudaThatTheDriverRuns) {
+  constexpr const char *files[] = {"libx.so.13", "libx.so.12", "libx.so"};
+  using Names = std::vector<std::string>;
+  auto found = [&](int version) {
+    std::vector<const char *> all = filesFor(version, files);
+    return Names(all.begin(), all.end());
+  };
+  EXPECT_EQ(found(12080), (Names{"libx.so.12", "libx.so"}));
+  EXPECT_EQ(found(13000), (Names{"libx.so.13", "libx.so.12", "libx.so"}));
+  EXPECT_EQ(found(0), found(13000));
 }
 
 // A folder of its own; the one that packages of CUDA 13 share; one that is nobody's.

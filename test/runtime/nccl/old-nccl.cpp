@@ -5,6 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 extern "C" int ncclGetVersion(int *version) {
-  *version = 21701;
+  *version = 22505;
   return 0;
 }

@@ -119,7 +119,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *handle, CUgraph graph, unsigne
   System &s = standin::system();
   std::lock_guard<std::mutex> lock(s.mutex);
   auto it = s.graphs.find(graph);
-  if (!handle || flags || it == s.graphs.end())
+  // Priorities change no values.
+  if (!handle || flags & ~CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY || it == s.graphs.end())
     return line.end(
         refuse(CUDA_ERROR_INVALID_VALUE, "unknown graph or flags: %p, %llu", (void *)graph, flags));
   auto exec = std::make_shared<GraphExec>();

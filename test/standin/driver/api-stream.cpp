@@ -92,6 +92,15 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
 
 CUresult cuStreamSynchronize(CUstream handle) {
   Line line("streamsync");
+  if (!handle) { // the default stream
+    if (CUresult r = enter())
+      return line.end(r);
+    line.text("s", "-");
+    Lock lock(standin::system().mutex);
+    if (CUresult r = checkUnsafe("cuStreamSynchronize of the default stream"))
+      return line.end(r);
+    return line.end(awaitContext(lock, *currentContext, true));
+  }
   std::shared_ptr<Stream> stream;
   if (CUresult r = enterStream(handle, stream))
     return line.end(r);

@@ -2,7 +2,8 @@
 //
 // One decision: asynchronous copies take pinned host memory only. With pageable memory the
 // driver copies before it returns, or after, as it likes; a program that relies on either
-// is one that we want to hear of.
+// is one that we want to hear of. A copy that blocks reads such memory before it returns, and
+// writes in the default stream, for which streams that do not block it do not wait.
 //
 //===----------------------------------------------------------------------===//
 #include "test/standin/driver/copy.h"
@@ -116,7 +117,18 @@ CUresult copyNow(Rows to, Rows from, size_t bytes) {
     return line.end(CUDA_SUCCESS);
   if (CUresult r = checkCopy(to, from, bytes, 1, true))
     return line.end(r);
-  return line.end(copyRows(to, from, bytes, 1, currentContext->device, true));
+  int device = currentContext->device;
+  if (from.device || valid(from, bytes, 1, device, false))
+    return line.end(copyRows(to, from, bytes, 1, device, true));
+  const char *begin = place(from, 0);
+  auto read = std::make_shared<std::string>(begin, bytes);
+  auto action = std::make_shared<Action>();
+  action->run = [=] {
+    Rows staged = {reinterpret_cast<uint64_t>(read->data()), false, 0};
+    return copyRows(to, staged, bytes, 1, device, true);
+  };
+  std::lock_guard<std::mutex> lock(system().mutex);
+  return line.end(enqueue(legacyStream(*currentContext), std::move(action)));
 }
 
 } // namespace standin

@@ -182,7 +182,7 @@ TEST_F(Driver, DevicesHaveNumbersOnTheBus) {
 
 TEST_F(Driver, DefaultStreamsAreRefused) {
   EXPECT_EQ(cuMemsetD8Async(data, 0, 1, nullptr), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(cuStreamSynchronize(nullptr), CUDA_ERROR_INVALID_HANDLE);
+  OK(cuStreamSynchronize(nullptr)); // blocking copies run there
   EXPECT_EQ(cuStreamSynchronize(reinterpret_cast<CUstream>(1)), CUDA_ERROR_INVALID_HANDLE);
   OK(cuStreamDestroy_v2(b));
   EXPECT_EQ(cuStreamSynchronize(b), CUDA_ERROR_INVALID_HANDLE) << "destroyed";
@@ -225,6 +225,30 @@ TEST_F(Driver, BlockingStreamsAndBlockingCopies) {
   OK(cuStreamCreateWithPriority(&blocking, CU_STREAM_DEFAULT, 0));
   OK(cuMemsetD32Async(data, 3, 1, blocking));
   EXPECT_EQ(read(data), 3);
+}
+
+TEST_F(Driver, CopiesOfPageableMemoryReturnBeforeTheyArrive) {
+  CUstream blocking;
+  OK(cuStreamCreateWithPriority(&blocking, CU_STREAM_DEFAULT, 0));
+  int pageable = 0;
+  auto copy = [&](CUstream stream, bool waits) {
+    OK(cuMemsetD32Async(data, 1, 1, a));
+    OK(cuStreamSynchronize(a));
+    pageable = 2;
+    OK(cuMemcpyHtoD_v2(data, &pageable, sizeof pageable));
+    pageable = 3; // it has been read
+    if (waits)
+      OK(cuStreamSynchronize(nullptr));
+    OK(cuMemcpyDtoDAsync_v2(data + 1024, data, 4, stream));
+    OK(cuStreamSynchronize(stream));
+  };
+  auto copied = [&](CUstream stream, bool waits) {
+    copy(stream, waits);
+    return read(data + 1024);
+  };
+  EXPECT_EQ(copied(a, false), 1) << "the stream does not wait for the default one";
+  EXPECT_EQ(copied(a, true), 2);
+  EXPECT_EQ(copied(blocking, false), 2);
 }
 
 /// A missing wait between streams shows; a wait repairs it, and asks for no more than it must.
@@ -437,7 +461,7 @@ TEST_F(Driver, Log) {
   OK(load(ptx("ld.global.b32 %r3, [%rd2+4];\nst.global.b32 [%rd2+256], %r3;")));
   OK(launch(a, data, 2));
   OK(cuStreamSynchronize(a));
-  EXPECT_EQ(cuStreamSynchronize(nullptr), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuStreamSynchronize(reinterpret_cast<CUstream>(1)), CUDA_ERROR_INVALID_HANDLE);
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -473,6 +497,7 @@ TEST_F(Driver, ValuesAreThoseOfTheToolkit) {
 #define TPLAN_RESULT(name, number) EXPECT_EQ(value(#name), number) << #name;
 #include "test/standin/driver/results.def"
 #define SAME(name) EXPECT_EQ(value(#name), int(name)) << #name
+  SAME(CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
   SAME(CU_JIT_ERROR_LOG_BUFFER);
   SAME(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
   SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);

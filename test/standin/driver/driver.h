@@ -116,6 +116,7 @@ enum CUstreamCaptureStatus : int {
   CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
 };
 
+inline constexpr unsigned long long CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8;
 inline constexpr unsigned CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0, CU_EVENT_BLOCKING_SYNC = 1,
                           CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_INTERPROCESS = 4;

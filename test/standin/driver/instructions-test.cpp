@@ -51,6 +51,7 @@ protected:
     CUdeviceptr p;
     OK(cuMemAlloc_v2(&p, memory.size() * 8));
     OK(cuMemcpyHtoD_v2(p, memory.data(), memory.size() * 8));
+    OK(cuStreamSynchronize(nullptr));
     OK(launch(a, p, memory.size() / 128, 32));
     OK(cuStreamSynchronize(a));
     OK(cuMemcpyDtoH_v2(memory.data(), p, memory.size() * 8));

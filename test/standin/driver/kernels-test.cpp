@@ -188,6 +188,7 @@ void runOnStandin(const Ptx &ptx, const KernelText &k, std::vector<std::vector<c
     CHECK(cuMemcpyHtoD_v2(countPointer, &count, 8));
     params.push_back(&countPointer);
   }
+  CHECK(cuStreamSynchronize(nullptr)); // what was copied has arrived
   CHECK(cuLaunchKernel(function, ptx.blocks, 1, 1, ptx.threads, 1, 1, 0, stream, params.data(),
                        nullptr));
   CHECK(cuStreamSynchronize(stream));

@@ -105,10 +105,14 @@ CUresult awaitContext(Lock &lock, Context &context, bool onlyBlocking) {
 }
 
 std::shared_ptr<Mark> push(Stream &stream, Operation operation) {
+  auto legacy = stream.context->legacy;
+  if (stream.blocking && legacy && legacy.get() != &stream && legacy->finished < legacy->enqueued &&
+      !operation.wait)
+    push(stream, {nullptr, legacy->last, nullptr, nullptr, {}});
   auto mark = std::make_shared<Mark>();
   mark->stream = stream.weak_from_this();
   mark->sequence = ++stream.enqueued;
-  operation.mark = mark;
+  operation.mark = stream.last = mark;
   operation.enqueued = Clock::now();
   stream.queue.push_back(std::move(operation));
   if (environment().order != Order::late)
@@ -198,6 +202,16 @@ void startStream(const std::shared_ptr<Stream> &stream) {
     std::thread(watch).detach();
   }
   std::thread(work, stream).detach();
+}
+
+Stream &legacyStream(Context &context) {
+  if (!context.legacy) {
+    auto stream = std::make_shared<Stream>();
+    stream->context = &context, stream->number = -1, stream->blocking = true;
+    system().streams[stream.get()] = context.legacy = stream;
+    startStream(stream);
+  }
+  return *context.legacy;
 }
 
 } // namespace standin

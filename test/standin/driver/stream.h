@@ -61,7 +61,8 @@ struct Node {
 
 struct Context {
   int device = 0, retained = 0;
-  CUresult error = CUDA_SUCCESS; ///< of an operation; of every call from then on
+  std::shared_ptr<Stream> legacy; ///< the default stream, once something runs in it
+  CUresult error = CUDA_SUCCESS;  ///< of an operation; of every call from then on
 };
 
 struct Stream : std::enable_shared_from_this<Stream> {
@@ -69,6 +70,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   int number = 0;
   bool blocking = false;
   std::deque<Operation> queue;
+  std::shared_ptr<Mark> last; ///< of what was put there last
   uint64_t enqueued = 0, finished = 0, asked = 0;
   bool destroyed = false;
   bool inHost = false;
@@ -165,6 +167,8 @@ std::shared_ptr<Mark> push(Stream &stream, Operation operation);
 /// Runs the action in the stream, or makes it a node of what is captured there.
 CUresult enqueue(Stream &stream, std::shared_ptr<Action> action);
 void startStream(const std::shared_ptr<Stream> &stream);
+/// The default stream of the context. Blocking streams and it wait for each other.
+Stream &legacyStream(Context &context);
 
 // Captures, with the mutex held:
 CUresult invalidate(Capture &capture, CUresult result);

@@ -28,7 +28,7 @@ static_assert(offsetof(Algorithm, checksum) == 56);
 
 /// Splitting pays where there is little of D to compute side by side.
 std::array<Method, methods> inOrder(const Problem &it) {
-  std::array<Method, methods> order = {ascending, halves, blocks};
+  std::array<Method, methods> order = {ascending, halves, blocks, rounded};
   if (it.k >= 4 * std::max(it.m, it.n))
     std::swap(order[0], order[1]);
   int first = (int)setting("STANDIN_CUBLASLT_FIRST", -1);
@@ -51,8 +51,10 @@ Algorithm lt::makeAlgorithm(Method method, uint64_t types) {
   it.magic = magic, it.version = currentVersion();
   it.types = types;
   it.id = method;
-  it.splits = method == halves ? 2 : 1;
-  it.scheme = method == ascending ? schemeNone : schemeComputeType;
+  it.splits = method == halves || method == rounded ? 2 : 1;
+  it.scheme = method == ascending ? schemeNone
+              : method == rounded ? schemeOutputType
+                                  : schemeComputeType;
   std::fill_n(it.alignment, alignedOperands, leastAlignment);
   return it;
 }
@@ -90,7 +92,7 @@ Verdict lt::unsealFor(const Algo &algo, const Problem &problem, Algorithm &it) {
 
 int lt::slowness(const Algorithm &algorithm, const Problem &problem) {
   int chosen = (int)setting("STANDIN_CUBLASLT_FAST", -1);
-  bool isFast = mix(hashOf(problem) + chosen) % methods == algorithm.id;
+  bool isFast = mix(hashOf(problem) + chosen) % rounded == algorithm.id;
   return chosen < 0 || isFast ? 0 : 1000;
 }
 
@@ -100,6 +102,8 @@ int lt::findAlgorithms(const Problem &problem, const Preference &preference, con
                                problem.c.type, problem.d.type);
   size_t count = 0;
   for (Method method : inOrder(problem)) {
+    if (method == rounded && bytesOf(problem.d.type) > 2)
+      continue;
     Algorithm it = makeAlgorithm(method, types);
     it.problem = hashOf(problem);
     size_t workspace = workspaceOf(method, problem);

@@ -118,7 +118,12 @@ enum PreferenceAttribute {
 };
 
 enum Search { searchBestFit = 0 };
-enum ReductionScheme { schemeNone = 0, schemeComputeType = 2, schemeMask = 7 };
+enum ReductionScheme {
+  schemeNone = 0,
+  schemeComputeType = 2,
+  schemeOutputType = 4,
+  schemeMask = 7
+};
 
 enum ConfigAttribute {
   configId = 0,

@@ -183,7 +183,7 @@ private:
   void tile(int64_t i, int64_t ms, int64_t j, int64_t ns) {
     if (method == ascending) {
       sum(i, ms, j, ns, 0, it.k);
-    } else if (method == halves) {
+    } else if (method == halves || method == rounded) {
       int64_t middle = it.k / 2;
       sum(i, ms, j, ns, 0, middle);
       keep(0, i, ms, j, ns);
@@ -217,7 +217,15 @@ private:
   }
   void keep(int part, int64_t i, int64_t ms, int64_t j, int64_t ns) {
     for (int64_t c = 0; c < ns; ++c)
-      std::copy_n(&sums[c * tileM], ms, kept(part, i, j + c));
+      for (int64_t r = 0; r < ms; ++r) {
+        T &sum = sums[c * tileM + r];
+        if (method == rounded) {
+          char number[8];
+          write(number, it.d.type, 0, sum);
+          sum = (T)read(number, it.d.type, 0);
+        }
+        kept(part, i, j + c)[r] = sum;
+      }
   }
   void addKept(int part, int64_t i, int64_t ms, int64_t j, int64_t ns) {
     for (int64_t c = 0; c < ns; ++c)
@@ -290,7 +298,8 @@ void multiplyAs(Method method, const Problem &it, double alpha, double beta, con
 
 size_t lt::workspaceOf(Method method, const Problem &it) {
   size_t sums = it.m * it.n * (it.isDouble() ? 8 : 4);
-  return ((method == halves ? 2 : method == blocks ? 1 : 0) * sums + 255) / 256 * 256;
+  bool inHalves = method == halves || method == rounded;
+  return ((inHalves ? 2 : method == blocks ? 1 : 0) * sums + 255) / 256 * 256;
 }
 
 void lt::multiply(Method method, const Problem &it, double alpha, double beta,

@@ -1,7 +1,8 @@
 //===- cublaslt_gemm.h - the arithmetic of the stand-in for cuBLASLt -------------===//
 //
-// Decision: three algorithms differ in nothing but the order of sums over k, so that a run
-// which takes another algorithm than the one that was chosen has other bits.
+// Decision: algorithms differ in nothing but the order of sums over k, so that a run which takes
+// another one than that which was chosen has other bits; and one rounds its partial sums, for a
+// caller who has not said how they may be reduced.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_CUBLASLT_GEMM_H
@@ -15,7 +16,8 @@ enum Method {
   ascending = 0, // one sum
   halves = 1,    // two sums, the second added to the first
   blocks = 2,    // a sum for every blockOfK, added in turn
-  methods = 3,
+  rounded = 3,   // as halves, in the type of D, where that is narrower
+  methods = 4,
 };
 constexpr int64_t blockOfK = 16;
 

@@ -89,6 +89,29 @@ TEST(NcclErrors, Arguments) {
   });
 }
 
+// Kernels of two communicators may wait for each other, unless they start in the host's order.
+TEST(NcclErrors, TwoCommunicatorsOnTwoStreams) {
+  for (bool inOrder : {false, true}) {
+    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", inOrder ? "1" : "0", 1);
+    std::string text = textOf([&] {
+      withComm(threads, 2, [&](Rank &it) {
+        Comm half = nullptr;
+        fake::Stream stream;
+        float *data = it.floats(1, 0);
+        ASSERT_EQ(ncclCommSplit(it.comm, it.rank, 0, &half, nullptr), success);
+        ASSERT_EQ(it.sum(it.floats(1, 0), 1), success);
+        EXPECT_EQ(ncclAllReduce(data, data, 1, float32, nccl::sum, half, &stream),
+                  inOrder ? success : invalidUsage);
+        stream.synchronize();
+        EXPECT_EQ(ncclCommDestroy(half), success);
+      });
+    });
+    bool refused = text.find("'world' is used on another stream") != std::string::npos;
+    EXPECT_EQ(refused, !inOrder) << text;
+  }
+  unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+}
+
 TEST(NcclErrors, Groups) {
   auto inGroup = [](const std::function<void()> &body) {
     EXPECT_EQ(ncclGroupStart(), success);

@@ -47,15 +47,15 @@ private:
   bool isInside = false;
 };
 
-/// What a config says, or would say if it said it. One of an older version has fewer fields: 2.18
-/// ends behind splitShare.
+/// What a config says, or would say if it said it. One of an older version has fewer fields: 2.26
+/// ends behind trafficClass.
 int takeConfig(const char *function, const Config *given, Config &taken) {
   taken = {};
   if (!given)
     return success;
-  constexpr size_t oldSize = (offsetof(Config, splitShare) + sizeof(int) + 7) / 8 * 8;
-  bool isOld = given->magic == configMagic && given->size == oldSize && given->version == 21800;
-  memcpy(&taken, given, isOld ? offsetof(Config, trafficClass) : sizeof taken);
+  constexpr size_t oldSize = offsetof(Config, commName);
+  bool isOld = given->magic == configMagic && given->size == oldSize && given->version == 22600;
+  memcpy(&taken, given, isOld ? oldSize : sizeof taken);
   if (isOld)
     taken.size = sizeof taken, taken.version = nccl::version;
   const Config *config = &taken;
@@ -80,6 +80,8 @@ int takeConfig(const char *function, const Config *given, Config &taken) {
     return refuse("config.minCTAs and maxCTAs do not fit", config->minCTAs);
   if (config->splitShare != undefined && config->splitShare != 0 && config->splitShare != 1)
     return refuse("config.splitShare is neither 0 nor 1", config->splitShare);
+  if (config->trafficClass != undefined && config->trafficClass < 0)
+    return refuse("config.trafficClass is negative", config->trafficClass);
   return success;
 }
 

@@ -39,6 +39,15 @@ void nccl::setLiving(Comm comm, bool isLiving) {
   isLiving ? (void)living().insert(comm) : (void)living().erase(comm);
 }
 
+Comm nccl::besides(Comm comm, void *stream) {
+  std::lock_guard guard(livingLock);
+  for (Comm other : living())
+    if (other != comm && other->device == comm->device && other->hasStream &&
+        other->stream != stream)
+      return other;
+  return nullptr;
+}
+
 int nccl::report(int result, const std::string &why) {
   complain("standin nccl: " + why);
   std::lock_guard guard(errorLock);

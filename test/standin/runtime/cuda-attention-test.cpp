@@ -271,7 +271,8 @@ TEST_F(CudaAttentionTest, EqualsTheFormulas) {
 
 TEST_F(CudaAttentionTest, ChunksChangeNoBit) {
   for (bool headsFirst : {false, true}) {
-    Problem problem = {.batch = 4, .heads = 8, .groups = 4, .headsFirst = headsFirst};
+    Problem problem = {.batch = 4, .heads = 8, .groups = 4, .queries = 41};
+    problem.headsFirst = headsFirst;
     Attention whole(problem);
     whole.run(TP_ATTENTION_FORWARD);
     whole.run(TP_ATTENTION_BACKWARD);

@@ -60,8 +60,8 @@ const Gpu gpus[] = {
 
 struct Case {
   const char *arch;
-  int64_t batch, heads, groups, queries, keys, width;
-  const char *mask; // "all", "causal", or "window" with causal
+  int64_t batch, heads, groups, queries, keys, width; // batch 0: no such dimension
+  const char *mask;                                   // "all", "causal", or "window" with causal
   rt::AttentionPass pass;
   bool half = false; // f16 in place of bf16
 };
@@ -84,6 +84,9 @@ const Case cases[] = {
     {"sm_90", 2, 2, 2, 100, 300, 256, "all", backward, true},
     {"sm_80", 1, 8, 2, 1024, 1024, 64, "window", backward, true},
     {"sm_100", 1, 32, 8, 4096, 4096, 128, "causal", backward, true},
+    {"sm_90", 0, 4, 2, 256, 256, 64, "causal", backward},
+    {"sm_90", 1, 7, 7, 6001, 6001, 128, "causal",
+     backward}, // a head at once, of an odd number of rows
 };
 
 nn::MaskAttr maskOf(const Case &it, mlir::MLIRContext &context) {
@@ -111,8 +114,12 @@ void describe(const Case &it, Chunk &chunk) {
     element = mlir::Float16Type::get(&context);
   nn::DimAttr b = dim("B", it.batch), s = dim("S", it.queries), t = dim("T", it.keys),
               h = dim("H", it.heads), g = dim("G", it.groups), k = dim("K", it.width);
-  auto q = nn::Tensor::get(&context, {b, s, h, k}, element);
-  auto keys = nn::Tensor::get(&context, {b, t, g, k}, element);
+  auto batched = [&](llvm::SmallVector<nn::DimAttr> dims) {
+    if (it.batch)
+      dims.insert(dims.begin(), b);
+    return nn::Tensor::get(&context, dims, element);
+  };
+  nn::Tensor q = batched({s, h, k}), keys = batched({t, g, k});
   rt::LibraryAttention shape;
   ASSERT_EQ(rt::matchLibraryAttention(it.pass, q, keys, maskOf(it, context), "S", "T", "H", "G",
                                       it.arch, shape),

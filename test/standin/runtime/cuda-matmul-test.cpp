@@ -1,0 +1,55 @@
+//===- cuda-matmul-test.cpp - GEMMs as the runtime asks cuBLASLt for them ------------===//
+//
+// The runtime's calls on the stand-in, whose driver is this test's own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/cuda_matmul.h"
+#include "test/standin/libraries/fake-driver.h"
+#include "test/standin/libraries/numbers.h"
+
+#include "gtest/gtest.h"
+
+#include <cstdlib>
+
+using namespace tplan::runtime;
+using standin::Half;
+
+namespace {
+
+/// [1, k] x [k, 1] of f16, by the library that takes the algorithm first which rounds parts.
+float product(const std::vector<float> &left) {
+  setenv("TPLAN_CUBLASLT", STANDIN_CUBLASLT, 1);
+  setenv("STANDIN_CUBLASLT_FIRST", "3", 1);
+  fake::setDevice(0);
+  auto k = (int64_t)left.size(), bytes = (int64_t)1 << 20;
+  fake::Stream stream;
+  CudaDriver driver;
+  Half *a = fake::allocateAs<Half>(k), *b = fake::allocateAs<Half>(k),
+       *c = fake::allocateAs<Half>(1);
+  void *workspace = fake::allocate(bytes);
+  for (int64_t i = 0; i < k; ++i)
+    fake::hostAs<Half>(a)[i] = Half(left[i]), fake::hostAs<Half>(b)[i] = Half(1);
+  {
+    CudaMatmul matmul;
+    tp_gemm gemm = {.m = 1, .n = 1, .k = k, .lda = k, .ldb = 1, .ldc = 1, .batch = 1};
+    gemm.in = gemm.out = TP_F16;
+    Status status = matmul.start(driver, workspace, bytes);
+    EXPECT_TRUE(status.ok()) << status.message();
+    status = matmul.run(gemm, a, b, nullptr, c, (cuda::StreamHandle *)&stream);
+    EXPECT_TRUE(status.ok()) << status.message();
+    stream.synchronize();
+  }
+  float result = (float)*fake::hostAs<Half>(c);
+  for (void *memory : {(void *)a, (void *)b, (void *)c, workspace})
+    fake::release(memory);
+  return result;
+}
+
+// 65504 is the largest f16; above 2048 they are 2 apart.
+TEST(CudaMatmul, PartsOfSumsAreNotRounded) {
+  EXPECT_EQ(product({60000, 60000, -60000, -59936}), 64);
+  EXPECT_EQ(product({2048, 1, -2048, 0}), 1);
+}
+
+} // namespace
