@@ -31,7 +31,8 @@ constexpr std::string_view madeByWord = "by ", countWord = "choices ";
 /// Lines of a text, numbered from 1, with errors that say where.
 class Lines {
 public:
-  Lines(std::string_view text, const std::string &path) : text(text), path(path) {}
+  Lines(std::string_view text, const std::string &path, const char *wayOut)
+      : text(text), path(path), wayOut(wayOut) {}
   bool done() const { return text.empty(); }
   std::string_view next() {
     size_t end = text.find('\n');
@@ -41,14 +42,15 @@ public:
     return line;
   }
   Status wrong(const char *wanted) const {
-    return errorf("'%s' holds no GEMM algorithms that can be read: remove it to measure anew, or "
-                  "name another file; line %" PRId64 " should be %s, found '%.60s'",
-                  path.c_str(), number, wanted, std::string(line).c_str());
+    return errorf("'%s' holds no GEMM algorithms that can be read: %s; line %" PRId64
+                  " should be %s, found '%.60s'",
+                  path.c_str(), wayOut, number, wanted, std::string(line).c_str());
   }
 
 private:
   std::string_view text, line;
   const std::string &path;
+  const char *wayOut;
   int64_t number = 0;
 };
 
@@ -75,7 +77,10 @@ bool takeChoice(std::string_view line, GemmKey &key, GemmAlgorithm &algorithm) {
   for (uint64_t &word : algorithm)
     if (!takeNumber(line, word, 16))
       return false;
-  return line.empty();
+  // Another number would be cut off where a field is shorter.
+  GemmUse use = useOf(key);
+  auto isType = [](int32_t type) { return type >= TP_F64 && type <= TP_F16; };
+  return line.empty() && keyOf(use) == key && isType(use.gemm.in) && isType(use.gemm.out);
 }
 
 int64_t alignmentOfWork(const StreamEvent &work) {
@@ -117,9 +122,9 @@ std::string GemmChoices::text() const {
   return text;
 }
 
-Status GemmChoices::parse(const std::string &text, const std::string &path) {
+Status GemmChoices::parse(const std::string &text, const std::string &path, const char *wayOut) {
   *this = {};
-  Lines lines(text, path);
+  Lines lines(text, path, wayOut);
   if (lines.next() != title)
     return lines.wrong(title);
   std::string_view line = lines.next();
@@ -168,7 +173,7 @@ Status takeNamed(Device &device, const std::string &file) {
   std::string text;
   GemmChoices choices;
   TP_TRY(readText(file, text, maxText));
-  TP_TRY(choices.parse(text, file));
+  TP_TRY(choices.parse(text, file, "remove it to measure anew, or name another file"));
   std::string here = device.gemmChoices().madeBy;
   if (choices.madeBy != here)
     return errorf("'%s' holds GEMM algorithms of another library or GPU: name another file, and it "
@@ -188,7 +193,8 @@ Status takeSaved(Device &device, const std::string &file, std::string &madeBy) {
   std::string text;
   GemmChoices choices;
   TP_TRY(readText(file, text, maxText));
-  TP_TRY(choices.parse(text, file));
+  TP_TRY(
+      choices.parse(text, file, "go on from an earlier checkpoint, or --load the weights of this"));
   madeBy = choices.madeBy;
   int64_t refused = 0;
   return madeBy == device.gemmChoices().madeBy ? device.setGemmChoices(choices, refused) : Status();
@@ -229,7 +235,7 @@ Status choose(tp_rank &rank, const std::string &file, const std::string &saved) 
 Status follow(tp_rank &rank, const std::string &text) {
   Device &device = *rank.device;
   GemmChoices choices;
-  TP_TRY(choices.parse(text, "what rank 0 has sent"));
+  TP_TRY(choices.parse(text, "what rank 0 has sent", "start again"));
   int64_t refused = 0;
   std::string here = device.gemmChoices().madeBy;
   if (choices.madeBy == here)

@@ -69,8 +69,8 @@ struct GemmChoices {
   std::map<GemmKey, GemmAlgorithm> chosen;
 
   std::string text() const;
-  /// Errors name `path`, the line and what stands there.
-  Status parse(const std::string &text, const std::string &path);
+  /// Errors name `path`, what to do, the line and what stands there.
+  Status parse(const std::string &text, const std::string &path, const char *wayOut);
 };
 
 /// The GEMMs that a rank of a program for a device calls, in training, evaluation and prediction.

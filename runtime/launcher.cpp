@@ -292,9 +292,10 @@ Status tplan::runtime::wrongNumber(const tp_program &program, int64_t found, con
                                    const Launch &launch) {
   auto ranks = (long long)ranksOf(program);
   return errorf("the plan '%s' is for %lld ranks, %s has %lld; start that many (mpirun -n %lld, "
-                "srun -n %lld), or start it without a launcher, and the ranks are threads; "
+                "srun -n %lld%s), or start it without a launcher, and the ranks are threads; "
                 "environment: %s",
-                program.plan, ranks, where, (long long)found, ranks, ranks, launch.seen.c_str());
+                program.plan, ranks, where, (long long)found, ranks, ranks,
+                program.device ? ", torchrun with as many processes" : "", launch.seen.c_str());
 }
 
 Status tplan::runtime::checkLaunch(const Launch &launch, const tp_program &program) {

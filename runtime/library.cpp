@@ -49,7 +49,9 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
 Status tplan::runtime::findFunction(const LibraryNames &names, void *handle,
                                     const std::string &file, const char *symbol, void *&address) {
   address = dlsym(handle, symbol);
-  return address ? Status() : errorf("the %s in '%s' has no %s", names.title, file.c_str(), symbol);
+  return address ? Status()
+                 : errorf("the %s in '%s' has no %s: name its file in %s", names.title,
+                          file.c_str(), symbol, names.variable);
 }
 
 std::string_view tplan::runtime::callee(std::string_view call) {

@@ -152,6 +152,11 @@ void Crew::runRank(Member &member) {
     nameAnother(*rank.transport);
   std::unique_lock lock(mutex);
   finished.wait(lock, [this] { return running == 0; });
+  lock.unlock();
+  // Others may still ask this rank where it is.
+  rank.groups.clear();
+  if (rank.transport)
+    rank.transport->detach();
 }
 
 bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) {
@@ -286,6 +291,15 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   if (Status status = checkCpu(program->cpu); !status.ok())
     return fails(status, exitFailure);
 
+  const std::pair<const char *, bool> ofGpus[] = {{"--gemm-algorithms", !options.gemms.empty()},
+                                                  {"--nccl-library", !options.ncclLibrary.empty()},
+                                                  {"--synchronous", options.synchronous}};
+  for (auto [name, isGiven] : ofGpus)
+    if (isGiven && !program->device)
+      return fails(errorf("%s is about GPUs, and the plan '%s' runs on a CPU: leave it out", name,
+                          program->plan),
+                   exitUsage);
+
   if (options.auditStreams) {
     Status status = auditStreams(*program, options.traceStreams);
     return status.ok() ? exitSuccess : fails(status, exitFailure);
@@ -317,12 +331,6 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   if (options.auditCollectives && !transports[0])
     return fails(
         errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
-        exitUsage);
-  if (!options.gemms.empty() && !program->device)
-    return fails(
-        errorf("--gemm-algorithms is about GEMMs of GPUs, and the plan '%s' runs on a CPU: "
-               "leave it out; found '%s'",
-               program->plan, options.gemms.c_str()),
         exitUsage);
   int threads = threadsOf(options, (int)transports.size(), launch);
   Crew crew(command, *program, options, launch.processes(), gpus, gpu);

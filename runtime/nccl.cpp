@@ -37,6 +37,7 @@ public:
   bool capturable() const override { return true; }
   bool hostApart() const override { return true; }
   void attach(Device &device, char *arena, int64_t bytes) override;
+  void detach() override { rank_.device = nullptr; }
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override;
   void abort(const Status &why) override;

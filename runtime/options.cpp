@@ -29,9 +29,13 @@ static std::string meshText(const tp_program &program) {
 
 namespace {
 
-/// One option: how it is spelled, what it takes, where it goes.
+/// One option: how it is spelled, what it takes, where it goes; and whether ranks that are
+/// processes must agree on it.
 struct Option {
   enum Kind { Flag, Integer, Number, Text, Files };
+  /// In its value; in whether it is given, for files have names of their own on each machine; or
+  /// not.
+  enum Agreement { Value, Presence, None };
   const char *name, *argument, *meaning;
   Kind kind;
   int64_t lowest = 0, highest = INT64_MAX;
@@ -40,7 +44,38 @@ struct Option {
   double Options::*number = nullptr;
   std::string Options::*text = nullptr;
   std::vector<std::string> Options::*files = nullptr;
+  Agreement agreement = Value;
+
+  /// What ranks compare of it.
+  std::string shared(const Options &options) const;
 };
+
+std::string Option::shared(const Options &options) const {
+  switch (agreement == None ? Flag : kind) {
+  case Flag:
+    return agreement != None && options.*flag ? "given" : "not given";
+  case Integer:
+    return format("%lld", (long long)(options.*integer));
+  case Number:
+    return format("%.17g", options.*number);
+  case Text:
+    return agreement == Value        ? format("'%s'", (options.*text).c_str())
+           : (options.*text).empty() ? "not given"
+                                     : "given";
+  case Files:
+    return format("%zu files", (options.*files).size());
+  }
+  return {};
+}
+
+Option presence(Option option) {
+  option.agreement = Option::Presence;
+  return option;
+}
+Option own(Option option) {
+  option.agreement = Option::None;
+  return option;
+}
 
 Option flag(const char *name, const char *meaning, bool Options::*to) {
   Option o{name, nullptr, meaning, Option::Flag};
@@ -80,31 +115,34 @@ std::vector<Option> optionTable() {
              &Options::minutes),
       integer("--seed", "S", "seed of initial values, data order and dropout (1)", &Options::seed,
               0, INT32_MAX),
-      integer("--threads", "T",
-              "threads of a rank; the result does not depend on it (its part of the CPUs of the "
-              "affinity mask)",
-              &Options::threads, 1, 4096),
-      text("--device", "D",
-           "cpu or cuda, of those that the binary is compiled for (cuda, where it is)",
-           &Options::device),
-      text(
+      own(integer(
+          "--threads", "T",
+          "threads of a rank; the result does not depend on it (its part of the CPUs of the "
+          "affinity mask)",
+          &Options::threads, 1, 4096)),
+      own(text("--device", "D",
+               "cpu or cuda, of those that the binary is compiled for (cuda, where it is)",
+               &Options::device)),
+      presence(text(
           "--gemm-algorithms", "F",
           "GEMMs of a GPU by the algorithms in F; where there is no F, they are measured and it is "
           "written",
-          &Options::gemms),
-      text("--nccl-library", "F",
-           "the libnccl.so.2 of ranks that are processes, or another library of its interface",
-           &Options::ncclLibrary),
-      text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save),
+          &Options::gemms)),
+      own(text("--nccl-library", "F",
+               "the libnccl.so.2 of ranks that are processes, or another library of its interface",
+               &Options::ncclLibrary)),
+      presence(
+          text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save)),
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
               &Options::saveEvery, 0),
       integer("--save-keep", "N", "checkpoints to keep; 0: all", &Options::saveKeep, 0),
       flag("--resume", "go on from the latest checkpoint in the DIR of --save", &Options::resume),
-      text("--load", "F.safetensors", "start from these weights, by name", &Options::load),
-      text("--metrics", "M.jsonl",
-           "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
-           "tokens_per_second",
-           &Options::metrics),
+      presence(
+          text("--load", "F.safetensors", "start from these weights, by name", &Options::load)),
+      own(text("--metrics", "M.jsonl",
+               "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
+               "tokens_per_second",
+               &Options::metrics)),
       files("--eval", "F[,F...]", "score every byte of these files at the end", &Options::eval),
       integer("--eval-every", "N", "score them every N steps too; 0: never", &Options::evalEvery,
               0),
@@ -113,9 +151,9 @@ std::vector<Option> optionTable() {
       integer("--sample-bytes", "N", "bytes to draw (256)", &Options::sampleBytes, 1, 1 << 24),
       number("--temperature", "T", "divides the logits when drawing; 0: the likeliest byte (0.8)",
              &Options::temperature),
-      integer("--print-every", "N", "steps between progress lines; 0: about once a second",
-              &Options::printEvery, 0),
-      flag("--curve", "draw the loss at the end", &Options::curve),
+      own(integer("--print-every", "N", "steps between progress lines; 0: about once a second",
+                  &Options::printEvery, 0)),
+      own(flag("--curve", "draw the loss at the end", &Options::curve)),
       flag("--profile", "print time, GFLOP/s and GB/s of each category and call at the end",
            &Options::profile),
       flag("--synchronous",
@@ -137,8 +175,8 @@ std::vector<Option> optionTable() {
            &Options::auditStreams),
       text("--trace-streams", "F", "with --audit-streams, write what is issued to F, a call a line",
            &Options::traceStreams),
-      text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
-           &Options::dumpGradients),
+      presence(text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
+                    &Options::dumpGradients)),
       flag("--print-env", "print what launchers have set, and which rank follows from it",
            &Options::printEnv),
       flag("--help", "print this", &Options::help),
@@ -212,6 +250,15 @@ Status assign(const Option &option, const char *value, Options &options) {
 
 } // namespace
 
+std::vector<std::pair<std::string, std::string>>
+tplan::runtime::sharedOptions(const Options &options) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Option &option : optionTable())
+    if (option.agreement != Option::None)
+      all.emplace_back(option.name, option.shared(options));
+  return all;
+}
+
 Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
   std::vector<Option> table = optionTable();
   for (int i = 1; i < argc; ++i) {
@@ -255,6 +302,14 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
     return errorf("--eval-every says when files are scored: it needs --eval F");
   if (options.resume && !options.load.empty())
     return errorf("--resume and --load both set the weights; choose one");
+  if (!options.traceStreams.empty() && !options.auditStreams)
+    return errorf(
+        "--trace-streams writes what --audit-streams looks at: add that, found '%s' alone",
+        options.traceStreams.c_str());
+  if (options.steps == 0 && !options.dumpGradients.empty())
+    return errorf(
+        "--dump-gradients writes the first step's gradients: it needs --steps 1 at least, "
+        "found 0");
   if (options.resume && !options.dumpGradients.empty())
     return errorf("--dump-gradients writes the first step's gradients, which --resume skips");
   return {};

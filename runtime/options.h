@@ -38,6 +38,10 @@ struct Options {
   int64_t printEvery = 0; // 0: about once a second
 };
 
+/// Names and values of what all ranks of a run must have alike, each as it is told; of files,
+/// whether or how many.
+std::vector<std::pair<std::string, std::string>> sharedOptions(const Options &options);
+
 Status parseOptions(int argc, char **argv, Options &options);
 void printHelp(FILE *to, const char *command, const tp_program &program);
 

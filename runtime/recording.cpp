@@ -90,6 +90,7 @@ public:
   void attach(Device &device, char *arena, int64_t bytes) override {
     inner->attach(device, arena, bytes);
   }
+  void detach() override { inner->detach(); }
   bool hostApart() const override { return inner->hostApart(); }
   bool stages() const override { return inner->stages(); }
   std::string left() const override { return inner->left(); }

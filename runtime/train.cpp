@@ -14,6 +14,7 @@
 #include "runtime/evaluate.h"
 #include "runtime/metrics.h"
 #include "runtime/safetensors.h"
+#include "runtime/same_run.h"
 #include "runtime/scalars.h"
 #include "runtime/tensors.h"
 
@@ -21,6 +22,7 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdlib>
+#include <cstring>
 
 using namespace tplan::runtime;
 
@@ -52,6 +54,8 @@ private:
   /// Prints, on one of the ranks.
   __attribute__((format(printf, 2, 3))) void say(const char *format, ...);
 
+  /// Whether gradients are those of a scaled loss, as f16 needs it.
+  bool isScaled() const { return program.scale || program.scale_offset >= 0; }
   int64_t every(int64_t option, int64_t plan) const { return option >= 0 ? option : plan; }
 
   const tp_program &program;
@@ -64,6 +68,7 @@ private:
   TrainingState state;
   std::vector<float> losses; // of each step of this run, for the curve
   int64_t steps = 0, firstStep = 1, savedStep = -1;
+  int64_t skipped = 0;                        // of these steps
   int64_t given = 0;                          // the step whose rows and scalars were written last
   Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call
   double lastPrint = 0, trainSeconds = 0;
@@ -115,6 +120,8 @@ Status Run::start() {
   if (rank.transport)
     rank.peers = Peers(*rank.transport, rank.team);
   TP_TRY(rank.peers.agree(alone()));
+  if (rank.peers.size() > seat.ranks)
+    TP_TRY(checkSameRun(rank.peers, options));
   if (rank.device)
     TP_TRY(settleGemms());
   if (rank.transport)
@@ -198,6 +205,8 @@ Status Run::checkResumed() {
   if (state.seed != options.seed && options.seedGiven)
     return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
                   (long long)state.seed, (long long)options.seed);
+  if (state.step == 0) // nothing was read, so any data will do
+    state.dataTokens = loader.tokens();
   if (loader.isOpen() && state.dataTokens != loader.tokens())
     return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
                   "position means nothing there",
@@ -209,14 +218,20 @@ Status Run::checkResumed() {
   return {};
 }
 
+/// What is no number has no sign.
+static double shown(double value) { return std::isnan(value) ? std::fabs(value) : value; }
+
 /// A number that is not finite ends the run before it is saved over a good one.
 Status Run::checkMetrics(int64_t step) {
   for (int64_t i = 0; i < metrics.size(); ++i) {
     double value = metrics[i].value();
     if (!std::isfinite(value) && !program.metrics[i].unbounded)
-      return errorf(
-          "%s is %g in step %lld; lower the learning rate, or resume from an earlier checkpoint",
-          program.metrics[i].name, value, (long long)step);
+      return errorf("%s is %g in step %lld; %slower the learning rate, or resume from an earlier "
+                    "checkpoint",
+                    program.metrics[i].name, shown(value), (long long)step,
+                    isScaled() ? "f16 ends at 65504: train in bf16, " : "");
+    if (isScaled() && !strcmp(program.metrics[i].name, "skipped"))
+      skipped += value != 0;
   }
   return {};
 }
@@ -272,6 +287,11 @@ Status Run::oneStep(int64_t step) {
   return metrics.read(rank);
 }
 
+static void printMetric(const char *name, double value) {
+  bool isSmall = value != 0 && std::fabs(value) < 1e-3;
+  printf(isSmall ? "  %s %.3g" : "  %s %.4f", name, value);
+}
+
 void Run::printProgress(int64_t step, double seconds, bool last) {
   double now = monotonicSeconds();
   bool due = options.printEvery ? step % options.printEvery == 0 : now - lastPrint >= 1;
@@ -281,7 +301,7 @@ void Run::printProgress(int64_t step, double seconds, bool last) {
   double span = since > 1 || seconds <= 0 ? now - lastPrint : seconds;
   printf("step %lld/%lld", (long long)step, (long long)steps);
   for (int64_t i = 0; i < metrics.size(); ++i)
-    printf("  %s %.4f", program.metrics[i].name, metrics[i].value());
+    printMetric(program.metrics[i].name, shown(metrics[i].value()));
   if (program.num_lr)
     printf("  lr %.3g", learningRate(program, step));
   printf("  %.0f tokens/s\n", (double)(program.tokens_per_step * since) / std::max(span, 1e-9));
@@ -375,6 +395,10 @@ void Run::printSummary() {
     printf("%lld steps, %lld tokens in %.1f s: %.0f tokens/s\n", (long long)done,
            (long long)(done * program.tokens_per_step), trainSeconds,
            (double)(done * program.tokens_per_step) / trainSeconds);
+  if (skipped)
+    printf("%lld of %lld steps were skipped, for their gradients were not finite%s\n",
+           (long long)skipped, (long long)done,
+           skipped == done ? ": nothing was trained; train in bf16, or from smaller weights" : "");
   rank.profile.printTotals(stdout, done);
   std::string ranks, buffers;
   if (rank.transport) {

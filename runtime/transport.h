@@ -79,6 +79,8 @@ public:
   virtual Communicator &world() = 0;
   /// The device of this rank and its arena, where it has one; before `connect`.
   virtual void attach(Device &, char *, int64_t) {}
+  /// The device ends, and all groups have.
+  virtual void detach() {}
   /// The communicators of a program's groups, all at once; called by every rank. They live no
   /// longer than the transport.
   virtual Status connect(const tp_program &program,

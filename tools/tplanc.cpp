@@ -106,8 +106,11 @@ llvm::Expected<Phase> lastPhase() {
   if (!list.empty())
     return Phase::parse;
   if (!emitted.empty()) {
-    if (std::optional<Phase> phase = findPhase(emitted))
+    if (std::optional<Phase> phase = findPhase(emitted)) {
+      if (*phase == Phase::emit && output.empty() && !ptxOnly)
+        return llvm::createStringError("--emit=emit makes a binary: add -o FILE");
       return *phase;
+    }
     return llvm::createStringError("no phase is called '" + emitted + "'; there are " +
                                    phaseNames());
   }

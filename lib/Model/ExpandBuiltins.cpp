@@ -2,7 +2,8 @@
 //
 // One table from the name of a built-in to its formula. Composites stay numeri-
 // cally careful here and nowhere else: softmax and cross-entropy subtract a
-// maximum that counts as a constant, since it cancels.
+// maximum that counts as a constant, since it cancels, and a sigmoid has no exp
+// of what is large, whose cotangent would be infinity times zero.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -40,8 +41,12 @@ template <typename Op> Values binary(NNBuilder &b, ApplyOp op) {
 // Activations
 //===----------------------------------------------------------------------===//
 
+// z = exp(-|x|); 1 / (1 + z) above zero, z / (1 + z) below.
 Value sigmoidOf(NNBuilder &b, Value x) {
-  return b.div(b.like(x, 1), b.addNumber(b.exp(b.neg(x)), 1));
+  Value above = b.compare(CmpKind::ge, x, b.like(x, 0));
+  Value z = b.exp(b.select(above, b.neg(x), x));
+  Value one = b.div(b.like(x, 1), b.addNumber(z, 1));
+  return b.select(above, one, b.mul(z, one));
 }
 Values sigmoid(NNBuilder &b, ApplyOp op) { return {sigmoidOf(b, arg(op))}; }
 Values silu(NNBuilder &b, ApplyOp op) { return {b.mul(arg(op), sigmoidOf(b, arg(op)))}; }

@@ -69,6 +69,8 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
   for (const ScaleArg &arg : kScaleArgs)
     values[arg.name] = arg.standard;
   const Arg *constant = nullptr, *dynamic = nullptr;
+  if (!eachOnce(c.e.report, item.args))
+    return;
   for (const Arg &given : item.args) {
     const ScaleArg *arg =
         llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == given.key.text; });
@@ -78,6 +80,10 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
           .error(named ? given.key.loc : given.value->loc, "f16 takes {0}, found an argument {1}",
                  llvm::join(names, ", "), named ? given.key.text : StringRef("without a name"))
           .suggest(given.key.text, names);
+      return;
+    }
+    if (given.except) {
+      c.e.report.error(given.key.loc, "`except` belongs to decay, not to {0}", arg->name);
       return;
     }
     std::optional<Number> number = c.e.number(*given.value, Env());

@@ -226,6 +226,7 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
                        arg.below == 1 ? " and below 1" : "", spell(*n));
     values[name] = n->real;
   };
+  eachOnce(e.report, item.args);
   std::vector<Attribute> without;
   Selector except;
   bool open = false; // after `except`, further bare items are selectors

@@ -21,7 +21,7 @@ GemmChoices some() {
 
 std::string errorOf(const std::string &text) {
   GemmChoices choices;
-  Status status = choices.parse(text, "F");
+  Status status = choices.parse(text, "F", "away");
   return status.ok() ? "none" : status.message();
 }
 
@@ -40,7 +40,7 @@ TEST(GemmChoices, AKeyIsAUse) {
 TEST(GemmChoices, TextAndBack) {
   for (const GemmChoices &choices : {some(), GemmChoices{"cuBLASLt 1 on a GPU", {}}}) {
     GemmChoices back;
-    ASSERT_TRUE(back.parse(choices.text(), "F").ok());
+    ASSERT_TRUE(back.parse(choices.text(), "F", "away").ok());
     EXPECT_EQ(back.madeBy, choices.madeBy);
     EXPECT_EQ(back.chosen, choices.chosen);
     EXPECT_EQ(back.text(), choices.text());
@@ -58,11 +58,20 @@ TEST(GemmChoices, BrokenTexts) {
     bool isFree = at >= text.find("by ") + 3 && at <= text.find('\n', text.find("by ")); // a name
     EXPECT_EQ(errorOf(longer) == "none", isFree) << longer;
   }
-  std::string hint = "'F' holds no GEMM algorithms that can be read: remove it to measure anew, or "
-                     "name another file; line ";
+  std::string hint = "'F' holds no GEMM algorithms that can be read: away; line ";
   EXPECT_EQ(errorOf(""), hint + "1 should be tplan gemm algorithms 1, found ''");
   EXPECT_EQ(errorOf("tplan gemm algorithms 1\nfor me\n"),
             hint + "2 should be the library and the GPU, found 'for me'");
+  for (auto [type, is] : {std::pair("4", false), std::pair("-1", false),
+                          std::pair("4294967296", false), std::pair("3", true)}) {
+    std::string other =
+        text; // of A and B in the first: m n k lda ldb ldc, batch, strides, three flags
+    size_t at = other.find("\n64 ") + 1;
+    for (int column = 0; column < 13; ++column)
+      at = other.find(' ', at) + 1;
+    other.replace(at, other.find(' ', at) - at, type);
+    EXPECT_EQ(errorOf(other) == "none", is) << other;
+  }
   EXPECT_EQ(errorOf(text + "more\n"), hint + "7 should be the end, with each choice once, found "
                                              "'more'");
 }

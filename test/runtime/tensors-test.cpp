@@ -196,6 +196,11 @@ INSTANTIATE_TEST_SUITE_P(
                   "--save-every is about checkpoints"),
         std::pair(std::vector<std::string>{"--save-keep", "5"}, "it needs --save DIR"),
         std::pair(std::vector<std::string>{"--eval-every", "5"}, "it needs --eval F"),
+        std::pair(std::vector<std::string>{"--trace-streams", "F"}, "add that, found 'F' alone"),
+        std::pair(std::vector<std::string>{"--synchronous"}, "runs on a CPU: leave it out"),
+        std::pair(std::vector<std::string>{"--nccl-library", "F"}, "runs on a CPU: leave it out"),
+        std::pair(std::vector<std::string>{"--steps", "0", "--dump-gradients", "F"},
+                  "needs --steps 1 at least, found 0"),
         std::pair(std::vector<std::string>{"--resume", "--save=x", "--load=y"}, "choose one"),
         std::pair(std::vector<std::string>{"--resume", "--save=x", "--dump-gradients=y"},
                   "skips")));

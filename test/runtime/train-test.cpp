@@ -156,6 +156,19 @@ TEST_F(Training, SurvivesWhatACrashedSaveLeft) {
   trained({"--steps", "7", "--save", scratch / "s", "--resume"});
 }
 
+TEST_F(Training, GoesOnFromStepZero) {
+  trained({"--steps", "3", "--save", scratch / "whole"});
+  trained({"--steps", "0", "--save", scratch / "s"});
+  for (const char *steps : {"2", "3"})
+    trained({"--steps", steps, "--save", scratch / "s", "--resume"});
+  EXPECT_EQ(readFile(scratch / "s/step-00000003/model.safetensors"),
+            readFile(scratch / "whole/step-00000003/model.safetensors"));
+  writeFile(scratch / "more", someText(3000)); // what data was read is known by now
+  EXPECT_HAS(
+      failed({"--steps", "4", "--save", scratch / "s", "--resume", "--data", scratch / "more"}),
+      "tokens of data, --data holds");
+}
+
 TEST_F(Training, RefusesToOverwriteAnEarlierTraining) {
   trained({"--steps", "5", "--save", scratch / "s"});
   EXPECT_HAS(failed({"--steps", "5", "--save", scratch / "s"}),
@@ -404,6 +417,16 @@ TEST_F(Training, StopsWhenTheLossIsNotFinite) {
   EXPECT_HAS(outcome.err, "lower the learning rate");
   EXPECT_HAS(readFile(scratch / "m"), "null");
   EXPECT_FALSE(std::filesystem::exists(scratch / "s/latest"));
+}
+
+TEST_F(Training, SaysWhereF16Ends) {
+  tp_program program = toy::program();
+  tp_lr_piece steep = {0, 1000, 1e38, 1e38, TP_FLAT};
+  program.lr = &steep, program.num_lr = 1;
+  program.scale = 1, program.scale_offset = -1;
+  Outcome outcome = runMain(program, {"--data", data(), "--steps", "50"});
+  EXPECT_HAS(outcome.err, "f16 ends at 65504: train in bf16, lower the learning rate");
+  EXPECT_EQ(outcome.err.find("-nan"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Training, GoesOnWhereAMetricMayBeInfinite) {

@@ -345,10 +345,9 @@ void TableEmitter::addFrame(const Chain &chain, const Run &run, Part part, tp_sl
 }
 
 /// What a checkpoint must agree on: the weights, and how they are trained. Not
-/// the layout, nor how long training lasts.
+/// the layout, nor how long training lasts, nor the order in which a plan has them.
 std::string TableEmitter::fingerprint() {
-  std::string text;
-  llvm::raw_string_ostream os(text);
+  SmallVector<std::string> lines;
   for (auto value : program.getBody().getOps<sched::ValueOp>())
     if (auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
         symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
@@ -356,13 +355,15 @@ std::string TableEmitter::fingerprint() {
       nn::Tensor type = typeOf(value);
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
-      os << param.getPath() << " " << value->getAttrOfType<StringAttr>("slot").getValue() << " "
-         << type << " " << param.getCount() << " " << param.getFirst() << " " << param.getStep()
-         << "\n";
+      llvm::raw_string_ostream(lines.emplace_back())
+          << param.getPath() << " " << value->getAttrOfType<StringAttr>("slot").getValue() << " "
+          << type << " " << param.getCount() << " " << param.getFirst() << " " << param.getStep();
     }
+  llvm::sort(lines);
   for (StringRef key : {"batch", "sequence", "optimizer"})
     if (Attribute attr = settings.recipe.get(key))
-      os << key << " " << attr << "\n";
+      llvm::raw_string_ostream(lines.emplace_back()) << key << " " << attr;
+  std::string text = llvm::join(lines, "\n");
   auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
   return llvm::toHex(ArrayRef(hash).take_front(16), /*LowerCase=*/true);
 }

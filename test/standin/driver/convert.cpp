@@ -219,9 +219,13 @@ template <bool bf, bool toZero> void toHalves(Warp &w, const Inst &i) {
   auto low = __builtin_convertvector(halves<bf, toZero>(get<float>(w, i.b)), Lanes<uint32_t>);
   set(w, i.d, high << 16 | low);
 }
-void fromHalf(Warp &w, const Inst &i) {
+template <typename To> void fromHalf(Warp &w, const Inst &i) {
   auto half = __builtin_bit_cast(Lanes<_Float16>, get<uint16_t>(w, i.a));
-  set(w, i.d, canonical(__builtin_convertvector(half, Lanes<float>)));
+  auto wide = __builtin_convertvector(half, Lanes<To>);
+  if constexpr (sizeof(To) == sizeof(float))
+    set(w, i.d, canonical(wide));
+  else
+    set(w, i.d, wide);
 }
 void fromBf16(Warp &w, const Inst &i) {
   auto bits = __builtin_convertvector(get<uint16_t>(w, i.a), Lanes<uint32_t>) << 16;
@@ -248,7 +252,11 @@ void floats(Decoder &d, Type to, Type from) {
   if (to.element == 32 && from.element == 16) {
     if (from.kind == 'h')
       d.need(90, 78);
-    d.emit(from.kind == 'h' ? fromBf16 : fromHalf, d.out(0, 32), d.in(1, 16));
+    d.emit(from.kind == 'h' ? fromBf16 : fromHalf<float>, d.out(0, 32), d.in(1, 16));
+    return;
+  }
+  if (to.element == 64 && from.element == 16 && from.kind == 'f') {
+    d.emit(fromHalf<double>, d.out(0, 64), d.in(1, 16));
     return;
   }
   bool toZero = d.take("rz"), rounded = toZero || d.take("rn");

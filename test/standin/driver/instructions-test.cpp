@@ -351,6 +351,8 @@ TEST_F(Instructions, Halves) {
   });
   check("cvt.f32.f16 %r13, %rs1;", kInts,
         [](Word x, Word, Word) { return bits(float(std::bit_cast<_Float16>(uint16_t(x)))); });
+  check("cvt.f64.f16 %rd13, %rs1;", kInts,
+        [](Word x, Word, Word) { return bits(double(std::bit_cast<_Float16>(uint16_t(x)))); });
 }
 
 /// Of f16 in double, where sums and products of two are exact.

@@ -32,8 +32,9 @@ float product(const std::vector<float> &left) {
     fake::hostAs<Half>(a)[i] = Half(left[i]), fake::hostAs<Half>(b)[i] = Half(1);
   {
     CudaMatmul matmul;
-    tp_gemm gemm = {.m = 1, .n = 1, .k = k, .lda = k, .ldb = 1, .ldc = 1, .batch = 1};
-    gemm.in = gemm.out = TP_F16;
+    tp_gemm gemm = {};
+    gemm.m = gemm.n = gemm.ldb = gemm.ldc = gemm.batch = 1;
+    gemm.k = gemm.lda = k, gemm.in = gemm.out = TP_F16;
     Status status = matmul.start(driver, workspace, bytes);
     EXPECT_TRUE(status.ok()) << status.message();
     status = matmul.run(gemm, a, b, nullptr, c, (cuda::StreamHandle *)&stream);
