@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t formatVersion = 2;
+constexpr int64_t formatVersion = 3;
 constexpr int64_t maxJson = int64_t(1) << 24;
 constexpr const char *modelFile = "model.safetensors";
 constexpr const char *optimizerFile = "optimizer.safetensors";

@@ -58,7 +58,7 @@ struct Builder {
     std::swap(strides[2], strides[3]);
     return g.array({b, hk, d, t}, strides, elements);
   }
-  /// A chunk begins at any row, where others have an odd number of them.
+  /// A chunk begins behind the rows of others, of which there may be an odd number.
   Value statistics(int pointer) {
     Sizes strides = stridesOf(pointer);
     int64_t steps = (b < it.batch ? b * strides[0] : 0) | (hk < it.groups ? h * strides[1] : 0);

@@ -50,8 +50,9 @@ Status tplan::runtime::findFunction(const LibraryNames &names, void *handle,
                                     const std::string &file, const char *symbol, void *&address) {
   address = dlsym(handle, symbol);
   return address ? Status()
-                 : errorf("the %s in '%s' has no %s: name its file in %s", names.title,
-                          file.c_str(), symbol, names.variable);
+                 : errorf("the %s in '%s' has no %s: it is another library, or too old; name one "
+                          "that has it",
+                          names.title, file.c_str(), symbol);
 }
 
 std::string_view tplan::runtime::callee(std::string_view call) {

@@ -51,17 +51,17 @@ struct Option {
 };
 
 std::string Option::shared(const Options &options) const {
-  switch (agreement == None ? Flag : kind) {
+  if (!options.has(name))
+    return "not given";
+  switch (kind) {
   case Flag:
-    return agreement != None && options.*flag ? "given" : "not given";
+    return "given";
   case Integer:
     return format("%lld", (long long)(options.*integer));
   case Number:
     return format("%.17g", options.*number);
   case Text:
-    return agreement == Value        ? format("'%s'", (options.*text).c_str())
-           : (options.*text).empty() ? "not given"
-                                     : "given";
+    return agreement == Presence ? "given" : format("'%s'", (options.*text).c_str());
   case Files:
     return format("%zu files", (options.*files).size());
   }
@@ -284,8 +284,7 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
                         : equals != std::string::npos ? argv[i] + equals + 1
                                                       : argv[++i];
     TP_TRY(assign(*option, value, options));
-    options.hasSample |= option->text == &Options::sample;
-    options.seedGiven |= option->integer == &Options::seed;
+    options.given.insert(option->name);
     // `--eval a b c`: names follow until the next option.
     if (option->kind == Option::Files)
       while (i + 1 < argc && argv[i + 1][0] != '-')

@@ -11,7 +11,9 @@
 #include "tplan/runtime.h"
 
 #include <cstdio>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tplan::runtime {
@@ -21,21 +23,22 @@ struct Options {
   int64_t steps = -1; // -1: the plan's
   double minutes = 0; // of training, in this run; 0: no bound
   int64_t seed = 1;
-  bool seedGiven = false;
   int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, metrics, dumpGradients;
   std::string gemms;  // file of --gemm-algorithms
   std::string device; // "cpu" or "cuda"; empty: the one that the binary is for
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
-  bool hasSample = false;
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
        synchronous = false, auditStreams = false, printEnv = false;
   std::string traceStreams, ncclLibrary;
-  int64_t printEvery = 0; // 0: about once a second
+  int64_t printEvery = 0;      // 0: about once a second
+  std::set<std::string> given; // the names of those that the command line has
+
+  bool has(const char *name) const { return given.count(name); }
 };
 
 /// Names and values of what all ranks of a run must have alike, each as it is told; of files,

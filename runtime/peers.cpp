@@ -9,12 +9,15 @@ using namespace tplan::runtime;
 Status Peers::agree(Status mine) {
   if (size() == 1)
     return alike(std::move(mine));
+  double any = mine.ok() ? 0 : 1;
+  TP_TRY(sum(&any, 1));
+  if (any == 0)
+    return {};
+  // As many numbers as ranks, of each rank, where one has failed alone.
   std::vector<double> failed(size(), 0.0);
   failed[rank()] = mine.ok() ? 0 : 1;
   TP_TRY(sum(failed.data(), size()));
   auto first = std::find(failed.begin(), failed.end(), 1.0);
-  if (first == failed.end())
-    return {};
   int from = int(first - failed.begin());
   std::string text = mine.message();
   TP_TRY(broadcast(text, from));

@@ -11,21 +11,31 @@
 #include "runtime/checksum.h"
 #include "runtime/files.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
 using namespace tplan::runtime;
 
 namespace {
 
 constexpr const char *ownFile = "/proc/self/exe";
 constexpr int64_t mostBytes = int64_t(1) << 32;
+/// Of the environment, what bits depend on.
+constexpr const char *variable = "TPLAN_GEMM";
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 Status factsOf(const Options &options, Facts &facts) {
   std::string binary;
   TP_TRY(readText(ownFile, binary, mostBytes));
-  facts = sharedOptions(options);
+  // First, for another binary may have other options.
   facts.emplace_back("the binary, by its checksum",
                      checksumOf(binary.data(), (int64_t)binary.size()));
+  for (auto &option : sharedOptions(options))
+    facts.push_back(option);
+  const char *value = getenv(variable);
+  facts.emplace_back(variable, value ? value : "not set");
   return {};
 }
 
@@ -57,8 +67,8 @@ Status compare(const Facts &mine, std::string_view leaders) {
 
 Status tplan::runtime::checkSameRun(Peers &peers, const Options &options) {
   Facts facts;
-  TP_TRY(peers.agree(factsOf(options, facts)));
+  Status found = factsOf(options, facts);
   std::string text = textOf(facts);
   TP_TRY(peers.broadcast(text));
-  return peers.agree(compare(facts, text));
+  return peers.agree(found.ok() ? compare(facts, text) : std::move(found));
 }

@@ -55,7 +55,7 @@ private:
   __attribute__((format(printf, 2, 3))) void say(const char *format, ...);
 
   /// Whether gradients are those of a scaled loss, as f16 needs it.
-  bool isScaled() const { return program.scale || program.scale_offset >= 0; }
+  bool isScaled() const { return program.scale != 0; }
   int64_t every(int64_t option, int64_t plan) const { return option >= 0 ? option : plan; }
 
   const tp_program &program;
@@ -202,7 +202,7 @@ Status Run::setTensors() {
 
 /// What was loaded is a state of this training.
 Status Run::checkResumed() {
-  if (state.seed != options.seed && options.seedGiven)
+  if (state.seed != options.seed && options.has("--seed"))
     return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
                   (long long)state.seed, (long long)options.seed);
   if (state.step == 0) // nothing was read, so any data will do
@@ -398,7 +398,9 @@ void Run::printSummary() {
   if (skipped)
     printf("%lld of %lld steps were skipped, for their gradients were not finite%s\n",
            (long long)skipped, (long long)done,
-           skipped == done ? ": nothing was trained; train in bf16, or from smaller weights" : "");
+           skipped < done             ? ""
+           : program.scale_offset < 0 ? ": nothing was trained; give a smaller scale"
+                                      : ": the scale is still on its way down");
   rank.profile.printTotals(stdout, done);
   std::string ranks, buffers;
   if (rank.transport) {
@@ -432,7 +434,7 @@ Status Run::finish() {
   printSummary();
   if (!options.eval.empty())
     TP_TRY(evaluate(std::max(steps, firstStep - 1)));
-  return options.hasSample ? sample() : Status();
+  return options.has("--sample") ? sample() : Status();
 }
 
 Status Run::all() {

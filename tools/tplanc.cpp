@@ -107,7 +107,7 @@ llvm::Expected<Phase> lastPhase() {
     return Phase::parse;
   if (!emitted.empty()) {
     if (std::optional<Phase> phase = findPhase(emitted)) {
-      if (*phase == Phase::emit && output.empty() && !ptxOnly)
+      if (*phase == Phase::emit && output.empty())
         return llvm::createStringError("--emit=emit makes a binary: add -o FILE");
       return *phase;
     }

@@ -41,12 +41,12 @@ template <typename Op> Values binary(NNBuilder &b, ApplyOp op) {
 // Activations
 //===----------------------------------------------------------------------===//
 
-// z = exp(-|x|); 1 / (1 + z) above zero, z / (1 + z) below.
+// With z = exp(-|x|): 1 / (1 + z), or z / (1 + z) below zero.
 Value sigmoidOf(NNBuilder &b, Value x) {
-  Value above = b.compare(CmpKind::ge, x, b.like(x, 0));
-  Value z = b.exp(b.select(above, b.neg(x), x));
-  Value one = b.div(b.like(x, 1), b.addNumber(z, 1));
-  return b.select(above, one, b.mul(z, one));
+  Value below = b.compare(CmpKind::lt, x, b.like(x, 0));
+  Value z = b.exp(b.select(below, x, b.neg(x)));
+  Value inverse = b.div(b.like(x, 1), b.addNumber(z, 1));
+  return b.select(below, b.mul(z, inverse), inverse);
 }
 Values sigmoid(NNBuilder &b, ApplyOp op) { return {sigmoidOf(b, arg(op))}; }
 Values silu(NNBuilder &b, ApplyOp op) { return {b.mul(arg(op), sigmoidOf(b, arg(op)))}; }

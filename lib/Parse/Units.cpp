@@ -82,7 +82,7 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
 }
 
 bool tplan::parse::eachOnce(Report &report, const Args &args) {
-  std::map<StringRef, SMLoc> first;
+  llvm::StringMap<SMLoc> first;
   for (const Arg &arg : args)
     if (StringRef key = arg.key.text; !key.empty())
       if (auto [it, fresh] = first.try_emplace(key, arg.key.loc); !fresh) {

@@ -151,7 +151,7 @@ private:
     if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param)
       return nullptr;
     ArrayRef<DimAttr> dims = typeOf(product).getDims(), columns = typeOf(arg).getDims();
-    bool last = columns == dims.take_back(columns.size());
+    bool last = !columns.empty() && columns == dims.take_back(columns.size());
     auto isOf = [&](Value columnsOf, Value rowsOf) {
       auto in = [](Value v) { return [v](DimAttr dim) { return typeOf(v).has(dim.getName()); }; };
       ArrayRef<DimAttr> rows = dims.drop_back(columns.size());

@@ -231,7 +231,7 @@ const Damage damages[] = {
      [](std::string &b) { b.replace(b.find("state.json"), 10, "other.json"); },
      "'state.json' is missing"},
     {"OtherFormat", "step-00000005/manifest.json",
-     [](std::string &b) { b.replace(b.find("2"), 1, "9"); }, "has format 9"},
+     [](std::string &b) { b.replace(b.find("3"), 1, "9"); }, "has format 9"},
     {"LatestElsewhere", "latest", [](std::string &b) { b = "../../etc"; },
      "does not name a checkpoint: '../../etc'"},
     {"LatestAbsent", "latest", [](std::string &b) { b = "step-00000077\n"; }, "No such file"},

@@ -382,6 +382,17 @@ TEST_F(Instructions, ArithmeticOfHalves) {
     check(std::string(row.name) + ".rn.f16 %rs4, %rs1, %rs2;", halves,
           [f](Word x, Word y, Word) { return halfOf(x & 0xFFFF, y & 0xFFFF, f); });
   }
+  struct Comparison {
+    const char *name;
+    bool (*holds)(double, double);
+  };
+  for (Comparison it : {Comparison{"lt", [](double x, double y) { return x < y; }},
+                        Comparison{"ne", [](double x, double y) { return x < y || x > y; }},
+                        Comparison{"geu", [](double x, double y) { return !(x < y); }}}) {
+    auto number = [](Word bits) { return double(std::bit_cast<_Float16>(uint16_t(bits))); };
+    check("setp." + std::string(it.name) + ".f16 %p1, %rs1, %rs2;", halves,
+          [=](Word x, Word y, Word) -> Word { return it.holds(number(x), number(y)); });
+  }
   check("cvt.rn.f16x2.f32 %r13, %r10, %r11;", floats(), [](Word x, Word y, Word) {
     auto half = [](float v) {
       return v != v ? 0x7FFF : Word(std::bit_cast<uint16_t>(_Float16(v)));

@@ -112,13 +112,25 @@ void slct(Decoder &d) {
 enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 enum class Bool { none, and_, or_, xor_ };
 
+template <typename T>
+constexpr bool isFloat = std::is_floating_point_v<T> || std::is_same_v<T, _Float16>;
+
+/// What is compared; of f16 in f32, which holds each.
+template <typename T> auto numbers(Warp &w, uint32_t at) {
+  if constexpr (std::is_same_v<T, _Float16>)
+    return __builtin_convertvector(__builtin_bit_cast(Lanes<_Float16>, get<uint16_t>(w, at)),
+                                   Lanes<float>);
+  else
+    return get<T>(w, at);
+}
+
 template <typename T, Compare c> uint32_t compare(Warp &w, const Inst &i) {
-  auto a = get<T>(w, i.a), b = get<T>(w, i.b);
+  auto a = numbers<T>(w, i.a), b = numbers<T>(w, i.b);
   switch (c) {
   case Compare::eq:
     return maskOf(a == b);
   case Compare::ne:
-    return std::is_floating_point_v<T> ? maskOf((a < b) | (a > b)) : maskOf(a != b);
+    return isFloat<T> ? maskOf((a < b) | (a > b)) : maskOf(a != b);
   case Compare::lt:
     return maskOf(a < b);
   case Compare::le:
@@ -181,7 +193,7 @@ template <typename T> Fn comparison(Compare c) {
   using enum Compare;
   if (Fn fn = oneOf<T, eq, ne, lt, le, gt, ge>(c))
     return fn;
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (isFloat<T>)
     return oneOf<T, equ, neu, ltu, leu, gtu, geu, num, Compare::nan>(c);
   else
     return nullptr;
@@ -221,7 +233,9 @@ void setp(Decoder &d) {
   Fn fn = nullptr;
   bool s = t.kind == 's';
   if (t.kind == 'f')
-    fn = t.element == 32 ? comparison<float>(c) : t.element == 64 ? comparison<double>(c) : nullptr;
+    fn = t.element == 16   ? comparison<_Float16>(c)
+         : t.element == 32 ? comparison<float>(c)
+                           : comparison<double>(c);
   else if (t.kind == 'b' && c != Compare::eq && c != Compare::ne)
     fn = nullptr;
   else if (t.element == 16)

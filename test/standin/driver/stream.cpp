@@ -104,11 +104,7 @@ CUresult awaitContext(Lock &lock, Context &context, bool onlyBlocking) {
   return context.error;
 }
 
-std::shared_ptr<Mark> push(Stream &stream, Operation operation) {
-  auto legacy = stream.context->legacy;
-  if (stream.blocking && legacy && legacy.get() != &stream && legacy->finished < legacy->enqueued &&
-      !operation.wait)
-    push(stream, {nullptr, legacy->last, nullptr, nullptr, {}});
+static std::shared_ptr<Mark> append(Stream &stream, Operation operation) {
   auto mark = std::make_shared<Mark>();
   mark->stream = stream.weak_from_this();
   mark->sequence = ++stream.enqueued;
@@ -118,6 +114,13 @@ std::shared_ptr<Mark> push(Stream &stream, Operation operation) {
   if (environment().order != Order::late)
     ask(stream, stream.enqueued);
   return mark;
+}
+
+std::shared_ptr<Mark> push(Stream &stream, Operation operation) {
+  auto legacy = stream.context->legacy;
+  if (stream.blocking && legacy && legacy.get() != &stream && legacy->finished < legacy->enqueued)
+    append(stream, {nullptr, legacy->last, nullptr, nullptr, {}});
+  return append(stream, std::move(operation));
 }
 
 CUresult enqueue(Stream &stream, std::shared_ptr<Action> action) {
