@@ -22,7 +22,8 @@ namespace {
 
 constexpr int64_t maxText = int64_t(1) << 24;
 
-constexpr const char *title = "tplan gemm algorithms 1";
+/// Format 1 was of libraries that might round parts of sums.
+constexpr const char *title = "tplan gemm algorithms 2";
 #define TP_GEMM_NAME(NAME) #NAME " "
 constexpr const char *columns = TP_GEMM_COLUMNS(TP_GEMM_NAME) "alignment algorithm";
 #undef TP_GEMM_NAME

@@ -69,8 +69,7 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
   for (const ScaleArg &arg : kScaleArgs)
     values[arg.name] = arg.standard;
   const Arg *constant = nullptr, *dynamic = nullptr;
-  if (!eachOnce(c.e.report, item.args))
-    return;
+  llvm::StringMap<SMLoc> first;
   for (const Arg &given : item.args) {
     const ScaleArg *arg =
         llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == given.key.text; });
@@ -80,6 +79,11 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
           .error(named ? given.key.loc : given.value->loc, "f16 takes {0}, found an argument {1}",
                  llvm::join(names, ", "), named ? given.key.text : StringRef("without a name"))
           .suggest(given.key.text, names);
+      return;
+    }
+    if (auto [it, fresh] = first.try_emplace(arg->name, given.key.loc); !fresh) {
+      c.e.report.error(given.key.loc, "given twice: {0}", arg->name)
+          .note(it->second, "the first is here");
       return;
     }
     if (given.except) {

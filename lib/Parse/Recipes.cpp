@@ -216,17 +216,19 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
   }
   if (kind->name == "adamw")
     names.push_back("betas");
+  llvm::StringMap<SMLoc> given; // `betas` gives two
   auto put = [&](StringRef name, const Expr &expr) {
     std::optional<Number> n = e.number(expr, emptyEnv());
     if (!n)
       return;
+    if (auto [it, fresh] = given.try_emplace(name, expr.loc); !fresh)
+      e.report.error(expr.loc, "given twice: {0}", name).note(it->second, "the first is here");
     for (const OptimizerArg &arg : kind->args)
       if (arg.name == name && (n->real < 0 || n->real >= arg.below))
         e.report.error(expr.loc, "{0} must be at least 0{1}, found {2}", name,
                        arg.below == 1 ? " and below 1" : "", spell(*n));
     values[name] = n->real;
   };
-  eachOnce(e.report, item.args);
   std::vector<Attribute> without;
   Selector except;
   bool open = false; // after `except`, further bare items are selectors

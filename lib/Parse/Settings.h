@@ -23,9 +23,6 @@ struct Amount {
 std::optional<Amount> amount(Report &report, const Quantity &quantity, llvm::ArrayRef<Unit> allowed,
                              llvm::StringRef what);
 
-/// Whether no argument is named twice; else an error at the second.
-bool eachOnce(Report &report, const Args &args);
-
 /// The lines of one recipe, cluster or plan, by key.
 struct Settings {
   Name name;

@@ -81,17 +81,6 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
   return Amount{static_cast<int64_t>(value), unit};
 }
 
-bool tplan::parse::eachOnce(Report &report, const Args &args) {
-  llvm::StringMap<SMLoc> first;
-  for (const Arg &arg : args)
-    if (StringRef key = arg.key.text; !key.empty())
-      if (auto [it, fresh] = first.try_emplace(key, arg.key.loc); !fresh) {
-        report.error(arg.key.loc, "given twice: {0}", key).note(it->second, "the first is here");
-        return false;
-      }
-  return true;
-}
-
 void Entries::set(StringRef key, Attribute value, llvm::SMLoc at) {
   entries.push_back(builder.getNamedAttr(key, value));
   place(key, at);

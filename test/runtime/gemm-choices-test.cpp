@@ -59,8 +59,8 @@ TEST(GemmChoices, BrokenTexts) {
     EXPECT_EQ(errorOf(longer) == "none", isFree) << longer;
   }
   std::string hint = "'F' holds no GEMM algorithms that can be read: away; line ";
-  EXPECT_EQ(errorOf(""), hint + "1 should be tplan gemm algorithms 1, found ''");
-  EXPECT_EQ(errorOf("tplan gemm algorithms 1\nfor me\n"),
+  EXPECT_EQ(errorOf(""), hint + "1 should be tplan gemm algorithms 2, found ''");
+  EXPECT_EQ(errorOf("tplan gemm algorithms 2\nfor me\n"),
             hint + "2 should be the library and the GPU, found 'for me'");
   for (auto [type, is] : {std::pair("4", false), std::pair("-1", false),
                           std::pair("4294967296", false), std::pair("3", true)}) {
