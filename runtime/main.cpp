@@ -291,12 +291,9 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   if (Status status = checkCpu(program->cpu); !status.ok())
     return fails(status, exitFailure);
 
-  const std::pair<const char *, bool> ofGpus[] = {{"--gemm-algorithms", !options.gemms.empty()},
-                                                  {"--nccl-library", !options.ncclLibrary.empty()},
-                                                  {"--synchronous", options.synchronous}};
-  for (auto [name, isGiven] : ofGpus)
-    if (isGiven && !program->device)
-      return fails(errorf("%s is about GPUs, and the plan '%s' runs on a CPU: leave it out", name,
+  for (const char *ofGpus : {"--gemm-algorithms", "--nccl-library", "--synchronous"})
+    if (options.has(ofGpus) && !program->device)
+      return fails(errorf("%s is about GPUs, and the plan '%s' runs on a CPU: leave it out", ofGpus,
                           program->plan),
                    exitUsage);
 

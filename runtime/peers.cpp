@@ -13,7 +13,7 @@ Status Peers::agree(Status mine) {
   TP_TRY(sum(&any, 1));
   if (any == 0)
     return {};
-  // As many numbers as ranks, of each rank, where one has failed alone.
+  // Which one is asked only now: it takes a number of each rank, from each rank.
   std::vector<double> failed(size(), 0.0);
   failed[rank()] = mine.ok() ? 0 : 1;
   TP_TRY(sum(failed.data(), size()));

@@ -44,6 +44,7 @@ private:
   Status prepareStep(int64_t step);
   Status oneStep(int64_t step);
   Status checkMetrics(int64_t step);
+  bool isSkipped() const;
   Status auditMemory();
   Status evaluate(int64_t step);
   Status save(int64_t step);
@@ -174,6 +175,8 @@ Status Run::setTensors() {
   Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
     TP_TRY(loadCheckpoint(rank, options.save, state));
+    if (state.step == 0) // no data was read, so any will do
+      state.dataTokens = loader.tokens();
     TP_TRY(rank.peers.alike(checkResumed()));
     firstStep = state.step + 1;
     savedStep = state.step;
@@ -205,8 +208,6 @@ Status Run::checkResumed() {
   if (state.seed != options.seed && options.has("--seed"))
     return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
                   (long long)state.seed, (long long)options.seed);
-  if (state.step == 0) // nothing was read, so any data will do
-    state.dataTokens = loader.tokens();
   if (loader.isOpen() && state.dataTokens != loader.tokens())
     return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
                   "position means nothing there",
@@ -230,10 +231,16 @@ Status Run::checkMetrics(int64_t step) {
                     "checkpoint",
                     program.metrics[i].name, shown(value), (long long)step,
                     isScaled() ? "f16 ends at 65504: train in bf16, " : "");
-    if (isScaled() && !strcmp(program.metrics[i].name, "skipped"))
-      skipped += value != 0;
   }
   return {};
+}
+
+/// Whether the step that was read last has changed nothing, for a gradient overflowed.
+bool Run::isSkipped() const {
+  for (int64_t i = 0; isScaled() && i < metrics.size(); ++i)
+    if (!strcmp(program.metrics[i].name, "skipped"))
+      return metrics[i].value() != 0;
+  return false;
 }
 
 /// Before evaluation and prediction, which may write where a step keeps nothing alive.
@@ -339,6 +346,7 @@ Status Run::trainSteps() {
                       (double)program.tokens_per_step / std::max(seconds, 1e-9)};
     TP_TRY(log.step(program, metrics, report));
     TP_TRY(rank.peers.alike(checkMetrics(step)));
+    skipped += isSkipped();
     if (metrics.size())
       losses.push_back((float)metrics[0].value());
     printProgress(step, seconds, step == steps);

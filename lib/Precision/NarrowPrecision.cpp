@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
+#include "dialects/rt/RT.h"
 #include "lib/Precision/Precision.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -65,7 +66,7 @@ private:
     return NNBuilder(user->getLoc(), user).cast(v, narrow);
   }
 
-  Type narrowType(Value v) { return typeOf(v).withElement(narrow); }
+  Tensor narrowType(Value v) { return typeOf(v).withElement(narrow); }
 
   Value workingCopy(BlockArgument arg) {
     Value &copy = copies[arg];
@@ -139,8 +140,8 @@ private:
     });
   }
 
-  /// The parameter that is added to a product, where a GEMM can add it before it rounds: of the
-  /// columns, which are last in the product, without batches. Else null.
+  /// The parameter that is added to a product, where a GEMM of narrow operands adds it before it
+  /// rounds (`fold-biases`). Else null.
   OpOperand *biasOf(ContractOp contract) {
     Value product = contract.getResult();
     auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
@@ -150,16 +151,9 @@ private:
     auto arg = dyn_cast<BlockArgument>(bias.get());
     if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param)
       return nullptr;
-    ArrayRef<DimAttr> dims = typeOf(product).getDims(), columns = typeOf(arg).getDims();
-    bool last = !columns.empty() && columns == dims.take_back(columns.size());
-    auto isOf = [&](Value columnsOf, Value rowsOf) {
-      auto in = [](Value v) { return [v](DimAttr dim) { return typeOf(v).has(dim.getName()); }; };
-      ArrayRef<DimAttr> rows = dims.drop_back(columns.size());
-      return llvm::all_of(columns, in(columnsOf)) && llvm::none_of(columns, in(rowsOf)) &&
-             llvm::all_of(rows, in(rowsOf)) && llvm::none_of(rows, in(columnsOf));
-    };
-    Value lhs = contract.getLhs(), rhs = contract.getRhs();
-    return last && (isOf(rhs, lhs) || isOf(lhs, rhs)) ? &bias : nullptr;
+    bool takes = rt::takesBias(narrowType(contract.getLhs()), narrowType(contract.getRhs()),
+                               narrowType(arg), narrowType(product));
+    return takes ? &bias : nullptr;
   }
 
   static unsigned numNarrowOperands(Operation *op) {

@@ -64,8 +64,8 @@ TEST(GemmChoices, BrokenTexts) {
             hint + "2 should be the library and the GPU, found 'for me'");
   for (auto [type, is] : {std::pair("4", false), std::pair("-1", false),
                           std::pair("4294967296", false), std::pair("3", true)}) {
-    std::string other =
-        text; // of A and B in the first: m n k lda ldb ldc, batch, strides, three flags
+    std::string other = text;
+    // Before the type of A and B come m n k, lda ldb ldc, batch, three strides, three flags.
     size_t at = other.find("\n64 ") + 1;
     for (int column = 0; column < 13; ++column)
       at = other.find(' ', at) + 1;

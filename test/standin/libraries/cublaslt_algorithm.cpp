@@ -51,7 +51,7 @@ Algorithm lt::makeAlgorithm(Method method, uint64_t types) {
   it.magic = magic, it.version = currentVersion();
   it.types = types;
   it.id = method;
-  it.splits = method == halves || method == rounded ? 2 : 1;
+  it.splits = isInHalves(method) ? 2 : 1;
   it.scheme = method == ascending ? schemeNone
               : method == rounded ? schemeOutputType
                                   : schemeComputeType;
@@ -92,7 +92,7 @@ Verdict lt::unsealFor(const Algo &algo, const Problem &problem, Algorithm &it) {
 
 int lt::slowness(const Algorithm &algorithm, const Problem &problem) {
   int chosen = (int)setting("STANDIN_CUBLASLT_FAST", -1);
-  bool isFast = mix(hashOf(problem) + chosen) % rounded == algorithm.id;
+  bool isFast = mix(hashOf(problem) + chosen) % exactMethods == algorithm.id;
   return chosen < 0 || isFast ? 0 : 1000;
 }
 

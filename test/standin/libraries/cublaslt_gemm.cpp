@@ -183,7 +183,7 @@ private:
   void tile(int64_t i, int64_t ms, int64_t j, int64_t ns) {
     if (method == ascending) {
       sum(i, ms, j, ns, 0, it.k);
-    } else if (method == halves || method == rounded) {
+    } else if (isInHalves(method)) {
       int64_t middle = it.k / 2;
       sum(i, ms, j, ns, 0, middle);
       keep(0, i, ms, j, ns);
@@ -298,8 +298,7 @@ void multiplyAs(Method method, const Problem &it, double alpha, double beta, con
 
 size_t lt::workspaceOf(Method method, const Problem &it) {
   size_t sums = it.m * it.n * (it.isDouble() ? 8 : 4);
-  bool inHalves = method == halves || method == rounded;
-  return ((inHalves ? 2 : method == blocks ? 1 : 0) * sums + 255) / 256 * 256;
+  return ((isInHalves(method) ? 2 : method == blocks ? 1 : 0) * sums + 255) / 256 * 256;
 }
 
 void lt::multiply(Method method, const Problem &it, double alpha, double beta,

@@ -18,7 +18,9 @@ enum Method {
   blocks = 2,    // a sum for every blockOfK, added in turn
   rounded = 3,   // as halves, in the type of D, where that is narrower
   methods = 4,
+  exactMethods = rounded,
 };
+constexpr bool isInHalves(Method method) { return method == halves || method == rounded; }
 constexpr int64_t blockOfK = 16;
 
 /// Memory of the host.

@@ -39,7 +39,7 @@ void nccl::setLiving(Comm comm, bool isLiving) {
   isLiving ? (void)living().insert(comm) : (void)living().erase(comm);
 }
 
-Comm nccl::besides(Comm comm, void *stream) {
+Comm nccl::onAnotherStream(Comm comm, void *stream) {
   std::lock_guard guard(livingLock);
   for (Comm other : living())
     if (other != comm && other->device == comm->device && other->hasStream &&

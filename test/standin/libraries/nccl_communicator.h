@@ -133,8 +133,8 @@ private:
 /// Communicators that were made and not destroyed or aborted.
 bool isLiving(Comm comm);
 void setLiving(Comm comm, bool living);
-/// Another one of its device that is used on another stream, or null.
-Comm besides(Comm comm, void *stream);
+/// Another communicator of its device, which is used on another stream than this; or null.
+Comm onAnotherStream(Comm comm, void *stream);
 
 /// Complains, and keeps it for ncclGetLastError.
 int report(int result, const std::string &why);

@@ -77,8 +77,9 @@ int checkArguments(const Issued &it) {
                   format("on stream %p, but the communicator was first used on "
                          "%p",
                          it.stream, it.comm->stream));
-  if (Comm other =
-          setting("NCCL_LAUNCH_ORDER_IMPLICIT", 0) == 1 ? nullptr : besides(it.comm, it.stream))
+  if (Comm other = setting("NCCL_LAUNCH_ORDER_IMPLICIT", 0) == 1
+                       ? nullptr
+                       : onAnotherStream(it.comm, it.stream))
     return refuse(it, invalidUsage,
                   format("'%s' is used on another stream, and without NCCL_LAUNCH_ORDER_IMPLICIT "
                          "their kernels may wait for each other",

@@ -85,8 +85,8 @@ const Case cases[] = {
     {"sm_80", 1, 8, 2, 1024, 1024, 64, "window", backward, true},
     {"sm_100", 1, 32, 8, 4096, 4096, 128, "causal", backward, true},
     {"sm_90", 0, 4, 2, 256, 256, 64, "causal", backward},
-    {"sm_90", 1, 7, 7, 6001, 6001, 128, "causal",
-     backward}, // a head at once, of an odd number of rows
+    // A head at once, of an odd number of rows.
+    {"sm_90", 1, 7, 7, 6001, 6001, 128, "causal", backward},
 };
 
 nn::MaskAttr maskOf(const Case &it, mlir::MLIRContext &context) {
