@@ -14,8 +14,7 @@ static constexpr const char *fileNames[] = {"libcublasLt.so.13", "libcublasLt.so
                                             "libcublasLt.so"};
 
 static Status load(CublasLt &library) {
-  std::vector<const char *> files = filesForDriver(fileNames);
-  const LibraryNames names = {"cuBLASLt", "TPLAN_CUBLASLT", files, "cublas"};
+  const LibraryNames names = {"cuBLASLt", "TPLAN_CUBLASLT", fileNames, "cublas", cudaOfDriver()};
   void *handle = nullptr;
   std::string file;
   TP_TRY(openLibrary(names, handle, file));

@@ -5,7 +5,6 @@
 #include "runtime/library.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include <dlfcn.h>
@@ -71,18 +70,7 @@ Status tplan::runtime::loadCuda(const CudaDriver *&driver) {
   return loadOnce<CudaDriver, load>(driver);
 }
 
-std::vector<const char *> tplan::runtime::filesFor(int version,
-                                                   std::span<const char *const> files) {
-  std::vector<const char *> all;
-  for (const char *file : files) {
-    const char *number = strstr(file, ".so.");
-    if (!version || !number || atoi(number + strlen(".so.")) <= version / 1000)
-      all.push_back(file);
-  }
-  return all;
-}
-
-std::vector<const char *> tplan::runtime::filesForDriver(std::span<const char *const> files) {
+int tplan::runtime::cudaOfDriver() {
   const CudaDriver *driver = nullptr;
-  return filesFor(loadCuda(driver).ok() ? driver->version : 0, files);
+  return loadCuda(driver).ok() ? driver->version : 0;
 }

@@ -12,9 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
-#include <vector>
 
 namespace tplan::runtime {
 
@@ -175,11 +173,8 @@ struct CudaDriver {
 /// none, it is too old, there is no GPU.
 Status loadCuda(const CudaDriver *&driver);
 
-/// Of files libNAME.so.N those for a CUDA that a driver runs, which is its own or an older one; a
-/// name without a number stays. `version` as the driver's, or 0: all.
-std::vector<const char *> filesFor(int version, std::span<const char *const> files);
-/// The same for the driver of this machine.
-std::vector<const char *> filesForDriver(std::span<const char *const> files);
+/// The CUDA that the driver of this machine is for, as CudaDriver::version; 0 without a driver.
+int cudaOfDriver();
 
 /// Leaves the enclosing function unless a call of the driver `cu` succeeds.
 #define TP_CUDA(CALL) TP_TRY(cu.check(cu.CALL, #CALL))

@@ -25,9 +25,9 @@ static constexpr const char *compilerFolders[] = {"cu13", "cuda_nvrtc"};
 static void loadCompiler() {
   void *handle = nullptr;
   std::string file;
-  std::vector<const char *> files = filesForDriver(compilerNames);
   for (const char *folder : compilerFolders)
-    if (openLibrary({"NVRTC", "TPLAN_NVRTC", files, folder}, handle, file).ok())
+    if (openLibrary({"NVRTC", "TPLAN_NVRTC", compilerNames, folder, cudaOfDriver()}, handle, file)
+            .ok())
       return;
 }
 

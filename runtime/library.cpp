@@ -8,6 +8,8 @@
 #include "runtime/library.h"
 
 #include <cstdlib>
+#include <cstring>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -16,9 +18,16 @@ using namespace tplan::runtime;
 /// Where the packages of CUDA 13 put what had a folder of its own before.
 static constexpr const char *sharedWheel = "cu13";
 
+/// Whether a driver for CUDA `cuda` runs a file libNAME.so.N, which is for CUDA N: it does those of
+/// its own CUDA and of older ones. A file without a number may be for any.
+static bool isForCuda(const char *file, int cuda) {
+  const char *number = strstr(file, ".so.");
+  return !cuda || !number || atoi(number + strlen(".so.")) <= cuda / 1000;
+}
+
 Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std::string &file,
                                    NamedFile named) {
-  std::string tried;
+  std::string tried, later;
   auto open = [&](std::string name) {
     file = std::move(name);
     handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -33,17 +42,27 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
       return {};
     return errorf("cannot load %s as %s names it: %s", names.title, named.option, tried.c_str());
   }
-  for (const char *name : names.files)
-    if (open(name))
+  std::vector<const char *> files;
+  for (const char *name : names.files) {
+    if (!isForCuda(name, names.cuda))
+      later += std::string(later.empty() ? "" : ", ") + name;
+    else if (open(name))
       return {};
+    else
+      files.push_back(name);
+  }
   if (const char *packages = getenv("TPLAN_NVIDIA"); packages && *packages)
     for (const char *folder : {names.wheel, sharedWheel})
-      for (const char *name : names.files)
+      for (const char *name : files)
         if (open(format("%s/%s/lib/%s", packages, folder, name)))
           return {};
+  if (!later.empty())
+    later = format("; not tried, for the driver is for CUDA %d.%d: ", names.cuda / 1000,
+                   names.cuda % 1000 / 10) +
+            later;
   return errorf("cannot load %s: install it, name its file in %s, or the folder nvidia/ of a "
-                "Python's packages in TPLAN_NVIDIA: %s",
-                names.title, names.variable, tried.c_str());
+                "Python's packages in TPLAN_NVIDIA: %s%s",
+                names.title, names.variable, tried.c_str(), later.c_str());
 }
 
 Status tplan::runtime::findFunction(const LibraryNames &names, void *handle,

@@ -17,6 +17,7 @@ struct LibraryNames {
   const char *variable;               // of the environment, that names the file
   std::span<const char *const> files; // for the loader, the newest first
   const char *wheel; // folder below nvidia/ where Python packages bring it, or cu13
+  int cuda = 0;      // 12080: of libNAME.so.N those for CUDA 12 and older alone; 0: all
 };
 
 /// A file that an option of the command line names, which goes before all else; or none.
@@ -26,7 +27,8 @@ struct NamedFile {
 };
 
 /// Opens it: as the option names it, as the variable does, as the loader finds it, or in a folder
-/// <wheel>/lib or cu13/lib of TPLAN_NVIDIA. Errors: what was tried, and what to install.
+/// <wheel>/lib or cu13/lib of TPLAN_NVIDIA. Errors: what was tried, and what to install; which
+/// files were not, for a CUDA that is too late.
 Status openLibrary(const LibraryNames &names, void *&handle, std::string &file,
                    NamedFile named = {});
 

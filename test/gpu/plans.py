@@ -61,8 +61,7 @@ def run(row, machine):
     printed = training.start(machine.pack / row["binary"], at, "--device=cuda", "--audit-memory", *ranks.options(plan, at),
                              env=machine.environment, seconds=max(machine.left(), 1), **datasets.data_of(plan, at))
     far = []
-    tolerance = {"f32": "f32 on a GPU"}.get(ranks.precision(plan), ranks.precision(plan))
-    wrong = measures.judge(row["program"], tolerance, training.left(at), wanted, far.append)
+    wrong = measures.judge(row["program"], ranks.precision(plan), training.left(at), wanted, far.append)
     if not wrong and count > 1:
         report = json.loads((machine.pack / (row["binary"] + ".json")).read_text())
         check_traffic(report, printed, ranks.reads_first(plan))
