@@ -39,6 +39,10 @@ std::optional<Folded> matchBias(ContractOp contract) {
   auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
   if (!add || add.getResult().getType() != product.getType())
     return std::nullopt;
+  // A sum that a caller hands in is no bias, though of a weight of one row it has the form of one:
+  // the GEMM begins with it, in place, which is another order of additions.
+  if (fuse::addsOnto(add))
+    return std::nullopt;
   Folded folded = {add.getLhs() == product ? add.getRhs() : add.getLhs(), add};
   Type element = typeOf(contract.getLhs()).getElementType();
   if (element != typeOf(product).getElementType()) {

@@ -35,3 +35,17 @@ nn.layer @wide(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = "p
   %2 = nn.contract %1, %w : (<[B 2, F 8], f32>, <[D 16, F 8], f32>) -> <[B 2, D 16], f32>
   nn.return %2 : !x
 }
+
+// -----
+
+// The gradients of a weight of one row, summed over microbatches, are of a bias's form and none.
+!x = !nn.tensor<[B 8, D 16], f32>
+!d = !nn.tensor<[B 8, F 1], f32>
+!g = !nn.tensor<[F 1, D 16], f32>
+// CHECK-LABEL: rt.func @one_row
+// CHECK-NEXT:    rt.matmul %arg0, %arg1 onto %arg2 :
+nn.layer @one_row(%d: !d {nn.role = "cot_carried", nn.name = "d"}, %x: !x {nn.role = "carried", nn.name = "x"}, %g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = nn.contract %d, %x : (<[B 8, F 1], f32>, <[B 8, D 16], f32>) -> <[F 1, D 16], f32>
+  %1 = nn.add %g, %0 : (!g, !g) -> !g
+  nn.return %1 : !g
+}
