@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda_device.h"
+#include "runtime/library.h"
 #include "runtime/types.h"
 
 #include <array>
@@ -21,7 +22,7 @@ Status CudaDevice::open() {
   TP_CUDA(PrimaryCtxRetain(&context, gpu));
   TP_CUDA(CtxSetCurrent(context));
   gpuName = text;
-  title = format("%s, driver for CUDA %d.%d", text, cu.version / 1000, cu.version % 1000 / 10);
+  title = format("%s, driver for CUDA %s", text, cudaVersion(cu.version).c_str());
   return {};
 }
 

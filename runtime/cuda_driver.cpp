@@ -16,10 +16,6 @@ namespace {
 /// The oldest driver that has all functions above, and that cuDNN 9 runs on.
 constexpr int oldestVersion = 12000;
 
-std::string versionText(int version) {
-  return format("%d.%d", version / 1000, version % 1000 / 10);
-}
-
 Status find(CudaDriver &driver, void *library, const char *name) {
 #define FIND(NAME, SYMBOL, ARGUMENTS)                                                              \
   driver.NAME = (decltype(driver.NAME))dlsym(library, #SYMBOL);                                    \
@@ -45,7 +41,7 @@ Status load(CudaDriver &driver) {
   if (driver.version < oldestVersion)
     return errorf("the NVIDIA driver is for CUDA %s, and this binary needs one for CUDA %s or "
                   "later: install a newer driver",
-                  versionText(driver.version).c_str(), versionText(oldestVersion).c_str());
+                  cudaVersion(driver.version).c_str(), cudaVersion(oldestVersion).c_str());
   TP_TRY(find(driver, library, name));
   if (cuda::Result result = driver.Init(0); result == cuda::noDevice)
     return errorf("there is an NVIDIA driver but no GPU on this machine (CUDA_VISIBLE_DEVICES=%s)",

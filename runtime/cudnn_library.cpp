@@ -25,10 +25,12 @@ static constexpr const char *compilerFolders[] = {"cu13", "cuda_nvrtc"};
 static void loadCompiler() {
   void *handle = nullptr;
   std::string file;
-  for (const char *folder : compilerFolders)
-    if (openLibrary({"NVRTC", "TPLAN_NVRTC", compilerNames, folder, cudaOfDriver()}, handle, file)
-            .ok())
+  LibraryNames names = {"NVRTC", "TPLAN_NVRTC", compilerNames, nullptr, cudaOfDriver()};
+  for (const char *folder : compilerFolders) {
+    names.wheel = folder;
+    if (openLibrary(names, handle, file).ok())
       return;
+  }
 }
 
 static Status load(Cudnn &library) {

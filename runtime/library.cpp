@@ -18,6 +18,10 @@ using namespace tplan::runtime;
 /// Where the packages of CUDA 13 put what had a folder of its own before.
 static constexpr const char *sharedWheel = "cu13";
 
+std::string tplan::runtime::cudaVersion(int number) {
+  return format("%d.%d", number / 1000, number % 1000 / 10);
+}
+
 /// Whether a driver for CUDA `cuda` runs a file libNAME.so.N, which is for CUDA N: it does those of
 /// its own CUDA and of older ones. A file without a number may be for any.
 static bool isForCuda(const char *file, int cuda) {
@@ -57,9 +61,7 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
         if (open(format("%s/%s/lib/%s", packages, folder, name)))
           return {};
   if (!later.empty())
-    later = format("; not tried, for the driver is for CUDA %d.%d: ", names.cuda / 1000,
-                   names.cuda % 1000 / 10) +
-            later;
+    later = "; not tried, for the driver is for CUDA " + cudaVersion(names.cuda) + ": " + later;
   return errorf("cannot load %s: install it, name its file in %s, or the folder nvidia/ of a "
                 "Python's packages in TPLAN_NVIDIA: %s%s",
                 names.title, names.variable, tried.c_str(), later.c_str());

@@ -20,6 +20,9 @@ struct LibraryNames {
   int cuda = 0;      // 12080: of libNAME.so.N those for CUDA 12 and older alone; 0: all
 };
 
+/// Of a number as the driver and `cuda` above have it: 12080 is "12.8".
+std::string cudaVersion(int number);
+
 /// A file that an option of the command line names, which goes before all else; or none.
 struct NamedFile {
   const char *file = nullptr;
@@ -28,7 +31,7 @@ struct NamedFile {
 
 /// Opens it: as the option names it, as the variable does, as the loader finds it, or in a folder
 /// <wheel>/lib or cu13/lib of TPLAN_NVIDIA. Errors: what was tried, and what to install; which
-/// files were not, for a CUDA that is too late.
+/// files were not, for they are of a later CUDA than the driver's.
 Status openLibrary(const LibraryNames &names, void *&handle, std::string &file,
                    NamedFile named = {});
 
