@@ -52,14 +52,20 @@ Status load(CudaDriver &driver) {
 
 } // namespace
 
+bool CudaDriver::isLate(cuda::Result result) {
+  return result == cuda::illegalAddress ||
+         (result >= cuda::hardwareStackError && result <= cuda::launchFailed);
+}
+
 Status CudaDriver::check(cuda::Result result, std::string_view what) const {
   if (result == cuda::success)
     return {};
   const char *name = nullptr, *text = nullptr;
   GetErrorName(result, &name);
   GetErrorString(result, &text);
-  return errorf("the NVIDIA driver refuses %s: %s (%s)", std::string(callee(what)).c_str(),
-                text ? text : "unknown error", name ? name : std::to_string(result).c_str());
+  return errorf("the NVIDIA driver refuses %s: %s (%s)%s", std::string(callee(what)).c_str(),
+                text ? text : "unknown error", name ? name : std::to_string(result).c_str(),
+                isLate(result) ? "; a kernel has failed, whose line --synchronous names" : "");
 }
 
 Status tplan::runtime::loadCuda(const CudaDriver *&driver) {

@@ -70,8 +70,11 @@ enum : Result {
   noDevice = 100,
   noBinary = 209,
   notReady = 600,
+  illegalAddress = 700,
   peerAccessEnabled = 704,
-  tooManyPeers = 711
+  tooManyPeers = 711,
+  hardwareStackError = 714,
+  launchFailed = 719
 };
 enum : unsigned {
   memoryTypeDevice = 2,
@@ -167,6 +170,8 @@ struct CudaDriver {
 
   /// The error of a call in the driver's words; success for 0.
   Status check(cuda::Result result, std::string_view what) const;
+  /// Whether it is of a kernel that ran: the driver tells that to whoever calls next.
+  static bool isLate(cuda::Result result);
 };
 
 /// The driver as TPLAN_CUDA names it, or as the loader finds it, with a device. Errors: there is
@@ -177,7 +182,7 @@ Status loadCuda(const CudaDriver *&driver);
 int cudaOfDriver();
 
 /// Leaves the enclosing function unless a call of the driver `cu` succeeds.
-#define TP_CUDA(CALL) TP_TRY(cu.check(cu.CALL, #CALL))
+#define TP_CUDA(CALL) TP_TRY(cu.check(cu.CALL, "cu" #CALL))
 
 } // namespace tplan::runtime
 

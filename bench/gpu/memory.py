@@ -16,13 +16,13 @@ def pack(pack, section):
 
 
 def predicted(report, driver):
-    """The arena, and what libraries hold: those of the driver's version, and others of the one that is listed."""
+    """The arena, and what libraries hold: CUDA and cuBLASLt of the driver's version, others of the one that is listed."""
     memory = report["memory"]
     known = [row["version"] for row in memory["beside_gpu"] if row["library"] == "CUDA"]
     if driver not in known:
         raise Failed(f"the table of libraries (--report) has CUDA {known}, and the driver is for CUDA {driver}")
     loaded = [row for row in memory["beside_gpu"] if row["library"] != "NCCL"]  # which processes alone load
-    return memory["arena"], sum(row["bytes"] for row in loaded if row["library"] != "CUDA" or row["version"] == driver)
+    return memory["arena"], sum(row["bytes"] for row in loaded if row["library"] not in ("CUDA", "cuBLASLt") or row["version"] == driver)
 
 
 def run(row, machine):

@@ -18,10 +18,12 @@ DELAY = 300  # microseconds, at most, before an operation
 def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", **more):
     """What is left, and what rank 0 printed; calls of the driver are in `folder`, by process."""
     seed = zlib.crc32(f"{binary.stat().st_size} {ranks}".encode())
-    environment = {**os.environ, **GPU[1], "STANDIN_CUDA": GPU[1]["TPLAN_CUDA"], "STANDIN_DEVICES": str(ranks),
+    libraries = dict(GPU[1])
+    nccl = libraries.pop("TPLAN_NCCL")
+    environment = {**os.environ, **libraries, "STANDIN_CUDA": libraries["TPLAN_CUDA"], "STANDIN_DEVICES": str(ranks),
                    "STANDIN_NCCL_DELAY": str(DELAY), "STANDIN_SEED": str(seed), **more}
     command = [binary, "--data", data, "--seed", "1", "--threads", "1", "--save", folder / "save", "--metrics",
-               folder / "log.jsonl", "--audit-memory", *options]
+               folder / "log.jsonl", "--audit-memory", "--nccl-library", nccl, *options]
     outcomes = jobs.run(ranks, command, environment)
     for rank, outcome in enumerate(outcomes):
         if outcome.code != 0:

@@ -64,7 +64,7 @@ void standin_reset() {
   s.streams.clear(), s.events.clear(), s.graphs.clear(), s.execs.clear(), s.captures.clear();
   for (auto &context : s.contexts)
     context->error = CUDA_SUCCESS, context->retained = 0;
-  s.initialised = false;
+  s.initialised = false, s.launches = 0;
 }
 
 CUresult cuDriverGetVersion(int *version) {

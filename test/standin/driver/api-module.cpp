@@ -120,6 +120,9 @@ std::string joined(const Dim &d) {
 }
 
 CUresult runLaunch(const Launch &launch) {
+  if (launch.number == environment().fault)
+    return refuse(CUDA_ERROR_ILLEGAL_ADDRESS, "STANDIN_FAULT: kernel '%s' fails",
+                  launch.kernel->name.c_str());
   Touched touched;
   bool wanted = environment().touch;
   CUresult result = run(launch, standin::system().memory.table(), wanted ? &touched : nullptr);

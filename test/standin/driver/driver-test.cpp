@@ -450,6 +450,21 @@ TEST_F(Driver, DynamicSharedMemory) {
   EXPECT_EQ(cuStreamSynchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/// Not when it is launched: by the wait for it, and then for good.
+TEST_F(Driver, LaunchThatFails) {
+  start({{"STANDIN_FAULT", "1"}});
+  OK(load(ptx("st.global.b32 [%rd2], %r1;")));
+  OK(launch(a, data));
+  OK(cuStreamSynchronize(a));
+  OK(launch(a, data));
+  std::string text = said([&] { EXPECT_EQ(cuStreamSynchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS); });
+  EXPECT_NE(text.find("STANDIN_FAULT: kernel 'k' fails"), text.npos) << text;
+  EXPECT_EQ(launch(a, data), CUDA_ERROR_ILLEGAL_ADDRESS);
+  standin_reset();
+  setenv("STANDIN_FAULT", "all", 1);
+  EXPECT_EQ(cuInit(0), CUDA_ERROR_INVALID_VALUE);
+}
+
 //===----------------------------------------------------------------------===//
 // The log
 //===----------------------------------------------------------------------===//

@@ -33,7 +33,7 @@ protected:
     for (const char *name :
          {"STANDIN_ORDER", "STANDIN_SEED", "STANDIN_STRICT", "STANDIN_DEVICES", "STANDIN_PEERS",
           "STANDIN_MIXED", "STANDIN_ARCH", "STANDIN_MEMORY", "STANDIN_DRIVER_VERSION",
-          "STANDIN_THREADS", "STANDIN_RACES", "STANDIN_LOG", "STANDIN_TOUCH"})
+          "STANDIN_THREADS", "STANDIN_RACES", "STANDIN_FAULT", "STANDIN_LOG", "STANDIN_TOUCH"})
       unsetenv(name);
     standin_reset();
   }

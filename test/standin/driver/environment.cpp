@@ -50,7 +50,7 @@ bool readEnvironment() {
               number("STANDIN_PEERS", e.peers, 0) && number("STANDIN_MIXED", e.mixed, 0) &&
               number("STANDIN_ARCH", e.arch, 50) && number("STANDIN_MEMORY", e.memory, 0) &&
               number("STANDIN_DRIVER_VERSION", e.driver, 1000) &&
-              number("STANDIN_THREADS", e.threads, 1);
+              number("STANDIN_THREADS", e.threads, 1) && number("STANDIN_FAULT", e.fault, 0);
   if (good)
     current = e;
   return good;

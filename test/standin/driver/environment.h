@@ -11,6 +11,7 @@
 // STANDIN_DRIVER_VERSION=13000
 // STANDIN_THREADS=N                of the host that run blocks of a kernel; 1
 // STANDIN_RACES=0                  warps that share memory without a barrier are no error
+// STANDIN_FAULT=N                  launch n=N of the log ends with an illegal address when it runs
 // STANDIN_LOG=FILE                 calls, see log.h
 // STANDIN_TOUCH=1                  what kernels read and write, in the log
 //
@@ -32,6 +33,7 @@ struct Environment {
   bool strict = false, touch = false, races = true, peers = true, mixed = false;
   int devices = 1, arch = 90, driver = 13000, threads = 1;
   size_t memory = size_t(16) << 30;
+  uint64_t fault = UINT64_MAX; ///< the number of no launch
   std::string log;
 };
 
