@@ -10,6 +10,8 @@ import functools
 import itertools
 import re
 
+import liveness
+from liveness import extent
 from training import Wrong
 
 Call = collections.namedtuple("Call", "process thread name fields error text")
@@ -38,18 +40,14 @@ class Plan:
                 self.kernels[rest[0]] = int(rest[1]), int(rest[2]), sizes
             else:
                 break
-        self.slots = sorted(self.slots)
-        self.begins = [begin for begin, _ in self.slots]
-        self.longest = max(end - begin for begin, end in self.slots)
+        self.edges = sorted(set(itertools.chain(*self.slots)))
+        self.covers = [sum(1 << number for number, (begin, end) in enumerate(self.slots) if begin <= edge < end)
+                       for edge in self.edges]
 
-    def holds(self, begin, end):
-        """Whether one slot has all of these bytes."""
-        for place in range(bisect.bisect_right(self.begins, begin) - 1, -1, -1):
-            if self.slots[place][1] >= end:
-                return True
-            if self.begins[place] + self.longest < end:
-                return False
-        return False
+    def owners(self, begin, end):
+        """The slots that have all of these bytes, as a mask."""
+        first, last = (bisect.bisect_right(self.edges, place) - 1 for place in (begin, max(begin, end - 1)))
+        return self.covers[first] & self.covers[last] if first >= 0 else 0
 
 
 @functools.lru_cache(maxsize=None)  # logs with one change are read again and again
@@ -102,7 +100,8 @@ class Rank:
         self.freed = False
         self.streams, self.events, self.pinned = set(), set(), {}
         self.capture = None
-        self.captured = []  # work of captures
+        self.captured, self.graph = [], []  # work of captures, and what it reads and writes
+        self.fetched = None, []  # what the last copy that blocks has read: place and operands
         self.graphs, self.execs, self.replays = 0, 0, 0
         self.before = []  # work issued by calls before the first capture
         self.between = 0  # of the plan, issued by calls since the last capture or replay
@@ -116,14 +115,17 @@ class Checker:
         self.ranks = collections.defaultdict(Rank)  # by process and thread
         self.announced = {}  # what host functions that come touch, by process and data
         self.launches = {}  # extents that a launch may read and write, by process and number
-        self.process, self.measures = None, False  # of the call that is checked
+        self.issued, self.touched = [], collections.defaultdict(list)  # work in its order; of a launch what each run touched
+        self.arenas = collections.defaultdict(list)  # where they begin, by process
+        self.process, self.title, self.measures = None, None, False  # of the call that is checked
 
     def run(self, lines):
         calls = [parse(line) for line in lines]
         # Algorithms of GEMMs are measured on memory that means nothing yet; times are asked for then alone.
         measured = {call[:2]: number for number, call in enumerate(calls, 1) if call.name == "elapsed"}
         for number, call in enumerate(calls, 1):
-            self.process, self.measures = call.process, number <= measured.get(call[:2], 0)
+            self.process, self.title = call.process, (number, call.text)
+            self.measures = number <= measured.get(call[:2], 0)
             try:
                 if call.error and (call.name, call.error) not in ANSWERS:
                     raise Wrong("is refused")
@@ -131,6 +133,7 @@ class Checker:
             except Wrong as wrong:
                 raise Wrong(f"call {number} {wrong}: {call.text}") from None
         self.finish()
+        liveness.check(self.plan, self.arenas, self.issued, self.touched)
 
     # Memory.
 
@@ -148,8 +151,13 @@ class Checker:
         base = rank.arena[0]
         if self.measures and end <= rank.arena[1]:
             return
-        if not self.plan.holds(begin - base, end - base):
+        if not self.plan.owners(begin - base, end - base):
             raise Wrong(f"has {what} in no slot: arena bytes {begin - base} to {end - base}")
+
+    def runs(self, rank, reads, writes, launch=None, spread=False):
+        """Work is issued, or is of a graph that will be launched."""
+        work = liveness.Work(self.title, self.process, reads, writes, launch, spread, self.measures)
+        (rank.graph if rank.capture else self.issued).append(work)
 
     def one(self, call):
         if call.name == "touch":
@@ -194,6 +202,7 @@ class Checker:
         if size != self.arena_bytes:
             raise Wrong(f"is not the arena of {self.arena_bytes} bytes")
         rank.arena = begin, begin + size
+        self.arenas[self.process].append(begin)
 
     def on_free(self, rank, call):
         if not rank.arena or rank.freed or int(call.fields["p"], 16) != rank.arena[0]:
@@ -228,15 +237,18 @@ class Checker:
             for pointer in pointers[:2]:
                 self.inside("an argument", pointer, pointer + 1)
             self.launches[call.process, call.fields["n"]] = None
-            return
+            return self.runs(rank, None, None, launch=(call.process, call.fields["n"]))
         if len(pointers) != len(sizes):
             raise Wrong(f"has {len(pointers)} arguments of {len(sizes)}")
         layers = int(call.fields["grid"].split(",")[1])
         extents = [[(pointer + layer * stride, pointer + layer * stride + size) for layer in range(layers)]
                    for pointer, (size, stride) in zip(pointers, sizes)]
-        for extent in itertools.chain(*extents):
-            self.inside("an argument", *extent)
-        self.launches[call.process, call.fields["n"]] = [joined(itertools.chain(*some)) for some in (extents, extents[inputs:inputs + outputs])]
+        for span in itertools.chain(*extents):
+            self.inside("an argument", *span)
+        number = call.process, call.fields["n"]
+        both = [list(itertools.chain(*some)) for some in (extents, extents[inputs:inputs + outputs])]
+        self.launches[number] = [joined(some) for some in both]
+        self.runs(rank, *both, launch=number)
 
     def on_library(self, rank, call):
         self.announced[call.process, call.fields["data"]] = call.fields["ranges"]
@@ -247,32 +259,40 @@ class Checker:
             raise Wrong("is a host function that no library has announced")
         for _, begin, end in ranges:
             self.inside("an operand", begin, end)
+        self.runs(rank, *([[span[1:]] for span in ranges if span[0] == kind] for kind in "rw"))
 
     def rows(self, call, side, pitch):
         begin = int(call.fields[side], 16)
         if call.name in ("copy2d", "memset2d"):
-            width, height = int(call.fields["width"]), int(call.fields["height"])
-            return begin, begin + (height - 1) * int(call.fields[pitch]) + width
+            width, height, step = (int(call.fields[key]) for key in ("width", "height", pitch))
+            return [(begin + row * step, begin + row * step + width) for row in range(height)]
         size = int(call.fields["bytes"]) if call.name == "copy" else int(call.fields["width"]) * int(call.fields["count"])
-        return begin, begin + size
+        return [(begin, begin + size)]
 
     def on_copy(self, rank, call):
         to, source = self.rows(call, "dst", "dpitch"), self.rows(call, "src", "spitch")
-        kind = call.fields["kind"]
-        for what, (begin, end) in (("a target", to),) * kind.endswith("d") + (("a source", source),) * kind.startswith("d"):
-            if call.fields["s"] == "-":  # several numbers at once, with what lies between them
-                self.inside(what, begin, min(begin + 4, end))
-                self.inside(what, max(end - 4, begin), end)
-            else:
+        kind, blocks = call.fields["kind"], call.fields["s"] == "-"
+        for what, rows in (("a target", to),) * kind.endswith("d") + (("a source", source),) * kind.startswith("d"):
+            # One that blocks has several numbers at once, with what lies between them.
+            for begin, end in ends(rows) if blocks else [extent(rows)]:
                 self.inside(what, begin, end)
-        for host in ([source] if kind.startswith("h") else []) + ([to] if kind.endswith("h") else []):
-            if call.fields["s"] != "-" and not any(begin <= host[0] and host[1] <= begin + size for begin, size in rank.pinned.items()):
+        reads = ([[end] for end in ends(source)] if blocks else [source]) * kind.startswith("d")
+        if blocks:
+            if to == rank.fetched[0]:  # numbers of which some are set: they may be the first there
+                rank.fetched[1].clear()
+            rank.fetched = source, reads
+        self.runs(rank, reads, [to] * kind.endswith("d"), spread=blocks)
+        for host in ([extent(source)] if kind.startswith("h") else []) + ([extent(to)] if kind.endswith("h") else []):
+            pinned = any(begin <= host[0] and host[1] <= begin + size for begin, size in rank.pinned.items())
+            if not blocks and not pinned:
                 raise Wrong("has memory of the host that is not pinned")
 
     on_copy2d = on_copy
 
     def on_memset(self, rank, call):
-        self.inside("a target", *self.rows(call, "dst", "pitch"))
+        rows = self.rows(call, "dst", "pitch")
+        self.inside("a target", *extent(rows))
+        self.runs(rank, [], [rows])
 
     on_memset2d = on_memset
 
@@ -281,22 +301,24 @@ class Checker:
         number = call.process, call.fields["n"]
         if number not in self.launches:
             raise Wrong("is of no launch")
-        allowed = self.launches[number]
+        allowed, runs = self.launches[number], []
+        self.touched[number].append(runs)
         for key, extents in (("r", 0), ("w", 1)):
-            for span in call.fields[key].split(","):
-                if span == "-":
-                    continue
-                begin, end = bounds(span)
+            spans = [bounds(span) for span in call.fields[key].split(",") if span != "-"]
+            runs.append(spans)
+            for begin, end in spans:
                 if not allowed:
                     self.inside("touched bytes", begin, end)
                 elif not any(low <= begin and end <= high for low, high in allowed[extents]):
-                    raise Wrong(f"touches {'what it may only read' if extents else 'what is no argument'}: {span}")
+                    what = "what it may only read" if extents else "what is no argument"
+                    raise Wrong(f"touches {what}: {begin:x}-{end:x}")
 
     def on_write(self, rank, call):
         """How far a stream has come, for messages: in memory of the host."""
         place = int(call.fields["dst"], 16)
         if not any(begin <= place and place + 4 <= begin + size for begin, size in rank.pinned.items()):
             self.inside("a target", place, place + 4)
+            self.runs(rank, [], [[(place, place + 4)]])
         if rank.capture:
             rank.capture.step(call.fields["s"])
 
@@ -335,6 +357,7 @@ class Checker:
             raise Wrong(f"comes after {rank.between} launches of the plan that are not in the graph")
         rank.between = 0
         rank.replays += 1
+        self.issued += rank.graph
 
     def finish(self):
         ranks = [rank for rank in self.ranks.values() if rank.arena]
@@ -350,6 +373,12 @@ class Checker:
             length = len(rank.captured)
             if not any(rank.captured == rank.before[begin:begin + length] for begin in range(len(rank.before) - length, -1, -1)):
                 raise Wrong("what is captured is not what the first step has called")
+
+
+def ends(rows):
+    """The first and the last number."""
+    begin, end = extent(rows)
+    return (begin, min(begin + 4, end)), (max(end - 4, begin), end)
 
 
 def joined(extents):
