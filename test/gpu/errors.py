@@ -18,7 +18,7 @@ def at(call):
 
 FAULT = (r"the NVIDIA driver refuses cu\w+: an illegal memory access was encountered \(CUDA_ERROR_ILLEGAL_ADDRESS\); "
          "a kernel has failed, whose line --synchronous names$")
-# Launches of a step of `small`: the lookup in the table is the fourth. Of `attention` the last before the first call of a library.
+# Launches of a step of `small`, of which the lookup in the table is the fourth; of `attention`, the one that counts its terms.
 LAUNCHES, LOOKUP, COUNT = 22, 3, 5
 # Row -> program, architecture, options, variables, what is said.
 ROWS = {
@@ -34,7 +34,7 @@ ROWS = {
                         at("attention") + r"cuDNN 9\.10\.2 is the oldest that is taken, found 9\.1\.0"),
     "a kernel fails": ("small", "sm_90", [], {"STANDIN_FAULT": LOOKUP}, "rank 0: " + FAULT),
     "a kernel of a graph fails": ("small", "sm_90", [], {"STANDIN_FAULT": LAUNCHES + LOOKUP}, "rank 0: " + FAULT),
-    # Whichever call finds it, also one of a library.
+    # Whichever call finds it, which is chance; one of a library is among them.
     "a kernel fails while others are issued": ("attention", "sm_90", [], {"STANDIN_FAULT": COUNT, "STANDIN_ORDER": "eager"},
                                                r"rank 0: (\S+\.tplan:\d+: )?" + FAULT),
     "a kernel fails that is waited for": ("small", "sm_90", ["--synchronous"], {"STANDIN_FAULT": LOOKUP}, at("embed") + FAULT),
