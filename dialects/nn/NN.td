@@ -487,12 +487,11 @@ def NN_RopeOp : NN_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "rotary embedding in the half-split order, from tables of cosines and sines";
   let description = [{
     With n = size of `dim` / 2 and r[i] = -x[i + n] for i < n, x[i - n] else:
-    result = x * cos + r * sin, computed in the tables' type and rounded once to
-    x's. `inverse` takes -r, and is the adjoint. x is read from memory.
+    result[i] = x[i] * cos[i mod n] + r[i] * sin[i mod n], computed in the tables' type and
+    rounded once to x's. `inverse` takes -r, and is the adjoint. Operands are read from memory.
 
-    (C1) x has `dim`, of even size, as its last dimension.
-    (C2) the tables' dimensions are among x's; both halves of a table are equal
-    along `dim`. (Not verified: `model` makes them so.)
+    (C1) x has `dim`, of even size 2n, as its last dimension.
+    (C2) a table has `dim`, of size n, as its last dimension; its others are among x's.
     Source: Su et al., "RoFormer", 2021.
   }];
   let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$cos, NN_AnyTensor:$sin, StrAttr:$dim,

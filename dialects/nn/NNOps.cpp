@@ -174,10 +174,16 @@ LogicalResult RopeOp::verify() {
   if (!x.getRank() || x.getDims().back().getName() != getDim() ||
       x.getDims().back().getSize() % 2) // (C1)
     return emitOpError("needs a last dimension of even size named ") << getDim();
-  for (Value table : {getCos(), getSin()}) // (C2)
-    for (DimAttr dim : tensorOf(table).getDims())
+  int64_t half = x.getDims().back().getSize() / 2;
+  for (Value table : {getCos(), getSin()}) { // (C2)
+    ArrayRef<DimAttr> dims = tensorOf(table).getDims();
+    if (dims.empty() || dims.back().getName() != getDim() || dims.back().getSize() != half)
+      return emitOpError("needs tables with a last dimension ")
+             << getDim() << " of " << half << ", found " << tensorOf(table);
+    for (DimAttr dim : dims.drop_back())
       if (!llvm::is_contained(x.getDims(), dim))
         return emitOpError("operand lacks the tables' dimension ") << dim.getName();
+  }
   return success();
 }
 

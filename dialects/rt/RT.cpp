@@ -90,6 +90,8 @@ LogicalResult KernelOp::verify() {
       bool indirect = access.getKind() == "gather" || access.getKind() == "scatter";
       if (dim.getName() == kTaskDim || (indirect && dim.getName() == access.getDim()))
         continue;
+      if (access.getKind() == "repeat" && dim.getName() == access.getDim())
+        dim = DimAttr::get(getContext(), dim.getName(), 2 * dim.getSize(), dim.getBounded());
       if (!llvm::is_contained(getRows(), dim) && !llvm::is_contained(getCols(), dim))
         return emitOpError("dimension of an operand is no loop: ") << dim.getName();
     }

@@ -75,11 +75,12 @@ Value KernelBuilder::valueOf(Value v) {
 Value KernelBuilder::compute(Operation *op) {
   MLIRContext *ctx = builder.getContext();
   if (auto rope = dyn_cast<RopeOp>(op)) {
+    auto repeat = AccessAttr::get(ctx, "repeat", rope.getDim(), 0);
     Value x = input(rope.getX(), identity());
     Value turned =
         input(rope.getX(), AccessAttr::get(ctx, "rotate", rope.getDim(), rope.getInverse()));
-    return buildRope(builder, op->getLoc(), x, turned, valueOf(rope.getCos()),
-                     valueOf(rope.getSin()));
+    return buildRope(builder, op->getLoc(), x, turned, input(rope.getCos(), repeat),
+                     input(rope.getSin(), repeat));
   }
   if (auto lookup = dyn_cast<LookupOp>(op)) {
     Value id = input(lookup.getIds(), identity());

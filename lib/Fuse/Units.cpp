@@ -113,10 +113,7 @@ bool fuse::addsOnto(AddOp add) {
 }
 
 /// Operands that must lie in memory: read at other places than computed.
-static bool readsMemory(OpOperand &operand) {
-  return isa<LookupOp>(operand.getOwner()) ||
-         (isa<RopeOp>(operand.getOwner()) && operand.getOperandNumber() == 0);
-}
+static bool readsMemory(OpOperand &operand) { return isa<LookupOp, RopeOp>(operand.getOwner()); }
 
 bool fuse::isOn(ModuleOp module) {
   auto fuse = lang::Settings(module).plan.getAs<BoolAttr>("fuse");

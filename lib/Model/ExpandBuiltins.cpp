@@ -125,16 +125,15 @@ Values lookup(NNBuilder &b, ApplyOp op) {
   return {b.create<LookupOp>(resultType(op), arg(op, 0), arg(op, 1), name(op, "dim"))};
 }
 
-// Angles position * base^(-2 (k mod n) / K), n = K / 2, in f64: at position 8192 an
-// f32 angle would be off by 1e-3.
+// Angles position * base^(-2 i / K), i < K / 2, in f64: at position 8192 an f32 angle would be
+// off by 1e-3.
 Values rope(NNBuilder &b, ApplyOp op) {
   Value x = arg(op);
   Tensor type = typeOf(x);
   DimAttr k = type.getDims()[type.find(name(op, "over"))];
   DimAttr s = type.getDims()[type.find(name(op, "positions"))];
-  int64_t half = k.getSize() / 2;
-  Value at = b.index(k), n = b.number(half, b.getI32Type());
-  Value pair = b.select(b.compare(CmpKind::ge, at, n), b.sub(at, n), at);
+  DimAttr half = DimAttr::get(b.getContext(), k.getName(), k.getSize() / 2, /*bounded=*/false);
+  Value pair = b.index(half);
   double rate = -2.0 / k.getSize() * std::log(number(op, "base"));
   Value frequency = b.exp(b.scale(b.cast(pair, b.getF64Type()), rate));
   Value angle = b.mul(b.cast(b.index(s), b.getF64Type()), frequency);

@@ -278,9 +278,18 @@ func.func @last(%x: !x) {
 // -----
 
 // nn.rope (C2)
-func.func @tables(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[T 2, K 4], f32>) {
+func.func @tables(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[T 2, K 2], f32>) {
   // expected-error @+1 {{operand lacks the tables' dimension T}}
-  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>, !nn.tensor<[T 2, K 4], f32>
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[T 2, K 2], f32>, !nn.tensor<[T 2, K 2], f32>
+  return
+}
+
+// -----
+
+// nn.rope (C2)
+func.func @halves(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[S 2, K 4], f32>) {
+  // expected-error @+1 {{needs tables with a last dimension K of 2, found '!nn.tensor<[S 2, K 4], f32>'}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[S 2, K 4], f32>
   return
 }
 

@@ -158,3 +158,18 @@ nn.layer @widened(%x: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name
   %4 = nn.reduce sum %3 : <[S 8], f64> -> <[], f64>
   nn.return %4 : !nn.tensor<[], f64>
 }
+
+// -----
+
+// Rotary positions: x as it is and with its halves turned; both halves have the same angles, so tables have one.
+// CHECK-LABEL: rt.func @rope
+// CHECK:       rt.kernel @rope.k0 map rows [#nn.dim<"S", 8>, #nn.dim<"H", 2>] cols [#nn.dim<"K", 16>]
+// CHECK-SAME:    access [#rt.access<"identity", "", 0>, #rt.access<"rotate", "K", 0>, #rt.access<"repeat", "K", 0>, #rt.access<"repeat", "K", 0>,
+// CHECK-NEXT:  ^bb0(%[[X:.+]]: bf16, %[[T:.+]]: bf16, %[[C:.+]]: f32, %[[S:.+]]: f32):
+nn.layer @rope(%x: !nn.tensor<[S 8, H 2, K 16], bf16> {nn.role = "carried", nn.name = "c0"},
+               %cos: !nn.tensor<[S 8, K 8], f32> {nn.role = "invariant", nn.name = "cos"},
+               %sin: !nn.tensor<[S 8, K 8], f32> {nn.role = "invariant", nn.name = "sin"})
+    -> (!nn.tensor<[S 8, H 2, K 16], bf16> {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.rope %x, %cos, %sin over "K" : <[S 8, H 2, K 16], bf16>, <[S 8, K 8], f32>, <[S 8, K 8], f32>
+  nn.return %0 : !nn.tensor<[S 8, H 2, K 16], bf16>
+}

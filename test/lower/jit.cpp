@@ -48,9 +48,12 @@ std::string KernelText::text(const std::string &name, const std::string &type,
       std::string shape;
       for (StringRef dim : names)
         for (auto &[known, size] : sizes)
-          if (StringRef(known).rtrim('<') == dim)
+          if (StringRef(known).rtrim('<') == dim) {
+            bool half = words.size() > 1 && words[1] == "repeat" && words[2] == dim;
             shape += (shape.empty() ? "" : ", ") + dim.str() +
-                     (known.back() == '<' ? " max " : " ") + size;
+                     (known.back() == '<' ? " max " : " ") +
+                     (half ? std::to_string(std::stoll(size) / 2) : size);
+          }
       std::string t = element == "T" ? type : element.str();
       out += (out.empty() ? "" : ", ") + ("!nn.tensor<[" + shape + "], " + t + ">");
       if (elements)

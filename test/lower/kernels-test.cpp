@@ -347,7 +347,7 @@ TYPED_TEST(Floats, ColumnScalars) {
 }
 
 //===----------------------------------------------------------------------===//
-// Gather, scatter, rotate
+// Gather, scatter, rotate, repeat
 //===----------------------------------------------------------------------===//
 
 static std::vector<int32_t> ids(size_t n, int32_t below, int32_t from = 0) {
@@ -417,29 +417,58 @@ TYPED_TEST(Floats, Rotate) {
       for (bool heads : {false, true}) {
         const int64_t S = 37, H = 3, n = K / 2;
         std::string by = std::to_string(inverse);
-        auto jit = compile<TypeParam>({"map",
-                                       heads ? "S=37" : "S=37,H=3",
-                                       (heads ? "H=3," : "") + size("K", K),
-                                       16,
-                                       {"S,H,K:T", "S,H,K:T rotate K " + by, "S,K:T", "S,K:T"},
-                                       {"S,H,K:T"},
-                                       R"(
+        auto jit =
+            compile<TypeParam>({"map",
+                                heads ? "S=37" : "S=37,H=3",
+                                (heads ? "H=3," : "") + size("K", K),
+                                16,
+                                {"S,H,K:T", "S,H,K:T rotate K " + by, "S,K:T repeat K 0", "S,K:T"},
+                                {"S,H,K:T"},
+                                R"(
           %a = arith.mulf %0, %2 : T
           %b = arith.mulf %1, %3 : T
           %c = arith.addf %a, %b : T
           rt.yield %c : T)"});
-        auto x = numbers<T>(S * H * K, 1), c = numbers<T>(S * K, 2), s = numbers<T>(S * K, 3);
+        auto x = numbers<T>(S * H * K, 1), c = numbers<T>(S * n, 2), s = numbers<T>(S * K, 3);
         std::vector<T> want(x.size()), got(x.size());
         for (int64_t i = 0; i < int64_t(x.size()); ++i) {
           int64_t k = i % K, row = i / K / H;
           T other = x[i - k + (k + n) % K];
           bool negative = inverse ? k >= n : k < n;
-          want[i] = x[i] * c[row * K + k] + (negative ? -other : other) * s[row * K + k];
+          want[i] = x[i] * c[row * n + k % n] + (negative ? -other : other) * s[row * K + k];
         }
         jit->run("k", ((heads ? S : S * H) + 15) / 16,
                  {x.data(), x.data(), c.data(), s.data(), got.data()});
         expectSame(got, want);
       }
+}
+
+TYPED_TEST(Floats, RotateRows) {
+  // Halves of a loop of rows: one element for all columns.
+  using T = typename TypeParam::T;
+  const int64_t S = 7, K = 6, C = 40, n = K / 2;
+  auto jit =
+      compile<TypeParam>({"map",
+                          "S=7,K=6",
+                          "C=40",
+                          4,
+                          {"S,K:T rotate K 0", "S,K:T rotate K 1", "S,K:T repeat K 0", "C:T"},
+                          {"S,K,C:T"},
+                          R"(
+    %a = arith.mulf %0, %2 : T
+    %b = arith.addf %a, %1 : T
+    %c = arith.mulf %b, %3 : T
+    rt.yield %c : T)"});
+  auto x = numbers<T>(S * K, 1), y = numbers<T>(S * K, 2), t = numbers<T>(S * n, 3),
+       w = numbers<T>(C, 4);
+  std::vector<T> want(S * K * C), got(want.size());
+  for (int64_t i = 0; i < S * K * C; ++i) {
+    int64_t k = i / C % K, s = i / C / K, turned = s * K + (k + n) % K;
+    T a = T((k < n ? -x[turned] : x[turned]) * t[s * n + k % n]);
+    want[i] = T(T(a + (k < n ? y[turned] : -y[turned])) * w[i % C]);
+  }
+  jit->run("k", (S * K + 3) / 4, {x.data(), y.data(), t.data(), w.data(), got.data()});
+  expectSame(got, want);
 }
 
 //===----------------------------------------------------------------------===//
@@ -565,13 +594,14 @@ template <typename Narrow> static void expectPairs(On on) {
   // element that is not widened.
   for (int64_t H : {16, 17}) {
     const int64_t S = 37, K = 64, n = S * H * K;
-    Kernel jit(on, KernelText{"map",
-                              "S=37",
-                              size("H", H) + ",K=64",
-                              5,
-                              {"S,H,K:T", "S,H,K:T rotate K 0", "S,K:f32", "S:i32", "S,H,K:T"},
-                              {"S,H,K:T", "S,H,K:T"},
-                              R"(
+    Kernel jit(
+        on, KernelText{"map",
+                       "S=37",
+                       size("H", H) + ",K=64",
+                       5,
+                       {"S,H,K:T", "S,H,K:T rotate K 0", "S,K:f32 repeat K 0", "S:i32", "S,H,K:T"},
+                       {"S,H,K:T", "S,H,K:T"},
+                       R"(
       %x = arith.extf %0 : T to f32
       %t = arith.extf %1 : T to f32
       %a = arith.mulf %x, %2 : f32
@@ -583,15 +613,15 @@ template <typename Narrow> static void expectPairs(On on) {
       %y = arith.truncf %c : f32 to T
       %s = arith.select %is, %0, %4 : T
       rt.yield %y, %s : T, T)"}
-                       .text("k", typeName<Narrow>));
+                .text("k", typeName<Narrow>));
     auto x = numbers<Narrow>(n, 1), other = numbers<Narrow>(n, 2);
-    auto c = numbers<float>(S * K, 3);
+    auto c = numbers<float>(S * K / 2, 3);
     auto id = ids(S, K);
     std::vector<Narrow> want(n), got(n), wantOther(n), gotOther(n);
     for (int64_t i = 0; i < n; ++i) {
       int64_t k = i % K, s = i / K / H;
       float t = float(x[i - k + (k + K / 2) % K]);
-      float b = float(x[i]) * c[s * K + k] + (k < K / 2 ? -t : t);
+      float b = float(x[i]) * c[s * K / 2 + k % (K / 2)] + (k < K / 2 ? -t : t);
       want[i] = k == id[s] ? Narrow(0.5f) : Narrow(b);
       wantOther[i] = k == id[s] ? x[i] : other[i];
     }

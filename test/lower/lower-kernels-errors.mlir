@@ -52,6 +52,16 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// expected-error @below {{repeats only the last dimension; found S}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 4, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"repeat", "S", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
 // expected-error @below {{rotates only the last dimension, of even size; found S}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)

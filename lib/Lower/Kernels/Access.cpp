@@ -206,19 +206,12 @@ Value Body::loadScalarAnyId(unsigned number) {
   const OperandPlan &o = plan.operands[number];
   Value at = offset(o), first;
   if (o.half) {
-    Value i = weigh(rowIndex, o.rotated.rows, nullptr);
-    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i ? i : index(0), index(o.half));
-    Value step = arith::SelectOp::create(b, first, index(o.half), index(-o.half));
-    at = arith::AddIOp::create(b, at, step);
+    first = inFirstHalf(o, weigh(rowIndex, o.along.rows, nullptr));
+    at = arith::AddIOp::create(b, at, stepByHalf(o, first));
   }
   Value x = memref::LoadOp::create(b, memory[number], ValueRange{at});
   x = fromMemory(x, o.type.getElementType());
-  return o.half
-             ? flipSign(x, o.access.getBy() ? arith::XOrIOp::create(
-                                                  b, first, arith::ConstantIntOp::create(b, 1, 1))
-                                                  .getResult()
-                                            : first)
-             : x;
+  return o.half ? turn(o, x, first) : x;
 }
 
 Value Body::loadVectorAnyId(unsigned number, Type as) {
@@ -226,7 +219,7 @@ Value Body::loadVectorAnyId(unsigned number, Type as) {
   Type element = o.type.getElementType();
   Value at = offset(o);
   if (o.half)
-    return loadRotated(number, at, as);
+    return loadByHalf(number, at, as);
   if (o.id && (plan.at(o.id).rate & PerColumn)) {
     auto indices = VectorType::get({plan.lanes}, b.getIndexType());
     Value ids = arith::IndexCastOp::create(b, indices, vector(o.id));
@@ -252,7 +245,7 @@ Value Body::loadVectorAnyId(unsigned number, Type as) {
 }
 
 //===----------------------------------------------------------------------===//
-// Rotation
+// Halves of a loop: turned, or one memory for both
 //===----------------------------------------------------------------------===//
 
 Value Body::flipSign(Value x, Value negate) {
@@ -272,22 +265,41 @@ Value Body::flipSign(Value x, Value negate) {
   return arith::BitcastOp::create(b, shaped(element), flipped);
 }
 
-Value Body::loadRotated(unsigned number, Value at, Type as) {
+/// Whether the loop is in its first half, at an index of it or at one in each lane; null is zero.
+Value Body::inFirstHalf(const OperandPlan &o, Value i) {
+  Value half = index(o.half);
+  if (i && isa<VectorType>(i.getType()))
+    half = splat(half, plan.lanes);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i ? i : index(0), half);
+}
+
+/// From the loops' own place to where the element lies: in the other half where it is turned, in
+/// the first where both are one.
+Value Body::stepByHalf(const OperandPlan &o, Value first) {
+  Value forth = index(o.isRepeat() ? 0 : o.half), back = index(-o.half);
+  if (isa<VectorType>(first.getType()))
+    forth = splat(forth, plan.lanes), back = splat(back, plan.lanes);
+  return arith::SelectOp::create(b, first, forth, back);
+}
+
+/// The sign that a turned element has.
+Value Body::turn(const OperandPlan &o, Value x, Value first) {
+  if (o.isRepeat())
+    return x;
+  if (!o.access.getBy())
+    return flipSign(x, first);
+  Value one = arith::ConstantIntOp::create(b, 1, 1);
+  if (isa<VectorType>(first.getType()))
+    one = splat(one, plan.lanes);
+  return flipSign(x, arith::XOrIOp::create(b, first, one));
+}
+
+Value Body::loadByHalf(unsigned number, Value at, Type as) {
   const OperandPlan &o = plan.operands[number];
   bool whole = o.half % plan.lanes == 0; // a vector never crosses the middle
-  Value first;
-  Value row = weigh(rowIndex, o.rotated.rows, nullptr);
-  auto invert = [&](Value x) -> Value {
-    Value one = arith::ConstantIntOp::create(b, 1, 1);
-    if (isa<VectorType>(x.getType()))
-      one = splat(one, plan.lanes);
-    return o.access.getBy() ? arith::XOrIOp::create(b, x, one).getResult() : x;
-  };
-  if (whole || !o.rotated.alongCols()) {
-    Value i = weigh(colIndex, o.rotated.cols, row);
-    first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i ? i : index(0), index(o.half));
-    Value step = arith::SelectOp::create(b, first, index(o.half), index(-o.half));
-    Value from = arith::AddIOp::create(b, at, step);
+  if (whole || !o.along.alongCols()) {
+    Value first = inFirstHalf(o, weigh(colIndex, o.along.cols, weigh(rowIndex, o.along.rows, {})));
+    Value from = arith::AddIOp::create(b, at, stepByHalf(o, first));
     Value x;
     if (layout(o.strides) == Layout::Contiguous)
       x = loadAs(memory[number], from, o.type.getElementType(), as);
@@ -296,14 +308,11 @@ Value Body::loadRotated(unsigned number, Value at, Type as) {
                        arith::SubIOp::create(b, from, weigh(colIndex, o.strides.cols, nullptr)),
                        laneOffsets(o.strides.cols)),
                 as);
-    return flipSign(x, invert(first));
+    return turn(o, x, first);
   }
-  Value i = laneOffsets(o.rotated.cols);
-  Value half = splat(index(o.half), plan.lanes), back = splat(index(-o.half), plan.lanes);
-  first = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i, half);
-  Value step = arith::SelectOp::create(b, first, half, back);
-  Value lanes = arith::AddIOp::create(b, laneOffsets(o.strides.cols), step);
-  return flipSign(widen(gather(number, rowOffset(o), lanes), as), invert(first));
+  Value first = inFirstHalf(o, laneOffsets(o.along.cols));
+  Value lanes = arith::AddIOp::create(b, laneOffsets(o.strides.cols), stepByHalf(o, first));
+  return turn(o, widen(gather(number, rowOffset(o), lanes), as), first);
 }
 
 //===----------------------------------------------------------------------===//

@@ -101,7 +101,10 @@ private:
   mlir::Value loadScalarAnyId(unsigned number);
   mlir::Value loadVectorAnyId(unsigned number, mlir::Type as);
   mlir::Value zeroWithoutId(const OperandPlan &o, mlir::Value x);
-  mlir::Value loadRotated(unsigned number, mlir::Value at, mlir::Type as);
+  mlir::Value loadByHalf(unsigned number, mlir::Value at, mlir::Type as);
+  mlir::Value inFirstHalf(const OperandPlan &o, mlir::Value i);
+  mlir::Value stepByHalf(const OperandPlan &o, mlir::Value first);
+  mlir::Value turn(const OperandPlan &o, mlir::Value x, mlir::Value first);
   mlir::Value loadRun(mlir::Value memref, mlir::Value at, mlir::Type element, int64_t width);
   void storeRun(mlir::Value memref, mlir::Value at, mlir::Value x, int64_t width, bool streams);
   mlir::Value loadAs(mlir::Value memref, mlir::Value at, mlir::Type element, mlir::Type as);

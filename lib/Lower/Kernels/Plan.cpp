@@ -61,7 +61,8 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
   o.strides.rows.assign(loops.size(), 0);
   StringRef kind = access.getKind();
   bool input = number < op.getNumInputs();
-  if (kind != "identity" && kind != (input ? "gather" : "scatter") && !(input && kind == "rotate"))
+  bool byHalf = input && (kind == "rotate" || kind == "repeat");
+  if (kind != "identity" && kind != (input ? "gather" : "scatter") && !byHalf)
     return op.emitOpError(input ? "reads no input by access " : "writes no output by access ")
            << kind;
   if (kind == "gather" || kind == "scatter") {
@@ -88,15 +89,16 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
       o.taskStride = stride;
     stride *= dim.getSize();
   }
-  if (kind == "rotate") {
+  if (byHalf) {
     DimAttr last = type.getDims().back();
-    if (last.getName() != access.getDim() || last.getSize() % 2)
-      return op.emitOpError("rotates only the last dimension, of even size; found ")
+    if (last.getName() != access.getDim() || (!o.isRepeat() && last.getSize() % 2))
+      return op.emitOpError(o.isRepeat() ? "repeats only the last dimension; found "
+                                         : "rotates only the last dimension, of even size; found ")
              << access.getDim() << " of " << type;
-    o.half = last.getSize() / 2;
-    o.rotated.rows.assign(loops.size(), 0);
-    stridesOf(last.getName(), 1, o.rotated);
-    all.push_back(&o.rotated);
+    o.half = o.isRepeat() ? last.getSize() : last.getSize() / 2;
+    o.along.rows.assign(loops.size(), 0);
+    stridesOf(last.getName(), 1, o.along);
+    all.push_back(&o.along);
   }
   all.push_back(&o.strides);
   return success();
@@ -153,7 +155,7 @@ void Planner::split() {
 }
 
 unsigned Planner::rateOf(const OperandPlan &o) {
-  unsigned rate = o.strides.rate() | (o.half ? o.rotated.rate() : 0);
+  unsigned rate = o.strides.rate() | (o.half ? o.along.rate() : 0);
   if (o.id)
     rate |= plan.operands[o.id.getArgNumber()].strides.rate();
   return rate;

@@ -42,11 +42,12 @@ struct OperandPlan {
   mlir::BlockArgument id;  ///< gather, scatter: the id
   int64_t taskStride = 0;  ///< outputs with one row per task
   int64_t layerStride = 0; ///< elements to the operand of the next layer, in a launch for several
-  int64_t half = 0;        ///< rotate: half of the dimension
-  Strides rotated;         ///< rotate: index along the dimension
+  int64_t half = 0;        ///< rotate, repeat: half of the loop
+  Strides along;           ///< rotate, repeat: index along the loop
   bool streams = false;    ///< output: written past the caches, in aligned vectors
 
   bool isScatter() const { return access.getKind() == "scatter"; }
+  bool isRepeat() const { return access.getKind() == "repeat"; }
 };
 
 struct ValuePlan {
