@@ -49,23 +49,14 @@ Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, v
   return {};
 }
 
-/// A kernel that has failed breaks what libraries do behind it: then that is told, not what they
-/// make of it.
-Status CudaDevice::ofLibrary(Status status, int64_t stream) {
-  if (status.ok())
-    return status;
-  cuda::Result result = cu.EventQuery(marks[sharedMarks * stream]);
-  return CudaDriver::isLate(result) ? cu.check(result, "cuEventQuery") : std::move(status);
-}
-
 Status CudaDevice::matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
                           const void *bias, void *c) {
-  return ofLibrary(gemms.run(gemm, a, b, bias, c, streams[call.stream]), call.stream);
+  return cu.ofLibrary(gemms.run(gemm, a, b, bias, c, streams[call.stream]), marks.front());
 }
 
 Status CudaDevice::attend(const tp_call &call, const tp_attention &attention,
                           void *const *pointers) {
-  return ofLibrary(attentions.run(attention, pointers, streams[call.stream]), call.stream);
+  return cu.ofLibrary(attentions.run(attention, pointers, streams[call.stream]), marks.front());
 }
 
 static bool isWhole(const Rows &rows) {

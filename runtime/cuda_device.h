@@ -88,7 +88,6 @@ private:
   Status fillRandomly(int64_t begin, int64_t bytes);
   Status await(cuda::EventHandle *event);
   Status await(cuda::StreamHandle *stream);
-  Status ofLibrary(Status status, int64_t stream);
 
   const CudaDriver &cu;
   const CudaOptions options;

@@ -68,6 +68,13 @@ Status CudaDriver::check(cuda::Result result, std::string_view what) const {
                 isLate(result) ? "; a kernel has failed, whose line --synchronous names" : "");
 }
 
+Status CudaDriver::ofLibrary(Status status, cuda::EventHandle *event) const {
+  if (status.ok())
+    return status;
+  cuda::Result result = EventQuery(event);
+  return isLate(result) ? check(result, "cuEventQuery") : std::move(status);
+}
+
 Status tplan::runtime::loadCuda(const CudaDriver *&driver) {
   return loadOnce<CudaDriver, load>(driver);
 }

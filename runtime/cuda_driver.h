@@ -172,6 +172,9 @@ struct CudaDriver {
   Status check(cuda::Result result, std::string_view what) const;
   /// Whether it is of a kernel that ran: the driver tells that to whoever calls next.
   static bool isLate(cuda::Result result);
+  /// The error of a library, or of the kernel that has failed before it, which breaks what
+  /// libraries do behind it. `event` is any of the device's.
+  Status ofLibrary(Status status, cuda::EventHandle *event) const;
 };
 
 /// The driver as TPLAN_CUDA names it, or as the loader finds it, with a device. Errors: there is
