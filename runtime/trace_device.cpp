@@ -212,7 +212,8 @@ private:
     if (scratch > facts.scratch_bytes[stream])
       return errorf("the %s needs %lld bytes of scratch, and has %lld", work.title.text().c_str(),
                     (long long)scratch, (long long)facts.scratch_bytes[stream]);
-    work.writes.push_back({at, at + scratch});
+    if (scratch) // those that are issued together have parts of it
+      work.writes.push_back({at, at + facts.scratch_bytes[stream]});
     return sink(work);
   }
 

@@ -10,8 +10,9 @@ import functools
 import itertools
 import re
 
+import audited
 import liveness
-from liveness import extent
+from liveness import extent, joined
 from training import Wrong
 
 Call = collections.namedtuple("Call", "process thread name fields error text")
@@ -26,12 +27,14 @@ PAIR = re.compile(r"(\w+)=(\S+)")
 # ===-- What is read ------------------------------------------------------------------------------------===
 
 class Plan:
-    """Slots as (begin, end), and of each kernel how many inputs and outputs it has, and of each argument its bytes and
-    how far it is from that of the next layer."""
+    """Slots as (begin, end); of each kernel how many inputs and outputs it has, and of each argument its bytes and how
+    far it is from that of the next layer; steps as they were judged, by rank."""
 
     def __init__(self, trace):
         self.slots, self.kernels = set(), {}
-        for line in trace.read_text().splitlines():
+        lines = trace.read_text().splitlines()
+        self.judged = audited.read(lines)
+        for line in lines:
             word, *rest = line.split(" ")
             if word == "slot":
                 self.slots.add(tuple(map(int, rest[0].split("-"))))
@@ -101,6 +104,7 @@ class Rank:
         self.streams, self.events, self.pinned = set(), set(), {}
         self.capture = None
         self.captured, self.graph = [], []  # work of captures, and what it reads and writes
+        self.asked, self.together = [], False  # steps of captures, for audited.py; whether in a collective
         self.fetched = None, []  # what the last copy that blocks has read: place and operands
         self.graphs, self.execs, self.replays = 0, 0, 0
         self.before = []  # work issued by calls before the first capture
@@ -117,14 +121,14 @@ class Checker:
         self.launches = {}  # extents that a launch may read and write, by process and number
         self.issued, self.touched = [], collections.defaultdict(list)  # work in its order; of a launch what each run touched
         self.arenas = collections.defaultdict(list)  # where they begin, by process
-        self.process, self.title, self.measures = None, None, False  # of the call that is checked
+        self.process, self.stream, self.title, self.measures = None, None, None, False  # of the call that is checked
 
     def run(self, lines):
         calls = [parse(line) for line in lines]
         # Algorithms of GEMMs are measured on memory that means nothing yet; times are asked for then alone.
         measured = {call[:2]: number for number, call in enumerate(calls, 1) if call.name == "elapsed"}
         for number, call in enumerate(calls, 1):
-            self.process, self.title = call.process, (number, call.text)
+            self.process, self.stream, self.title = call.process, call.fields.get("s"), (number, call.text)
             self.measures = number <= measured.get(call[:2], 0)
             try:
                 if call.error and (call.name, call.error) not in ANSWERS:
@@ -134,6 +138,8 @@ class Checker:
                 raise Wrong(f"call {number} {wrong}: {call.text}") from None
         self.finish()
         liveness.check(self.plan, self.arenas, self.issued, self.touched)
+        if self.captures:
+            audited.check(self.plan.judged.ranks, [rank.asked for rank in self.ranks.values() if rank.arena])
 
     # Memory.
 
@@ -158,6 +164,14 @@ class Checker:
         """Work is issued, or is of a graph that will be launched."""
         work = liveness.Work(self.title, self.process, reads, writes, launch, spread, self.measures)
         (rank.graph if rank.capture else self.issued).append(work)
+        if rank.capture:
+            spans = [some if launch else itertools.chain(*some) for some in (reads or (), writes or ())]
+            both = [[(begin - rank.arena[0], end - rank.arena[0]) for begin, end in some] for some in spans]
+            self.asks(rank, "collective" if rank.together else "work", None, *both)
+
+    def asks(self, rank, kind, event, reads=(), writes=()):
+        title = "call {} {}".format(*self.title)
+        rank.asked.append(audited.step(kind, self.stream, event, reads, writes, title, self.plan.judged.workspace))
 
     def one(self, call):
         if call.name == "touch":
@@ -321,6 +335,7 @@ class Checker:
             self.runs(rank, [], [[(place, place + 4)]])
         if rank.capture:
             rank.capture.step(call.fields["s"])
+            rank.together = call.fields["value"] != "0"  # the message that is under way
 
     # Captures and graphs.
 
@@ -332,10 +347,12 @@ class Checker:
     def on_record(self, rank, call):
         if rank.capture:
             rank.capture.record(call.fields["s"], call.fields["e"])
+            self.asks(rank, call.name, call.fields["e"])
 
     def on_wait(self, rank, call):
         if rank.capture:
             rank.capture.wait(call.fields["s"], call.fields["e"])
+            self.asks(rank, call.name, call.fields["e"])
 
     def on_end(self, rank, call):
         if not rank.capture or rank.capture.origin != call.fields["s"]:
@@ -379,17 +396,6 @@ def ends(rows):
     """The first and the last number."""
     begin, end = extent(rows)
     return (begin, min(begin + 4, end)), (max(end - 4, begin), end)
-
-
-def joined(extents):
-    """Sorted, those that touch as one."""
-    merged = []
-    for begin, end in sorted(extents):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(merged[-1][1], end)
-        else:
-            merged.append((begin, end))
-    return merged
 
 
 def check(lines, plan, arena_bytes, ranks, steps, captures):

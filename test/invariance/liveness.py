@@ -11,7 +11,7 @@ here.
 
 Not seen: a tenant that has all bytes of the one that is read, as frames have, whose values are no slots, where what is
 read is also a whole write; what lies in a copy that blocks behind its first number and before its last; what a library
-leaves out of the range that it names. Decoding has operands of which some rows mean nothing, so from the first kernel
+leaves out of the range that it names. In captured steps audited.py sees the first of these. Decoding has operands of which some rows mean nothing, so from the first kernel
 of `rows` the second rule is off.
 """
 import bisect
@@ -26,6 +26,17 @@ Work = collections.namedtuple("Work", "title process reads writes launch spread 
 
 def extent(rows):
     return rows[0][0], rows[-1][1]
+
+
+def joined(extents):
+    """Sorted, those that touch as one."""
+    merged = []
+    for begin, end in sorted(extents):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((begin, end))
+    return merged
 
 
 class Memory:
