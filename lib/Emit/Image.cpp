@@ -5,13 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Emit/Image.h"
+#include "lib/Emit/Temporary.h"
 #include "llvm/IR/Constants.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using namespace tplan;
@@ -50,62 +48,30 @@ void emit::KernelImage::defineIn(Module &module, StringRef text, StringRef code,
   define(module, codeBytes, ConstantInt::get(Type::getInt64Ty(context), cubin.size()));
 }
 
-namespace {
-/// Files of one run of ptxas, which go when it is done.
-class Assembly {
-public:
-  ~Assembly() {
-    for (StringRef path : {text, code, messages})
-      if (!path.empty())
-        sys::fs::remove(path);
-  }
-  Error run(StringRef ptxas, emit::KernelImage &image, StringRef arch);
-
-private:
-  SmallString<128> text, code, messages;
-  Error create();
-  std::string said() const {
-    auto buffer = MemoryBuffer::getFile(messages);
-    return buffer ? (*buffer)->getBuffer().rtrim().str() : "";
-  }
-};
-} // namespace
-
-Error Assembly::create() {
-  struct {
-    const char *suffix;
-    SmallString<128> *path;
-  } files[] = {{"ptx", &text}, {"cubin", &code}, {"log", &messages}};
-  for (auto [suffix, path] : files)
-    if (std::error_code error = sys::fs::createTemporaryFile("tplan", suffix, *path))
-      return createStringError(error, "cannot write a temporary file: " + error.message());
-  return Error::success();
-}
-
-Error Assembly::run(StringRef ptxas, emit::KernelImage &image, StringRef arch) {
-  if (Error error = create())
-    return error;
-  std::error_code error;
-  raw_fd_ostream(text, error) << image.ptx;
-  if (error)
-    return createStringError(error, "cannot write " + text + ": " + error.message());
-  StringRef arguments[] = {ptxas, "-arch", arch, text, "-o", code};
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(messages), StringRef(messages)};
-  int status = sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects);
-  std::string report = said();
-  // A ptxas that is older than the architecture is as good as none.
-  if (status != 0 && StringRef(report).contains("not defined for option 'gpu-name'"))
-    return Error::success();
-  if (status != 0)
-    return createStringError("ptxas refuses the kernels: " + report);
-  auto bytes = MemoryBuffer::getFile(code);
-  if (!bytes)
-    return createStringError(bytes.getError(), "cannot read what ptxas wrote: " + code);
-  image.cubin.assign((*bytes)->getBufferStart(), (*bytes)->getBufferEnd());
-  return Error::success();
-}
-
 Error emit::assemble(KernelImage &image, StringRef arch) {
   std::string ptxas = findPtxas();
-  return ptxas.empty() ? Error::success() : Assembly().run(ptxas, image, arch);
+  if (ptxas.empty())
+    return Error::success();
+  SmallString<128> model;
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, model);
+  sys::path::append(model, "tplan-%%%%%%%%");
+  Temporary text, code, messages;
+  for (auto [file, suffix] : {std::pair(&text, ".ptx"), {&code, ".cubin"}, {&messages, ".log"}})
+    if (Error error = file->create(model + suffix))
+      return error;
+  if (Error error = text.write(image.ptx))
+    return error;
+  StringRef arguments[] = {ptxas, "-arch", arch, text.getPath(), "-o", code.getPath()};
+  std::optional<StringRef> redirects[] = {StringRef(), messages.getPath(), messages.getPath()};
+  int status = sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects);
+  // A ptxas that is older than the architecture is as good as none.
+  if (status != 0 && StringRef(messages.getText()).contains("not defined for option 'gpu-name'"))
+    return Error::success();
+  if (status != 0)
+    return createStringError("ptxas refuses the kernels: " + messages.getText());
+  auto bytes = MemoryBuffer::getFile(code.getPath());
+  if (!bytes)
+    return createStringError(bytes.getError(), "cannot read what ptxas wrote: " + code.getPath());
+  image.cubin.assign((*bytes)->getBufferStart(), (*bytes)->getBufferEnd());
+  return Error::success();
 }

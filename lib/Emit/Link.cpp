@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Emit/Link.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "lib/Emit/Temporary.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 #include <optional>
 
 using namespace llvm;
@@ -21,24 +19,6 @@ static constexpr StringLiteral kCompilers[] = {"c++", "g++", "clang++", "clang++
 
 /// What the runtime needs beside itself.
 static constexpr StringLiteral kLibraries[] = {"-ldnnl", "-lpthread", "-ldl", "-lm"};
-
-namespace {
-/// A file that goes when its scope ends.
-struct Temporary {
-  SmallString<128> path;
-  ~Temporary() {
-    if (!path.empty())
-      sys::fs::remove(path);
-  }
-  Error create(const Twine &model) {
-    if (std::error_code error = sys::fs::createUniqueFile(model, path)) {
-      path.clear();
-      return createStringError(error, "cannot write " + model.str() + ": " + error.message());
-    }
-    return Error::success();
-  }
-};
-} // namespace
 
 Expected<std::string> emit::findRuntime(const char *executable) {
   std::string self = sys::fs::getMainExecutable(executable, reinterpret_cast<void *>(&findRuntime));
@@ -59,25 +39,6 @@ static Expected<std::string> findCompiler() {
                            "install g++), or use -c for an object");
 }
 
-static Error writeObject(ArrayRef<char> object, StringRef path) {
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  if (!error) {
-    os.write(object.data(), object.size());
-    os.close();
-    error = os.error();
-  }
-  os.clear_error();
-  return error ? createStringError(error, "cannot write " + path + ": " + error.message())
-               : Error::success();
-}
-
-/// What the linker printed, without the end of line.
-static std::string messageIn(StringRef path) {
-  auto text = MemoryBuffer::getFile(path);
-  return text ? (*text)->getBuffer().rtrim().str() : "";
-}
-
 Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef output,
                        StringRef runtime) {
   Expected<std::string> compiler = findCompiler();
@@ -88,7 +49,7 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
   for (auto [input, object] : zip(inputs, objects)) {
     if (Error error = input.create(output + ".%%%%%%.o"))
       return error;
-    if (Error error = writeObject(object, input.path))
+    if (Error error = input.write(StringRef(object.data(), object.size())))
       return error;
   }
   if (Error error = binary.create(output + ".%%%%%%"))
@@ -97,24 +58,22 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
     return error;
 
   // No build id, for it would hash what is the same anyway.
-  SmallVector<StringRef> arguments = {*compiler, "-o", binary.path};
+  SmallVector<StringRef> arguments = {*compiler, "-o", binary.getPath()};
   for (const Temporary &input : inputs)
-    arguments.push_back(input.path);
+    arguments.push_back(input.getPath());
   arguments.append(
       {runtime, "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--as-needed"});
   arguments.append(std::begin(kLibraries), std::end(kLibraries));
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(messages.path),
-                                          StringRef(messages.path)};
+  std::optional<StringRef> redirects[] = {StringRef(), messages.getPath(), messages.getPath()};
   std::string failure;
   int status = sys::ExecuteAndWait(*compiler, arguments, std::nullopt, redirects,
                                    /*SecondsToWait=*/0, /*MemoryLimit=*/0, &failure);
   if (status != 0) {
-    std::string said = messageIn(messages.path);
+    std::string said = messages.getText();
     return createStringError("cannot link " + output + " with " + *compiler + ": " +
                              (said.empty() ? failure : said));
   }
-  if (std::error_code error = sys::fs::rename(binary.path, output))
+  if (std::error_code error = binary.renameTo(output))
     return createStringError(error, "cannot write " + output + ": " + error.message());
-  binary.path.clear();
   return Error::success();
 }
