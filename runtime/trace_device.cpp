@@ -84,7 +84,10 @@ public:
     work.reads = {extentOf(a, in * first), extentOf(b, in * second)};
     if (bias)
       work.reads.push_back(extentOf(bias, out * g.n));
-    work.writes = {extentOf(c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c)),
+    Extent product = extentOf(c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c));
+    if (g.accumulate)
+      work.reads.push_back(product);
+    work.writes = {product,
                    {facts->workspace_offset, facts->workspace_offset + facts->workspace_bytes}};
     work.gemm = &g;
     return sink(work);

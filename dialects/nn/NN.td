@@ -490,8 +490,9 @@ def NN_RopeOp : NN_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
     result[i] = x[i] * cos[i mod n] + r[i] * sin[i mod n], computed in the tables' type and
     rounded once to x's. `inverse` takes -r, and is the adjoint. Operands are read from memory.
 
-    (C1) x has `dim`, of even size 2n, as its last dimension.
-    (C2) a table has `dim`, of size n, as its last dimension; its others are among x's.
+    (C1) x has `dim`, of even static size 2n, as its last dimension.
+    (C2) a table has a dimension of its own, of size n, as its last one; the others are among x's.
+    The tables are of one type, of floats.
     Source: Su et al., "RoFormer", 2021.
   }];
   let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$cos, NN_AnyTensor:$sin, StrAttr:$dim,

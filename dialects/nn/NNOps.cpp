@@ -171,19 +171,21 @@ LogicalResult ContractOp::verify() {
 
 LogicalResult RopeOp::verify() {
   Tensor x = tensorOf(getX());
-  if (!x.getRank() || x.getDims().back().getName() != getDim() ||
+  if (!x.getRank() || x.getDims().back().getName() != getDim() || x.getDims().back().getBounded() ||
       x.getDims().back().getSize() % 2) // (C1)
-    return emitOpError("needs a last dimension of even size named ") << getDim();
+    return emitOpError("needs a last dimension of even static size named ") << getDim();
   int64_t half = x.getDims().back().getSize() / 2;
-  for (Value table : {getCos(), getSin()}) { // (C2)
-    ArrayRef<DimAttr> dims = tensorOf(table).getDims();
-    if (dims.empty() || dims.back().getName() != getDim() || dims.back().getSize() != half)
-      return emitOpError("needs tables with a last dimension ")
-             << getDim() << " of " << half << ", found " << tensorOf(table);
-    for (DimAttr dim : dims.drop_back())
-      if (!llvm::is_contained(x.getDims(), dim))
-        return emitOpError("operand lacks the tables' dimension ") << dim.getName();
-  }
+  Tensor table = tensorOf(getCos()); // (C2)
+  ArrayRef<DimAttr> dims = table.getDims();
+  if (getSin().getType() != table || !isa<FloatType>(table.getElementType()))
+    return emitOpError("needs tables of one type, of floats; found ")
+           << table << " and " << getSin().getType();
+  if (dims.empty() || x.has(dims.back().getName()) || dims.back().getSize() != half)
+    return emitOpError("needs tables with a last dimension of their own, of ")
+           << half << "; found " << table;
+  for (DimAttr dim : dims.drop_back())
+    if (!llvm::is_contained(x.getDims(), dim))
+      return emitOpError("operand lacks the tables' dimension ") << dim.getName();
   return success();
 }
 

@@ -84,17 +84,17 @@ LogicalResult KernelOp::verify() {
              << value.getType();
   if (getAccesses().size() != getNumInputs() + getNumOutputs()) // (C2)
     return emitOpError("needs one access per input and output, found ") << getAccesses().size();
-  for (auto [operand, attr] : llvm::zip(operands, getAccesses())) // (C3)
-    for (DimAttr dim : cast<Tensor>(operand).getDims()) {
-      auto access = cast<AccessAttr>(attr);
+  for (auto [operand, attr] : llvm::zip(operands, getAccesses())) { // (C3)
+    auto access = cast<AccessAttr>(attr);
+    ArrayRef<DimAttr> dims = cast<Tensor>(operand).getDims();
+    for (DimAttr dim : access.getKind() == "repeat" ? dims.drop_back(!dims.empty()) : dims) {
       bool indirect = access.getKind() == "gather" || access.getKind() == "scatter";
       if (dim.getName() == kTaskDim || (indirect && dim.getName() == access.getDim()))
         continue;
-      if (access.getKind() == "repeat" && dim.getName() == access.getDim())
-        dim = DimAttr::get(getContext(), dim.getName(), 2 * dim.getSize(), dim.getBounded());
       if (!llvm::is_contained(getRows(), dim) && !llvm::is_contained(getCols(), dim))
         return emitOpError("dimension of an operand is no loop: ") << dim.getName();
     }
+  }
   if (getSkeleton() != Skeleton::Row) // (C4)
     for (Operation &op : block)
       if (isa<RowReduceOp>(op))

@@ -37,7 +37,7 @@ def RT_AccessAttr : AttrDef<RT_Dialect, "Access"> {
     - `identity`: at the loops' position.
     - `rotate` of the last dimension, of size 2n: element i is x[(i + n) mod 2n], negated
       for i < n (`by` = 0) or for i >= n (`by` = 1, the inverse).
-    - `repeat` of the last dimension, of size n, along a loop of 2n: element i is x[i mod n].
+    - `repeat` of the last dimension, of size n, along the loop `dim` of 2n: element i is x[i mod n].
     - `gather` along `dim`: at position id, where id is the element of input number `by`
       (i32) at the same place. An id below zero (padding) reads zero.
     - `scatter` along `dim` (outputs of column kernels): the element is added at
@@ -102,8 +102,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
 
     (C1) one block argument per input with the element type; one yielded value
     per output. (C2) `accesses` has one entry per input and output. (C3) names of
-    inputs and outputs other than gathered, scattered and `each.task` are loops with the same size,
-    of a repeated one with twice its size.
+    inputs and outputs other than gathered, scattered, repeated and `each.task` are loops with the
+    same size.
     (C4) only row kernels hold `row_reduce`. (C5) a transpose has rows and columns of more than one,
     none with a bound, no `col_reduce`, and columns in each output.
   }];

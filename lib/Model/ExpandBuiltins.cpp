@@ -132,8 +132,8 @@ Values rope(NNBuilder &b, ApplyOp op) {
   Tensor type = typeOf(x);
   DimAttr k = type.getDims()[type.find(name(op, "over"))];
   DimAttr s = type.getDims()[type.find(name(op, "positions"))];
-  DimAttr half = DimAttr::get(b.getContext(), k.getName(), k.getSize() / 2, /*bounded=*/false);
-  Value pair = b.index(half);
+  std::string half = "half." + k.getName().str();
+  Value pair = b.index(DimAttr::get(b.getContext(), half, k.getSize() / 2, /*bounded=*/false));
   double rate = -2.0 / k.getSize() * std::log(number(op, "base"));
   Value frequency = b.exp(b.scale(b.cast(pair, b.getF64Type()), rate));
   Value angle = b.mul(b.cast(b.index(s), b.getF64Type()), frequency);

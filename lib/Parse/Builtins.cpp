@@ -191,6 +191,10 @@ struct Builtins {
     int64_t i = find(x, turned, "the operand of rope");
     if (i < 0 || find(x, along, "the operand of rope") < 0)
       return {};
+    if (turned.text == along.text)
+      return fail(call.loc,
+                  "rope turns one dimension by positions along another, found {0} for both",
+                  turned.text);
     int64_t size = x.getDims()[i].getSize();
     if (size % 2)
       return fail(turned.loc, "rope needs an even size of {0}: {1} or {2}, found {3}", turned.text,

@@ -75,7 +75,7 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
       .Case<LookupOp, LookupGradOp>([](auto) { return sums(ReduceKind::sum, {0}); })
       .Case<RopeOp>([](RopeOp rope) {
         Rule rule = elemental(Linear::InEach, {0});
-        rule.whole = {rope.getDim()};
+        rule.whole = {rope.getDim(), typeOf(rope.getCos()).getDims().back().getName()};
         rule.rows = false;
         return rule;
       })

@@ -259,9 +259,9 @@ func.func private @mask() attributes {m = #nn.mask<casual>}
 // -----
 
 // nn.rope (C1)
-func.func @rope(%x: !nn.tensor<[S 2, K 3], f32>, %t: !nn.tensor<[S 2, K 3], f32>) {
-  // expected-error @+1 {{needs a last dimension of even size named K}}
-  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, K 3], f32>
+func.func @rope(%x: !nn.tensor<[S 2, K 3], f32>, %t: !nn.tensor<[S 2, R 1], f32>) {
+  // expected-error @+1 {{needs a last dimension of even static size named K}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 3], f32>, !nn.tensor<[S 2, R 1], f32>, !nn.tensor<[S 2, R 1], f32>
   return
 }
 
@@ -270,26 +270,53 @@ func.func @rope(%x: !nn.tensor<[S 2, K 3], f32>, %t: !nn.tensor<[S 2, K 3], f32>
 // nn.rope (C1)
 !x = !nn.tensor<[K 4, S 2], f32>
 func.func @last(%x: !x) {
-  // expected-error @+1 {{needs a last dimension of even size named K}}
+  // expected-error @+1 {{needs a last dimension of even static size named K}}
   %0 = nn.rope %x, %x, %x over "K" : !x, !x, !x
   return
 }
 
 // -----
 
-// nn.rope (C2)
-func.func @tables(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[T 2, K 2], f32>) {
-  // expected-error @+1 {{operand lacks the tables' dimension T}}
-  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[T 2, K 2], f32>, !nn.tensor<[T 2, K 2], f32>
+// nn.rope (C1)
+func.func @bounded(%x: !nn.tensor<[K max 4], f32>, %t: !nn.tensor<[R 2], f32>) {
+  // expected-error @+1 {{needs a last dimension of even static size named K}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[K max 4], f32>, !nn.tensor<[R 2], f32>, !nn.tensor<[R 2], f32>
   return
 }
 
 // -----
 
 // nn.rope (C2)
-func.func @halves(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[S 2, K 4], f32>) {
-  // expected-error @+1 {{needs tables with a last dimension K of 2, found '!nn.tensor<[S 2, K 4], f32>'}}
-  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[S 2, K 4], f32>
+func.func @tables(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[T 2, R 2], f32>) {
+  // expected-error @+1 {{operand lacks the tables' dimension T}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[T 2, R 2], f32>, !nn.tensor<[T 2, R 2], f32>
+  return
+}
+
+// -----
+
+// nn.rope (C2)
+func.func @halves(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[S 2, K 2], f32>) {
+  // expected-error @+1 {{needs tables with a last dimension of their own, of 2; found '!nn.tensor<[S 2, K 2], f32>'}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[S 2, K 2], f32>, !nn.tensor<[S 2, K 2], f32>
+  return
+}
+
+// -----
+
+// nn.rope (C2)
+func.func @sizes(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[S 2, R 4], f32>) {
+  // expected-error @+1 {{needs tables with a last dimension of their own, of 2; found '!nn.tensor<[S 2, R 4], f32>'}}
+  %0 = nn.rope %x, %t, %t over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[S 2, R 4], f32>, !nn.tensor<[S 2, R 4], f32>
+  return
+}
+
+// -----
+
+// nn.rope (C2)
+func.func @types(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[S 2, R 2], f32>, %u: !nn.tensor<[S 2, R 2], f64>) {
+  // expected-error @+1 {{needs tables of one type, of floats; found '!nn.tensor<[S 2, R 2], f32>' and '!nn.tensor<[S 2, R 2], f64>'}}
+  %0 = nn.rope %x, %t, %u over "K" : !nn.tensor<[S 2, K 4], f32>, !nn.tensor<[S 2, R 2], f32>, !nn.tensor<[S 2, R 2], f64>
   return
 }
 

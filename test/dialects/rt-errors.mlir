@@ -90,9 +90,9 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // -----
 
 // rt.kernel (C3)
-// expected-error @below {{dimension of an operand is no loop: D}}
+// expected-error @below {{dimension of an operand is no loop: T}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
-    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    : (!nn.tensor<[T 8, R 16], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
     access [#rt.access<"repeat", "D", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32

@@ -167,9 +167,9 @@ nn.layer @widened(%x: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name
 // CHECK-SAME:    access [#rt.access<"identity", "", 0>, #rt.access<"rotate", "K", 0>, #rt.access<"repeat", "K", 0>, #rt.access<"repeat", "K", 0>,
 // CHECK-NEXT:  ^bb0(%[[X:.+]]: bf16, %[[T:.+]]: bf16, %[[C:.+]]: f32, %[[S:.+]]: f32):
 nn.layer @rope(%x: !nn.tensor<[S 8, H 2, K 16], bf16> {nn.role = "carried", nn.name = "c0"},
-               %cos: !nn.tensor<[S 8, K 8], f32> {nn.role = "invariant", nn.name = "cos"},
-               %sin: !nn.tensor<[S 8, K 8], f32> {nn.role = "invariant", nn.name = "sin"})
+               %cos: !nn.tensor<[S 8, half.K 8], f32> {nn.role = "invariant", nn.name = "cos"},
+               %sin: !nn.tensor<[S 8, half.K 8], f32> {nn.role = "invariant", nn.name = "sin"})
     -> (!nn.tensor<[S 8, H 2, K 16], bf16> {nn.role = "carried", nn.name = "c0"}) {
-  %0 = nn.rope %x, %cos, %sin over "K" : <[S 8, H 2, K 16], bf16>, <[S 8, K 8], f32>, <[S 8, K 8], f32>
+  %0 = nn.rope %x, %cos, %sin over "K" : <[S 8, H 2, K 16], bf16>, <[S 8, half.K 8], f32>, <[S 8, half.K 8], f32>
   nn.return %0 : !nn.tensor<[S 8, H 2, K 16], bf16>
 }

@@ -1,9 +1,11 @@
 """Whether a driver is asked for what --audit-streams has judged, from the log of its calls (driver_calls.py) and the trace.
 
 A captured step is held to the same step in the trace: the same work in the same order, each in its stream and on the same
-bytes of the arena, with the same events between. Streams and events have names of their own on each side, one for one.
-A collective is many calls of a driver, which touch nothing but what the trace says of it; of the workspace a library may
-take a part.
+bytes of the arena, with the same events between; kernels by name, with their arguments in order. Streams and events have
+names of their own on each side, one for one. A collective is many calls of a driver, which together touch what the trace
+says of it and write nothing else; of the workspace and scratch any part may be taken.
+
+Not seen: which process is which rank, so that two which do each other's work are found only where a third differs.
 """
 import collections
 import itertools
@@ -12,39 +14,44 @@ import re
 from liveness import joined
 from training import Wrong
 
-# Work, a collective, a record or a wait: its stream and event, all extents that it touches, those that it writes, whether
-# it is in the workspace besides.
-Step = collections.namedtuple("Step", "kind stream event touched written works title")
-# The extent of the workspace, and the steps of each rank.
-Judged = collections.namedtuple("Judged", "workspace ranks")
+# Work, a collective, a record or a wait: its stream and event, a kernel's name and arguments, all extents that it reads,
+# those that it writes, whether it is in memory that no value has.
+Step = collections.namedtuple("Step", "kind stream event kernel reads writes besides title")
+# Names of kernels, extents of the workspace and of scratch, and the steps of each rank, all or the first and the last.
+Judged = collections.namedtuple("Judged", "kernels besides ranks")
 COLLECTIVES = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all", "permute"}
 EXTENT = re.compile(r"([rw])(\d+)-(\d+)$")
 
 
-def step(kind, stream, event, reads, writes, title, workspace):
-    inside = lambda span: workspace[0] <= span[0] and span[1] <= workspace[1]
-    touched, written = (joined(span for span in some if not inside(span)) for some in ((*reads, *writes), writes))
-    return Step(kind, stream, event, touched, written, any(map(inside, writes)), title)
+def step(kind, stream, event, kernel, reads, writes, title, besides):
+    """`kernel`: its name, or none."""
+    reads, writes = list(reads), list(writes)
+    inside = [any(low <= begin and end <= high for low, high in besides) for begin, end in reads + writes]
+    outside = [span for span, is_inside in zip(reads + writes, inside) if not is_inside]
+    values = joined(span for span in outside if span in reads), joined(span for span in outside if span in writes)
+    return Step(kind, stream, event, kernel and (kernel, reads, writes), *values, any(inside), title)
 
 
-def parse(line, workspace):
+def parse(line, kernels, besides):
     kind, stream, event, *rest = line.split(" ")
     found = [match.groups() for match in itertools.takewhile(bool, map(EXTENT.match, rest))]
-    spans = [(letter, (int(begin), int(end))) for letter, begin, end in found]
-    title = " ".join(rest[len(spans):])
+    reads, writes = ([(int(begin), int(end)) for letter, begin, end in found if letter == wanted] for wanted in "rw")
+    title = rest[len(found):]
     if kind == "work":
-        kind, event = "collective" if title.split(" ")[0] in COLLECTIVES else kind, None
-    reads, writes = ([span for letter, span in spans if letter == wanted] for wanted in "rw")
-    return step(kind, stream, event, reads, writes, title, workspace)
+        kind, event = "collective" if title[0] in COLLECTIVES else kind, None
+    kernel = title[0] if title and title[0] in kernels else None
+    return step(kind, stream, event, kernel, reads, writes, " ".join(title), besides)
 
 
 def read(lines):
-    """Of each rank in the trace its first step: between two of what the host gives, which has a stream and two events alone."""
-    ranks, inside, workspace = [], False, (0, 0)
+    """The first step of each rank in the trace: between two of what the host gives, which has a stream and two events alone."""
+    kernels, ranks, inside, besides = set(), [], False, []
     for line in lines:
         word, *rest = line.split(" ")
-        if word == "slot" and rest[1:] == ["workspace"]:
-            workspace = tuple(map(int, rest[0].split("-")))
+        if word == "slot" and rest[1] in ("workspace", "scratch"):
+            besides.append(tuple(map(int, rest[0].split("-"))))
+        elif word == "kernel":
+            kernels.add(named(rest[0]))
         elif word == "rank":
             giving, taken = (str(int(count) - 1) for count in rest[1:])
             ranks.append([])
@@ -53,10 +60,15 @@ def read(lines):
         elif ranks and rest[0] == giving:
             inside = False
         elif inside:
-            ranks[-1].append(parse(line, workspace))
-    if not all(ranks):
+            ranks[-1].append(parse(line, kernels, besides))
+    if not ranks or not all(ranks):
         raise Wrong("is of a trace without a step")
-    return Judged(workspace, [together(steps) for steps in ranks])
+    return Judged(kernels, besides, [together(steps) for steps in ranks])
+
+
+def named(kernel):
+    """As the plan spells what a driver has without points."""
+    return kernel.replace("$", ".")
 
 
 def together(steps):
@@ -65,27 +77,24 @@ def together(steps):
     for step in steps:
         last = merged[-1] if merged else step
         if merged and step.kind == last.kind == "collective" and step.stream == last.stream:
-            merged[-1] = last._replace(touched=joined(last.touched + step.touched), written=joined(last.written + step.written))
+            merged[-1] = last._replace(reads=joined(last.reads + step.reads), writes=joined(last.writes + step.writes))
         else:
             merged.append(step)
     return merged
 
 
-def covers(wide, narrow):
-    return all(any(low <= begin and end <= high for low, high in wide) for begin, end in narrow)
-
-
 def agree(asked, judged, names):
     """`names`: what each stream and event of one side is on the other."""
-    if asked.kind != judged.kind:
+    if asked.kind != judged.kind or asked.kernel != judged.kernel or asked.besides > judged.besides:
         return False
     for what in ("stream", "event"):
         one, other = getattr(asked, what), getattr(judged, what)
         if names.setdefault((what, "asked", one), other) != other or names.setdefault((what, "judged", other), one) != one:
             return False
-    if asked.kind == "collective":
-        return covers(judged.touched, asked.touched) and covers(judged.written, asked.written)
-    return (asked.touched, asked.written) == (judged.touched, judged.written) and asked.works <= judged.works
+    if asked.kind != "collective":
+        return (asked.reads, asked.writes) == (judged.reads, judged.writes)
+    touched = [joined(side.reads + side.writes) for side in (asked, judged)]
+    return touched[0] == touched[1] and joined(asked.writes + judged.writes) == judged.writes
 
 
 def agreement(asked, judged):

@@ -164,14 +164,15 @@ class Checker:
         """Work is issued, or is of a graph that will be launched."""
         work = liveness.Work(self.title, self.process, reads, writes, launch, spread, self.measures)
         (rank.graph if rank.capture else self.issued).append(work)
-        if rank.capture:
-            spans = [some if launch else itertools.chain(*some) for some in (reads or (), writes or ())]
-            both = [[(begin - rank.arena[0], end - rank.arena[0]) for begin, end in some] for some in spans]
-            self.asks(rank, "collective" if rank.together else "work", None, *both)
+        if not launch:
+            self.asks(rank, None, itertools.chain(*reads), itertools.chain(*writes))
 
-    def asks(self, rank, kind, event, reads=(), writes=()):
-        title = "call {} {}".format(*self.title)
-        rank.asked.append(audited.step(kind, self.stream, event, reads, writes, title, self.plan.judged.workspace))
+    def asks(self, rank, kernel, reads, writes, kind="work", event=None):
+        if rank.capture:
+            kind = "collective" if rank.together else kind
+            both = [[(begin - rank.arena[0], end - rank.arena[0]) for begin, end in some] for some in (reads, writes)]
+            title = "call {} {}".format(*self.title)
+            rank.asked.append(audited.step(kind, self.stream, event, kernel, *both, title, self.plan.judged.besides))
 
     def one(self, call):
         if call.name == "touch":
@@ -251,17 +252,19 @@ class Checker:
             for pointer in pointers[:2]:
                 self.inside("an argument", pointer, pointer + 1)
             self.launches[call.process, call.fields["n"]] = None
+            self.asks(rank, None, *sum_of_ranks(call, pointers))
             return self.runs(rank, None, None, launch=(call.process, call.fields["n"]))
         if len(pointers) != len(sizes):
             raise Wrong(f"has {len(pointers)} arguments of {len(sizes)}")
         layers = int(call.fields["grid"].split(",")[1])
-        extents = [[(pointer + layer * stride, pointer + layer * stride + size) for layer in range(layers)]
+        extents = [[(pointer + layer * stride, pointer + layer * stride + size) for layer in range(layers if stride else 1)]
                    for pointer, (size, stride) in zip(pointers, sizes)]
         for span in itertools.chain(*extents):
             self.inside("an argument", *span)
         number = call.process, call.fields["n"]
         both = [list(itertools.chain(*some)) for some in (extents, extents[inputs:inputs + outputs])]
         self.launches[number] = [joined(some) for some in both]
+        self.asks(rank, audited.named(call.fields["kernel"]), itertools.chain(*extents[:inputs], *extents[inputs + outputs:]), both[1])
         self.runs(rank, *both, launch=number)
 
     def on_library(self, rank, call):
@@ -347,12 +350,12 @@ class Checker:
     def on_record(self, rank, call):
         if rank.capture:
             rank.capture.record(call.fields["s"], call.fields["e"])
-            self.asks(rank, call.name, call.fields["e"])
+            self.asks(rank, None, (), (), "record", call.fields["e"])
 
     def on_wait(self, rank, call):
         if rank.capture:
             rank.capture.wait(call.fields["s"], call.fields["e"])
-            self.asks(rank, call.name, call.fields["e"])
+            self.asks(rank, None, (), (), "wait", call.fields["e"])
 
     def on_end(self, rank, call):
         if not rank.capture or rank.capture.origin != call.fields["s"]:
@@ -390,6 +393,13 @@ class Checker:
             length = len(rank.captured)
             if not any(rank.captured == rank.before[begin:begin + length] for begin in range(len(rank.before) - length, -1, -1)):
                 raise Wrong("what is captured is not what the first step has called")
+
+
+def sum_of_ranks(call, pointers):
+    """What a kernel reads and writes that adds up what ranks have: members by `stride` elements, `count` of each."""
+    size = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2}[call.fields["kernel"].rpartition("_")[2]]
+    source, to, members, count, stride = pointers
+    return [(source, source + ((members - 1) * stride + count) * size)], [(to, to + count * size)]
 
 
 def ends(rows):

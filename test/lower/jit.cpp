@@ -50,7 +50,7 @@ std::string KernelText::text(const std::string &name, const std::string &type,
         for (auto &[known, size] : sizes)
           if (StringRef(known).rtrim('<') == dim) {
             bool half = words.size() > 1 && words[1] == "repeat" && words[2] == dim;
-            shape += (shape.empty() ? "" : ", ") + dim.str() +
+            shape += std::string(shape.empty() ? "" : ", ") + (half ? "half." : "") + dim.str() +
                      (known.back() == '<' ? " max " : " ") +
                      (half ? std::to_string(std::stoll(size) / 2) : size);
           }

@@ -52,10 +52,30 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
-// expected-error @below {{repeats only the last dimension; found S}}
+// expected-error @below {{repeats the last dimension along a loop of twice its size; found '!nn.tensor<[S 8, R 32], f32>' along D}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
-    : (!nn.tensor<[S 4, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"repeat", "S", 0>, #rt.access<"identity", "", 0>] {
+    : (!nn.tensor<[S 8, R 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"repeat", "D", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
+// expected-error @below {{repeats the last dimension along a loop of twice its size; found '!nn.tensor<[S 8, R 16], f32>' along T}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, R 16], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"repeat", "T", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  rt.yield %a : f32
+}
+
+// -----
+
+// expected-error @below {{repeats the last dimension along a loop of twice its size; found '!nn.tensor<[], f32>' along D}}
+rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<"repeat", "D", 0>, #rt.access<"identity", "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }

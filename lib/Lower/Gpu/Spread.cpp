@@ -33,6 +33,9 @@ static void spreadMap(KernelPlan &plan, Spread &s) {
   plan.lanes = widestVector(plan, 4);
   if (!plan.flat)
     plan.lanes = std::min(plan.lanes, twos(plan.numCols));
+  for (const OperandPlan &o : plan.operands) // vectors that cross no middle are read as they lie
+    if (o.half && o.along.alongCols())
+      plan.lanes = std::min(plan.lanes, twos(o.half));
   s.grid = ceilDiv(plan.numRows * ceilDiv(plan.numCols, plan.lanes), s.block);
 }
 

@@ -31,6 +31,7 @@ public:
 
 private:
   LogicalResult operand(unsigned number, nn::Tensor type, rt::AccessAttr access);
+  LogicalResult readByHalf(OperandPlan &o);
   LogicalResult outputs();
   LogicalResult body();
   LogicalResult checkOp(Operation &o);
@@ -74,12 +75,13 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
       return op.emitOpError("ids must be i32, read in place; found input ")
              << access.getBy() << " of type " << o.id.getType();
   }
-  if (kind != "identity" && !type.has(access.getDim()))
+  if (kind != "identity" && !o.isRepeat() && !type.has(access.getDim()))
     return op.emitOpError("access goes along a dimension that the operand lacks: ")
            << access.getDim();
   int64_t stride = 1;
   for (DimAttr dim : llvm::reverse(type.getDims())) {
-    StringRef name = dim.getName();
+    bool repeated = o.isRepeat() && dim == type.getDims().back();
+    StringRef name = repeated ? access.getDim() : dim.getName();
     bool loop = llvm::any_of(loops, [&](Loop &l) { return l.name == name; });
     if ((kind == "gather" || kind == "scatter") && name == access.getDim())
       o.idStride = stride;
@@ -89,18 +91,24 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
       o.taskStride = stride;
     stride *= dim.getSize();
   }
-  if (byHalf) {
-    DimAttr last = type.getDims().back();
-    if (last.getName() != access.getDim() || (!o.isRepeat() && last.getSize() % 2))
-      return op.emitOpError(o.isRepeat() ? "repeats only the last dimension; found "
-                                         : "rotates only the last dimension, of even size; found ")
-             << access.getDim() << " of " << type;
-    o.half = o.isRepeat() ? last.getSize() : last.getSize() / 2;
-    o.along.rows.assign(loops.size(), 0);
-    stridesOf(last.getName(), 1, o.along);
-    all.push_back(&o.along);
-  }
   all.push_back(&o.strides);
+  return byHalf ? readByHalf(o) : success();
+}
+
+LogicalResult Planner::readByHalf(OperandPlan &o) {
+  StringRef dim = o.access.getDim();
+  DimAttr last = o.type.getDims().empty() ? DimAttr() : o.type.getDims().back();
+  auto loop = llvm::find_if(loops, [&](Loop &l) { return l.name == dim; });
+  if (o.isRepeat() && (!last || loop == loops.end() || loop->size != 2 * last.getSize()))
+    return op.emitOpError("repeats the last dimension along a loop of twice its size; found ")
+           << o.type << " along " << dim;
+  if (!o.isRepeat() && (last.getName() != dim || last.getSize() % 2))
+    return op.emitOpError("rotates only the last dimension, of even size; found ")
+           << dim << " of " << o.type;
+  o.half = loop->size / 2;
+  o.along.rows.assign(loops.size(), 0);
+  stridesOf(dim, 1, o.along);
+  all.push_back(&o.along);
   return success();
 }
 
@@ -321,6 +329,11 @@ static void chooseLanes(KernelPlan &plan) {
     f32Reduce |= reduce && value.getType().isF32();
   }
   plan.lanes = f64 && !f32Reduce ? 8 : 16;
+  // Vectors that cross no middle are read as they lie.
+  for (const OperandPlan &o : plan.operands)
+    while (o.half && o.along.alongCols() && !plan.reducePasses && o.half % plan.lanes &&
+           plan.lanes > 4)
+      plan.lanes /= 2;
 }
 
 /// Vectors of pairs, 64 bytes of words, where bf16 prevails: other types along the columns

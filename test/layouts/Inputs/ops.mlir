@@ -306,18 +306,18 @@ nn.layer @contract_dot(%x: !nn.tensor<[D 7], f64> {nn.role = "invariant", nn.nam
 }
 
 nn.layer @rope(%x: !nn.tensor<[B 5, S 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "x"},
-    %cos: !nn.tensor<[S 6, K 2], f64> {nn.role = "invariant", nn.name = "cos"},
-    %sin: !nn.tensor<[S 6, K 2], f64> {nn.role = "invariant", nn.name = "sin"})
+    %cos: !nn.tensor<[S 6, half.K 2], f64> {nn.role = "invariant", nn.name = "cos"},
+    %sin: !nn.tensor<[S 6, half.K 2], f64> {nn.role = "invariant", nn.name = "sin"})
     -> (!nn.tensor<[B 5, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}) {
-  %0 = nn.rope %x, %cos, %sin over "K" : <[B 5, S 6, H 8, K 4], f64>, <[S 6, K 2], f64>, <[S 6, K 2], f64>
+  %0 = nn.rope %x, %cos, %sin over "K" : <[B 5, S 6, H 8, K 4], f64>, <[S 6, half.K 2], f64>, <[S 6, half.K 2], f64>
   nn.return %0 : !nn.tensor<[B 5, S 6, H 8, K 4], f64>
 }
 
 nn.layer @rope_inverse(%x: !nn.tensor<[B 5, S 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "x"},
-    %cos: !nn.tensor<[S 6, K 2], f64> {nn.role = "invariant", nn.name = "cos"},
-    %sin: !nn.tensor<[S 6, K 2], f64> {nn.role = "invariant", nn.name = "sin"})
+    %cos: !nn.tensor<[S 6, half.K 2], f64> {nn.role = "invariant", nn.name = "cos"},
+    %sin: !nn.tensor<[S 6, half.K 2], f64> {nn.role = "invariant", nn.name = "sin"})
     -> (!nn.tensor<[B 5, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}) {
-  %0 = nn.rope %x, %cos, %sin over "K" inverse : <[B 5, S 6, H 8, K 4], f64>, <[S 6, K 2], f64>, <[S 6, K 2], f64>
+  %0 = nn.rope %x, %cos, %sin over "K" inverse : <[B 5, S 6, H 8, K 4], f64>, <[S 6, half.K 2], f64>, <[S 6, half.K 2], f64>
   nn.return %0 : !nn.tensor<[B 5, S 6, H 8, K 4], f64>
 }
 

@@ -26,7 +26,7 @@ rt.kernel @norm64 row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 4096>] grain 5
 
 rt.kernel @rope map rows [#nn.dim<"S", 37>] cols [#nn.dim<"H", 3>, #nn.dim<"K", 64>] grain 16
     : (!nn.tensor<[S 37, H 3, K 64], bf16>, !nn.tensor<[S 37, H 3, K 64], bf16>,
-       !nn.tensor<[S 37, K 32], f32>, !nn.tensor<[S 37, K 64], f32>)
+       !nn.tensor<[S 37, half.K 32], f32>, !nn.tensor<[S 37, K 64], f32>)
    -> (!nn.tensor<[S 37, H 3, K 64], bf16>)
     access [#in, #rt.access<"rotate", "K", 1>, #rt.access<"repeat", "K", 0>, #in, #in] {
 ^bb0(%x: bf16, %t: bf16, %c: f32, %s: f32):
