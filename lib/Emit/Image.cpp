@@ -57,7 +57,7 @@ Error emit::assemble(KernelImage &image, StringRef arch) {
   sys::path::append(model, "tplan-%%%%%%%%");
   Temporary text, code, messages;
   for (auto [file, suffix] : {std::pair(&text, ".ptx"), {&code, ".cubin"}, {&messages, ".log"}})
-    if (Error error = file->create(model + suffix))
+    if (Error error = file->create(model + suffix, sys::fs::owner_read | sys::fs::owner_write))
       return error;
   if (Error error = text.write(image.ptx))
     return error;

@@ -24,8 +24,9 @@ public:
   }
 
   /// An empty file; % in its name stands for a random digit.
-  llvm::Error create(const llvm::Twine &model) {
-    if (std::error_code error = llvm::sys::fs::createUniqueFile(model, path)) {
+  llvm::Error create(const llvm::Twine &model,
+                     unsigned mode = llvm::sys::fs::all_read | llvm::sys::fs::all_write) {
+    if (std::error_code error = llvm::sys::fs::createUniqueFile(model, path, mode)) {
       path.clear();
       return llvm::createStringError(error, "cannot write " + model.str() + ": " + error.message());
     }

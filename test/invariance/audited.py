@@ -2,8 +2,8 @@
 
 A captured step is held to the same step in the trace: the same work in the same order, each in its stream and on the same
 bytes of the arena, with the same events between; kernels by name, with their arguments in order. Streams and events have
-names of their own on each side, one for one. A collective is many calls of a driver, which together touch what the trace
-says of it and write nothing else; of the workspace and scratch any part may be taken.
+names of their own on each side, one for one. A collective is many calls of a driver: together they read all that the
+trace says it reads, touch all that it touches and nothing else. Of the workspace and scratch any part may be taken.
 
 Not seen: which process is which rank, so that two which do each other's work are found only where a third differs.
 """
@@ -83,6 +83,10 @@ def together(steps):
     return merged
 
 
+def covers(wide, narrow):
+    return joined(wide + narrow) == wide
+
+
 def agree(asked, judged, names):
     """`names`: what each stream and event of one side is on the other."""
     if asked.kind != judged.kind or asked.kernel != judged.kernel or asked.besides > judged.besides:
@@ -94,7 +98,7 @@ def agree(asked, judged, names):
     if asked.kind != "collective":
         return (asked.reads, asked.writes) == (judged.reads, judged.writes)
     touched = [joined(side.reads + side.writes) for side in (asked, judged)]
-    return touched[0] == touched[1] and joined(asked.writes + judged.writes) == judged.writes
+    return touched[0] == touched[1] and covers(asked.reads, judged.reads) and covers(judged.writes, asked.writes)
 
 
 def agreement(asked, judged):
