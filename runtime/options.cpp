@@ -154,7 +154,9 @@ std::vector<Option> optionTable() {
       own(integer("--print-every", "N", "steps between progress lines; 0: about once a second",
                   &Options::printEvery, 0)),
       own(flag("--curve", "draw the loss at the end", &Options::curve)),
-      flag("--profile", "print time, GFLOP/s and GB/s of each category and call at the end",
+      flag("--profile",
+           "print time, GFLOP/s and GB/s of each category and call at the end, of all steps but "
+           "the first",
            &Options::profile),
       flag("--synchronous",
            "wait for each call of a GPU, so that the line of one that fails is named",

@@ -17,11 +17,22 @@ constexpr size_t tableSize = size_t(1) << 14; // distinct calls of a program: hu
 const char *const categoryNames[TP_CATEGORIES] = {"kernel",    "gemm", "attention",
                                                   "optimizer", "copy", "collective"};
 
+int categoryOf(const tp_call &call) {
+  return call.category >= 0 && call.category < TP_CATEGORIES ? call.category : TP_KERNEL;
+}
+
 void add(Profile::Entry &to, const tp_call &call, double seconds, int64_t times) {
   ++to.count;
   to.flops += times * call.flops;
   to.bytes += times * call.bytes;
   to.seconds += seconds;
+}
+
+void add(Profile::Entry &to, const Profile::Entry &entry) {
+  to.count += entry.count;
+  to.flops += entry.flops;
+  to.bytes += entry.bytes;
+  to.seconds += entry.seconds;
 }
 
 void printRow(FILE *to, const char *name, const Profile::Entry &entry, double wall) {
@@ -41,17 +52,22 @@ double tplan::runtime::monotonicSeconds() {
 
 void Profile::enable() { table.resize(tableSize); }
 
+void Profile::restart() {
+  std::fill(table.begin(), table.end(), Entry());
+  std::fill(std::begin(overflow), std::end(overflow), Entry());
+  used = 0;
+}
+
 void Profile::count(const tp_call &call, double seconds, int64_t times) {
   if (paused)
     return;
-  bool known = call.category >= 0 && call.category < TP_CATEGORIES;
-  add(totals[known ? call.category : TP_KERNEL], call, seconds, times);
+  add(totals[categoryOf(call)], call, seconds, times);
   if (table.empty())
     return;
   Entry &entry = entryOf(call);
   if (!entry.call) {
     if (used == (int64_t)tableSize / 2)
-      return add(overflow, call, seconds, times);
+      return add(overflow[categoryOf(call)], call, seconds, times);
     ++used;
     entry.call = &call;
   }
@@ -81,45 +97,40 @@ void Profile::repeat(const Totals &before, const Totals &behind) {
 }
 
 void Profile::addTime(const tp_call &call, double seconds) {
-  bool known = call.category >= 0 && call.category < TP_CATEGORIES;
-  totals[known ? call.category : TP_KERNEL].seconds += seconds;
-  if (!table.empty())
-    (entryOf(call).call ? entryOf(call) : overflow).seconds += seconds;
+  if (table.empty())
+    return;
+  Entry &entry = entryOf(call);
+  (entry.call ? entry : overflow[categoryOf(call)]).seconds += seconds;
 }
 
 void Profile::print(FILE *to, double wall) const {
   fprintf(to, "%-36s %10s %10s %7s %10s %10s\n", "category", "calls", "seconds", "share", "GFLOP/s",
           "GB/s");
-  Entry all;
-  for (int category = 0; category < TP_CATEGORIES; ++category) {
-    const Entry &entry = totals[category];
-    if (!entry.count)
-      continue;
-    printRow(to, categoryNames[category], entry, wall);
-    fputc('\n', to);
-    all.count += entry.count;
-    all.flops += entry.flops;
-    all.bytes += entry.bytes;
-    all.seconds += entry.seconds;
-  }
-  printRow(to, "all calls", all, wall);
-  fprintf(to, "\n\n");
-
   // The same kernel called from several places is one row, under its first line.
   std::map<std::string, Entry> byName;
+  Entry all, byCategory[TP_CATEGORIES];
   for (const Entry &entry : table) {
     if (!entry.call)
       continue;
     Entry &row = byName[entry.call->name];
     if (!row.call)
       row.call = entry.call;
-    row.count += entry.count;
-    row.flops += entry.flops;
-    row.bytes += entry.bytes;
-    row.seconds += entry.seconds;
+    add(row, entry);
+    add(byCategory[categoryOf(*entry.call)], entry);
   }
-  if (overflow.count)
-    byName["(further calls)"] = overflow;
+  for (int category = 0; category < TP_CATEGORIES; ++category) {
+    if (overflow[category].count)
+      add(byName["(further calls)"], overflow[category]);
+    add(byCategory[category], overflow[category]);
+    if (!byCategory[category].count)
+      continue;
+    printRow(to, categoryNames[category], byCategory[category], wall);
+    fputc('\n', to);
+    add(all, byCategory[category]);
+  }
+  printRow(to, "all calls", all, wall);
+  fprintf(to, "\n\n");
+
   std::vector<std::pair<std::string, Entry>> rows(byName.begin(), byName.end());
   std::sort(rows.begin(), rows.end(), [](auto &a, auto &b) {
     return std::tie(b.second.seconds, a.first) < std::tie(a.second.seconds, b.first);

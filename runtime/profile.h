@@ -1,6 +1,7 @@
 //===- profile.h - what the calls of generated code cost ------------------===//
 //
-// Totals of FLOPs and bytes are always counted; times only under --profile.
+// Totals of FLOPs and bytes are always counted; calls and their times only under --profile, from
+// the second step on, where there is one: the first loads code and has libraries plan.
 //
 // One decision: the table is keyed by the address of the tp_call, a constant of
 // the program, so that counting is a probe and an addition and never allocates.
@@ -29,6 +30,8 @@ public:
 
   /// Allocates the table; without it only totals are kept.
   void enable();
+  /// Forgets what the table has so far.
+  void restart();
   bool enabled() const { return !table.empty(); }
 
   /// Evaluation, sampling and audits are not counted: the totals are the training's.
@@ -49,7 +52,7 @@ public:
   /// Totals of a category since the start.
   const Entry &total(tp_category category) const { return totals[category]; }
 
-  /// Seconds, share, GFLOP/s and GB/s per category and per call.
+  /// Seconds, share, GFLOP/s and GB/s per category and per call, of what the table has.
   void print(FILE *to, double wallSeconds) const;
   /// One line: FLOPs and bytes of all calls, per step.
   void printTotals(FILE *to, int64_t steps) const;
@@ -59,7 +62,7 @@ private:
 
   Entry totals[TP_CATEGORIES];
   std::vector<Entry> table;
-  Entry overflow; // calls beyond the table
+  Entry overflow[TP_CATEGORIES]; // calls beyond the table
   int64_t used = 0;
   bool paused = false;
 };

@@ -72,8 +72,8 @@ private:
   int64_t skipped = 0;                        // of these steps
   int64_t given = 0;                          // the step whose rows and scalars were written last
   Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call
-  double lastPrint = 0, trainSeconds = 0;
-  int64_t lastPrintStep = 0;
+  double lastPrint = 0, trainSeconds = 0, profileSeconds = 0;
+  int64_t lastPrintStep = 0, profileSteps = 0;
 };
 
 void Run::say(const char *format, ...) {
@@ -336,11 +336,16 @@ Status Run::trainSteps() {
       TP_TRY(rank.peers.broadcast(&seconds, sizeof seconds));
     }
     trainSeconds += seconds;
+    profileSeconds += seconds, ++profileSteps;
     // The next step is taken to be as long as this one.
     if (options.minutes > 0 && trainSeconds + seconds > 60 * options.minutes && step < steps) {
       say("stopping at step %lld of %lld: --minutes %g\n", (long long)step, (long long)steps,
           options.minutes);
       steps = step;
+    }
+    if (options.profile && step == firstStep && step < steps) {
+      rank.profile.restart();
+      profileSeconds = 0, profileSteps = 0;
     }
     StepReport report{step, learningRate(program, step), step * program.tokens_per_step, seconds,
                       (double)program.tokens_per_step / std::max(seconds, 1e-9)};
@@ -418,8 +423,12 @@ void Run::printSummary() {
   printf("memory: %sarena of %lld bytes, scratch of GEMMs %lld bytes on %d threads%s\n",
          ranks.c_str(), (long long)rank.arena.size(), (long long)rank.matmul.bytes(),
          rank.team.size(), buffers.c_str());
-  if (options.profile)
-    rank.profile.print(stdout, trainSeconds);
+  if (options.profile) {
+    printf("profile: %lld step%s%s\n", (long long)profileSteps, profileSteps == 1 ? "" : "s",
+           profileSteps < done ? ", all but the first, which loads code and has libraries plan"
+                               : "");
+    rank.profile.print(stdout, profileSeconds);
+  }
   fflush(stdout);
 }
 

@@ -25,12 +25,12 @@ def pack(pack, section):
 
 
 def categories(printed):
-    """Seconds and GB/s by category of the first table that --profile prints."""
-    table = re.search(r"^category .*\n((?:.+\n)*)", printed, re.M)
+    """Of what --profile prints first: steps, and seconds and GB/s by category."""
+    table = re.search(r"^profile: (\d+) step.*\ncategory .*\n((?:.+\n)*)", printed, re.M)
     if not table:
         raise Failed(f"no profile is printed: {printed[-400:]}")
-    rows = [line.rsplit(None, 5) for line in table[1].splitlines()]
-    return {name.strip(): (float(seconds), float(bandwidth)) for name, _, seconds, _, _, bandwidth in rows}
+    rows = [line.rsplit(None, 5) for line in table[2].splitlines()]
+    return int(table[1]), {name.strip(): (float(seconds), float(bandwidth)) for name, _, seconds, _, _, bandwidth in rows}
 
 
 def measure(row, machine):
@@ -41,11 +41,11 @@ def measure(row, machine):
     at, steps = machine.folder("profile"), model.warm + model.timed
     command = [machine.pack / "bench" / f"{model.name}-{model.equal}", "--device=cuda", "--steps", steps,
                "--data", f"u16:{trainings.tokens(machine, model)}", "--metrics", at / "log.jsonl"]
-    found = categories(machine.run(*command, "--profile"))
+    profiled, found = categories(machine.run(*command, "--profile"))
     machine.run(*command)
     replayed = statistics.median(json.loads(line)["step_seconds"] for line in
                                  (at / "log.jsonl").read_text().splitlines()[model.warm:])
-    measured[row["model"]] = found, found["all calls"][0] / steps, replayed, trainings.ceilings(machine)["copy_gb_s"]
+    measured[row["model"]] = found, found["all calls"][0] / profiled, replayed, trainings.ceilings(machine)["copy_gb_s"]
     return measured[row["model"]]
 
 

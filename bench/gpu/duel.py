@@ -28,8 +28,8 @@ def measure(row, machine):
         return measured[row["section"]]
     model = models.model_of(row["model"], machine.tiny)
     contenders = {"tplan": trainings.train_largest}
-    if trainings.has_torch(machine):
-        contenders |= {variant: functools.partial(trainings.train_in_torch, variant=variant) for variant in row["variants"]}
+    contenders |= {variant: functools.partial(trainings.train_in_torch, variant=variant)
+                   for variant in row["variants"] if is_here(machine, variant)}
     sizes = {name: model.sizes if row["largest"] else (model.equal,) for name in contenders}
     runs = {name: [] for name in contenders}
     for _ in range(1 if machine.tiny else ROUNDS):
@@ -43,6 +43,12 @@ def measure(row, machine):
     return measured[row["section"]]
 
 
+def is_here(machine, variant):
+    """PyTorch with a GPU, and the package of that name for the variant that is one."""
+    return trainings.has_module(machine, "torch", "torch.cuda.is_available()") and (
+        variant != "transformers" or trainings.has_module(machine, variant))
+
+
 def medians(runs):
     return {name: trainings.Run(*(statistics.median(values) for values in zip(*rounds))) for name, rounds in runs.items()}
 
@@ -51,15 +57,21 @@ def listed(runs, text):
     return ", ".join(f"{name} {text(run)} (microbatch {run.microbatch:.0f})" for name, run in runs.items())
 
 
+def allocated(run):
+    return f", {run.allocated / 2**30:.2f} by its own allocator" if run.allocated else ""
+
+
 def run(row, machine):
     model, rounds, runs, ceiling = measure(row, machine)
     ours, theirs = runs["tplan"], [run for name, run in runs.items() if name != "tplan"]
     if row["name"] == "tokens per second":
+        absent = [name for name in row["variants"] if name not in runs]
         said = f"{rounds} rounds: " + listed(runs, lambda run: f"{run.tokens_per_second:,.0f}")
+        said += f"; not here: {', '.join(absent)}" if absent else ""
         ratio = ours.tokens_per_second / max(run.tokens_per_second for run in theirs) if theirs else None
         return judge(ratio, said, machine, lambda ratio: ratio >= FASTER, FASTER)
     if row["name"] == "peak of memory":
-        said = listed(runs, lambda run: f"{run.peak / 2**30:.2f} GiB")
+        said = listed(runs, lambda run: f"{run.peak / 2**30:.2f} GiB" + allocated(run))
         ratio = ours.peak / max(1, min(run.peak for run in theirs)) if theirs else None
         return judge(ratio, said, machine, lambda ratio: 0 < ratio <= LESS, LESS)
     rate, most = 1e-12 * ours.tokens_per_second * models.flops_per_token(model), ceiling["gemm_tflops"]

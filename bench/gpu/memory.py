@@ -1,6 +1,4 @@
 """Bytes of the GPU: what the report predicts, arena and libraries, against what the driver says that a training took."""
-import json
-
 import models
 import trainings
 from sections import Failed, Verdict
@@ -15,20 +13,13 @@ def pack(pack, section):
         pack.add(section, name, model=name)
 
 
-def predicted(report, driver):
-    """The arena, and what libraries hold: CUDA and cuBLASLt of the driver's version, others of the one that is listed."""
-    memory = report["memory"]
-    known = [row["version"] for row in memory["beside_gpu"] if row["library"] == "CUDA"]
-    if driver not in known:
-        raise Failed(f"the table of libraries (--report) has CUDA {known}, and the driver is for CUDA {driver}")
-    loaded = [row for row in memory["beside_gpu"] if row["library"] != "NCCL"]  # which processes alone load
-    return memory["arena"], sum(row["bytes"] for row in loaded if row["library"] not in ("CUDA", "cuBLASLt") or row["version"] == driver)
-
-
 def run(row, machine):
     model = models.model_of(row["model"], machine.tiny)
-    report = json.loads((machine.pack / "bench" / f"{model.name}-{model.equal}.json").read_text())
-    arena, libraries = predicted(report, machine.driver.version() // 1000)
+    report = trainings.report_of(machine, model, model.equal)
+    driver, known = machine.driver.version() // 1000, trainings.versions_of_driver(report)
+    if driver not in known:
+        raise Failed(f"the table of libraries (--report) has CUDA {known}, and the driver is for CUDA {driver}")
+    arena, libraries = trainings.predicted(report, driver)
     found = trainings.train(machine, model, model.equal).peak
     off = found - arena - libraries
     said = (f"arena {arena:,} and libraries {libraries:,} bytes are predicted, the driver says {found:,}: off by "

@@ -1,13 +1,12 @@
 """A training in PyTorch, for bench/gpu: the same model, batch, optimizer and steps as tplan's.
 
-    torch_train.py MODEL VARIANT MICROBATCH[,MICROBATCH...] [--tiny]
+    torch_train.py MODEL VARIANT MICROBATCH [--tiny]
 
 VARIANT: compiled (torch.compile), compiled-chunked (and the loss in chunks, so that no logits of all tokens are kept),
 transformers (GPT2LMHeadModel as it comes, eager). Weights and the optimizer are f32, autocast to bf16, attention is
-SDPA, AdamW is fused, gradients are clipped to 1. Of the microbatches the first that fits is trained. The last line is
-one JSON object. Without torch.cuda it trains on the CPU, eagerly: a test of this file.
+SDPA, AdamW is fused, gradients are clipped to 1. The last line is one JSON object: tokens per second, and the most
+bytes that PyTorch's allocator has given out. Without torch.cuda it trains on the CPU, eagerly: a test of this file.
 """
-import gc
 import json
 import statistics
 import sys
@@ -135,7 +134,8 @@ class Packaged(nn.Module):
         super().__init__()
         from transformers import GPT2Config, GPT2LMHeadModel
         self.model = GPT2LMHeadModel(GPT2Config(vocab_size=m.V, n_positions=m.S, n_embd=m.D, n_layer=m.L, n_head=m.H,
-                                                n_inner=m.F, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0))
+                                                n_inner=m.F, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0,
+                                                use_cache=False))
 
     def forward(self, tokens, targets):
         logits = self.model(tokens).logits.float()
@@ -177,21 +177,15 @@ def seconds_of_steps(m, variant, microbatch):
 
 
 def main():
-    name, variant, sizes = sys.argv[1:4]
+    name, variant, microbatch = sys.argv[1:4]
     m = models.model_of(name, "--tiny" in sys.argv)
-    for microbatch in map(int, sizes.split(",")):
-        try:
-            seconds = seconds_of_steps(m, variant, microbatch)
-        except torch.OutOfMemoryError:
-            seconds = None
-        if seconds:
-            tokens = m.batch * m.S
-            print(json.dumps(dict(tokens_per_second=tokens / statistics.median(seconds), microbatch=microbatch)))
-            return
-        torch.compiler.reset()
-        gc.collect()
-        torch.cuda.empty_cache()
-    sys.exit(f"torch_train.py: none of these microbatches fits: {sizes}")
+    try:
+        seconds = statistics.median(seconds_of_steps(m, variant, int(microbatch)))
+    except Exception as error:  # the compiler wraps that of the allocator, which has much to say
+        if "out of memory" in str(error):
+            sys.exit("torch_train.py: out of memory")
+        raise
+    print(json.dumps(dict(tokens_per_second=m.batch * m.S / seconds, allocated=torch.cuda.max_memory_allocated() if ON_GPU else 0)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import time
 import models
 from sections import ROOT, Failed
 
-Run = collections.namedtuple("Run", "tokens_per_second peak microbatch")
+# allocated: what PyTorch's own allocator says of the peak, which is less than the driver does; 0 of others.
+Run = collections.namedtuple("Run", "tokens_per_second peak microbatch allocated", defaults=(0,))
 
 
 def pack_model(pack, name, sizes=None):
@@ -83,31 +84,52 @@ def train(machine, model, microbatch):
     return Run(statistics.median(line["tokens_per_second"] for line in lines[model.warm:]), watch.peak, microbatch)
 
 
+def versions_of_driver(report):
+    """Those of CUDA whose bytes beside the arena are known."""
+    return [row["version"] for row in report["memory"]["beside_gpu"] if row["library"] == "CUDA"]
+
+
+def predicted(report, driver):
+    """The arena, and what libraries hold: CUDA and cuBLASLt of the driver's version, others of the one that is listed."""
+    loaded = [row for row in report["memory"]["beside_gpu"] if row["library"] != "NCCL"]  # which processes alone load
+    return report["memory"]["arena"], sum(row["bytes"] for row in loaded
+                                          if row["library"] not in ("CUDA", "cuBLASLt") or row["version"] == driver)
+
+
+def report_of(machine, model, microbatch):
+    return json.loads((machine.pack / "bench" / f"{model.name}-{microbatch}.json").read_text())
+
+
 def train_largest(machine, model, sizes):
-    """At the first of `sizes` that fits."""
+    """At the first of `sizes` that fits by the report: libraries that find no memory have many ways to say so."""
+    free = machine.driver.free()
     for size in sizes:
-        try:
+        report = report_of(machine, model, size)
+        if sum(predicted(report, max(versions_of_driver(report)))) <= free:
             return train(machine, model, size)
-        except Failed as error:
-            if "bytes of the GPU" not in str(error) and "out of memory" not in str(error):
-                raise
-    raise Failed(f"no microbatch of {sizes} fits this GPU")
+    raise Failed(f"no microbatch of {sizes} fits the {free:,} bytes of this GPU that are free")
 
 
 def train_in_torch(machine, model, sizes, variant):
-    """PyTorch's, at the first of `sizes` that fits."""
-    with Watch(machine) as watch:
-        told = machine.run_python(ROOT / "bench" / "gpu" / "torch_train.py", model.name, variant,
-                                  ",".join(map(str, sizes)), *(["--tiny"] if machine.tiny else []),
-                                  TORCHINDUCTOR_CACHE_DIR=machine.scratch / "inductor")
-    found = json.loads(told.splitlines()[-1])
-    return Run(found["tokens_per_second"], watch.peak, found["microbatch"])
+    """PyTorch's, at the first of `sizes` that fits: each in a process of its own, whose peak is no other's."""
+    for size in sizes:
+        try:
+            with Watch(machine) as watch:
+                told = machine.run_python(ROOT / "bench" / "gpu" / "torch_train.py", model.name, variant, size,
+                                          *(["--tiny"] if machine.tiny else []), TORCHINDUCTOR_CACHE_DIR=machine.scratch / "inductor")
+        except Failed as error:
+            if "out of memory" not in str(error):
+                raise
+            continue
+        found = json.loads(told.splitlines()[-1])
+        return Run(found["tokens_per_second"], watch.peak, size, found["allocated"])
+    raise Failed(f"in PyTorch, {variant}, no microbatch of {sizes} fits this GPU")
 
 
-def has_torch(machine):
-    """Whether PyTorch is here, and has a GPU."""
+def has_module(machine, name, asked="True"):
+    """Whether the Python here has a package of which `asked` holds."""
     try:
-        machine.run_python("-c", "import torch; assert torch.cuda.is_available()")
+        machine.run_python("-c", f"import {name}; assert {asked}")
     except Failed:
         return False
     return True

@@ -80,8 +80,19 @@ TEST_F(Training, LearnsAndReports) {
   EXPECT_EQ(column(metrics, "step_seconds").size(), 60u);
   EXPECT_EQ(column(metrics, "tokens_per_second").size(), 60u);
   for (const char *part : {"step 20/60", "step 40/60", "step 60/60", "  loss", "GFLOP/s", "softmax",
-                           "toy.tplan:5", "counted: "})
+                           "toy.tplan:5", "counted: ", "profile: 59 steps, all but the first"})
     EXPECT_HAS(out, part);
+  size_t row = out.find("\nsoftmax"); // two calls of each step but the first
+  ASSERT_NE(row, std::string::npos) << out;
+  EXPECT_EQ(std::stoi(out.substr(row + strlen("\nsoftmax"))), 2 * 59);
+}
+
+TEST_F(Training, ProfilesItsOnlyStep) {
+  std::string out = trained({"--steps", "1", "--profile"});
+  EXPECT_HAS(out, "profile: 1 step\n");
+  size_t row = out.find("\nsoftmax");
+  ASSERT_NE(row, std::string::npos) << out;
+  EXPECT_EQ(std::stoi(out.substr(row + strlen("\nsoftmax"))), 2);
 }
 
 TEST_F(Training, CountsFlopsAndBytes) {
