@@ -53,7 +53,8 @@ struct CudaMatmul::State {
                const void *bias, void *c, const Algorithm &algorithm,
                cuda::StreamHandle *stream) const;
   Status time(const tp_gemm &gemm, const Problem &problem, char *const memory[4],
-              const Algorithm &algorithm, cuda::StreamHandle *stream, float &milliseconds) const;
+              const Algorithm &algorithm, cuda::StreamHandle *stream, float &milliseconds,
+              Status &refusal) const;
 };
 
 CudaMatmul::CudaMatmul() : state(std::make_unique<State>()) {}
@@ -192,20 +193,29 @@ Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, const 
 // Choosing
 //===----------------------------------------------------------------------===//
 
-/// The shortest of a few runs.
+/// The shortest of a few runs, each behind one that is not timed, so that the GPU does not wait for
+/// the host in between. The library may offer what it refuses to run: `refusal`. An error of the
+/// driver's is the status.
 Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *const memory[4],
                                const Algorithm &algorithm, cuda::StreamHandle *stream,
-                               float &milliseconds) const {
+                               float &milliseconds, Status &refusal) const {
   constexpr int runs = 5;
   const CudaDriver &cu = *driver;
   cuda::EventHandle *begin = nullptr, *end = nullptr;
   TP_CUDA(EventCreate(&begin, cuda::eventDefault));
   TP_CUDA(EventCreate(&end, cuda::eventDefault));
+  auto call = [&] {
+    return issue(gemm, p, memory[0], memory[1], memory[2], memory[3], algorithm, stream);
+  };
   auto measure = [&]() -> Status {
     for (int run = 0; run < runs; ++run) {
       float elapsed = 0;
+      if (refusal = call(); !refusal.ok()) {
+        TP_CUDA(StreamSynchronize(stream));
+        return {};
+      }
       TP_CUDA(EventRecord(begin, stream));
-      TP_TRY(issue(gemm, p, memory[0], memory[1], memory[2], memory[3], algorithm, stream));
+      TP_TRY(call());
       TP_CUDA(EventRecord(end, stream));
       TP_CUDA(EventSynchronize(end));
       TP_CUDA(EventElapsedTime(&elapsed, begin, end));
@@ -259,14 +269,24 @@ Status CudaMatmul::choose(const GemmUse &use, void *memory, int64_t bytes,
   if (a + b + bias + c <= bytes)
     TP_TRY(state->candidates(*problem, use.alignment, results, count));
   float best = 0;
+  int refused = 0;
+  Status refusal;
   for (int i = 0; i < count; ++i) {
     float milliseconds = 0;
-    TP_TRY(state->time(use.gemm, *problem, places, results[i].algorithm, stream, milliseconds));
-    if (i == 0 || milliseconds < clearlyFaster * best) {
+    TP_TRY(state->time(use.gemm, *problem, places, results[i].algorithm, stream, milliseconds,
+                       refusal));
+    if (!refusal.ok()) {
+      ++refused;
+    } else if (refused == i || milliseconds < clearlyFaster * best) {
       best = milliseconds;
       problem->algorithm = results[i].algorithm;
     }
   }
+  if (count && refused == count)
+    return errorf(
+        "cuBLASLt refuses to run each of the %d algorithms that it offers, the last with: "
+        "%s",
+        count, refusal.message().c_str());
   std::copy_n(problem->algorithm.data, state->chosen[key].size(), state->chosen[key].begin());
   return {};
 }

@@ -21,21 +21,21 @@ static constexpr const char *compilerNames[] = {"libnvrtc.so.13", "libnvrtc.so.1
 /// Folders below nvidia/, by the age of the packages.
 static constexpr const char *compilerFolders[] = {"cu13", "cuda_nvrtc"};
 
-/// Where there is none, cuDNN says so.
-static void loadCompiler() {
+/// Each that is there, for a cuDNN asks for that of its own CUDA. Where there is none, cuDNN says
+/// so.
+static void loadCompilers() {
   void *handle = nullptr;
   std::string file;
-  LibraryNames names = {"NVRTC", "TPLAN_NVRTC", compilerNames, nullptr, cudaOfDriver()};
-  for (const char *folder : compilerFolders) {
-    names.wheel = folder;
-    if (openLibrary(names, handle, file).ok())
-      return;
-  }
+  for (const char *const &name : compilerNames)
+    for (const char *folder : compilerFolders)
+      if (openLibrary({"NVRTC", "TPLAN_NVRTC", {&name, 1}, folder, cudaOfDriver()}, handle, file)
+              .ok())
+        break;
 }
 
 static Status load(Cudnn &library) {
   if (getenv("TPLAN_NVIDIA"))
-    loadCompiler();
+    loadCompilers();
   const LibraryNames names = {"cuDNN", "TPLAN_CUDNN", fileNames, "cudnn"};
   void *handle = nullptr;
   std::string file;

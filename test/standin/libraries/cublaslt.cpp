@@ -382,6 +382,9 @@ STANDIN_EXPORT int cublasLtMatmul(Handle handle, Desc *desc, const void *alpha, 
   verdict = unsealFor(algo ? *algo : defaultAlgo(problem, desc->bias), problem, call->algorithm);
   if (!verdict.ok())
     return fail(function, verdict);
+  if ((int)setting("STANDIN_CUBLASLT_REFUSED", 0) >> call->algorithm.id & 1)
+    return fail(function, notSupported,
+                format("algorithm %u does not run here", call->algorithm.id));
   size_t needed = workspaceOf(call->algorithm.method(), problem);
   if (workspaceBytes < needed)
     return fail(function, invalidValue,

@@ -40,7 +40,8 @@ Verdict unseal(const Algo &algo, Algorithm &algorithm);
 Verdict unsealFor(const Algo &algo, const Problem &problem, Algorithm &algorithm);
 
 /// The algorithms that fit, the fastest first as far as anybody knows;
-/// STANDIN_CUBLASLT_FIRST names another first one.
+/// STANDIN_CUBLASLT_FIRST names another first one. Those whose bits STANDIN_CUBLASLT_REFUSED has
+/// are offered, and no call runs them.
 int findAlgorithms(const Problem &problem, const Preference &preference, const void *bias,
                    std::span<HeuristicResult> results);
 
