@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>
 
@@ -102,9 +103,32 @@ Axes MeshAttr::sorted(ArrayRef<StringAttr> axes) const {
   return all;
 }
 
+int64_t MeshAttr::blockOf(nn::DimAttr dim, ArrayRef<StringAttr> axes) const {
+  int64_t block = dist::blockOf(dim.getSize(), sizeOf(axes));
+  for (GranuleAttr granule : getGranules())
+    if (granule.getDim() == dim.getName())
+      return llvm::alignTo(block, granule.getSize());
+  return block;
+}
+
 MeshAttr dist::meshOf(ModuleOp module) {
   auto mesh = module->getAttrOfType<MeshAttr>(kMesh);
-  return mesh ? mesh : MeshAttr::get(module.getContext(), {});
+  return mesh ? mesh : MeshAttr::get(module.getContext());
+}
+
+LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> error, ArrayRef<AxisAttr> axes,
+                               ArrayRef<GranuleAttr> granules) {
+  llvm::StringSet<> seen, padded;
+  for (AxisAttr axis : axes) // (C1) of the mesh
+    if (!seen.insert(axis.getName()).second)
+      return error() << "axis stands twice in a mesh: " << axis.getName();
+  for (GranuleAttr granule : granules) {
+    if (!padded.insert(granule.getDim()).second)
+      return error() << "granule stands twice in a mesh: " << granule.getDim();
+    if (granule.getSize() < 1)
+      return error() << "granule must be positive, found " << granule.getSize();
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,7 +189,44 @@ LayoutAttr dist::layoutOf(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Syntax: B over [dp], rows [H, K] by 8 over [dp] in_whole, sum over [cp]
+// Syntax of meshes: <"dp", 4>, <"tp", 2>, granules <"V", 8>
+//===----------------------------------------------------------------------===//
+
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  SmallVector<AxisAttr> axes;
+  SmallVector<GranuleAttr> granules;
+  bool isGranule = false;
+  auto part = [&]() -> ParseResult {
+    isGranule |= succeeded(parser.parseOptionalKeyword("granules"));
+    if (isGranule)
+      granules.push_back(dyn_cast_or_null<GranuleAttr>(GranuleAttr::parse(parser, {})));
+    else
+      axes.push_back(dyn_cast_or_null<AxisAttr>(AxisAttr::parse(parser, {})));
+    return success(isGranule ? bool(granules.back()) : bool(axes.back()));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, part))
+    return {};
+  return parser.getChecked<MeshAttr>(parser.getContext(), axes, granules);
+}
+
+void MeshAttr::print(AsmPrinter &printer) const {
+  bool first = true;
+  auto comma = [&]() { printer << (std::exchange(first, false) ? "" : ", "); };
+  printer << "<";
+  for (AxisAttr axis : getAxes()) {
+    comma();
+    axis.print(printer);
+  }
+  for (GranuleAttr granule : getGranules()) {
+    comma();
+    printer << (granule == getGranules().front() ? "granules " : "");
+    granule.print(printer);
+  }
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Syntax of layouts: B over [dp], rows [H, K] by 8 over [dp] in_whole, sum over [cp]
 //===----------------------------------------------------------------------===//
 
 static ParseResult parseNames(AsmParser &parser, SmallVectorImpl<StringAttr> &names) {

@@ -41,7 +41,8 @@ inline constexpr llvm::StringLiteral kActivation = "dist.activation", kUnasked =
 #include "dialects/dist/DistOps.h.inc"
 
 namespace tplan::dist {
-/// Positions of a block of a dimension that is cut into so many: the last ones end in padding.
+/// Elements of a block of so many that are cut into so many blocks: the last ones end in padding.
+/// Of a dimension that axes cut: MeshAttr::blockOf.
 inline int64_t blockOf(int64_t size, int64_t blocks) { return (size + blocks - 1) / blocks; }
 /// The module's mesh; one without axes where it has none.
 MeshAttr meshOf(mlir::ModuleOp module);

@@ -42,14 +42,30 @@ def Dist_AxisAttr : Dist_Attr<"Axis", "axis"> {
   }];
 }
 
+def Dist_GranuleAttr : Dist_Attr<"Granule", "granule"> {
+  let summary = "blocks of a dimension are multiples of so many positions";
+  let parameters = (ins StringRefParameter<"dimension">:$dim, "int64_t":$size);
+  let assemblyFormat = "`<` $dim `,` $size `>`";
+}
+
 def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
   let summary = "the ranks, as a grid: the first axis varies slowest over them";
   let description = [{
     Made by `assign-layouts` as the attribute `dist.mesh` of the module, read up to `lower`.
-    A layout names axes by their names here.
+    A layout names axes by their names here. Beside them stand the dimensions whose blocks are
+    rounded up, cut or not, because rows of memory begin where libraries want them.
+
+    `#dist.mesh<<"dp", 4>, <"tp", 2>, granules <"V", 8>>`; `#dist.mesh<>` is one rank.
+
+    (C1) an axis, and a dimension with a granule, stands once; a granule is positive.
   }];
-  let parameters = (ins ArrayRefParameter<"AxisAttr">:$axes);
-  let assemblyFormat = "`<` $axes `>`";
+  let parameters = (ins ArrayRefParameter<"AxisAttr">:$axes,
+                        OptionalArrayRefParameter<"GranuleAttr">:$granules);
+  let builders = [AttrBuilder<(ins CArg<"::llvm::ArrayRef<AxisAttr>", "{}">:$axes), [{
+    return $_get($_ctxt, axes, ::llvm::ArrayRef<GranuleAttr>());
+  }]>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getNumRanks() const;
     /// Number of an axis, or -1.
@@ -59,6 +75,9 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
     int64_t sizeOf(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     /// In the order of the mesh, each once.
     Axes sorted(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    /// Positions of a block of a dimension that these axes cut, or none: what the last blocks lack
+    /// is padding.
+    int64_t blockOf(nn::DimAttr dim, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
   }];
 }
 
@@ -66,8 +85,8 @@ def Dist_ShardAttr : Dist_Attr<"Shard", "shard"> {
   let summary = "a dimension cut into blocks, one for each coordinate of some axes";
   let description = [{
     `H over [tp]`: block i is with the ranks whose coordinates on the axes, as digits, are i: the
-    first axis is the highest digit. Blocks have ceil(size / blocks) elements; what the last ones
-    lack is padding.
+    first axis is the highest digit. Blocks have ceil(size / blocks) elements, rounded up to the
+    dimension's granule if the mesh names one; what the last ones lack is padding.
   }];
   let parameters = (ins "::mlir::StringAttr":$dim, ArrayRefParameter<"::mlir::StringAttr">:$axes);
   let hasCustomAssemblyFormat = 1;

@@ -37,11 +37,14 @@ static bool isCheap(Operation *op, unsigned &budget) {
     return false;
   if (isa<ConstantOp, IndexOp>(op))
     return true;
-  if (!isa<BroadcastOp, CmpOp, CastOp>(op) && !typeOf(op->getResult(0)).isScalar())
+  Tensor type = typeOf(op->getResult(0));
+  // Positions of a rank's block: its own number and where the block begins.
+  bool isPosition = isa<AddOp>(op) && type.getElementType().isInteger();
+  if (!isa<BroadcastOp, CmpOp, CastOp>(op) && !isPosition && !type.isScalar())
     return false;
   // A change of order is work of its own.
   if (auto broadcast = dyn_cast<BroadcastOp>(op))
-    if (typeOf(broadcast.getX()).getRank() == typeOf(broadcast.getResult()).getRank())
+    if (typeOf(broadcast.getX()).getRank() == type.getRank())
       return false;
   return llvm::all_of(op->getOperands(), [&](Value v) {
     Operation *source = v.getDefiningOp();

@@ -33,7 +33,7 @@ struct Unit {
 };
 
 /// Ops so cheap that every kernel that reads one computes it itself: constants,
-/// indices, scalars but those in f64, comparisons and casts of arguments.
+/// indices and positions, scalars but those in f64, comparisons and casts of arguments.
 bool isCloned(mlir::Operation *op);
 
 /// Whether the plan has kernels of several ops: all but `fuse off`.

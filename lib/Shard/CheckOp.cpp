@@ -293,8 +293,7 @@ LogicalResult shard::checkLayout(Location loc, const Twine &what, Tensor type, L
     return success();
   int64_t count = 1;
   for (StringAttr dim : rows.getDims())
-    count *=
-        dist::blockOf(type.getDims()[type.find(dim)].getSize(), mesh.sizeOf(layout.axesOf(dim)));
+    count *= mesh.blockOf(type.getDims()[type.find(dim)], layout.axesOf(dim));
   if (rows.getBlock() < 1 || rows.getBlock() * mesh.sizeOf(rows.getAxes()) < count)
     return emitError(loc, "blocks do not hold the rows of ")
            << what << ", which are " << count << ": " << rows;

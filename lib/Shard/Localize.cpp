@@ -115,10 +115,16 @@ private:
   }
 
   /// Logical position of the rank's first element along a dimension.
-  Value start(NNBuilder &b, ArrayRef<StringAttr> axes, int64_t size) {
-    int64_t block = dist::blockOf(size, placement.mesh.sizeOf(axes));
-    return axes.empty() ? b.number(0, b.getI32Type())
-                        : b.mul(member(axes), b.number(block, b.getI32Type()));
+  Value start(NNBuilder &b, ArrayRef<StringAttr> axes, DimAttr dim) {
+    return axes.empty()
+               ? b.number(0, b.getI32Type())
+               : b.mul(member(axes), b.number(placement.mesh.blockOf(dim, axes), b.getI32Type()));
+  }
+
+  /// Logical positions of the rank's elements along a dimension that is `local` here.
+  Value positions(NNBuilder &b, DimAttr local, ArrayRef<StringAttr> axes, DimAttr dim) {
+    Value here = b.index(local);
+    return axes.empty() ? here : b.add(here, start(b, axes, dim));
   }
 
   void localizeIndex(IndexOp op) {
@@ -128,21 +134,20 @@ private:
       return;
     NNBuilder b(op.getLoc(), op);
     b.setInsertionPointAfter(op);
-    Value here = b.index(typeOf(op.getResult()).getDims().front());
-    replace(op, b.add(here, start(b, axes, dim.getSize())));
+    replace(op, positions(b, typeOf(op.getResult()).getDims().front(), axes, dim));
   }
 
   void localizeDropout(DropoutMaskOp op) {
     Tensor type = globalOf(op.getResult());
     LayoutAttr layout = layoutOf(op.getResult());
-    if (layout.getShards().empty())
+    if (layout.getShards().empty() && localOf(op.getResult()) == type)
       return;
     NNBuilder b(op.getLoc(), op);
     SmallVector<int64_t> sizes;
     SmallVector<Value> starts;
     for (DimAttr dim : type.getDims()) {
       sizes.push_back(dim.getSize());
-      starts.push_back(start(b, layout.axesOf(dim.getName()), dim.getSize()));
+      starts.push_back(start(b, layout.axesOf(dim.getName()), dim));
     }
     op.setWhole(sizes);
     op.getStartsMutable().assign(starts);
@@ -155,11 +160,11 @@ private:
     if (axes.empty())
       return ids;
     Tensor type = globalOf(table);
-    int64_t size = type.getDims()[type.find(dim)].getSize();
+    DimAttr rows = type.getDims()[type.find(dim)];
     NNBuilder b(op->getLoc(), op);
-    int64_t block = dist::blockOf(size, placement.mesh.sizeOf(axes));
+    int64_t block = placement.mesh.blockOf(rows, axes);
     Value zero = b.number(0, b.getI32Type());
-    Value here = b.sub(ids, start(b, axes, size));
+    Value here = b.sub(ids, start(b, axes, rows));
     Value below = b.compare(CmpKind::lt, here, b.number(block, b.getI32Type()));
     // An id below zero stays padding, though it may have wrapped to a position.
     Value inside = b.select(b.compare(CmpKind::ge, here, zero), here, b.number(-1, b.getI32Type()));
@@ -168,7 +173,8 @@ private:
   }
 
   bool isPadded(DimAttr dim, LayoutAttr layout) {
-    return dim.getSize() % placement.mesh.sizeOf(layout.axesOf(dim.getName())) != 0;
+    ArrayRef<StringAttr> axes = layout.axesOf(dim.getName());
+    return placement.mesh.blockOf(dim, axes) * placement.mesh.sizeOf(axes) != dim.getSize();
   }
 
   /// Whether what lies behind the end of a dimension is zero.
@@ -202,7 +208,7 @@ private:
       NNBuilder b(operand.getOwner()->getLoc(), operand.getOwner());
       ArrayRef<StringAttr> axes = layout.axesOf(dim.getName());
       DimAttr local = typeOf(v).getDims()[typeOf(v).find(dim.getName())];
-      Value position = b.add(b.index(local), start(b, axes, dim.getSize()));
+      Value position = positions(b, local, axes, dim);
       Value inside = b.compare(CmpKind::lt, position, b.number(dim.getSize(), b.getI32Type()));
       Tensor shape = typeOf(v);
       Value kept = b.create<SelectOp>(shape, inside, operand.get(), b.like(v, neutral));

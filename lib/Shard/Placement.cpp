@@ -1,5 +1,6 @@
 //===- Placement.cpp - what the plan says of dimensions and axes ----------===//
 #include "lib/Shard/Placement.h"
+#include "lib/Shard/Granules.h"
 #include "lib/Shard/Links.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -116,7 +117,13 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
       p.pieces[name].push_back(StringAttr::get(module.getContext(), piece));
     }
   }
+  // Passes read the plan again when ops have changed: granules stay what they were.
   p.mesh = dist::MeshAttr::get(module.getContext(), all);
+  auto known = module->getAttrOfType<dist::MeshAttr>(dist::kMesh);
+  SmallVector<dist::GranuleAttr> granules =
+      known ? SmallVector<dist::GranuleAttr>(known.getGranules())
+            : findGranules(module, p.mesh.getNumRanks());
+  p.mesh = dist::MeshAttr::get(module.getContext(), all, granules);
   if (failed(p.readShards(list(plan, "shard"), sizes)))
     return failure();
   if (auto zero = plan.getAs<DictionaryAttr>("zero"))
@@ -237,9 +244,9 @@ LayoutAttr Placement::layoutOf(nn::Tensor type, Location loc) const {
 nn::Tensor Placement::localType(nn::Tensor type, LayoutAttr layout) const {
   SmallVector<nn::DimAttr> dims;
   for (nn::DimAttr dim : type.getDims())
-    dims.push_back(nn::DimAttr::get(
-        type.getContext(), dim.getName(),
-        dist::blockOf(dim.getSize(), mesh.sizeOf(layout.axesOf(dim.getName()))), dim.getBounded()));
+    dims.push_back(nn::DimAttr::get(type.getContext(), dim.getName(),
+                                    mesh.blockOf(dim, layout.axesOf(dim.getName())),
+                                    dim.getBounded()));
   dist::RowsAttr rows = layout.getRows();
   if (!rows || rows.getInWhole())
     return type.withDims(dims);

@@ -1,6 +1,24 @@
 // RUN: tplan-opt --split-input-file --verify-diagnostics %s
 // What the dist dialect refuses on its own.
 
+// dist.mesh (C1)
+// expected-error @+1 {{axis stands twice in a mesh: dp}}
+func.func private @f() attributes {m = #dist.mesh<<"dp", 2>, <"dp", 4>>}
+
+// -----
+
+// dist.mesh (C1)
+// expected-error @+1 {{granule stands twice in a mesh: V}}
+func.func private @f() attributes {m = #dist.mesh<<"dp", 2>, granules <"V", 2>, <"V", 8>>}
+
+// -----
+
+// dist.mesh (C1)
+// expected-error @+1 {{granule must be positive, found 0}}
+func.func private @f() attributes {m = #dist.mesh<granules <"V", 0>>}
+
+// -----
+
 // dist.layout (C1)
 // expected-error @+1 {{axis occurs twice in a layout: dp}}
 func.func private @f() attributes {l = #dist.layout<B over [dp], sum over [dp]>}

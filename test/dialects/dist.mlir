@@ -2,6 +2,8 @@
 // RUN: tplan-opt --mlir-print-op-generic %s | tplan-opt | FileCheck %s
 // The syntax of the dist dialect, there and back.
 
+// CHECK: func.func private @meshes() attributes {one = #dist.mesh<>, padded = #dist.mesh<<"tp", 2>, granules <"F", 4>, <"V", 8>>, whole = #dist.mesh<granules <"V", 8>>}
+func.func private @meshes() attributes {one = #dist.mesh<>, padded = #dist.mesh<<"tp", 2>, granules <"F", 4>, <"V", 8>>, whole = #dist.mesh<granules <"V", 8>>}
 // CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2>, <"tp.1", 2>>}
 module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2>, <"tp.1", 2>>} {
 // CHECK: nn.layer @layouts({{.*}}#dist.layout<>{{.*}}#dist.layout<B over [dp], D over [tp.0, tp.1]>

@@ -30,7 +30,17 @@ def padded_data(folder):
     return f"i32:{path}"
 
 
-MAKE = {"masked": masked_data, "padded": padded_data}
+def odd_data(folder):
+    """Tokens over all of a vocabulary of 514, to its last, and some below zero."""
+    path = folder / "odd.i32"
+    if not path.exists():
+        tokens = array.array("H", TOKENS.read_bytes())
+        ids = (-1 if i % 23 == 7 else 513 if i % 31 == 0 else (t + 61 * (i % 9)) % 514 for i, t in enumerate(2 * tokens))
+        path.write_bytes(array.array("i", ids).tobytes())
+    return f"i32:{path}"
+
+
+MAKE = {"masked": masked_data, "padded": padded_data, "odd": odd_data}
 
 
 def data_of(row, folder):

@@ -85,6 +85,7 @@ FEATURES = [
     ("model", "routed: states, metrics, two losses", program("routed")),
     ("model", "masked: few valid tokens", program("masked")),
     ("model", "padded: ids below zero, two counts", program("padded")),
+    ("model", "odd: rows of no multiple of 16 bytes", program("odd")),
     ("optimizer", "sgd", lambda r: by_sgd(r.program)),
     ("optimizer", "adamw", lambda r: not by_sgd(r.program)),
 ]

@@ -25,10 +25,14 @@ int64_t Blocks::member(int64_t rank, llvm::ArrayRef<StringAttr> axes) const {
 }
 
 int64_t Blocks::blockOf(nn::DimAttr dim) const {
-  int64_t ranks = 1;
+  int64_t ranks = 1, granule = 1;
   for (StringAttr axis : layout.axesOf(dim.getName()))
     ranks *= mesh.getAxes()[mesh.find(axis)].getSize();
-  return (dim.getSize() + ranks - 1) / ranks;
+  for (dist::GranuleAttr g : mesh.getGranules())
+    if (g.getDim() == dim.getName())
+      granule = g.getSize();
+  int64_t block = (dim.getSize() + ranks - 1) / ranks;
+  return (block + granule - 1) / granule * granule;
 }
 
 int64_t Blocks::count() const {

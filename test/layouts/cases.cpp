@@ -100,8 +100,7 @@ private:
       return rows;
     int64_t count = 1;
     for (StringAttr dim : rows.getDims())
-      count *= dist::blockOf(type.getDims()[type.find(dim)].getSize(),
-                             placement.mesh.sizeOf(strategy.axesOf(dim)));
+      count *= placement.mesh.blockOf(type.getDims()[type.find(dim)], strategy.axesOf(dim));
     return dist::RowsAttr::get(op->getContext(), rows.getDims(),
                                dist::blockOf(count, placement.mesh.sizeOf(over)), over, false);
   }

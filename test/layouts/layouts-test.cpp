@@ -1,8 +1,9 @@
 //===- layouts-test.cpp - every op on ranks equals the op on one ----------===//
 //
-// Each op of ops.mlir in each layout that its rule admits, on 2, on 4 and on 2 x 2 ranks: blocks
-// and parts of random values go in, what comes out is put together, and equals what the op makes
-// of the whole values, in f64. check-layouts accepts all of these layouts, and no others.
+// Each op of ops.mlir in each layout that its rule admits, on 2, on 4 and on 2 x 2 ranks, and with
+// blocks rounded up to granules, on one rank too: blocks and parts of random values go in, what
+// comes out is put together, and equals what the op makes of the whole values without a mesh, in
+// f64. check-layouts accepts all of these layouts, and no others.
 //
 // One decision: padding holds NaN, or ids far beyond a table, so that what reads it shows.
 //
@@ -29,13 +30,15 @@ constexpr double kTolerance = 1e-12;
 constexpr uint64_t kSeed = 11, kPartSeed = 1000;
 constexpr double kFarId = 1 << 28;
 
-/// Sizes of the axes a, b.
-using Sizes = std::vector<int64_t>;
-const Sizes kMeshes[] = {{2}, {4}, {2, 2}};
+struct Mesh {
+  std::vector<int64_t> sizes; // of the axes a, b
+  int64_t granule = 1;        // of each dimension that may have padding
+};
+const Mesh kMeshes[] = {{{2}}, {{4}}, {{2, 2}}, {{}, 4}, {{2}, 3}};
 
-std::string planOf(const Sizes &sizes) {
+std::string planOf(const Mesh &mesh) {
   std::string axes;
-  for (auto [i, size] : llvm::enumerate(sizes))
+  for (auto [i, size] : llvm::enumerate(mesh.sizes))
     axes += (i ? ", {name = \"" : "{name = \"") + std::string(1, 'a' + i) +
             "\", size = " + std::to_string(size) + " : i64}";
   return "tplan.plan @p {mesh = [" + axes + "]}\n";
@@ -44,7 +47,7 @@ std::string planOf(const Sizes &sizes) {
 /// ops.mlir under a mesh; with a name, only that layer.
 class Ops {
 public:
-  explicit Ops(const Sizes &mesh, StringRef only = "")
+  explicit Ops(const Mesh &mesh, StringRef only = "")
       : context(dialects(), MLIRContext::Threading::DISABLED) {
     context.loadDialect<dist::DistDialect>();
     std::ifstream file(TPLAN_SOURCE "/test/layouts/Inputs/ops.mlir");
@@ -56,6 +59,7 @@ public:
       if (!only.empty() && layer.getSymName() != only)
         layer.erase();
     placement.emplace(*Placement::read(*module));
+    placement->mesh = dist::MeshAttr::get(&context, placement->mesh.getAxes(), granules(mesh));
     (*module)->setAttr(dist::kMesh, placement->mesh);
   }
   nn::LayerOp layer() { return *module->getOps<nn::LayerOp>().begin(); }
@@ -63,6 +67,21 @@ public:
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   std::optional<Placement> placement;
+
+private:
+  /// Of all dimensions that the op does not need whole or in equal blocks.
+  SmallVector<dist::GranuleAttr> granules(const Mesh &mesh) {
+    SmallVector<dist::GranuleAttr> all;
+    if (mesh.granule == 1)
+      return all;
+    Operation *op = opOf(layer());
+    Rule rule = *ruleOf(op);
+    for (nn::DimAttr dim : factorsOf(op))
+      if (!llvm::is_contained(rule.whole, dim.getName()) &&
+          !llvm::is_contained(rule.exact, dim.getName()))
+        all.push_back(dist::GranuleAttr::get(&context, dim.getName(), mesh.granule));
+    return all;
+  }
 };
 
 void setLayouts(nn::LayerOp layer, const Layouts &layouts) {
@@ -169,6 +188,19 @@ std::string difference(const Numbers &made, const Numbers &want) {
   return most <= kTolerance * largest ? "" : "differs by " + std::to_string(most);
 }
 
+/// What the op makes of the whole values.
+std::vector<Numbers> wholeResults(const std::string &name) {
+  Ops ops({}, name);
+  Arguments whole;
+  for (const Input &input : inputsOf(ops.layer()))
+    whole[input.name] = input.values;
+  (*ops.module)->removeAttr(dist::kMesh);
+  std::string error;
+  Functions functions(*ops.module, error);
+  EXPECT_EQ(error, "");
+  return error.empty() ? functions.call(name, 0, whole) : std::vector<Numbers>();
+}
+
 std::vector<std::string> layerNames() {
   Ops ops(kMeshes[0]);
   std::vector<std::string> names;
@@ -185,7 +217,7 @@ std::vector<std::string> layerNames() {
 
 namespace {
 
-class OpLayouts : public testing::TestWithParam<std::tuple<std::string, Sizes>> {};
+class OpLayouts : public testing::TestWithParam<std::tuple<std::string, Mesh>> {};
 
 TEST_P(OpLayouts, EqualTheWhole) {
   auto &[name, mesh] = GetParam();
@@ -209,10 +241,8 @@ TEST_P(OpLayouts, EqualTheWhole) {
   std::string error;
   Functions functions(*ops.module, error);
   ASSERT_EQ(error, "");
-  Arguments whole;
-  for (const Input &input : inputsOf(global.layer()))
-    whole[input.name] = input.values;
-  std::vector<Numbers> want = functions.call(name, 0, whole);
+  std::vector<Numbers> want = wholeResults(name);
+  ASSERT_FALSE(want.empty());
   for (const Variant &variant : variants) {
     // Attributes of the two contexts differ, so the case is made again.
     Case c = casesOf(opOf(global.layer()), *global.placement)[variant.c - cases.data()];
@@ -232,8 +262,11 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpLayouts,
                                           testing::ValuesIn(kMeshes)),
                          [](const auto &row) {
                            std::string name = std::get<0>(row.param) + "_on";
-                           for (int64_t size : std::get<1>(row.param))
+                           const Mesh &mesh = std::get<1>(row.param);
+                           for (int64_t size : mesh.sizes)
                              name += "_" + std::to_string(size);
+                           if (mesh.granule > 1)
+                             name += "_by_" + std::to_string(mesh.granule);
                            return name;
                          });
 
@@ -363,10 +396,8 @@ TEST(Coverage, WrongLayoutsShow) {
     std::string error;
     Functions functions(*ops.module, error);
     ASSERT_EQ(error, "");
-    Arguments whole;
-    for (const Input &input : inputsOf(global.layer()))
-      whole[input.name] = input.values;
-    std::vector<Numbers> want = functions.call(name, 0, whole);
+    std::vector<Numbers> want = wholeResults(name);
+    ASSERT_FALSE(want.empty());
     for (size_t i : wrong) {
       Case c = casesOf(opOf(global.layer()), *global.placement)[i];
       c.layouts.results[0] = c.layouts.results[0].withSum({});

@@ -1,4 +1,4 @@
-// RUN: tplan-opt --assign-layouts %s | FileCheck %s
+// RUN: tplan-opt --assign-layouts --split-input-file %s | FileCheck %s
 // A linear map, forward and backward, on 2 x 2 ranks: B over dp and F over tp, and ZeRO 1 over dp. Sizes stay
 // global; each value has its layout, and each change of one is a reshard.
 // CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>}
@@ -46,4 +46,35 @@ nn.layer @layer.U(%w: !nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name
     -> (!nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"}) attributes {part = "U"} {
   %0 = nn.sub %w, %g : (<[F 128, D 16], f64>, <[F 128, D 16], f64>) -> <[F 128, D 16], f64>
   nn.return %0 : !nn.tensor<[F 128, D 16], f64>
+}
+
+// -----
+
+// Rows of logits that are no multiple of 16 bytes are rounded up, on one rank too. D fits, S stays whole for attention,
+// and of 100 positions padding would be much.
+// CHECK: module attributes {dist.mesh = #dist.mesh<granules <"V", 8>>}
+// CHECK: nn.contract %arg0, %arg1 {dist.layouts = [#dist.layout<>]} : {{.*}} -> <[S 514, V 514], bf16>
+tplan.plan @p {}
+nn.layer @layer(%x: !nn.tensor<[S 514, D 512], bf16> {nn.role = "invariant", nn.name = "i0"},
+                %w: !nn.tensor<[V 514, D 512], bf16> {nn.role = "param", nn.name = "w"},
+                %few: !nn.tensor<[E 100, D 512], bf16> {nn.role = "param", nn.name = "few"},
+                %q: !nn.tensor<[H 2, S 514, K 8], bf16> {nn.role = "invariant", nn.name = "i1"},
+                %k: !nn.tensor<[H 2, T 514, K 8], bf16> {nn.role = "invariant", nn.name = "i2"}) {
+  %0 = nn.contract %x, %w : (<[S 514, D 512], bf16>, <[V 514, D 512], bf16>) -> <[S 514, V 514], bf16>
+  %1 = nn.contract %x, %few : (<[S 514, D 512], bf16>, <[E 100, D 512], bf16>) -> <[S 514, E 100], bf16>
+  %2 = nn.contract %w, %0 : (<[V 514, D 512], bf16>, <[S 514, V 514], bf16>) -> <[D 512, S 514], bf16>
+  %3, %4 = nn.attention %q, %k, %k over "S", "T" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[H 2, S 514, K 8], bf16>, !nn.tensor<[H 2, T 514, K 8], bf16>, !nn.tensor<[H 2, T 514, K 8], bf16>) -> (!nn.tensor<[H 2, S 514, K 8], bf16>, !nn.tensor<[H 2, S 514], f32>)
+  nn.return
+}
+
+// -----
+
+// One rank whose rows all fit needs no layouts.
+// CHECK: module {
+// CHECK-NOT: dist
+tplan.plan @p {}
+nn.layer @layer(%x: !nn.tensor<[S 512, D 512], f32> {nn.role = "invariant", nn.name = "i0"},
+                %w: !nn.tensor<[V 516, D 512], f32> {nn.role = "param", nn.name = "w"}) {
+  %0 = nn.contract %x, %w : (<[S 512, D 512], f32>, <[V 516, D 512], f32>) -> <[S 512, V 516], f32>
+  nn.return
 }

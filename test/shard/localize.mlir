@@ -1,4 +1,4 @@
-// RUN: tplan-opt --localize %s | FileCheck %s
+// RUN: tplan-opt --localize --split-input-file %s | FileCheck %s
 // Sizes become those of one rank, by ceil; the rank's number along the axes comes as a scalar. Ids are looked up where
 // the table has them, positions are logical ones, and what lies behind the end counts for nothing.
 module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp", 4>>} {
@@ -63,5 +63,28 @@ nn.layer @stored.S(%s: !nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "co
   %0 = nn.constant 1.0 {dist.layouts = [#dist.layout<>]} : <[], f64>
   %1 = nn.add %s, %0 {dist.layouts = [#dist.layout<V over [tp]>]} : (<[V 10], f64>, <[], f64>) -> <[V 10], f64>
   nn.return %1 : !nn.tensor<[V 10], f64>
+}
+}
+
+// -----
+
+// With a granule blocks are rounded up, of what no axis cuts too; positions there need no member number.
+// CHECK-LABEL: nn.layer @rounded(
+// CHECK-SAME:    %arg0: !nn.tensor<[B 4, V 16], f64>
+// CHECK-SAME:    %arg1: !nn.tensor<[B 4, V 8], f64>
+// CHECK:   %[[AT:.+]] = nn.index : <[V 16], i32>
+// CHECK:   %[[INSIDE:.+]] = nn.cmp lt %[[AT]]
+// CHECK:   %[[KEPT:.+]] = nn.select %[[INSIDE]], %arg0
+// CHECK:   nn.reduce sum %[[KEPT]]
+// CHECK:   %[[START:.+]] = nn.mul %arg2,
+// CHECK:   nn.add %{{.+}}, %[[START]]
+// CHECK:   nn.reduce sum
+module attributes {dist.mesh = #dist.mesh<<"tp", 2>, granules <"V", 8>>} {
+tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}]}
+nn.layer @rounded(%x: !nn.tensor<[B 4, V 10], f64> {nn.role = "carried", nn.name = "c0"},
+                  %y: !nn.tensor<[B 4, V 10], f64> {nn.role = "carried", nn.name = "c1", dist.layout = #dist.layout<V over [tp]>}) {
+  %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<>]} : <[B 4, V 10], f64> -> <[B 4], f64>
+  %1 = nn.reduce sum %y {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, V 10], f64> -> <[B 4], f64>
+  nn.return
 }
 }

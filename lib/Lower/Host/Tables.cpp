@@ -102,7 +102,7 @@ SmallVector<Record> TableEmitter::tensors() {
     int64_t rowLength = 1;
     for (nn::DimAttr dim : logical.getDims()) {
       ArrayRef<StringAttr> axes = layout ? layout.axesOf(dim.getName()) : ArrayRef<StringAttr>();
-      int64_t size = dist::blockOf(dim.getSize(), groups.mesh.sizeOf(axes));
+      int64_t size = groups.mesh.blockOf(dim, axes);
       whole.push_back({Field::i64(dim.getSize())});
       shape.push_back({Field::i64(size)});
       cuts.push_back({Field::i32(groups.numberOf(axes))});
