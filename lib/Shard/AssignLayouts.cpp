@@ -148,7 +148,7 @@ private:
     FailureOr<Placement> placement = Placement::read(module);
     if (failed(placement))
       return failure();
-    if (placement->isSerial())
+    if (!placement->needsLayouts())
       return success();
     module->setAttr(dist::kMesh, placement->mesh);
     FailureOr<Borders> borders = Borders::read(module, *placement);

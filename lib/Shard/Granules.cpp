@@ -11,9 +11,10 @@ using namespace tplan;
 using namespace tplan::nn;
 using namespace tplan::shard;
 
-/// What cuBLASLt's fast kernels want of the bytes of a row, and a vector load.
+/// What cuBLASLt is said to want of the bytes of a row, and a vector load does.
 static constexpr int64_t kRowBytes = 16;
-/// Positions of a dimension with padding, in granules: at most 1/64 of it is padding.
+/// Positions of a dimension with padding, in granules: what is rounded up adds at most 1/64 of it
+/// for each block.
 static constexpr int64_t kLeastGranules = 64;
 
 namespace {

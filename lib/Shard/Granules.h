@@ -1,8 +1,8 @@
 //===- Granules.h - rows that begin where libraries want them -------------===//
 //
-// A matrix whose rows are no multiples of 16 bytes goes through slow kernels, on every device:
-// GPT-2's logits have 50257 columns. So blocks of such a dimension are rounded up, as those that
-// axes do not divide are, and what masks their padding masks this.
+// NVIDIA's guides ask for rows of a GEMM's matrices that are multiples of 16 bytes, and so do
+// 16-byte accesses: GPT-2's logits have 50257 columns. So blocks of such a dimension are rounded
+// up, as those that axes do not divide are, and what masks their padding masks this.
 //
 // One decision: a granule belongs to a dimension, by name, so that a table and what is computed
 // with it agree; it is asked for where a GEMM's rows need it and paid for by all who have the

@@ -118,11 +118,11 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
     }
   }
   // Passes read the plan again when ops have changed: granules stay what they were.
-  p.mesh = dist::MeshAttr::get(module.getContext(), all);
+  auto axesAlone = dist::MeshAttr::get(module.getContext(), all);
   auto known = module->getAttrOfType<dist::MeshAttr>(dist::kMesh);
   SmallVector<dist::GranuleAttr> granules =
       known ? SmallVector<dist::GranuleAttr>(known.getGranules())
-            : findGranules(module, p.mesh.getNumRanks());
+            : findGranules(module, axesAlone.getNumRanks());
   p.mesh = dist::MeshAttr::get(module.getContext(), all, granules);
   if (failed(p.readShards(list(plan, "shard"), sizes)))
     return failure();

@@ -35,8 +35,8 @@ public:
   static mlir::FailureOr<Placement> read(mlir::ModuleOp module);
 
   dist::MeshAttr mesh;
-  /// Whether every rank has every value, in its own size.
-  bool isSerial() const { return mesh.getNumRanks() == 1 && mesh.getGranules().empty(); }
+  /// Whether a rank has less of some value than all of it, or more.
+  bool needsLayouts() const { return mesh.getNumRanks() > 1 || !mesh.getGranules().empty(); }
 
   /// Axes that a line without `of` gives a dimension; as many as its size takes.
   dist::Axes axesOf(nn::DimAttr dim) const;
