@@ -394,6 +394,8 @@ TEST_F(Driver, WhatIsNotKnownIsNamed) {
       {"atom.global.add.u32 %r3, [%rd1], 1;", "unknown instruction: atom.global.add.u32"},
       {"mov.u32 %r3, %clock;", "unknown register: %clock"},
       {"setp.lt.b32 %p1, %r1, %r2;", "unknown form of an instruction: setp.lt.b32"},
+      {"setp.lt.f16x2 %p1, %r1, %r2;", "unknown form of an instruction: setp.lt.f16x2"},
+      {"setp.lt.bf16x2 %p1|%p2, %r1, %r2;", "unknown form of an instruction: setp.lt.bf16x2"},
       {"ld.global.b32 %r3, [%r1];", "unknown address"},
       {"ld.global.b32 %r3, [0];", "unknown address"},
       {".local .align 4 .b8 x[4];", "local memory is not supported"},

@@ -83,8 +83,7 @@ template <auto f> Fn twoOf(Type t) {
 /// that of the exact sum, difference or product.
 template <auto f> Lanes<uint32_t> ofHalves(Lanes<uint32_t> a, Lanes<uint32_t> b) {
   auto wide = [](Lanes<uint32_t> bits) {
-    auto half = __builtin_convertvector(bits, Lanes<uint16_t>);
-    return __builtin_convertvector(__builtin_bit_cast(Lanes<_Float16>, half), Lanes<float>);
+    return widened(__builtin_convertvector(bits, Lanes<uint16_t>));
   };
   auto half = __builtin_convertvector(f(wide(a), wide(b)), Lanes<_Float16>);
   auto bits = __builtin_convertvector(__builtin_bit_cast(Lanes<uint16_t>, half), Lanes<uint32_t>);

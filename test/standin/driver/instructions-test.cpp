@@ -392,6 +392,11 @@ TEST_F(Instructions, ArithmeticOfHalves) {
     auto number = [](Word bits) { return double(std::bit_cast<_Float16>(uint16_t(bits))); };
     check("setp." + std::string(it.name) + ".f16 %p1, %rs1, %rs2;", halves,
           [=](Word x, Word y, Word) -> Word { return it.holds(number(x), number(y)); });
+    std::string pair = "setp." + std::string(it.name) + ".f16x2 ";
+    check(pair + "%p1|%p2, %r10, %r11;", halves,
+          [=](Word x, Word y, Word) -> Word { return it.holds(number(x), number(y)); });
+    check(pair + "%p2|%p1, %r10, %r11;", halves,
+          [=](Word x, Word y, Word) -> Word { return it.holds(number(x >> 16), number(y >> 16)); });
   }
   check("cvt.rn.f16x2.f32 %r13, %r10, %r11;", floats(), [](Word x, Word y, Word) {
     auto half = [](float v) {

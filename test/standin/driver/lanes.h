@@ -65,6 +65,11 @@ inline void setMask(Warp &w, uint32_t offset, uint32_t mask) {
   __builtin_memcpy(w.r + offset, &mask, 4);
 }
 
+/// f16 in f32, which holds each.
+inline Lanes<float> widened(Lanes<uint16_t> halves) {
+  return __builtin_convertvector(__builtin_bit_cast(Lanes<_Float16>, halves), Lanes<float>);
+}
+
 // Instructions from functions on vectors. N is 64 for f32x2.
 template <typename R, typename A, auto f, int N = kWarp> void one(Warp &w, const Inst &i) {
   set(w, i.d, f(get<A, N>(w, i.a)));

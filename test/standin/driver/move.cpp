@@ -112,20 +112,14 @@ void slct(Decoder &d) {
 enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 enum class Bool { none, and_, or_, xor_ };
 
+/// Two f16 in a word.
+struct HalfPair {};
+
 template <typename T>
-constexpr bool isFloat = std::is_floating_point_v<T> || std::is_same_v<T, _Float16>;
+constexpr bool isFloat =
+    std::is_floating_point_v<T> || std::is_same_v<T, _Float16> || std::is_same_v<T, HalfPair>;
 
-/// What is compared; of f16 in f32, which holds each.
-template <typename T> auto numbers(Warp &w, uint32_t at) {
-  if constexpr (std::is_same_v<T, _Float16>)
-    return __builtin_convertvector(__builtin_bit_cast(Lanes<_Float16>, get<uint16_t>(w, at)),
-                                   Lanes<float>);
-  else
-    return get<T>(w, at);
-}
-
-template <typename T, Compare c> uint32_t compare(Warp &w, const Inst &i) {
-  auto a = numbers<T>(w, i.a), b = numbers<T>(w, i.b);
+template <typename T, Compare c, typename V> uint32_t compare(V a, V b) {
   switch (c) {
   case Compare::eq:
     return maskOf(a == b);
@@ -158,9 +152,30 @@ template <typename T, Compare c> uint32_t compare(Warp &w, const Inst &i) {
   }
 }
 
-/// imm holds the operation with the predicate c, and e the complement's register.
+struct Predicates {
+  uint32_t p, q;
+};
+/// q is the complement of p, or of two halves p is of the lower one and q of the upper.
+template <typename T, Compare c> Predicates compareOperands(Warp &w, const Inst &i) {
+  if constexpr (std::is_same_v<T, HalfPair>) {
+    auto a = get<uint32_t>(w, i.a), b = get<uint32_t>(w, i.b);
+    auto half = [](Lanes<uint32_t> bits) {
+      return widened(__builtin_convertvector(bits & 0xFFFF, Lanes<uint16_t>));
+    };
+    return {compare<T, c>(half(a), half(b)), compare<T, c>(half(a >> 16), half(b >> 16))};
+  } else {
+    uint32_t p;
+    if constexpr (std::is_same_v<T, _Float16>)
+      p = compare<T, c>(widened(get<uint16_t>(w, i.a)), widened(get<uint16_t>(w, i.b)));
+    else
+      p = compare<T, c>(get<T>(w, i.a), get<T>(w, i.b));
+    return {p, ~p};
+  }
+}
+
+/// imm holds the operation with the predicate c, and e the register of q.
 template <typename T, Compare c> void setPredicate(Warp &w, const Inst &i) {
-  uint32_t p = compare<T, c>(w, i), q = ~p;
+  auto [p, q] = compareOperands<T, c>(w, i);
   if (i.imm) {
     uint32_t with = getMask(w, i.c);
     with = i.eNot ? ~with : with;
@@ -223,7 +238,8 @@ bool takeComparison(Decoder &d, Compare &c, Type &t) {
 void setp(Decoder &d) {
   Type t = d.type();
   Compare c;
-  if (!takeComparison(d, c, t) || t.count > 1 || t.kind == 'h' || t.kind == 'p')
+  bool halves = t.kind == 'f' && t.element == 16 && t.count == 2;
+  if (!takeComparison(d, c, t) || (t.count > 1 && !halves) || t.kind == 'h' || t.kind == 'p')
     return refuse(d);
   Bool with = d.take("and")   ? Bool::and_
               : d.take("or")  ? Bool::or_
@@ -233,7 +249,8 @@ void setp(Decoder &d) {
   Fn fn = nullptr;
   bool s = t.kind == 's';
   if (t.kind == 'f')
-    fn = t.element == 16   ? comparison<_Float16>(c)
+    fn = halves            ? comparison<HalfPair>(c)
+         : t.element == 16 ? comparison<_Float16>(c)
          : t.element == 32 ? comparison<float>(c)
                            : comparison<double>(c);
   else if (t.kind == 'b' && c != Compare::eq && c != Compare::ne)
@@ -244,12 +261,12 @@ void setp(Decoder &d) {
     fn = s ? comparison<int32_t>(c) : comparison<uint32_t>(c);
   else if (t.element == 64)
     fn = s ? comparison<int64_t>(c) : comparison<uint64_t>(c);
-  if (!fn)
+  const Operand &pair = d.operand(0);
+  if (!fn || (halves && pair.parts.empty()))
     return refuse(d);
   Operand other = with == Bool::none ? Operand() : d.operand(3);
   bool negated = other.negated;
   other.negated = false;
-  const Operand &pair = d.operand(0);
   Inst &inst = d.emit(fn, d.out(0, 1), d.in(1, t.bits()), d.in(2, t.bits()),
                       with == Bool::none ? 0 : d.in(other, 1));
   inst.imm = int64_t(with), inst.eNot = negated;
