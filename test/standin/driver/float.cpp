@@ -82,10 +82,7 @@ template <auto f> Fn twoOf(Type t) {
 /// Of f16, one or two in a word: through f32, which has bits enough for the second rounding to be
 /// that of the exact sum, difference or product.
 template <auto f> Lanes<uint32_t> ofHalves(Lanes<uint32_t> a, Lanes<uint32_t> b) {
-  auto wide = [](Lanes<uint32_t> bits) {
-    return widened(__builtin_convertvector(bits, Lanes<uint16_t>));
-  };
-  auto half = __builtin_convertvector(f(wide(a), wide(b)), Lanes<_Float16>);
+  auto half = __builtin_convertvector(f(widened(a), widened(b)), Lanes<_Float16>);
   auto bits = __builtin_convertvector(__builtin_bit_cast(Lanes<uint16_t>, half), Lanes<uint32_t>);
   auto nan = (Lanes<uint32_t>)((bits & 0x7FFF) > 0x7C00);
   return (bits & ~nan) | (nan & 0x7FFF);

@@ -397,6 +397,10 @@ TEST_F(Instructions, ArithmeticOfHalves) {
           [=](Word x, Word y, Word) -> Word { return it.holds(number(x), number(y)); });
     check(pair + "%p2|%p1, %r10, %r11;", halves,
           [=](Word x, Word y, Word) -> Word { return it.holds(number(x >> 16), number(y >> 16)); });
+    pair = "setp." + std::string(it.name) + ".and.f16x2 ";
+    check(pair + "%p2|%p1, %r10, %r11, !%p8;", halves, [=](Word x, Word y, Word z) -> Word {
+      return it.holds(number(x >> 16), number(y >> 16)) && !(z & 1);
+    });
   }
   check("cvt.rn.f16x2.f32 %r13, %r10, %r11;", floats(), [](Word x, Word y, Word) {
     auto half = [](float v) {

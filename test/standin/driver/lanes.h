@@ -69,6 +69,10 @@ inline void setMask(Warp &w, uint32_t offset, uint32_t mask) {
 inline Lanes<float> widened(Lanes<uint16_t> halves) {
   return __builtin_convertvector(__builtin_bit_cast(Lanes<_Float16>, halves), Lanes<float>);
 }
+/// The lower half of each word.
+inline Lanes<float> widened(Lanes<uint32_t> words) {
+  return widened(__builtin_convertvector(words, Lanes<uint16_t>));
+}
 
 // Instructions from functions on vectors. N is 64 for f32x2.
 template <typename R, typename A, auto f, int N = kWarp> void one(Warp &w, const Inst &i) {

@@ -159,16 +159,13 @@ struct Predicates {
 template <typename T, Compare c> Predicates compareOperands(Warp &w, const Inst &i) {
   if constexpr (std::is_same_v<T, HalfPair>) {
     auto a = get<uint32_t>(w, i.a), b = get<uint32_t>(w, i.b);
-    auto half = [](Lanes<uint32_t> bits) {
-      return widened(__builtin_convertvector(bits & 0xFFFF, Lanes<uint16_t>));
-    };
-    return {compare<T, c>(half(a), half(b)), compare<T, c>(half(a >> 16), half(b >> 16))};
+    return {compare<T, c>(widened(a), widened(b)),
+            compare<T, c>(widened(a >> 16), widened(b >> 16))};
+  } else if constexpr (std::is_same_v<T, _Float16>) {
+    uint32_t p = compare<T, c>(widened(get<uint16_t>(w, i.a)), widened(get<uint16_t>(w, i.b)));
+    return {p, ~p};
   } else {
-    uint32_t p;
-    if constexpr (std::is_same_v<T, _Float16>)
-      p = compare<T, c>(widened(get<uint16_t>(w, i.a)), widened(get<uint16_t>(w, i.b)));
-    else
-      p = compare<T, c>(get<T>(w, i.a), get<T>(w, i.b));
+    uint32_t p = compare<T, c>(get<T>(w, i.a), get<T>(w, i.b));
     return {p, ~p};
   }
 }
