@@ -1,9 +1,7 @@
 //===- metrics.h - what a step leaves behind ------------------------------===//
 //
-// A JSON object a line in --metrics, progress lines for people, and the curve.
-//
-// One decision: floats are written with all their digits (%.17g), so that two
-// runs can be compared for equality from their files.
+// One decision: the sums over ranks are made where they are read, a group at a time, so that no
+// function of the step waits for them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_METRICS_H
@@ -43,28 +41,6 @@ private:
   std::vector<Number> numbers; // by group
   std::vector<double> sums;    // of each
   std::vector<MetricValue> values;
-};
-
-struct StepReport {
-  int64_t step;
-  double learningRate;
-  int64_t tokens; // since the first step
-  double seconds, tokensPerSecond;
-};
-
-class MetricsLog {
-public:
-  ~MetricsLog();
-  /// Empty path: no file. On resume lines after `lastStep` are dropped, so that the
-  /// file is that of an unbroken run.
-  Status open(const std::string &path, bool resume, int64_t lastStep);
-  Status step(const tp_program &program, const Metrics &metrics, const StepReport &report);
-  Status evaluation(int64_t step, double loss, int64_t tokens);
-
-private:
-  Status writeLine(const char *line, int length);
-  std::string path;
-  int descriptor = -1;
 };
 
 /// Draws values over steps in characters: mean loss of each column.

@@ -32,7 +32,7 @@ namespace {
 /// One option: how it is spelled, what it takes, where it goes; and whether ranks that are
 /// processes must agree on it.
 struct Option {
-  enum Kind { Flag, Integer, Number, Text, Files };
+  enum Kind { Flag, Integer, Number, Text, Files, JsonLog, AnyLog };
   /// In its value; in whether it is given, for files have names of their own on each machine; or
   /// not.
   enum Agreement { Value, Presence, None };
@@ -64,6 +64,9 @@ std::string Option::shared(const Options &options) const {
     return agreement == Presence ? "given" : format("'%s'", (options.*text).c_str());
   case Files:
     return format("%zu files", (options.*files).size());
+  case JsonLog:
+  case AnyLog:
+    return "given";
   }
   return {};
 }
@@ -105,6 +108,11 @@ Option files(const char *name, const char *argument, const char *meaning,
   return o;
 }
 
+/// Each rank may be told of another one, and the leader alone writes.
+Option log(const char *name, const char *argument, const char *meaning, Option::Kind kind) {
+  return own({name, argument, meaning, kind});
+}
+
 std::vector<Option> optionTable() {
   return {
       files("--data", "F[,F...]", "train on these files; @LIST names a file with one name a line",
@@ -139,10 +147,14 @@ std::vector<Option> optionTable() {
       flag("--resume", "go on from the latest checkpoint in the DIR of --save", &Options::resume),
       presence(
           text("--load", "F.safetensors", "start from these weights, by name", &Options::load)),
-      own(text("--metrics", "M.jsonl",
-               "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
-               "tokens_per_second",
-               &Options::metrics)),
+      log("--metrics", "M.jsonl",
+          "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
+          "tokens_per_second",
+          Option::JsonLog),
+      log("--log", "KIND PATH",
+          "the same numbers as jsonl FILE, as tensorboard DIR (event files) or as prometheus FILE "
+          "(a page of text, at most once a second); repeatable",
+          Option::AnyLog),
       files("--eval", "F[,F...]", "score every byte of these files at the end", &Options::eval),
       integer("--eval-every", "N", "score them every N steps too; 0: never", &Options::evalEvery,
               0),
@@ -246,6 +258,17 @@ Status assign(const Option &option, const char *value, Options &options) {
     return {};
   case Option::Files:
     return expandFileList(value, options.*option.files);
+  case Option::JsonLog:
+    if (!*value)
+      return errorf("%s takes %s, found an empty argument", option.name, option.argument);
+    options.logs.push_back({"jsonl", value});
+    return {};
+  case Option::AnyLog:
+    if (!isLogKind(value))
+      return errorf("%s takes one of %s, then a path, found '%s'", option.name, logKinds().c_str(),
+                    value);
+    options.logs.push_back({value, ""});
+    return {};
   }
   return {};
 }
@@ -286,6 +309,11 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
                         : equals != std::string::npos ? argv[i] + equals + 1
                                                       : argv[++i];
     TP_TRY(assign(*option, value, options));
+    if (option->kind == Option::AnyLog) {
+      if (i + 1 == argc || !*argv[i + 1])
+        return errorf("%s %s takes a path, found the end of the command line", option->name, value);
+      options.logs.back().path = argv[++i];
+    }
     options.given.insert(option->name);
     // `--eval a b c`: names follow until the next option.
     if (option->kind == Option::Files)

@@ -7,6 +7,7 @@
 #ifndef TPLAN_RUNTIME_OPTIONS_H
 #define TPLAN_RUNTIME_OPTIONS_H
 
+#include "runtime/logs.h"
 #include "runtime/status.h"
 #include "tplan/runtime.h"
 
@@ -24,9 +25,10 @@ struct Options {
   double minutes = 0; // of training, in this run; 0: no bound
   int64_t seed = 1;
   int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
-  std::string save, load, metrics, dumpGradients;
-  std::string gemms;  // file of --gemm-algorithms
-  std::string device; // "cpu" or "cuda"; empty: the one that the binary is for
+  std::string save, load, dumpGradients;
+  std::vector<LogRequest> logs; // of --metrics and --log
+  std::string gemms;            // file of --gemm-algorithms
+  std::string device;           // "cpu" or "cuda"; empty: the one that the binary is for
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
   std::string sample;

@@ -65,7 +65,7 @@ private:
   tp_rank &rank;
   Loader loader;
   Metrics metrics;
-  MetricsLog log;
+  Logs logs;
   TrainingState state;
   std::vector<float> losses; // of each step of this run, for the curve
   int64_t steps = 0, firstStep = 1, savedStep = -1;
@@ -347,9 +347,13 @@ Status Run::trainSteps() {
       rank.profile.restart();
       profileSeconds = 0, profileSteps = 0;
     }
-    StepReport report{step, learningRate(program, step), step * program.tokens_per_step, seconds,
+    StepReport report{step,
+                      steps,
+                      learningRate(program, step),
+                      step * program.tokens_per_step,
+                      seconds,
                       (double)program.tokens_per_step / std::max(seconds, 1e-9)};
-    TP_TRY(log.step(program, metrics, report));
+    TP_TRY(logs.step(metrics, report));
     TP_TRY(rank.peers.alike(checkMetrics(step)));
     skipped += isSkipped();
     if (metrics.size())
@@ -378,7 +382,7 @@ Status Run::evaluate(int64_t step) {
   rank.profile.pause(true);
   TP_TRY(evaluateFiles(rank, options.eval, evaluation));
   rank.profile.pause(false);
-  TP_TRY(log.evaluation(step, evaluation.loss(), evaluation.tokens));
+  TP_TRY(logs.evaluation(step, evaluation.loss(), evaluation.tokens));
   say("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n",
       (long long)step, evaluation.loss(), (long long)evaluation.tokens, options.eval.size(),
       options.eval.size() == 1 ? "" : "s", monotonicSeconds() - begin);
@@ -448,6 +452,7 @@ Status Run::sample() {
 Status Run::finish() {
   if (!options.save.empty())
     TP_TRY(save(std::max(steps, firstStep - 1)));
+  TP_TRY(logs.finish());
   printSummary();
   if (!options.eval.empty())
     TP_TRY(evaluate(std::max(steps, firstStep - 1)));
@@ -457,8 +462,9 @@ Status Run::finish() {
 Status Run::all() {
   TP_TRY(start());
   TP_TRY(setTensors());
-  TP_TRY(rank.peers.agree(
-      rank.peers.leads() ? log.open(options.metrics, options.resume, firstStep - 1) : Status()));
+  TP_TRY(rank.peers.agree(rank.peers.leads()
+                              ? logs.open(options.logs, program, options.resume, firstStep - 1)
+                              : Status()));
   TP_TRY(trainSteps());
   return finish();
 }

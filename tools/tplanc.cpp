@@ -60,12 +60,14 @@ cl::opt<bool> check("check", cl::desc("every check, all phases through memory; w
 
 cl::opt<std::string> list("list", cl::desc("the weights that a selector matches"),
                           cl::value_desc("SELECTOR"), cl::cat(reports));
-enum class ReportKind { none, text, json };
-cl::opt<ReportKind> report("report", cl::desc("memory, work and tasks of the plan"),
-                           cl::ValueOptional,
-                           cl::values(clEnumValN(ReportKind::text, "", "tables"),
-                                      clEnumValN(ReportKind::json, "json", "for programs")),
-                           cl::cat(reports));
+enum class ReportKind { none, summary, full, json };
+cl::opt<ReportKind>
+    report("report", cl::desc("what the plan needs and does"), cl::ValueOptional,
+           cl::values(clEnumValN(ReportKind::summary, "", "parameters, tokens, FLOPs, memory"),
+                      clEnumValN(ReportKind::full, "full",
+                                 "every table: memory, work, collectives, tasks"),
+                      clEnumValN(ReportKind::json, "json", "for programs")),
+           cl::cat(reports));
 cl::opt<bool> printTable("print-phases", cl::desc("the table of phases and passes"),
                          cl::cat(reports));
 cl::opt<bool> verbose("v", cl::desc("time of each phase, on standard error"), cl::cat(reports));
@@ -143,7 +145,9 @@ llvm::Error writeReport(const Result &result) {
   if (mlir::failed(numbers))
     return llvm::createStringError("no report");
   return write(output, [&](llvm::raw_ostream &os) {
-    (report == ReportKind::json ? printReportAsJson : printReport)(*numbers, os);
+    (report == ReportKind::json   ? printReportAsJson
+     : report == ReportKind::full ? printReport
+                                  : printSummary)(*numbers, os);
   });
 }
 

@@ -32,6 +32,13 @@ static ArrayRef<Attribute> listOf(DictionaryAttr settings, StringRef key) {
   return list ? list.getValue() : ArrayRef<Attribute>();
 }
 
+std::optional<int64_t> lang::Settings::memoryLimit() const {
+  for (DictionaryAttr lines : {plan, cluster})
+    if (lines.contains("memory"))
+      return getInt(lines, "memory", 0);
+  return std::nullopt;
+}
+
 int64_t lang::Settings::ranks() const {
   int64_t ranks = 1;
   for (Attribute axis : listOf(plan, "mesh"))

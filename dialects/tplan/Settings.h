@@ -5,6 +5,7 @@
 #include "dialects/tplan/Tplan.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
+#include <optional>
 
 namespace tplan::lang {
 
@@ -19,6 +20,10 @@ struct Settings {
   mlir::Location planLine(llvm::StringRef key) const;
   /// Likewise of the cluster.
   mlir::Location clusterLine(llvm::StringRef key) const;
+
+  /// Bytes that a rank may use: the plan's `memory`, else the cluster's; nothing where neither
+  /// says.
+  std::optional<int64_t> memoryLimit() const;
 
   /// Ranks of the mesh; 1 without one. Along axes of it, by their names: the product of their
   /// sizes.

@@ -276,19 +276,18 @@ void printWork(llvm::StringRef title, const std::map<std::string, Work> &rows,
 static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
   if (report.collectives.empty())
     return;
-  int64_t sent = 0, staged = 0;
+  int64_t staged = 0;
   os << formatv("\n{0,-20} {1,-10} {2,12} {3,18}  {4}\n", "collectives of a rank", "axes", "calls",
                 "bytes sent by each", "of");
   for (const Collective &row : report.collectives) {
     bool once = row.in == "preparation";
-    sent += once ? 0 : row.calls * row.bytes;
     staged += once ? 0 : row.calls * row.staged;
     os << formatv("  {0,-19} {1,-10} {2,12} {3,18}  {4}{5}{6}\n", row.kind, row.axes,
                   grouped(row.calls), grouped(row.bytes), row.function,
                   row.line ? ", " + row.file + ":" + std::to_string(row.line) : "",
                   once ? ", once" : "");
   }
-  os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sent));
+  os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sentInStep(report)));
   os << formatv("  {0,-30} {1,12} {2,18}\n", "through buffers, under MPI", "", grouped(staged));
   os << formatv("  {0,-30} {1}\n", "sums (reduce)",
                 report.reduce == "native" ? "native: NCCL's where that moves the data, else ordered"
@@ -312,6 +311,7 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   auto program = module.lookupSymbol<sched::ProgramOp>("step");
   if (!program || !program.getArena())
     return module.emitError("no report before phase 'memory'");
+  report.summary = summaryOf(module);
   report.plan = lang::Settings(module).planName.str();
   report.policy = program.getPolicy().str();
   if (lang::getString(lang::Settings(module).plan, "precision", "f32") == "tf32")
@@ -333,11 +333,9 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
 
 void printReport(const StepReport &report, llvm::raw_ostream &os) {
   const memory::Report &memory = report.memory;
-  os << "plan " << report.plan << ": policy " << report.policy << ", stages " << report.stages
-     << ", microbatches " << report.microbatches << "\n\n";
-
-  for (const std::string &what : report.approximations)
-    os << "approximation: " << what << "\n\n";
+  printSummary(report, os);
+  os << "\npolicy " << report.policy << ", stages " << report.stages << ", microbatches "
+     << report.microbatches << "\n\n";
 
   os << formatv("memory of a rank: {0} bytes in one arena, {1} live at the peak ({2:P1})\n",
                 grouped(memory.arena), grouped(memory.live),
@@ -388,6 +386,14 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
   };
   json.object([&] {
     json.attribute("plan", report.plan);
+    json.attribute("parameters", report.summary.parameters);
+    json.attribute("precision", report.summary.precision);
+    json.attribute("mesh", report.summary.mesh);
+    json.attribute("sequences_per_step", report.summary.sequences);
+    json.attribute("tokens_per_step", report.summary.tokens);
+    json.attribute("steps", report.summary.steps);
+    json.attribute("flops_per_token", flopsOfToken(report));
+    json.attribute("bytes_sent", sentInStep(report));
     json.attribute("policy", report.policy);
     json.attribute("stages", report.stages);
     json.attribute("microbatches", report.microbatches);
@@ -429,6 +435,7 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
          [&](const FusedRegion &row) { writeFusedRegion(row, json); });
     json.attributeObject("memory", [&] {
       json.attribute("arena", report.memory.arena);
+      json.attribute("limit", report.summary.memoryLimit);
       json.attribute("live", report.memory.live);
       json.attribute("peak", report.memory.peak);
       rows("beside", report.beside, [&](const Beside &row) {

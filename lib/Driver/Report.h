@@ -10,6 +10,7 @@
 
 #include "lib/Driver/Attention.h"
 #include "lib/Driver/Regions.h"
+#include "lib/Driver/Summary.h"
 #include "lib/Memory/Memory.h"
 #include <map>
 #include <string>
@@ -55,6 +56,7 @@ struct Copy {
 };
 
 struct StepReport {
+  Summary summary;
   std::string plan, policy;
   int64_t stages = 0, microbatches = 0;
   std::string tasks;                      // "F0.0 F0.1 B0.0 ...": kind, stage, microbatch
@@ -76,7 +78,7 @@ struct StepReport {
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.
 mlir::FailureOr<StepReport> getStepReport(mlir::ModuleOp module);
 
-/// For people: tables in plain text.
+/// For people: the summary, and every table in plain text.
 void printReport(const StepReport &report, llvm::raw_ostream &os);
 /// For programs: the same numbers, whole (bytes, operations).
 void printReportAsJson(const StepReport &report, llvm::raw_ostream &os);

@@ -322,13 +322,13 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
   /// largest at the peak.
   LogicalResult checkBudget(int64_t arena) {
     lang::Settings settings(getOperation());
-    bool ofPlan = settings.plan.contains("memory");
-    int64_t budget = lang::getInt(ofPlan ? settings.plan : settings.cluster, "memory", arena);
-    if (arena <= budget)
+    std::optional<int64_t> budget = settings.memoryLimit();
+    if (!budget || arena <= *budget)
       return success();
+    bool ofPlan = settings.plan.contains("memory");
     InFlightDiagnostic diag =
         emitError(ofPlan ? settings.planLine("memory") : settings.clusterLine("memory"))
-        << "a rank may use " << budget << " bytes of memory, found a plan that needs " << arena;
+        << "a rank may use " << *budget << " bytes of memory, found a plan that needs " << arena;
     Report report = getReport(getOperation());
     llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
       return std::pair(-a.atPeak, a.offset) < std::pair(-b.atPeak, b.offset);

@@ -83,9 +83,10 @@ TEST_P(Allocation, NoneOfOursAfterTheFirstStep) {
   program.step = countedStep;
   stepsSeen = 0;
   ours = 0;
-  helpers::Outcome outcome = helpers::runMain(program, {"--data", scratch / "text", "--steps", "51",
-                                                        "--metrics", scratch / "m", "--print-every",
-                                                        "1", "--profile", "--threads", "3"});
+  helpers::Outcome outcome = helpers::runMain(
+      program, {"--data", scratch / "text", "--steps", "51", "--metrics", scratch / "m", "--log",
+                "tensorboard", scratch / "t", "--log", "prometheus", scratch / "p", "--print-every",
+                "1", "--profile", "--threads", "3"});
   counting = false;
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   ASSERT_EQ(stepsSeen, 51);

@@ -1,0 +1,122 @@
+//===- Summary.cpp - what people ask first of a plan ----------------------===//
+#include "lib/Driver/Summary.h"
+
+#include "dialects/dist/Dist.h"
+#include "dialects/tplan/Settings.h"
+#include "lib/Driver/Report.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using llvm::formatv;
+
+namespace tplan {
+
+/// Elements of one instance, before it is shared among ranks and padded.
+static int64_t elementsOf(nn::ParamOp param) {
+  auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal);
+  int64_t elements = 1;
+  for (nn::DimAttr dim : cast<nn::Tensor>(global ? global.getValue() : param.getType()).getDims())
+    elements *= dim.getSize();
+  return elements;
+}
+
+/// "dp = 2, tp = 4"
+static std::string meshText(DictionaryAttr plan) {
+  std::string text;
+  if (auto axes = plan ? plan.getAs<ArrayAttr>("mesh") : ArrayAttr())
+    for (Attribute attr : axes) {
+      auto axis = cast<DictionaryAttr>(attr);
+      text += formatv("{0}{1} = {2}", text.empty() ? "" : ", ", lang::getString(axis, "name", ""),
+                      lang::getInt(axis, "size", 1));
+    }
+  return text;
+}
+
+Summary summaryOf(ModuleOp module) {
+  lang::Settings settings(module);
+  Summary summary;
+  for (auto param : module.getOps<nn::ParamOp>())
+    if (!param.isState() && param.getKind() != "copy")
+      summary.parameters += param.getCount() * elementsOf(param);
+  summary.sequences = lang::getInt(settings.recipe, "batch", 0);
+  summary.tokens = summary.sequences * lang::getInt(settings.recipe, "sequence", 1);
+  summary.steps = lang::getInt(settings.recipe, "steps", 0);
+  summary.memoryLimit = settings.memoryLimit().value_or(0);
+  summary.precision = lang::getString(settings.plan, "precision", "f32");
+  summary.mesh = meshText(settings.plan);
+  return summary;
+}
+
+double flopsOfToken(const StepReport &report) {
+  int64_t tokens = std::max<int64_t>(1, report.summary.tokens);
+  return static_cast<double>(report.total.flops) * report.ranks / tokens;
+}
+
+int64_t sentInStep(const StepReport &report) {
+  int64_t sent = 0;
+  for (const Collective &row : report.collectives)
+    sent += row.in == "preparation" ? 0 : row.calls * row.bytes;
+  return sent;
+}
+
+/// In steps of 1000 or 1024, to one decimal below 1000 of a unit.
+static std::string scaled(double value, double step, ArrayRef<llvm::StringLiteral> units) {
+  size_t unit = 0;
+  for (; value >= step && unit + 1 < units.size(); ++unit)
+    value /= step;
+  return formatv(unit ? "{0:F1}{1}" : "{0:F0}{1}", value, units[unit]);
+}
+
+std::string binaryBytes(int64_t bytes) {
+  return scaled(static_cast<double>(bytes), 1024, {" bytes", " KiB", " MiB", " GiB", " TiB"});
+}
+
+static std::string decimal(double value) {
+  return scaled(value, 1000, {"", " k", " M", " G", " T", " P", " E", " Z", " Y"});
+}
+
+/// "28.0 of 80.0 GiB": what is needed in the unit of what there is.
+static std::string memoryText(int64_t bytes, int64_t limit) {
+  if (!limit)
+    return binaryBytes(bytes);
+  constexpr double gib = 1 << 30;
+  if (limit < (1 << 30))
+    return binaryBytes(bytes) + " of " + binaryBytes(limit);
+  return formatv("{0:F1} of {1:F1} GiB", bytes / gib, limit / gib);
+}
+
+void printSummary(const StepReport &report, llvm::raw_ostream &os) {
+  const Summary &summary = report.summary;
+  auto row = [&](llvm::StringRef title, const llvm::Twine &text) {
+    os << formatv("  {0,-18} {1}\n", title, text.str());
+  };
+  double token = flopsOfToken(report);
+  double tokens = static_cast<double>(summary.tokens);
+  os << "plan " << report.plan << "\n";
+  row("parameters",
+      formatv("{0:N0} ({1})", summary.parameters, decimal(static_cast<double>(summary.parameters)))
+          .str());
+  row("precision", summary.precision);
+  row("ranks", summary.mesh.empty() ? "1" : formatv("{0} ({1})", report.ranks, summary.mesh).str());
+  row("a step",
+      formatv("{0:N0} sequences, {1:N0} tokens; {2:N0} microbatch{3} on each rank, by {4}",
+              summary.sequences, summary.tokens, report.microbatches,
+              report.microbatches == 1 ? "" : "es", report.policy)
+          .str());
+  row("the training", formatv("{0:N0} steps, {1} tokens", summary.steps,
+                              decimal(tokens * static_cast<double>(summary.steps)))
+                          .str());
+  row("FLOPs",
+      formatv("{0} a token, {1} a step, {2} the training", decimal(token), decimal(token * tokens),
+              decimal(token * tokens * static_cast<double>(summary.steps)))
+          .str());
+  row("memory of a rank",
+      memoryText(report.memory.arena, summary.memoryLimit) + ", the peak in " + report.memory.peak);
+  if (report.ranks > 1)
+    row("sent by a rank", binaryBytes(sentInStep(report)) + " a step");
+  for (const std::string &what : report.approximations)
+    os << "  approximation: " << what << "\n";
+}
+
+} // namespace tplan

@@ -1,0 +1,43 @@
+//===- Summary.h - what people ask first of a plan ------------------------===//
+//
+// Parameters, tokens, FLOPs, bytes against the budget: the first screen of --report. The
+// numbers are those of the report; what is rounded here stands whole in --report=json.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_DRIVER_SUMMARY_H
+#define TPLAN_DRIVER_SUMMARY_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+#include <vector>
+
+namespace tplan {
+
+struct StepReport;
+
+struct Summary {
+  int64_t parameters = 0;            // that are trained, of the whole model, without padding
+  int64_t sequences = 0, tokens = 0; // of a step, over all ranks
+  int64_t steps = 0;                 // of the training
+  int64_t memoryLimit = 0;           // bytes of a rank that the plan may use; 0: no limit is given
+  std::string precision;             // "bf16"
+  std::string mesh;                  // "dp = 2, tp = 4"; empty: one rank
+};
+
+/// Valid after `memory`.
+Summary summaryOf(mlir::ModuleOp module);
+
+/// FLOPs of all ranks for one token of a step, what is recomputed included.
+double flopsOfToken(const StepReport &report);
+/// Bytes that a rank sends in a step.
+int64_t sentInStep(const StepReport &report);
+
+void printSummary(const StepReport &report, llvm::raw_ostream &os);
+
+/// "28.0 GiB": of bytes, in units of 1024.
+std::string binaryBytes(int64_t bytes);
+
+} // namespace tplan
+
+#endif // TPLAN_DRIVER_SUMMARY_H
