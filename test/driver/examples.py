@@ -1,0 +1,28 @@
+"""Runs the command in the header of each example, as it stands there, in the folder of the repository.
+
+Binaries go to a scratch folder, and trainings are cut to two steps: that a command works is shown, not what it trains.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+failed = 0
+for example in sorted((ROOT / "examples").glob("*.tplan")):
+    head = example.read_text().split("\n\n")[0]
+    commands = re.findall(r"^//     (tplanc .*)$", head, re.M)
+    with tempfile.TemporaryDirectory() as scratch:
+        for command in commands:
+            # Words of one name alone: a path keeps its own `train`.
+            command = re.sub(r"(-o |\./)train\b", lambda match: ("-o " if "-o" in match[1] else "") + f"{scratch}/train", command)
+            command = re.sub(r"--steps \d+", "--steps 2", command)
+            run = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, errors="replace")
+            if run.returncode:
+                print(f"{example.name}: {command}\n{run.stderr}")
+            failed += run.returncode != 0
+    if not commands:
+        print(f"{example.name}: no command in its header")
+        failed += 1
+sys.exit(failed != 0)
