@@ -9,6 +9,7 @@
 #include "lib/Emit/Ptx.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Parse/Parse.h"
+#include "lib/Parse/Text.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AsmState.h"
@@ -95,6 +96,7 @@ int main(int argc, char **argv) {
       (void)translate();
       return handler.verify();
     }
+    sources.setDiagHandler(tplan::parse::printDiagnostic, &llvm::errs());
     SourceMgrDiagnosticHandler handler(sources, &context);
     return translate();
   };

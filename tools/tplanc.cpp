@@ -8,6 +8,7 @@
 #include "lib/Driver/Driver.h"
 #include "lib/Driver/Report.h"
 #include "lib/Emit/Link.h"
+#include "lib/Parse/Text.h"
 #include "lib/Verify/Verify.h"
 
 #include "mlir/IR/AsmState.h"
@@ -207,9 +208,9 @@ int main(int argc, char **argv) {
   llvm::Expected<Phase> last = lastPhase();
   if (!last)
     return usage(llvm::toString(last.takeError()));
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
+  auto file = parse::readSource(input);
   if (!file)
-    return usage("cannot read '" + input + "': " + file.getError().message());
+    return usage("cannot read '" + parse::printable(input) + "': " + file.getError().message());
 
   llvm::Expected<std::vector<Target>> targets = findTargets(target);
   if (!targets)

@@ -11,6 +11,7 @@
 #include "lib/Emit/Object.h"
 #include "lib/Emit/Ptx.h"
 #include "lib/Lower/Host/Streams.h"
+#include "lib/Parse/Text.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
@@ -162,6 +163,7 @@ void Compile::run() {
   result.sources = std::make_unique<llvm::SourceMgr>();
   result.sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(source.text, source.name),
                                      llvm::SMLoc());
+  result.sources->setDiagHandler(parse::printDiagnostic, options.errors);
   result.context = std::make_unique<MLIRContext>(dialects(), MLIRContext::Threading::DISABLED);
   SourceMgrDiagnosticHandler handler(*result.sources, result.context.get(), *options.errors);
   ScopedDiagnosticHandler counter(result.context.get(), [&](Diagnostic &diagnostic) {

@@ -18,7 +18,7 @@ using namespace tplan::parse; // this header is read by two files of this folder
 }
 
 %code {
-#define YYINITDEPTH 2000 // a fixed stack bounds nesting
+#define YYINITDEPTH 4096 // fixed, and enough for as many brackets as the token filter lets pass
 #define YYMAXDEPTH YYINITDEPTH
 #define YYLLOC_DEFAULT(Current, Rhs, N)                                                  \
   do {                                                                                   \
@@ -750,7 +750,7 @@ segment:
 
 static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *) {
   // With custom errors Bison calls this only when its stack is full.
-  syntax.report.error(Syntax::loc(*range), "nested too deeply");
+  syntax.refuseDepth(Syntax::loc(*range));
 }
 
 /// Spelling of a token in an error: quoted if it is literal text.
@@ -768,6 +768,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, Syntax &syntax) {
   enum { Max = 5 };
   yysymbol_kind_t expected[Max + 1];
   const TplanRange *range = yypcontext_location(context);
+  if (syntax.ended)
+    return 0;
   yysymbol_kind_t found = yypcontext_token(context);
   int count = yypcontext_expected_tokens(context, expected, Max + 1);
   llvm::StringRef text(range->begin, range->end - range->begin);

@@ -8,6 +8,7 @@
 #include "lib/Parse/Parse.h"
 #include "lib/Parse/Settings.h"
 #include "lib/Parse/Syntax.h"
+#include "lib/Parse/Text.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,7 +24,7 @@ using llvm::StringRef;
 
 namespace {
 
-constexpr size_t kMaxFile = 4 << 20, kMaxFiles = 64, kMaxOverrides = 1024;
+constexpr size_t kMaxFiles = 64, kMaxOverrides = 1024;
 
 class Program {
 public:
@@ -57,6 +58,7 @@ private:
   std::deque<Syntax> parses; // they own no nodes, but live as long as their overrides
   File file;
   std::vector<std::string> seen; // real paths
+  size_t bytes = 0;              // of all files
   size_t mainBlocks = 0;         // blocks of the main file come first
   llvm::StringMap<bool> fromPrelude;
 
@@ -79,11 +81,14 @@ bool Program::parseBuffer(unsigned id, bool main) {
   const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(id);
   StringRef text = buffer->getBuffer();
   SMLoc begin = SMLoc::getFromPointer(text.data());
-  if (text.size() > kMaxFile) {
-    report.error(begin, "a source file has at most 4 MiB, found {0} bytes", text.size());
+  bytes += text.size();
+  if (bytes > kMaxFile) {
+    report.error(begin, "a source has at most 4 MiB with its imports, found more in this file");
     return false;
   }
-  Syntax &syntax = parses.emplace_back(report, arena, text);
+  if (!checkText(report, text))
+    return false;
+  Syntax &syntax = parses.emplace_back(report, arena, text.drop_front(byteOrderMark(text)));
   bool ok = parseText(syntax, Start::File);
   llvm::append_range(file.layers, syntax.file.layers);
   llvm::append_range(file.models, syntax.file.models);
@@ -92,7 +97,8 @@ bool Program::parseBuffer(unsigned id, bool main) {
     mainBlocks = file.blocks.size();
   std::string name = buffer->getBufferIdentifier().str();
   for (const Name &imported : syntax.file.imports)
-    ok &= import(imported, name);
+    if (!report.gaveUp())
+      ok &= import(imported, name);
   return ok;
 }
 
@@ -114,7 +120,7 @@ bool Program::import(const Name &name, StringRef from) {
     // A folder opens too; only files are read.
     if (!llvm::sys::fs::is_regular_file(path))
       continue;
-    auto buffer = llvm::MemoryBuffer::getFile(path);
+    auto buffer = readSource(path);
     if (!buffer)
       continue;
     llvm::SmallString<128> real;
@@ -145,7 +151,7 @@ bool Program::readFiles() {
   for (const std::string &folder : options.modelDirs) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, "prelude.tplan");
-    auto buffer = llvm::MemoryBuffer::getFile(path);
+    auto buffer = readSource(path);
     if (!buffer)
       continue;
     if (llvm::sys::fs::real_path(path, real))
@@ -310,6 +316,15 @@ bool Program::readOverrides() {
         llvm::MemoryBuffer::getMemBufferCopy(text, "--set " + text), SMLoc());
     StringRef all = sources.getMemoryBuffer(id)->getBuffer();
     SMLoc begin = SMLoc::getFromPointer(all.data());
+    bytes += all.size();
+    if (bytes > kMaxFile) {
+      report.error(begin, "a source has at most 4 MiB with its overrides, found more");
+      return false;
+    }
+    if (!checkText(report, all)) {
+      ok = false;
+      continue;
+    }
     auto [path, value] = all.split('=');
     auto [block, key] = path.split('.');
     if (value.empty() || key.empty()) {
@@ -464,7 +479,10 @@ bool Program::list(const ModelInfo &info) {
     return true;
   unsigned id = sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(options.list, "--list " + options.list), SMLoc());
-  Syntax syntax(report, arena, sources.getMemoryBuffer(id)->getBuffer());
+  StringRef text = sources.getMemoryBuffer(id)->getBuffer();
+  if (!checkText(report, text))
+    return false;
+  Syntax syntax(report, arena, text);
   if (!parseText(syntax, Start::Selector))
     return false;
   auto matches = match(report, *syntax.selector, info);

@@ -5,28 +5,36 @@
 using namespace mlir;
 using namespace tplan::parse;
 
-/// More errors than this in one run help nobody.
-static constexpr unsigned kMaxErrors = 20;
-
 Location Report::at(llvm::SMLoc loc) {
   unsigned id = loc.isValid() ? sources.FindBufferContainingLoc(loc) : 0;
   if (!id)
     return UnknownLoc::get(&context);
-  auto [line, column] = sources.getLineAndColumn(loc, id);
-  return FileLineColLoc::get(&context, sources.getMemoryBuffer(id)->getBufferIdentifier(), line,
-                             column);
+  // SourceMgr would search a line from its end to its begin, for each place in it.
+  const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(id);
+  std::vector<const char *> &begins = lines[id];
+  if (begins.empty()) {
+    begins.push_back(buffer->getBufferStart());
+    for (const char &c : buffer->getBuffer())
+      if (c == '\n')
+        begins.push_back(&c + 1);
+  }
+  auto next = llvm::upper_bound(begins, loc.getPointer());
+  return FileLineColLoc::get(&context, buffer->getBufferIdentifier(), next - begins.begin(),
+                             loc.getPointer() - next[-1] + 1);
 }
 
 Report::Error Report::start(llvm::SMLoc loc, const std::string &text, DiagnosticSeverity severity) {
   if (severity == DiagnosticSeverity::Error) {
     ++count;
+    if (gaveUp())
+      return Error(*this, std::nullopt);
     // One layer in two forms has its mistakes once.
     if (!seen.insert({loc.getPointer(), text}).second)
       return Error(*this, std::nullopt);
-    if (seen.size() == kMaxErrors + 1)
+    if (gaveUp()) {
       emitError(at(loc)) << "too many errors: stopped after " << kMaxErrors;
-    if (seen.size() > kMaxErrors)
       return Error(*this, std::nullopt);
+    }
     InFlightDiagnostic diag = emitError(at(loc)) << text;
     if (!calls.empty())
       diag.attachNote(at(calls.back().first))

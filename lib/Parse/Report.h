@@ -12,6 +12,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -71,13 +72,19 @@ public:
   mlir::Location at(llvm::SMLoc loc);
 
   unsigned errors() const { return count; }
+  /// True once further errors are not told.
+  bool gaveUp() const { return seen.size() > kMaxErrors; }
   mlir::MLIRContext &context;
   llvm::SourceMgr &sources;
 
 private:
+  /// More errors than this in one run help nobody.
+  static constexpr unsigned kMaxErrors = 20;
+
   Error start(llvm::SMLoc loc, const std::string &text, mlir::DiagnosticSeverity severity);
   static std::string closest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> names);
   unsigned count = 0;
+  std::map<unsigned, std::vector<const char *>> lines; // where those of each buffer begin
   std::vector<std::pair<llvm::SMLoc, llvm::StringRef>> calls;
   std::set<std::pair<const char *, std::string>> seen;
 };

@@ -50,10 +50,14 @@ struct Syntax {
   const char *lastEnd = nullptr;
   llvm::StringRef lastWord, word; // the token before the lookahead, and that one
   bool settings = false, header = false, member = false;
+  int nesting = 0, tokens = 0;    // open brackets of all kinds; tokens so far
+  bool ended = false;             // after an error that no token can follow
+  const char *strayEnd = nullptr; // end of the last character that is of no token
   const char *skipFrom = nullptr; // after a syntax error: drop the rest of its line
 
   // Grammar.
   bool tooDeep = false;
+  void refuseDepth(llvm::SMLoc loc);
   /// Makes an expression node; bounds its depth, so that recursion over trees is safe.
   Expr *node(Expr::Kind kind, const char *at, Expr *lhs = nullptr, Expr *rhs = nullptr,
              Args *args = nullptr);

@@ -8,6 +8,7 @@
 #include "lib/Parse/Tokens.h"
 #include "Grammar.h"
 #include "lib/Parse/Syntax.h"
+#include "lib/Parse/Text.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
@@ -55,6 +56,13 @@ int keyword(StringRef word, Context context) {
       return k.token;
   return 0;
 }
+
+/// Longer ones are no names, numbers or paths.
+constexpr size_t kMaxWord = 256, kMaxString = 4096;
+/// Whoever walks what is nested deeper would endanger the stack.
+constexpr int kMaxNesting = 256;
+/// Bounds time and memory, far above what people write.
+constexpr int kMaxTokens = 1 << 19;
 
 bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_'; }
 
@@ -107,6 +115,12 @@ int tplan::parse::scanNumber(Syntax &syntax, const char *text, int length) {
     digits = all.take_front(end);
     suffix = all.drop_front(end);
   }
+  syntax.literal = Number::of(static_cast<int64_t>(1)); // after an error
+  if (size_t size = syntax.settings ? digits.size() : all.size(); size > kMaxWord) {
+    syntax.report.error(llvm::SMLoc::getFromPointer(syntax.cursor - length),
+                        "a number has at most {0} characters, found {1}", kMaxWord, size);
+    return static_cast<int>(size);
+  }
   double factor = 1;
   bool scaled = false;
   for (const Suffix &s : kSuffixes)
@@ -127,13 +141,14 @@ int tplan::parse::scanNumber(Syntax &syntax, const char *text, int length) {
     // 1.5M is a whole number too.
     double value = real * factor;
     bool exact = factor > 1 && value == std::floor(value) && value < 9e15;
-    syntax.literal = exact ? Number::of(static_cast<int64_t>(value)) : Number::of(value);
-    if (!std::isfinite(value) ||
-        (!exact && digits.find_first_not_of("0123456789") == StringRef::npos)) {
+    StringRef mantissa = digits.take_until([](char c) { return c == 'e' || c == 'E'; });
+    bool vanished = value == 0 && mantissa.find_first_of("123456789") != StringRef::npos;
+    if (!std::isfinite(value) || vanished ||
+        (!exact && digits.find_first_not_of("0123456789") == StringRef::npos))
       syntax.report.error(llvm::SMLoc::getFromPointer(syntax.cursor - length),
-                          "number out of range: {0}", all);
-      syntax.literal = Number::of(static_cast<int64_t>(1));
-    }
+                          "number out of range: {0}", all.take_front(kMaxWord));
+    else
+      syntax.literal = exact ? Number::of(static_cast<int64_t>(value)) : Number::of(value);
   }
   return scaled || !syntax.settings ? length : static_cast<int>(digits.size());
 }
@@ -163,16 +178,25 @@ static int raw(Syntax &syntax, TplanRange &range) {
     }
     llvm::SMLoc loc = llvm::SMLoc::getFromPointer(range.begin);
     if (kind == token::Stray) {
-      unsigned char c = *range.begin;
-      if (llvm::isPrint(c))
-        syntax.report.error(loc, "unexpected character: {0}", static_cast<char>(c));
-      else
-        syntax.report.error(loc, "unexpected byte: {0:x}", static_cast<unsigned>(c));
+      // A run of them is one mistake, and so are the bytes of one character.
+      StringRef rest(range.begin, syntax.text.end() - range.begin);
+      if (syntax.strayEnd != range.begin)
+        syntax.report.error(loc, "unexpected character: {0}",
+                            printable(rest.take_front(std::max<size_t>(characterSize(rest), 1))));
+      syntax.strayEnd = range.end;
       continue;
     }
     if (kind == token::OpenString) {
       syntax.report.error(loc, "string without its closing quote");
       kind = token::String;
+    }
+    size_t length = range.end - range.begin;
+    bool isString = kind == token::String;
+    if (isString ? length > kMaxString : kind == token::Word && length > kMaxWord) {
+      syntax.report.error(loc, "a {0} has at most {1} characters, found {2}",
+                          isString ? "string" : "name", isString ? kMaxString : kMaxWord, length);
+      // What is left of it is short enough to be told.
+      range.end = range.begin + kMaxWord;
     }
     return kind;
   }
@@ -202,7 +226,17 @@ static int word(Syntax &syntax, StringRef text) {
 }
 
 /// Keeps track of braces, and of whether a settings block or a member list is open.
-static void track(Syntax &syntax, int kind) {
+static void track(Syntax &syntax, int kind, TplanRange range) {
+  if (kind == '(' || kind == '[' || kind == '{') {
+    if (++syntax.nesting > kMaxNesting && !syntax.ended) {
+      syntax.report.error(llvm::SMLoc::getFromPointer(range.begin),
+                          "brackets are nested more than {0} deep: give an inner part a name",
+                          kMaxNesting);
+      syntax.ended = true;
+    }
+  } else if (kind == ')' || kind == ']' || kind == '}') {
+    syntax.nesting -= syntax.nesting > 0;
+  }
   switch (kind) {
   case RECIPE:
   case CLUSTER:
@@ -255,6 +289,7 @@ static bool skipped(Syntax &syntax, int kind, TplanRange range) {
     syntax.parens = 0;
     return false;
   }
+  syntax.skipFrom = range.end; // what is before it is not looked at again
   return true;
 }
 
@@ -267,6 +302,14 @@ int tplan_yylex(TPLAN_YYSTYPE *value, TplanRange *range, Syntax &syntax) {
   }
   while (true) {
     int kind = raw(syntax, *range);
+    syntax.ended |= syntax.report.gaveUp();
+    if (!syntax.ended && ++syntax.tokens > kMaxTokens) {
+      syntax.report.error(llvm::SMLoc::getFromPointer(range->begin),
+                          "a source file has at most {0} words and signs", kMaxTokens);
+      syntax.ended = true;
+    }
+    if (syntax.ended)
+      return 0;
     StringRef text(range->begin, range->end - range->begin);
     switch (kind) {
     case token::Word:
@@ -288,7 +331,7 @@ int tplan_yylex(TPLAN_YYSTYPE *value, TplanRange *range, Syntax &syntax) {
     default:
       break;
     }
-    track(syntax, kind);
+    track(syntax, kind, *range);
     syntax.last = kind;
     syntax.lastEnd = range->end;
     syntax.lastWord = syntax.word;
@@ -298,9 +341,12 @@ int tplan_yylex(TPLAN_YYSTYPE *value, TplanRange *range, Syntax &syntax) {
   }
 }
 
+void Syntax::refuseDepth(llvm::SMLoc loc) {
+  report.error(loc, "an expression is more than {0} operations deep: give a part of it a name",
+               kMaxNesting);
+}
+
 Expr *Syntax::node(Expr::Kind kind, const char *at, Expr *lhs, Expr *rhs, Args *args) {
-  /// Deeper trees would endanger the stack of whoever walks them.
-  constexpr int kMaxDepth = 200;
   Expr *made = arena.make<Expr>();
   made->kind = kind;
   made->loc = llvm::SMLoc::getFromPointer(at);
@@ -312,9 +358,9 @@ Expr *Syntax::node(Expr::Kind kind, const char *at, Expr *lhs, Expr *rhs, Args *
   made->depth = 1 + std::max(lhs ? lhs->depth : 0, rhs ? rhs->depth : 0);
   for (const Arg &arg : made->args)
     made->depth = std::max(made->depth, 1 + arg.value->depth);
-  if (made->depth > kMaxDepth) {
+  if (made->depth > kMaxNesting) {
     if (!tooDeep)
-      report.error(made->loc, "nested too deeply");
+      refuseDepth(made->loc);
     tooDeep = true;
     made->kind = Expr::Literal;
     made->lhs = made->rhs = nullptr;
