@@ -13,6 +13,7 @@
 #include "runtime/data.h"
 #include "runtime/evaluate.h"
 #include "runtime/metrics.h"
+#include "runtime/progress.h"
 #include "runtime/safetensors.h"
 #include "runtime/same_run.h"
 #include "runtime/scalars.h"
@@ -50,7 +51,6 @@ private:
   Status save(int64_t step);
   Status finish();
   Status sample();
-  void printProgress(int64_t step, double seconds, bool last);
   void printSummary();
   /// Prints, on one of the ranks.
   __attribute__((format(printf, 2, 3))) void say(const char *format, ...);
@@ -66,14 +66,15 @@ private:
   Loader loader;
   Metrics metrics;
   Logs logs;
+  Progress progress;
   TrainingState state;
   std::vector<float> losses; // of each step of this run, for the curve
   int64_t steps = 0, firstStep = 1, savedStep = -1;
   int64_t skipped = 0;                        // of these steps
   int64_t given = 0;                          // the step whose rows and scalars were written last
   Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call
-  double lastPrint = 0, trainSeconds = 0, profileSeconds = 0;
-  int64_t lastPrintStep = 0, profileSteps = 0;
+  double trainSeconds = 0, profileSeconds = 0;
+  int64_t profileSteps = 0;
 };
 
 void Run::say(const char *format, ...) {
@@ -219,9 +220,6 @@ Status Run::checkResumed() {
   return {};
 }
 
-/// What is no number has no sign.
-static double shown(double value) { return std::isnan(value) ? std::fabs(value) : value; }
-
 /// A number that is not finite ends the run before it is saved over a good one.
 Status Run::checkMetrics(int64_t step) {
   for (int64_t i = 0; i < metrics.size(); ++i) {
@@ -294,29 +292,6 @@ Status Run::oneStep(int64_t step) {
   return metrics.read(rank);
 }
 
-static void printMetric(const char *name, double value) {
-  bool isSmall = value != 0 && std::fabs(value) < 1e-3;
-  printf(isSmall ? "  %s %.3g" : "  %s %.4f", name, value);
-}
-
-void Run::printProgress(int64_t step, double seconds, bool last) {
-  double now = monotonicSeconds();
-  bool due = options.printEvery ? step % options.printEvery == 0 : now - lastPrint >= 1;
-  if (!rank.peers.leads() || (!due && !last && step != firstStep))
-    return;
-  int64_t since = step - lastPrintStep;
-  double span = since > 1 || seconds <= 0 ? now - lastPrint : seconds;
-  printf("step %lld/%lld", (long long)step, (long long)steps);
-  for (int64_t i = 0; i < metrics.size(); ++i)
-    printMetric(program.metrics[i].name, shown(metrics[i].value()));
-  if (program.num_lr)
-    printf("  lr %.3g", learningRate(program, step));
-  printf("  %.0f tokens/s\n", (double)(program.tokens_per_step * since) / std::max(span, 1e-9));
-  fflush(stdout);
-  lastPrint = now;
-  lastPrintStep = step;
-}
-
 Status Run::trainSteps() {
   int64_t saveEvery = every(options.saveEvery, program.save_every);
   int64_t evalEvery = every(options.evalEvery, program.eval_every);
@@ -324,8 +299,7 @@ Status Run::trainSteps() {
     say("the training is at step %lld of %lld already\n", (long long)(firstStep - 1),
         (long long)steps);
   losses.reserve(std::max<int64_t>(0, steps - firstStep + 1));
-  lastPrint = monotonicSeconds();
-  lastPrintStep = firstStep - 1;
+  progress.begin(firstStep, options.printEvery, 60 * options.minutes);
   for (int64_t step = firstStep; step <= steps; ++step) {
     double begin = monotonicSeconds();
     TP_TRY(oneStep(step));
@@ -358,7 +332,8 @@ Status Run::trainSteps() {
     skipped += isSkipped();
     if (metrics.size())
       losses.push_back((float)metrics[0].value());
-    printProgress(step, seconds, step == steps);
+    if (rank.peers.leads())
+      progress.step(program, metrics, report);
     if (rank.gradientsReady)
       return rank.peers.alike(
           errorf("'%s' was not written: the plan '%s' was compiled without a call of "
@@ -386,9 +361,7 @@ Status Run::evaluate(int64_t step) {
   say("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n",
       (long long)step, evaluation.loss(), (long long)evaluation.tokens, options.eval.size(),
       options.eval.size() == 1 ? "" : "s", monotonicSeconds() - begin);
-  // The time spent here is not the training's.
-  lastPrint = monotonicSeconds();
-  lastPrintStep = step;
+  progress.pause(step);
   return {};
 }
 
