@@ -32,3 +32,5 @@ sources = {
 for name, text in sources.items():
     (folder / f"{name}.tplan").write_bytes(text if isinstance(text, bytes) else text.encode())
 (folder / "overrides.txt").write_text("--set=model.L=" + "1" * (4 << 20))
+(folder / "escape-set.txt").write_text("--set=model.L=\033[2J")
+(folder / "escape-list.txt").write_text("--list=a\033[2J")
