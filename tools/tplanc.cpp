@@ -8,6 +8,7 @@
 #include "lib/Driver/Driver.h"
 #include "lib/Driver/Report.h"
 #include "lib/Emit/Link.h"
+#include "lib/Emit/Output.h"
 #include "lib/Parse/Text.h"
 #include "lib/Verify/Verify.h"
 
@@ -133,19 +134,19 @@ void printTimes(const Result &result) {
   llvm::errs() << llvm::format("%-14s %8.1f ms\n", "total", 1e3 * total);
 }
 
-/// Whole or not at all; to standard output where no file is named.
-llvm::Error write(llvm::StringRef file, llvm::function_ref<void(llvm::raw_ostream &)> text) {
-  return llvm::writeToOutput(file.empty() ? "-" : file, [&](llvm::raw_ostream &os) {
-    text(os);
-    return llvm::Error::success();
-  });
+/// To -o, or to standard output where no file is named.
+llvm::Error write(llvm::function_ref<void(llvm::raw_ostream &)> print) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  print(os);
+  return emit::writeOutput(output, text);
 }
 
 llvm::Error writeReport(const Result &result) {
   mlir::FailureOr<StepReport> numbers = getStepReport(*result.module);
   if (mlir::failed(numbers))
     return llvm::createStringError("no report");
-  return write(output, [&](llvm::raw_ostream &os) {
+  return write([&](llvm::raw_ostream &os) {
     (report == ReportKind::json   ? printReportAsJson
      : report == ReportKind::full ? printReport
                                   : printSummary)(*numbers, os);
@@ -159,19 +160,15 @@ llvm::Error writeResult(const Result &result, Phase last) {
   if (report != ReportKind::none)
     return writeReport(result);
   if (!list.empty())
-    return write(output, [&](llvm::raw_ostream &os) { os << result.listing; });
+    return emit::writeOutput(output, result.listing);
   if (last != Phase::emit)
-    return write(output, [&](llvm::raw_ostream &os) {
+    return write([&](llvm::raw_ostream &os) {
       mlir::Operation *module = *result.module;
       module->print(os);
       os << "\n";
     });
-  return write(output, [&](llvm::raw_ostream &os) {
-    if (ptxOnly)
-      os << result.ptx;
-    else
-      os.write(result.object.data(), result.object.size());
-  });
+  return emit::writeOutput(
+      output, ptxOnly ? result.ptx : llvm::StringRef(result.object.data(), result.object.size()));
 }
 
 /// A binary is for all targets that are named, everything else is written of one.
@@ -212,6 +209,13 @@ int main(int argc, char **argv) {
   if (!file)
     return usage("cannot read '" + parse::printable(input) + "': " + file.getError().message());
 
+  auto cannotWrite = [](llvm::Error error) {
+    return usage("cannot write '" + output + "': " + llvm::toString(std::move(error)));
+  };
+  // At once; what the source imports is known once it is read.
+  if (llvm::Error error = emit::checkOutput(output, input))
+    return cannotWrite(std::move(error));
+
   llvm::Expected<std::vector<Target>> targets = findTargets(target);
   if (!targets)
     return usage(llvm::toString(targets.takeError()));
@@ -244,15 +248,20 @@ int main(int argc, char **argv) {
       printTimes(result);
     if (!result.ok())
       return static_cast<int>(result.outcome);
+    if (llvm::Error error = emit::checkOutput(output, result.files))
+      return cannotWrite(std::move(error));
     if (*last == Phase::emit && !objectOnly && !ptxOnly)
       objects.push_back(std::move(result.object));
     else if (llvm::Error error = writeResult(result, *last))
-      return usage("cannot write '" + output + "': " + llvm::toString(std::move(error)));
+      return cannotWrite(std::move(error));
   }
   if (objects.empty())
     return 0;
   llvm::Expected<std::string> runtime = emit::findRuntime(argv[0]);
-  llvm::Error error = runtime ? emit::linkBinary({objects.begin(), objects.end()}, output, *runtime)
-                              : runtime.takeError();
-  return error ? usage("cannot write '" + output + "': " + llvm::toString(std::move(error))) : 0;
+  if (!runtime)
+    return cannotWrite(runtime.takeError());
+  if (llvm::Error error = emit::checkOutput(output, *runtime))
+    return cannotWrite(std::move(error));
+  llvm::Error error = emit::linkBinary({objects.begin(), objects.end()}, output, *runtime);
+  return error ? cannotWrite(std::move(error)) : 0;
 }

@@ -73,6 +73,7 @@ bool Compile::parse() {
   parse::ParseOptions parseOptions = options.parse;
   llvm::raw_string_ostream listing(result.listing);
   parseOptions.listOutput = &listing;
+  parseOptions.files = &result.files;
   result.module = parse::parseSource(*result.context, *result.sources, parseOptions);
   if (result.module && !errors) {
     Operation *module = *result.module;

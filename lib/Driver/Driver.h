@@ -62,6 +62,7 @@ struct Result {
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module; // after the last phase that ran
   std::string listing;                      // of `parse.list`
+  std::vector<std::string> files;           // that were read: real paths
   llvm::SmallVector<char, 0> object;        // of `emit`
   std::string ptx;                          // of `emit`, for a GPU: its kernels as text
   std::vector<PhaseTime> times;

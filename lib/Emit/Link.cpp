@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Emit/Link.h"
+#include "lib/Emit/Output.h"
 #include "lib/Emit/Temporary.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -44,17 +45,26 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
   Expected<std::string> compiler = findCompiler();
   if (!compiler)
     return compiler.takeError();
+  Expected<Destination> destination = findDestination(output);
+  if (!destination)
+    return destination.takeError();
+  // Beside a device nothing can be written.
+  SmallString<128> beside(destination->path);
+  if (destination->inPlace) {
+    sys::path::system_temp_directory(/*erasedOnReboot=*/true, beside);
+    sys::path::append(beside, "tplan");
+  }
   std::vector<Temporary> inputs(objects.size());
   Temporary binary, messages;
   for (auto [input, object] : zip(inputs, objects)) {
-    if (Error error = input.create(output + ".%%%%%%.o"))
+    if (Error error = input.create(beside + ".%%%%%%.o"))
       return error;
     if (Error error = input.write(StringRef(object.data(), object.size())))
       return error;
   }
-  if (Error error = binary.create(output + ".%%%%%%"))
+  if (Error error = binary.create(beside + ".%%%%%%"))
     return error;
-  if (Error error = messages.create(output + ".%%%%%%.log"))
+  if (Error error = messages.create(beside + ".%%%%%%.log"))
     return error;
 
   // No build id, for it would hash what is the same anyway.
@@ -73,7 +83,12 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
     return createStringError("cannot link " + output + " with " + *compiler + ": " +
                              (said.empty() ? failure : said));
   }
-  if (std::error_code error = binary.renameTo(output))
+  if (destination->inPlace) {
+    auto linked = MemoryBuffer::getFile(binary.getPath());
+    return linked ? writeInPlace(destination->path, (*linked)->getBuffer())
+                  : createStringError(linked.getError(), linked.getError().message());
+  }
+  if (std::error_code error = binary.renameTo(destination->path))
     return createStringError(error, "cannot write " + output + ": " + error.message());
   return Error::success();
 }

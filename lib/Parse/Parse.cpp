@@ -32,7 +32,10 @@ public:
       : report(context, sources), sources(sources), options(options) {}
 
   OwningOpRef<ModuleOp> run() {
-    if (!readFiles() || !readOverrides() || !checkNames())
+    bool read = readFiles();
+    if (options.files)
+      *options.files = seen;
+    if (!read || !readOverrides() || !checkNames())
       return nullptr;
     return elaborate();
   }
@@ -307,11 +310,14 @@ bool Program::merge(const BlockDecl &block, Settings &into) {
 /// Each --set is a buffer of its own, so that errors point into it.
 bool Program::readOverrides() {
   bool ok = true;
+  size_t read = 0;
   if (options.overrides.size() > kMaxOverrides) {
     report.error(SMLoc(), "more than {0} overrides", kMaxOverrides);
     return false;
   }
-  for (const std::string &text : options.overrides) {
+  for (const std::string &text :
+       llvm::concat<const std::string>(options.overrides, options.replacements)) {
+    bool replaces = ++read > options.overrides.size();
     unsigned id = sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(text, "--set " + text), SMLoc());
     StringRef all = sources.getMemoryBuffer(id)->getBuffer();
@@ -362,7 +368,15 @@ bool Program::readOverrides() {
       }
       o.number = {*n, o.loc};
     }
-    overrides.push_back(o);
+    auto same = [&](const Override &other) { return other.block == block && other.key == key; };
+    if (auto first = llvm::find_if(overrides, same); first == overrides.end()) {
+      overrides.push_back(o);
+    } else if (replaces) {
+      *first = o;
+    } else {
+      report.error(begin, "given twice: {0}", path).note(first->loc, "the first is here");
+      ok = false;
+    }
   }
   return ok;
 }

@@ -22,6 +22,8 @@ struct ParseOptions {
   /// PATH=VALUE, each replacing one setting: "plan.microbatch=2", "model.L=4",
   /// "recipe.lr=1e-4", "data.S=128".
   std::vector<std::string> overrides;
+  /// The same, of a program that tries settings: each in place of an earlier one of its path.
+  std::vector<std::string> replacements;
   /// Where imports are looked up after the importing file's own folder; one of
   /// them holds prelude.tplan.
   std::vector<std::string> modelDirs;
@@ -31,6 +33,8 @@ struct ParseOptions {
   /// line a group of equal weights. One that matches nothing is an error.
   std::string list;
   llvm::raw_ostream *listOutput = nullptr;
+  /// Gets the real paths of all files that were read, the main one included.
+  std::vector<std::string> *files = nullptr;
 };
 
 /// Parses the main buffer of `sources`; imported files become further buffers of

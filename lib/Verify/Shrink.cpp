@@ -98,7 +98,7 @@ std::optional<Facts> Shrinker::ask(const std::vector<std::string> &overrides,
                                    llvm::raw_ostream &errors) {
   Facts facts;
   Options asked = options;
-  llvm::append_range(asked.parse.overrides, overrides);
+  llvm::append_range(asked.parse.replacements, overrides);
   asked.last = Phase::shard;
   asked.errors = &errors;
   asked.costSizes = shrunk.costSizes;

@@ -150,15 +150,15 @@ static const char *const kCommon[] = {"plan.precision=f64", "plan.memory=1024 Gi
 
 Options Verifier::optionsOf(bool serial, bool probes) const {
   Options all = options;
-  llvm::append_range(all.parse.overrides, small.overrides);
+  llvm::append_range(all.parse.replacements, small.overrides);
   all.costSizes = small.costSizes;
   all.last = Phase::emit;
   if (probes)
     all.asked.push_back("add-probes");
   if (serial) {
     all.parse.serial = true;
-    all.parse.overrides.push_back("plan.microbatch=" + std::to_string(small.microbatch) +
-                                  " sequences");
+    all.parse.replacements.push_back("plan.microbatch=" + std::to_string(small.microbatch) +
+                                     " sequences");
     all.after = nullptr;
   }
   return all;
@@ -207,8 +207,8 @@ llvm::Expected<Trained> Verifier::train(const Result &result, bool serial, bool 
 
 Outcome Verifier::run() {
   Options common = options;
-  common.parse.overrides.insert(common.parse.overrides.end(), std::begin(kCommon),
-                                std::end(kCommon));
+  common.parse.replacements.insert(common.parse.replacements.end(), std::begin(kCommon),
+                                   std::end(kCommon));
   std::optional<Shrunk> shrunk = shrink(source, common);
   if (!shrunk)
     return Outcome::sourceError;
