@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
-#include "lib/Parse/Plans.h"
+#include "lib/Parse/Doubts.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -315,6 +315,8 @@ void tplan::parse::readLayout(PlanContext &c) {
   readShards(c);
   // What an item with a mistake was to shard is not known.
   bool known = clean();
+  if (known)
+    doubtHeads(c);
   for (auto &[name, axis] : c.layout.axes)
     if (known && axis.size > 1 && !axis.used)
       c.e.report.error(

@@ -1,5 +1,5 @@
 //===- Model.cpp - the model of a plan --------------------------------------===//
-#include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Doubts.h"
 #include "llvm/ADT/DenseMap.h"
 #include <limits>
 
@@ -90,6 +90,7 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   if (report.errors() != before)
     return false;
   setVocabularies();
+  doubtTargets(*module);
   info = modelInfo(*module);
   return true;
 }

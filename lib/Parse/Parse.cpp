@@ -193,6 +193,9 @@ bool Program::checkNames() {
   };
   for (const LayerDecl *layer : file.layers)
     check(10, layer->name);
+  for (const auto &[i, layer] : llvm::enumerate(file.layers))
+    for (const Param &param : layer->params)
+      check(100 + i, param.name);
   for (const ModelDecl *model : file.models)
     check(11, model->name);
   for (const BlockDecl *block : file.blocks)

@@ -4,8 +4,8 @@
 // value changes nothing (overlap none) passes. Those about the mesh: Layouts.cpp.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Parse/Plans.h"
 #include "dialects/tplan/LossScale.h"
+#include "lib/Parse/Doubts.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
@@ -203,6 +203,7 @@ std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &c, const Sele
 void readRecompute(PlanContext &c, const Setting &line) {
   StringRef standard;
   SmallVector<Attribute> rules;
+  SmallVector<std::pair<std::pair<int64_t, int64_t>, SMLoc>> chosen;
   for (const Item &item : line.items) {
     if (!oneOf(c, item.name, {"none", "full"}, "recompute policy"))
       return;
@@ -224,6 +225,15 @@ void readRecompute(PlanContext &c, const Setting &line) {
       auto range = layerRange(c, selected);
       if (!range)
         return;
+      for (const auto &[other, loc] : chosen)
+        if (range->first <= other.second && other.first <= range->second) {
+          c.e.report
+              .error(selected.loc, "a layer has one policy of recompute, found a second for {0}",
+                     selected.str())
+              .note(loc, "the first is here");
+          return;
+        }
+      chosen.push_back({*range, selected.loc});
       rules.push_back(c.b.getDictionaryAttr(
           {c.b.getNamedAttr("policy", c.b.getStringAttr(item.name.text)),
            c.b.getNamedAttr("layers", c.b.getI64ArrayAttr({range->first, range->second}))}));
@@ -380,6 +390,7 @@ Cluster tplan::parse::emitCluster(Elaborator &e, const Settings &settings, Strin
   out.whole("nodes", cluster.nodes, nodes->loc);
   out.whole("devices", cluster.devices, nodes->loc);
   out.set("device", b.getStringAttr(item.string), nodes->loc);
+  doubtDevice(e.report, {item.string, SMLoc::getFromPointer(item.string.data())});
   if (const Setting *line = settings.find("between"))
     out.set("between", emitLink(e, line->items[0], "nodes"), line->loc);
   if (const Setting *line = settings.find("inside"))

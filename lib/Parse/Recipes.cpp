@@ -1,5 +1,5 @@
 //===- Recipes.cpp - how a model is trained ----------------------------------===//
-#include "lib/Parse/Settings.h"
+#include "lib/Parse/Doubts.h"
 #include <cmath>
 
 using namespace mlir;
@@ -12,6 +12,25 @@ static const Env &emptyEnv() {
   static const Env env;
   return env;
 }
+
+namespace {
+/// What a line has said so far, by name.
+class Once {
+public:
+  explicit Once(Report &report) : report(report) {}
+  /// False after an error: it has been said before.
+  bool operator()(StringRef what, SMLoc loc) {
+    auto [it, fresh] = given.try_emplace(what, loc);
+    if (!fresh)
+      report.error(loc, "given twice: {0}", what).note(it->second, "the first is here");
+    return fresh;
+  }
+
+private:
+  Report &report;
+  llvm::StringMap<SMLoc> given;
+};
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // What the model needs to know
@@ -28,11 +47,14 @@ static bool readModel(Elaborator &e, const Setting &line, Recipe &recipe) {
   recipe.model = {name.text, name.loc};
   if (expr.kind != Expr::Call)
     return true;
+  Once once(e.report);
   for (const Arg &arg : expr.args) {
     if (arg.key.text.empty() || !arg.over.text.empty()) {
       e.report.error(arg.value->loc, "sizes of a model are given by name: L = 32");
       return false;
     }
+    if (!once(arg.key.text, arg.key.loc))
+      return false;
     std::optional<Number> value = e.number(*arg.value, emptyEnv());
     if (!value)
       return false;
@@ -44,9 +66,12 @@ static bool readModel(Elaborator &e, const Setting &line, Recipe &recipe) {
 
 /// data web 0.8 "web/*.bin", S = 8192: here only the sizes.
 static bool readData(Elaborator &e, const Setting &line, Recipe &recipe) {
+  Once once(e.report);
   for (const Item &item : line.items) {
     if (!item.expr)
       continue;
+    if (!once(item.name.text, item.name.loc))
+      return false;
     if (item.name.text == "B") {
       e.report.error(item.name.loc, "B is the batch: set it with `batch`");
       return false;
@@ -216,13 +241,12 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
   }
   if (kind->name == "adamw")
     names.push_back("betas");
-  llvm::StringMap<SMLoc> given; // `betas` gives two
+  Once once(e.report); // `betas` gives two
   auto put = [&](StringRef name, const Expr &expr) {
     std::optional<Number> n = e.number(expr, emptyEnv());
     if (!n)
       return;
-    if (auto [it, fresh] = given.try_emplace(name, expr.loc); !fresh)
-      e.report.error(expr.loc, "given twice: {0}", name).note(it->second, "the first is here");
+    once(name, expr.loc);
     for (const OptimizerArg &arg : kind->args)
       if (arg.name == name && (n->real < 0 || n->real >= arg.below))
         e.report.error(expr.loc, "{0} must be at least 0{1}, found {2}", name,
@@ -284,7 +308,7 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
 //===----------------------------------------------------------------------===//
 
 /// Pieces over the steps begin < step <= end, from `from` at begin to `to` at end.
-static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps) {
+static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps, SMLoc lengthLoc) {
   Builder b(e.context);
   struct Piece {
     StringRef shape;
@@ -353,8 +377,11 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps) {
   }
   SmallVector<Attribute> attrs;
   int64_t begin = 0;
-  for (Piece &piece : pieces) {
+  std::vector<RatePart> parts;
+  for (auto [i, piece] : llvm::enumerate(pieces)) {
     int64_t end = begin + (piece.length ? piece.length : std::max<int64_t>(0, steps - known));
+    parts.push_back(
+        {piece.warmup ? "warmup" : piece.shape, line.items[i].loc, begin, end, piece.to});
     if (end > begin)
       attrs.push_back(b.getDictionaryAttr({
           b.getNamedAttr("begin", b.getI64IntegerAttr(begin)),
@@ -365,6 +392,7 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps) {
       }));
     begin = end;
   }
+  doubtRate(e.report, parts, steps, lengthLoc);
   return b.getArrayAttr(attrs);
 }
 
@@ -400,7 +428,9 @@ static DictionaryAttr emitEval(Elaborator &e, const Setting &line) {
   Builder b(e.context);
   int64_t every = 0, tokens = 0;
   StringRef path;
+  Once once(e.report);
   for (const Item &item : line.items) {
+    once(item.hasString ? "the file" : item.hasNumber ? "tokens" : "every", item.loc);
     if (item.hasString) {
       path = item.string;
     } else if (item.hasNumber) {
@@ -420,8 +450,10 @@ static DictionaryAttr emitEval(Elaborator &e, const Setting &line) {
 static DictionaryAttr emitSave(Elaborator &e, const Setting &line) {
   Builder b(e.context);
   int64_t every = 0, keep = 0;
+  Once once(e.report);
   for (const Item &item : line.items) {
     bool isKeep = item.name.text.starts_with("keep");
+    once(isKeep ? "keep" : "every", item.loc);
     if (isKeep && !item.quantity.unit.text.empty()) {
       e.report.error(item.quantity.unit.loc, "`keep` counts checkpoints, found a unit: {0}",
                      item.quantity.unit.text);
@@ -458,7 +490,7 @@ void tplan::parse::emitRecipe(Elaborator &e, const Recipe &recipe, StringRef sym
   out.whole("steps", recipe.steps, at("length"));
   if (DictionaryAttr optimizer = emitOptimizer(e, settings.find("optimizer")))
     out.set("optimizer", optimizer, at("optimizer"));
-  if (ArrayAttr rate = emitRate(e, *settings.find("lr"), recipe.steps))
+  if (ArrayAttr rate = emitRate(e, *settings.find("lr"), recipe.steps, at("length")))
     out.set("lr", rate, at("lr"));
   out.set("data", emitData(e, *settings.find("data")), at("data"));
   if (const Setting *line = settings.find("eval"))

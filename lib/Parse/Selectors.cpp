@@ -4,7 +4,7 @@
 // layers of a list. Lists are matched as ranges of layers, never layer by layer.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Parse/Settings.h"
+#include "lib/Parse/Doubts.h"
 #include "llvm/ADT/StringExtras.h"
 #include <set>
 
@@ -231,6 +231,8 @@ std::optional<std::vector<Ranges>> tplan::parse::match(Report &report, const Sel
   each(selector.except, remove);
   if (failed)
     return std::nullopt;
+  doubtSelector(report, selector,
+                llvm::map_to_vector(kKinds, [](const Kind &kind) { return kind.word; }));
   return matches;
 }
 

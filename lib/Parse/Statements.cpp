@@ -277,6 +277,10 @@ void Elaborator::assign(const Stmt &stmt, Scope &scope) {
     failed = true;
   }
   for (auto [i, name] : llvm::enumerate(stmt.names)) {
+    for (const Name &other : llvm::ArrayRef(stmt.names).take_front(i))
+      if (other.text == name.text)
+        report.error(name.loc, "a statement gives a name one value, found twice: {0}", name.text)
+            .note(other.loc, "the first is here");
     bool isVariable = scope.variables.count(name.text);
     if (!isVariable && !declare(name, scope))
       continue;
