@@ -87,7 +87,7 @@ def pattern(literal, prefix):
     parts = re.split(r"(\{\{|\{\d[^}]*\})", literal)
     out = "".join(".*?" if re.match(r"\{\d", p) else re.escape("{" if p == "{{" else p)
                   for p in parts)
-    return re.compile(out + (".*" if prefix else r"(; did you mean .*\?)?"), re.S)
+    return re.compile(out + (".*" if prefix else r"(; .*)?"), re.S)
 
 
 def expectations():

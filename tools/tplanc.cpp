@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
+#include "lib/Driver/Messages.h"
+#include "lib/Driver/Repair.h"
 #include "lib/Driver/Report.h"
 #include "lib/Emit/Link.h"
 #include "lib/Emit/Output.h"
@@ -70,6 +72,13 @@ cl::opt<ReportKind>
                                  "every table: memory, work, collectives, tasks"),
                       clEnumValN(ReportKind::json, "json", "for programs")),
            cl::cat(reports));
+enum class MessageKind { text, json };
+cl::opt<MessageKind>
+    messages("diagnostics", cl::desc("errors and warnings, on standard error"),
+             cl::values(clEnumValN(MessageKind::text, "text", "to read (default)"),
+                        clEnumValN(MessageKind::json, "json",
+                                   "a JSON object a line, with edits that lead out")),
+             cl::init(MessageKind::text), cl::cat(reports));
 cl::opt<bool> printTable("print-phases", cl::desc("the table of phases and passes"),
                          cl::cat(reports));
 cl::opt<bool> verbose("v", cl::desc("time of each phase, on standard error"), cl::cat(reports));
@@ -227,6 +236,7 @@ int main(int argc, char **argv) {
       .plan = plan, .overrides = sets, .modelDirs = parse::defaultModelDirs(argv[0]), .list = list};
   options.last = *last;
   options.target = targets->front();
+  options.keepDiagnostics = !verifying;
   options.configure = [](mlir::PassManager &manager) {
     return mlir::applyPassManagerCLOptions(manager);
   };
@@ -244,6 +254,8 @@ int main(int argc, char **argv) {
     options.target = machine;
     options.target.libraryAttention = attention == AttentionBy::library;
     Result result = compile(source, options);
+    (messages == MessageKind::json ? printMessagesAsJson : printMessages)(
+        result, findFixes(source, options, result), llvm::errs());
     if (verbose)
       printTimes(result);
     if (!result.ok())

@@ -74,6 +74,7 @@ bool Compile::parse() {
   llvm::raw_string_ostream listing(result.listing);
   parseOptions.listOutput = &listing;
   parseOptions.files = &result.files;
+  parseOptions.parsed = &result.parsed;
   result.module = parse::parseSource(*result.context, *result.sources, parseOptions);
   if (result.module && !errors) {
     Operation *module = *result.module;
@@ -169,7 +170,10 @@ void Compile::run() {
   SourceMgrDiagnosticHandler handler(*result.sources, result.context.get(), *options.errors);
   ScopedDiagnosticHandler counter(result.context.get(), [&](Diagnostic &diagnostic) {
     errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    return failure(); // counted only: the handler above prints it
+    if (!options.keepDiagnostics)
+      return failure(); // counted only: the handler above prints it
+    result.diagnostics.push_back(std::move(diagnostic));
+    return success();
   });
 
   for (const PhaseInfo &next : phases()) {

@@ -10,8 +10,10 @@
 
 #include "lib/Driver/Phases.h"
 #include "lib/Driver/Target.h"
+#include "lib/Parse/Edit.h"
 #include "lib/Parse/Parse.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
@@ -40,6 +42,8 @@ struct Options {
   Target target;
   /// Where diagnostics go.
   llvm::raw_ostream *errors = &llvm::errs();
+  /// Diagnostics stay in the result, whose caller prints them (Messages.h).
+  bool keepDiagnostics = false;
   /// Called on the pass manager of each pass: command-line flags of MLIR.
   std::function<mlir::LogicalResult(mlir::PassManager &)> configure;
   /// Where collectives are to be chosen for other sizes than the plan's: by dimension.
@@ -60,11 +64,13 @@ struct Result {
   Outcome outcome = Outcome::internalError;
   std::unique_ptr<llvm::SourceMgr> sources;
   std::unique_ptr<mlir::MLIRContext> context;
-  mlir::OwningOpRef<mlir::ModuleOp> module; // after the last phase that ran
-  std::string listing;                      // of `parse.list`
-  std::vector<std::string> files;           // that were read: real paths
-  llvm::SmallVector<char, 0> object;        // of `emit`
-  std::string ptx;                          // of `emit`, for a GPU: its kernels as text
+  std::vector<mlir::Diagnostic> diagnostics; // where Options::keepDiagnostics asks for them
+  bool parsed = false;                       // no file has a syntax error
+  mlir::OwningOpRef<mlir::ModuleOp> module;  // after the last phase that ran
+  std::string listing;                       // of `parse.list`
+  std::vector<std::string> files;            // that were read: real paths
+  llvm::SmallVector<char, 0> object;         // of `emit`
+  std::string ptx;                           // of `emit`, for a GPU: its kernels as text
   std::vector<PhaseTime> times;
 
   bool ok() const { return outcome == Outcome::ok; }

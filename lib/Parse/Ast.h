@@ -198,6 +198,8 @@ struct File {
   std::vector<ModelDecl *> models;
   std::vector<BlockDecl *> blocks;
   std::vector<Name> imports;
+  std::vector<std::string> modelDirs; // what could be imported
+  llvm::StringRef main;               // the text of the main file
 };
 
 /// Owns the nodes of one parse.

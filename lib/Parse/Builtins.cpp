@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Foreign.h"
 #include "lib/Parse/Parse.h"
 #include <cmath>
 
@@ -30,14 +31,29 @@ struct Builtins {
     return {};
   }
 
+  /// `softmax(x, dim = D)` for `softmax(x over D)`.
+  void explainOver(Report::Error &error, const Arg &arg) {
+    error.say("; dimensions come after `over`: {0}(x over D)", name);
+    const char *comma = arg.key.loc.getPointer(); // of the call, so a bracket ends the search
+    while (*comma != ',' && *comma != '(')
+      --comma;
+    if (*comma == ',' && arg.value->kind == Expr::Ref)
+      error.fix(
+          {{StringRef(comma, arg.value->text.end() - comma), (" over " + arg.value->text).str()}});
+  }
+
   /// Sorts the arguments; `takes` are the names it knows, `bare` keeps values
   /// unevaluated (dimension names).
   bool read(ArrayRef<StringRef> takes, size_t least, size_t most, bool hasOver) {
     for (const Arg &arg : call.args) {
       if (!arg.key.text.empty()) {
         if (!llvm::is_contained(takes, arg.key.text)) {
-          e.report.error(arg.key.loc, "{0} has no argument named {1}", name, arg.key.text)
-              .suggest(arg.key.text, takes);
+          auto error =
+              e.report.error(arg.key.loc, "{0} has no argument named {1}", name, arg.key.text);
+          if (hasOver && (arg.key.text == "dim" || arg.key.text == "axis"))
+            explainOver(error, arg);
+          else
+            error.suggest(arg.key.text, takes);
           return false;
         }
         if (!named.try_emplace(arg.key.text, &arg).second) {
@@ -249,10 +265,16 @@ struct Builtins {
                   spell(k));
     int64_t nh = q.getDims()[h].getSize(), ng = k.getDims()[g].getSize();
     if (nh % ng) {
-      return fail(call.loc,
-                  "{0} = {1} key heads do not divide {2} = {3} query heads; the nearest "
-                  "that do: {4}",
-                  groups.text, ng, heads.text, nh, nearestDivisors(nh, ng, "and"));
+      auto cut = e.ranks.find(groups.text);
+      int64_t ranks = cut == e.ranks.end() ? 1 : cut->second;
+      auto error =
+          e.report.error(call.loc,
+                         "{0} = {1} key heads do not divide {2} = {3} query heads; the "
+                         "nearest that do: {4}",
+                         groups.text, ng, heads.text, nh, nearestDivisors(nh, ng, "and", ranks));
+      if (auto it = scope.env->numbers.find(groups.text); it != scope.env->numbers.end())
+        fixNumber(error, valueOf(it->second.loc), divisorsBeside(nh, ng, ranks));
+      return {};
     }
     std::optional<double> scale =
         numberArg("scale", 1.0 / std::sqrt(static_cast<double>(q.getDims()[sq].getSize())));

@@ -153,7 +153,10 @@ inline constexpr unsigned weights = 400, ops = 1000;
 } // namespace limits
 
 /// The divisors of n beside `near`, as text: "4 and 6".
-std::string nearestDivisors(int64_t n, int64_t near, llvm::StringRef conjunction);
+std::string nearestDivisors(int64_t n, int64_t near, llvm::StringRef conjunction,
+                            int64_t multipleOf = 1);
+/// The same as numbers, the nearer first: multiples of `multipleOf`, where there are some.
+std::vector<int64_t> divisorsBeside(int64_t n, int64_t near, int64_t multipleOf = 1);
 
 class Elaborator {
 public:
@@ -182,6 +185,13 @@ public:
   lang::ModelOp model;
   std::map<llvm::StringRef, Number> sizes; // of the model, defaults included
   ModelInfo info;                          // once the model is built
+  const File &file;
+  /// For what is proposed: the ranks over which the plan's lines cut a dimension, and where the
+  /// recipe says the sizes of the data.
+  std::map<llvm::StringRef, int64_t> ranks;
+  const Setting *dataLine = nullptr;
+  /// Adds to an error the edits that give the data a size called `name`.
+  void fixDataSize(Report::Error &error, llvm::StringRef name);
 
   // Layers.cpp
   LayerRef resolveLayer(const Expr &expr, Scope &scope);
@@ -245,10 +255,10 @@ private:
                      Scope &scope, llvm::SMLoc loc);
   void addWeights(llvm::ArrayRef<WeightInfo> from, llvm::StringRef prefix, Scope &scope,
                   llvm::SMLoc loc);
+  void checkSizes(const ModelDecl &decl, const std::map<llvm::StringRef, Bound> &sizes);
   void setVocabularies();
   bool tooLarge(llvm::SMLoc loc, unsigned added = 1);
 
-  const File &file;
   llvm::StringMap<const LayerDecl *> layers;
   std::map<const LayerDecl *, std::set<llvm::StringRef>> needed;
   llvm::StringSet<> symbols;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Foreign.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -259,8 +260,12 @@ std::vector<Val> Elaborator::evalMany(const Expr &expr, Scope &scope) {
       return {};
     }
     if (callee.kind == Expr::Member) {
-      report.error(expr.loc, "unknown name: {0}; only `.T` of a linear or a table can be called",
-                   callee.text);
+      std::vector<StringRef> names = visibleNames(scope);
+      llvm::append_range(names, builtinNames());
+      auto error = report.error(expr.loc,
+                                "unknown name: {0}; only `.T` of a linear or a table can be called",
+                                callee.text);
+      explainCall(error, expr, names);
       return {};
     }
     bool outer = false;
@@ -284,8 +289,8 @@ std::vector<Val> Elaborator::evalMany(const Expr &expr, Scope &scope) {
     }
     std::vector<StringRef> names = visibleNames(scope);
     llvm::append_range(names, builtinNames());
-    report.error(expr.loc, "unknown function or layer: {0}", callee.text)
-        .suggest(callee.text, names);
+    auto error = report.error(expr.loc, "unknown function or layer: {0}", callee.text);
+    suggestOurs(error, Habit::Function, callee.text, names);
     return {};
   }
   case Expr::Tuple:

@@ -18,6 +18,7 @@ using namespace tplan::parse; // this header is read by two files of this folder
 }
 
 %code {
+#include "lib/Parse/Foreign.h"
 #define YYINITDEPTH 4096 // fixed, and enough for as many brackets as the token filter lets pass
 #define YYMAXDEPTH YYINITDEPTH
 #define YYLLOC_DEFAULT(Current, Rhs, N)                                                  \
@@ -778,22 +779,22 @@ static int yyreport_syntax_error(const yypcontext_t *context, Syntax &syntax) {
   // A full list does not fit; the count is then 0.
   bool keys = count == 0 && syntax.settings;
   if (keys && found == YYSYMBOL_IDENT) {
-    std::vector<llvm::StringRef> all;
-    for (auto kind : {BlockDecl::Recipe, BlockDecl::Cluster, BlockDecl::Plan})
-      llvm::append_range(all, settingKeys(kind));
-    syntax.report.error(Syntax::loc(*range), "unknown setting: {0}", text).suggest(text, all);
+    auto error = syntax.report.error(Syntax::loc(*range), "unknown setting: {0}", text);
+    explainLine(error, text, syntax.block, settingKeys(syntax.block));
     return 0;
   }
   if (count == 0) {
-    syntax.report.error(Syntax::loc(*range), "unexpected {0}", what);
+    auto error = syntax.report.error(Syntax::loc(*range), "unexpected {0}", what);
+    explainToken(error, text, syntax.lastWord, syntax.text);
     return 0;
   }
   std::string list;
   for (int i = 0; i < count; ++i)
     list += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + spell(expected[i]);
   auto error = syntax.report.error(Syntax::loc(*range), "expected {0}, found {1}", list, what);
+  explainToken(error, text, syntax.lastWord, syntax.text);
   // A misspelt keyword reads as a name: `lineer q`.
   if (found == YYSYMBOL_IDENT && !syntax.settings)
-    error.suggest(syntax.lastWord, modelKeywords());
+    error.suggest(syntax.lastWord, modelKeywords(), /*listed=*/false);
   return 0;
 }

@@ -1,5 +1,6 @@
 //===- Layers.cpp - members, and layers specialised at their calls ---------===//
 #include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Foreign.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -81,7 +82,9 @@ LayerRef Elaborator::resolveLayer(const Expr &expr, Scope &scope) {
     for (auto &[own, loc] : scope.env->own)
       names.push_back(own);
     llvm::sort(names);
-    report.error(expr.loc, "unknown layer: {0}", name.text).suggest(name.text, names);
+    auto error = report.error(expr.loc, "unknown layer: {0}", name.text);
+    if (!explainImport(error, file, "layer", name.text))
+      suggestOurs(error, Habit::Function, name.text, names);
     return nullptr;
   }
   static const Args none;

@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
 #include "lib/Parse/Doubts.h"
+#include "lib/Parse/Foreign.h"
+#include "lib/Parse/Plans.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -115,8 +117,14 @@ Axis *findAxis(PlanContext &c, const Name &name) {
   if (it != c.layout.axes.end())
     return &it->second;
   if (!c.layout.mesh.isValid()) {
-    c.e.report.error(name.loc, "the plan has no mesh: add `mesh {0} = 2`, found over {0}",
-                     name.text);
+    auto error = c.e.report.error(
+        name.loc, "the plan has no mesh: add `mesh {0} = 2`, found over {0}", name.text);
+    for (StringRef key : {"shard", "layout", "zero"})
+      if (const Setting *line = c.settings.find(key)) {
+        error.fix(
+            {{StringRef(line->loc.getPointer(), 0), ("mesh " + name.text + " = 2\n  ").str()}});
+        break;
+      }
     return nullptr;
   }
   std::vector<StringRef> names = keys(c.layout.axes);
@@ -226,11 +234,14 @@ void checkMultiple(PlanContext &c, const Shard *shard, StringRef what, int64_t s
   if (size % ranks == 0)
     return;
   int64_t down = size / ranks * ranks, up = down + ranks;
-  c.e.report
-      .error(shard->loc, "{0} must be a multiple of its {1} ranks: {2}, found {3}", what, ranks,
-             down ? llvm::formatv("{0} or {1}", down, up).str() : std::to_string(up), size)
-      .note(given, "{0} is given here", what)
-      .note(c.layout.mesh, "the mesh is given here");
+  auto error = c.e.report.error(
+      shard->loc, "{0} must be a multiple of its {1} ranks: {2}, found {3}", what, ranks,
+      down ? llvm::formatv("{0} or {1}", down, up).str() : std::to_string(up), size);
+  error.note(given, "{0} is given here", what).note(c.layout.mesh, "the mesh is given here");
+  StringRef place = given.isValid() ? restOfLine(StringRef(given.getPointer(), 0)) : StringRef();
+  if (size_t digit = place.find_first_of("0123456789"); digit != StringRef::npos)
+    fixNumber(error, tokenAt(SMLoc::getFromPointer(place.data() + digit)),
+              down ? ArrayRef<int64_t>{down, up} : ArrayRef<int64_t>{up});
 }
 
 void writeShards(PlanContext &c, SMLoc loc) {
@@ -269,6 +280,36 @@ void readShards(PlanContext &c) {
   writeShards(c, (shard ? shard : standard)->loc);
 }
 
+/// What an axis could shard, so that the plan compiles: B where nothing shards it yet, else those
+/// dimensions of standard models that are free.
+std::string useOf(PlanContext &c, int64_t size) {
+  Dimensions dims = lang::dimensionsOf(*c.e.module);
+  if (!c.layout.find("B") && dims.count("B") && c.recipe.batch % size == 0)
+    return "B";
+  std::string text;
+  for (StringRef dim : kLayouts[0].dims)
+    if (dims.count(dim) && !c.layout.find(dim) && dims[dim] % size == 0)
+      text += (text.empty() ? "" : ", ") + dim.str();
+  return text;
+}
+
+void refuseIdle(PlanContext &c, StringRef name, const Axis &axis) {
+  std::string use = useOf(c, axis.size);
+  if (use.empty()) {
+    c.e.report.error(axis.loc, "an axis of the mesh shards nothing: drop it, found {0} = {1}", name,
+                     axis.size);
+    return;
+  }
+  auto error = c.e.report.error(
+      axis.loc, "an axis of the mesh shards nothing: add `shard {2} over {0}`, found {0} = {1}",
+      name, axis.size, use);
+  std::string item = use + " over " + name.str();
+  if (const Setting *shard = c.settings.find("shard"))
+    error.fix({{StringRef(shard->items.front().loc.getPointer(), 0), item + "; "}});
+  else
+    error.fix({{StringRef(c.layout.mesh.getPointer(), 0), "shard " + item + "\n  "}});
+}
+
 } // namespace
 
 ArrayAttr tplan::parse::strings(Builder &b, ArrayRef<Name> names) {
@@ -304,6 +345,29 @@ int64_t Layout::ranks(const Shard *shard) const {
   return ranks;
 }
 
+std::map<StringRef, int64_t> tplan::parse::ranksOf(const Settings &settings) {
+  std::map<StringRef, int64_t> axes, ranks;
+  if (const Setting *mesh = settings.find("mesh"))
+    for (const Item &item : mesh->items)
+      axes[item.name.text] = std::clamp<int64_t>(item.quantity.number.whole, 1, lang::kMostRanks);
+  auto cut = [&](StringRef dim, StringRef axis) {
+    int64_t &product = ranks.try_emplace(dim, 1).first->second;
+    product =
+        std::min(product * axes.try_emplace(axis, 1).first->second, int64_t(lang::kMostRanks));
+  };
+  if (const Setting *shard = settings.find("shard"))
+    for (const Item &item : shard->items)
+      if (item.second.text.empty())
+        for (const Name &dim : item.names)
+          for (const Name &axis : item.axes)
+            cut(dim.text, axis.text);
+  const Setting *standard = settings.find("layout");
+  if (standard && !standard->items[0].args.empty())
+    for (StringRef dim : kLayouts[0].dims)
+      cut(dim, standard->items[0].args[0].value->text);
+  return ranks;
+}
+
 void tplan::parse::readLayout(PlanContext &c) {
   unsigned before = c.e.report.errors();
   auto clean = [&] { return c.e.report.errors() == before; };
@@ -319,9 +383,7 @@ void tplan::parse::readLayout(PlanContext &c) {
     doubtHeads(c);
   for (auto &[name, axis] : c.layout.axes)
     if (known && axis.size > 1 && !axis.used)
-      c.e.report.error(
-          axis.loc, "an axis of the mesh shards nothing: add `shard B over {0}`, found {0} = {1}",
-          name, axis.size);
+      refuseIdle(c, name, axis);
   if (const Setting *zero = c.settings.find("zero"))
     readZero(c, *zero);
 }

@@ -1,5 +1,7 @@
 //===- Model.cpp - the model of a plan --------------------------------------===//
 #include "lib/Parse/Doubts.h"
+#include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Foreign.h"
 #include "llvm/ADT/DenseMap.h"
 #include <limits>
 
@@ -10,7 +12,7 @@ using llvm::StringRef;
 
 Elaborator::Elaborator(Report &report, const File &file)
     : report(report), context(&report.context),
-      module(ModuleOp::create(UnknownLoc::get(&report.context))), builder(context), file(file) {
+      module(ModuleOp::create(UnknownLoc::get(&report.context))), file(file), builder(context) {
   for (const LayerDecl *layer : file.layers)
     layers[layer->name.text] = layer;
 }
@@ -26,6 +28,27 @@ std::string Elaborator::symbol(StringRef name, StringRef kind) {
   return unique;
 }
 
+/// Sizes that the model does not have; another tool's names are mended all at once.
+void Elaborator::checkSizes(const ModelDecl &decl, const std::map<StringRef, Bound> &sizes) {
+  std::vector<StringRef> names;
+  for (const Param &p : decl.params)
+    names.push_back(p.name.text);
+  Report::Error::Changes all;
+  for (auto &[name, bound] : sizes)
+    if (StringRef known = ours(Habit::Size, name);
+        !llvm::is_contained(names, name) && llvm::is_contained(names, known))
+      all.push_back({name, known.str()});
+  for (auto &[name, bound] : sizes)
+    if (llvm::none_of(decl.params,
+                      [&](const Param &p) { return p.name.text == name && !p.layer; })) {
+      Report::Error error = report.error(bound.loc, "{0} has no size: {1}", decl.name.text, name);
+      if (all.size() > 1)
+        error.fix(all);
+      suggestOurs(error, Habit::Size, name, names);
+      error.note(decl.name.loc, "{0} is declared here", decl.name.text);
+    }
+}
+
 bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bound> &sizes,
                             const std::map<StringRef, Bound> &data, StringRef modelSymbol) {
   unsigned before = report.errors();
@@ -39,16 +62,7 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   scope.where = decl.name.text;
   std::vector<WeightInfo> weights;
   scope.weights = &weights;
-  for (auto &[name, bound] : sizes)
-    if (llvm::none_of(decl.params,
-                      [&](const Param &p) { return p.name.text == name && !p.layer; })) {
-      std::vector<StringRef> names;
-      for (const Param &p : decl.params)
-        names.push_back(p.name.text);
-      report.error(bound.loc, "{0} has no size: {1}", decl.name.text, name)
-          .suggest(name, names)
-          .note(decl.name.loc, "{0} is declared here", decl.name.text);
-    }
+  checkSizes(decl, sizes);
   // In order: a default may use the sizes before it.
   for (const Param &param : decl.params) {
     StringRef name = param.name.text;

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Parse.h"
+#include "lib/Parse/Foreign.h"
+#include "lib/Parse/Plans.h"
 #include "lib/Parse/Settings.h"
 #include "lib/Parse/Syntax.h"
 #include "lib/Parse/Text.h"
@@ -35,7 +37,11 @@ public:
     bool read = readFiles();
     if (options.files)
       *options.files = seen;
-    if (!read || !readOverrides() || !checkNames())
+    if (!read || !readOverrides())
+      return nullptr;
+    if (options.parsed)
+      *options.parsed = true;
+    if (!checkNames())
       return nullptr;
     return elaborate();
   }
@@ -132,7 +138,10 @@ bool Program::import(const Name &name, StringRef from) {
     if (llvm::is_contained(seen, real.str()))
       return true;
     seen.push_back(real.str().str());
-    return parseBuffer(sources.AddNewSourceBuffer(std::move(*buffer), name.loc), false);
+    unsigned id = sources.AddNewSourceBuffer(std::move(*buffer), name.loc);
+    if (folder != folders.front())
+      report.addLibrary(id);
+    return parseBuffer(id, false);
   }
   report.error(name.loc, "file not found: {0}; looked in {1}", name.text,
                llvm::join(llvm::map_range(folders,
@@ -145,6 +154,8 @@ bool Program::import(const Name &name, StringRef from) {
 
 bool Program::readFiles() {
   unsigned id = sources.getMainFileID();
+  file.modelDirs = options.modelDirs;
+  file.main = sources.getMemoryBuffer(id)->getBuffer();
   llvm::SmallString<128> real;
   StringRef name = sources.getMemoryBuffer(id)->getBufferIdentifier();
   if (!llvm::sys::fs::real_path(name, real))
@@ -160,7 +171,9 @@ bool Program::readFiles() {
     if (llvm::sys::fs::real_path(path, real))
       real = path;
     if (!llvm::is_contained(seen, real.str())) {
-      ok &= parseBuffer(sources.AddNewSourceBuffer(std::move(*buffer), SMLoc()), false);
+      unsigned prelude = sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
+      report.addLibrary(prelude);
+      ok &= parseBuffer(prelude, false);
       // What the user declares hides the prelude's.
       std::vector<LayerDecl *> kept(file.layers.begin(), file.layers.begin() + own);
       for (LayerDecl *layer : llvm::drop_begin(file.layers, own))
@@ -222,7 +235,9 @@ const ModelDecl *Program::findModel(const Name &name) {
       return model;
     names.push_back(model->name.text);
   }
-  report.error(name.loc, "unknown model: {0}", name.text).suggest(name.text, names);
+  auto error = report.error(name.loc, "unknown model: {0}", name.text);
+  if (!explainImport(error, file, "model", name.text))
+    error.suggest(name.text, names);
   return nullptr;
 }
 
@@ -455,6 +470,7 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   }
   if (report.errors() != before)
     return nullptr;
+  e.dataLine = recipeSettings.find("data");
   std::optional<Recipe> read = readRecipe(e, recipeSettings, data);
   if (!read)
     return nullptr;
@@ -464,6 +480,8 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   const ModelDecl *model = findModel(read->model);
   if (!model)
     return nullptr;
+  report.setOrigin(read->model.loc, model->name.text);
+  e.ranks = ranksOf(planSettings);
   // The user's names come before those of specialised layers, and first what a binary shows.
   std::string planSymbol = e.symbol(plan ? plan->name.text : StringRef("serial"), "plan"),
               modelSymbol = e.symbol(model->name.text, "model"),

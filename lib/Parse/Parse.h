@@ -35,6 +35,8 @@ struct ParseOptions {
   llvm::raw_ostream *listOutput = nullptr;
   /// Gets the real paths of all files that were read, the main one included.
   std::vector<std::string> *files = nullptr;
+  /// Set where no file has a syntax error.
+  bool *parsed = nullptr;
 };
 
 /// Parses the main buffer of `sources`; imported files become further buffers of

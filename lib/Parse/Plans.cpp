@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/LossScale.h"
 #include "lib/Parse/Doubts.h"
+#include "lib/Parse/Foreign.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
@@ -34,6 +35,7 @@ void readMicrobatch(PlanContext &c, const Setting &line) {
     auto error = c.e.report.error(line.items[0].loc, "a microbatch must divide {0}: {1}, found {2}",
                                   of, nearestDivisors(rows, n->value, "or"), n->value);
     error.note(c.recipe.data.find("B")->second.loc, "the batch is given here");
+    fixNumber(error, tokenAt(line.items[0].loc), divisorsBeside(rows, n->value));
     if (ranks > 1)
       error.note(c.layout.mesh, "the mesh is given here");
     return;
@@ -297,9 +299,9 @@ bool tplan::parse::oneOf(PlanContext &c, const Name &word, ArrayRef<StringRef> k
                          StringRef what) {
   if (llvm::is_contained(known, word.text))
     return true;
-  c.e.report
-      .error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text, llvm::join(known, ", "))
-      .suggest(word.text, known);
+  auto error = c.e.report.error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text,
+                                llvm::join(known, ", "));
+  suggestOurs(error, Habit::Format, word.text, known);
   return false;
 }
 

@@ -52,6 +52,8 @@ mlir::ArrayAttr strings(mlir::Builder &b, llvm::ArrayRef<Name> names);
 
 /// Layouts.cpp: the lines mesh, shard, layout and zero.
 void readLayout(PlanContext &c);
+/// Over how many ranks the lines cut each dimension; unchecked, before the model is built.
+std::map<llvm::StringRef, int64_t> ranksOf(const Settings &settings);
 /// Zero.cpp, when the others are read.
 void readZero(PlanContext &c, const Setting &line);
 

@@ -1,5 +1,7 @@
 //===- Recipes.cpp - how a model is trained ----------------------------------===//
 #include "lib/Parse/Doubts.h"
+#include "lib/Parse/Foreign.h"
+#include "lib/Parse/Settings.h"
 #include <cmath>
 
 using namespace mlir;
@@ -85,12 +87,33 @@ static bool readData(Elaborator &e, const Setting &line, Recipe &recipe) {
   return true;
 }
 
+/// A size of another name becomes this one, else one is added.
+void Elaborator::fixDataSize(Report::Error &error, StringRef name) {
+  // The length of a row where nothing is said: that of GPT-2.
+  constexpr StringLiteral standard = "1024";
+  if (!dataLine)
+    return;
+  for (const Item &item : dataLine->items)
+    if (item.expr && (ours(Habit::Size, item.name.text) == name ||
+                      (item.name.text.size() + name.size() > 2 &&
+                       item.name.text.edit_distance(name, true, 2) < 2))) {
+      error.say("; here it is `{0}`, not {1}", name, item.name.text);
+      error.fix({{item.name.text, name.str()}});
+    }
+  for (const Item &item : llvm::reverse(dataLine->items))
+    if (item.hasString) {
+      error.fix({{StringRef(item.string.end() + 1, 0), (", " + name + " = " + standard).str()}});
+      return;
+    }
+}
+
 /// The tokens of one row, for settings that count tokens.
 static int64_t rowLength(Elaborator &e, const Recipe &recipe, SMLoc loc) {
   auto it = recipe.data.find("S");
   if (it != recipe.data.end() && it->second.number.whole > 0)
     return it->second.number.whole;
-  e.report.error(loc, "tokens need the length of a row: add S = .. to the data line");
+  auto error = e.report.error(loc, "tokens need the length of a row: add S = .. to the data line");
+  e.fixDataSize(error, "S");
   return 0;
 }
 
@@ -225,8 +248,9 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
       kind = &k;
   }
   if (!kind) {
-    e.report.error(item.name.loc, "unknown optimizer: {0}; known are adamw and sgd", item.name.text)
-        .suggest(item.name.text, names);
+    auto error = e.report.error(item.name.loc, "unknown optimizer: {0}; known are adamw and sgd",
+                                item.name.text);
+    suggestOurs(error, Habit::Optimizer, item.name.text, names);
     return {};
   }
   // Every entry is there, whatever the kind.
@@ -266,10 +290,10 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
       continue;
     }
     if (key.empty() || !llvm::is_contained(names, key)) {
-      e.report
-          .error(key.empty() ? arg.value->loc : arg.key.loc, "{0} has no argument {1}", kind->name,
-                 key.empty() ? StringRef("without a name") : key)
-          .suggest(key, names);
+      auto error =
+          e.report.error(key.empty() ? arg.value->loc : arg.key.loc, "{0} has no argument {1}",
+                         kind->name, key.empty() ? StringRef("without a name") : key);
+      suggestOurs(error, Habit::Optimizer, key, names);
       continue;
     }
     open = false;
@@ -367,8 +391,13 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps, SML
   int64_t known = 0;
   for (auto [i, piece] : llvm::enumerate(pieces)) {
     if (piece.warmup && i + 1 == pieces.size()) {
-      e.report.error(line.items[i].loc,
-                     "warmup needs a part after it: warmup 100 steps, flat 1e-4");
+      auto error = e.report.error(line.items[i].loc,
+                                  "warmup needs a part after it: warmup 100 steps, flat 1e-4");
+      StringRef last = restOfLine(StringRef(line.items[i].loc.getPointer(), 0));
+      const char *begin = line.items.front().loc.getPointer();
+      StringRef before = StringRef(begin, last.data() - begin).rtrim(" ,");
+      if (i)
+        error.fix({{StringRef(begin, last.end() - begin), (last + ", " + before).str()}});
       return {};
     }
     if (piece.warmup)

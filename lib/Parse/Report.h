@@ -8,6 +8,7 @@
 #ifndef TPLAN_PARSE_REPORT_H
 #define TPLAN_PARSE_REPORT_H
 
+#include "lib/Parse/Edit.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -34,15 +35,25 @@ public:
         diag->attachNote(report.at(loc)) << llvm::formatv(text, std::forward<A>(args)...).str();
       return *this;
     }
-    /// A note "did you mean ..." if one of `names` is close to `word`.
-    template <class Range> Error &suggest(llvm::StringRef word, const Range &names) {
-      std::string best = closest(word, std::vector<llvm::StringRef>(names.begin(), names.end()));
-      if (diag && !best.empty())
-        *diag << "; did you mean " << best << "?";
+    /// "did you mean ..?" if one of `names` is close to `word`, else those that are known; edits
+    /// to the nearest ones where `word` stands in the source.
+    template <class Range>
+    Error &suggest(llvm::StringRef word, const Range &names, bool listed = true) {
+      return suggestOf(word, std::vector<llvm::StringRef>(names.begin(), names.end()), listed);
+    }
+    /// Goes on with the sentence.
+    template <class... A> Error &say(const char *text, A &&...args) {
+      if (diag)
+        *diag << llvm::formatv(text, std::forward<A>(args)...).str();
       return *this;
     }
+    /// A way out: each place (it may be empty) becomes the text beside it. Several calls are
+    /// alternatives, the likeliest first; a guess is one of many that might be meant.
+    using Changes = std::vector<std::pair<llvm::StringRef, std::string>>;
+    Error &fix(const Changes &changes, bool guess = false);
 
   private:
+    Error &suggestOf(llvm::StringRef word, std::vector<llvm::StringRef> names, bool listed);
     Report &report;
     std::optional<mlir::InFlightDiagnostic> diag;
   };
@@ -71,6 +82,11 @@ public:
   /// File, line and column of `loc`; unknown if it lies in no buffer.
   mlir::Location at(llvm::SMLoc loc);
 
+  /// A buffer of an installed model. Its errors are told at the user's line that led there: the
+  /// call in a file of the user's, or the line that names the model.
+  void addLibrary(unsigned id) { libraries.insert(id); }
+  void setOrigin(llvm::SMLoc line, llvm::StringRef model) { origin = {line, model}; }
+
   unsigned errors() const { return count; }
   /// True once further errors are not told.
   bool gaveUp() const { return seen.size() > kMaxErrors; }
@@ -82,9 +98,13 @@ private:
   static constexpr unsigned kMaxErrors = 20;
 
   Error start(llvm::SMLoc loc, const std::string &text, mlir::DiagnosticSeverity severity);
-  static std::string closest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> names);
   unsigned count = 0;
   std::map<unsigned, std::vector<const char *>> lines; // where those of each buffer begin
+  bool isLibrary(llvm::SMLoc loc) const {
+    return loc.isValid() && libraries.count(sources.FindBufferContainingLoc(loc));
+  }
+  std::set<unsigned> libraries;
+  std::pair<llvm::SMLoc, llvm::StringRef> origin;
   std::vector<std::pair<llvm::SMLoc, llvm::StringRef>> calls;
   std::set<std::pair<const char *, std::string>> seen;
 };

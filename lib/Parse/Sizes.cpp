@@ -1,5 +1,6 @@
 //===- Sizes.cpp - numbers, dimensions and tensor types --------------------===//
 #include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Foreign.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
@@ -183,8 +184,8 @@ std::optional<nn::DimAttr> Elaborator::dim(const DimDecl &decl, const Env &env, 
     std::vector<llvm::StringRef> names;
     for (auto &[name, loc] : env.own)
       names.push_back(name);
-    report.error(decl.name.loc, "unknown dimension: {0}", decl.name.text)
-        .suggest(decl.name.text, names);
+    auto error = report.error(decl.name.loc, "unknown dimension: {0}", decl.name.text);
+    suggestOurs(error, Habit::Size, decl.name.text, names);
     return std::nullopt;
   }
   const Number &n = it->second.number;
@@ -212,18 +213,32 @@ std::optional<std::vector<nn::DimAttr>> Elaborator::dims(llvm::ArrayRef<DimDecl>
   return list;
 }
 
-std::string tplan::parse::nearestDivisors(int64_t n, int64_t near, StringRef conjunction) {
-  int64_t down = 1, up = n;
+std::vector<int64_t> tplan::parse::divisorsBeside(int64_t n, int64_t near, int64_t multipleOf) {
+  if (n % multipleOf)
+    multipleOf = 1;
+  int64_t down = multipleOf, up = n;
   for (int64_t d = 1; d <= n / d; ++d) // they come in pairs
     if (n % d == 0)
       for (int64_t divisor : {d, n / d}) {
+        if (divisor % multipleOf)
+          continue;
         if (divisor > near)
           up = std::min(up, divisor);
         else
           down = std::max(down, divisor);
       }
-  return down == up ? llvm::formatv("{0}", up).str()
-                    : llvm::formatv("{0} {1} {2}", down, conjunction, up).str();
+  if (down == up)
+    return {up};
+  return near - down <= up - near ? std::vector<int64_t>{down, up} : std::vector<int64_t>{up, down};
+}
+
+std::string tplan::parse::nearestDivisors(int64_t n, int64_t near, StringRef conjunction,
+                                          int64_t multipleOf) {
+  std::vector<int64_t> beside = divisorsBeside(n, near, multipleOf);
+  llvm::sort(beside);
+  return llvm::formatv(beside.size() == 1 ? "{0}" : "{0} {1} {2}", beside.front(), conjunction,
+                       beside.back())
+      .str();
 }
 
 /// The type with these dimensions, or an error: names twice, or too large.

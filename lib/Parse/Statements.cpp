@@ -1,5 +1,6 @@
 //===- Statements.cpp - bodies of layers and models -------------------------===//
 #include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Foreign.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -72,7 +73,22 @@ Value Elaborator::weight(StringRef name, StringRef kind, nn::InitAttr init, nn::
   return lang::WeightOp::create(builder, report.at(loc), type, name, kind, init);
 }
 
+/// `linear q : D -> K, bias = True`: the dimension of that name, or null.
+static const DimDecl *biasAsArgument(const Stmt &stmt) {
+  bool isLast = !stmt.to.empty() && stmt.to.back().name.text == "bias" && stmt.to.size() > 1;
+  return isLast && !stmt.values.empty() ? &stmt.to.back() : nullptr;
+}
+
 void Elaborator::declareLinear(const Stmt &stmt, Scope &scope) {
+  if (const DimDecl *bias = biasAsArgument(stmt)) {
+    StringRef value = stmt.values.front()->text;
+    const char *comma = bias->name.loc.getPointer();
+    while (*comma != ',') // it is not the first
+      --comma;
+    report.error(bias->name.loc, "a bias is no argument: write `with bias`, or nothing")
+        .fix({{StringRef(comma, value.end() - comma), value == "False" ? "" : " with bias"}});
+    return;
+  }
   auto from = dims(stmt.from, *scope.env), to = dims(stmt.to, *scope.env);
   for (const DimDecl &out : stmt.to)
     for (const DimDecl &in : stmt.from)
@@ -232,11 +248,35 @@ void Elaborator::declareInput(const Stmt &stmt, Scope &scope) {
     return;
   }
   if (stmt.type->kind != TypeExpr::Tensor || stmt.type->element.text != "i32") {
-    refuse(stmt.type->loc, Feature::FloatInput);
+    report.error(stmt.type->loc, "{0}", sentence(Feature::FloatInput))
+        .fix({{stmt.type->element.text, "i32"}});
     return;
   }
   std::vector<nn::DimAttr> shape;
+  // Dimensions in another tool's names are mended all at once.
+  Report::Error::Changes all;
+  auto isUnknown = [&](const DimDecl &decl) {
+    return !decl.atMost && !scope.env->numbers.count(decl.name.text);
+  };
+  for (const DimDecl &decl : stmt.type->dims)
+    if (StringRef known = ours(Habit::Size, decl.name.text);
+        isUnknown(decl) && scope.env->numbers.count(known))
+      all.push_back({decl.name.text, known.str()});
   for (const DimDecl &decl : stmt.type->dims) {
+    StringRef name = decl.name.text;
+    if (isUnknown(decl) && !all.empty()) {
+      report
+          .error(decl.name.loc, "unknown dimension: {0}; here it is `{1}`", all[0].first,
+                 all[0].second)
+          .fix(all);
+      return;
+    }
+    if (isUnknown(decl) && dataLine) {
+      auto error = report.error(dataLine->loc, "the data need the size of a dimension: {0}", name);
+      error.note(decl.name.loc, "the input has it here");
+      fixDataSize(error, name);
+      return;
+    }
     std::optional<nn::DimAttr> d = dim(decl, *scope.env, /*bounds=*/true);
     if (!d)
       return;

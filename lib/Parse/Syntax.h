@@ -50,10 +50,11 @@ struct Syntax {
   const char *lastEnd = nullptr;
   llvm::StringRef lastWord, word; // the token before the lookahead, and that one
   bool settings = false, header = false, member = false;
-  int nesting = 0, tokens = 0;    // open brackets of all kinds; tokens so far
-  bool ended = false;             // after an error that no token can follow
-  const char *strayEnd = nullptr; // end of the last character that is of no token
-  const char *skipFrom = nullptr; // after a syntax error: drop the rest of its line
+  BlockDecl::Kind block = BlockDecl::Recipe; // the one that is open, or opens next
+  int nesting = 0, tokens = 0;               // open brackets of all kinds; tokens so far
+  bool ended = false;                        // after an error that no token can follow
+  const char *strayEnd = nullptr;            // end of the last character that is of no token
+  const char *skipFrom = nullptr;            // after a syntax error: drop the rest of its line
 
   // Grammar.
   bool tooDeep = false;

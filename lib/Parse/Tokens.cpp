@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Tokens.h"
 #include "Grammar.h"
+#include "lib/Parse/Foreign.h"
 #include "lib/Parse/Syntax.h"
 #include "lib/Parse/Text.h"
 #include "llvm/ADT/StringExtras.h"
@@ -180,10 +181,15 @@ static int raw(Syntax &syntax, TplanRange &range) {
     if (kind == token::Stray) {
       // A run of them is one mistake, and so are the bytes of one character.
       StringRef rest(range.begin, syntax.text.end() - range.begin);
-      if (syntax.strayEnd != range.begin)
-        syntax.report.error(loc, "unexpected character: {0}",
-                            printable(rest.take_front(std::max<size_t>(characterSize(rest), 1))));
+      if (syntax.strayEnd != range.begin) {
+        auto error = syntax.report.error(
+            loc, "unexpected character: {0}",
+            printable(rest.take_front(std::max<size_t>(characterSize(rest), 1))));
+        explainToken(error, rest.take_front(1), syntax.word, syntax.text);
+      }
       syntax.strayEnd = range.end;
+      if (*range.begin == '#' && !syntax.skipFrom)
+        syntax.skipFrom = range.end;
       continue;
     }
     if (kind == token::OpenString) {
@@ -242,6 +248,9 @@ static void track(Syntax &syntax, int kind, TplanRange range) {
   case CLUSTER:
   case PLAN:
     syntax.header = syntax.braces == 0;
+    syntax.block = kind == RECIPE ? BlockDecl::Recipe
+                   : kind == PLAN ? BlockDecl::Plan
+                                  : BlockDecl::Cluster;
     break;
   case '{':
     syntax.settings |= syntax.header && syntax.braces == 0;

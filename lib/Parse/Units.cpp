@@ -1,4 +1,5 @@
 //===- Units.cpp - quantities, and entries of settings -----------------------===//
+#include "lib/Parse/Foreign.h"
 #include "lib/Parse/Settings.h"
 #include <cmath>
 
@@ -44,7 +45,11 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
   StringRef word = quantity.unit.text;
   if (word.empty()) {
     if (allowed.size() > 1 || unit == Unit::Bytes || unit == Unit::Rate) {
-      report.error(quantity.loc, "{0} needs a unit: {1} of {2}", what, spell(n), words(allowed));
+      auto error = report.error(quantity.loc, "{0} needs a unit: {1} of {2}", what, spell(n),
+                                words(allowed));
+      for (const UnitRow &row : kUnits)
+        if (llvm::is_contained(allowed, row.unit) && row.word.ends_with("s"))
+          error.fix({{StringRef(tokenAt(quantity.loc).end(), 0), (" " + row.word).str()}});
       return std::nullopt;
     }
   } else {
@@ -61,7 +66,8 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
       for (const UnitRow &row : kUnits)
         if (llvm::is_contained(allowed, row.unit))
           names.push_back(row.word);
-      report.error(quantity.unit.loc, "unknown unit: {0}", word).suggest(word, names);
+      auto error = report.error(quantity.unit.loc, "unknown unit: {0}", word);
+      suggestOurs(error, Habit::Unit, word, names);
       return std::nullopt;
     }
     if (!llvm::is_contained(allowed, found->unit)) {

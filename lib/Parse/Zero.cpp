@@ -4,6 +4,7 @@
 // of the cluster holds an equal part of them.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Parse/Foreign.h"
 #include "lib/Parse/Plans.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,13 +21,41 @@ template <class Range> std::string listed(const Range &names) {
   return llvm::join(llvm::map_range(names, [](const auto &name) -> StringRef { return name.text; }),
                     ", ");
 }
+/// An axis that could shard the batch and shards nothing yet.
+StringRef freeAxis(PlanContext &c) {
+  for (auto &[name, axis] : c.layout.axes)
+    if (!axis.used && axis.size > 1 && c.recipe.batch % axis.size == 0)
+      return name;
+  return {};
+}
+
 /// The axes of zero: some of B's, all of them by default. Empty after an error.
-Names zeroAxes(PlanContext &c, const Item &item) {
+Names zeroAxes(PlanContext &c, const Setting &line, const Item &item) {
   bool ok = findAxes(c, item.axes);
   const Shard *batch = c.layout.find("B");
-  if (!batch && ok)
-    c.e.report.error(item.loc, "zero needs an axis over which B is sharded: add `shard B over {0}`",
-                     item.axes.empty() ? "dp" : item.axes[0].text);
+  if (!batch && ok && c.layout.axes.empty()) {
+    auto error = c.e.report.error(
+        item.loc, "zero shards among ranks: add `mesh dp = 2` and `shard B over dp`, or drop it");
+    if (c.recipe.batch % 2 == 0)
+      error.fix({{StringRef(line.loc.getPointer(), 0), "mesh dp = 2\n  shard B over dp\n  "}});
+    error.fix({{restOfLine(StringRef(line.loc.getPointer(), 0)), ""}});
+  } else if (StringRef axis = freeAxis(c); !batch && ok && axis.empty()) {
+    auto error = c.e.report.error(
+        item.loc, "zero shards among the ranks of the batch: add `dp = 2` to the mesh and `B over "
+                  "dp` to shard, or drop it");
+    const Setting *shard = c.settings.find("shard");
+    if (shard && c.recipe.batch % 2 == 0 && !c.layout.axes.count("dp"))
+      error.fix({{StringRef(c.settings.find("mesh")->items[0].loc.getPointer(), 0), "dp = 2, "},
+                 {StringRef(shard->items[0].loc.getPointer(), 0), "B over dp; "}});
+    error.fix({{restOfLine(StringRef(line.loc.getPointer(), 0)), ""}});
+  } else if (!batch && ok) {
+    auto error = c.e.report.error(
+        item.loc, "zero needs an axis over which B is sharded: add `shard B over {0}`", axis);
+    if (const Setting *shard = c.settings.find("shard"))
+      error.fix(
+          {{StringRef(shard->items.front().loc.getPointer(), 0), ("B over " + axis + "; ").str()}});
+    error.fix({{restOfLine(StringRef(line.loc.getPointer(), 0)), ""}});
+  }
   if (!batch)
     return {};
   if (item.axes.empty())
@@ -105,7 +134,7 @@ void tplan::parse::readZero(PlanContext &c, const Setting &line) {
     c.e.report.error(first.loc, "zero has the stages 1, 2 and 3, found {0}", spell(stage));
     return;
   }
-  Names axes = zeroAxes(c, first);
+  Names axes = zeroAxes(c, line, first);
   SmallVector<NamedAttribute> entry = {
       c.b.getNamedAttr("stage", c.b.getI64IntegerAttr(stage.whole)),
       c.b.getNamedAttr("axes", strings(c.b, axes)),
