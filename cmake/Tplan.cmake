@@ -1,5 +1,16 @@
 # One line adds a dialect, a phase or a tool; what they share stands here.
 
+# tplan_headers(): cmake/Headers.h, parsed once, its templates instantiated once: more than half
+# of what a file of the compiler would take. It includes the dialects below.
+function(tplan_headers)
+  add_library(tplan_headers OBJECT ${CMAKE_SOURCE_DIR}/cmake/Headers.cpp)
+  target_precompile_headers(tplan_headers PRIVATE ${CMAKE_SOURCE_DIR}/cmake/Headers.h)
+endfunction()
+
+function(_tplan_precompiled name)
+  target_precompile_headers(${name} REUSE_FROM tplan_headers)
+endfunction()
+
 # tplan_dialect(nn NN): dialects/nn/NN.td -> NN*.inc, library tplan_nn.
 function(tplan_dialect name base)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
@@ -40,6 +51,7 @@ function(tplan_dialect name base)
     endforeach()
   endforeach()
   add_custom_target(tplan_${name}_gen DEPENDS ${outs})
+  add_dependencies(tplan_headers tplan_${name}_gen)
   set_property(GLOBAL APPEND PROPERTY TPLAN_GEN tplan_${name}_gen)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/dialects/${name}/*.cpp)
   _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
@@ -69,11 +81,17 @@ function(tplan_driver)
   _tplan_library(tplan_Driver "${sources}" "${phases};tplan_tplan;tplan_rt")
 endfunction()
 
-# tplan_tool(tplanc LINKS tplan_Driver): tools/tplanc.cpp -> build/bin/tplanc.
+# tplan_tool(tplanc LINKS tplan_Driver): tools/tplanc.cpp -> build/bin/tplanc. SOURCES: others
+# than that one; ON_REQUEST: not part of all.
 function(tplan_tool name)
-  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-  add_executable(${name} ${CMAKE_CURRENT_SOURCE_DIR}/tools/${name}.cpp)
+  cmake_parse_arguments(ARG "ON_REQUEST" "" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    set(ARG_SOURCES tools/${name}.cpp)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ${ARG_ON_REQUEST})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} MLIR LLVM)
+  _tplan_precompiled(${name})
 endfunction()
 
 function(_tplan_library name sources links)
@@ -81,6 +99,7 @@ function(_tplan_library name sources links)
   get_property(gen GLOBAL PROPERTY TPLAN_GEN)
   add_dependencies(${name} ${gen})
   target_link_libraries(${name} PUBLIC ${links})
+  _tplan_precompiled(${name})
 endfunction()
 
 # tplan_unittest(attention-test SOURCES test/lower/attention-*.cpp LINKS tplan_Lower):
@@ -90,4 +109,7 @@ function(tplan_unittest name)
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest_main MLIR LLVM)
+  if(ARG_LINKS)
+    _tplan_precompiled(${name})
+  endif()
 endfunction()

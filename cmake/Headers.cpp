@@ -1,0 +1,1 @@
+//===- Headers.cpp - the target that owns the precompiled header ----------===//
