@@ -96,8 +96,7 @@ int main(int argc, char **argv) {
       (void)translate();
       return handler.verify();
     }
-    sources.setDiagHandler(tplan::parse::printDiagnostic, &llvm::errs());
-    SourceMgrDiagnosticHandler handler(sources, &context);
+    tplan::parse::DiagnosticPrinter printer(sources, &context, llvm::errs());
     return translate();
   };
   LogicalResult result =

@@ -165,13 +165,12 @@ void Compile::run() {
   result.sources = std::make_unique<llvm::SourceMgr>();
   result.sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(source.text, source.name),
                                      llvm::SMLoc());
-  result.sources->setDiagHandler(parse::printDiagnostic, options.errors);
   result.context = std::make_unique<MLIRContext>(dialects(), MLIRContext::Threading::DISABLED);
-  SourceMgrDiagnosticHandler handler(*result.sources, result.context.get(), *options.errors);
+  parse::DiagnosticPrinter printer(*result.sources, result.context.get(), *options.errors);
   ScopedDiagnosticHandler counter(result.context.get(), [&](Diagnostic &diagnostic) {
     errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
     if (!options.keepDiagnostics)
-      return failure(); // counted only: the handler above prints it
+      return failure(); // counted only: the printer above tells it
     result.diagnostics.push_back(std::move(diagnostic));
     return success();
   });

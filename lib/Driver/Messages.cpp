@@ -1,5 +1,6 @@
 //===- Messages.cpp - diagnostics as text and as JSON ----------------------===//
 #include "lib/Driver/Messages.h"
+#include "lib/Parse/Text.h"
 #include "mlir/IR/Location.h"
 #include "llvm/Support/JSON.h"
 
@@ -8,12 +9,6 @@ using llvm::StringRef;
 
 namespace tplan {
 namespace {
-
-class Printer : public SourceMgrDiagnosticHandler {
-public:
-  using SourceMgrDiagnosticHandler::SourceMgrDiagnosticHandler;
-  void print(Diagnostic &diagnostic) { emitDiagnostic(diagnostic); }
-};
 
 /// The buffer of a file's text, 0 if there is none.
 unsigned bufferOf(llvm::SourceMgr &sources, StringRef file) {
@@ -74,7 +69,7 @@ Place placeOf(Location location) {
 void printMessages(Result &result, llvm::ArrayRef<Fix> fixes, llvm::raw_ostream &os) {
   if (!result.context) // given up after a crash
     return;
-  Printer printer(*result.sources, result.context.get(), os);
+  parse::DiagnosticPrinter printer(*result.sources, result.context.get(), os);
   for (auto [i, diagnostic] : llvm::enumerate(result.diagnostics)) {
     printer.print(diagnostic);
     if (i >= fixes.size())

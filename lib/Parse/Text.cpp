@@ -230,7 +230,8 @@ llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> tplan::parse::readSource(Stri
 // Messages
 //===----------------------------------------------------------------------===//
 
-void tplan::parse::printDiagnostic(const llvm::SMDiagnostic &diagnostic, void *stream) {
+/// A handler of llvm::SourceMgr; `stream` is a llvm::raw_ostream.
+static void printDiagnostic(const llvm::SMDiagnostic &diagnostic, void *stream) {
   auto &os = *static_cast<llvm::raw_ostream *>(stream);
   const llvm::SourceMgr *sources = diagnostic.getSourceMgr();
   bool placed = sources && diagnostic.getLoc().isValid();
@@ -270,3 +271,11 @@ void tplan::parse::printDiagnostic(const llvm::SMDiagnostic &diagnostic, void *s
   llvm::WithColor(os, llvm::raw_ostream::GREEN, /*Bold=*/true) << "^";
   os << "\n";
 }
+
+DiagnosticPrinter::DiagnosticPrinter(llvm::SourceMgr &sources, mlir::MLIRContext *context,
+                                     llvm::raw_ostream &os)
+    : SourceMgrDiagnosticHandler(sources, context, os), sources(sources) {
+  sources.setDiagHandler(printDiagnostic, &os);
+}
+
+DiagnosticPrinter::~DiagnosticPrinter() { sources.setDiagHandler(nullptr); }

@@ -7,6 +7,7 @@
 #ifndef TPLAN_PARSE_TEXT_H
 #define TPLAN_PARSE_TEXT_H
 
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringRef.h"
 #include <memory>
 #include <string>
@@ -14,7 +15,6 @@
 
 namespace llvm {
 class MemoryBuffer;
-class SMDiagnostic;
 template <class T> class ErrorOr;
 } // namespace llvm
 
@@ -42,8 +42,17 @@ size_t byteOrderMark(llvm::StringRef text);
 /// Bytes of the character that `text` begins with; 0 if it is not UTF-8.
 size_t characterSize(llvm::StringRef text);
 
-/// A handler for llvm::SourceMgr; `stream` is a llvm::raw_ostream.
-void printDiagnostic(const llvm::SMDiagnostic &diagnostic, void *stream);
+/// While one lives, it prints what is told about `sources`, whose own handler would show any
+/// text as it stands. `sources` outlives such a printer and its stream, so it forgets both.
+class DiagnosticPrinter : public mlir::SourceMgrDiagnosticHandler {
+public:
+  DiagnosticPrinter(llvm::SourceMgr &sources, mlir::MLIRContext *context, llvm::raw_ostream &os);
+  ~DiagnosticPrinter();
+  void print(mlir::Diagnostic &diagnostic) { emitDiagnostic(diagnostic); }
+
+private:
+  llvm::SourceMgr &sources;
+};
 
 } // namespace tplan::parse
 

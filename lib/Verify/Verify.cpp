@@ -8,9 +8,9 @@
 #include "lib/Verify/Verify.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Emit/Link.h"
+#include "lib/Parse/Text.h"
 #include "lib/Verify/Shrink.h"
 #include "lib/Verify/Trail.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -326,7 +326,7 @@ Outcome Verifier::tell(const Difference &difference) {
     *options.errors << "error: " << llvm::toString(std::move(error)) << "\n";
     return internal(difference);
   }
-  SourceMgrDiagnosticHandler handler(*ranks.sources, ranks.context.get(), *options.errors);
+  parse::DiagnosticPrinter printer(*ranks.sources, ranks.context.get(), *options.errors);
   if (std::optional<Point> point = trail.first(wanted->gradients, found->gradients))
     tellPoint(*point, trail);
   else
