@@ -189,16 +189,15 @@ bool Elaborator::bindDims(const LayerValue &layer, const ArgDecl &decl, const Va
     return false;
   }
   bool fits = type.getElementType().isInteger(32) == ids;
-  for (const auto &[i, dim] : llvm::enumerate(want.dims)) {
-    for (const DimDecl &other : llvm::ArrayRef(want.dims).take_front(i))
-      if (other.name.text == dim.name.text) {
-        report
-            .error(dim.name.loc,
-                   "a tensor's dimensions must have different names, found twice: {0}",
-                   dim.name.text)
-            .note(other.name.loc, "the first is here");
-        return false;
-      }
+  llvm::StringMap<SMLoc> named;
+  for (const DimDecl &dim : want.dims) {
+    if (auto [it, fresh] = named.try_emplace(dim.name.text, dim.name.loc); !fresh) {
+      report
+          .error(dim.name.loc, "a tensor's dimensions must have different names, found twice: {0}",
+                 dim.name.text)
+          .note(it->second, "the first is here");
+      return false;
+    }
     fits &= type.has(dim.name.text);
   }
   fits &= want.rest || type.getRank() == static_cast<int64_t>(want.dims.size());

@@ -113,8 +113,13 @@ bool Program::parseBuffer(unsigned id, bool main) {
 
 /// Reads `name` from the folder of `from` or the installed models, once.
 bool Program::import(const Name &name, StringRef from) {
-  std::vector<std::string> folders = {llvm::sys::path::parent_path(from).str()};
-  llvm::append_range(folders, options.modelDirs);
+  std::vector<std::string> folders;
+  if (llvm::sys::path::is_absolute(name.text)) {
+    folders.push_back("");
+  } else {
+    folders.push_back(llvm::sys::path::parent_path(from).str());
+    llvm::append_range(folders, options.modelDirs);
+  }
   if (name.text.empty() || name.text.contains('\0')) {
     report.error(name.loc, "an import names a file: import \"llama.tplan\"");
     return false;
@@ -126,12 +131,23 @@ bool Program::import(const Name &name, StringRef from) {
   for (const std::string &folder : folders) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, name.text);
-    // A folder opens too; only files are read.
-    if (!llvm::sys::fs::is_regular_file(path))
+    // A folder opens too, and a pipe may never end: only files are read.
+    llvm::sys::fs::file_status status;
+    std::error_code failed = llvm::sys::fs::status(path, status);
+    if (failed == std::errc::no_such_file_or_directory)
       continue;
-    auto buffer = readSource(path);
-    if (!buffer)
-      continue;
+    if (!failed && status.type() != llvm::sys::fs::file_type::regular_file) {
+      report.error(name.loc, "an import names a file, found {0}: {1}",
+                   llvm::sys::fs::is_directory(status) ? "a folder" : "a device or a pipe",
+                   name.text);
+      return false;
+    }
+    auto buffer =
+        failed ? llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>>(failed) : readSource(path);
+    if (!buffer) {
+      report.error(name.loc, "cannot read {0}: {1}", name.text, buffer.getError().message());
+      return false;
+    }
     llvm::SmallString<128> real;
     if (llvm::sys::fs::real_path(path, real))
       real = path;
@@ -161,6 +177,8 @@ bool Program::readFiles() {
   if (!llvm::sys::fs::real_path(name, real))
     seen.push_back(real.str().str());
   bool ok = parseBuffer(id, true);
+  if (bytes > kMaxFile)
+    return false;
   size_t own = file.layers.size();
   for (const std::string &folder : options.modelDirs) {
     llvm::SmallString<128> path(folder);

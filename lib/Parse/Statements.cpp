@@ -316,11 +316,11 @@ void Elaborator::assign(const Stmt &stmt, Scope &scope) {
                  values.size());
     failed = true;
   }
+  llvm::StringMap<SMLoc> given;
   for (auto [i, name] : llvm::enumerate(stmt.names)) {
-    for (const Name &other : llvm::ArrayRef(stmt.names).take_front(i))
-      if (other.text == name.text)
-        report.error(name.loc, "a statement gives a name one value, found twice: {0}", name.text)
-            .note(other.loc, "the first is here");
+    if (auto [it, fresh] = given.try_emplace(name.text, name.loc); !fresh)
+      report.error(name.loc, "a statement gives a name one value, found twice: {0}", name.text)
+          .note(it->second, "the first is here");
     bool isVariable = scope.variables.count(name.text);
     if (!isVariable && !declare(name, scope))
       continue;

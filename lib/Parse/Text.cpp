@@ -46,6 +46,12 @@ bool changesDirection(int64_t code) {
          (code >= 0x2066 && code <= 0x2069);
 }
 
+/// What looks like a blank and is none.
+bool looksBlank(int64_t code) {
+  return code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x202f ||
+         code == 0x205f || code == 0x3000;
+}
+
 std::string spellCode(int64_t code) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("U+%04llX", static_cast<long long>(code));
@@ -58,7 +64,7 @@ std::string shown(StringRef bytes, int64_t code) {
     return llvm::formatv("<{0:x}>", static_cast<unsigned>(static_cast<unsigned char>(bytes[0])));
   if (code == '\t' || code == '\n')
     return bytes.str();
-  if (llvm::sys::unicode::isFormatting(code) || changesDirection(code) ||
+  if (llvm::sys::unicode::isFormatting(code) || changesDirection(code) || looksBlank(code) ||
       !llvm::sys::unicode::isPrintable(code))
     return "<" + spellCode(code) + ">";
   return bytes.str();
