@@ -34,13 +34,12 @@ Span spanOf(llvm::SourceMgr &sources, const Edit &edit) {
 
 /// An edit in words: write `decay` for `weight_decay`.
 std::string inWords(StringRef old, StringRef text) {
-  old = old.trim();
-  text = text.trim();
-  if (old.empty())
-    return ("add `" + text + "`").str();
-  if (text.empty())
-    return ("leave out `" + old + "`").str();
-  return ("write `" + text + "` for `" + old + "`").str();
+  std::string from = parse::printable(old.trim()), to = parse::printable(text.trim());
+  if (from.empty())
+    return "add `" + to + "`";
+  if (to.empty())
+    return "leave out `" + from + "`";
+  return "write `" + to + "` for `" + from + "`";
 }
 
 llvm::json::Object asJson(const Diagnostic &diagnostic) {
@@ -76,7 +75,7 @@ void printMessages(Result &result, llvm::ArrayRef<Fix> fixes, llvm::raw_ostream 
       continue;
     for (const Edit &edit : fixes[i].edits) {
       Span span = spanOf(*result.sources, edit);
-      os << edit.file << ":" << span.begin.first << ":" << span.begin.second
+      os << parse::printable(edit.file) << ":" << span.begin.first << ":" << span.begin.second
          << ": note: " << inWords(span.text, edit.text) << "\n";
     }
   }

@@ -51,6 +51,8 @@ public:
     /// alternatives, the likeliest first; a guess is one of many that might be meant.
     using Changes = std::vector<std::pair<llvm::StringRef, std::string>>;
     Error &fix(const Changes &changes, bool guess = false);
+    /// False for one too many, or one that was told before: what explains it need not be sought.
+    bool isTold() const { return diag.has_value(); }
 
   private:
     Error &suggestOf(llvm::StringRef word, std::vector<llvm::StringRef> names, bool listed);

@@ -185,7 +185,8 @@ static int raw(Syntax &syntax, TplanRange &range) {
         auto error = syntax.report.error(
             loc, "unexpected character: {0}",
             printable(rest.take_front(std::max<size_t>(characterSize(rest), 1))));
-        explainToken(error, rest.take_front(1), syntax.word, syntax.text);
+        if (error.isTold())
+          explainToken(error, rest.take_front(1), syntax.word, syntax.text);
       }
       syntax.strayEnd = range.end;
       if (*range.begin == '#' && !syntax.skipFrom)
