@@ -269,7 +269,28 @@ Status readLaunch(const Variables &variables, Launch &launch) {
   return readMeeting(*by, variables, launch);
 }
 
+/// The two that make this process a rank, or those of a half that makes it none.
+std::string decisive(const Variables &variables) {
+  const Launcher *by = findLauncher(variables);
+  std::vector<const char *> names = {"RANK", "WORLD_SIZE", "MASTER_ADDR"};
+  if (by)
+    names = {by->rank, by->ranks};
+  std::string text;
+  for (const char *name : names)
+    if (const char *value = variables.text(name))
+      text += format("%s%s = %s", text.empty() ? "" : ", ", name, value);
+  return text;
+}
+
 } // namespace
+
+bool tplan::runtime::speaksForAll(const Environment &environment) {
+  // Open MPI says of how many programs a job is: each has options of its own.
+  const char *programs = environment("OMPI_NUM_APP_CTX");
+  Launch launch;
+  bool known = findLaunch(launch, environment).ok(); // its error is told where it is looked at
+  return !known || launch.rank == 0 || (programs && strcmp(programs, "1") != 0);
+}
 
 Environment tplan::runtime::ownEnvironment() {
   return [](const char *name) -> const char * { return getenv(name); };
@@ -277,15 +298,12 @@ Environment tplan::runtime::ownEnvironment() {
 
 Status tplan::runtime::findLaunch(Launch &launch, const Environment &environment) {
   launch = {};
-  for (const char *name : variableNames()) {
-    const char *value = environment(name);
-    launch.seen += format("%s%s %s%s", launch.seen.empty() ? "" : ", ", name,
-                          value ? "= " : "unset", value ? value : "");
-  }
+  launch.seen = decisive(Variables(environment));
   Status status = readLaunch(Variables(environment), launch);
   if (status.ok())
     return {};
-  return errorf("%s; environment: %s", status.message().c_str(), launch.seen.c_str());
+  return errorf("%s; environment: %s; --print-env shows all that is looked at",
+                status.message().c_str(), launch.seen.c_str());
 }
 
 Status tplan::runtime::wrongNumber(const tp_program &program, int64_t found, const char *where,
@@ -293,7 +311,7 @@ Status tplan::runtime::wrongNumber(const tp_program &program, int64_t found, con
   auto ranks = (long long)ranksOf(program);
   return errorf("the plan '%s' is for %lld ranks, %s has %lld; start that many (mpirun -n %lld, "
                 "srun -n %lld%s), or start it without a launcher, and the ranks are threads; "
-                "environment: %s",
+                "environment: %s; --print-env shows all that is looked at",
                 program.plan, ranks, where, (long long)found, ranks, ranks,
                 program.device ? ", torchrun with as many processes" : "", launch.seen.c_str());
 }

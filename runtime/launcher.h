@@ -34,7 +34,7 @@ struct Launch {
   bool agentServes = false; // the launcher has the store, and its port: nobody may bind it
   std::string run;          // one job's, distinct from that of any other
   int64_t restart = 0;      // how often the job was started before
-  std::string seen;         // each variable that was looked at, with its value
+  std::string seen;         // the variables that made it a rank, with their values
 
   /// One process of a launcher is as good as none: a shell of srun is such a one.
   bool processes() const { return ranks > 1; }
@@ -42,6 +42,10 @@ struct Launch {
 
 /// Errors: variables that contradict each other.
 Status findLaunch(Launch &launch, const Environment &environment = ownEnvironment());
+
+/// Whether this process tells what all processes of a job find alike, such as a wrong option: the
+/// one of rank 0 does.
+bool speaksForAll(const Environment &environment = ownEnvironment());
 
 /// An error unless a job of several processes has as many as the plan's mesh.
 Status checkLaunch(const Launch &launch, const tp_program &program);

@@ -244,22 +244,27 @@ Status printEnvironment(const tp_program &program) {
   return checkLaunch(launch, program);
 }
 
-/// Ranks that are processes, as their launcher started them.
-Status connectProcesses(const Launch &launch, const tp_program &program, const Options &options,
-                        double hangLimit, std::unique_ptr<Transport> &transport) {
+/// What is wrong with a job before its processes meet: each finds the same.
+Status checkJob(const Launch &launch, const tp_program &program) {
   TP_TRY(checkLaunch(launch, program));
-  NamedFile library;
-  if (!options.ncclLibrary.empty())
-    library = {options.ncclLibrary.c_str(), "--nccl-library"};
-  if (program.device)
-    return connectNccl(program, launch, library, transport, hangLimit);
-  if (launch.mpi)
-    return connectMpi(program, launch, transport, hangLimit);
+  if (!launch.processes() || program.device || launch.mpi)
+    return {};
   return errorf("ranks on CPUs that are processes exchange data by MPI: start them with mpirun -n "
                 "%lld or srun -n %lld, or start one process without a launcher, and the ranks are "
                 "threads; this one is a process of %s; environment: %s",
                 (long long)launch.ranks, (long long)launch.ranks, launch.launcher,
                 launch.seen.c_str());
+}
+
+/// Ranks that are processes, as their launcher started them.
+Status connectProcesses(const Launch &launch, const tp_program &program, const Options &options,
+                        double hangLimit, std::unique_ptr<Transport> &transport) {
+  NamedFile library;
+  if (!options.ncclLibrary.empty())
+    library = {options.ncclLibrary.c_str(), "--nccl-library"};
+  if (program.device)
+    return connectNccl(program, launch, library, transport, hangLimit);
+  return connectMpi(program, launch, transport, hangLimit);
 }
 
 } // namespace
@@ -269,7 +274,8 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   Options options;
   Status usage = parseOptions(argc, argv, options);
   if (usage.ok() && options.help) {
-    printHelp(stdout, command, *programs[count - 1]);
+    if (speaksForAll())
+      printHelp(stdout, command, *programs[count - 1]);
     return exitSuccess;
   }
   const tp_program *program = nullptr;
@@ -280,22 +286,31 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     tellLauncher(command, status.message());
     return code;
   };
+  // What all processes of a job find alike one tells; the others give it time to, before their end
+  // makes a launcher end them all.
+  auto failsAlike = [&](const Status &status, ExitCode code) {
+    if (speaksForAll())
+      return fails(status, code);
+    tellLauncher(command, status.message());
+    sleep(2);
+    return code;
+  };
   if (!usage.ok())
-    return fails(usage, exitUsage);
+    return failsAlike(usage, exitUsage);
   if (options.printEnv) {
     Status status = printEnvironment(*program);
     return status.ok() ? exitSuccess : fails(status, exitFailure);
   }
   if (Status status = checkProgram(*program); !status.ok())
-    return fails(status, exitFailure);
+    return failsAlike(status, exitFailure);
   if (Status status = checkCpu(program->cpu); !status.ok())
     return fails(status, exitFailure);
 
   for (const char *ofGpus : {"--gemm-algorithms", "--nccl-library", "--synchronous"})
     if (options.has(ofGpus) && !program->device)
-      return fails(errorf("%s is about GPUs, and the plan '%s' runs on a CPU: leave it out", ofGpus,
-                          program->plan),
-                   exitUsage);
+      return failsAlike(errorf("%s is about GPUs, and the plan '%s' runs on a CPU: leave it out",
+                               ofGpus, program->plan),
+                        exitUsage);
 
   if (options.auditStreams) {
     Status status = auditStreams(*program, options.traceStreams);
@@ -309,7 +324,7 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   std::vector<std::unique_ptr<Transport>> transports(1);
   double hangLimit;
   if (Status status = readHangLimit(hangLimit); !status.ok())
-    return fails(status, exitFailure);
+    return failsAlike(status, exitFailure);
   int64_t gpus = 0, gpu = 0;
   if (program->device) {
     Status status = countGpus(gpus);
@@ -318,6 +333,8 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     if (!status.ok())
       return fails(status, exitFailure);
   }
+  if (Status status = checkJob(launch, *program); !status.ok())
+    return failsAlike(status, exitFailure);
   if (launch.processes()) {
     Status status = connectProcesses(launch, *program, options, hangLimit, transports[0]);
     if (!status.ok())
@@ -326,7 +343,7 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     transports = threadTransports((int)ranks, hangLimit);
   }
   if (options.auditCollectives && !transports[0])
-    return fails(
+    return failsAlike(
         errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
         exitUsage);
   int threads = threadsOf(options, (int)transports.size(), launch);
