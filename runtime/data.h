@@ -84,18 +84,25 @@ int64_t rowsPerStep(const tp_program &program);
 /// the longest row.
 Status checkInputs(const tp_program &program, int64_t &length);
 
-/// Gives each step its rows: each rank reads its own, or the leader reads all and hands
-/// them round.
-class Loader {
+/// Where the rows of a step come from.
+class RowSource {
+public:
+  virtual ~RowSource() = default;
+  /// Rows of all inputs of this rank for one step (from 1). Called by all ranks.
+  virtual Status fill(tp_rank &rank, uint64_t seed, int64_t step) = 0;
+  /// Of all there is, so that a checkpoint knows it again; 0: nobody can tell.
+  virtual int64_t tokens() const = 0;
+};
+
+/// Files: each rank reads its own rows, or the leader reads all and hands them round.
+class Loader : public RowSource {
 public:
   /// Called by all ranks, which succeed or fail together.
   Status open(tp_rank &rank, const std::vector<std::string> &names, int64_t length);
   bool isOpen() const { return total > 0; }
-  /// Tokens of the stream.
-  int64_t tokens() const { return total; }
-
-  /// Rows of all inputs of this rank for one step (from 1).
-  Status fill(tp_rank &rank, uint64_t seed, int64_t step);
+  /// Of the stream.
+  int64_t tokens() const override { return total; }
+  Status fill(tp_rank &rank, uint64_t seed, int64_t step) override;
 
 private:
   TokenStream stream;

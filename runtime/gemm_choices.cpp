@@ -201,14 +201,16 @@ Status takeSaved(Device &device, const std::string &file, std::string &madeBy) {
   return madeBy == device.gemmChoices().madeBy ? device.setGemmChoices(choices, refused) : Status();
 }
 
-void tellMeasured(int64_t measured, size_t all, const std::string &saved, const std::string &here) {
+void tellMeasured(const Sink &sink, int64_t measured, size_t all, const std::string &saved,
+                  const std::string &here) {
   std::string why = saved == here
                         ? "it has none of use for them"
                         : format("it has those of %s, and here is %s", saved.c_str(), here.c_str());
-  fprintf(stderr,
-          "note: the algorithms of %" PRId64 " of %zu GEMMs are not those of the checkpoint, so "
-          "bits may differ from those of a run that was not interrupted: %s\n",
-          measured, all, why.c_str());
+  if (sink)
+    sink(Tone::warning,
+         format("note: the algorithms of %" PRId64 " of %zu GEMMs are not those of the checkpoint, "
+                "so bits may differ from those of a run that was not interrupted: %s\n",
+                measured, all, why.c_str()));
 }
 
 /// What rank 0 does for all of them.
@@ -227,7 +229,7 @@ Status choose(tp_rank &rank, const std::string &file, const std::string &saved) 
     TP_TRY(takeSaved(device, saved, madeBy));
   TP_TRY(device.chooseGemms(uses, measured));
   if (!madeBy.empty() && measured)
-    tellMeasured(measured, uses.size(), madeBy, device.gemmChoices().madeBy);
+    tellMeasured(rank.sink, measured, uses.size(), madeBy, device.gemmChoices().madeBy);
   bool isWhole = isNamed && !measured;
   return file.empty() || isWhole ? Status() : writeText(file, device.gemmChoices().text());
 }

@@ -278,6 +278,8 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
       printHelp(stdout, command, *programs[count - 1]);
     return exitSuccess;
   }
+  if (const char *way = getenv("TPLAN_GEMM"))
+    options.gemmWay = way;
   const tp_program *program = nullptr;
   if (usage.ok())
     usage = chooseProgram({programs, (size_t)count}, options.device, program);

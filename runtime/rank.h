@@ -13,6 +13,7 @@
 #include "runtime/matmul.h"
 #include "runtime/peers.h"
 #include "runtime/profile.h"
+#include "runtime/sink.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
 #include "runtime/transport.h"
@@ -31,6 +32,7 @@ struct tp_rank {
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
+  tplan::runtime::Sink sink;                                         // where lines for people go
   tplan::runtime::Status error;                           // the first failure of generated code
   std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole
 };

@@ -12,7 +12,6 @@
 #include "runtime/files.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 using namespace tplan::runtime;
@@ -21,8 +20,6 @@ namespace {
 
 constexpr const char *ownFile = "/proc/self/exe";
 constexpr int64_t mostBytes = int64_t(1) << 32;
-/// Of the environment, what bits depend on.
-constexpr const char *variable = "TPLAN_GEMM";
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
@@ -34,8 +31,8 @@ Status factsOf(const Options &options, Facts &facts) {
                      checksumOf(binary.data(), (int64_t)binary.size()));
   for (auto &option : sharedOptions(options))
     facts.push_back(option);
-  const char *value = getenv(variable);
-  facts.emplace_back(variable, value ? value : "not set");
+  // Of the environment, what bits depend on.
+  facts.emplace_back("TPLAN_GEMM", options.gemmWay.empty() ? "not set" : options.gemmWay);
   return {};
 }
 

@@ -1,0 +1,237 @@
+//===- session.cpp - a training that is opened, stepped and saved ---------===//
+//
+// What ends a run of many ranks is agreed on, or found alike by all; any other error is told to
+// the others by whoever drives the session.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/session.h"
+
+#include "runtime/cuda.h"
+#include "runtime/evaluate.h"
+#include "runtime/gemm_choices.h"
+#include "runtime/progress.h"
+#include "runtime/safetensors.h"
+#include "runtime/same_run.h"
+#include "runtime/scalars.h"
+#include "runtime/tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace tplan::runtime;
+
+Session::Session(tp_rank &rank, const tp_program &program, const Options &options, const Seat &seat)
+    : rank(rank), program(program), options(options), seat(seat), numbers(program) {}
+
+void Session::say(const std::string &lines) const {
+  if (rank.peers.leads() && rank.sink)
+    rank.sink(Tone::news, lines);
+}
+
+Status Session::startDevice() {
+  CudaOptions use;
+  use.ordinal = seat.gpu;
+  use.captures = !rank.transport || rank.transport->capturable();
+  use.synchronous = options.synchronous;
+  use.times = options.profile;
+  TP_TRY(openCuda(use, rank.device));
+  char *arena = nullptr;
+  TP_TRY(rank.device->start(program, arena));
+  rank.arena.adopt(*rank.device, arena, program.arena_bytes);
+  if (rank.transport)
+    rank.transport->attach(*rank.device, arena, program.arena_bytes);
+  return {};
+}
+
+/// While nothing lies in the arena: what computes GEMMs is measured there.
+Status Session::settleGemms() {
+  std::string saved;
+  bool reads = options.resume && rank.peers.leads();
+  TP_TRY(rank.peers.agree(reads ? latestGemms(options.save, saved) : Status()));
+  return tplan::runtime::settleGemms(rank, options.gemms, saved);
+}
+
+Status Session::open() {
+  rank.program = &program;
+  auto alone = [&]() -> Status {
+    TP_TRY(rank.team.start(seat.threads, seat.number, seat.ranks));
+    if (program.device)
+      return startDevice();
+    TP_TRY(rank.arena.map(program.arena_bytes));
+    return rank.matmul.start(rank.team, options.gemmWay.c_str());
+  };
+  if (rank.transport)
+    rank.peers = Peers(*rank.transport, rank.team);
+  TP_TRY(rank.peers.agree(alone()));
+  if (rank.peers.size() > seat.ranks)
+    TP_TRY(checkSameRun(rank.peers, options));
+  if (rank.device)
+    TP_TRY(settleGemms());
+  if (rank.transport)
+    TP_TRY(rank.transport->connect(program, rank.groups));
+  if (options.profile)
+    rank.profile.enable();
+  return options.auditMemory ? rank.arena.fillPattern() : Status();
+}
+
+Status Session::checkFree() const {
+  std::string existing;
+  if (options.save.empty() || options.resume)
+    return {};
+  TP_TRY(latestCheckpoint(options.save, existing));
+  if (existing.empty()) // what cannot be written is told before the training, not after it
+    return rank.peers.leads() ? makeDirectory(options.save) : Status();
+  return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, or "
+                "choose another directory",
+                options.save.c_str(), existing.c_str());
+}
+
+Status Session::setTensors(RowSource *source) {
+  rows = source;
+  now.seed = options.seed;
+  now.dataTokens = rows ? rows->tokens() : 0;
+  TP_TRY(rank.peers.agree(checkFree()));
+  char *arena = rank.arena.data();
+  Device *device = rank.device.get();
+  TP_TRY(initializeTensors(program, arena, rank.peers.rank(), now.seed, rank.team, device));
+  TP_TRY(setConstants(program, arena, rank.peers.rank(), device));
+  Activity loading(rank.transport, "checkpoint");
+  if (options.resume) {
+    TP_TRY(loadCheckpoint(rank, options.save, now));
+    if (now.step == 0) // no data was read, so any will do
+      now.dataTokens = rows ? rows->tokens() : 0;
+    TP_TRY(rank.peers.alike(checkResumed()));
+    first = now.step + 1;
+    savedIn = options.save, savedStep = now.step;
+    say(format("resumed at step %lld\n", (long long)now.step));
+  }
+  if (!options.load.empty())
+    TP_TRY(loadWeights(rank, options.load));
+  if (program.prepare) {
+    Activity preparing(rank.transport, "preparation");
+    TP_TRY(runEntry(rank, program.prepare, "preparation"));
+  }
+  if (!options.dumpGradients.empty())
+    writeGradientsOnce();
+  return {};
+}
+
+void Session::writeGradientsOnce() {
+  rank.gradientsReady = [this] {
+    Activity writing(rank.transport, "gradients");
+    auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT,
+                                    rank.device.get());
+    double scale = program.scale;
+    if (scale && program.scale_offset >= 0)
+      TP_TRY(readArena(rank, program.scale_offset, &scale, sizeof scale));
+    for (LogicalTensor &gradient : gradients)
+      gradient.divisor = scale ? scale : 1;
+    return writeSafetensors(rank.peers, rank.team, options.dumpGradients, gradients);
+  };
+}
+
+/// What was loaded is a state of this training.
+Status Session::checkResumed() const {
+  if (now.seed != options.seed && options.has("--seed"))
+    return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
+                  (long long)now.seed, (long long)options.seed);
+  if (rows && now.dataTokens != rows->tokens())
+    return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
+                  "position means nothing there",
+                  (long long)now.dataTokens, (long long)rows->tokens());
+  if (now.dataRows != now.step * rowsPerStep(program))
+    return errorf("the checkpoint has read %lld rows in %lld steps, this program reads %lld a step",
+                  (long long)now.dataRows, (long long)now.step, (long long)rowsPerStep(program));
+  return {};
+}
+
+Status Session::checkMetrics() const {
+  for (int64_t i = 0; i < numbers.size(); ++i) {
+    double value = numbers[i].value();
+    if (!std::isfinite(value) && !program.metrics[i].unbounded)
+      return errorf("%s is %g in step %lld; %slower the learning rate, or resume from an earlier "
+                    "checkpoint",
+                    program.metrics[i].name, shown(value), (long long)now.step,
+                    isScaled() ? "f16 ends at 65504: train in bf16, " : "");
+  }
+  return {};
+}
+
+bool Session::isSkipped() const {
+  for (int64_t i = 0; isScaled() && i < numbers.size(); ++i)
+    if (!strcmp(program.metrics[i].name, "skipped"))
+      return numbers[i].value() != 0;
+  return false;
+}
+
+Status Session::auditMemory() {
+  Activity auditing(rank.transport, "memory audit");
+  TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
+  std::string ranks =
+      rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
+  auto written = std::count_if(program.slots, program.slots + program.num_slots,
+                               [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
+  say(format("memory audit: %lld slots written, nothing outside them, arena of %lld bytes%s\n",
+             (long long)written, (long long)program.arena_bytes, ranks.c_str()));
+  return {};
+}
+
+/// Rows and scalars of a step, where the host writes them.
+Status Session::prepareStep(int64_t step) {
+  if (rows) {
+    Activity reading(rank.transport, "data");
+    TP_TRY(rows->fill(rank, now.seed, step));
+  }
+  setScalars(program, givenImage(rank), now.seed, step);
+  given = step;
+  return rank.device ? rank.device->send() : Status();
+}
+
+/// A device computes a step while the host reads the data of the next.
+Status Session::step(bool another) {
+  int64_t step = now.step + 1;
+  if (given != step)
+    TP_TRY(prepareStep(step));
+  {
+    Activity computing(rank.transport, "step");
+    Profile::Totals before = rank.profile.totalsNow();
+    if (rank.device)
+      TP_TRY(rank.device->take());
+    TP_TRY(runEntry(rank, program.step, "a step", /*repeated=*/step != first));
+    Profile::Totals behind = rank.profile.totalsNow();
+    if (behind.of[TP_KERNEL].count != before.of[TP_KERNEL].count)
+      countsBefore = before, countsBehind = behind;
+    else // replayed
+      rank.profile.repeat(countsBefore, countsBehind);
+  }
+  if (rank.device && another)
+    TP_TRY(prepareStep(step + 1));
+  if (rank.device && options.profile)
+    TP_TRY(rank.device->collectTimes(
+        [&](const tp_call &call, double seconds) { rank.profile.addTime(call, seconds); }));
+  now.step = step;
+  now.dataRows = step * rowsPerStep(program);
+  Activity adding(rank.transport, "metrics");
+  return numbers.read(rank);
+}
+
+Status Session::evaluate(const std::vector<std::string> &names, Evaluation &result) {
+  given = 0; // evaluation is given its rows in the same place
+  Activity evaluating(rank.transport, "evaluation");
+  rank.profile.pause(true);
+  TP_TRY(evaluateFiles(rank, names, result));
+  rank.profile.pause(false);
+  return {};
+}
+
+Status Session::save(const std::string &directory, int64_t keep) {
+  if (savedStep == now.step && savedIn == directory)
+    return {};
+  Activity saving(rank.transport, "checkpoint");
+  TP_TRY(saveCheckpoint(rank, directory, now, keep));
+  savedIn = directory, savedStep = now.step;
+  say(format("saved step %lld in '%s'\n", (long long)now.step, directory.c_str()));
+  return {};
+}
