@@ -2,9 +2,9 @@
 
 #include "runtime/cuda_driver.h"
 
+#include "runtime/environment.h"
 #include "runtime/library.h"
 
-#include <cstdlib>
 #include <string>
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ Status find(CudaDriver &driver, void *library, const char *name) {
 }
 
 Status load(CudaDriver &driver) {
-  const char *given = getenv("TPLAN_CUDA");
+  const char *given = readVariable("TPLAN_CUDA");
   const char *name = given && *given ? given : "libcuda.so.1";
   void *library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
   if (!library)
@@ -45,7 +45,7 @@ Status load(CudaDriver &driver) {
   TP_TRY(find(driver, library, name));
   if (cuda::Result result = driver.Init(0); result == cuda::noDevice)
     return errorf("there is an NVIDIA driver but no GPU on this machine (CUDA_VISIBLE_DEVICES=%s)",
-                  getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES") : "");
+                  readVariable("CUDA_VISIBLE_DEVICES") ? readVariable("CUDA_VISIBLE_DEVICES") : "");
   else
     return driver.check(result, "cuInit");
 }

@@ -7,9 +7,8 @@
 
 #include "runtime/cudnn_library.h"
 
+#include "runtime/environment.h"
 #include "runtime/library.h"
-
-#include <cstdlib>
 
 #include <dlfcn.h>
 
@@ -34,7 +33,7 @@ static void loadCompilers() {
 }
 
 static Status load(Cudnn &library) {
-  if (getenv("TPLAN_NVIDIA"))
+  if (readVariable("TPLAN_NVIDIA"))
     loadCompilers();
   const LibraryNames names = {"cuDNN", "TPLAN_CUDNN", fileNames, "cudnn"};
   void *handle = nullptr;

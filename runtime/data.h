@@ -38,21 +38,19 @@ public:
   /// `name` is FILE or FORMAT:FILE.
   Status open(const std::string &name);
   /// Tokens, the separator included.
-  int64_t size() const { return count + firstToken(); }
-  /// Number of the first one that stands in the file: 1 where a separator is put before it.
-  int64_t firstToken() const { return format->separator >= 0 ? 1 : 0; }
+  int64_t size() const { return count + (format->separator >= 0 ? 1 : 0); }
   /// Reads tokens [first, first + n), each checked against the vocabulary.
   Status read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const;
-  /// Adds the tokens of [first, first + n) that are not padding.
-  Status countTokens(int64_t first, int64_t n, int64_t &count) const;
-  const std::string &path() const { return file.path(); }
+  /// Tokens of [first, first + n) that are not padding.
+  int64_t countTokens(int64_t first, int64_t n) const;
+  const std::string &path() const { return name; }
 
 private:
-  /// Calls function(number of the token, id), which yields whether to go on.
-  template <typename Function> Status forEach(int64_t first, int64_t n, Function &&function) const;
+  int64_t token(int64_t at) const;
 
+  std::string name;
   const TokenFormat *format = nullptr;
-  InputFile file;
+  MappedFile file;
   int64_t count = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "runtime/launcher.h"
 
+#include "runtime/environment.h"
 #include "runtime/mesh.h"
 #include "runtime/slurm.h"
 
@@ -293,7 +294,7 @@ bool tplan::runtime::speaksForAll(const Environment &environment) {
 }
 
 Environment tplan::runtime::ownEnvironment() {
-  return [](const char *name) -> const char * { return getenv(name); };
+  return [](const char *name) -> const char * { return readVariable(name); };
 }
 
 Status tplan::runtime::findLaunch(Launch &launch, const Environment &environment) {

@@ -7,6 +7,8 @@
 
 #include "runtime/library.h"
 
+#include "runtime/environment.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -39,7 +41,7 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
       tried += std::string(tried.empty() ? "" : "; ") + dlerror();
     return handle != nullptr;
   };
-  if (const char *given = getenv(names.variable); !named.file && given && *given)
+  if (const char *given = readVariable(names.variable); !named.file && given && *given)
     named = {given, names.variable};
   if (named.file) {
     if (open(named.file))
@@ -55,7 +57,7 @@ Status tplan::runtime::openLibrary(const LibraryNames &names, void *&handle, std
     else
       files.push_back(name);
   }
-  if (const char *packages = getenv("TPLAN_NVIDIA"); packages && *packages)
+  if (const char *packages = readVariable("TPLAN_NVIDIA"); packages && *packages)
     for (const char *folder : {names.wheel, sharedWheel})
       for (const char *name : files)
         if (open(format("%s/%s/lib/%s", packages, folder, name)))

@@ -68,13 +68,19 @@ struct Shared {
   Staging staging;
   std::vector<Piece> pieces[2]; // of even and odd rounds
   Traffic traffic;
+  bool isGuest = false; // MPI is a host's, who starts and ends it, and whose process goes on
+  bool failed = false;
 };
 
 class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(Shared &shared, MpiLibrary::Comm comm, Members members)
       : Communicator(std::move(members)), shared(shared), comm(comm) {}
-  ~MpiCommunicator() override { shared.exchange.forget(*this); }
+  ~MpiCommunicator() override {
+    shared.exchange.forget(*this);
+    if (shared.isGuest && !shared.failed)
+      shared.mpi.Comm_free(&comm);
+  }
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
 
@@ -283,13 +289,30 @@ public:
   explicit MpiTransport(int rank, int size, double hangLimit)
       : shared(rank, hangLimit), self(rank), ranks(size) {}
   ~MpiTransport() override {
-    // Finalizing waits for all: not after a failure of this rank.
-    if (!failed)
+    // What waits for all is left out after a failure.
+    if (shared.failed)
+      return;
+    if (!shared.isGuest) {
       shared.mpi.Finalize();
+      return;
+    }
+    all.reset();
+    shared.mpi.Comm_free(&notices);
+    shared.mpi.Comm_free(&shared.mpi.world);
   }
 
-  Status start(const MpiLibrary &mpi) {
+  /// In a process of ours; in one of a host's, with a communicator of its own.
+  Status start(const MpiLibrary &mpi, bool isGuest) {
     shared.mpi = mpi;
+    shared.isGuest = isGuest;
+    if (isGuest) {
+      TP_TRY(mpi.check(mpi.Comm_dup(mpi.world, &shared.mpi.world), "Comm_dup"));
+      TP_TRY(mpi.check(mpi.Comm_dup(mpi.world, &notices), "Comm_dup"));
+      TP_TRY(mpi.check(mpi.Comm_set_errhandler(notices, mpi.errorsReturn), "Comm_set_errhandler"));
+      shared.exchange.listen(notices);
+    } else {
+      shared.exchange.installHandlers();
+    }
     // Each batch has a message to and from each other member for each piece.
     constexpr int64_t mostMessages = 4096;
     shared.exchange.reserve(ranks,
@@ -323,7 +346,11 @@ public:
   }
 
   void abort(const Status &why) override {
-    failed = true;
+    shared.failed = true;
+    if (shared.isGuest) {
+      shared.exchange.tell(why.message(), ranks);
+      return shared.exchange.cancel();
+    }
     fflush(stdout);
     fprintf(stderr, "tplan: rank %d failed: %s\n", self, why.message().c_str());
     fflush(stderr);
@@ -355,7 +382,7 @@ private:
   Shared shared;
   const int self, ranks;
   std::unique_ptr<Communicator> all;
-  bool failed = false;
+  MpiLibrary::Comm notices = nullptr;
 };
 
 } // namespace
@@ -381,7 +408,31 @@ Status tplan::runtime::connectMpi(const tp_program &program, const Launch &launc
                                        : "MPI",
                        launch);
   auto mine = std::make_unique<MpiTransport>(rank, size, hangLimit);
-  TP_TRY(mine->start(mpi));
+  TP_TRY(mine->start(mpi, /*isGuest=*/false));
+  transport = std::move(mine);
+  return {};
+}
+
+Status tplan::runtime::joinMpi(const tp_program &program, void *communicator,
+                               std::unique_ptr<Transport> &transport, double hangLimit) {
+  TP_TRY(checkMesh(program));
+  MpiLibrary mpi;
+  TP_TRY(loadMpi(mpi));
+  int started = 0, ended = 0, rank, size;
+  TP_TRY(mpi.check(mpi.Initialized(&started), "Initialized"));
+  TP_TRY(mpi.check(mpi.Finalized(&ended), "Finalized"));
+  if (!started || ended)
+    return errorf("a communicator was given, and MPI %s: call tp_open between MPI_Init and "
+                  "MPI_Finalize",
+                  ended ? "has ended" : "has not begun");
+  mpi.world = communicator;
+  TP_TRY(mpi.check(mpi.Comm_rank(mpi.world, &rank), "Comm_rank"));
+  TP_TRY(mpi.check(mpi.Comm_size(mpi.world, &size), "Comm_size"));
+  if (size != ranksOf(program))
+    return errorf("the plan '%s' is for %lld ranks; the communicator has %d", program.plan,
+                  (long long)ranksOf(program), size);
+  auto mine = std::make_unique<MpiTransport>(rank, size, hangLimit);
+  TP_TRY(mine->start(mpi, /*isGuest=*/true));
   transport = std::move(mine);
   return {};
 }

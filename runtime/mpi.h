@@ -11,6 +11,11 @@ namespace tplan::runtime {
 Status connectMpi(const tp_program &program, const Launch &launch,
                   std::unique_ptr<Transport> &transport, double hangLimit = defaultHangLimit);
 
+/// The ranks of a communicator of Open MPI's that a host started, and will end; called by all of
+/// them. A rank that fails ends the waits of the others, and no process.
+Status joinMpi(const tp_program &program, void *communicator, std::unique_ptr<Transport> &transport,
+               double hangLimit);
+
 } // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_MPI_H

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <climits>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include <immintrin.h>
 #include <sched.h>
@@ -106,7 +108,7 @@ bool install(int signal, void (*handler)(int)) {
   return !sigaction(signal, &action, nullptr);
 }
 
-void installHandlers() {
+void installAll() {
   struct sigevent event = {};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGALRM;
@@ -118,11 +120,17 @@ void installHandlers() {
 
 } // namespace
 
-MpiExchange::~MpiExchange() { only = nullptr; }
+MpiExchange::~MpiExchange() {
+  const MpiExchange *mine = this;
+  only.compare_exchange_strong(mine, nullptr);
+}
+
+void MpiExchange::installHandlers() {
+  installAll();
+  only = this;
+}
 
 void MpiExchange::reserve(int members, int64_t messages) {
-  installHandlers();
-  only = this;
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
@@ -209,6 +217,8 @@ Status MpiExchange::wait(int batch, Side side) {
       _mm_pause();
       continue;
     }
+    if (notices)
+      TP_TRY(hear());
     double now = monotonicSeconds();
     if (idle == spins)
       since = now;
@@ -225,6 +235,42 @@ Status MpiExchange::late(double seconds) {
   describe(text, sizeof text);
   return errorf("nothing has come for %g s, the limit that TPLAN_HANG_LIMIT sets: %s", seconds,
                 text);
+}
+
+Status MpiExchange::hear() {
+  int is = 0;
+  TP_TRY(mpi.check(mpi.Iprobe(MpiLibrary::anySource, 0, notices, &is, nullptr), "Iprobe"));
+  if (!is)
+    return {};
+  TP_TRY(mpi.check(
+      mpi.Recv(notice, noticeBytes, mpi.byte, MpiLibrary::anySource, 0, notices, nullptr), "Recv"));
+  heard = true;
+  notice[noticeBytes - 1] = 0;
+  return errorf("rank %d leaves the %s: %s", rank, nameOfKind(current.kind), notice);
+}
+
+/// Short enough that MPI takes a copy: nobody need receive it.
+void MpiExchange::tell(const std::string &failure, int ranks) {
+  if (std::exchange(heard, true))
+    return;
+  snprintf(notice, sizeof notice, "rank %d failed: %s", rank, failure.c_str());
+  for (int other = 0; other < ranks; ++other) {
+    MpiLibrary::Request request;
+    if (other != rank && mpi.Isend(notice, noticeBytes, mpi.byte, other, 0, notices, &request) == 0)
+      mpi.Request_free(&request);
+  }
+}
+
+/// Messages that others never take stay with MPI; nothing comes to this rank's memory any more.
+void MpiExchange::cancel() {
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (inFlight[i].side == receiving)
+      mpi.Cancel(&requests[i]);
+    mpi.Request_free(&requests[i]);
+  }
+  requests.clear();
+  inFlight.clear();
+  inside = false;
 }
 
 void MpiExchange::describe(char *to, size_t size) const {

@@ -29,6 +29,14 @@ public:
   /// Before the first use: room for the peers of any communicator of so many members, and
   /// messages in flight.
   void reserve(int members, int64_t messages);
+  /// Signals of the process end with a word about this exchange.
+  void installHandlers();
+  /// What ends the waits of all: text of the rank that failed, through a communicator that carries
+  /// nothing else.
+  void listen(MpiLibrary::Comm notices) { this->notices = notices; }
+  void tell(const std::string &failure, int ranks);
+  /// Nothing is in flight any longer, on this side.
+  void cancel();
 
   /// Operations of `group` begin, of which `first` is named in messages.
   void begin(const Operation &first, const Communicator &group, MpiLibrary::Comm comm);
@@ -63,6 +71,8 @@ private:
   /// Polls once; how many ended.
   Status poll(int &ended);
   Status late(double seconds);
+  /// An error where another rank has told of its own.
+  Status hear();
 
   const MpiLibrary &mpi;
   const int rank;
@@ -71,6 +81,10 @@ private:
   std::vector<InFlight> inFlight; // of each request
   std::vector<int> finished;      // by MPI_Testsome
   bool tooLate = false;
+  MpiLibrary::Comm notices = nullptr; // null: a rank that fails ends its process
+  static constexpr int noticeBytes = 1024;
+  char notice[noticeBytes] = "";
+  bool heard = false;
 
   /// A collective, as messages name it.
   struct Named {

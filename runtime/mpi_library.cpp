@@ -2,7 +2,7 @@
 
 #include "runtime/mpi_library.h"
 
-#include <cstdlib>
+#include "runtime/environment.h"
 
 #include <dlfcn.h>
 
@@ -16,7 +16,7 @@ constexpr const char *fileNames[] = {"libmpi.so.40", "libmpi.so"};
 void *openLibrary(std::string &tried, std::string &name) {
   // Global: its plugins look for its symbols, and so do layers before it.
   constexpr int mode = RTLD_NOW | RTLD_GLOBAL;
-  if (const char *given = getenv("TPLAN_MPI"); given && *given) {
+  if (const char *given = readVariable("TPLAN_MPI"); given && *given) {
     name = given;
     void *handle = dlopen(given, mode);
     if (!handle)

@@ -29,11 +29,17 @@ struct MpiLibrary {
   FUNCTION(Abort, (Comm, int))                                                                     \
   FUNCTION(Comm_rank, (Comm, int *))                                                               \
   FUNCTION(Comm_size, (Comm, int *))                                                               \
+  FUNCTION(Comm_dup, (Comm, Comm *))                                                               \
+  FUNCTION(Comm_free, (Comm *))                                                                    \
   FUNCTION(Comm_split, (Comm, int, int, Comm *))                                                   \
   FUNCTION(Comm_set_errhandler, (Comm, void *))                                                    \
   FUNCTION(Isend, (const void *, int, void *, int, int, Comm, Request *))                          \
   FUNCTION(Irecv, (void *, int, void *, int, int, Comm, Request *))                                \
   FUNCTION(Testsome, (int, Request *, int *, int *, void *))                                       \
+  FUNCTION(Iprobe, (int, int, Comm, int *, void *))                                                \
+  FUNCTION(Recv, (void *, int, void *, int, int, Comm, void *))                                    \
+  FUNCTION(Cancel, (Request *))                                                                    \
+  FUNCTION(Request_free, (Request *))                                                              \
   FUNCTION(Error_string, (int, char *, int *))
 #define TP_MPI_MEMBER(NAME, ARGUMENTS) int(*NAME) ARGUMENTS = nullptr;
   TP_MPI_FUNCTIONS(TP_MPI_MEMBER)
@@ -44,6 +50,7 @@ struct MpiLibrary {
   void *errorsReturn = nullptr;
 
   static constexpr int funneled = 1;       // MPI_THREAD_FUNNELED
+  static constexpr int anySource = -1;     // MPI_ANY_SOURCE
   static constexpr int undefined = -32766; // MPI_UNDEFINED
 
   /// The error of a call, in the library's words; success for 0.

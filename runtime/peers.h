@@ -35,6 +35,8 @@ public:
   /// Whether all ranks hold the error that ends the run: it is the leader's to print, and
   /// nobody has to be woken.
   bool failedTogether() const { return together; }
+  /// That error ended nothing: the ranks go on.
+  void goOn() { together = false; }
 
   /// Sums over the ranks, in their order.
   Status sum(double *values, int64_t count);

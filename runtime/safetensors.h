@@ -24,7 +24,8 @@ namespace tplan::runtime {
 struct StoredTensor {
   int32_t type = 0;
   std::vector<int64_t> shape;
-  int64_t offset = 0, bytes = 0; // in the file
+  const unsigned char *data = nullptr;
+  int64_t bytes = 0;
 };
 
 class SafetensorsFile {
@@ -32,18 +33,17 @@ public:
   Status open(const std::string &path);
   const std::map<std::string, StoredTensor> &tensors() const { return entries; }
   const std::string &path() const { return name; }
-  const InputFile &file() const { return input; }
+  const MappedFile &file() const { return mapped; }
 
   /// The file holds exactly `wanted`, in name, type (unless `convert` allows
   /// another floating-point type) and shape.
   Status match(const std::vector<LogicalTensor> &wanted, bool convert) const;
-  /// Copies into the arena what match() has checked. Padding stays as it is. A number that is not
-  /// finite is an error, with its tensor and place.
+  /// Copies into the arena what match() has checked. Padding stays as it is.
   Status copyTo(const std::vector<LogicalTensor> &wanted) const;
 
 private:
   std::string name;
-  InputFile input;
+  MappedFile mapped;
   std::map<std::string, StoredTensor> entries;
 };
 

@@ -49,14 +49,14 @@ Status Session::startDevice() {
 Status Session::settleGemms() {
   std::string saved;
   bool reads = options.resume && rank.peers.leads();
-  TP_TRY(rank.peers.agree(reads ? gemmsOf(options.save, options.resumeStep, saved) : Status()));
+  TP_TRY(rank.peers.agree(reads ? latestGemms(options.save, saved) : Status()));
   return tplan::runtime::settleGemms(rank, options.gemms, saved);
 }
 
 Status Session::open() {
   rank.program = &program;
   auto alone = [&]() -> Status {
-    TP_TRY(rank.team.start(seat.threads, seat.number, seat.ranks));
+    TP_TRY(rank.team.start(seat.threads, seat.number, seat.ranks, seat.pins));
     if (program.device)
       return startDevice();
     TP_TRY(rank.arena.map(program.arena_bytes));
@@ -76,30 +76,30 @@ Status Session::open() {
   return options.auditMemory ? rank.arena.fillPattern() : Status();
 }
 
-Status Session::checkFree() const {
+/// Makes the directory, unless there is a checkpoint of another training.
+Status Session::checkFree(const std::string &directory) const {
   std::string existing;
-  if (options.save.empty() || options.resume)
-    return {};
-  TP_TRY(latestCheckpoint(options.save, existing));
+  TP_TRY(latestCheckpoint(directory, existing));
   if (existing.empty()) // what cannot be written is told before the training, not after it
-    return rank.peers.leads() ? makeDirectory(options.save) : Status();
+    return rank.peers.leads() ? makeDirectory(directory) : Status();
   return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, or "
                 "choose another directory",
-                options.save.c_str(), existing.c_str());
+                directory.c_str(), existing.c_str());
 }
 
 Status Session::setTensors(RowSource *source) {
   rows = source;
   now.seed = options.seed;
   now.dataTokens = rows ? rows->tokens() : 0;
-  TP_TRY(rank.peers.agree(checkFree()));
+  if (!options.save.empty() && !options.resume)
+    TP_TRY(rank.peers.agree(checkFree(options.save)));
   char *arena = rank.arena.data();
   Device *device = rank.device.get();
   TP_TRY(initializeTensors(program, arena, rank.peers.rank(), now.seed, rank.team, device));
   TP_TRY(setConstants(program, arena, rank.peers.rank(), device));
   Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
-    TP_TRY(loadCheckpoint(rank, options.save, options.resumeStep, now));
+    TP_TRY(loadCheckpoint(rank, options.save, now));
     if (now.step == 0) // no data was read, so any will do
       now.dataTokens = rows ? rows->tokens() : 0;
     TP_TRY(rank.peers.alike(checkResumed()));
@@ -137,7 +137,7 @@ Status Session::checkResumed() const {
   if (now.seed != options.seed && options.has("--seed"))
     return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
                   (long long)now.seed, (long long)options.seed);
-  if (rows && now.dataTokens != rows->tokens())
+  if (rows && now.dataTokens && rows->tokens() && now.dataTokens != rows->tokens())
     return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
                   "position means nothing there",
                   (long long)now.dataTokens, (long long)rows->tokens());
@@ -230,6 +230,8 @@ Status Session::save(const std::string &directory, int64_t keep) {
   if (savedStep == now.step && savedIn == directory)
     return {};
   Activity saving(rank.transport, "checkpoint");
+  if (directory != savedIn && directory != options.save)
+    TP_TRY(rank.peers.agree(checkFree(directory)));
   TP_TRY(saveCheckpoint(rank, directory, now, keep));
   savedIn = directory, savedStep = now.step;
   say(format("saved step %lld in '%s'\n", (long long)now.step, directory.c_str()));

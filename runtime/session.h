@@ -24,6 +24,7 @@ struct Seat {
   int number = 0, ranks = 1; // this rank among those of the process
   int threads = 1;           // of each
   int64_t gpu = 0;           // that this rank uses, where its program is for one
+  bool pins = true;          // its threads to CPUs, where ranks have all there are
 };
 
 /// Each call but those that only look is made by all ranks, each on the thread that opened its own.
@@ -41,8 +42,8 @@ public:
   Status step(bool another);
   /// A number that is not finite ends a training before it is saved over a good one.
   Status checkMetrics() const;
-  /// The state after the last step, once for each directory; of those there the newest `keep` stay
-  /// (0: all).
+  /// The state after the last step, once, in a directory of this training alone; of those there the
+  /// newest `keep` stay (0: all).
   Status save(const std::string &directory, int64_t keep);
   Status evaluate(const std::vector<std::string> &names, struct Evaluation &result);
   /// After a step, before evaluation and prediction, which may write where a step keeps nothing
@@ -59,7 +60,7 @@ public:
 private:
   Status startDevice();
   Status settleGemms();
-  Status checkFree() const;
+  Status checkFree(const std::string &directory) const;
   Status checkResumed() const;
   Status prepareStep(int64_t step);
   /// On one of the ranks.

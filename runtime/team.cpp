@@ -42,13 +42,13 @@ int tplan::runtime::availableCpus() {
   return count ? count : (int)std::max(1l, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-Status Team::start(int count, int number, int teams) {
+Status Team::start(int count, int number, int teams, bool pins) {
   before = cpusOfMask();
   threads = count;
   spins = count * teams <= availableCpus() ? spinRounds : 0;
   // Teams that are as large as the mask own its CPUs. Smaller ones float, for others of
   // the same mask would choose the same CPUs.
-  if ((int)before.size() == count * teams && before.size() > 1)
+  if (pins && (int)before.size() == count * teams && before.size() > 1)
     cpus.assign(before.begin() + number * count, before.begin() + (number + 1) * count);
   pin(0);
   workers.reserve(count - 1);

@@ -36,8 +36,8 @@ public:
   ~Team();
 
   /// Starts threads 1 .. count - 1. Called once, by the thread that will run jobs. This is
-  /// team `number` of `teams` equal ones in the process.
-  Status start(int count, int number = 0, int teams = 1);
+  /// team `number` of `teams` equal ones in the process; with `pins` threads may be bound to CPUs.
+  Status start(int count, int number = 0, int teams = 1, bool pins = true);
 
   int size() const { return threads; }
 

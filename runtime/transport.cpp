@@ -3,6 +3,7 @@
 #include "runtime/transport.h"
 
 #include "runtime/collectives.h"
+#include "runtime/environment.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -24,7 +25,7 @@ int64_t Transport::bytesSent() const {
 
 Status tplan::runtime::readHangLimit(double &seconds) {
   seconds = defaultHangLimit;
-  const char *text = getenv("TPLAN_HANG_LIMIT");
+  const char *text = readVariable("TPLAN_HANG_LIMIT");
   if (!text || !*text)
     return {};
   char *end;
