@@ -15,6 +15,8 @@
 #include "lib/Verify/Verify.h"
 
 #include "mlir/IR/AsmState.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Error.h"
@@ -58,6 +60,10 @@ cl::opt<std::string> output("o", cl::desc("output file (default: standard output
                             cl::value_desc("FILE"), cl::cat(outputs));
 cl::opt<bool> ptxOnly("ptx", cl::desc("the kernels of a cuda target, as text"), cl::cat(outputs));
 cl::opt<bool> objectOnly("c", cl::desc("an object, not linked"), cl::cat(outputs));
+cl::opt<std::string> embed("embed",
+                           cl::desc("with -c: for a program of yours, without main, as the symbol "
+                                    "NAME_program"),
+                           cl::value_desc("NAME"), cl::cat(outputs));
 cl::opt<std::string> emitted("emit", cl::value_desc("PHASE"), cl::cat(outputs));
 cl::opt<bool> check("check", cl::desc("every check, all phases through memory; writes nothing"),
                     cl::cat(outputs));
@@ -79,6 +85,9 @@ cl::opt<MessageKind>
                         clEnumValN(MessageKind::json, "json",
                                    "a JSON object a line, with edits that lead out")),
              cl::init(MessageKind::text), cl::cat(reports));
+cl::opt<bool> printFlags("print-link-flags",
+                         cl::desc("what a program that embeds a plan is linked with"),
+                         cl::cat(reports));
 cl::opt<bool> printTable("print-phases", cl::desc("the table of phases and passes"),
                          cl::cat(reports));
 cl::opt<bool> verbose("v", cl::desc("time of each phase, on standard error"), cl::cat(reports));
@@ -112,6 +121,17 @@ llvm::Expected<Phase> lastPhase() {
         "more than one of -c, --ptx, --check, --emit, --list and --report: choose one");
   if (check && !output.empty())
     return llvm::createStringError("--check writes nothing: leave out -o or --check");
+  if (embed.getNumOccurrences()) {
+    if (!objectOnly)
+      return llvm::createStringError("--embed makes an object to be linked: add -c");
+    llvm::StringRef name = embed;
+    bool isName = !name.empty() && !llvm::isDigit(name[0]) &&
+                  llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (!isName)
+      return llvm::createStringError("--embed takes a name as C has them, letters, digits and _: "
+                                     "found '" +
+                                     parse::printable(name) + "'");
+  }
   if (objectOnly && output.empty())
     return llvm::createStringError("-c needs a file to write: add -o FILE");
   if (check || reported)
@@ -200,11 +220,21 @@ int main(int argc, char **argv) {
   mlir::registerPassManagerCLOptions();
   mlir::registerAsmPrinterCLOptions();
   groupOptions();
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "tplanc " TPLAN_VERSION ", of tplan, on LLVM " LLVM_VERSION_STRING "\n";
+  });
   std::string emitHelp = "stop after a phase and print its IR: " + phaseNames();
   emitted.setDescription(emitHelp);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a training plan to a binary that trains\n",
                                    &llvm::errs()))
     return static_cast<int>(Outcome::usageError);
+  if (printFlags) {
+    llvm::Expected<std::string> runtime = emit::findRuntime(argv[0]);
+    if (!runtime)
+      return usage(llvm::toString(runtime.takeError()));
+    llvm::outs() << llvm::join(emit::linkFlags(*runtime), " ") << "\n";
+    return 0;
+  }
   if (printTable) {
     printPhases(llvm::outs());
     return 0;
@@ -252,6 +282,7 @@ int main(int argc, char **argv) {
   std::vector<llvm::SmallVector<char, 0>> objects;
   for (const Target &machine : *targets) {
     options.target = machine;
+    options.target.embedAs = embed;
     options.target.libraryAttention = attention == AttentionBy::library;
     Result result = compile(source, options);
     (messages == MessageKind::json ? printMessagesAsJson : printMessages)(

@@ -134,6 +134,8 @@ bool Compile::emit() {
     return internal("no LLVM module");
   if (options.target.isGpu())
     image.defineIn(*code, lower::kPtx, lower::kCubin, lower::kCubinBytes);
+  if (!options.target.embedAs.empty()) // other plans of the program have kernels of these names
+    emit::exportOnly(*code, options.target.program());
   llvm::Expected<llvm::SmallVector<char, 0>> object =
       emit::emitObject(*code, options.target.cpu, options.target.features);
   if (!object)

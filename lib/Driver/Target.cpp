@@ -152,7 +152,7 @@ mlir::DictionaryAttr Target::asAttribute(mlir::MLIRContext *context) const {
     number("workspace", workspace);
     text("attention", libraryAttention ? "library" : "generated");
   }
-  if (!hasMain)
+  if (!hasMain || !embedAs.empty())
     number("no_main", 1);
   if (!others.empty())
     facts.set("others", b.getStrArrayAttr(SmallVector<StringRef>(others.begin(), others.end())));

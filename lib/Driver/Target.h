@@ -30,10 +30,15 @@ struct Target {
   /// objects has `main`.
   std::vector<std::string> others;
   bool hasMain = true;
+  std::string embedAs{}; // NAME, where a program of a user's links the object
 
   bool isGpu() const { return !arch.empty(); }
   /// Symbol of the tp_program.
-  std::string program() const { return isGpu() ? "tplan.program.cuda" : "tplan.program.cpu"; }
+  std::string program() const {
+    return !embedAs.empty() ? embedAs + "_program"
+           : isGpu()        ? "tplan.program.cuda"
+                            : "tplan.program.cpu";
+  }
   /// The value of lang::kTarget: these fields by name, in snake case.
   mlir::DictionaryAttr asAttribute(mlir::MLIRContext *context) const;
 };

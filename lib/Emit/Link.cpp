@@ -18,8 +18,20 @@ using namespace tplan;
 /// In order of preference: the machine's choice first.
 static constexpr StringLiteral kCompilers[] = {"c++", "g++", "clang++", "clang++-22"};
 
-/// What the runtime needs beside itself.
-static constexpr StringLiteral kLibraries[] = {"-ldnnl", "-lpthread", "-ldl", "-lm"};
+/// What the runtime needs beside itself, by spaces: CMakeLists.txt has the list.
+static SmallVector<StringRef> libraries() {
+  SmallVector<StringRef> flags;
+  StringRef(TPLAN_LIBRARIES).split(flags, ' ');
+  return flags;
+}
+
+std::vector<std::string> emit::linkFlags(StringRef runtime) {
+  std::vector<std::string> flags = {runtime.str()};
+  for (StringRef library : libraries())
+    flags.push_back(library.str());
+  flags.push_back("-lstdc++"); // which a C++ compiler adds by itself
+  return flags;
+}
 
 Expected<std::string> emit::findRuntime(const char *executable) {
   std::string self = sys::fs::getMainExecutable(executable, reinterpret_cast<void *>(&findRuntime));
@@ -73,7 +85,7 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
     arguments.push_back(input.getPath());
   arguments.append(
       {runtime, "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--as-needed"});
-  arguments.append(std::begin(kLibraries), std::end(kLibraries));
+  arguments.append(libraries());
   std::optional<StringRef> redirects[] = {StringRef(), messages.getPath(), messages.getPath()};
   std::string failure;
   int status = sys::ExecuteAndWait(*compiler, arguments, std::nullopt, redirects,

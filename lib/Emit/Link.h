@@ -14,6 +14,9 @@ namespace tplan::emit {
 /// `executable` is argv[0]. An error names the path where it should be.
 llvm::Expected<std::string> findRuntime(const char *executable);
 
+/// What a linker of C programs needs behind an object of -c --embed, in order.
+std::vector<std::string> linkFlags(llvm::StringRef runtime);
+
 /// Links objects with the runtime into `output`, whole or not at all, with the
 /// C++ compiler found on PATH. The same objects give the same bytes. Errors: no
 /// compiler found (and what to install), what the linker said.

@@ -34,6 +34,12 @@ std::unique_ptr<Module> emit::translateToLLVM(mlir::ModuleOp module, LLVMContext
   return mlir::translateModuleToLLVMIR(module, context);
 }
 
+void emit::exportOnly(Module &module, StringRef symbol) {
+  for (GlobalValue &value : module.global_values())
+    if (!value.isDeclaration() && value.getName() != symbol)
+      value.setLinkage(GlobalValue::InternalLinkage);
+}
+
 static Expected<std::unique_ptr<TargetMachine>> machineFor(StringRef cpu, StringRef features) {
   static bool once = (InitializeNativeTarget(), InitializeNativeTargetAsmPrinter(),
                       InitializeNativeTargetAsmParser(), true);

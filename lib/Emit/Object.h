@@ -17,6 +17,9 @@ namespace tplan::emit {
 /// A module in the LLVM dialect as LLVM IR, or null with a diagnostic.
 std::unique_ptr<llvm::Module> translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context);
 
+/// Only `symbol` of what the module defines is seen by a linker.
+void exportOnly(llvm::Module &module, llvm::StringRef symbol);
+
 /// Optimises the module and compiles it to an object file for a CPU
 /// ("x86-64-v3", "znver4", ...) and features ("+avx512bf16,..."; "" for those
 /// of the CPU). The same module, CPU and features give the same bytes.
