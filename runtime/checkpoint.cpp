@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cinttypes>
 #include <cstring>
+#include <iterator>
 
 #include <unistd.h>
 
@@ -96,11 +97,13 @@ Status readManifest(const std::string &path, std::vector<ManifestEntry> &entries
   return {};
 }
 
-/// Each listed file is there, whole and unchanged.
-Status checkManifest(tp_rank &rank, const std::string &directory) {
+/// Of a manifest's files the one of this name, or all; each is there, whole and unchanged.
+Status checkManifest(tp_rank &rank, const std::string &directory, const std::string &only = "") {
   std::vector<ManifestEntry> entries;
   TP_TRY(rank.peers.agree(readManifest(directory + "/" + manifestFile, entries)));
   for (const ManifestEntry &entry : entries) {
+    if (!only.empty() && entry.name != only)
+      continue;
     std::string path = directory + "/" + entry.name, found;
     int64_t bytes;
     TP_TRY(checksumOfFile(rank.peers, rank.team, path, found, bytes));
@@ -112,6 +115,38 @@ Status checkManifest(tp_rank &rank, const std::string &directory) {
                                      path.c_str(), found.c_str(), entry.checksum.c_str()));
   }
   return {};
+}
+
+int64_t stepOf(const std::string &name) { return atoll(name.c_str() + 5); }
+
+/// Names of the checkpoints of a directory, the newest first.
+Status listCheckpoints(const std::string &directory, std::vector<std::string> &steps) {
+  std::vector<std::string> names;
+  TP_TRY(listDirectory(directory, names));
+  std::copy_if(names.begin(), names.end(), std::back_inserter(steps), isStepName);
+  std::sort(steps.begin(), steps.end(),
+            [](const std::string &a, const std::string &b) { return stepOf(a) > stepOf(b); });
+  return {};
+}
+
+/// What is wrong with a checkpoint, and which one may take its place.
+Status withWayOut(tp_rank &rank, const std::string &directory, const std::string &damaged,
+                  const Status &status) {
+  std::vector<std::string> steps;
+  std::string names;
+  if (rank.peers.leads() && listCheckpoints(directory, steps).ok())
+    for (const std::string &name : steps)
+      names += name == damaged ? "" : name + "\n";
+  TP_TRY(rank.peers.broadcast(names));
+  for (size_t at = 0; at < names.size(); at = names.find('\n', at) + 1) {
+    std::string name = names.substr(at, names.find('\n', at) - at);
+    if (checkManifest(rank, directory + "/" + name).ok())
+      return rank.peers.alike(
+          errorf("%s; the last whole checkpoint is %s: go on from it with --resume %lld",
+                 status.message().c_str(), name.c_str(), (long long)stepOf(name)));
+  }
+  return rank.peers.alike(errorf("%s; '%s' holds no other whole checkpoint",
+                                 status.message().c_str(), directory.c_str()));
 }
 
 /// What a checkpoint says of the program that saved it.
@@ -143,12 +178,11 @@ Status prune(const std::string &directory, int64_t current, int64_t keep) {
   for (const std::string &name : names) {
     if (isLeftover(name))
       TP_TRY(removeDirectory(directory + "/" + name));
-    else if (isStepName(name) && atoll(name.c_str() + 5) <= current)
+    else if (isStepName(name) && stepOf(name) <= current)
       steps.push_back(name);
   }
-  std::sort(steps.begin(), steps.end(), [](const std::string &a, const std::string &b) {
-    return atoll(a.c_str() + 5) < atoll(b.c_str() + 5);
-  });
+  std::sort(steps.begin(), steps.end(),
+            [](const std::string &a, const std::string &b) { return stepOf(a) < stepOf(b); });
   for (size_t i = 0; keep > 0 && i + keep < steps.size(); ++i) {
     std::string old = directory + "/.old-" + steps[i];
     TP_TRY(renamePath(directory + "/" + steps[i], old));
@@ -196,7 +230,20 @@ Status finishDirectory(tp_rank &rank, const std::string &directory, const std::s
   return prune(directory, state.step, keep);
 }
 
-Status findCheckpoint(const std::string &directory, std::string &name) {
+/// The checkpoint of a step; of -1, the newest.
+Status findCheckpoint(const std::string &directory, int64_t step, std::string &name) {
+  if (step >= 0) {
+    name = stepName(step);
+    if (pathExists(directory + "/" + name))
+      return {};
+    std::vector<std::string> steps;
+    TP_TRY(listCheckpoints(directory, steps));
+    std::string there;
+    for (const std::string &one : steps)
+      there += format("%s%lld", there.empty() ? "" : ", ", (long long)stepOf(one));
+    return errorf("'%s' has checkpoints of the steps %s; --resume is %lld", directory.c_str(),
+                  there.empty() ? "(none)" : there.c_str(), (long long)step);
+  }
   TP_TRY(latestCheckpoint(directory, name));
   if (!name.empty())
     return {};
@@ -266,30 +313,50 @@ Status tplan::runtime::latestCheckpoint(const std::string &directory, std::strin
   return {};
 }
 
-Status tplan::runtime::latestGemms(const std::string &directory, std::string &file) {
+Status tplan::runtime::gemmsOf(const std::string &directory, int64_t step, std::string &file) {
   std::string name;
-  TP_TRY(latestCheckpoint(directory, name));
+  if (step >= 0)
+    name = stepName(step);
+  else
+    TP_TRY(latestCheckpoint(directory, name));
   file = directory + "/" + name + "/" + gemmsFile;
   if (name.empty() || !pathExists(file))
     file.clear();
   return {};
 }
 
-Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &directory,
+Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &directory, int64_t step,
                                       TrainingState &state) {
   Peers &peers = rank.peers;
   std::string name;
-  TP_TRY(peers.agree(findCheckpoint(directory, name)));
+  Status sound = peers.agree(findCheckpoint(directory, step, name));
+  bool isNamed = step < 0 && !name.empty(); // else there is nothing that another could replace
+  TP_TRY(peers.broadcast(&isNamed, sizeof isNamed));
+  if (!sound.ok() && !isNamed)
+    return sound;
   std::string path = directory + "/" + name;
-  TP_TRY(checkManifest(rank, path));
+  if (sound.ok())
+    sound = checkManifest(rank, path);
+  if (!sound.ok())
+    return withWayOut(rank, directory, name, sound);
   Opened opened;
   opened.weights = tensorsOf(rank, TP_WEIGHT);
   opened.states = tensorsOf(rank, TP_OPTIMIZER_STATE);
   TP_TRY(peers.agree(openCheckpoint(*rank.program, path, name, opened)));
-  TP_TRY(opened.model.copyTo(opened.weights));
-  TP_TRY(opened.optimizer.copyTo(opened.states));
+  TP_TRY(peers.agree(opened.model.copyTo(opened.weights)));
+  TP_TRY(peers.agree(opened.optimizer.copyTo(opened.states)));
   state = opened.state;
   return {};
+}
+
+/// Weights that are those of a checkpoint are as its manifest says.
+static Status checkBeside(tp_rank &rank, const std::string &path) {
+  size_t slash = path.rfind('/');
+  std::string name = path.substr(slash + 1),
+              directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  bool beside = name == modelFile && pathExists(directory + "/" + manifestFile);
+  TP_TRY(rank.peers.broadcast(&beside, sizeof beside));
+  return beside ? checkManifest(rank, directory, name) : Status();
 }
 
 Status tplan::runtime::loadWeights(tp_rank &rank, const std::string &path) {
@@ -299,5 +366,6 @@ Status tplan::runtime::loadWeights(tp_rank &rank, const std::string &path) {
   if (status.ok())
     status = file.match(weights, /*convert=*/true);
   TP_TRY(rank.peers.agree(std::move(status)));
-  return file.copyTo(weights);
+  TP_TRY(checkBeside(rank, path));
+  return rank.peers.agree(file.copyTo(weights));
 }

@@ -34,18 +34,22 @@ struct TrainingState {
 Status saveCheckpoint(tp_rank &rank, const std::string &directory, const TrainingState &state,
                       int64_t keep);
 
-/// Reads the latest checkpoint of DIR into the arena. Nothing is changed unless
-/// every file of it is sound and belongs to this program.
-Status loadCheckpoint(tp_rank &rank, const std::string &directory, TrainingState &state);
+/// Reads the checkpoint of a step of DIR into the arena, or with -1 the latest. Nothing is changed
+/// unless every file of it is sound and belongs to this program; the error of one that is not sound
+/// names the last that is.
+Status loadCheckpoint(tp_rank &rank, const std::string &directory, int64_t step,
+                      TrainingState &state);
 
-/// Weights alone, by name; other floating-point types are converted.
+/// Weights alone, by name; other floating-point types are converted. Those of a checkpoint must be
+/// as the manifest beside them says.
 Status loadWeights(tp_rank &rank, const std::string &file);
 
 /// Name of the directory that DIR/latest points at; empty where there is none.
 Status latestCheckpoint(const std::string &directory, std::string &name);
 
-/// The file of the latest checkpoint that holds its GEMM algorithms; empty where there is none.
-Status latestGemms(const std::string &directory, std::string &file);
+/// The file with the GEMM algorithms of a step's checkpoint, with -1 of the latest; empty where
+/// there is none.
+Status gemmsOf(const std::string &directory, int64_t step, std::string &file);
 
 } // namespace tplan::runtime
 

@@ -25,6 +25,22 @@ XXH128_canonical_t digest(const void *data, int64_t bytes) {
   return canonical;
 }
 
+/// A block of a file, in pieces: it is no larger in memory for being read.
+Status digestOfBlock(const InputFile &file, int64_t block, XXH128_canonical_t &result) {
+  int64_t at = block * checksumBlock, end = std::min(file.size(), at + checksumBlock);
+  std::vector<char> piece(std::min<int64_t>(end - at, int64_t(1) << 20));
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  while (at < end) {
+    int64_t bytes = std::min<int64_t>(end - at, (int64_t)piece.size());
+    TP_TRY(file.read(at, piece.data(), bytes));
+    XXH3_128bits_update(&state, piece.data(), bytes);
+    at += bytes;
+  }
+  XXH128_canonicalFromHash(&result, XXH3_128bits_digest(&state));
+  return {};
+}
+
 XXH128_canonical_t digestOfBlock(const void *data, int64_t bytes, int64_t block) {
   int64_t at = block * checksumBlock;
   return digest((const char *)data + at, std::min(checksumBlock, bytes - at));
@@ -53,7 +69,7 @@ std::string tplan::runtime::checksumOf(const void *data, int64_t bytes) {
 
 Status tplan::runtime::checksumOfFile(Peers &peers, Team &team, const std::string &path,
                                       std::string &checksum, int64_t &bytes) {
-  MappedFile file;
+  InputFile file;
   TP_TRY(peers.agree(file.open(path)));
   bytes = file.size();
   TP_TRY(peers.broadcast(&bytes, sizeof bytes));
@@ -66,13 +82,16 @@ Status tplan::runtime::checksumOfFile(Peers &peers, Team &team, const std::strin
   int64_t count = std::max<int64_t>(1, blocksOf(bytes)), ranks = peers.size();
   std::vector<XXH128_canonical_t> blocks(count);
   std::vector<double> parts(count * digestParts);
-  team.forEach((count - peers.rank() + ranks - 1) / ranks, [&](int64_t task, int) {
+  std::vector<Status> found(std::max<int64_t>(0, (count - peers.rank() + ranks - 1) / ranks));
+  team.forEach((int64_t)found.size(), [&](int64_t task, int) {
     int64_t block = task * ranks + peers.rank();
-    blocks[block] = digestOfBlock(file.data(), bytes, block);
+    found[task] = digestOfBlock(file, block, blocks[block]);
     uint32_t numbers[digestParts];
     memcpy(numbers, &blocks[block], sizeof numbers);
     std::copy(std::begin(numbers), std::end(numbers), &parts[block * digestParts]);
   });
+  auto failed = std::find_if(found.begin(), found.end(), [](auto &s) { return !s.ok(); });
+  TP_TRY(peers.agree(failed == found.end() ? Status() : std::move(*failed)));
   TP_TRY(peers.sum(parts.data(), (int64_t)parts.size()));
   for (int64_t i = 0; i < (int64_t)parts.size(); ++i) {
     auto part = (uint32_t)parts[i];

@@ -21,7 +21,7 @@ std::span<const TokenFormat> tplan::runtime::tokenFormats() { return formats; }
 
 Status TokenFile::open(const std::string &option) {
   format = &formats[0];
-  name = option;
+  std::string name = option;
   for (const TokenFormat &candidate : formats) {
     std::string prefix = std::string(candidate.name) + ":";
     if (option.compare(0, prefix.size(), prefix) != 0)
@@ -37,39 +37,57 @@ Status TokenFile::open(const std::string &option) {
   return {};
 }
 
-/// The token at a place of the file, the separator before its first one.
-int64_t TokenFile::token(int64_t at) const {
-  if (format->separator >= 0 && --at < 0)
-    return format->separator;
-  const unsigned char *bytes = file.data() + at * format->bytesPerToken;
+static int64_t tokenAt(const TokenFormat &format, const unsigned char *bytes) {
   uint64_t value = 0;
-  for (int64_t byte = 0; byte < format->bytesPerToken; ++byte)
+  for (int64_t byte = 0; byte < format.bytesPerToken; ++byte)
     value |= uint64_t(bytes[byte]) << (8 * byte);
-  int64_t unused = 64 - 8 * format->bytesPerToken;
-  return format->hasSign ? int64_t(value << unused) >> unused : int64_t(value);
+  int64_t unused = 64 - 8 * format.bytesPerToken;
+  return format.hasSign ? int64_t(value << unused) >> unused : int64_t(value);
 }
 
-Status TokenFile::read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const {
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t id = token(first + i);
-    if (id >= vocabulary) {
-      int64_t at = first + i - (format->separator >= 0 ? 1 : 0);
-      return errorf("'%s', byte %lld: token %lld is outside the vocabulary of %lld", name.c_str(),
-                    (long long)(std::max<int64_t>(at, 0) * format->bytesPerToken), (long long)id,
-                    (long long)vocabulary);
-    }
-    to[i] = (int32_t)id;
+template <typename Function>
+Status TokenFile::forEach(int64_t first, int64_t n, Function &&function) const {
+  int64_t end = first + n, before = firstToken();
+  if (n > 0 && first < before && !function(first++, format->separator))
+    return {};
+  unsigned char piece[16 << 10];
+  int64_t most = (int64_t)sizeof piece / format->bytesPerToken;
+  while (first < end) {
+    int64_t here = std::min(end - first, most);
+    TP_TRY(
+        file.read((first - before) * format->bytesPerToken, piece, here * format->bytesPerToken));
+    for (int64_t i = 0; i < here; ++i)
+      if (!function(first + i, tokenAt(*format, piece + i * format->bytesPerToken)))
+        return {};
+    first += here;
   }
   return {};
 }
 
-int64_t TokenFile::countTokens(int64_t first, int64_t n) const {
-  if (!format->hasSign)
-    return n;
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i)
-    count += token(first + i) >= 0;
-  return count;
+Status TokenFile::read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const {
+  int64_t wrongAt = -1, wrong = 0;
+  TP_TRY(forEach(first, n, [&](int64_t at, int64_t id) {
+    if (id >= vocabulary)
+      wrongAt = at, wrong = id;
+    to[at - first] = (int32_t)id;
+    return wrongAt < 0;
+  }));
+  if (wrongAt < 0)
+    return {};
+  int64_t at = wrongAt - firstToken();
+  return errorf("'%s', byte %lld: token %lld is outside the vocabulary of %lld", path().c_str(),
+                (long long)(std::max<int64_t>(at, 0) * format->bytesPerToken), (long long)wrong,
+                (long long)vocabulary);
+}
+
+Status TokenFile::countTokens(int64_t first, int64_t n, int64_t &count) const {
+  if (format->hasSign)
+    return forEach(first, n, [&](int64_t, int64_t id) {
+      count += id >= 0;
+      return true;
+    });
+  count += n;
+  return {};
 }
 
 Status tplan::runtime::expandFileList(const std::string &option, std::vector<std::string> &names) {

@@ -38,19 +38,21 @@ public:
   /// `name` is FILE or FORMAT:FILE.
   Status open(const std::string &name);
   /// Tokens, the separator included.
-  int64_t size() const { return count + (format->separator >= 0 ? 1 : 0); }
+  int64_t size() const { return count + firstToken(); }
+  /// Number of the first one that stands in the file: 1 where a separator is put before it.
+  int64_t firstToken() const { return format->separator >= 0 ? 1 : 0; }
   /// Reads tokens [first, first + n), each checked against the vocabulary.
   Status read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const;
-  /// Tokens of [first, first + n) that are not padding.
-  int64_t countTokens(int64_t first, int64_t n) const;
-  const std::string &path() const { return name; }
+  /// Adds the tokens of [first, first + n) that are not padding.
+  Status countTokens(int64_t first, int64_t n, int64_t &count) const;
+  const std::string &path() const { return file.path(); }
 
 private:
-  int64_t token(int64_t at) const;
+  /// Calls function(number of the token, id), which yields whether to go on.
+  template <typename Function> Status forEach(int64_t first, int64_t n, Function &&function) const;
 
-  std::string name;
   const TokenFormat *format = nullptr;
-  MappedFile file;
+  InputFile file;
   int64_t count = 0;
 };
 

@@ -43,7 +43,7 @@ public:
       int64_t n = std::min(input.length, from.size() - begin), row = batch.rows - first;
       if (row >= 0 && row < count)
         TP_TRY(from.read(begin, n, input.vocabulary, to + row * input.length));
-      batch.tokens += from.countTokens(begin + 1, n - 1);
+      TP_TRY(from.countTokens(begin + 1, n - 1, batch.tokens));
       ++batch.rows;
       begin += input.positions;
     }

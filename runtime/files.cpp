@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,39 +22,85 @@ static std::string parentOf(const std::string &path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
-  std::swap(bytes, other.bytes);
+/// Descriptors from this number on are not kept: a process may have some thousand, and a training
+/// as many files as it likes.
+static constexpr int firstNotKept = 512;
+
+/// A regular file for reading.
+static Status openRegular(const std::string &path, int &descriptor, struct stat &info) {
+  // Non-blocking: a FIFO must be refused below, not waited for.
+  descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)
+    return systemError("open", path);
+  Status status;
+  if (fstat(descriptor, &info) != 0)
+    status = systemError("read the size of", path);
+  else if (!S_ISREG(info.st_mode))
+    status = errorf("'%s' is %s, not a regular file", path.c_str(),
+                    S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
+  if (!status.ok())
+    close(descriptor);
+  return status;
+}
+
+InputFile &InputFile::operator=(InputFile &&other) noexcept {
+  std::swap(name, other.name);
+  std::swap(descriptor, other.descriptor);
   std::swap(length, other.length);
+  std::swap(device, other.device);
+  std::swap(number, other.number);
   return *this;
 }
 
-MappedFile::~MappedFile() {
-  if (bytes)
-    munmap((void *)bytes, length);
+InputFile::~InputFile() {
+  if (descriptor >= 0)
+    close(descriptor);
 }
 
-Status MappedFile::open(const std::string &path) {
-  // Non-blocking: a FIFO must be refused below, not waited for.
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0)
-    return systemError("open", path);
+Status InputFile::open(const std::string &path) {
   struct stat info;
-  Status status;
-  if (fstat(descriptor, &info) != 0) {
-    status = systemError("read the size of", path);
-  } else if (!S_ISREG(info.st_mode)) {
-    status = errorf("'%s' is %s, not a regular file", path.c_str(),
-                    S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
-  } else if (info.st_size > 0) {
-    void *mapped = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (mapped == MAP_FAILED) {
-      status = systemError("map", path);
-    } else {
-      bytes = (const unsigned char *)mapped;
-      length = info.st_size;
-    }
+  int opened;
+  TP_TRY(openRegular(path, opened, info));
+  name = path;
+  length = info.st_size;
+  device = info.st_dev, number = info.st_ino;
+  if (opened < firstNotKept)
+    descriptor = opened;
+  else
+    close(opened);
+  return {};
+}
+
+/// These bytes of an open file.
+static Status readAll(int from, const std::string &path, int64_t size, int64_t offset, char *to,
+                      int64_t bytes) {
+  while (bytes > 0) {
+    ssize_t got = pread(from, to, std::min<int64_t>(bytes, int64_t(1) << 30), offset);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return systemError("read", path);
+    if (got == 0)
+      return errorf("'%s' has become shorter while it was in use: it had %lld bytes, and ends at "
+                    "byte %lld or before",
+                    path.c_str(), (long long)size, (long long)offset);
+    to += got;
+    offset += got;
+    bytes -= got;
   }
-  close(descriptor);
+  return {};
+}
+
+Status InputFile::read(int64_t offset, void *to, int64_t bytes) const {
+  if (descriptor >= 0)
+    return readAll(descriptor, name, length, offset, (char *)to, bytes);
+  struct stat info;
+  int opened;
+  TP_TRY(openRegular(name, opened, info));
+  Status status = info.st_dev == device && info.st_ino == number
+                      ? readAll(opened, name, length, offset, (char *)to, bytes)
+                      : errorf("'%s' is another file than when it was opened", name.c_str());
+  close(opened);
   return status;
 }
 
@@ -116,13 +161,13 @@ Status AtomicFile::commit() {
 }
 
 Status tplan::runtime::readText(const std::string &path, std::string &text, int64_t limit) {
-  MappedFile file;
+  InputFile file;
   TP_TRY(file.open(path));
   if (file.size() > limit)
     return errorf("'%s' has %lld bytes, more than the %lld that such a file may have", path.c_str(),
                   (long long)file.size(), (long long)limit);
-  text.assign((const char *)file.data(), file.size());
-  return {};
+  text.resize(file.size());
+  return file.read(0, text.data(), file.size());
 }
 
 Status tplan::runtime::writeText(const std::string &path, std::string_view text) {

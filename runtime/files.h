@@ -16,21 +16,27 @@
 
 namespace tplan::runtime {
 
-/// A regular file mapped for reading.
-class MappedFile {
+/// A regular file, read by place. It is not mapped: in memory, what another process cuts off would
+/// be a signal that ends this one; here it is an error with the name.
+class InputFile {
 public:
-  MappedFile() = default;
-  MappedFile(MappedFile &&other) noexcept { *this = std::move(other); }
-  MappedFile &operator=(MappedFile &&other) noexcept;
-  ~MappedFile();
+  InputFile() = default;
+  InputFile(InputFile &&other) noexcept { *this = std::move(other); }
+  InputFile &operator=(InputFile &&other) noexcept;
+  ~InputFile();
 
   Status open(const std::string &path);
-  const unsigned char *data() const { return bytes; }
+  /// Bytes when it was opened.
   int64_t size() const { return length; }
+  const std::string &path() const { return name; }
+  /// Exactly these bytes; any thread may ask.
+  Status read(int64_t offset, void *to, int64_t bytes) const;
 
 private:
-  const unsigned char *bytes = nullptr;
+  std::string name;
+  int descriptor = -1; // -1: opened again for each reading
   int64_t length = 0;
+  uint64_t device = 0, number = 0; // of the file
 };
 
 /// Writes a file piece by piece; it appears under its name at commit() only.

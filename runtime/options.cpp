@@ -6,6 +6,7 @@
 #include "runtime/mesh.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -32,7 +33,8 @@ namespace {
 /// One option: how it is spelled, what it takes, where it goes; and whether ranks that are
 /// processes must agree on it.
 struct Option {
-  enum Kind { Flag, Integer, Number, Text, Files, JsonLog, AnyLog };
+  /// StepFlag: a flag that a step may follow.
+  enum Kind { Flag, StepFlag, Integer, Number, Text, Files, JsonLog, AnyLog };
   /// In its value; in whether it is given, for files have names of their own on each machine; or
   /// not.
   enum Agreement { Value, Presence, None };
@@ -56,6 +58,7 @@ std::string Option::shared(const Options &options) const {
   switch (kind) {
   case Flag:
     return "given";
+  case StepFlag:
   case Integer:
     return format("%lld", (long long)(options.*integer));
   case Number:
@@ -83,6 +86,13 @@ Option own(Option option) {
 Option flag(const char *name, const char *meaning, bool Options::*to) {
   Option o{name, nullptr, meaning, Option::Flag};
   o.flag = to;
+  return o;
+}
+Option stepFlag(const char *name, const char *argument, const char *meaning, bool Options::*to,
+                int64_t Options::*step) {
+  Option o{name, argument, meaning, Option::StepFlag};
+  o.flag = to;
+  o.integer = step;
   return o;
 }
 Option integer(const char *name, const char *argument, const char *meaning, int64_t Options::*to,
@@ -144,7 +154,9 @@ std::vector<Option> optionTable() {
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
               &Options::saveEvery, 0),
       integer("--save-keep", "N", "checkpoints to keep; 0: all", &Options::saveKeep, 0),
-      flag("--resume", "go on from the latest checkpoint in the DIR of --save", &Options::resume),
+      stepFlag("--resume", "[STEP]",
+               "go on from the latest checkpoint in the DIR of --save, or from that of STEP",
+               &Options::resume, &Options::resumeStep),
       presence(
           text("--load", "F.safetensors", "start from these weights, by name", &Options::load)),
       log("--metrics", "M.jsonl",
@@ -233,6 +245,11 @@ Status assign(const Option &option, const char *value, Options &options) {
   case Option::Flag:
     options.*option.flag = true;
     return {};
+  case Option::StepFlag:
+    options.*option.flag = true;
+    if (!*value)
+      return {};
+    [[fallthrough]];
   case Option::Integer: {
     long long parsed = strtoll(value, &end, 10);
     if (end == value || *end || errno || parsed < option.lowest || parsed > option.highest) {
@@ -300,7 +317,10 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
     if (option == table.end())
       return unknownOption(name, table);
     bool isFlag = option->kind == Option::Flag;
-    if (isFlag && equals != std::string::npos)
+    if (option->kind == Option::StepFlag)
+      isFlag =
+          equals == std::string::npos && (i + 1 == argc || !isdigit((unsigned char)*argv[i + 1]));
+    if (option->kind == Option::Flag && equals != std::string::npos)
       return errorf("%s takes no argument, found '%s'", option->name, word.c_str() + equals + 1);
     if (!isFlag && equals == std::string::npos && i + 1 == argc)
       return errorf("%s takes %s, found the end of the command line", option->name,

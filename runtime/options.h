@@ -31,7 +31,8 @@ struct Options {
   std::string device;           // "cpu" or "cuda"; empty: the one that the binary is for
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
-  std::string gemmWay; // of bf16, as TPLAN_GEMM says: "library", "widen", or empty
+  int64_t resumeStep = -1; // -1: the latest
+  std::string gemmWay;     // of bf16, as TPLAN_GEMM says: "library", "widen", or empty
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;

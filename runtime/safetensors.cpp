@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstring>
 
 using namespace tplan::runtime;
@@ -105,18 +106,19 @@ Status checkMetadata(const std::string &file, const json &metadata) {
 
 Status SafetensorsFile::open(const std::string &path) {
   name = path;
-  TP_TRY(mapped.open(path));
+  TP_TRY(input.open(path));
   const char *file = path.c_str();
-  if (mapped.size() < 8)
+  if (input.size() < 8)
     return errorf("'%s' has %lld bytes, too few for a safetensors file", file,
-                  (long long)mapped.size());
+                  (long long)input.size());
   uint64_t length;
-  memcpy(&length, mapped.data(), 8);
-  if (length > (uint64_t)maxHeader || (int64_t)length > mapped.size() - 8)
+  TP_TRY(input.read(0, &length, 8));
+  if (length > (uint64_t)maxHeader || (int64_t)length > input.size() - 8)
     return errorf("'%s', byte 0: a header of %" PRIu64
                   " bytes does not fit: the file has %lld, the limit is %lld",
-                  file, length, (long long)mapped.size(), (long long)maxHeader);
-  std::string_view text((const char *)mapped.data() + 8, length);
+                  file, length, (long long)input.size(), (long long)maxHeader);
+  std::string text(length, '\0');
+  TP_TRY(input.read(8, text.data(), (int64_t)length));
   json header;
   TP_TRY(parseJson(text, path, 8, header));
   if (!header.is_object())
@@ -127,7 +129,7 @@ Status SafetensorsFile::open(const std::string &path) {
     const std::string *name;
   };
   std::vector<Place> places;
-  int64_t buffer = mapped.size() - 8 - (int64_t)length;
+  int64_t buffer = input.size() - 8 - (int64_t)length;
   for (auto &[key, value] : header.items()) {
     if (key == "__metadata__") {
       TP_TRY(checkMetadata(path, value));
@@ -140,7 +142,7 @@ Status SafetensorsFile::open(const std::string &path) {
       return errorf("'%s': tensor '%s' ends at byte %lld of %lld bytes of data: the file is "
                     "truncated or damaged",
                     file, key.c_str(), (long long)end, (long long)buffer);
-    tensor.data = mapped.data() + 8 + length + begin;
+    tensor.offset = 8 + (int64_t)length + begin;
     auto placed = entries.emplace(key, std::move(tensor)).first;
     places.push_back({begin, end, &placed->first});
   }
@@ -193,25 +195,130 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
   return errorf("two tensors of this program have one name");
 }
 
+namespace {
+
+/// Bytes of a file in rising order, read ahead a little: a rank may hold short runs of a tensor.
+class Window {
+public:
+  static constexpr int64_t most = 64 << 10;
+  explicit Window(const InputFile &file) : file(file), buffer(most) {}
+
+  /// At most `most` bytes at `offset`; nothing is read from `limit` on.
+  Status at(int64_t offset, int64_t bytes, int64_t limit, const char *&data) {
+    if (offset < begin || offset + bytes > end) {
+      begin = end = offset;
+      int64_t ahead = std::min(most, limit - offset);
+      TP_TRY(file.read(offset, buffer.data(), ahead));
+      end = offset + ahead;
+    }
+    data = buffer.data() + (offset - begin);
+    return {};
+  }
+
+private:
+  const InputFile &file;
+  std::vector<char> buffer;
+  int64_t begin = 0, end = 0;
+};
+
+/// The first of `count` numbers whose exponent, the bits of `mask`, is all ones; -1: none.
+template <typename Bits> int64_t firstNotFinite(const char *data, int64_t count, Bits mask) {
+  auto bitsAt = [&](int64_t i) {
+    Bits bits;
+    memcpy(&bits, data + i * (int64_t)sizeof bits, sizeof bits);
+    return bits;
+  };
+  Bits found = 0; // no branch, so that the loop is a vector's
+  for (int64_t i = 0; i < count; ++i)
+    found |= (Bits)((bitsAt(i) & mask) == mask);
+  for (int64_t i = 0; found; ++i)
+    if ((bitsAt(i) & mask) == mask)
+      return i;
+  return -1;
+}
+
+int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
+  switch (type) {
+  case TP_F64:
+    return firstNotFinite<uint64_t>(data, count, 0x7ff0000000000000);
+  case TP_F32:
+    return firstNotFinite<uint32_t>(data, count, 0x7f800000);
+  case TP_BF16:
+    return firstNotFinite<uint16_t>(data, count, 0x7f80);
+  case TP_F16:
+    return firstNotFinite<uint16_t>(data, count, 0x7c00);
+  default:
+    return -1;
+  }
+}
+
+/// "[1, 3]": where in a tensor an element is.
+std::string placeText(const std::vector<int64_t> &shape, int64_t element) {
+  std::vector<int64_t> place(shape.size());
+  for (size_t d = shape.size(); d-- > 0; element /= shape[d])
+    place[d] = element % shape[d];
+  return shapeText(place);
+}
+
+/// As getElement(), of bytes that may lie anywhere.
+double numberAt(const char *data, int32_t type, int64_t index) {
+  alignas(8) char element[8];
+  memcpy(element, data + index * bytesOf(type), bytesOf(type));
+  return getElement(element, type, 0);
+}
+
+/// One piece of a tensor, from the file to where it belongs.
+Status copyPiece(const std::string &file, const LogicalTensor &tensor, const StoredTensor &stored,
+                 const ElementRun &run, const char *from, char *data) {
+  if (int64_t bad = firstNotFinite(stored.type, from, run.count); bad >= 0)
+    return errorf("'%s': tensor '%s', element %s, is no finite number: %s", file.c_str(),
+                  tensor.name.c_str(), placeText(stored.shape, run.logical + bad).c_str(),
+                  std::isnan(numberAt(from, stored.type, bad)) ? "nan" : "infinity");
+  if (stored.type == tensor.type) {
+    int64_t size = bytesOf(stored.type);
+    memcpy(data + run.memory * size, from, run.count * size);
+    return {};
+  }
+  for (int64_t e = 0; e < run.count; ++e) {
+    double number = numberAt(from, stored.type, e);
+    setElement(data, tensor.type, run.memory + e, number);
+    if (!std::isfinite(getElement(data, tensor.type, run.memory + e)))
+      return errorf("'%s': tensor '%s', element %s, is beyond the range of %s, which this program "
+                    "wants: %g",
+                    file.c_str(), tensor.name.c_str(),
+                    placeText(stored.shape, run.logical + e).c_str(), storedName(tensor.type),
+                    number);
+  }
+  return {};
+}
+
+} // namespace
+
 Status SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
+  Window window(input);
   for (const LogicalTensor &tensor : wanted) {
     const StoredTensor &stored = entries.find(tensor.name)->second;
     int64_t size = bytesOf(stored.type), held = tensor.share.stored() * bytesOf(tensor.type);
     HostView view(tensor.device, tensor.data, held, HostView::updates); // padding stays
     TP_TRY(view.open());
-    char *data = view.data();
+    Status status;
+    auto copy = [&](const ElementRun &run) -> Status {
+      for (int64_t done = 0; done < run.count;) {
+        int64_t here = std::min(run.count - done, Window::most / size);
+        const char *from;
+        TP_TRY(window.at(stored.offset + (run.logical + done) * size, here * size,
+                         stored.offset + stored.bytes, from));
+        ElementRun piece{run.logical + done, run.memory + done, here};
+        TP_TRY(copyPiece(name, tensor, stored, piece, from, view.data()));
+        done += here;
+      }
+      return {};
+    };
     tensor.share.forEach([&](const ElementRun &run) {
-      const unsigned char *from = stored.data + run.logical * size;
-      if (stored.type == tensor.type) {
-        memcpy(data + run.memory * size, from, run.count * size);
-        return;
-      }
-      for (int64_t e = 0; e < run.count; ++e) {
-        alignas(8) char element[8];
-        memcpy(element, from + e * size, size);
-        setElement(data, tensor.type, run.memory + e, getElement(element, stored.type, 0));
-      }
+      if (status.ok())
+        status = copy(run);
     });
+    TP_TRY(std::move(status));
     TP_TRY(view.close());
   }
   return {};

@@ -24,8 +24,7 @@ namespace tplan::runtime {
 struct StoredTensor {
   int32_t type = 0;
   std::vector<int64_t> shape;
-  const unsigned char *data = nullptr;
-  int64_t bytes = 0;
+  int64_t offset = 0, bytes = 0; // in the file
 };
 
 class SafetensorsFile {
@@ -33,17 +32,18 @@ public:
   Status open(const std::string &path);
   const std::map<std::string, StoredTensor> &tensors() const { return entries; }
   const std::string &path() const { return name; }
-  const MappedFile &file() const { return mapped; }
+  const InputFile &file() const { return input; }
 
   /// The file holds exactly `wanted`, in name, type (unless `convert` allows
   /// another floating-point type) and shape.
   Status match(const std::vector<LogicalTensor> &wanted, bool convert) const;
-  /// Copies into the arena what match() has checked. Padding stays as it is.
+  /// Copies into the arena what match() has checked. Padding stays as it is. A number that is not
+  /// finite is an error, with its tensor and place.
   Status copyTo(const std::vector<LogicalTensor> &wanted) const;
 
 private:
   std::string name;
-  MappedFile mapped;
+  InputFile input;
   std::map<std::string, StoredTensor> entries;
 };
 

@@ -49,7 +49,7 @@ Status Session::startDevice() {
 Status Session::settleGemms() {
   std::string saved;
   bool reads = options.resume && rank.peers.leads();
-  TP_TRY(rank.peers.agree(reads ? latestGemms(options.save, saved) : Status()));
+  TP_TRY(rank.peers.agree(reads ? gemmsOf(options.save, options.resumeStep, saved) : Status()));
   return tplan::runtime::settleGemms(rank, options.gemms, saved);
 }
 
@@ -99,7 +99,7 @@ Status Session::setTensors(RowSource *source) {
   TP_TRY(setConstants(program, arena, rank.peers.rank(), device));
   Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
-    TP_TRY(loadCheckpoint(rank, options.save, now));
+    TP_TRY(loadCheckpoint(rank, options.save, options.resumeStep, now));
     if (now.step == 0) // no data was read, so any will do
       now.dataTokens = rows ? rows->tokens() : 0;
     TP_TRY(rank.peers.alike(checkResumed()));

@@ -7,6 +7,7 @@
 
 #include "runtime/train.h"
 
+#include "runtime/data_check.h"
 #include "runtime/evaluate.h"
 #include "runtime/logs.h"
 #include "runtime/progress.h"
@@ -28,6 +29,7 @@ public:
 
 private:
   Status openData();
+  Status checkFiles();
   Status trainSteps();
   Status evaluate(int64_t step);
   Status save();
@@ -76,13 +78,22 @@ Status Run::openData() {
         errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing",
                program.plan));
   TP_TRY(loader.open(rank, options.data, length));
-  auto openEval = [&]() -> Status {
+  auto open = [&]() -> Status {
     for (const std::string &name : options.eval)
       TP_TRY(TokenFile().open(name));
-    return {};
+    return rank.peers.leads() ? checkFiles() : Status();
   };
   bool reads = !program.read_first || rank.peers.leads();
-  return rank.peers.agree(reads ? openEval() : Status());
+  return rank.peers.agree(reads ? open() : Status());
+}
+
+/// As far as a look at them tells before the first step.
+Status Run::checkFiles() {
+  std::string warnings;
+  TP_TRY(checkTrainingFiles(options.data, warnings));
+  if (!warnings.empty())
+    rank.sink(Tone::warning, warnings);
+  return checkEvaluationFiles(options.eval, program.inputs[0].vocabulary);
 }
 
 Status Run::trainSteps() {

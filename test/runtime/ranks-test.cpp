@@ -299,13 +299,12 @@ TEST_F(Ranks, ADataErrorNamesTheRankThatReadIt) {
       }
     }
   }
-  // In a file of --eval it is found by the rank whose row it is: of 3 members' windows of
-  // 8 predictions, byte 60 lies in the eighth, row 1 of 3.
+  // A file of --eval is looked at before the first step, by rank 0.
   std::string bad = text;
   bad[60] = '\xff';
   writeFile(scratch / "bad", bad);
   EXPECT_HAS(failed(program(named("RowsOfThree")), {"--steps", "1", "--eval", scratch / "bad"}),
-             "error: rank 1: '" + (scratch / "bad") + "', byte 60");
+             "error: rank 0: '" + (scratch / "bad") + "', byte 60");
 }
 
 TEST_F(Ranks, ResumeAndMetricsEqualAnUnbrokenRun) {

@@ -41,7 +41,7 @@ Status write(const std::string &path, const std::vector<LogicalTensor> &tensors,
 TEST(Safetensors, RoundTrip) {
   Scratch scratch;
   float a[6] = {1, 2, 3, 4, 5, -0.0f};
-  bf16 b[3] = {roundToBf16(1.5f), roundToBf16(-2), 0x7FC0};
+  bf16 b[3] = {roundToBf16(1.5f), roundToBf16(-2), 0x7F7F};
   double c[1] = {1e300};
   int32_t d[2] = {-7, 8};
   std::vector<LogicalTensor> tensors = {
@@ -82,7 +82,7 @@ TEST(Safetensors, F16KeepsItsBitsAndConverts) {
   Scratch scratch;
   std::vector<f16> half(1 << 16), read(half.size());
   for (uint32_t bits = 0; bits < half.size(); ++bits)
-    half[bits] = f16(bits);
+    half[bits] = f16((bits & 0x7c00) == 0x7c00 ? 0 : bits); // what is not finite is not read
   ASSERT_OK(write(scratch / "x", {tensorOf("a", TP_F16, {1 << 16}, half.data())}));
   EXPECT_NE(readFile(scratch / "x").find(R"("dtype":"F16")"), std::string::npos);
   SafetensorsFile file;
@@ -96,7 +96,7 @@ TEST(Safetensors, F16KeepsItsBitsAndConverts) {
   ASSERT_OK(file.match(wanted, true));
   EXPECT_OK(file.copyTo(wanted));
   for (uint32_t bits = 0; bits < half.size(); ++bits)
-    ASSERT_TRUE(wide[bits] == widen(half[bits]) || std::isnan(wide[bits])) << bits;
+    ASSERT_EQ(wide[bits], widen(half[bits])) << bits;
 }
 
 TEST(Safetensors, DividesWhatIsScaled) {
@@ -243,7 +243,7 @@ TEST(Safetensors, AnyFlippedHeaderByteIsRefusedOrRead) {
       refused += !status.ok();
       for (auto &[name, tensor] : file.tensors())
         if (status.ok()) {
-          ASSERT_LE(tensor.data + tensor.bytes, file.file().data() + file.file().size());
+          ASSERT_LE(tensor.offset + tensor.bytes, file.file().size());
         }
     }
   EXPECT_GT(refused, 500);

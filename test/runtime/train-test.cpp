@@ -307,7 +307,7 @@ TEST_F(Training, DumpsTheFirstGradients) {
     const tplan::runtime::StoredTensor &tensor = file.tensors().at(name);
     for (int64_t i = 0; i < tensor.bytes / 4; ++i) {
       float value;
-      memcpy(&value, tensor.data + 4 * i, 4);
+      ASSERT_OK(file.file().read(tensor.offset + 4 * i, &value, 4));
       sum += value;
       size += std::abs(value);
     }
