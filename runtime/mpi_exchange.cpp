@@ -233,8 +233,8 @@ Status MpiExchange::late(double seconds) {
   tooLate = true;
   char text[1024];
   describe(text, sizeof text);
-  return errorf("nothing has come for %g s, the limit that TPLAN_HANG_LIMIT sets: %s", seconds,
-                text);
+  return errorf("nothing has come for %g s, the limit that %s sets: %s", seconds,
+                notices ? "tp_options.hang_seconds" : "TPLAN_HANG_LIMIT", text);
 }
 
 Status MpiExchange::hear() {

@@ -64,6 +64,9 @@ cl::opt<std::string> embed("embed",
                            cl::desc("with -c: for a program of yours, without main, as the symbol "
                                     "NAME_program"),
                            cl::value_desc("NAME"), cl::cat(outputs));
+cl::opt<std::string> depfile("depfile",
+                             cl::desc("with -c: the files that were read, for make and ninja"),
+                             cl::value_desc("FILE"), cl::cat(outputs));
 cl::opt<std::string> emitted("emit", cl::value_desc("PHASE"), cl::cat(outputs));
 cl::opt<bool> check("check", cl::desc("every check, all phases through memory; writes nothing"),
                     cl::cat(outputs));
@@ -132,6 +135,8 @@ llvm::Expected<Phase> lastPhase() {
                                      "found '" +
                                      parse::printable(name) + "'");
   }
+  if (!depfile.empty() && !objectOnly)
+    return llvm::createStringError("--depfile is of an object: add -c");
   if (objectOnly && output.empty())
     return llvm::createStringError("-c needs a file to write: add -o FILE");
   if (check || reported)
@@ -180,6 +185,18 @@ llvm::Error writeReport(const Result &result) {
      : report == ReportKind::full ? printReport
                                   : printSummary)(*numbers, os);
   });
+}
+
+/// A rule of make: the object depends on all that was read.
+llvm::Error writeDepfile(const Result &result) {
+  std::string rule = output;
+  for (const char *separator = ": "; const std::string &file : result.files) {
+    rule += separator;
+    separator = " ";
+    for (char c : file) // as make reads names
+      rule += c == ' ' ? "\\ " : c == '$' ? "$$" : c == '#' ? "\\#" : std::string(1, c);
+  }
+  return emit::writeOutput(depfile, rule + "\n");
 }
 
 /// What is written of one target.
@@ -293,6 +310,9 @@ int main(int argc, char **argv) {
       return static_cast<int>(result.outcome);
     if (llvm::Error error = emit::checkOutput(output, result.files))
       return cannotWrite(std::move(error));
+    if (!depfile.empty())
+      if (llvm::Error error = writeDepfile(result))
+        return usage("cannot write '" + depfile + "': " + llvm::toString(std::move(error)));
     if (*last == Phase::emit && !objectOnly && !ptxOnly)
       objects.push_back(std::move(result.object));
     else if (llvm::Error error = writeResult(result, *last))
