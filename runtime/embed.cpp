@@ -99,6 +99,12 @@ Status tp_training::readOptions() {
     return errorf("tp_options.load begins a training with weights, and resume goes on with one: "
                   "choose one of '%s' and '%s'",
                   asked.load, asked.resume);
+  if (asked.gemm_algorithms && !program->device)
+    return errorf(
+        "tp_options.gemm_algorithms is about GPUs, and the plan '%s' runs on a CPU: leave "
+        "it out",
+        program->plan);
+  options.gemms = asked.gemm_algorithms ? asked.gemm_algorithms : "";
   options.seed = asked.seed;
   options.given.insert("--seed");
   options.threads = asked.threads;
@@ -161,8 +167,8 @@ Status tp_training::open() {
   if (!program)
     return errorf("tp_open needs a program, the NAME_program of an object of tplanc -c --embed "
                   "NAME: found NULL");
-  TP_TRY(readOptions());
   TP_TRY(checkProgram(*program));
+  TP_TRY(readOptions());
   TP_TRY(checkCpu(program->cpu));
   TP_TRY(checkInputs(*program, length));
   rows = rowsPerStep(*program);

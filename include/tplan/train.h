@@ -35,13 +35,14 @@ typedef enum tp_level { TP_NEWS, TP_WARNING } tp_level;
 
 /* Begin with TP_DEFAULTS. A null pointer or 0 means what stands there. */
 typedef struct tp_options {
-  size_t size;         /* of this struct, by which the library knows the header that you have */
-  int64_t seed;        /* of initial values: that of --seed */
-  int64_t threads;     /* of each rank; 0: its part of the CPUs that this process may use */
-  const char *load;    /* weights by name, a file of safetensors */
-  const char *resume;  /* a folder of checkpoints: goes on from its newest */
-  const char *gemm;    /* how bf16 is multiplied: "library", "widen"; null: the faster one here */
-  double hang_seconds; /* without progress that a rank waits for others in a step; 0: 60 */
+  size_t size;        /* of this struct, by which the library knows the header that you have */
+  int64_t seed;       /* of initial values: that of --seed */
+  int64_t threads;    /* of each rank; 0: its part of the CPUs that this process may use */
+  const char *load;   /* weights by name, a file of safetensors */
+  const char *resume; /* a folder of checkpoints: goes on from its newest */
+  const char *gemm;   /* how bf16 is multiplied: "library", "widen"; null: the faster one here */
+  const char *gemm_algorithms; /* of a program for GPUs: that of --gemm-algorithms */
+  double hang_seconds;         /* without progress that a rank waits for others in a step; 0: 60 */
   /* Null: all ranks are threads of this process. Else a communicator of Open MPI's, (void *)comm,
    * whose processes are the ranks in their order and make every call together. */
   void *communicator;
@@ -54,7 +55,7 @@ typedef struct tp_options {
 } tp_options;
 
 /* clang-format off */
-#define TP_DEFAULTS { sizeof(tp_options), 1, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL }
+#define TP_DEFAULTS { sizeof(tp_options), 1, 0, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL }
 /* clang-format on */
 
 /* Ready to step: memory is mapped, ranks wait, weights are set. `options` may be null, and need not

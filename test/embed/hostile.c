@@ -1,6 +1,6 @@
 /* hostile.c: a host that makes every mistake with two trainings, while both go on.
  *
- *     hostile ONE.tokens FOUR.tokens FOLDER
+ *     hostile ONE.tokens FOUR.tokens FOLDER [ALGORITHMS]
  *
  * Prints the losses as train-two does, so that they can be compared, and each mistake that had
  * another end than it was to have; the exit code is their number. */
@@ -83,7 +83,7 @@ static void fail_to_open(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4)
+  if (argc < 4)
     return 100;
   const tp_program *programs[2] = {&one_program, &four_program};
   tp_training *trainings[2];
@@ -96,6 +96,12 @@ int main(int argc, char **argv) {
     files[i] = fopen(argv[1 + i], "rb");
     tp_options options = TP_DEFAULTS;
     options.threads = i + 1;
+    char algorithms[512];
+    if (argc > 4) { /* on GPUs, whose libraries variables name */
+      snprintf(algorithms, sizeof algorithms, "%s/%s.gemms", argv[4], i ? "four" : "one");
+      options.gemm_algorithms = algorithms;
+      options.environment = 1;
+    }
     options.log = log_line, options.user = told;
     library(1);
     expect("open", trainings[i], tp_open(programs[i], &options, &trainings[i]), TP_DONE, "");

@@ -211,6 +211,7 @@ TEST_F(Embedded, DoesNotOpenWhatCannotTrain) {
   with([](tp_options &o) { o.threads = -1; }, "found -1");
   with([](tp_options &o) { o.hang_seconds = NAN; }, "tp_options.hang_seconds");
   with([](tp_options &o) { o.gpu = -2; }, "found -2");
+  with([](tp_options &o) { o.gemm_algorithms = "x"; }, "is about GPUs, and the plan");
   with([](tp_options &o) { o.gemm = "fast"; }, "found 'fast'");
   with([](tp_options &o) { o.load = "/no/such"; }, "'/no/such'");
   with([](tp_options &o) { o.resume = "/no/such"; }, "'/no/such'");
