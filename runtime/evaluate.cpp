@@ -72,6 +72,9 @@ public:
     if (program.read_first)
       all.resize(rows.size() * members);
     while (true) {
+      TP_TRY(rank.points.next(result.ended));
+      if (result.ended)
+        return {};
       Batch batch;
       TP_TRY(nextBatch(batch));
       if (!batch.rows)
@@ -148,7 +151,7 @@ Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::strin
     return rank.peers.alike(
         errorf("evaluation needs rows of at least 2 tokens, found %lld", (long long)input.length));
   TP_TRY(Scorer(rank).run(names, result));
-  if (!result.tokens)
+  if (!result.tokens && !result.ended)
     return rank.peers.alike(errorf("the files of --eval hold nothing to predict: '%s'",
                                    names.empty() ? "" : names[0].c_str()));
   return {};

@@ -16,6 +16,7 @@ namespace tplan::runtime {
 struct Evaluation {
   double sum = 0; // nats
   int64_t tokens = 0;
+  bool ended = false; // before its end, by all ranks
   double loss() const { return sum / (double)tokens; }
 };
 
@@ -23,9 +24,10 @@ struct Evaluation {
 Status evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, Evaluation &result);
 
 /// Continues `text` by `count` tokens drawn at `temperature` (0: the likeliest),
-/// number i by (seed, i). Appends to `text` as it goes.
+/// number i by (seed, i). Appends to `text` as it goes. `ended`: before the
+/// last one, by all ranks.
 Status sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
-                  std::string &text);
+                  std::string &text, bool &ended);
 
 } // namespace tplan::runtime
 

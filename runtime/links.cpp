@@ -230,7 +230,16 @@ void Links::hear(Edge &edge, Frame frame) {
     if (present.emplace(frame.number, frame.bytes).second)
       tellAll(frame, 0);
     return answer();
+  case Frame::note:
+    if (noted)
+      noted(frame.bytes);
+    return;
   }
+}
+
+void Links::write(int rank, std::string bytes) {
+  if (Edge *edge = find(0, rank))
+    put(*edge, {Frame::note, self, std::move(bytes)});
 }
 
 /// News is passed on. A rank that is gone is the reason of all else.

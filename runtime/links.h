@@ -29,7 +29,7 @@ int wayTo(int from, int to);
 
 /// What one rank says to a neighbour.
 struct Frame {
-  enum Kind : uint32_t { data, bye, gone, failed, here };
+  enum Kind : uint32_t { data, bye, gone, failed, here, note };
   Kind kind;
   int32_t number; // of the operation, or the rank that a notice is about
   std::string bytes;
@@ -67,6 +67,10 @@ public:
   /// This rank has failed by itself, or just leaves; returns when the others are told.
   void fail(const std::string &why);
   void leave();
+
+  /// Bytes to a neighbour in the tree of all ranks, who takes them as `noted`; waits for nobody.
+  void write(int rank, std::string bytes);
+  std::function<void(const std::string &bytes)> noted;
 
   /// What this rank is doing, for messages: "waits in the all-reduce over 'dp'"; or empty.
   std::function<std::string()> place;

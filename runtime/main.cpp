@@ -13,9 +13,11 @@
 #include "runtime/cpu.h"
 #include "runtime/cuda.h"
 #include "runtime/error_file.h"
+#include "runtime/exit_codes.h"
 #include "runtime/launcher.h"
 #include "runtime/mpi.h"
 #include "runtime/nccl.h"
+#include "runtime/signals.h"
 #include "runtime/tensors.h"
 #include "runtime/threads.h"
 #include "runtime/trace_device.h"
@@ -36,8 +38,6 @@ using namespace tplan::runtime;
 
 namespace {
 
-enum ExitCode { exitSuccess = 0, exitFailure = 1, exitUsage = 2 };
-
 void printError(const char *command, const std::string &message) {
   fflush(stdout);
   fprintf(stderr, "%s: error: %s\n", command, message.c_str());
@@ -54,9 +54,9 @@ class Crew {
 public:
   /// `gpus`: that the process sees, where the program is for them; the first rank has `firstGpu`.
   Crew(const char *command, const tp_program &program, const Options &options, bool launched,
-       int64_t gpus, int64_t firstGpu)
+       int64_t gpus, int64_t firstGpu, Wish &wish)
       : command(command), program(program), options(options), launched(launched), gpus(gpus),
-        firstGpu(firstGpu) {}
+        firstGpu(firstGpu), wish(wish) {}
 
   /// Trains with these transports; a null one: a rank alone. True on success.
   bool run(std::vector<std::unique_ptr<Transport>> transports, int threads);
@@ -80,6 +80,7 @@ private:
   const Options &options;
   const bool launched; // each rank is a process
   const int64_t gpus, firstGpu;
+  Wish &wish;
   std::vector<Member> members;
   std::mutex mutex;
   std::condition_variable finished;
@@ -141,6 +142,9 @@ void Crew::leave(int count, Member *member) {
 void Crew::runRank(Member &member) {
   tp_rank rank;
   rank.transport = member.transport.get();
+  rank.points.start(wish, rank.transport ? rank.transport->notes() : nullptr,
+                    rank.transport ? rank.transport->rank() : 0,
+                    rank.transport ? rank.transport->size() : 1);
   Status status = train(rank, program, options, member.seat);
   if (status.ok() && member.log)
     status = auditCollectives(rank, *member.log);
@@ -319,6 +323,10 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     return status.ok() ? exitSuccess : fails(status, exitFailure);
   }
 
+  Wish wish;
+  Signals signals(wish, options.saveWithin);
+  if (Status status = signals.start(); !status.ok())
+    return fails(status, exitFailure);
   Launch launch;
   if (Status status = findLaunch(launch); !status.ok())
     return fails(status, exitFailure);
@@ -349,6 +357,10 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
         errorf("--audit-collectives compares ranks, and the plan '%s' has one", program->plan),
         exitUsage);
   int threads = threadsOf(options, (int)transports.size(), launch);
-  Crew crew(command, *program, options, launch.processes(), gpus, gpu);
-  return crew.run(std::move(transports), threads) ? exitSuccess : exitFailure;
+  const Waiting *waiting = transports[0] ? transports[0]->waiting() : nullptr;
+  Crew crew(command, *program, options, launch.processes(), gpus, gpu, wish);
+  signals.follow(waiting);
+  bool trained = crew.run(std::move(transports), threads);
+  signals.follow(nullptr);
+  return !trained ? exitFailure : wish.ended() ? exitAsked : exitSuccess;
 }

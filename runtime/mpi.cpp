@@ -310,8 +310,6 @@ public:
       TP_TRY(mpi.check(mpi.Comm_dup(mpi.world, &notices), "Comm_dup"));
       TP_TRY(mpi.check(mpi.Comm_set_errhandler(notices, mpi.errorsReturn), "Comm_set_errhandler"));
       shared.exchange.listen(notices);
-    } else {
-      shared.exchange.installHandlers();
     }
     // Each batch has a message to and from each other member for each piece.
     constexpr int64_t mostMessages = 4096;
@@ -330,6 +328,8 @@ public:
   int64_t bytes() const override { return shared.staging.bytes(); }
   Traffic traffic() const override { return shared.traffic; }
   bool stages() const override { return true; }
+  Notes *notes() override { return &shared.exchange.notes; }
+  const Waiting *waiting() const override { return &shared.exchange; }
 
   Status connect(const tp_program &program,
                  std::vector<std::unique_ptr<Communicator>> &groups) override {

@@ -5,16 +5,12 @@
 #include "runtime/collectives.h"
 #include "runtime/profile.h"
 
-#include <atomic>
-#include <climits>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include <immintrin.h>
 #include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 using namespace tplan::runtime;
@@ -25,23 +21,23 @@ namespace {
 constexpr int spins = 200, yields = 2000;
 constexpr int sleepMicroseconds = 50;
 
-/// From a signal to the end. A launcher may kill a second after its SIGTERM.
-constexpr double graceSeconds = 0.5;
+/// Seconds between looks for notes, while nothing comes.
+constexpr double lookSeconds = 0.001;
 
 /// Messages list so many ranks.
 constexpr int listed = 16;
 
-/// Text in memory of the caller, without anything that a signal handler may not call.
-struct SafeText {
+/// Text in memory of the caller; what does not fit is left out.
+struct BoundedText {
   char *at, *end;
-  SafeText(char *text, size_t size) : at(text), end(text + size - 1) { *at = 0; }
-  SafeText &operator<<(const char *more) {
+  BoundedText(char *text, size_t size) : at(text), end(text + size - 1) { *at = 0; }
+  BoundedText &operator<<(const char *more) {
     while (*more && at < end)
       *at++ = *more++;
     *at = 0;
     return *this;
   }
-  SafeText &operator<<(int64_t number) {
+  BoundedText &operator<<(int64_t number) {
     char digits[24], *digit = digits + sizeof digits - 1;
     *digit = 0;
     do
@@ -51,84 +47,7 @@ struct SafeText {
   }
 };
 
-// Of a process, as its signals are: a handler has no argument. The exchange, the signal that ends
-// it, and what lets it speak once more before it does.
-std::atomic<const MpiExchange *> only{nullptr};
-std::atomic<int> ending{0};
-std::atomic<bool> hasTimer{false};
-timer_t timer;
-static_assert(std::atomic<const MpiExchange *>::is_always_lock_free);
-
-void die(int signal) {
-  struct sigaction action = {};
-  action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
-  raise(signal);
-}
-
-void say(const MpiExchange &exchange, int signal) {
-  char text[1024];
-  SafeText(text, sizeof text) << "tplan: ended by signal " << signal << ": ";
-  size_t length = strlen(text);
-  exchange.describe(text + length, sizeof text - length - 1);
-  length = strlen(text);
-  text[length++] = '\n';
-  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);
-}
-
-/// When a rank dies, its launcher ends the others, and may do it for good at any time. So this one
-/// says at once whom it misses, or what its last collective was. What others have sent may still be
-/// on its way, and one that computes comes to its next collective: it goes on for a while, and
-/// whoever is missing then is named alone.
-void onSignal(int signal) {
-  const MpiExchange *exchange = only.load();
-  if (!exchange || !hasTimer || ending.exchange(signal))
-    return die(signal);
-  itimerspec grace = {};
-  grace.it_value.tv_nsec = long(graceSeconds * 1e9);
-  timer_settime(timer, 0, &grace, nullptr);
-  say(*exchange, signal);
-}
-
-/// All ranks had the signal, and speak and end at one time.
-void onTimer(int alarm) {
-  const MpiExchange *exchange = only.load();
-  int signal = ending;
-  if (exchange && signal && exchange->busy())
-    say(*exchange, signal);
-  die(signal ? signal : alarm);
-}
-
-/// False where the program has a handler of its own.
-bool install(int signal, void (*handler)(int)) {
-  struct sigaction action = {}, old;
-  action.sa_handler = handler;
-  if (sigaction(signal, nullptr, &old) || old.sa_handler != SIG_DFL)
-    return false;
-  return !sigaction(signal, &action, nullptr);
-}
-
-void installAll() {
-  struct sigevent event = {};
-  event.sigev_notify = SIGEV_SIGNAL;
-  event.sigev_signo = SIGALRM;
-  if (!hasTimer)
-    hasTimer = install(SIGALRM, onTimer) && !timer_create(CLOCK_MONOTONIC, &event, &timer);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP})
-    install(signal, onSignal);
-}
-
 } // namespace
-
-MpiExchange::~MpiExchange() {
-  const MpiExchange *mine = this;
-  only.compare_exchange_strong(mine, nullptr);
-}
-
-void MpiExchange::installHandlers() {
-  installAll();
-  only = this;
-}
 
 void MpiExchange::reserve(int members, int64_t messages) {
   requests.reserve(messages);
@@ -136,23 +55,28 @@ void MpiExchange::reserve(int members, int64_t messages) {
   finished.reserve(messages);
   for (auto &sides : pending)
     for (Pending &side : sides)
-      side.of.resize(members);
+      side.of = std::make_unique<std::atomic<int>[]>(members);
 }
 
 void MpiExchange::begin(const Operation &operation, const Communicator &over,
                         MpiLibrary::Comm with) {
+  std::lock_guard guard(lock);
   current = {operation.what->kind, operation.call, &over};
   comm = with, waitingFor = nullptr;
+  ++moved;
   inside = true;
 }
 
 void MpiExchange::end() {
+  std::lock_guard guard(lock);
+  ++moved;
   inside = false;
   if (current.call)
     last = current;
 }
 
 void MpiExchange::forget(const Communicator &group) {
+  std::lock_guard guard(lock);
   if (last.group == &group)
     last = {};
 }
@@ -200,7 +124,10 @@ Status MpiExchange::poll(int &ended) {
 }
 
 Status MpiExchange::wait(int batch, Side side) {
-  waitingFor = &pending[batch][side], waitingSide = side;
+  {
+    std::lock_guard guard(lock);
+    waitingFor = &pending[batch][side], waitingSide = side;
+  }
   double limit = current.call ? hangLimit : 10 * hangLimit, since = 0;
   for (int idle = 0; waitingFor->all;) {
     int ended;
@@ -210,6 +137,7 @@ Status MpiExchange::wait(int batch, Side side) {
       return errorf("%s; %s", status.message().c_str(), text);
     }
     if (ended) {
+      ++moved;
       idle = 0;
       continue;
     }
@@ -224,6 +152,10 @@ Status MpiExchange::wait(int batch, Side side) {
       since = now;
     if (now - since > limit)
       return late(limit);
+    if (now - looked > lookSeconds) {
+      looked = now;
+      TP_TRY(notes.look(/*waits=*/false));
+    }
     idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   }
   return {};
@@ -274,14 +206,17 @@ void MpiExchange::cancel() {
 }
 
 void MpiExchange::describe(char *to, size_t size) const {
-  SafeText text(to, size);
+  BoundedText text(to, size);
   auto name = [&](const Named &it) {
     text << "the " << nameOfKind(it.kind) << " over '" << it.group->name().c_str() << "'";
     if (const tp_call *call = it.call)
       text << " of " << call->file << ":" << (int64_t)call->line;
   };
+  std::lock_guard guard(lock);
   text << "rank " << (int64_t)rank;
-  if (!inside) {
+  if (notes.waiting()) {
+    text << " waits for the others to say which step is the last";
+  } else if (!inside) {
     text << " is in no collective";
   } else {
     text << " waits in ";

@@ -3,34 +3,33 @@
 // Posts messages of bytes in batches and waits for a batch by polling, with a limit on the
 // time without progress.
 //
-// Decision: what a rank waits for, and its last collective, stand in plain memory that a signal
-// handler may read. When a launcher ends this rank because another one died, it still says whom it
-// missed, or where it was.
+// Decision: what a rank waits for, and its last collective, may be read by another thread at any
+// time. When a launcher ends this rank because another one died, it still says whom it missed, or
+// where it was.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_MPI_EXCHANGE_H
 #define TPLAN_RUNTIME_MPI_EXCHANGE_H
 
 #include "runtime/mpi_library.h"
+#include "runtime/mpi_notes.h"
 #include "runtime/transport.h"
 
 #include <atomic>
+#include <mutex>
 
 namespace tplan::runtime {
 
-class MpiExchange {
+class MpiExchange : public Waiting {
 public:
   static constexpr int batches = 3;
 
   MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit)
-      : mpi(mpi), rank(rank), hangLimit(hangLimit) {}
-  ~MpiExchange();
+      : notes(mpi, hangLimit), mpi(mpi), rank(rank), hangLimit(hangLimit) {}
 
   /// Before the first use: room for the peers of any communicator of so many members, and
   /// messages in flight.
   void reserve(int members, int64_t messages);
-  /// Signals of the process end with a word about this exchange.
-  void installHandlers();
   /// What ends the waits of all: text of the rank that failed, through a communicator that carries
   /// nothing else.
   void listen(MpiLibrary::Comm notices) { this->notices = notices; }
@@ -52,11 +51,12 @@ public:
   /// Who is waited for has not come within the limit.
   bool hung() const { return tooLate; }
 
-  /// "rank 1 waits in the ... for rank 2", or what its last collective was, as a C string; safe in
-  /// a signal handler.
-  void describe(char *text, size_t size) const;
-  /// Whether a collective is under way; safe in a signal handler.
-  bool busy() const { return inside; }
+  // By any thread.
+  void describe(char *text, size_t size) const override;
+  bool waits() const override { return inside || notes.waiting(); }
+  uint32_t progress() const override { return moved + notes.progress(); }
+
+  MpiNotes notes;
 
 private:
   struct InFlight {
@@ -64,8 +64,8 @@ private:
     Side side;
   };
   struct Pending {
-    int all = 0;
-    std::vector<int> of; // each member
+    std::atomic<int> all{0};
+    std::unique_ptr<std::atomic<int>[]> of; // each member
   };
   Status add(MpiLibrary::Request request, InFlight what);
   /// Polls once; how many ended.
@@ -85,6 +85,7 @@ private:
   static constexpr int noticeBytes = 1024;
   char notice[noticeBytes] = "";
   bool heard = false;
+  double looked = 0; // for notes
 
   /// A collective, as messages name it.
   struct Named {
@@ -93,7 +94,9 @@ private:
     const Communicator *group;
   };
 
-  // Read by the handler.
+  // Read by other threads: what is named, with the lock.
+  mutable std::mutex lock;
+  std::atomic<uint32_t> moved{0}; // begins, ends, and messages that are done
   std::atomic<bool> inside{false};
   Named current = {}, last = {}; // under way; the last of a line of the plan
   MpiLibrary::Comm comm = nullptr;

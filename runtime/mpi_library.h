@@ -36,6 +36,7 @@ struct MpiLibrary {
   FUNCTION(Isend, (const void *, int, void *, int, int, Comm, Request *))                          \
   FUNCTION(Irecv, (void *, int, void *, int, int, Comm, Request *))                                \
   FUNCTION(Testsome, (int, Request *, int *, int *, void *))                                       \
+  FUNCTION(Send, (const void *, int, void *, int, int, Comm))                                      \
   FUNCTION(Iprobe, (int, int, Comm, int *, void *))                                                \
   FUNCTION(Recv, (void *, int, void *, int, int, Comm, void *))                                    \
   FUNCTION(Cancel, (Request *))                                                                    \
@@ -50,8 +51,8 @@ struct MpiLibrary {
   void *errorsReturn = nullptr;
 
   static constexpr int funneled = 1;       // MPI_THREAD_FUNNELED
-  static constexpr int anySource = -1;     // MPI_ANY_SOURCE
   static constexpr int undefined = -32766; // MPI_UNDEFINED
+  static constexpr int anySource = -1;     // MPI_ANY_SOURCE
 
   /// The error of a call, in the library's words; success for 0.
   Status check(int code, const char *function) const;

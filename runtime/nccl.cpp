@@ -12,6 +12,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <deque>
+#include <utility>
 
 #include <unistd.h>
 
@@ -19,9 +22,46 @@ using namespace tplan::runtime;
 
 namespace {
 
+/// Notes go over the sockets, which are looked at while the host waits for its device too.
+class LinkNotes : public Notes {
+public:
+  explicit LinkNotes(NcclRank &rank) : rank(rank) {
+    rank.links.noted = [this](const std::string &bytes) {
+      early.push_back(bytes);
+      takeIn();
+    };
+  }
+  Status send(int to, const Note &note) override {
+    rank.links.write(to, std::string((const char *)&note, sizeof note));
+    return {};
+  }
+  Status look(bool waits) override {
+    takeIn();
+    TP_TRY(rank.links.poll(waits ? lookSeconds : 0));
+    return std::exchange(failed, {});
+  }
+  double limit() const override { return 10 * rank.hangLimit; }
+
+private:
+  static constexpr double lookSeconds = 0.05;
+  /// What came before anybody listened waits until somebody does.
+  void takeIn() {
+    for (; heard && !early.empty(); early.pop_front()) {
+      Note note = {};
+      memcpy(&note, early.front().data(), std::min(early.front().size(), sizeof note));
+      if (Status status = heard(note); !status.ok())
+        failed = std::move(status);
+    }
+  }
+
+  NcclRank &rank;
+  std::deque<std::string> early;
+  Status failed;
+};
+
 class NcclTransport : public Transport {
 public:
-  NcclTransport() {
+  NcclTransport() : notes_(rank_) {
     rank_.links.place = [this] { return place(); };
   }
   ~NcclTransport() override {
@@ -36,6 +76,7 @@ public:
   Traffic traffic() const override { return rank_.traffic; }
   bool capturable() const override { return true; }
   bool hostApart() const override { return true; }
+  Notes *notes() override { return &notes_; }
   void attach(Device &device, char *arena, int64_t bytes) override;
   void detach() override { rank_.device = nullptr; }
   Status connect(const tp_program &program,
@@ -50,6 +91,7 @@ private:
   double hostLimit() const { return 10 * rank_.hangLimit; }
 
   NcclRank rank_;
+  LinkNotes notes_;
   std::shared_ptr<Tree> tree; // of all ranks
   std::unique_ptr<NcclCommunicator> world_;
   uint32_t trees = 1; // numbers that are taken

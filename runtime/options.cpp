@@ -3,6 +3,7 @@
 #include "runtime/options.h"
 
 #include "runtime/data.h"
+#include "runtime/exit_codes.h"
 #include "runtime/mesh.h"
 
 #include <algorithm>
@@ -154,6 +155,10 @@ std::vector<Option> optionTable() {
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
               &Options::saveEvery, 0),
       integer("--save-keep", "N", "checkpoints to keep; 0: all", &Options::saveKeep, 0),
+      own(number("--save-within", "SECONDS",
+                 "from SIGUSR1, SIGTERM or SIGINT, which end a training after its step, until that "
+                 "is saved; else it ends unsaved (60)",
+                 &Options::saveWithin)),
       stepFlag("--resume", "[STEP]",
                "go on from the latest checkpoint in the DIR of --save, or from that of STEP",
                &Options::resume, &Options::resumeStep),
@@ -399,5 +404,7 @@ void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &
   fprintf(to, "\nenvironment:\n");
   for (auto [name, meaning] : kEnvironment)
     fprintf(to, "  %-26s %s\n", name, meaning);
-  fprintf(to, "\nexit codes: 0 success, 1 a failure while running, 2 a wrong command line\n");
+  fprintf(to, "\nexit codes:\n");
+  for (auto [code, meaning] : exitMeanings)
+    fprintf(to, "  %-26d %s\n", code, meaning);
 }

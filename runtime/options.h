@@ -36,6 +36,7 @@ struct Options {
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;
+  double saveWithin = 60; // seconds from a signal that asks for the end
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
        synchronous = false, auditStreams = false, printEnv = false;
   std::string traceStreams, ncclLibrary;

@@ -18,6 +18,7 @@
 #include "runtime/team.h"
 #include "runtime/transport.h"
 #include "runtime/types.h"
+#include "runtime/wish.h"
 #include "tplan/runtime.h"
 
 #include <functional>
@@ -33,6 +34,7 @@ struct tp_rank {
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
   tplan::runtime::Sink sink;                                         // where lines for people go
+  tplan::runtime::Points points;                                     // where a training may end
   tplan::runtime::Status error;                           // the first failure of generated code
   std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole
 };

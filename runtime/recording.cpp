@@ -93,6 +93,8 @@ public:
   void detach() override { inner->detach(); }
   bool hostApart() const override { return inner->hostApart(); }
   bool stages() const override { return inner->stages(); }
+  Notes *notes() override { return inner->notes(); }
+  const Waiting *waiting() const override { return inner->waiting(); }
   std::string left() const override { return inner->left(); }
   std::string lastOf(int rank) const override { return inner->lastOf(rank); }
 

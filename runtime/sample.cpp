@@ -39,7 +39,7 @@ static int64_t draw(const std::vector<double> &logits, double temperature, doubl
 }
 
 Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
-                                  std::string &text) {
+                                  std::string &text, bool &ended) {
   const tp_program &program = *rank.program;
   if (!program.predict)
     return rank.peers.alike(
@@ -59,6 +59,9 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
       return rank.peers.alike(errorf("byte %zu of --sample is %d, outside the vocabulary of %lld",
                                      i, (unsigned char)history[i], (long long)input.vocabulary));
   for (int64_t i = 0; i < count; ++i) {
+    TP_TRY(rank.points.next(ended));
+    if (ended)
+      return {};
     int64_t length = std::min<int64_t>(context, history.size());
     char *given = givenImage(rank);
     setRowsInUse(program, given, 1);

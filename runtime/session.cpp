@@ -222,6 +222,7 @@ Status Session::evaluate(const std::vector<std::string> &names, Evaluation &resu
   Activity evaluating(rank.transport, "evaluation");
   rank.profile.pause(true);
   TP_TRY(evaluateFiles(rank, names, result));
+  now.evaluationDue = result.ended;
   rank.profile.pause(false);
   return {};
 }

@@ -12,6 +12,7 @@
 #include "runtime/logs.h"
 #include "runtime/progress.h"
 #include "runtime/scalars.h"
+#include "runtime/signals.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -34,6 +35,7 @@ private:
   Status evaluate(int64_t step);
   Status save();
   Status finish();
+  void endEarly();
   Status sample();
   void printSummary();
   /// Prints, on one of the ranks.
@@ -52,6 +54,7 @@ private:
   std::vector<float> losses; // of each step of this run, for the curve
   int64_t steps = 0, firstStep = 1;
   int64_t skipped = 0; // of these steps
+  bool ended = false;  // before all was done, as a signal asked
   double trainSeconds = 0, profileSeconds = 0;
   int64_t profileSteps = 0;
 };
@@ -105,6 +108,9 @@ Status Run::trainSteps() {
   losses.reserve(std::max<int64_t>(0, steps - firstStep + 1));
   progress.begin(firstStep, options.printEvery, 60 * options.minutes);
   for (int64_t step = firstStep; step <= steps; ++step) {
+    TP_TRY(rank.points.next(ended));
+    if (ended)
+      return {};
     double begin = monotonicSeconds();
     TP_TRY(session.step(/*another=*/step < steps));
     double seconds = monotonicSeconds() - begin;
@@ -147,6 +153,8 @@ Status Run::trainSteps() {
       TP_TRY(session.auditMemory());
     if (!options.eval.empty() && evalEvery > 0 && step % evalEvery == 0 && step != steps)
       TP_TRY(evaluate(step));
+    if (ended)
+      return {};
     if (!options.save.empty() && saveEvery > 0 && step % saveEvery == 0)
       TP_TRY(save());
   }
@@ -157,6 +165,9 @@ Status Run::evaluate(int64_t step) {
   Evaluation evaluation;
   double begin = monotonicSeconds();
   TP_TRY(session.evaluate(options.eval, evaluation));
+  ended = evaluation.ended;
+  if (ended)
+    return {};
   TP_TRY(logs.evaluation(step, evaluation.loss(), evaluation.tokens));
   say("evaluation at step %lld: %.6f nats per token over %lld tokens of %zu file%s, %.1f s\n",
       (long long)step, evaluation.loss(), (long long)evaluation.tokens, options.eval.size(),
@@ -207,8 +218,9 @@ void Run::printSummary() {
 Status Run::sample() {
   Activity drawing(rank.transport, "sample");
   std::string text = options.sample;
-  TP_TRY(sampleText(rank, session.state().seed, options.temperature, options.sampleBytes, text));
-  if (!rank.peers.leads())
+  TP_TRY(sampleText(rank, session.state().seed, options.temperature, options.sampleBytes, text,
+                    ended));
+  if (!rank.peers.leads() || ended)
     return {};
   printf("sample:\n");
   fwrite(text.data(), 1, text.size(), stdout); // may hold zero bytes
@@ -217,13 +229,28 @@ Status Run::sample() {
 }
 
 Status Run::finish() {
-  if (!options.save.empty())
+  if (!options.save.empty()) {
     TP_TRY(save());
+    rank.points.settle();
+  }
   TP_TRY(logs.finish());
   printSummary();
-  if (!options.eval.empty())
+  if (!options.eval.empty() && !ended)
     TP_TRY(evaluate(session.state().step));
-  return options.has("--sample") ? sample() : Status();
+  if (options.has("--sample") && !ended)
+    TP_TRY(sample());
+  if (ended)
+    endEarly();
+  return rank.points.finish();
+}
+
+void Run::endEarly() {
+  rank.points.settle();
+  std::string saved = options.save.empty()
+                          ? "; nothing is saved, for there is no --save"
+                          : format(", saved in '%s': --resume goes on", options.save.c_str());
+  say("ended by %s after step %lld of %lld%s\n", nameOfSignal(rank.points.asked()),
+      (long long)session.state().step, (long long)steps, saved.c_str());
 }
 
 Status Run::all() {
@@ -234,6 +261,8 @@ Status Run::all() {
   TP_TRY(rank.peers.agree(rank.peers.leads()
                               ? logs.open(options.logs, program, options.resume, firstStep - 1)
                               : Status()));
+  if (session.state().evaluationDue && !options.eval.empty() && firstStep <= steps)
+    TP_TRY(evaluate(firstStep - 1));
   TP_TRY(trainSteps());
   return finish();
 }

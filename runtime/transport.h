@@ -14,6 +14,7 @@
 
 #include "runtime/device.h"
 #include "runtime/mesh.h"
+#include "runtime/notes.h"
 #include "runtime/status.h"
 #include "runtime/team.h"
 #include "tplan/runtime.h"
@@ -104,6 +105,11 @@ public:
   virtual bool hostApart() const { return false; }
   /// Whether messages go through buffers of the transport, as `tp_mpi_bytes_staged` says.
   virtual bool stages() const { return false; }
+
+  /// Where ranks are processes: what they say to each other beside collectives, and where this one
+  /// waits for others.
+  virtual Notes *notes() { return nullptr; }
+  virtual const Waiting *waiting() const { return nullptr; }
 
   /// What the rank is doing, for logs.
   const char *activity = "set-up";

@@ -9,6 +9,9 @@
 #   SHARED    a folder that all machines see under this name (./job)
 #   NETWORK   the interface, or the subnet, that connects the machines (mpirun tries them all)
 #   CPUS      cores of each rank (1)
+#   WITHIN    seconds in which a training that is to end may save (20)
+#
+# It ends well by `kill` or Ctrl-C, with code 75 after its step is saved; started again, it goes on.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,6 +19,7 @@ hosts=${1:?a hostfile comes first, with lines like: node0 slots=2}
 shift
 shared=${SHARED:-$PWD/job}
 ranks=4 # those of the mesh, 2 x 2
+within=${WITHIN:-20}
 
 mkdir -p "$shared"
 tplanc examples/tiny_llama_2x2.tplan -o "$shared/train"
@@ -25,6 +29,9 @@ options=(
   # One machine is filled before the next, so that ranks of a tensor group share one. Each
   # rank has cores of its own: one that waits for a core keeps all others waiting.
   --map-by "slot:PE=${CPUS:-1}" --bind-to core
+  # From SIGTERM to SIGKILL, above --save-within. mpirun sits it out once before it sends SIGTERM, and
+  # twice after a rank has ended with a code; so it is not much longer.
+  --mca odls_base_sigkill_timeout $((within + 5))
   # Variables reach other machines only by name.
   -x TPLAN_HANG_LIMIT="${TPLAN_HANG_LIMIT:-60}"
 )
@@ -34,8 +41,20 @@ if [[ -n ${NETWORK:-} ]]; then
   options+=(--mca oob_tcp_if_include "$NETWORK" --mca btl_tcp_if_include "$NETWORK")
 fi
 
-train=("$shared/train" --save "$shared/checkpoint")
+train=("$shared/train" --save "$shared/checkpoint" --save-within "$within")
 # A job that is started again goes on.
 if [[ -e $shared/checkpoint/latest ]]; then train+=(--resume); fi
 
-exec mpirun "${options[@]}" "${train[@]}" "$@"
+# SIGUSR1 mpirun hands on at once. It has a group of processes of its own, or Ctrl-C would reach it too.
+set -m
+mpirun "${options[@]}" "${train[@]}" "$@" </dev/null &
+trap 'kill -USR1 $!' TERM INT
+code=0
+wait $! || code=$?
+trap - TERM INT
+# A signal ends the first wait.
+if ((code > 128)) && kill -0 $! 2>/dev/null; then
+  code=0
+  wait $! || code=$?
+fi
+exit $code

@@ -11,6 +11,9 @@
 #SBATCH --cpus-per-task=8
 #SBATCH --time=01:00:00
 #SBATCH --requeue
+# Ranks get this so many seconds before the time is up, more than --save-within. `scancel --signal=USR1 JOB`
+# ends one before that; plain scancel leaves no more than the site's KillWait (often 30 seconds).
+#SBATCH --signal=USR1@90
 set -euo pipefail
 cd "$SLURM_SUBMIT_DIR"
 
@@ -30,8 +33,12 @@ options=(
   # A rank that is lost ends the job, rather than wait for its time limit.
   --kill-on-bad-exit=1
 )
-train=(job/train --save job/checkpoint)
+train=(job/train --save job/checkpoint --save-within 60)
 # A job that is queued again goes on.
 if [[ -e job/checkpoint/latest ]]; then train+=(--resume); fi
 
-exec srun "${options[@]}" "${train[@]}" "$@"
+code=0
+srun "${options[@]}" "${train[@]}" "$@" || code=$?
+# It was to end, and is saved: the job is queued again.
+if ((code == 75)); then scontrol requeue "$SLURM_JOB_ID"; fi
+exit $code

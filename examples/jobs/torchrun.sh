@@ -32,10 +32,10 @@ options=(
   # One process that fails ends all of them, and all are started again, three times at most.
   --max-restarts=3
 )
-# Processes that are started again go on.
+# Processes that are started again go on. torchrun hands on SIGTERM and SIGINT, and gives 30 seconds.
 # shellcheck disable=SC2016
 start='train=$1 folder=$2; shift 2
   if [[ -e $folder/latest ]]; then set -- --resume "$@"; fi
-  exec "$train" --save "$folder" "$@"'
+  exec "$train" --save "$folder" --save-within 25 "$@"'
 
 exec torchrun "${options[@]}" bash -c "$start" rank "$train" "$shared/checkpoint" "$@"

@@ -17,6 +17,7 @@
 #include "runtime/mpi.h"
 #include "runtime/profile.h"
 #include "runtime/rank.h"
+#include "runtime/signals.h"
 
 #include <atomic>
 #include <csignal>
@@ -102,10 +103,15 @@ int main(int argc, char **argv) {
     status = readHangLimit(limit);
   if (status.ok())
     status = connectMpi(mesh.program(), launch, transport, limit);
+  Wish wish; // of a launcher's signal; nobody looks at it
+  Signals signals(wish, /*saveWithin=*/60);
+  if (status.ok())
+    status = signals.start();
   if (!status.ok()) {
     fprintf(stderr, "%s\n", status.message().c_str());
     return 1;
   }
+  signals.follow(transport->waiting());
   tp_rank rank;
   rank.program = &mesh.program();
   rank.transport = transport.get();
@@ -120,4 +126,5 @@ int main(int argc, char **argv) {
   if (!status.ok())
     transport->abort(status);
   printf("rank %d is done\n", transport->rank());
+  signals.follow(nullptr);
 }
