@@ -9,6 +9,7 @@
 
 #include "runtime/environment.h"
 #include "runtime/mesh.h"
+#include "runtime/secret.h"
 #include "runtime/slurm.h"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ constexpr Launcher launchers[] = {
 // clang-format on
 
 /// Beside those of the table; the last one is for messages only.
-constexpr const char *others[] = {"MASTER_ADDR", "MASTER_PORT", "PMIX_RANK"};
+constexpr const char *others[] = {"MASTER_ADDR", "MASTER_PORT", "PMIX_RANK", secretVariable};
 
 constexpr int defaultPort = 29500; // torchrun's, where it is not said either
 /// Above those that Linux gives to clients.
@@ -124,6 +125,13 @@ public:
 private:
   const Environment &environment;
 };
+
+/// The value of a variable, for people; that of a secret is not shown.
+std::string shown(const char *name, const char *value) {
+  if (!value)
+    return "unset";
+  return strcmp(name, secretVariable) ? format("= %s", value) : "is set";
+}
 
 bool started(const Launcher &launcher, const Variables &variables) {
   for (const char *name : launcher.sign) {
@@ -267,6 +275,10 @@ Status readLaunch(const Variables &variables, Launch &launch) {
   }
   TP_TRY(readLocal(local ? *local : *by, variables, launch));
   TP_TRY(readRun(*by, variables, launch));
+  if (const char *secret = launch.processes() ? variables.text(secretVariable) : nullptr) {
+    TP_TRY(checkSecret(secret));
+    launch.secret = secret;
+  }
   return readMeeting(*by, variables, launch);
 }
 
@@ -336,10 +348,8 @@ Status tplan::runtime::chooseGpu(const Launch &launch, int64_t visible, int64_t 
 
 void tplan::runtime::printVariables(FILE *to, const Environment &environment) {
   fprintf(to, "looked at:\n");
-  for (const char *name : variableNames()) {
-    const char *value = environment(name);
-    fprintf(to, "  %-30s %s%s\n", name, value ? "= " : "unset", value ? value : "");
-  }
+  for (const char *name : variableNames())
+    fprintf(to, "  %-30s %s\n", name, shown(name, environment(name)).c_str());
 }
 
 void tplan::runtime::printLaunch(FILE *to, const Launch &launch) {
@@ -359,6 +369,9 @@ void tplan::runtime::printLaunch(FILE *to, const Launch &launch) {
   line("store", launch.host.empty() ? launch.noHost
                                     : format("%s port %d", launch.host.c_str(), launch.port));
   line("served by", launch.agentServes ? "the launcher" : "rank 0");
+  line("secret", launch.secret.empty() ? "none"
+                 : launch.agentServes  ? "asked for by links, not by the launcher's store"
+                                       : "asked for by the store and by links");
   line("job", launch.run.empty() ? "has no name" : launch.run);
   line("restart", format("%lld", (long long)launch.restart));
 }

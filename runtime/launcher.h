@@ -34,6 +34,7 @@ struct Launch {
   bool agentServes = false; // the launcher has the store, and its port: nobody may bind it
   std::string run;          // one job's, distinct from that of any other
   int64_t restart = 0;      // how often the job was started before
+  std::string secret;       // that its processes know; empty: none. It is never shown
   std::string seen;         // the variables that made it a rank, with their values
 
   /// One process of a launcher is as good as none: a shell of srun is such a one.

@@ -15,18 +15,11 @@ namespace {
 
 /// Between two looks at whether others still live, while something else is waited for.
 constexpr double look = 0.05;
-/// A process that has connected says who it is.
-constexpr double helloSeconds = 10;
+/// To come in where strangers stand in the door.
+constexpr int attempts = 20;
 /// For others to hear that this one ends.
 constexpr double lastWords = 1;
 constexpr uint32_t allTrees = UINT32_MAX;
-
-/// The first bytes of a connection, from below; the nonce comes back.
-struct Hello {
-  Nonce nonce;
-  uint32_t tree;
-  int32_t member;
-};
 
 struct Header {
   uint32_t kind;
@@ -51,6 +44,13 @@ void Links::add(uint32_t tree, int member, int rank, Socket socket) {
   Edge &edge = edges.emplace_back();
   edge.tree = tree, edge.member = member, edge.rank = rank;
   edge.socket = std::move(socket);
+  if (tree)
+    return;
+  // Others may have called the roll, or be lost, before this rank has come.
+  for (auto &[other, where] : present)
+    put(edge, {Frame::here, other, where});
+  for (const Loss &loss : losses)
+    put(edge, {loss.kind, loss.rank, loss.why});
 }
 
 Links::Edge *Links::find(uint32_t tree, int member) {
@@ -66,19 +66,21 @@ Status Links::reach(uint32_t tree, const Members &members, const Deadline &deadl
   const std::string &at = addresses[rank];
   size_t space = at.find(' ');
   Socket socket;
-  Hello hello = {nonce, tree, members.self};
-  Nonce back;
   Status status = errorf("'%s' is no address", at.c_str());
-  if (space != std::string::npos)
+  bool answered = space == std::string::npos;
+  for (int i = 0; i < attempts && !answered && losses.empty() && !deadline.passed(); ++i) {
+    if (i)
+      (void)poll(look).ok();
+    socket = Socket();
     status = socket.connect(at.substr(0, space), atoi(at.c_str() + space), deadline);
-  if (status.ok())
-    status = socket.write(&hello, sizeof hello, deadline);
-  while (status.ok() && !socket.readable(deadline.within(look)) && !deadline.passed())
-    status = poll(0);
-  if (status.ok())
-    status = socket.read(&back, sizeof back, deadline);
-  if (status.ok() && back != nonce)
-    status = errorf("it is none of this job");
+    // That there is nobody is known at once.
+    answered = !status.ok();
+    if (status.ok())
+      status = knock(
+          socket, {tree, members.self, self}, password, deadline, [this] { return poll(0); },
+          answered);
+    answered |= status.ok();
+  }
   if (!losses.empty())
     return status;
   if (!status.ok())
@@ -89,34 +91,22 @@ Status Links::reach(uint32_t tree, const Members &members, const Deadline &deadl
   return {};
 }
 
-/// Takes in who has connected; strangers are let go.
-Status Links::welcome(const Deadline &deadline) {
-  Socket socket;
-  TP_TRY(listener.accept(socket, deadline));
-  Hello hello;
-  if (socket.read(&hello, sizeof hello, Deadline(helloSeconds)).ok() && hello.nonce == nonce &&
-      socket.write(&nonce, sizeof nonce, Deadline(helloSeconds)).ok())
-    early[{hello.tree, hello.member}] = std::move(socket);
-  return {};
-}
-
 Status Links::connect(uint32_t tree, const Members &members, double seconds) {
   Deadline deadline(seconds);
   if (members.self)
     TP_TRY(reach(tree, members, deadline));
   auto n = (int)members.ranks.size();
   for (int child = 2 * members.self + 1; child < std::min(n, 2 * members.self + 3); ++child) {
-    while (!early.count({tree, child})) {
-      TP_TRY(poll(0));
-      if (listener.readable(deadline.within(look)))
-        TP_TRY(welcome(deadline));
-      else if (deadline.passed())
+    Place place = {tree, child, members.ranks[child]};
+    Socket socket;
+    while (!door.take(place, socket)) {
+      TP_TRY(poll(std::min(look, deadline.left())));
+      if (deadline.passed())
         return errorf("rank %d waits for all ranks of '%s', and rank %d has not connected within "
-                      "%g s",
-                      self, members.name.c_str(), members.ranks[child], seconds);
+                      "%g s%s",
+                      self, members.name.c_str(), place.rank, seconds, door.refused().c_str());
     }
-    add(tree, child, members.ranks[child], std::move(early[{tree, child}]));
-    early.erase({tree, child});
+    add(tree, child, place.rank, std::move(socket));
   }
   return {};
 }
@@ -128,18 +118,19 @@ void Links::drop(uint32_t tree) {
   std::erase_if(edges, [&](const Edge &edge) { return edge.tree == tree; });
 }
 
-/// The address that a rank is reached at is that from which it reaches the store; one that it
-/// reaches on its own machine is where that machine's name leads.
+/// The address that a rank is reached at is that from which it reaches the store, and it listens
+/// there alone; one that it reaches on its own machine is where that machine's name leads.
 Status Links::open(const Launch &launch, Rendezvous &meeting, double seconds) {
   self = (int)launch.rank, ranks = (int)launch.ranks;
-  nonce = meeting.nonce();
-  if (Status status = listener.listen(0, /*local=*/false); !status.ok())
-    return errorf("rank %d cannot listen for other ranks: %s", self, status.message().c_str());
+  password = {meeting.nonce(), launch.secret};
   std::string host = meeting.store().ownAddress();
+  Reach reach = {{host}, ""};
   if (self == 0 || host.empty() || host.starts_with("127.") || host == "::1")
-    host = launch.host;
+    host = launch.host, reach = reachOf(launch);
+  if (Status status = door.open(reach, password); !status.ok())
+    return errorf("rank %d cannot listen for other ranks: %s", self, status.message().c_str());
   addresses.resize(ranks);
-  addresses[self] = format("%s %d", host.c_str(), listener.port());
+  addresses[self] = format("%s %d", host.c_str(), door.port());
   TP_TRY(meeting.store().set(format("address/%d", self), addresses[self]));
   Members all = everyone(ranks, self);
   if (self) {
@@ -200,6 +191,10 @@ void Links::read(Edge &edge) {
     memcpy(&header, edge.in.data() + at, sizeof header);
     if (edge.in.size() - at - sizeof header < header.bytes)
       break;
+    if (header.kind > Frame::here) {
+      why = "what it sends is no message";
+      break;
+    }
     at += sizeof header;
     hear(edge, {(Frame::Kind)header.kind, header.number, edge.in.substr(at, header.bytes)});
     at += header.bytes;
@@ -267,7 +262,9 @@ Status Links::poll(double seconds) {
   std::vector<pollfd> polled;
   for (Edge &edge : edges)
     polled.push_back({edge.socket.get(), short(POLLIN | (edge.out.empty() ? 0 : POLLOUT)), 0});
+  door.addTo(polled);
   if (::poll(polled.data(), polled.size(), (int)(seconds * 1000)) > 0) {
+    door.serve();
     size_t i = 0;
     for (Edge &edge : edges) {
       short events = polled[i++].revents;

@@ -12,13 +12,10 @@
 #ifndef TPLAN_RUNTIME_LINKS_H
 #define TPLAN_RUNTIME_LINKS_H
 
+#include "runtime/door.h"
 #include "runtime/mesh.h"
-#include "runtime/rendezvous.h"
 
 #include <deque>
-#include <functional>
-#include <map>
-#include <vector>
 
 namespace tplan::runtime {
 
@@ -93,7 +90,6 @@ private:
   };
 
   Status reach(uint32_t tree, const Members &members, const Deadline &deadline);
-  Status welcome(const Deadline &deadline);
   void add(uint32_t tree, int member, int rank, Socket socket);
   Edge *find(uint32_t tree, int member);
   void put(Edge &edge, const Frame &frame);
@@ -109,10 +105,9 @@ private:
   Status late(const Edge &edge, double seconds);
 
   int self = 0, ranks = 1;
-  Nonce nonce = {};
-  Socket listener;
-  std::vector<std::string> addresses;               // of all ranks: "HOST PORT"
-  std::map<std::pair<uint32_t, int>, Socket> early; // came before they were waited for
+  Password password;
+  Door door;
+  std::vector<std::string> addresses; // of all ranks: "HOST PORT"
   std::deque<Edge> edges;
   std::vector<Loss> losses; // at most one that failed, and behind it one that is gone
   bool called = false;      // the roll

@@ -375,6 +375,7 @@ static constexpr std::pair<const char *, const char *> kEnvironment[] = {
     {"TPLAN_HANG_LIMIT=SECONDS", "how long a collective waits for the others, 60 if not said"},
     {"TPLAN_MPI=FILE", "the libmpi.so of processes under mpirun or srun"},
     {"TPLAN_CUDNN=FILE", "the libcudnn.so.9 of attention on a GPU"},
+    {"TPLAN_JOB_SECRET=TEXT", "processes of a job prove to each other that they know it"},
     {"TPLAN_NCCL=FILE", "the libnccl.so.2 of processes with a GPU each"},
 };
 

@@ -7,21 +7,17 @@
 
 #include "runtime/rendezvous.h"
 
-#include <cerrno>
-#include <cstring>
+#include "runtime/secret.h"
 
-#include <sys/random.h>
+#include <cstdio>
+#include <cstring>
 
 using namespace tplan::runtime;
 
 /// Seconds until a rank looks whether there is another leader: at first, and at most.
 static constexpr double firstLook = 0.1, longestLook = 2;
 
-static Status makeNonce(Nonce &nonce) {
-  if (getrandom(nonce.data(), nonce.size(), 0) == (ssize_t)nonce.size())
-    return {};
-  return errorf("no random bytes for the nonce of the job: %s", strerror(errno));
-}
+static Status makeNonce(Nonce &nonce) { return drawRandom(nonce.data(), nonce.size()); }
 
 static std::string hexOf(std::string_view bytes) {
   std::string text;
@@ -38,6 +34,10 @@ static std::string helloOf(std::string_view leader, int64_t rank) {
   return format("%s/hello/%lld", hexOf(leader).c_str(), (long long)rank);
 }
 
+Reach tplan::runtime::reachOf(const Launch &launch) {
+  return reachOf(launch.host, launch.localRanks == launch.ranks);
+}
+
 /// In a store of ours, which ends with the job; that of an agent may remember ranks of before.
 Status Rendezvous::refuseTwins(const Launch &launch) {
   int64_t times;
@@ -50,16 +50,16 @@ Status Rendezvous::refuseTwins(const Launch &launch) {
 }
 
 Status Rendezvous::gather(const Deadline &deadline) {
-  TP_TRY(makeNonce(secret));
-  TP_TRY(client.set("leader", bytesOf(secret)));
+  TP_TRY(makeNonce(drawn));
+  TP_TRY(client.set("leader", bytesOf(drawn)));
   for (int64_t rank = 1; rank < ranks; ++rank) {
     std::string word;
-    Status status = client.get(helloOf(bytesOf(secret), rank), word, deadline.left());
+    Status status = client.get(helloOf(bytesOf(drawn), rank), word, deadline.left());
     if (!status.ok())
       return errorf(
-          "rank 0 waits for all %lld processes of the job, and rank %lld has not come: %s",
-          (long long)ranks, (long long)rank, status.message().c_str());
-    TP_TRY(client.set("welcome/" + hexOf(word), bytesOf(secret)));
+          "rank 0 waits for all %lld processes of the job, and rank %lld has not come: %s%s",
+          (long long)ranks, (long long)rank, status.message().c_str(), server.refused().c_str());
+    TP_TRY(client.set("welcome/" + hexOf(word), bytesOf(drawn)));
   }
   return {};
 }
@@ -83,10 +83,18 @@ Status Rendezvous::follow(const Launch &launch, const Deadline &deadline) {
           "names: %s",
           (long long)launch.rank, status.message().c_str());
   }
-  if (leader.size() != secret.size())
-    return errorf("the nonce of the job has %zu bytes, found %zu", secret.size(), leader.size());
-  memcpy(secret.data(), leader.data(), leader.size());
+  if (leader.size() != drawn.size())
+    return errorf("the nonce of the job has %zu bytes, found %zu", drawn.size(), leader.size());
+  memcpy(drawn.data(), leader.data(), leader.size());
   return {};
+}
+
+/// Where rank 0 is to be found, as its own machine sees it.
+Status Rendezvous::serve(const Launch &launch) {
+  Reach reach = reachOf(launch);
+  if (!reach.note.empty())
+    fprintf(stderr, "tplan: note: %s: rank 0 listens on all interfaces\n", reach.note.c_str());
+  return serves ? server.start(reach, launch.port, ranks, launch.secret) : Status();
 }
 
 Status Rendezvous::open(const Launch &launch, double seconds) {
@@ -97,16 +105,17 @@ Status Rendezvous::open(const Launch &launch, double seconds) {
         launch.noHost.c_str(), launch.seen.c_str());
   ranks = launch.ranks;
   serves = launch.rank == 0 && !launch.agentServes;
-  bool local = launch.host == "127.0.0.1" || launch.host == "localhost";
-  if (serves)
-    TP_TRY(server.start(launch.port, local));
+  if (launch.rank == 0)
+    TP_TRY(serve(launch));
+  if (!launch.agentServes && !launch.secret.empty())
+    client.prove(launch.secret, launch.rank);
   Deadline deadline(seconds);
   std::string prefix = format("tplan/%s/", launch.run.empty() ? "none" : launch.run.c_str());
   TP_TRY(client.connect(launch.host, launch.port, prefix, seconds));
   if (!launch.agentServes)
     TP_TRY(refuseTwins(launch));
   TP_TRY(launch.rank == 0 ? gather(deadline) : follow(launch, deadline));
-  client.setPrefix(prefix + hexOf(bytesOf(secret)) + "/");
+  client.setPrefix(prefix + hexOf(bytesOf(drawn)) + "/");
   return {};
 }
 

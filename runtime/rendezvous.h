@@ -6,6 +6,8 @@
 // elsewhere rank 0 serves, and is a client of itself as the others are. Keys have a random number
 // of rank 0 in their prefix and no count of restarts: the store of torchrun outlives a restart, and
 // its agents count them apart (one whose processes are restarted for those of another does not).
+// The store listens where others look for it alone. A secret is asked for where rank 0 serves: a
+// launcher's store knows none.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_RENDEZVOUS_H
@@ -19,9 +21,12 @@
 
 namespace tplan::runtime {
 
-/// What the processes of one job know, in one of its runs, and nobody else: for the first bytes of
-/// their connections.
+/// What tells one run of a job from all others: the first bytes of its connections. Who listens to
+/// the network reads it.
 using Nonce = std::array<unsigned char, 16>;
+
+/// Where those listen that others find at the host of rank 0.
+Reach reachOf(const Launch &launch);
 
 class Rendezvous {
 public:
@@ -30,12 +35,13 @@ public:
   Status open(const Launch &launch, double seconds);
   /// Its keys are those of this run alone.
   Store &store() { return client; }
-  const Nonce &nonce() const { return secret; }
+  const Nonce &nonce() const { return drawn; }
   /// Called by all ranks when they need the store no more. Where rank 0 serves it, that one waits
   /// for the others, `seconds` at most; one that failed just lets go.
   Status leave(double seconds);
 
 private:
+  Status serve(const Launch &launch);
   Status refuseTwins(const Launch &launch);
   Status gather(const Deadline &deadline);
   Status follow(const Launch &launch, const Deadline &deadline);
@@ -44,7 +50,7 @@ private:
   bool serves = false;
   StoreServer server;
   Store client;
-  Nonce secret = {};
+  Nonce drawn = {};
 };
 
 } // namespace tplan::runtime

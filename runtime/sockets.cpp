@@ -81,56 +81,69 @@ Status Socket::connect(const std::string &host, int port, const Deadline &deadli
   return status;
 }
 
-static Status bindTo(Socket &socket, int family, int port, bool local) {
-  socket = Socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+static Status bindTo(Socket &socket, const addrinfo &address) {
+  socket = Socket(
+      ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol));
   if (!socket.isOpen())
     return systemError();
   setOption(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  sockaddr_in6 six = {};
-  sockaddr_in four = {};
-  six.sin6_family = AF_INET6, six.sin6_port = htons(port), six.sin6_addr = in6addr_any;
-  four.sin_family = AF_INET, four.sin_port = htons(port);
-  four.sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
-  if (family == AF_INET6)
+  if (address.ai_family == AF_INET6)
     setOption(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  auto *address = family == AF_INET6 ? (sockaddr *)&six : (sockaddr *)&four;
-  socklen_t size = family == AF_INET6 ? sizeof six : sizeof four;
-  if (bind(socket.get(), address, size) || ::listen(socket.get(), SOMAXCONN))
+  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) || ::listen(socket.get(), SOMAXCONN))
     return systemError();
   return {};
 }
 
-Status Socket::listen(int port, bool local) {
+Status Socket::listen(int port, const std::string &address) {
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM, hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   // A socket of IPv6 takes IPv4 too; a machine may have the latter alone.
-  if (!local && bindTo(*this, AF_INET6, port, false).ok())
-    return {};
-  return bindTo(*this, AF_INET, port, local);
+  Status status;
+  for (const char *each : {address.empty() ? "::" : address.c_str(), "0.0.0.0"}) {
+    int code = getaddrinfo(each, std::to_string(port).c_str(), &hints, &found);
+    if (code)
+      return errorf("'%s': %s", each, gai_strerror(code));
+    status = bindTo(*this, *found);
+    freeaddrinfo(found);
+    if (status.ok() || !address.empty())
+      break;
+  }
+  return status;
 }
 
-Status Socket::accept(Socket &connection, const Deadline &deadline) {
+Socket::Accepted Socket::accept(Socket &connection) const {
   for (;;) {
-    if (!readable(deadline))
-      return systemError(ETIMEDOUT);
     connection = Socket(accept4(descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (connection.isOpen()) {
       tune(connection.get());
-      return {};
+      return Accepted::one;
     }
-    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-      return systemError();
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+      return Accepted::full;
+    if (errno != EINTR && errno != ECONNABORTED)
+      return Accepted::none;
   }
+}
+
+static std::string textOf(const sockaddr_storage &address, socklen_t size) {
+  char text[NI_MAXHOST];
+  if (getnameinfo((const sockaddr *)&address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST))
+    return {};
+  // As IPv4 is seen through a socket of IPv6.
+  constexpr std::string_view mapped = "::ffff:";
+  return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
 }
 
 std::string Socket::address() const {
   sockaddr_storage address = {};
   socklen_t size = sizeof address;
-  char text[NI_MAXHOST];
-  if (getsockname(descriptor, (sockaddr *)&address, &size) ||
-      getnameinfo((sockaddr *)&address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST))
-    return {};
-  // As IPv4 is seen through a socket of IPv6.
-  constexpr std::string_view mapped = "::ffff:";
-  return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
+  return getsockname(descriptor, (sockaddr *)&address, &size) ? "" : textOf(address, size);
+}
+
+std::string Socket::peer() const {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  return getpeername(descriptor, (sockaddr *)&address, &size) ? "" : textOf(address, size);
 }
 
 int Socket::port() const {

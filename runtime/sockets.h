@@ -41,13 +41,16 @@ public:
 
   /// One attempt at each address that the name has, IPv4 and IPv6.
   Status connect(const std::string &host, int port, const Deadline &deadline);
-  /// At any address of this machine, or for this machine alone. Port 0: one that is free.
-  Status listen(int port, bool local);
-  /// The next one who connects.
-  Status accept(Socket &connection, const Deadline &deadline);
+  /// At one address, a number; an empty one: all of this machine. Port 0: one that is free.
+  Status listen(int port, const std::string &address);
+  /// Who has connected. Full: this process or its machine has no descriptor or memory for it.
+  enum class Accepted { one, none, full };
+  Accepted accept(Socket &connection) const;
   int port() const;
   /// The address of this end, as a number; empty where there is none.
   std::string address() const;
+  /// That of the other end.
+  std::string peer() const;
 
   Status write(const void *data, size_t bytes, const Deadline &deadline);
   Status read(void *data, size_t bytes, const Deadline &deadline);

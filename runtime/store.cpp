@@ -15,20 +15,79 @@ static constexpr double answerSeconds = 10;
 /// Seconds between attempts: at first, and at most.
 static constexpr double firstPause = 0.05, longestPause = 1;
 
-/// `answered`: something is there, and it is no store that we know.
+/// What an answer means that is none to the question; whoever gives it is there, and no store of
+/// this job.
+Status Store::foreign(int answer) const {
+  switch ((Hail)answer) {
+  case Hail::secretWanted:
+    return errorf("the store of the job at %s asks for its secret, and this process has none: set "
+                  "%s to one text in all processes of the job",
+                  address.c_str(), secretVariable);
+  case Hail::noSecret:
+    return errorf("this process has %s, and rank 0, which serves the store of the job at %s, has "
+                  "not: set it to one text in all processes of the job, or in none",
+                  secretVariable, address.c_str());
+  case Hail::wrong:
+    return errorf("the store of the job at %s has another secret: set %s to one text in all "
+                  "processes of the job",
+                  address.c_str(), secretVariable);
+  default:
+    return errorf(
+        "what listens at %s is not the store of this job; does MASTER_PORT name it? it is "
+        "no TCPStore: a %s, found %d",
+        address.c_str(),
+        secret.empty() ? "check is answered by 0 or 1"
+                       : "rank that says hello is asked for "
+                         "a proof",
+        answer);
+  }
+}
+
+/// `answered`: something is there, and the error is final.
+Status Store::greet(std::string message, const Deadline &deadline, bool &answered) {
+  putKeys(message, Op::check, nameOf("hello"));
+  TP_TRY(socket.write(message.data(), message.size(), deadline));
+  unsigned char answer;
+  TP_TRY(socket.read(&answer, 1, deadline.within(answerSeconds)));
+  answered = answer > (unsigned char)Check::missing;
+  return answered ? foreign(answer) : Status();
+}
+
+Status Store::introduce(std::string message, const Deadline &deadline, bool &answered) {
+  Challenges challenges;
+  TP_TRY(drawRandom(challenges.connects.data(), challenges.connects.size()));
+  put(message, Op::hail);
+  put(message, rank);
+  put(message, challenges.connects);
+  // What is asked, and what comes back when the answer is the one that goes on.
+  auto ask = [&](Hail wanted, void *back, size_t size) -> Status {
+    TP_TRY(socket.write(message.data(), message.size(), deadline));
+    unsigned char answer;
+    TP_TRY(socket.read(&answer, 1, deadline.within(answerSeconds)));
+    answered = answer != (unsigned char)wanted;
+    return answered ? foreign(answer) : socket.read(back, size, deadline.within(answerSeconds));
+  };
+  TP_TRY(ask(Hail::prove, challenges.listens.data(), challenges.listens.size()));
+  message.clear();
+  put(message, Op::prove);
+  put(message, proofOf(secret, Side::connects, challenges, purposeOf(rank)));
+  Proof theirs;
+  TP_TRY(ask(Hail::known, theirs.data(), theirs.size()));
+  answered = !equal(theirs, proofOf(secret, Side::listens, challenges, purposeOf(rank)));
+  return answered ? errorf("what listens at %s does not know the secret of the job, though it says "
+                           "so; does MASTER_PORT name the store?",
+                           address.c_str())
+                  : Status();
+}
+
 Status Store::attempt(const Deadline &deadline, bool &answered) {
   TP_TRY(socket.connect(host, port, deadline));
   std::string message;
   put(message, Op::validate);
   put(message, magic);
   // PyTorch's server reads `validate` only where it comes whole, so all is one write.
-  putKeys(message, Op::check, nameOf("hello"));
-  TP_TRY(socket.write(message.data(), message.size(), deadline));
-  unsigned char answer;
-  TP_TRY(socket.read(&answer, 1, deadline.within(answerSeconds)));
-  answered = answer > (unsigned char)Check::missing;
-  return answered ? errorf("it is no TCPStore: a check is answered by 0 or 1, found %d", answer)
-                  : Status();
+  return secret.empty() ? greet(std::move(message), deadline, answered)
+                        : introduce(std::move(message), deadline, answered);
 }
 
 /// Whether it understands PyTorch up to 2.0.
@@ -60,8 +119,7 @@ Status Store::connect(const std::string &host, int port, const std::string &pref
     bool refused = socket.isOpen() && !answered;
     socket.close();
     if (answered)
-      return errorf("what listens at %s is not the store of this job; does MASTER_PORT name it? %s",
-                    address.c_str(), reason.message().c_str());
+      return reason;
     if (refused && isOld(deadline))
       return errorf("the store at %s is that of PyTorch 2.0 or older, which this program does not "
                     "speak; use the torchrun of PyTorch 2.1 or newer",
@@ -88,8 +146,8 @@ Status Store::check(const std::string &key) const {
 /// The answer to what was asked before could come later, and be taken for another one.
 Status Store::lost(const std::string &during, const Status &why) {
   socket.close();
-  return errorf("lost the store at %s in '%s'; rank 0, or torchrun on its machine, may have ended: "
-                "%s",
+  return errorf("lost the store at %s in '%s'; rank 0, or torchrun on its machine, may have ended, "
+                "or has no room for more: %s",
                 address.c_str(), during.c_str(), why.message().c_str());
 }
 

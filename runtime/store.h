@@ -20,6 +20,9 @@ namespace tplan::runtime {
 /// For one thread at a time.
 class Store {
 public:
+  /// Before `connect`: this rank proves that it knows the secret, and the server has to. For a
+  /// server of ours.
+  void prove(const std::string &secret, int64_t rank) { this->secret = secret, this->rank = rank; }
   /// Tries until the server is there, `seconds` at most; as long a set, an add and an answer may
   /// take. Keys get the prefix, which keeps this job's apart from those of others.
   Status connect(const std::string &host, int port, const std::string &prefix, double seconds);
@@ -39,6 +42,9 @@ public:
 
 private:
   Status attempt(const Deadline &deadline, bool &answered);
+  Status greet(std::string message, const Deadline &deadline, bool &answered);
+  Status introduce(std::string message, const Deadline &deadline, bool &answered);
+  Status foreign(int answer) const;
   bool isOld(const Deadline &deadline) const;
   std::string nameOf(const std::string &key) const { return prefix + key; }
   Status check(const std::string &key) const;
@@ -49,6 +55,8 @@ private:
 
   Socket socket;
   std::string host, address, prefix; // the address for messages
+  std::string secret;                // empty: none
+  int64_t rank = 0;
   int port = 0;
   double limit = 0;
 };

@@ -2,7 +2,7 @@
 #ifndef TPLAN_RUNTIME_STORE_SERVER_H
 #define TPLAN_RUNTIME_STORE_SERVER_H
 
-#include "runtime/status.h"
+#include "runtime/reach.h"
 
 #include <memory>
 
@@ -14,9 +14,12 @@ public:
   StoreServer();
   ~StoreServer();
 
-  /// `local`: for processes of this machine alone. Port 0: one that is free.
-  Status start(int port, bool local);
+  /// For so many ranks, who prove that they know the secret unless it is empty. Port 0: one that is
+  /// free.
+  Status start(const Reach &reach, int port, int64_t ranks, const std::string &secret);
   int port() const;
+  /// Who has been turned away because of the secret, for an error; empty: nobody.
+  std::string refused() const;
 
 private:
   class Daemon;

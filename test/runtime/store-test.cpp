@@ -1,10 +1,9 @@
 //===- store-test.cpp - the store, its server, and PyTorch's bytes ----------===//
 
-#include "helpers.h"
+#include "job.h"
 
-#include "runtime/rendezvous.h"
+#include "runtime/store_protocol.h"
 
-#include <csignal>
 #include <future>
 #include <mutex>
 #include <set>
@@ -12,20 +11,10 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-using namespace tplan::runtime;
+using namespace job;
 
 namespace {
-
-constexpr const char *here = "127.0.0.1";
-
-double secondsOf(const std::function<void()> &function) {
-  auto begin = std::chrono::steady_clock::now();
-  function();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 /// tcpstore.py as another process.
 class Python {
@@ -58,11 +47,6 @@ public:
 
 private:
   pid_t id = -1;
-};
-
-struct Serving {
-  Serving() { EXPECT_OK(server.start(0, true)); }
-  StoreServer server;
 };
 
 Status connect(Store &store, int port, const std::string &prefix = "t/", double seconds = 10) {
@@ -110,13 +94,13 @@ void useStore(int port) {
   EXPECT_EQ(bytes, "now");
   ASSERT_OK(later.get());
 
-  std::string big(size_t(8) << 20, '\0');
+  std::string big(store::maxValueBytes, '\0');
   for (size_t i = 0; i < big.size(); ++i)
     big[i] = char(i * 2654435761u >> 13);
   ASSERT_OK(a.set("big", big));
   ASSERT_OK(b.get("big", bytes, 5));
   EXPECT_TRUE(bytes == big);
-  EXPECT_FAILS(a.set("big", big + "x"), "8388608", "8388609", "'/tplan/job/0/big'");
+  EXPECT_FAILS(a.set("big", big + "x"), "1048576", "1048577", "'/tplan/job/0/big'");
   EXPECT_FAILS(a.set(std::string(9000, 'k'), ""), "8192");
   ASSERT_OK(a.get("id", bytes, 5));
 }
@@ -176,40 +160,11 @@ TEST(Store, ManyThreadsCount) {
 
 namespace {
 
-Launch launchOf(int64_t rank, int64_t ranks, int port) {
-  Launch launch;
-  launch.launcher = "torchrun", launch.rank = rank, launch.ranks = ranks;
-  launch.host = here, launch.port = port, launch.run = "j", launch.seen = "RANK = ...";
-  return launch;
-}
-
 std::string hexOf(const Nonce &nonce) {
   std::string text;
   for (unsigned char byte : nonce)
     text += format("%02x", byte);
   return text;
-}
-
-int freePort() {
-  Serving s;
-  return s.server.port();
-}
-
-/// Calls the function in a process for each rank; the exit codes.
-std::vector<int> inProcesses(int count, const std::function<int(int)> &function) {
-  std::vector<pid_t> ids;
-  for (int i = 0; i < count; ++i) {
-    ids.push_back(fork());
-    if (ids.back() == 0)
-      _exit(function(i));
-  }
-  std::vector<int> codes;
-  for (pid_t id : ids) {
-    int code = 0;
-    waitpid(id, &code, 0);
-    codes.push_back(WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code));
-  }
-  return codes;
 }
 
 } // namespace
@@ -379,7 +334,7 @@ static bool hasSix() {
 
 TEST(Store, ReachesItByNameAndBySix) {
   StoreServer server;
-  ASSERT_OK(server.start(0, false));
+  ASSERT_OK(server.start({{}, ""}, 0, 2, ""));
   Store name, six;
   EXPECT_OK(name.connect("localhost", server.port(), "t/", 5));
   if (!hasSix())
@@ -451,7 +406,7 @@ TEST(Store, ServersThatDieAreNamed) {
 
 TEST(Store, OurServerEndsWhileOthersWait) {
   auto server = std::make_unique<StoreServer>();
-  ASSERT_OK(server->start(0, true));
+  ASSERT_OK(server->start(loopback(), 0, 2, ""));
   Store store;
   ASSERT_OK(connect(store, server->port()));
   auto end = std::async(std::launch::async, [&] {

@@ -178,7 +178,7 @@ def use(port):
     ask(b, SET, text(b"z"), text(b""))
     assert ask(a, PING, struct.pack("<I", 5), answer="I") == 5
     # Several messages in one write, and a big value.
-    big = bytes(range(256)) * (1 << 15)
+    big = bytes(range(256)) * (1 << 12)
     get = bytes([GET]) + text(b"big")
     for _ in range(5):  # what comes behind answers that choke depends on who is faster
         b.send(bytes([SET]) + text(b"big") + text(big) + 5 * get + bytes([GET]) + text(b"k"))

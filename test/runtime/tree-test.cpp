@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "helpers.h"
+#include "job.h"
 
 #include "runtime/profile.h"
 #include "runtime/tree.h"
@@ -13,29 +13,11 @@
 #include <numeric>
 #include <thread>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-using namespace tplan::runtime;
+using namespace job;
 
 namespace {
 
 constexpr double patience = 60; // seconds, of ranks that wait for nobody in vain
-
-int freePort() {
-  Socket socket;
-  EXPECT_OK(socket.listen(0, /*local=*/true));
-  return socket.port();
-}
-
-Launch launchOf(int rank, int ranks, int port) {
-  Launch launch;
-  launch.launcher = "a test";
-  launch.rank = rank, launch.ranks = ranks;
-  launch.host = "127.0.0.1", launch.port = port;
-  launch.run = "tree";
-  return launch;
-}
 
 /// The body on each of so many ranks, connected.
 void onLinks(int ranks, const std::function<void(Links &)> &body) {
