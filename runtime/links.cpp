@@ -191,7 +191,7 @@ void Links::read(Edge &edge) {
     memcpy(&header, edge.in.data() + at, sizeof header);
     if (edge.in.size() - at - sizeof header < header.bytes)
       break;
-    if (header.kind > Frame::here) {
+    if (header.kind > Frame::lastKind) {
       why = "what it sends is no message";
       break;
     }

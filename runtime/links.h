@@ -26,7 +26,7 @@ int wayTo(int from, int to);
 
 /// What one rank says to a neighbour.
 struct Frame {
-  enum Kind : uint32_t { data, bye, gone, failed, here, note };
+  enum Kind : uint32_t { data, bye, gone, failed, here, note, lastKind = note };
   Kind kind;
   int32_t number; // of the operation, or the rank that a notice is about
   std::string bytes;
