@@ -23,7 +23,7 @@ struct ParseOptions {
   /// "recipe.lr=1e-4", "data.S=128".
   std::vector<std::string> overrides;
   /// The same, of a program that tries settings: each in place of an earlier one of its path.
-  std::vector<std::string> replacements;
+  std::vector<std::string> replacements{};
   /// Where imports are looked up after the importing file's own folder; one of
   /// them holds prelude.tplan.
   std::vector<std::string> modelDirs;

@@ -220,13 +220,15 @@ Status Player::take(Buffer &buffer) {
 }
 
 Status run(const char *file, Tally &tally) {
-  MappedFile mapped;
-  TP_TRY(mapped.open(file));
+  InputFile input;
+  TP_TRY(input.open(file));
+  std::string bytes(input.size(), 0);
+  TP_TRY(input.read(0, bytes.data(), input.size()));
   const CudaDriver *driver = nullptr;
   cuda::StreamHandle *stream = nullptr;
   TP_TRY(openFirstGpu(driver, stream));
   Player player(*driver, stream);
-  Status status = player.play({(const char *)mapped.data(), (size_t)mapped.size()});
+  Status status = player.play(bytes);
   tally = player.tally;
   return status;
 }
