@@ -3,6 +3,7 @@
 #include "runtime/data_check.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 using namespace tplan::runtime;
@@ -19,24 +20,36 @@ struct Sample {
 
   /// Looks at the beginning, the middle and the end.
   Status add(const TokenFile &file, int64_t vocabulary);
+
+private:
+  Status addPart(const TokenFile &file, int64_t vocabulary, int64_t first, int64_t end);
 };
 
 Status Sample::add(const TokenFile &file, int64_t vocabulary) {
-  std::vector<int32_t> tokens(std::min(mostTokens, file.size()));
   int64_t end = file.size() - file.firstToken(), done = 0;
   for (int64_t first : {int64_t(0), (end - mostTokens) / 2, end - mostTokens}) {
     first = std::clamp<int64_t>(first, done, end);
     isAll &= first == done;
-    int64_t here = std::min(end - first, mostTokens);
+    done = std::min(end, first + mostTokens);
+    TP_TRY(addPart(file, vocabulary, first, done));
+  }
+  isAll &= done == end;
+  return {};
+}
+
+/// In pieces, because the report counts what the runtime holds.
+Status Sample::addPart(const TokenFile &file, int64_t vocabulary, int64_t first, int64_t end) {
+  std::array<int32_t, 2048> tokens;
+  while (first < end) {
+    int64_t here = std::min<int64_t>(end - first, tokens.size());
     TP_TRY(file.read(file.firstToken() + first, here, vocabulary, tokens.data()));
     for (int64_t i = 0; i < here; ++i) {
       least = std::min<int64_t>(least, tokens[i]);
       most = std::max<int64_t>(most, tokens[i]);
       targets += tokens[i] >= 0 && (first + i > 0 || file.firstToken());
     }
-    done = first + here;
+    first += here;
   }
-  isAll &= done == end;
   return {};
 }
 
