@@ -42,13 +42,14 @@ bool isLeftover(const std::string &name) {
 }
 
 std::string stateText(const tp_program &program, const TrainingState &state) {
-  return format("{\n  \"format\": %" PRId64
-                ",\n  \"plan\": %s,\n  \"fingerprint\": %s,\n  \"step\": %" PRId64
-                ",\n  \"seed\": %" PRId64 ",\n  \"data\": {\"rows\": %" PRId64
-                ", \"tokens\": %" PRId64 "}%s\n}\n",
-                formatVersion, quoteJson(program.plan).c_str(),
-                quoteJson(program.fingerprint).c_str(), state.step, state.seed, state.dataRows,
-                state.dataTokens, state.evaluationDue ? ",\n  \"evaluation\": \"due\"" : "");
+  return format(
+      "{\n  \"format\": %" PRId64 ",\n  \"plan\": %s,\n  \"fingerprint\": %s,\n  \"step\": %" PRId64
+      ",\n  \"seed\": %" PRId64 ",\n  \"data\": {\"rows\": %" PRId64 ", \"tokens\": %" PRId64
+      "%s}%s\n}\n",
+      formatVersion, quoteJson(program.plan).c_str(), quoteJson(program.fingerprint).c_str(),
+      state.step, state.seed, state.dataRows, state.dataTokens,
+      state.dataMixed.empty() ? "" : (", \"mixed\": " + quoteJson(state.dataMixed)).c_str(),
+      state.evaluationDue ? ",\n  \"evaluation\": \"due\"" : "");
 }
 
 /// Name, size and checksum of each file that belongs to a checkpoint.
@@ -166,6 +167,8 @@ Status readState(const std::string &path, TrainingState &state, SavedBy &by) {
   TP_TRY(getObject(value, "data", path, data));
   TP_TRY(getInteger(*data, "rows", path, state.dataRows));
   TP_TRY(getInteger(*data, "tokens", path, state.dataTokens));
+  if (data->contains("mixed"))
+    TP_TRY(getString(*data, "mixed", path, state.dataMixed));
   state.evaluationDue = value.contains("evaluation");
   if (state.step < 0 || state.seed < 0 || state.dataRows < 0)
     return errorf("'%s' holds a negative step, seed or position", path.c_str());

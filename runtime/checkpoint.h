@@ -24,7 +24,8 @@ struct TrainingState {
   int64_t step = 0; // done
   int64_t seed = 0;
   int64_t dataRows = 0;       // rows read so far: the position in the data
-  int64_t dataTokens = 0;     // of the stream, to know it again
+  int64_t dataTokens = 0;     // of all sources, to know them again
+  std::string dataMixed;      // in what proportion, where there are several
   bool evaluationDue = false; // one after this step was broken off, and is to be made first
 };
 

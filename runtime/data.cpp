@@ -10,120 +10,20 @@
 
 using namespace tplan::runtime;
 
-static constexpr TokenFormat formats[] = {
-    {"bytes", 1, false, 0, "each byte is a token, byte 0 stands before each file"},
-    {"u16", 2, false, -1, "little-endian 16-bit tokens without a header (nanoGPT)"},
-    {"i32", 4, true, -1,
-     "little-endian signed 32-bit tokens without a header; below 0 is padding, no target"},
-};
-
-std::span<const TokenFormat> tplan::runtime::tokenFormats() { return formats; }
-
-Status TokenFile::open(const std::string &option) {
-  format = &formats[0];
-  std::string name = option;
-  for (const TokenFormat &candidate : formats) {
-    std::string prefix = std::string(candidate.name) + ":";
-    if (option.compare(0, prefix.size(), prefix) != 0)
-      continue;
-    format = &candidate;
-    name = option.substr(prefix.size());
-  }
-  TP_TRY(file.open(name));
-  if (file.size() % format->bytesPerToken)
-    return errorf("'%s' has %lld bytes, which is no multiple of the %lld bytes of a token",
-                  name.c_str(), (long long)file.size(), (long long)format->bytesPerToken);
-  count = file.size() / format->bytesPerToken;
-  return {};
+/// Where order is drawn from: a stream of random numbers of each source.
+static int64_t orderOf(int64_t source) {
+  return source == 0 ? (int64_t)dataOrderStream : (int64_t)sampleStream - source;
 }
 
-static int64_t tokenAt(const TokenFormat &format, const unsigned char *bytes) {
-  uint64_t value = 0;
-  for (int64_t byte = 0; byte < format.bytesPerToken; ++byte)
-    value |= uint64_t(bytes[byte]) << (8 * byte);
-  int64_t unused = 64 - 8 * format.bytesPerToken;
-  return format.hasSign ? int64_t(value << unused) >> unused : int64_t(value);
-}
-
-template <typename Function>
-Status TokenFile::forEach(int64_t first, int64_t n, Function &&function) const {
-  int64_t end = first + n, before = firstToken();
-  if (n > 0 && first < before && !function(first++, format->separator))
-    return {};
-  unsigned char piece[16 << 10];
-  int64_t most = (int64_t)sizeof piece / format->bytesPerToken;
-  while (first < end) {
-    int64_t here = std::min(end - first, most);
-    TP_TRY(
-        file.read((first - before) * format->bytesPerToken, piece, here * format->bytesPerToken));
-    for (int64_t i = 0; i < here; ++i)
-      if (!function(first + i, tokenAt(*format, piece + i * format->bytesPerToken)))
-        return {};
-    first += here;
-  }
-  return {};
-}
-
-Status TokenFile::read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const {
-  int64_t wrongAt = -1, wrong = 0;
-  TP_TRY(forEach(first, n, [&](int64_t at, int64_t id) {
-    if (id >= vocabulary)
-      wrongAt = at, wrong = id;
-    to[at - first] = (int32_t)id;
-    return wrongAt < 0;
-  }));
-  if (wrongAt < 0)
-    return {};
-  int64_t at = wrongAt - firstToken();
-  return errorf("'%s', byte %lld: token %lld is outside the vocabulary of %lld", path().c_str(),
-                (long long)(std::max<int64_t>(at, 0) * format->bytesPerToken), (long long)wrong,
-                (long long)vocabulary);
-}
-
-Status TokenFile::countTokens(int64_t first, int64_t n, int64_t &count) const {
-  if (format->hasSign)
-    return forEach(first, n, [&](int64_t, int64_t id) {
-      count += id >= 0;
-      return true;
-    });
-  count += n;
-  return {};
-}
-
-Status tplan::runtime::expandFileList(const std::string &option, std::vector<std::string> &names) {
-  size_t begin = 0;
-  while (begin <= option.size()) {
-    size_t end = std::min(option.find(',', begin), option.size());
-    std::string name = option.substr(begin, end - begin);
-    begin = end + 1;
-    if (name.empty())
-      return errorf("a file list with an empty name: '%s'", option.c_str());
-    if (name[0] != '@') {
-      names.push_back(name);
-      continue;
-    }
-    std::string list;
-    TP_TRY(readText(name.substr(1), list, int64_t(1) << 28));
-    size_t before = names.size();
-    for (size_t at = 0; at < list.size();) {
-      size_t lineEnd = std::min(list.find('\n', at), list.size());
-      if (lineEnd > at)
-        names.push_back(list.substr(at, lineEnd - at));
-      at = lineEnd + 1;
-    }
-    if (names.size() == before)
-      return errorf("'%s' lists no file", name.c_str() + 1);
-  }
-  return {};
-}
-
-Status TokenStream::open(const std::vector<std::string> &names, int64_t length, int64_t step) {
+Status TokenStream::open(const std::vector<std::string> &names, int64_t length, int64_t step,
+                         int64_t number) {
+  source = number;
   stride = std::max<int64_t>(1, step);
   int64_t total = 0;
-  for (const std::string &name : names) {
-    TP_TRY(parts.emplace_back().open(name));
+  TP_TRY(openTokenFiles(names, parts));
+  for (const TokenFile &part : parts) {
     starts.push_back(total);
-    total += parts.back().size();
+    total += part.size();
   }
   starts.push_back(total);
   if (total < length) {
@@ -139,7 +39,7 @@ Status TokenStream::open(const std::vector<std::string> &names, int64_t length, 
 Status TokenStream::readRow(uint64_t seed, int64_t position, int64_t n, int64_t vocabulary,
                             int32_t *to) const {
   int64_t epoch = position / windowCount;
-  Permutation order(seed, dataOrderStream, (uint64_t)epoch, (uint64_t)windowCount);
+  Permutation order(seed, orderOf(source), (uint64_t)epoch, (uint64_t)windowCount);
   int64_t at = (int64_t)order[position % windowCount] * stride;
   size_t part = std::upper_bound(starts.begin(), starts.end() - 1, at) - starts.begin() - 1;
   for (int64_t done = 0; done < n; ++part) {
@@ -175,25 +75,58 @@ Status tplan::runtime::checkInputs(const tp_program &program, int64_t &length) {
   return {};
 }
 
-Status Loader::open(tp_rank &rank, const std::vector<std::string> &names, int64_t length) {
-  const tp_program &program = *rank.program;
-  bool reads = !program.read_first || rank.peers.leads();
+Status Loader::openAll(const tp_program &program, const std::vector<DataSource> &sources,
+                       int64_t length) {
   int64_t stride = 0;
   for (int64_t i = 0; i < program.num_inputs; ++i)
     stride = std::max(stride, program.inputs[i].positions);
-  TP_TRY(rank.peers.agree(reads ? stream.open(names, length, stride) : Status()));
-  total = stream.tokens();
+  std::string parts;
+  for (const DataSource &source : sources) {
+    auto number = (int64_t)streams.size();
+    TokenStream &stream = streams.emplace_back();
+    TP_TRY(stream.open(source.files, length, stride, number));
+    total += stream.tokens();
+    parts += format("%s%s %.17g of %lld tokens", parts.empty() ? "" : ", ", source.name.c_str(),
+                    source.weight, (long long)stream.tokens());
+  }
+  if (sources.size() > 1)
+    mixedOf = parts;
+  return {};
+}
+
+Status Loader::open(tp_rank &rank, const std::vector<DataSource> &sources, int64_t length) {
+  const tp_program &program = *rank.program;
+  bool reads = !program.read_first || rank.peers.leads();
+  std::vector<double> weights;
+  for (const DataSource &source : sources)
+    weights.push_back(source.weight);
+  mixture = Mixture(weights);
+  TP_TRY(rank.peers.agree(reads ? openAll(program, sources, length) : Status()));
+  int64_t there = total;
+  TP_TRY(rank.peers.broadcast(&there, sizeof there));
+  TP_TRY(rank.peers.agree(
+      !reads || there == total
+          ? Status()
+          : errorf("the files of the data have %lld tokens for rank 0, and %lld here: do all "
+                   "machines have the same files?",
+                   (long long)there, (long long)total)));
   if (!program.read_first)
     return {};
+  total = there;
   all.resize(rowsPerStep(program) * length);
-  return rank.peers.broadcast(&total, sizeof total);
+  return rank.peers.broadcast(mixedOf);
+}
+
+Status Loader::readRow(const tp_input &input, uint64_t seed, int64_t row, int32_t *to) const {
+  auto [source, position] = mixture[row];
+  return streams[source].readRow(seed, position, input.length, input.vocabulary, to);
 }
 
 Status Loader::fill(tp_rank &rank, uint64_t seed, int64_t step) {
   const tp_program &program = *rank.program;
   int64_t rows = rowsPerStep(program);
   auto read = [&](const tp_input &input, int64_t row, int32_t *to) {
-    return stream.readRow(seed, (step - 1) * rows + row, input.length, input.vocabulary, to);
+    return readRow(input, seed, (step - 1) * rows + row, to);
   };
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i];

@@ -1,69 +1,32 @@
 //===- data.h - files as rows of tokens -----------------------------------===//
 //
-// A stream is the files one after the other, a separator before each; training
+// A stream is the files of a source one after the other, a separator before each; training
 // reads it in windows of one row.
 //
 // One decision: windows of `length` tokens start as far apart as a row has positions, so that each
 // token is predicted once in an epoch, and the order of an epoch is a permutation
-// that is a function of (seed, epoch). Row r of step s is window number
-// (s - 1) * rows + r of that endless sequence: a position needs no state.
+// that is a function of (seed, source, epoch). Row r of step s is number (s - 1) * rows + r of the
+// training, of which a mixture says source and window: a position needs no state.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_DATA_H
 #define TPLAN_RUNTIME_DATA_H
 
-#include "runtime/files.h"
+#include "runtime/mixture.h"
 #include "runtime/rank.h"
+#include "runtime/tokens.h"
 
-#include <span>
 #include <string>
 #include <vector>
 
 namespace tplan::runtime {
 
-/// How a file holds tokens.
-struct TokenFormat {
-  const char *name;      // "bytes:" before a file name chooses it
-  int64_t bytesPerToken; // little-endian
-  bool hasSign;          // two's complement: ids below zero are padding
-  int64_t separator;     // put before each file; -1: none, the file has its own
-  const char *meaning;
-};
-/// The table of formats; the first is the default.
-std::span<const TokenFormat> tokenFormats();
-
-/// One file as tokens.
-class TokenFile {
-public:
-  /// `name` is FILE or FORMAT:FILE.
-  Status open(const std::string &name);
-  /// Tokens, the separator included.
-  int64_t size() const { return count + firstToken(); }
-  /// Number of the first one that stands in the file: 1 where a separator is put before it.
-  int64_t firstToken() const { return format->separator >= 0 ? 1 : 0; }
-  /// Reads tokens [first, first + n), each checked against the vocabulary.
-  Status read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const;
-  /// Adds the tokens of [first, first + n) that are not padding.
-  Status countTokens(int64_t first, int64_t n, int64_t &count) const;
-  const std::string &path() const { return file.path(); }
-
-private:
-  /// Calls function(number of the token, id), which yields whether to go on.
-  template <typename Function> Status forEach(int64_t first, int64_t n, Function &&function) const;
-
-  const TokenFormat *format = nullptr;
-  InputFile file;
-  int64_t count = 0;
-};
-
-/// File names of an option: separated by commas, `@LIST` names a file with one
-/// name a line.
-Status expandFileList(const std::string &option, std::vector<std::string> &names);
-
 class TokenStream {
 public:
-  /// `length`: tokens of a row; `stride`: from one row's begin to the next one's.
-  Status open(const std::vector<std::string> &names, int64_t length, int64_t stride);
+  /// `length`: tokens of a row; `stride`: from one row's begin to the next one's; `source`: a
+  /// number from 0, for sources that are as long as each other have orders of their own.
+  Status open(const std::vector<std::string> &names, int64_t length, int64_t stride,
+              int64_t source = 0);
 
   int64_t tokens() const { return starts.empty() ? 0 : starts.back(); }
   int64_t windows() const { return windowCount; }
@@ -76,7 +39,7 @@ public:
 private:
   std::vector<TokenFile> parts;
   std::vector<int64_t> starts; // of each file in the stream, then the end
-  int64_t stride = 1, windowCount = 0;
+  int64_t stride = 1, windowCount = 0, source = 0;
 };
 
 /// Rows of all microbatches of a step, on all ranks.
@@ -94,21 +57,30 @@ public:
   virtual Status fill(tp_rank &rank, uint64_t seed, int64_t step) = 0;
   /// Of all there is, so that a checkpoint knows it again; 0: nobody can tell.
   virtual int64_t tokens() const = 0;
+  /// In what proportion it is mixed, of which; empty where nothing is.
+  virtual std::string mixed() const { return {}; }
 };
 
 /// Files: each rank reads its own rows, or the leader reads all and hands them round.
 class Loader : public RowSource {
 public:
-  /// Called by all ranks, which succeed or fail together.
-  Status open(tp_rank &rank, const std::vector<std::string> &names, int64_t length);
+  /// Called by all ranks, which succeed or fail together: where several read, each has to find the
+  /// same.
+  Status open(tp_rank &rank, const std::vector<DataSource> &sources, int64_t length);
   bool isOpen() const { return total > 0; }
-  /// Of the stream.
+  /// Of all sources.
   int64_t tokens() const override { return total; }
+  std::string mixed() const override { return mixedOf; }
   Status fill(tp_rank &rank, uint64_t seed, int64_t step) override;
 
 private:
-  TokenStream stream;
+  Status openAll(const tp_program &program, const std::vector<DataSource> &sources, int64_t length);
+  Status readRow(const tp_input &input, uint64_t seed, int64_t row, int32_t *to) const;
+
+  std::vector<TokenStream> streams; // of each source; of none on ranks that do not read
+  Mixture mixture;
   int64_t total = 0;
+  std::string mixedOf;
   std::vector<int32_t> all; // rows of an input on all ranks, where one reads
 };
 

@@ -11,15 +11,21 @@ using namespace tplan::runtime;
 namespace {
 
 constexpr int64_t mostFiles = 64, mostTokens = 256 << 10; // of each of three parts of a file
+constexpr int64_t fewTokens = 64;                         // tell nothing of a format
 
 /// What was seen of some files.
 struct Sample {
   int64_t least = std::numeric_limits<int64_t>::max(), most = -1;
   int64_t targets = 0; // tokens that follow another one and are no padding
   bool isAll = true;   // nothing was left out
+  /// By the place of a token in its file, modulo 4: how many, and how many are not 0.
+  std::array<int64_t, 4> seen = {}, set = {};
 
   /// Looks at the beginning, the middle and the end.
   Status add(const TokenFile &file, int64_t vocabulary);
+  void add(const Sample &other);
+  /// Bytes of tokens that these seem to be pieces of; 1: of none.
+  int64_t pieces() const;
 
 private:
   Status addPart(const TokenFile &file, int64_t vocabulary, int64_t first, int64_t end);
@@ -47,22 +53,25 @@ Status Sample::addPart(const TokenFile &file, int64_t vocabulary, int64_t first,
       least = std::min<int64_t>(least, tokens[i]);
       most = std::max<int64_t>(most, tokens[i]);
       targets += tokens[i] >= 0 && (first + i > 0 || file.firstToken());
+      ++seen[(first + i) % 4], set[(first + i) % 4] += tokens[i] != 0;
     }
     first += here;
   }
   return {};
 }
 
-Status look(const std::vector<std::string> &names, int64_t vocabulary, Sample &sample) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    TokenFile file;
-    TP_TRY(file.open(names[i]));
-    if ((int64_t)i < mostFiles)
-      TP_TRY(sample.add(file, vocabulary));
-    else
-      sample.isAll = false;
-  }
-  return {};
+void Sample::add(const Sample &other) {
+  least = std::min(least, other.least);
+  most = std::max(most, other.most);
+  targets += other.targets;
+  isAll &= other.isAll;
+}
+
+/// Of small numbers in more bytes than are read the upper ones are 0, and the lower ones are not.
+int64_t Sample::pieces() const {
+  if (seen[0] + seen[1] + seen[2] + seen[3] < fewTokens || set[1] || set[3] || set[0] + set[2] == 0)
+    return 1;
+  return set[2] ? 2 : 4;
 }
 
 std::string filesOf(const std::vector<std::string> &names) {
@@ -70,13 +79,106 @@ std::string filesOf(const std::vector<std::string> &names) {
          (names.size() > 1 ? " and the files after it" : "");
 }
 
+/// What a file is that begins so; null for tokens.
+struct Magic {
+  size_t at;
+  std::string_view bytes;
+  const char *what, *advice;
+};
+const Magic *findMagic(const std::string &head) {
+  static constexpr Magic all[] = {
+#define MAGIC(at, bytes, what, advice)                                                             \
+  {at, std::string_view(bytes, sizeof(bytes) - 1), what, advice},
+#include "runtime/magic.def"
+  };
+  for (const Magic &magic : all)
+    if (head.size() >= magic.at && head.compare(magic.at, magic.bytes.size(), magic.bytes) == 0)
+      return &magic;
+  return nullptr;
+}
+
+/// A file whose format was stated as bytes may be anything.
+Status checkBeginning(const TokenFile &file) {
+  bool isBytes = &file.form() == &tokenFormats()[0];
+  std::string head;
+  TP_TRY(file.head(head));
+  const Magic *magic = findMagic(head);
+  if (!magic || (isBytes && file.isStated()))
+    return {};
+  return errorf(
+      "'%s' is no file of tokens, for it begins as %s: %s%s", file.path().c_str(), magic->what,
+      magic->advice,
+      isBytes ? format(", or write %s: before its name to train on it as it is", file.form().name)
+                    .c_str()
+              : "");
+}
+
+/// Tokens of more bytes that are read as tokens of fewer train without an error, on nothing.
+Status checkWidth(const TokenFile &file, const Sample &sample, std::string &warnings) {
+  int64_t bytes = file.form().bytesPerToken * sample.pieces();
+  const TokenFormat *wide = nullptr;
+  for (const TokenFormat &format : tokenFormats())
+    if (format.bytesPerToken == bytes && sample.pieces() > 1)
+      wide = &format;
+  if (!wide)
+    return {};
+  std::string text =
+      format("'%s' is read as %s and seems to hold %s, for of each %lld only the "
+             "first is not 0",
+             file.path().c_str(), file.form().name, wide->name, (long long)sample.pieces());
+  if (!file.isStated())
+    return errorf("%s: write %s: before its name, or %s: if it is what it is read as", text.c_str(),
+                  wide->name, file.form().name);
+  warnings += "warning: " + text + "\n";
+  return {};
+}
+
+/// Whether ids of a format are those of the model; once for all files.
+Status checkVocabulary(const TokenFile &file, int64_t vocabulary, std::string &warnings) {
+  constexpr int64_t byteIds = 256;
+  if (&file.form() != &tokenFormats()[0] || vocabulary <= byteIds ||
+      vocabulary == std::numeric_limits<int32_t>::max())
+    return {};
+  if (!file.isStated())
+    return errorf(
+        "'%s' is read as bytes, ids below %lld, because nothing says how it holds tokens: "
+        "write u16:, i32: or bytes: before its name; the vocabulary has %lld",
+        file.path().c_str(), (long long)byteIds, (long long)vocabulary);
+  warnings +=
+      format("warning: '%s' is read as bytes, ids below %lld, and the vocabulary has %lld\n",
+             file.path().c_str(), (long long)byteIds, (long long)vocabulary);
+  return {};
+}
+
+/// `bound`: of the ids that are looked at.
+Status look(const std::vector<std::string> &names, int64_t vocabulary, int64_t bound,
+            Sample &sample, std::string &warnings) {
+  std::vector<TokenFile> files;
+  TP_TRY(openTokenFiles(names, files));
+  if (!files.empty())
+    TP_TRY(checkVocabulary(files[0], vocabulary, warnings));
+  for (size_t i = 0; i < files.size(); ++i) {
+    if ((int64_t)i >= mostFiles) {
+      sample.isAll = false;
+      break;
+    }
+    TP_TRY(checkBeginning(files[i]));
+    Sample one;
+    TP_TRY(one.add(files[i], bound));
+    TP_TRY(checkWidth(files[i], one, warnings));
+    sample.add(one);
+  }
+  return {};
+}
+
 } // namespace
 
-Status tplan::runtime::checkTrainingFiles(const std::vector<std::string> &names,
+Status tplan::runtime::checkTrainingFiles(const DataSource &source, int64_t vocabulary,
                                           std::string &warnings) {
   Sample sample;
+  const std::vector<std::string> &names = source.files;
   // Ids are checked where they are read, by who reads them.
-  TP_TRY(look(names, std::numeric_limits<int64_t>::max(), sample));
+  TP_TRY(look(names, vocabulary, std::numeric_limits<int64_t>::max(), sample, warnings));
   if (sample.most < 0 && sample.least < 0 && sample.isAll)
     return errorf("nothing to train on: all tokens are below 0, which is padding, in %s",
                   filesOf(names).c_str());
@@ -91,10 +193,10 @@ Status tplan::runtime::checkTrainingFiles(const std::vector<std::string> &names,
 }
 
 Status tplan::runtime::checkEvaluationFiles(const std::vector<std::string> &names,
-                                            int64_t vocabulary) {
+                                            int64_t vocabulary, std::string &warnings) {
   Sample sample;
-  TP_TRY(look(names, vocabulary, sample));
+  TP_TRY(look(names, vocabulary, vocabulary, sample, warnings));
   if (!sample.targets && sample.isAll && !names.empty())
-    return errorf("the files of --eval hold nothing to predict: %s", filesOf(names).c_str());
+    return errorf("the files that are scored hold nothing to predict: %s", filesOf(names).c_str());
   return {};
 }

@@ -8,6 +8,7 @@
 #include "runtime/tensors.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace tplan::runtime;
 
@@ -22,10 +23,10 @@ struct Batch {
 class Windows {
 public:
   explicit Windows(const tp_input &input) : input(input) {}
-  Status open(const std::vector<std::string> &names) {
-    for (const std::string &name : names)
-      TP_TRY(files.emplace_back().open(name));
-    return {};
+  Status open(const std::vector<std::string> &names, int64_t most) {
+    if (most > 0)
+      left = most;
+    return openTokenFiles(names, files);
   }
 
   /// The next `limit` windows, fewer at the end. Of these [first, first + count) are read
@@ -33,17 +34,19 @@ public:
   Status next(int64_t limit, int64_t first, int64_t count, int32_t *to, Batch &batch) {
     batch = {};
     std::fill(to, to + count * input.length, -1);
-    while (batch.rows < limit && file < files.size()) {
+    while (batch.rows < limit && file < files.size() && left > 0) {
       const TokenFile &from = files[file];
       if (begin + 1 >= from.size()) {
         ++file;
         begin = 0;
         continue;
       }
-      int64_t n = std::min(input.length, from.size() - begin), row = batch.rows - first;
+      int64_t n = std::min({input.length, from.size() - begin, left + 1});
+      int64_t row = batch.rows - first;
       if (row >= 0 && row < count)
         TP_TRY(from.read(begin, n, input.vocabulary, to + row * input.length));
       TP_TRY(from.countTokens(begin + 1, n - 1, batch.tokens));
+      left -= n - 1;
       ++batch.rows;
       begin += input.positions;
     }
@@ -55,6 +58,7 @@ private:
   std::vector<TokenFile> files;
   size_t file = 0;
   int64_t begin = 0;
+  int64_t left = std::numeric_limits<int64_t>::max() - 1; // tokens to predict
 };
 
 /// Scores files, together with all other ranks.
@@ -65,9 +69,9 @@ public:
         metrics(program), members(memberCount(program, input.group)),
         first(memberOf(program, input.group, rank.peers.rank()) * input.rows) {}
 
-  Status run(const std::vector<std::string> &names, Evaluation &result) {
+  Status run(const std::vector<std::string> &names, int64_t most, Evaluation &result) {
     bool reads = !program.read_first || rank.peers.leads();
-    TP_TRY(rank.peers.agree(reads ? windows.open(names) : Status()));
+    TP_TRY(rank.peers.agree(reads ? windows.open(names, most) : Status()));
     rows.resize(input.rows * input.length);
     if (program.read_first)
       all.resize(rows.size() * members);
@@ -137,7 +141,7 @@ Status Scorer::score(const Batch &batch, Evaluation &result) {
 } // namespace
 
 Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::string> &names,
-                                     Evaluation &result) {
+                                     int64_t most, Evaluation &result) {
   const tp_program &program = *rank.program;
   if (!program.evaluate || !program.num_metrics || !program.num_inputs)
     return rank.peers.alike(errorf("the plan '%s' was compiled without evaluation", program.plan));
@@ -150,9 +154,9 @@ Status tplan::runtime::evaluateFiles(tp_rank &rank, const std::vector<std::strin
   if (input.length < 2)
     return rank.peers.alike(
         errorf("evaluation needs rows of at least 2 tokens, found %lld", (long long)input.length));
-  TP_TRY(Scorer(rank).run(names, result));
+  TP_TRY(Scorer(rank).run(names, most, result));
   if (!result.tokens && !result.ended)
-    return rank.peers.alike(errorf("the files of --eval hold nothing to predict: '%s'",
+    return rank.peers.alike(errorf("the files that are scored hold nothing to predict: '%s'",
                                    names.empty() ? "" : names[0].c_str()));
   return {};
 }

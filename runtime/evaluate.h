@@ -1,4 +1,4 @@
-//===- evaluate.h - the loss on whole files, and text from the model -------===//
+//===- evaluate.h - the loss on whole files, and tokens from the model -----===//
 //
 // One decision: a file is scored as separator + its tokens, cut into windows of S
 // predictions that start S apart, so that each token of the file is predicted
@@ -20,14 +20,21 @@ struct Evaluation {
   double loss() const { return sum / (double)tokens; }
 };
 
-/// Scores the files; they are opened here, so that the caller holds none.
-Status evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, Evaluation &result);
+/// Scores the files, or their first `most` tokens (0: all); they are opened here, so that the
+/// caller holds none.
+Status evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, int64_t most,
+                     Evaluation &result);
 
-/// Continues `text` by `count` tokens drawn at `temperature` (0: the likeliest),
-/// number i by (seed, i). Appends to `text` as it goes. `ended`: before the
-/// last one, by all ranks.
-Status sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
-                  std::string &text, bool &ended);
+/// How tokens are drawn: number i by (seed, i).
+struct Sampling {
+  uint64_t seed;
+  double temperature; // 0: the likeliest
+  int64_t count;
+  int64_t vocabulary; // only ids below it are drawn
+};
+
+/// Continues `tokens`. `ended`: before the last one, by all ranks.
+Status sampleTokens(tp_rank &rank, const Sampling &how, std::vector<int32_t> &tokens, bool &ended);
 
 } // namespace tplan::runtime
 

@@ -287,6 +287,8 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   const tp_program *program = nullptr;
   if (usage.ok())
     usage = chooseProgram({programs, (size_t)count}, options.device, program);
+  if (usage.ok())
+    usage = completeOptions(*program, options);
   auto fails = [&](const Status &status, ExitCode code) {
     printError(command, status.message());
     tellLauncher(command, status.message());

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 using namespace tplan::runtime;
 
@@ -126,7 +127,9 @@ Option log(const char *name, const char *argument, const char *meaning, Option::
 
 std::vector<Option> optionTable() {
   return {
-      files("--data", "F[,F...]", "train on these files; @LIST names a file with one name a line",
+      files("--data", "F[,F...]",
+            "train on these files, in place of the recipe's; @LIST names a file with one name a "
+            "line, a pattern in quotes all files that match",
             &Options::data),
       integer("--steps", "N", "stop after step N, counted from the start of the training",
               &Options::steps, 0),
@@ -151,7 +154,10 @@ std::vector<Option> optionTable() {
                "the libnccl.so.2 of ranks that are processes, or another library of its interface",
                &Options::ncclLibrary)),
       presence(
-          text("--save", "DIR", "keep checkpoints in DIR, the last step's always", &Options::save)),
+          text("--save", "DIR",
+               "keep checkpoints in DIR, in place of the recipe's folder, the last step's always",
+               &Options::save)),
+      flag("--no-save", "keep none, though the recipe saves", &Options::noSave),
       integer("--save-every", "N", "steps between checkpoints; 0: only the last",
               &Options::saveEvery, 0),
       integer("--save-keep", "N", "checkpoints to keep; 0: all", &Options::saveKeep, 0),
@@ -172,12 +178,19 @@ std::vector<Option> optionTable() {
           "the same numbers as jsonl FILE, as tensorboard DIR (event files) or as prometheus FILE "
           "(a page of text, at most once a second); repeatable",
           Option::AnyLog),
-      files("--eval", "F[,F...]", "score every byte of these files at the end", &Options::eval),
+      files("--eval", "F[,F...]",
+            "score all tokens of these files at the end, in place of the recipe's", &Options::eval),
+      flag("--no-eval", "score none, though the recipe does", &Options::noEval),
+      integer("--eval-tokens", "N", "score the first N tokens of them; 0: all",
+              &Options::evalTokens, 0),
       integer("--eval-every", "N", "score them every N steps too; 0: never", &Options::evalEvery,
               0),
-      text("--sample", "TEXT", "at the end, continue TEXT with bytes drawn from the model",
+      text("--sample", "TEXT",
+           "at the end, continue TEXT with bytes drawn from the model; where its tokens are no "
+           "bytes, TEXT is ids and so is what is drawn: \"464 3290\"",
            &Options::sample),
-      integer("--sample-bytes", "N", "bytes to draw (256)", &Options::sampleBytes, 1, 1 << 24),
+      integer("--sample-bytes", "N", "bytes, or ids, to draw (256)", &Options::sampleBytes, 1,
+              1 << 24),
       number("--temperature", "T", "divides the logits when drawing; 0: the likeliest byte (0.8)",
              &Options::temperature),
       own(integer("--print-every", "N", "steps between progress lines; 0: about once a second",
@@ -347,13 +360,6 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
   }
   if (options.help || options.printEnv)
     return {};
-  if (options.resume && options.save.empty())
-    return errorf("--resume needs --save DIR, the directory of the checkpoints");
-  if (options.save.empty() && (options.saveEvery >= 0 || options.saveKeep >= 0))
-    return errorf("%s is about checkpoints: it needs --save DIR",
-                  options.saveEvery >= 0 ? "--save-every" : "--save-keep");
-  if (options.eval.empty() && options.evalEvery >= 0)
-    return errorf("--eval-every says when files are scored: it needs --eval F");
   if (options.resume && !options.load.empty())
     return errorf("--resume and --load both set the weights; choose one");
   if (!options.traceStreams.empty() && !options.auditStreams)
@@ -369,6 +375,45 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
   return {};
 }
 
+/// FORMAT:FILE, as options name files.
+static std::string nameOf(const tp_source &source) {
+  return source.format < 0 ? source.path
+                           : format("%s:%s", tokenFormats()[source.format].name, source.path);
+}
+
+static void takeRecipe(const tp_program &program, Options &options) {
+  if (!options.data.empty())
+    options.sources = {{"data", 1, options.data}};
+  else
+    for (const tp_source *source = program.data; source != program.data + program.num_data;
+         ++source)
+      options.sources.push_back({source->name, source->weight, {nameOf(*source)}});
+  bool ownEval = options.eval.empty();
+  if (ownEval && program.eval && !options.noEval)
+    options.eval = {nameOf(*program.eval)};
+  if (options.evalTokens < 0)
+    options.evalTokens = ownEval ? program.eval_tokens : 0;
+  if (options.save.empty() && program.save && !options.noSave)
+    options.save = program.save;
+}
+
+Status tplan::runtime::completeOptions(const tp_program &program, Options &options) {
+  for (auto [name, given, no] : {std::tuple("--save", options.save.empty(), options.noSave),
+                                 std::tuple("--eval", options.eval.empty(), options.noEval)})
+    if (!given && no)
+      return errorf("%s and --no%s contradict each other; choose one", name, name + 1);
+  takeRecipe(program, options);
+  if (options.resume && options.save.empty())
+    return errorf("--resume needs --save DIR, the directory of the checkpoints");
+  if (options.save.empty() && (options.saveEvery >= 0 || options.saveKeep >= 0))
+    return errorf("%s is about checkpoints: it needs --save DIR",
+                  options.saveEvery >= 0 ? "--save-every" : "--save-keep");
+  for (const char *name : {"--eval-every", "--eval-tokens"})
+    if (options.eval.empty() && options.has(name))
+      return errorf("%s is about files that are scored: it needs --eval F", name);
+  return {};
+}
+
 /// Read where they are used.
 static constexpr std::pair<const char *, const char *> kEnvironment[] = {
     {"TPLAN_GEMM=library|widen", "how bf16 is multiplied: the CPU's products, or f32's"},
@@ -380,18 +425,16 @@ static constexpr std::pair<const char *, const char *> kEnvironment[] = {
 };
 
 void tplan::runtime::printHelp(FILE *to, const char *command, const tp_program &program) {
-  fprintf(
-      to,
-      "usage: %s --data FILE [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n",
-      command, program.plan, (long long)program.steps, (long long)program.tokens_per_step);
+  fprintf(to, "usage: %s [options]\ntrains the plan '%s' (%lld steps, %lld tokens a step)\n",
+          command, program.plan, (long long)program.steps, (long long)program.tokens_per_step);
   if (auto ranks = (long long)ranksOf(program); ranks > 1)
     fprintf(to,
             "on %lld ranks (%s): started so they are threads of one process; as processes:\n"
-            "  mpirun -n %lld %s --data FILE [options]\n"
-            "  srun -n %lld %s --data FILE [options]\n",
+            "  mpirun -n %lld %s [options]\n"
+            "  srun -n %lld %s [options]\n",
             ranks, meshText(program).c_str(), ranks, command, ranks, command);
   if (program.device && ranksOf(program) > 1)
-    fprintf(to, "  torchrun --no-python --nproc-per-node=%lld %s --data FILE [options]\n",
+    fprintf(to, "  torchrun --no-python --nproc-per-node=%lld %s [options]\n",
             (long long)ranksOf(program), command);
   fprintf(to, "\n");
   for (const Option &option : optionTable()) {

@@ -9,6 +9,7 @@
 
 #include "runtime/logs.h"
 #include "runtime/status.h"
+#include "runtime/tokens.h"
 #include "tplan/runtime.h"
 
 #include <cstdio>
@@ -21,8 +22,10 @@ namespace tplan::runtime {
 
 struct Options {
   std::vector<std::string> data, eval;
-  int64_t steps = -1; // -1: the plan's
-  double minutes = 0; // of training, in this run; 0: no bound
+  std::vector<DataSource> sources; // files of `data`, or of the recipe's
+  int64_t evalTokens = -1;         // of `eval`, from the start; 0: all, -1: the plan's
+  int64_t steps = -1;              // -1: the plan's
+  double minutes = 0;              // of training, in this run; 0: no bound
   int64_t seed = 1;
   int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, dumpGradients;
@@ -36,7 +39,8 @@ struct Options {
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;
-  double saveWithin = 60; // seconds from a signal that asks for the end
+  double saveWithin = 60;              // seconds from a signal that asks for the end
+  bool noSave = false, noEval = false; // though the recipe has the lines
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
        synchronous = false, auditStreams = false, printEnv = false;
   std::string traceStreams, ncclLibrary;
@@ -51,6 +55,9 @@ struct Options {
 std::vector<std::pair<std::string, std::string>> sharedOptions(const Options &options);
 
 Status parseOptions(int argc, char **argv, Options &options);
+/// What the command line leaves to the recipe: data, evaluation, checkpoints. Then what is given
+/// has to go together.
+Status completeOptions(const tp_program &program, Options &options);
 void printHelp(FILE *to, const char *command, const tp_program &program);
 
 } // namespace tplan::runtime

@@ -1,6 +1,6 @@
-//===- sample.cpp - text from the model -------------------------------------===//
+//===- sample.cpp - tokens from the model -----------------------------------===//
 //
-// One decision: there is no cache of keys and values. Each byte is a forward
+// One decision: there is no cache of keys and values. Each token is a forward
 // pass over the last S tokens: sampling shows what was learnt, it does not serve. With
 // many ranks each predicts the same row and finds the same logits, so that all go on alike.
 //
@@ -38,31 +38,35 @@ static int64_t draw(const std::vector<double> &logits, double temperature, doubl
   return last;
 }
 
-Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperature, int64_t count,
-                                  std::string &text, bool &ended) {
-  const tp_program &program = *rank.program;
+/// What all ranks find alike of what is to be continued.
+static Status checkSample(const tp_program &program, const std::vector<int32_t> &tokens) {
   if (!program.predict)
-    return rank.peers.alike(
-        errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan));
+    return errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan);
   if (!program.num_inputs || program.inputs[0].length < 2)
-    return rank.peers.alike(
-        errorf("the plan '%s' reads no rows of tokens: it cannot sample", program.plan));
+    return errorf("the plan '%s' reads no rows of tokens: it cannot sample", program.plan);
+  if (tokens.empty())
+    return errorf("a sample continues at least one token, found none");
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] < 0 || tokens[i] >= program.inputs[0].vocabulary)
+      return errorf("token %zu of --sample is outside the vocabulary of %lld: %d", i,
+                    (long long)program.inputs[0].vocabulary, tokens[i]);
+  return {};
+}
+
+Status tplan::runtime::sampleTokens(tp_rank &rank, const Sampling &how,
+                                    std::vector<int32_t> &tokens, bool &ended) {
+  const tp_program &program = *rank.program;
+  TP_TRY(rank.peers.alike(checkSample(program, tokens)));
   const tp_input &input = program.inputs[0];
   int64_t context = input.positions;
-  // A byte model may carry ids beyond the bytes; they are no text.
-  std::vector<double> logits(std::min<int64_t>(program.logits_vocabulary, 256));
-  std::vector<char> numbers;    // as they are in memory
-  std::string history(1, '\0'); // the separator, then the text
-  history += text;
-  for (size_t i = 0; i < history.size(); ++i)
-    if ((unsigned char)history[i] >= input.vocabulary)
-      return rank.peers.alike(errorf("byte %zu of --sample is %d, outside the vocabulary of %lld",
-                                     i, (unsigned char)history[i], (long long)input.vocabulary));
-  for (int64_t i = 0; i < count; ++i) {
+  std::vector<double> logits(
+      std::min({program.logits_vocabulary, input.vocabulary, how.vocabulary}));
+  std::vector<char> numbers; // as they are in memory
+  for (int64_t i = 0; i < how.count; ++i) {
     TP_TRY(rank.points.next(ended));
     if (ended)
       return {};
-    int64_t length = std::min<int64_t>(context, history.size());
+    int64_t length = std::min<int64_t>(context, tokens.size());
     char *given = givenImage(rank);
     setRowsInUse(program, given, 1);
     for (int64_t j = 0; j < program.num_inputs; ++j) {
@@ -70,7 +74,7 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
       auto *row = (int32_t *)(given + to.offset);
       memset(row, 0, to.rows * to.length * sizeof(int32_t));
       for (int64_t at = 0; at < std::min(length, to.length); ++at)
-        row[at] = (unsigned char)history[history.size() - length + at];
+        row[at] = tokens[tokens.size() - length + at];
     }
     TP_TRY(give(rank));
     TP_TRY(runEntry(rank, program.predict, "prediction"));
@@ -84,9 +88,8 @@ Status tplan::runtime::sampleText(tp_rank &rank, uint64_t seed, double temperatu
         return rank.peers.alike(
             errorf("prediction %lld: logit %zu is %g", (long long)i, id, logits[id]));
     }
-    char next = (char)draw(logits, temperature, uniformAt(seed, sampleStream, (uint64_t)i));
-    history += next;
-    text += next;
+    tokens.push_back(
+        (int32_t)draw(logits, how.temperature, uniformAt(how.seed, sampleStream, (uint64_t)i)));
   }
   return {};
 }

@@ -87,10 +87,15 @@ Status Session::checkFree(const std::string &directory) const {
                 directory.c_str(), existing.c_str());
 }
 
+void Session::takeData() {
+  now.dataTokens = rows ? rows->tokens() : 0;
+  now.dataMixed = rows ? rows->mixed() : "";
+}
+
 Status Session::setTensors(RowSource *source) {
   rows = source;
   now.seed = options.seed;
-  now.dataTokens = rows ? rows->tokens() : 0;
+  takeData();
   if (!options.save.empty() && !options.resume)
     TP_TRY(rank.peers.agree(checkFree(options.save)));
   char *arena = rank.arena.data();
@@ -101,7 +106,7 @@ Status Session::setTensors(RowSource *source) {
   if (options.resume) {
     TP_TRY(loadCheckpoint(rank, options.save, options.resumeStep, now));
     if (now.step == 0) // no data was read, so any will do
-      now.dataTokens = rows ? rows->tokens() : 0;
+      takeData();
     TP_TRY(rank.peers.alike(checkResumed()));
     first = now.step + 1;
     savedIn = options.save, savedStep = now.step;
@@ -138,9 +143,16 @@ Status Session::checkResumed() const {
     return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
                   (long long)now.seed, (long long)options.seed);
   if (rows && now.dataTokens && rows->tokens() && now.dataTokens != rows->tokens())
-    return errorf("the checkpoint was trained on %lld tokens of data, --data holds %lld: its "
+    return errorf("the checkpoint was trained on %lld tokens of data, now there are %lld: its "
                   "position means nothing there",
                   (long long)now.dataTokens, (long long)rows->tokens());
+  if (rows && now.dataTokens && rows->tokens() && now.dataMixed != rows->mixed()) {
+    auto shown = [](const std::string &mixed) { return mixed.empty() ? "one source" : mixed; };
+    return errorf(
+        "the checkpoint was trained on data of another mixture, %s, and its position means "
+        "nothing in this one: %s",
+        shown(now.dataMixed).c_str(), shown(rows->mixed()).c_str());
+  }
   if (now.dataRows != now.step * rowsPerStep(program))
     return errorf("the checkpoint has read %lld rows in %lld steps, this program reads %lld a step",
                   (long long)now.dataRows, (long long)now.step, (long long)rowsPerStep(program));
@@ -217,11 +229,11 @@ Status Session::step(bool another) {
   return numbers.read(rank);
 }
 
-Status Session::evaluate(const std::vector<std::string> &names, Evaluation &result) {
+Status Session::evaluate(const std::vector<std::string> &names, int64_t most, Evaluation &result) {
   given = 0; // evaluation is given its rows in the same place
   Activity evaluating(rank.transport, "evaluation");
   rank.profile.pause(true);
-  TP_TRY(evaluateFiles(rank, names, result));
+  TP_TRY(evaluateFiles(rank, names, most, result));
   now.evaluationDue = result.ended;
   rank.profile.pause(false);
   return {};

@@ -45,7 +45,8 @@ public:
   /// The state after the last step, once, in a directory of this training alone; of those there the
   /// newest `keep` stay (0: all).
   Status save(const std::string &directory, int64_t keep);
-  Status evaluate(const std::vector<std::string> &names, struct Evaluation &result);
+  /// `most`: tokens, from the start of the files; 0: all.
+  Status evaluate(const std::vector<std::string> &names, int64_t most, struct Evaluation &result);
   /// After a step, before evaluation and prediction, which may write where a step keeps nothing
   /// alive.
   Status auditMemory();
@@ -62,6 +63,7 @@ private:
   Status settleGemms();
   Status checkFree(const std::string &directory) const;
   Status checkResumed() const;
+  void takeData();
   Status prepareStep(int64_t step);
   /// On one of the ranks.
   void say(const std::string &lines) const;

@@ -7,10 +7,12 @@
 
 #include "runtime/train.h"
 
+#include "runtime/announce.h"
 #include "runtime/data_check.h"
 #include "runtime/evaluate.h"
 #include "runtime/logs.h"
 #include "runtime/progress.h"
+#include "runtime/sample_text.h"
 #include "runtime/scalars.h"
 #include "runtime/signals.h"
 
@@ -30,6 +32,7 @@ public:
 
 private:
   Status openData();
+  Status explained(Status status, const char *option, const char *does) const;
   Status checkFiles();
   Status trainSteps();
   Status evaluate(int64_t step);
@@ -41,7 +44,8 @@ private:
   /// Prints, on one of the ranks.
   __attribute__((format(printf, 2, 3))) void say(const char *format, ...);
 
-  int64_t every(int64_t option, int64_t plan) const { return option >= 0 ? option : plan; }
+  static int64_t orElse(int64_t option, int64_t plan) { return option >= 0 ? option : plan; }
+  bool trains() const { return steps > 0; }
 
   const tp_program &program;
   const Options &options;
@@ -52,6 +56,9 @@ private:
   Logs logs;
   Progress progress;
   std::vector<float> losses; // of each step of this run, for the curve
+  const int64_t saveEvery = orElse(options.saveEvery, program.save_every);
+  const int64_t saveKeep = orElse(options.saveKeep, program.save_keep);
+  const int64_t evalEvery = orElse(options.evalEvery, program.eval_every);
   int64_t steps = 0, firstStep = 1;
   int64_t skipped = 0; // of these steps
   bool ended = false;  // before all was done, as a signal asked
@@ -69,39 +76,54 @@ void Run::say(const char *format, ...) {
   fflush(stdout);
 }
 
-/// Files of --data and --eval. Those that are read at the end are missed at the start.
+/// Files to train on and to score. Those that are read at the end are missed at the start.
 Status Run::openData() {
   steps = options.steps >= 0 ? options.steps : program.steps;
   int64_t length;
   TP_TRY(rank.peers.alike(checkInputs(program, length)));
-  if (steps == 0 || !program.num_inputs)
+  if (!program.num_inputs)
     return {};
-  if (options.data.empty())
+  if (trains() && options.sources.empty())
     return rank.peers.alike(
         errorf("the plan '%s' trains on data: add --data FILE, or --steps 0 to train nothing",
                program.plan));
-  TP_TRY(loader.open(rank, options.data, length));
+  if (trains())
+    TP_TRY(explained(loader.open(rank, options.sources, length), "--data",
+                     "names others than the recipe's"));
   auto open = [&]() -> Status {
-    for (const std::string &name : options.eval)
-      TP_TRY(TokenFile().open(name));
+    std::vector<TokenFile> files;
+    TP_TRY(openTokenFiles(options.eval, files));
     return rank.peers.leads() ? checkFiles() : Status();
   };
   bool reads = !program.read_first || rank.peers.leads();
-  return rank.peers.agree(reads ? open() : Status());
+  return explained(rank.peers.agree(reads ? open() : Status()), "--eval",
+                   "names others than the recipe's, --no-eval scores none");
+}
+
+/// An error in files that nobody has named on the command line says how to.
+Status Run::explained(Status status, const char *option, const char *does) const {
+  if (status.ok() || options.has(option))
+    return status;
+  return errorf("%s; %s %s", status.message().c_str(), option, does);
 }
 
 /// As far as a look at them tells before the first step.
 Status Run::checkFiles() {
-  std::string warnings;
-  TP_TRY(checkTrainingFiles(options.data, warnings));
+  std::string warnings, lines;
+  int64_t vocabulary = program.inputs[0].vocabulary;
+  for (const DataSource &source : options.sources)
+    if (trains())
+      TP_TRY(checkTrainingFiles(source, vocabulary, warnings));
+  Status scored = checkEvaluationFiles(options.eval, vocabulary, warnings);
   if (!warnings.empty())
     rank.sink(Tone::warning, warnings);
-  return checkEvaluationFiles(options.eval, program.inputs[0].vocabulary);
+  TP_TRY(std::move(scored));
+  TP_TRY(announceFiles(options, trains(), evalEvery, lines));
+  rank.sink(Tone::news, lines + announceCheckpoints(options, saveEvery, saveKeep));
+  return {};
 }
 
 Status Run::trainSteps() {
-  int64_t saveEvery = every(options.saveEvery, program.save_every);
-  int64_t evalEvery = every(options.evalEvery, program.eval_every);
   if (steps < firstStep && options.resume)
     say("the training is at step %lld of %lld already\n", (long long)(firstStep - 1),
         (long long)steps);
@@ -164,7 +186,7 @@ Status Run::trainSteps() {
 Status Run::evaluate(int64_t step) {
   Evaluation evaluation;
   double begin = monotonicSeconds();
-  TP_TRY(session.evaluate(options.eval, evaluation));
+  TP_TRY(session.evaluate(options.eval, options.evalTokens, evaluation));
   ended = evaluation.ended;
   if (ended)
     return {};
@@ -176,9 +198,7 @@ Status Run::evaluate(int64_t step) {
   return {};
 }
 
-Status Run::save() {
-  return session.save(options.save, every(options.saveKeep, program.save_keep));
-}
+Status Run::save() { return session.save(options.save, saveKeep); }
 
 void Run::printSummary() {
   if (!rank.peers.leads())
@@ -217,13 +237,17 @@ void Run::printSummary() {
 /// All ranks predict, and draw the same.
 Status Run::sample() {
   Activity drawing(rank.transport, "sample");
-  std::string text = options.sample;
-  TP_TRY(sampleText(rank, session.state().seed, options.temperature, options.sampleBytes, text,
-                    ended));
+  const SampleText text(options, program);
+  std::vector<int32_t> tokens;
+  TP_TRY(rank.peers.alike(text.read(options.sample, tokens)));
+  Sampling how{(uint64_t)session.state().seed, options.temperature, options.sampleBytes,
+               text.vocabulary()};
+  TP_TRY(sampleTokens(rank, how, tokens, ended));
   if (!rank.peers.leads() || ended)
     return {};
+  std::string drawn = text.write(tokens);
   printf("sample:\n");
-  fwrite(text.data(), 1, text.size(), stdout); // may hold zero bytes
+  fwrite(drawn.data(), 1, drawn.size(), stdout); // may hold zero bytes
   printf("\n");
   return {};
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains on the machines of a hostfile, by Open MPI's mpirun:
 #
-#   examples/jobs/mpirun.sh HOSTFILE --data FILE [OPTION of the binary...]
+#   examples/jobs/mpirun.sh HOSTFILE --data FILE --eval FILE [OPTION of the binary...]
 #
 # The hostfile has a line `NAME slots=2` for each machine, a slot for each rank there. These
 # variables change the job:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains on two nodes of a Slurm cluster; submitted in the root of the repository:
 #
-#   sbatch examples/jobs/slurm.sh --data FILE [OPTION of the binary...]
+#   sbatch examples/jobs/slurm.sh --data FILE --eval FILE [OPTION of the binary...]
 #
 # The folder must be one that all nodes see, as home directories mostly are.
 #

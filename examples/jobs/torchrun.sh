@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Trains on the GPUs of two machines, by torchrun; started on each of them:
 #
-#   examples/jobs/torchrun.sh HOST:PORT --data FILE [OPTION of the binary...]
+#   examples/jobs/torchrun.sh HOST:PORT --data FILE --eval FILE [OPTION of the binary...]
 #
 # HOST is one of the two, where torchrun meets at a free PORT. On one machine with four GPUs it is
-# NODES=1 examples/jobs/torchrun.sh localhost:29400 --data FILE. These variables change the job:
+# NODES=1 examples/jobs/torchrun.sh localhost:29400 --data FILE --eval FILE. These variables change the job:
 #
 #   SHARED    a folder that all machines see under this name (./job)
 #   NODES     how many machines there are (2)

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 8
+#define TP_ABI_VERSION 9
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -314,15 +314,28 @@ typedef struct tp_slot {
   int32_t use; /* tp_slot_use */
 } tp_slot;
 
+/* Files of tokens that the recipe names. */
+typedef struct tp_source {
+  const char *name; /* of a source of `data` */
+  const char *path; /* relative to the working folder; a pattern if no such file is there */
+  int32_t format;   /* line of token_formats.def, from 0; -1: not stated */
+  double weight;    /* of its rows; those of all sources need not add up to 1 */
+} tp_source;
+
 typedef struct tp_program {
   int32_t abi_version;
   const char *plan;        /* name of the plan */
   const char *fingerprint; /* hash of model and recipe: what a checkpoint must match */
   const char *cpu;         /* what the code needs: a level ("x86-64-v3"), or features by commas */
   int64_t arena_bytes;
-  int64_t microbatches;                      /* of one step, on each rank */
-  int64_t tokens_per_step;                   /* of all ranks */
-  int64_t steps;                             /* default of --steps */
+  int64_t microbatches;    /* of one step, on each rank */
+  int64_t tokens_per_step; /* of all ranks */
+  int64_t steps;           /* default of --steps */
+  const tp_source *data;   /* where --data says nothing */
+  int64_t num_data;
+  const tp_source *eval;                     /* where --eval says nothing; null: no file */
+  int64_t eval_tokens;                       /* of it, from the start; 0: all */
+  const char *save;                          /* where --save says nothing; null: not at all */
   int64_t eval_every, save_every, save_keep; /* 0: never */
   const tp_tensor *tensors;
   int64_t num_tensors;

@@ -166,7 +166,9 @@ struct ModelDecl {
 struct Item {
   llvm::SMLoc loc;
   Name name;
-  Name second;            // cluster: nodes or node; precision: `in f64`; shard: `of residual`
+  // cluster: nodes or node; precision: `in f64`; shard: `of residual`; data and eval: the format of
+  // tokens, or the name of a source that has neither weight nor format
+  Name second;
   llvm::StringRef string; // quoted text, without quotes
   bool hasString = false, hasNumber = false, called = false;
   Quantity quantity, to; // to: `3e-4 to 3e-5`, or `for 100 steps`

@@ -13,7 +13,7 @@
 
 namespace tplan::parse {
 
-enum class Habit { Recipe, Plan, Size, Optimizer, Function, Unit, Format, Keyword };
+enum class Habit { Recipe, Plan, Size, Optimizer, Function, Unit, Format, Tokens, Keyword };
 
 /// What a word of another tool is here; empty if that is not known.
 llvm::StringRef ours(Habit place, llvm::StringRef word);

@@ -19,6 +19,7 @@ using namespace tplan::parse; // this header is read by two files of this folder
 
 %code {
 #include "lib/Parse/Foreign.h"
+#include "lib/Parse/Nodes.h"
 #define YYINITDEPTH 4096 // fixed, and enough for as many brackets as the token filter lets pass
 #define YYMAXDEPTH YYINITDEPTH
 #define YYLLOC_DEFAULT(Current, Rhs, N)                                                  \
@@ -28,63 +29,6 @@ using namespace tplan::parse; // this header is read by two files of this folder
   } while (0)
 int tplan_yylex(TPLAN_YYSTYPE *value, TplanRange *range, Syntax &syntax);
 static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
-
-namespace {
-template <class T, class... A> T *make(Syntax &s, A &&...args) {
-  return s.arena.make<T>(std::forward<A>(args)...);
-}
-/// A list that grows as the parser reduces; null stands for the empty one.
-template <class T> std::vector<T> *push(Syntax &s, std::vector<T> *list, T item) {
-  if (!list)
-    list = s.arena.make<std::vector<T>>();
-  list->push_back(std::move(item));
-  return list;
-}
-template <class T> std::vector<T> *one(Syntax &s, T item) {
-  return push<T>(s, nullptr, std::move(item));
-}
-template <class T> std::vector<T> take(std::vector<T> *list) {
-  return list ? std::move(*list) : std::vector<T>();
-}
-Names takeNames(std::vector<Name> *list) {
-  return list ? Names(list->begin(), list->end()) : Names();
-}
-Stmt *stmt(Syntax &s, Stmt::Kind kind, TplanRange at) {
-  Stmt *made = s.arena.make<Stmt>();
-  made->kind = kind;
-  made->loc = Syntax::loc(at);
-  return made;
-}
-TypeExpr *tensorType(Syntax &s, TplanRange at) {
-  TypeExpr *made = s.arena.make<TypeExpr>();
-  made->loc = Syntax::loc(at);
-  return made;
-}
-Item *item(Syntax &s, TplanRange at) {
-  Item *made = s.arena.make<Item>();
-  made->loc = Syntax::loc(at);
-  return made;
-}
-Item *named(Syntax &s, TplanRange at) {
-  Item *made = item(s, at);
-  made->name = s.name(at);
-  return made;
-}
-Setting *setting(Syntax &s, TplanRange key, std::vector<Item> *items) {
-  Setting *made = s.arena.make<Setting>();
-  made->key = s.name(key).text;
-  made->loc = Syntax::loc(key);
-  made->items = take(items);
-  return made;
-}
-BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name, std::vector<Setting> *settings) {
-  BlockDecl *made = s.arena.make<BlockDecl>();
-  made->kind = kind;
-  made->name = s.name(name);
-  made->settings = take(settings);
-  return made;
-}
-} // namespace
 }
 
 %union {
@@ -155,7 +99,7 @@ BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name, std::vector<S
 %type <listItems> list_items
 %type <layer> layer_head
 %type <quantity> quantity
-%type <item> data_item lr_item eval_item save_item axis shard_item zero_word policy precision_item word
+%type <item> data_item tokens lr_item eval_item save_item axis shard_item zero_word policy precision_item word
 %type <items> data lrs evals saves axes shards zero_words policies precisions words stages
 %type <setting> setting
 %type <settings> settings
@@ -620,14 +564,19 @@ data:
 | data ',' data_item        { $$ = push(syntax, $1, *$3); }
 ;
 data_item:
-  STRING                    { $$ = item(syntax, @1); Name n = syntax.name(@1); $$->hasString = true;
-                              $$->string = n.text.slice(1, n.text.size() - 1); }
-| IDENT NUMBER STRING       { $$ = named(syntax, @1); Name n = syntax.name(@3); $$->hasString = true;
-                              $$->string = n.text.slice(1, n.text.size() - 1);
+  tokens                    { $$ = $1; }
+| IDENT NUMBER tokens       { $$ = $3; $$->loc = Syntax::loc(@1); $$->name = syntax.name(@1);
                               $$->hasNumber = true; $$->quantity = {*$2, {}, Syntax::loc(@2)}; }
-| IDENT STRING              { $$ = named(syntax, @1); Name n = syntax.name(@2); $$->hasString = true;
-                              $$->string = n.text.slice(1, n.text.size() - 1); }
+| IDENT IDENT STRING        { $$ = quoted(syntax, @1, @3); $$->name = syntax.name(@1);
+                              $$->second = syntax.name(@2); }
 | IDENT '=' expr            { $$ = named(syntax, @1); $$->expr = $3; }
+;
+/* A word before a path is a format, or the name of a source: whoever reads the line knows. After a
+   number on its line it looks like a unit. */
+tokens:
+  STRING                    { $$ = quoted(syntax, @1, @1); }
+| IDENT STRING              { $$ = quoted(syntax, @1, @2); $$->second = syntax.name(@1); }
+| UNIT STRING               { $$ = quoted(syntax, @1, @2); $$->second = syntax.name(@1); }
 ;
 
 lrs:
@@ -649,8 +598,7 @@ evals:
 | evals ',' eval_item       { $$ = push(syntax, $1, *$3); }
 ;
 eval_item:
-  STRING                    { $$ = item(syntax, @1); Name n = syntax.name(@1); $$->hasString = true;
-                              $$->string = n.text.slice(1, n.text.size() - 1); }
+  tokens                    { $$ = $1; }
 | quantity                  { $$ = item(syntax, @1); $$->hasNumber = true; $$->quantity = *$1; }
 | EVERY quantity            { $$ = named(syntax, @1); $$->quantity = *$2; }
 ;
@@ -659,7 +607,8 @@ saves:
 | saves ',' save_item       { $$ = push(syntax, $1, *$3); }
 ;
 save_item:
-  EVERY quantity            { $$ = named(syntax, @1); $$->quantity = *$2; }
+  STRING                    { $$ = quoted(syntax, @1, @1); }
+| EVERY quantity            { $$ = named(syntax, @1); $$->quantity = *$2; }
 | KEEP quantity             { $$ = named(syntax, @1); $$->quantity = *$2; }
 ;
 

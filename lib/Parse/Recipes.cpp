@@ -15,25 +15,6 @@ static const Env &emptyEnv() {
   return env;
 }
 
-namespace {
-/// What a line has said so far, by name.
-class Once {
-public:
-  explicit Once(Report &report) : report(report) {}
-  /// False after an error: it has been said before.
-  bool operator()(StringRef what, SMLoc loc) {
-    auto [it, fresh] = given.try_emplace(what, loc);
-    if (!fresh)
-      report.error(loc, "given twice: {0}", what).note(it->second, "the first is here");
-    return fresh;
-  }
-
-private:
-  Report &report;
-  llvm::StringMap<SMLoc> given;
-};
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // What the model needs to know
 //===----------------------------------------------------------------------===//
@@ -429,74 +410,6 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps, SML
 // The op
 //===----------------------------------------------------------------------===//
 
-static ArrayAttr emitData(Elaborator &e, const Setting &line) {
-  Builder b(e.context);
-  SmallVector<Attribute> streams;
-  std::map<StringRef, SMLoc> names;
-  for (const Item &item : line.items) {
-    if (!item.hasString)
-      continue;
-    StringRef name = item.name.text.empty() ? StringRef("data") : item.name.text;
-    if (auto [it, fresh] = names.try_emplace(name, item.loc); !fresh) {
-      e.report.error(item.loc, "declared twice: {0}", name)
-          .note(it->second, "{0} is declared here", name);
-      continue;
-    }
-    double weight = item.hasNumber ? item.quantity.number.real : 1.0;
-    if (weight <= 0)
-      e.report.error(item.loc, "the weight of a stream must be positive: {0}",
-                     spell(item.quantity.number));
-    streams.push_back(b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(name)),
-                                           b.getNamedAttr("weight", b.getF64FloatAttr(weight)),
-                                           b.getNamedAttr("path", b.getStringAttr(item.string))}));
-  }
-  return b.getArrayAttr(streams);
-}
-
-static DictionaryAttr emitEval(Elaborator &e, const Setting &line) {
-  Builder b(e.context);
-  int64_t every = 0, tokens = 0;
-  StringRef path;
-  Once once(e.report);
-  for (const Item &item : line.items) {
-    once(item.hasString ? "the file" : item.hasNumber ? "tokens" : "every", item.loc);
-    if (item.hasString) {
-      path = item.string;
-    } else if (item.hasNumber) {
-      if (auto n = amount(e.report, item.quantity, Unit::Tokens, "an evaluation"))
-        tokens = n->value;
-    } else if (auto n = amount(e.report, item.quantity, Unit::Steps, "`every`")) {
-      every = n->value;
-    }
-  }
-  if (!every)
-    e.report.error(line.loc, "eval needs how often: eval \"val.bin\", every 100 steps");
-  return b.getDictionaryAttr({b.getNamedAttr("path", b.getStringAttr(path)),
-                              b.getNamedAttr("tokens", b.getI64IntegerAttr(tokens)),
-                              b.getNamedAttr("every", b.getI64IntegerAttr(every))});
-}
-
-static DictionaryAttr emitSave(Elaborator &e, const Setting &line) {
-  Builder b(e.context);
-  int64_t every = 0, keep = 0;
-  Once once(e.report);
-  for (const Item &item : line.items) {
-    bool isKeep = item.name.text.starts_with("keep");
-    once(isKeep ? "keep" : "every", item.loc);
-    if (isKeep && !item.quantity.unit.text.empty()) {
-      e.report.error(item.quantity.unit.loc, "`keep` counts checkpoints, found a unit: {0}",
-                     item.quantity.unit.text);
-      continue;
-    }
-    auto n = amount(e.report, item.quantity, Unit::Steps, isKeep ? "`keep`" : "`every`");
-    (isKeep ? keep : every) = n ? n->value : 1;
-  }
-  if (!every)
-    e.report.error(line.loc, "save needs how often: save every 500 steps");
-  return b.getDictionaryAttr({b.getNamedAttr("every", b.getI64IntegerAttr(every)),
-                              b.getNamedAttr("keep", b.getI64IntegerAttr(keep))});
-}
-
 void tplan::parse::emitRecipe(Elaborator &e, const Recipe &recipe, StringRef symbol) {
   const Settings &settings = *recipe.settings;
   Entries out(e.report, settings.name.loc);
@@ -521,9 +434,10 @@ void tplan::parse::emitRecipe(Elaborator &e, const Recipe &recipe, StringRef sym
     out.set("optimizer", optimizer, at("optimizer"));
   if (ArrayAttr rate = emitRate(e, *settings.find("lr"), recipe.steps, at("length")))
     out.set("lr", rate, at("lr"));
-  out.set("data", emitData(e, *settings.find("data")), at("data"));
+  ArrayAttr data = emitData(e, *settings.find("data"));
+  out.set("data", data, at("data"));
   if (const Setting *line = settings.find("eval"))
-    out.set("eval", emitEval(e, *line), line->loc);
+    out.set("eval", emitEval(e, *line, data), line->loc);
   if (const Setting *line = settings.find("save"))
     out.set("save", emitSave(e, *line), line->loc);
   e.builder.setInsertionPointToEnd(e.module->getBody());

@@ -33,6 +33,23 @@ struct Settings {
   }
 };
 
+/// What a line has said so far, by name.
+class Once {
+public:
+  explicit Once(Report &report) : report(report) {}
+  /// False after an error: it has been said before.
+  bool operator()(llvm::StringRef what, llvm::SMLoc loc) {
+    auto [it, fresh] = given.try_emplace(what, loc);
+    if (!fresh)
+      report.error(loc, "given twice: {0}", what).note(it->second, "the first is here");
+    return fresh;
+  }
+
+private:
+  Report &report;
+  llvm::StringMap<llvm::SMLoc> given;
+};
+
 /// Collects the dictionary of an op, and where each entry comes from.
 class Entries {
 public:
@@ -90,6 +107,12 @@ struct Recipe {
 std::optional<Recipe> readRecipe(Elaborator &e, const Settings &settings,
                                  const std::map<llvm::StringRef, Bound> &dataOverrides);
 void emitRecipe(Elaborator &e, const Recipe &recipe, llvm::StringRef symbol);
+
+/// The files of a training: its lines `data`, `eval` and `save`. The model is built, so the
+/// vocabulary is known.
+mlir::ArrayAttr emitData(Elaborator &e, const Setting &line);
+mlir::DictionaryAttr emitEval(Elaborator &e, const Setting &line, mlir::ArrayAttr data);
+mlir::DictionaryAttr emitSave(Elaborator &e, const Setting &line);
 
 struct Cluster {
   std::string symbol;

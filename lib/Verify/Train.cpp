@@ -114,10 +114,10 @@ Expected<Trained> verify::train(StringRef binary, StringRef data, int64_t steps)
   std::string log = inside(folder, "log.jsonl"), save = inside(folder, "save"),
               gradients = inside(folder, "gradients.safetensors"), said = inside(folder, "said");
   std::string count = std::to_string(steps), tokens = ("i32:" + data).str();
-  StringRef arguments[] = {binary,   "--data",       tokens, "--seed",      "1", "--threads",
-                           "1",      "--steps",      count,  "--metrics",   log, "--save",
-                           save,     "--save-every", "1",    "--save-keep", "0", "--dump-gradients",
-                           gradients};
+  StringRef arguments[] = {
+      binary, "--data",           tokens,    "--seed",   "1",  "--threads",    "1", "--steps",
+      count,  "--metrics",        log,       "--save",   save, "--save-every", "1", "--save-keep",
+      "0",    "--dump-gradients", gradients, "--no-eval"};
   std::optional<StringRef> streams[] = {StringRef(), StringRef(said), StringRef(said)};
   std::string why;
   int code = sys::ExecuteAndWait(binary, arguments, std::nullopt, streams, kPatience, 0, &why);

@@ -1,6 +1,7 @@
-"""Runs the command in the header of each example, as it stands there, in the folder of the repository.
+"""Runs the command in the header of each example, as it stands there, in a folder that looks like the repository.
 
-Binaries go to a scratch folder, and trainings are cut to two steps: that a command works is shown, not what it trains.
+What is written stays in that folder, and trainings are cut to two steps: that a command works is shown, not what it
+trains.
 """
 import pathlib
 import re
@@ -14,11 +15,11 @@ for example in sorted((ROOT / "examples").glob("*.tplan")):
     head = example.read_text().split("\n\n")[0]
     commands = re.findall(r"^//     (tplanc .*)$", head, re.M)
     with tempfile.TemporaryDirectory() as scratch:
+        for entry in ROOT.iterdir():
+            (pathlib.Path(scratch) / entry.name).symlink_to(entry)
         for command in commands:
-            # Words of one name alone: a path keeps its own `train`.
-            command = re.sub(r"(-o |\./)train\b", lambda match: ("-o " if "-o" in match[1] else "") + f"{scratch}/train", command)
             command = re.sub(r"--steps \d+", "--steps 2", command)
-            run = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, errors="replace")
+            run = subprocess.run(command, shell=True, cwd=scratch, capture_output=True, text=True, errors="replace")
             if run.returncode:
                 print(f"{example.name}: {command}\n{run.stderr}")
             failed += run.returncode != 0

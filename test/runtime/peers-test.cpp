@@ -124,7 +124,8 @@ TEST(Loader, GivesEachRankItsRowsOfTheStep) {
         Loader loader;
         // With `read first` only the leader has the file.
         bool has = !readFirst || rank.peers.leads();
-        EXPECT_OK(loader.open(rank, {has ? scratch / "text" : scratch / "absent"}, toy::length));
+        std::string file = has ? scratch / "text" : scratch / "absent";
+        EXPECT_OK(loader.open(rank, {{"data", 1, {file}}}, toy::length));
         EXPECT_EQ(loader.tokens(), stream.tokens());
         int64_t member = memberOf(program, group, transport.rank());
         for (int64_t step : {1, 2, 40}) {

@@ -177,7 +177,7 @@ TEST_F(Training, GoesOnFromStepZero) {
   writeFile(scratch / "more", someText(3000)); // what data was read is known by now
   EXPECT_HAS(
       failed({"--steps", "4", "--save", scratch / "s", "--resume", "--data", scratch / "more"}),
-      "tokens of data, --data holds");
+      "tokens of data, now there are");
 }
 
 TEST_F(Training, RefusesToOverwriteAnEarlierTraining) {
@@ -194,7 +194,7 @@ TEST_F(Training, RefusesWhatCannotBeResumed) {
   writeFile(scratch / "other", someText(3000));
   Outcome other =
       runMain(toy::program(), {"--data", scratch / "other", "--save", scratch / "s", "--resume"});
-  EXPECT_HAS(other.err, "trained on 20001 tokens of data, --data holds 3001");
+  EXPECT_HAS(other.err, "trained on 20001 tokens of data, now there are 3001");
   tp_program changed = toy::program();
   changed.fingerprint = "ffff";
   EXPECT_HAS(runMain(changed, {"--data", data(), "--save", scratch / "s", "--resume"}).err,

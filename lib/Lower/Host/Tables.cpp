@@ -59,6 +59,9 @@ private:
   void addFrame(const Chain &chain, const Run &run, Part part, tp_slot_use use, AddSlot add);
   std::string fingerprint();
   int64_t setting(StringRef group, StringRef key);
+  SmallVector<Record> data();
+  Field evaluated();
+  Field saved();
   std::pair<int64_t, int64_t> given();
   Record scratchOfStreams();
   Field device();
@@ -368,6 +371,44 @@ std::string TableEmitter::fingerprint() {
   return llvm::toHex(ArrayRef(hash).take_front(16), /*LowerCase=*/true);
 }
 
+/// Files of tokens, by an entry of the recipe.
+static Record sourceOf(DictionaryAttr entry) {
+  static constexpr StringRef formats[] = {
+#define FORMAT(name, bytes, hasSign, separator, meaning) name,
+#include "include/tplan/token_formats.def"
+  };
+  const auto *format = llvm::find(formats, lang::getString(entry, "format", ""));
+  auto weight = entry.getAs<FloatAttr>("weight");
+  return {Field::string(lang::getString(entry, "name", "")),
+          Field::string(lang::getString(entry, "path", "")),
+          Field::i32(format == std::end(formats) ? -1 : format - std::begin(formats)),
+          Field::f64(weight ? weight.getValueAsDouble() : 1)};
+}
+
+SmallVector<Record> TableEmitter::data() {
+  SmallVector<Record> table;
+  if (auto sources = settings.recipe.getAs<ArrayAttr>("data"))
+    for (auto source : sources.getAsRange<DictionaryAttr>())
+      table.push_back(sourceOf(source));
+  return table;
+}
+
+Field TableEmitter::evaluated() {
+  auto eval = settings.recipe.getAs<DictionaryAttr>("eval");
+  if (!eval || lang::getString(eval, "path", "").empty())
+    return Field::null();
+  return Field::address(host.recordsSymbol("eval", sourceOf(eval)));
+}
+
+/// The folder of checkpoints; one that the recipe does not name is called like the plan.
+Field TableEmitter::saved() {
+  auto save = settings.recipe.getAs<DictionaryAttr>("save");
+  if (!save)
+    return Field::null();
+  StringRef path = lang::getString(save, "path", "");
+  return Field::string(path.empty() ? (settings.planName + ".checkpoint").str() : path.str());
+}
+
 int64_t TableEmitter::setting(StringRef group, StringRef key) {
   auto dict = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get(group));
   return dict ? lang::getInt(dict, key, 0) : 0;
@@ -442,10 +483,13 @@ void TableEmitter::emit(const EntryPoints &entries) {
                    Field::i64(*program.getArena()),
                    Field::i64(program.getMicrobatches()),
                    Field::i64(batch * lang::getInt(settings.recipe, "sequence", 1)),
-                   Field::i64(lang::getInt(settings.recipe, "steps", 1)),
-                   Field::i64(setting("eval", "every")),
-                   Field::i64(setting("save", "every")),
-                   Field::i64(setting("save", "keep"))};
+                   Field::i64(lang::getInt(settings.recipe, "steps", 1))};
+  append(host, record, "data", data());
+  record.push_back(evaluated());
+  record.push_back(Field::i64(setting("eval", "tokens")));
+  record.push_back(saved());
+  for (auto [group, key] : {std::pair("eval", "every"), {"save", "every"}, {"save", "keep"}})
+    record.push_back(Field::i64(setting(group, key)));
   append(host, record, "tensors", tensors());
   append(host, record, "inputs", inputs());
   append(host, record, "scalars", scalars());

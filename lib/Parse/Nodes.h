@@ -1,0 +1,78 @@
+//===- Nodes.h - how the grammar makes nodes of the syntax tree -------------===//
+//
+// Actions of Grammar.y are one line each; what they repeat is here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_PARSE_NODES_H
+#define TPLAN_PARSE_NODES_H
+
+#include "lib/Parse/Syntax.h"
+
+namespace tplan::parse {
+
+template <class T, class... A> T *make(Syntax &s, A &&...args) {
+  return s.arena.make<T>(std::forward<A>(args)...);
+}
+/// A list that grows as the parser reduces; null stands for the empty one.
+template <class T> std::vector<T> *push(Syntax &s, std::vector<T> *list, T item) {
+  if (!list)
+    list = s.arena.make<std::vector<T>>();
+  list->push_back(std::move(item));
+  return list;
+}
+template <class T> std::vector<T> *one(Syntax &s, T item) {
+  return push<T>(s, nullptr, std::move(item));
+}
+template <class T> std::vector<T> take(std::vector<T> *list) {
+  return list ? std::move(*list) : std::vector<T>();
+}
+inline Names takeNames(std::vector<Name> *list) {
+  return list ? Names(list->begin(), list->end()) : Names();
+}
+inline Stmt *stmt(Syntax &s, Stmt::Kind kind, TplanRange at) {
+  Stmt *made = s.arena.make<Stmt>();
+  made->kind = kind;
+  made->loc = Syntax::loc(at);
+  return made;
+}
+inline TypeExpr *tensorType(Syntax &s, TplanRange at) {
+  TypeExpr *made = s.arena.make<TypeExpr>();
+  made->loc = Syntax::loc(at);
+  return made;
+}
+inline Item *item(Syntax &s, TplanRange at) {
+  Item *made = s.arena.make<Item>();
+  made->loc = Syntax::loc(at);
+  return made;
+}
+inline Item *named(Syntax &s, TplanRange at) {
+  Item *made = item(s, at);
+  made->name = s.name(at);
+  return made;
+}
+inline Item *quoted(Syntax &s, TplanRange at, TplanRange text) {
+  Item *made = item(s, at);
+  llvm::StringRef quotes = s.name(text).text;
+  made->hasString = true;
+  made->string = quotes.slice(1, quotes.size() - 1);
+  return made;
+}
+inline Setting *setting(Syntax &s, TplanRange key, std::vector<Item> *items) {
+  Setting *made = s.arena.make<Setting>();
+  made->key = s.name(key).text;
+  made->loc = Syntax::loc(key);
+  made->items = take(items);
+  return made;
+}
+inline BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name,
+                        std::vector<Setting> *settings) {
+  BlockDecl *made = s.arena.make<BlockDecl>();
+  made->kind = kind;
+  made->name = s.name(name);
+  made->settings = take(settings);
+  return made;
+}
+
+} // namespace tplan::parse
+
+#endif // TPLAN_PARSE_NODES_H

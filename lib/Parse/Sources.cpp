@@ -1,0 +1,264 @@
+//===- Sources.cpp - files that a recipe names -------------------------------===//
+//
+// data web 0.8 u16 "web/*.bin", code 0.2 u16 "code/*.bin", S = 8192
+// eval u16 "val.bin", 8M tokens, every 1000 steps
+// save "checkpoints", every 500 steps, keep 3
+//
+// One decision: how a file holds its tokens is stated, or it is bytes, and then it has to fit the
+// model; ids of two bytes that are read as bytes train without an error, on nothing.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/tplan/Settings.h"
+#include "lib/Parse/Foreign.h"
+#include "lib/Parse/Settings.h"
+#include <limits>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using llvm::SMLoc;
+using llvm::StringRef;
+
+namespace {
+
+struct Format {
+  StringRef name;
+  int64_t ids; // how many it can hold
+};
+
+constexpr Format kFormats[] = {
+#define FORMAT(name, bytes, hasSign, separator, meaning)                                           \
+  {name, int64_t(1) << (8 * (bytes) - ((hasSign) ? 1 : 0))},
+#include "include/tplan/token_formats.def"
+};
+/// Of files of which nothing is stated.
+constexpr const Format &kBytes = kFormats[0];
+
+const Format *findFormat(StringRef name) {
+  const Format *found = llvm::find_if(kFormats, [&](const Format &f) { return f.name == name; });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+std::vector<StringRef> formatNames() {
+  std::vector<StringRef> names;
+  for (const Format &format : kFormats)
+    names.push_back(format.name);
+  return names;
+}
+
+/// The ids that the model's tables and logits have; 0 where nothing bounds them.
+int64_t vocabularyOf(Elaborator &e) {
+  for (auto input : e.model.getBody().getOps<lang::InputOp>())
+    if (input.getVocabulary() < std::numeric_limits<int32_t>::max())
+      return input.getVocabulary();
+  return 0;
+}
+
+/// Where a format would stand: before the quote.
+StringRef placeOfFormat(const Item &item) { return {item.string.data() - 1, 0}; }
+
+/// How a file holds tokens: as stated, else as bytes. Null after an error.
+const Format *readFormat(Elaborator &e, const Item &item) {
+  if (item.string.empty()) {
+    e.report.error(item.loc, "a file needs a name, found an empty text");
+    return nullptr;
+  }
+  if (const Name &word = item.second; !word.text.empty()) {
+    const Format *format = findFormat(word.text);
+    if (!format) {
+      auto error = e.report.error(word.loc, "unknown format of tokens: {0}", word.text);
+      suggestOurs(error, Habit::Tokens, word.text, formatNames());
+    }
+    return format;
+  }
+  auto [prefix, rest] = item.string.split(':');
+  if (rest.empty() || !findFormat(prefix))
+    return &kBytes;
+  e.report.error(item.loc, "in a recipe a format stands before the path: {0} \"{1}\"", prefix, rest)
+      .fix({{StringRef(item.string.data() - 1, item.string.size() + 2),
+             (prefix + " \"" + rest + "\"").str()}});
+  return nullptr;
+}
+
+/// Whether ids of the format are those of the model.
+bool checkVocabulary(Elaborator &e, const Item &item, const Format &format) {
+  int64_t vocabulary = vocabularyOf(e);
+  if (vocabulary <= format.ids)
+    return true;
+  if (!item.second.text.empty()) {
+    e.report.warning(item.second.loc,
+                     "{0} has ids below {1}, and the model has a vocabulary of {2}", format.name,
+                     format.ids, vocabulary);
+    return true;
+  }
+  auto error = e.report.error(item.loc,
+                              "a file without a format is read as bytes, ids below 256: write {0} "
+                              "before the path, found a vocabulary of {1}",
+                              llvm::join(formatNames(), ", "), vocabulary);
+  for (const Format &other : kFormats)
+    if (other.ids >= vocabulary)
+      error.fix({{placeOfFormat(item), (other.name + " ").str()}});
+  error.fix({{placeOfFormat(item), (kBytes.name + " ").str()}});
+  return false;
+}
+
+/// A source of `data`; the item's `name` and `second` are what the words mean.
+struct Source {
+  Item item;
+  const Format *format = nullptr;
+};
+
+/// A single word before a path is a format if there is one of that name.
+bool readSource(Elaborator &e, Source &source) {
+  Name &name = source.item.name, &format = source.item.second;
+  bool isFormat = findFormat(format.text) || !ours(Habit::Tokens, format.text).empty();
+  if (name.text.empty() && !isFormat)
+    std::swap(name, format);
+  if (findFormat(name.text)) {
+    auto error = e.report.error(
+        name.loc,
+        "a format stands directly before the path, as in `web 0.8 {0} \"web.bin\"`; no "
+        "source is called {0}",
+        name.text);
+    if (format.text.empty())
+      error.fix({{name.text, "data"}, {placeOfFormat(source.item), (name.text + " ").str()}});
+    return false;
+  }
+  source.format = readFormat(e, source.item);
+  return source.format && checkVocabulary(e, source.item, *source.format);
+}
+
+/// Sources of a mixture agree in what a token is and in whether they have weights.
+bool checkMixture(Elaborator &e, ArrayRef<Source> sources) {
+  bool ok = true;
+  Once once(e.report);
+  const Source &first = sources.front();
+  for (const Source &source : sources) {
+    const Item &item = source.item;
+    StringRef name = item.name.text;
+    if (name.empty() && sources.size() > 1) {
+      e.report.error(item.loc, "each source of several needs a name: data web 0.8 \"web/*.bin\", "
+                               "code 0.2 \"code/*.bin\"");
+      return false;
+    }
+    ok &= once(name, item.loc);
+    if (item.hasNumber && item.quantity.number.real <= 0) {
+      e.report.error(item.quantity.loc, "the weight of a source must be positive: {0}",
+                     spell(item.quantity.number));
+      ok = false;
+    }
+    if (item.hasNumber != first.item.hasNumber) {
+      e.report
+          .error(item.loc, "weights are for all sources or for none, and {0} has {1}", name,
+                 item.hasNumber ? "one" : "none")
+          .note(first.item.loc, "the first source is here");
+      ok = false;
+    }
+    if ((source.format == &kBytes) != (first.format == &kBytes)) {
+      e.report
+          .error(item.loc,
+                 "sources of one training have tokens of one meaning: {0} is read as {1}, {2} as "
+                 "{3}",
+                 name, source.format->name, first.item.name.text, first.format->name)
+          .note(first.item.loc, "the first source is here");
+      ok = false;
+    }
+  }
+  return ok;
+}
+
+} // namespace
+
+ArrayAttr tplan::parse::emitData(Elaborator &e, const Setting &line) {
+  Builder b(e.context);
+  std::vector<Source> sources;
+  bool ok = true;
+  for (const Item &item : line.items)
+    if (item.hasString)
+      ok &= readSource(e, sources.emplace_back(Source{item}));
+  // Without a file the command line names it, or a program that embeds the training has the rows.
+  if (sources.empty() || !ok || !checkMixture(e, sources))
+    return b.getArrayAttr({});
+  SmallVector<Attribute> entries;
+  for (const auto &[item, format] : sources)
+    entries.push_back(b.getDictionaryAttr({
+        b.getNamedAttr("name", b.getStringAttr(item.name.text.empty() ? "data" : item.name.text)),
+        b.getNamedAttr("weight", b.getF64FloatAttr(item.hasNumber ? item.quantity.number.real : 1)),
+        b.getNamedAttr("format", b.getStringAttr(item.second.text)),
+        b.getNamedAttr("path", b.getStringAttr(item.string)),
+    }));
+  return b.getArrayAttr(entries);
+}
+
+/// Files that are scored hold tokens as those that are trained on: nobody means ids here and bytes
+/// there.
+static bool checkLikeData(Elaborator &e, const Item &item, const Format &format, ArrayAttr data) {
+  if (data.empty() || !item.second.text.empty())
+    return true;
+  StringRef stated = lang::getString(cast<DictionaryAttr>(data[0]), "format", "");
+  const Format *trained = stated.empty() ? &kBytes : findFormat(stated);
+  if (trained == &format)
+    return true;
+  e.report
+      .error(item.loc, "`eval` states no format, and is read as {0}; `data` is read as {1}",
+             format.name, trained->name)
+      .fix({{placeOfFormat(item), (trained->name + " ").str()}});
+  return false;
+}
+
+DictionaryAttr tplan::parse::emitEval(Elaborator &e, const Setting &line, ArrayAttr data) {
+  Builder b(e.context);
+  int64_t every = 0, tokens = 0;
+  const Item *file = nullptr;
+  Once once(e.report);
+  for (const Item &item : line.items) {
+    once(item.hasString ? "the file" : item.hasNumber ? "tokens" : "every", item.loc);
+    if (item.hasString) {
+      file = &item;
+      const Format *format = readFormat(e, item);
+      if (format && checkLikeData(e, item, *format, data))
+        checkVocabulary(e, item, *format);
+    } else if (item.hasNumber) {
+      if (auto n = amount(e.report, item.quantity, Unit::Tokens, "an evaluation"))
+        tokens = n->value;
+    } else if (auto n = amount(e.report, item.quantity, Unit::Steps, "`every`")) {
+      every = n->value;
+    }
+  }
+  if (!every)
+    e.report.error(line.loc, "eval needs how often: eval \"val.bin\", every 100 steps");
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("path", b.getStringAttr(file ? file->string : "")),
+       b.getNamedAttr("format", b.getStringAttr(file ? file->second.text : "")),
+       b.getNamedAttr("tokens", b.getI64IntegerAttr(tokens)),
+       b.getNamedAttr("every", b.getI64IntegerAttr(every))});
+}
+
+DictionaryAttr tplan::parse::emitSave(Elaborator &e, const Setting &line) {
+  Builder b(e.context);
+  int64_t every = 0, keep = 0;
+  StringRef path;
+  Once once(e.report);
+  for (const Item &item : line.items) {
+    bool isKeep = item.name.text.starts_with("keep");
+    once(item.hasString ? "the folder" : isKeep ? "keep" : "every", item.loc);
+    if (item.hasString) {
+      path = item.string;
+      if (path.empty())
+        e.report.error(item.loc, "a folder needs a name, found an empty text");
+      continue;
+    }
+    if (isKeep && !item.quantity.unit.text.empty()) {
+      e.report.error(item.quantity.unit.loc, "`keep` counts checkpoints, found a unit: {0}",
+                     item.quantity.unit.text);
+      continue;
+    }
+    auto n = amount(e.report, item.quantity, Unit::Steps, isKeep ? "`keep`" : "`every`");
+    (isKeep ? keep : every) = n ? n->value : 1;
+  }
+  if (!every)
+    e.report.error(line.loc, "save needs how often: save every 500 steps");
+  return b.getDictionaryAttr({b.getNamedAttr("path", b.getStringAttr(path)),
+                              b.getNamedAttr("every", b.getI64IntegerAttr(every)),
+                              b.getNamedAttr("keep", b.getI64IntegerAttr(keep))});
+}
