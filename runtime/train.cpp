@@ -90,14 +90,11 @@ Status Run::openData() {
   if (trains())
     TP_TRY(explained(loader.open(rank, options.sources, length), "--data",
                      "names others than the recipe's"));
-  auto open = [&]() -> Status {
-    std::vector<TokenFile> files;
-    TP_TRY(openTokenFiles(options.eval, files));
-    return rank.peers.leads() ? checkFiles() : Status();
-  };
   bool reads = !program.read_first || rank.peers.leads();
-  return explained(rank.peers.agree(reads ? open() : Status()), "--eval",
-                   "names others than the recipe's, --no-eval scores none");
+  std::vector<TokenFile> files;
+  TP_TRY(explained(rank.peers.agree(reads ? openTokenFiles(options.eval, files) : Status()),
+                   "--eval", "names others than the recipe's, --no-eval scores none"));
+  return rank.peers.agree(rank.peers.leads() ? checkFiles() : Status());
 }
 
 /// An error in files that nobody has named on the command line says how to.

@@ -179,7 +179,9 @@ TEST_F(Recipe, FilesOfIdsAreNoBytes) {
   std::string ids = scratch / "ids", longer = scratch / "longer";
   writeFile(ids, wide(someText(3000), 2));
   writeFile(longer, wide(someText(3000), 4));
-  EXPECT_HAS(failed({"--data", ids}), "is read as bytes and seems to hold u16");
+  std::string error = failed({"--data", ids});
+  EXPECT_HAS(error, "is read as bytes and seems to hold u16");
+  EXPECT_LACKS(error, "--no-eval");
   EXPECT_HAS(failed({"--data", longer}), "is read as bytes and seems to hold i32");
   EXPECT_HAS(failed({"--eval", ids}), "is read as bytes and seems to hold u16");
   Outcome stated = run({"--data", "u16:" + longer, "--no-save"});
