@@ -40,11 +40,23 @@ def odd_data(folder):
     return f"i32:{path}"
 
 
+def blend_files(folder):
+    """The files that the recipe of `blend` names, where it names them."""
+    tokens = array.array("H", TOKENS.read_bytes())
+    files = {"blend.u16": tokens[:len(tokens) // 2], "blend-1.i32": tokens[len(tokens) // 2:], "blend-2.i32": tokens[::3]}
+    for name, part in files.items():
+        if not (folder / name).exists():
+            (folder / name).write_bytes(array.array("H" if name.endswith("16") else "i", part).tobytes())
+
+
 MAKE = {"masked": masked_data, "padded": padded_data, "odd": odd_data}
 
 
 def data_of(row, folder):
     """What `start` takes where a program has data of its own."""
+    if row.program == "blend":
+        blend_files(folder)
+        return {"data": None, "cwd": folder}
     return {"data": make_data(folder) for name, make_data in MAKE.items() if row.program.startswith(name)}
 
 

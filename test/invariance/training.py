@@ -127,8 +127,8 @@ def check_memory(report, folder, threads, ranks=1, logs=0):
 
 
 def start(binary, folder, *options, data=f"u16:{TOKENS}", threads=1, launch=(), **more):
-    """Trains from seed 1 in `folder`: checkpoints in save, numbers in log.jsonl."""
-    return run([*launch, binary, "--data", data, "--seed", "1", "--threads", str(threads), "--save", folder / "save",
+    """Trains from seed 1 in `folder`: checkpoints in save, numbers in log.jsonl. Without `data`, on the recipe's."""
+    return run([*launch, binary, *(["--data", data] if data else []), "--seed", "1", "--threads", str(threads), "--save", folder / "save",
                 "--metrics", folder / "log.jsonl", *options], "the training", **more)
 
 
