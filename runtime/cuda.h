@@ -9,9 +9,8 @@ namespace tplan::runtime {
 /// How a rank uses its GPU.
 struct CudaOptions {
   int64_t ordinal = 0;      // of the GPU, among those that the process sees
-  bool captures = true;     // a step that is repeated becomes a graph
   bool synchronous = false; // every call is waited for, so that one that fails is named
-  bool times = false;       // calls are timed; nothing is captured
+  bool times = false;       // calls are timed
 };
 
 /// GPUs that the process sees. Errors: no driver, an old one, no GPU.

@@ -70,6 +70,8 @@ public:
   char *image() override { return images[current] - facts->given_offset; }
   Status send() override;
   Status take() override;
+  Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena,
+                 Capture &made) override;
   Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, bool repeated) override;
   Status finish() override;
   Status collectTimes(const std::function<void(const tp_call &, double)> &add) override;
@@ -81,7 +83,7 @@ private:
   Status allocateArena(int64_t bytes);
   Status makeStreams();
   Status makeImages();
-  Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, int &code);
+  Status instantiate(cuda::Graph *captured, Status &refused);
   Status meet(const CudaDevice &other);
   cuda::Context *contextOf(const void *address) const;
   Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);

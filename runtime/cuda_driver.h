@@ -157,6 +157,7 @@ struct CudaDriver {
   FUNCTION(StreamEndCapture, cuStreamEndCapture, (cuda::StreamHandle *, cuda::Graph **))           \
   FUNCTION(GraphInstantiate, cuGraphInstantiateWithFlags,                                          \
            (cuda::GraphExec **, cuda::Graph *, unsigned long long))                                \
+  FUNCTION(GraphUpload, cuGraphUpload, (cuda::GraphExec *, cuda::StreamHandle *))                  \
   FUNCTION(GraphLaunch, cuGraphLaunch, (cuda::GraphExec *, cuda::StreamHandle *))                  \
   FUNCTION(GraphExecDestroy, cuGraphExecDestroy, (cuda::GraphExec *))                              \
   FUNCTION(GraphDestroy, cuGraphDestroy, (cuda::Graph *))                                          \

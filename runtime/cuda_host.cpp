@@ -2,8 +2,8 @@
 //
 // What the host gives for a step goes by pinned memory; a step that is run again is a graph.
 //
-// Decision: the first step is issued call by call, and the second is captured. By then every
-// library has made what it makes on a first call, which a capture would refuse.
+// Decision: what is captured is a step that has run call by call before. By then every library has
+// made what it makes on a first call, which a capture would refuse.
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,36 +105,57 @@ Status CudaDevice::take() {
   return {};
 }
 
-Status CudaDevice::capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
-                           int &code) {
-  TP_CUDA(StreamBeginCapture(streams[0], cuda::captureThreadLocal));
-  code = entry(rank, address);
-  cuda::Graph *captured = nullptr;
-  Status status = cu.check(cu.StreamEndCapture(streams[0], &captured), "cuStreamEndCapture");
-  if (code || !status.ok()) {
-    if (captured)
-      cu.GraphDestroy(captured);
-    return code ? Status() : std::move(status);
-  }
-  status = cu.check(cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),
-                    "cuGraphInstantiate");
-  cu.GraphDestroy(captured);
-  return status;
+/// An error of what runs already ends the rank; any other is a reason to do without a graph.
+static Status orRefused(const CudaDriver &cu, cuda::Result result, const char *what,
+                        Status &refused) {
+  Status status = cu.check(result, what);
+  if (CudaDriver::isLate(result))
+    return status;
+  refused = std::move(status);
+  return {};
+}
+
+/// With all memory that it needs, which may be found missing at its first launch otherwise.
+Status CudaDevice::instantiate(cuda::Graph *captured, Status &refused) {
+  TP_TRY(orRefused(cu, cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),
+                   "cuGraphInstantiate", refused));
+  if (refused.ok())
+    TP_TRY(orRefused(cu, cu.GraphUpload(graph, streams[0]), "cuGraphUpload", refused));
+  else
+    graph = nullptr;
+  if (!refused.ok())
+    forget();
+  return {};
 }
 
 /// The entry's own error is the rank's.
+Status CudaDevice::capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
+                           Capture &made) {
+  size_t before = 0, behind = 0, total = 0;
+  TP_CUDA(MemGetInfo(&before, &total));
+  TP_CUDA(StreamBeginCapture(streams[0], cuda::captureThreadLocal));
+  int code = entry(rank, address);
+  cuda::Graph *captured = nullptr;
+  cuda::Result ended = cu.StreamEndCapture(streams[0], &captured);
+  Status status =
+      code ? errorf("a call failed") : orRefused(cu, ended, "cuStreamEndCapture", made.refused);
+  if (status.ok() && made.refused.ok())
+    status = instantiate(captured, made.refused);
+  if (captured)
+    cu.GraphDestroy(captured);
+  if (!status.ok() || !made.refused.ok())
+    return status;
+  TP_CUDA(MemGetInfo(&behind, &total));
+  made.bytes = (int64_t)before - (int64_t)behind;
+  return {};
+}
+
 Status CudaDevice::run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
                        bool repeated) {
-  int code = 0;
-  if (!repeated || !options.captures || options.times || options.synchronous) {
-    code = entry(rank, address);
-  } else {
-    if (!graph)
-      TP_TRY(capture(rank, entry, address, code));
-    if (!code)
-      TP_CUDA(GraphLaunch(graph, streams[0]));
-  }
-  return code ? errorf("a call failed") : Status();
+  if (!repeated || !graph)
+    return entry(rank, address) ? errorf("a call failed") : Status();
+  TP_CUDA(GraphLaunch(graph, streams[0]));
+  return {};
 }
 
 /// Numbers below 2 in every floating-point type: of each byte the bit that makes exponents large is

@@ -30,6 +30,12 @@ struct Rows {
 /// What ranks on devices tell each other of where they are in a stream.
 enum SharedMark { sharedReady, sharedDone, sharedMarks };
 
+/// What became of a capture.
+struct Capture {
+  Status refused;     // why the device cannot: then nothing is left of it, and calls may be issued
+  int64_t bytes = -1; // of the device's memory that it takes; below 0: nobody knows
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -95,7 +101,9 @@ public:
   /// What was sent last becomes what the next step reads.
   virtual Status take() = 0;
 
-  /// Runs an entry point. A step that is run again may be replayed.
+  /// Makes one piece of work of all that an entry point issues.
+  virtual Status capture(tp_rank *, int (*)(tp_rank *, char *), char *, Capture &) { return {}; }
+  /// Runs an entry point, which is replayed where it is `repeated` and has been captured.
   virtual Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena,
                      bool repeated) = 0;
   /// Waits for all that was issued.

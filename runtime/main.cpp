@@ -314,7 +314,8 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
   if (Status status = checkCpu(program->cpu); !status.ok())
     return fails(status, exitFailure);
 
-  for (const char *ofGpus : {"--gemm-algorithms", "--nccl-library", "--synchronous"})
+  for (const char *ofGpus :
+       {"--gemm-algorithms", "--graph-calls", "--nccl-library", "--synchronous"})
     if (options.has(ofGpus) && !program->device)
       return failsAlike(errorf("%s is about GPUs, and the plan '%s' runs on a CPU: leave it out",
                                ofGpus, program->plan),

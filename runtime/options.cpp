@@ -17,6 +17,9 @@
 
 using namespace tplan::runtime;
 
+#define SPELLED_AS_IS(NUMBER) #NUMBER
+#define SPELLED(NUMBER) SPELLED_AS_IS(NUMBER)
+
 /// "dp = 2, tp = 4"
 static std::string meshText(const tp_program &program) {
   std::string text;
@@ -150,6 +153,10 @@ std::vector<Option> optionTable() {
           "GEMMs of a GPU by the algorithms in F; where there is no F, they are measured and it is "
           "written",
           &Options::gemms)),
+      integer("--graph-calls", "N",
+              "the most calls of a step that a GPU gets as one graph, which is replayed; of more "
+              "each is issued by itself (" SPELLED(TP_GRAPH_CALLS) ")",
+              &Options::graphCalls, 0),
       own(text("--nccl-library", "F",
                "the libnccl.so.2 of ranks that are processes, or another library of its interface",
                &Options::ncclLibrary)),

@@ -31,7 +31,8 @@ struct Options {
   std::string save, load, dumpGradients;
   std::vector<LogRequest> logs; // of --metrics and --log
   std::string gemms;            // file of --gemm-algorithms
-  std::string device;           // "cpu" or "cuda"; empty: the one that the binary is for
+  int64_t graphCalls = TP_GRAPH_CALLS;
+  std::string device; // "cpu" or "cuda"; empty: the one that the binary is for
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
   int64_t resumeStep = -1; // -1: the latest

@@ -27,6 +27,11 @@ Status tplan::runtime::writeArena(tp_rank &rank, int64_t offset, const void *fro
   return {};
 }
 
+/// What generated code has kept says more than that it failed.
+static Status causeOf(tp_rank &rank, Status status) {
+  return status.ok() || rank.error.ok() ? std::move(status) : std::move(rank.error);
+}
+
 Status tplan::runtime::runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
                                 bool repeated) {
   char *arena = rank.arena.data();
@@ -35,7 +40,9 @@ Status tplan::runtime::runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), 
     status = rank.device->run(&rank, entry, arena, repeated);
   else if (entry(&rank, arena) != 0)
     status = errorf("%s failed without a message", what);
-  if (!status.ok() && !rank.error.ok())
-    return std::move(rank.error);
-  return status;
+  return causeOf(rank, std::move(status));
+}
+
+Status tplan::runtime::captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made) {
+  return causeOf(rank, rank.device->capture(&rank, entry, rank.arena.data(), made));
 }

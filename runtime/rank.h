@@ -56,6 +56,8 @@ Status writeArena(tp_rank &rank, int64_t offset, const void *from, int64_t bytes
 /// Runs an entry point of the program; `what` is for an error without a message.
 Status runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
                 bool repeated = false);
+/// What it issues becomes what the device replays.
+Status captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made);
 
 /// Keeps the first error of the rank, with the .tplan line of the call; returns
 /// what generated code returns.

@@ -33,7 +33,6 @@ void Session::say(const std::string &lines) const {
 Status Session::startDevice() {
   CudaOptions use;
   use.ordinal = seat.gpu;
-  use.captures = !rank.transport || rank.transport->capturable();
   use.synchronous = options.synchronous;
   use.times = options.profile;
   TP_TRY(openCuda(use, rank.device));
@@ -211,6 +210,8 @@ Status Session::step(bool another) {
     Profile::Totals before = rank.profile.totalsNow();
     if (rank.device)
       TP_TRY(rank.device->take());
+    if (rank.device && step == first + 1)
+      TP_TRY(captureStep());
     TP_TRY(runEntry(rank, program.step, "a step", /*repeated=*/step != first));
     Profile::Totals behind = rank.profile.totalsNow();
     if (behind.of[TP_KERNEL].count != before.of[TP_KERNEL].count)
@@ -227,6 +228,38 @@ Status Session::step(bool another) {
   now.dataRows = step * rowsPerStep(program);
   Activity adding(rank.transport, "metrics");
   return numbers.read(rank);
+}
+
+/// From the second step on all calls of one are a graph, on all ranks or on none, as NCCL demands
+/// of each collective. The ranks meet for it once.
+Status Session::captureStep() {
+  bool meetsOnHost = rank.transport && !rank.transport->capturable();
+  if (meetsOnHost || options.synchronous || options.profile)
+    return {};
+  auto calls = (long long)program.device->step_calls;
+  if (calls > options.graphCalls) {
+    say(format("no graph: a step has %lld calls, --graph-calls is %lld; each is issued by itself\n",
+               calls, (long long)options.graphCalls));
+    return {};
+  }
+  Capture made;
+  rank.profile.pause(true); // it is counted when it runs
+  TP_TRY(captureEntry(rank, program.step, made));
+  rank.profile.pause(false);
+  Status refused = rank.peers.agree(std::move(made.refused));
+  if (refused.ok()) {
+    std::string bytes =
+        made.bytes < 0 ? "" : format(", with %lld bytes of the GPU", (long long)made.bytes);
+    say(format("graph: the %lld calls of a step%s\n", calls, bytes.c_str()));
+    return {};
+  }
+  if (!rank.peers.failedTogether())
+    return refused;
+  rank.peers.goOn();
+  rank.device->forget();
+  say(format("no graph: %s; %seach call of a step is issued by itself\n", refused.message().c_str(),
+             rank.peers.size() > 1 ? "on all ranks " : ""));
+  return {};
 }
 
 Status Session::evaluate(const std::vector<std::string> &names, int64_t most, Evaluation &result) {

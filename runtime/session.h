@@ -65,6 +65,7 @@ private:
   Status checkResumed() const;
   void takeData();
   Status prepareStep(int64_t step);
+  Status captureStep();
   /// On one of the ranks.
   void say(const std::string &lines) const;
   void writeGradientsOnce();

@@ -35,6 +35,7 @@ struct LibraryAttention {
 
   /// Computed in one go: batches, and groups of each. One of the two is all there are.
   int64_t batchChunk = 1, groupChunk = 1;
+  int64_t chunks() const { return batch / batchChunk * (groups / groupChunk); }
 };
 /// Extents of a collective or of a slice, in elements: those of tp_collective.
 struct BlockShape {

@@ -212,7 +212,11 @@ typedef struct tp_device {
   int64_t given_offset, given_bytes, staging_offset;
   int64_t workspace_offset, workspace_bytes; /* for library calls in stream 0 */
   int32_t native_sums; /* ranks may be added as NCCL does, in an order of its own */
+  int64_t step_calls;  /* of a step on each rank; an attention of a library has one a chunk */
 } tp_device;
+
+/* A step of more calls than these is issued call by call, and not as a graph: --graph-calls. */
+#define TP_GRAPH_CALLS 20000
 
 /*--- tables ---------------------------------------------------------------*/
 

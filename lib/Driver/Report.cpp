@@ -6,6 +6,7 @@
 #include "dialects/sched/Sched.h"
 #include "dialects/tplan/Settings.h"
 #include "include/tplan/collectives.h"
+#include "include/tplan/runtime.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Chain.h"
 
@@ -17,6 +18,8 @@ using namespace mlir;
 using llvm::formatv;
 
 namespace tplan {
+
+bool isCaptured(const StepReport &report) { return report.graphCalls <= TP_GRAPH_CALLS; }
 
 Work &Work::operator+=(const Work &other) {
   calls += other.calls;
@@ -169,6 +172,10 @@ void addPreparation(StepReport &report, const schedule::Run &run) {
       });
 }
 
+bool isForGpu(ModuleOp module) {
+  return !lang::getString(lang::targetOf(module), "arch", "").empty();
+}
+
 LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   FailureOr<schedule::Chains> chains = schedule::readChains(program);
   if (failed(chains))
@@ -184,6 +191,8 @@ LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   addSums(report, chains->train, chains->counts ? &*chains->counts : nullptr);
   for (const schedule::Run &run : chains->train.runs)
     addPreparation(report, run);
+  if (isForGpu(program->getParentOfType<ModuleOp>()))
+    report.graphCalls = lower::callsOfStep(program, *chains);
   return success();
 }
 
@@ -224,11 +233,9 @@ std::vector<Beside> besideTheArena(ModuleOp module) {
   return rows;
 }
 
-/// What a GPU holds beside the arena; nothing where the target is none.
-std::vector<BesideGpu> besideOnGpu(ModuleOp module) {
+/// What a GPU holds beside the arena, with a graph of so many calls.
+std::vector<BesideGpu> besideOnGpu(ModuleOp module, int64_t calls) {
   std::vector<BesideGpu> rows;
-  if (lang::getString(lang::targetOf(module), "arch", "").empty())
-    return rows;
   auto has = [&](llvm::StringRef name) {
     return module
         .walk([&](Operation *op) {
@@ -237,9 +244,9 @@ std::vector<BesideGpu> besideOnGpu(ModuleOp module) {
         })
         .wasInterrupted();
   };
-#define BESIDE_GPU(LIBRARY, VERSION, WHAT, OP, BYTES)                                              \
-  if (!*OP || has(OP))                                                                             \
-    rows.push_back({LIBRARY, WHAT, VERSION, BYTES});
+#define BESIDE_GPU(LIBRARY, VERSION, WHAT, OP, BYTES, CALL)                                        \
+  if (int64_t bytes = (BYTES) + calls * (CALL); bytes && (!*OP || has(OP)))                        \
+    rows.push_back({LIBRARY, WHAT, VERSION, bytes});
 #include "lib/Driver/Libraries.def"
   return rows;
 }
@@ -320,7 +327,6 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
   report.beside = besideTheArena(module);
-  report.besideGpu = besideOnGpu(module);
   report.ranks = dist::meshOf(module).getNumRanks();
   report.reduce = lang::getString(lang::Settings(module).plan, "reduce", "ordered").str();
   if (report.ranks > 1)
@@ -328,6 +334,8 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
   if (failed(addWork(report, program)))
     return failure();
+  if (isForGpu(module))
+    report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphCalls : 0);
   return report;
 }
 
@@ -403,6 +411,8 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
         json.value(what);
     });
     json.attribute("reduce", report.reduce);
+    json.attribute("graph_calls", report.graphCalls);
+    json.attribute("captured", report.graphCalls && isCaptured(report));
     json.attribute("flops", report.total.flops);
     json.attribute("bytes_moved", report.total.bytes);
     rows("categories", report.categories, writeWork);

@@ -66,6 +66,7 @@ struct StepReport {
   memory::Report memory;
   std::vector<Beside> beside;
   std::vector<BesideGpu> besideGpu; // where the target is one
+  int64_t graphCalls = 0;           // of a step on a GPU, as they count for a graph
   int64_t ranks = 1;
   std::string reduce; // whose order sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
@@ -74,6 +75,9 @@ struct StepReport {
   std::vector<std::string> approximations; // that the plan asks for, beside its element types
   std::vector<AttentionCall> attention;    // on a GPU
 };
+
+/// Whether ranks of their own process, or one alone, have a step as a graph.
+bool isCaptured(const StepReport &report);
 
 /// Valid after `memory`. Errors, at the program: a chain that does not bind.
 mlir::FailureOr<StepReport> getStepReport(mlir::ModuleOp module);

@@ -3,6 +3,7 @@
 
 #include "dialects/dist/Dist.h"
 #include "dialects/tplan/Settings.h"
+#include "include/tplan/runtime.h"
 #include "lib/Driver/Report.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -111,6 +112,15 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
       formatv("{0} a token, {1} a step, {2} the training", decimal(token), decimal(token * tokens),
               decimal(token * tokens * static_cast<double>(summary.steps)))
           .str());
+  if (int64_t calls = report.graphCalls)
+    row("calls of a step",
+        isCaptured(report)
+            ? formatv("{0:N0}, as one graph from the second step on{1}", calls,
+                      report.ranks > 1 ? ", where ranks are processes" : "")
+                  .str()
+            : formatv("{0:N0}, each issued by itself: a graph has at most {1:N0} (--graph-calls)",
+                      calls, TP_GRAPH_CALLS)
+                  .str());
   row("memory of a rank",
       memoryText(report.memory.arena, summary.memoryLimit) + ", the peak in " + report.memory.peak);
   if (report.ranks > 1)

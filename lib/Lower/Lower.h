@@ -6,6 +6,13 @@
 #include "mlir/Pass/Pass.h"
 #include <memory>
 
+namespace tplan::sched {
+class ProgramOp;
+}
+namespace tplan::schedule {
+struct Chains;
+}
+
 namespace tplan::lower {
 
 /// --step-kernels: cotangents of losses and the gradient norm become kernels on single numbers.
@@ -86,6 +93,10 @@ mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 /// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
 /// `memory`.
 bool isNothing(mlir::Operation *call);
+
+/// Calls that the functions of a step make on each rank, an attention of the library one a chunk:
+/// by their number a GPU gets a step as one graph, or call by call.
+int64_t callsOfStep(sched::ProgramOp program, const schedule::Chains &chains);
 
 /// File and line of the .tplan source that a location comes from; ("", 0) where
 /// it comes from none.

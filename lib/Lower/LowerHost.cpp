@@ -25,6 +25,7 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     if (failed(chains))
       return failure();
     auto &[train, counts] = *chains;
+    int64_t stepCalls = callsOfStep(program, *chains);
 
     HostBuilder host(module);
     HostGroups groups(module);
@@ -36,7 +37,7 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     HostPlaces places(host, program);
     const schedule::Chain *counted = counts ? &*counts : nullptr;
     EntryPoints entries = emitEntryPoints(host, groups, calls, places, program, train, counted);
-    emitTables(host, groups, calls, places, program, train, counted, entries);
+    emitTables(host, groups, calls, places, program, train, counted, entries, stepCalls);
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (op.getName().getDialectNamespace() != "llvm" && !isa<gpu::GPUModuleOp>(op))

@@ -70,6 +70,17 @@ bool lower::isNothing(Operation *op) {
   return place && isInPlace(place);
 }
 
+int64_t lower::callsOfStep(sched::ProgramOp program, const schedule::Chains &chains) {
+  int64_t calls = 0;
+  schedule::forEachFunction(program, chains, [&](rt::FuncOp func, int64_t times) {
+    func.walk([&](rt::Call call) {
+      auto library = dyn_cast<rt::AttentionOp>(call.getOperation());
+      calls += times * (isNothing(call) ? 0 : library ? library.getShape().chunks() : 1);
+    });
+  });
+  return calls;
+}
+
 namespace {
 class FunctionLowering {
 public:

@@ -25,7 +25,7 @@ EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &ca
 /// Emits the tp_program with its tables, and `main` where the target has it.
 void emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
                 sched::ProgramOp program, const schedule::Chain &train,
-                const schedule::Chain *counts, const EntryPoints &entries);
+                const schedule::Chain *counts, const EntryPoints &entries, int64_t stepCalls);
 
 /// The value that part E hands to the runtime as logits, if the model has one.
 std::optional<nn::Tensor> logitsType(const schedule::Chain &train);

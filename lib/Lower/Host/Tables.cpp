@@ -27,10 +27,10 @@ namespace {
 class TableEmitter {
 public:
   TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
-               sched::ProgramOp program, const Chain &train, const Chain *counts)
+               sched::ProgramOp program, const Chain &train, const Chain *counts, int64_t stepCalls)
       : host(host), groups(groups), calls(calls), places(places), program(program), train(train),
-        counts(counts), module(program->getParentOfType<ModuleOp>()), settings(module),
-        target(lang::targetOf(module)) {}
+        counts(counts), stepCalls(stepCalls), module(program->getParentOfType<ModuleOp>()),
+        settings(module), target(lang::targetOf(module)) {}
 
   void emit(const EntryPoints &entries);
 
@@ -44,6 +44,7 @@ private:
   sched::ProgramOp program;
   const Chain &train;
   const Chain *counts;
+  const int64_t stepCalls;
   ModuleOp module;
   lang::Settings settings;
   DictionaryAttr target;
@@ -454,6 +455,7 @@ Field TableEmitter::device() {
                          static_cast<int64_t>(bytes(kWorkspaceKey))})
     record.push_back(Field::i64(number));
   record.push_back(Field::i32(lang::getString(settings.plan, "reduce", "ordered") == "native"));
+  record.push_back(Field::i64(stepCalls));
   return Field::address(host.recordsSymbol("device", record));
 }
 
@@ -516,7 +518,7 @@ void TableEmitter::emit(const EntryPoints &entries) {
 
 void lower::emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
                        sched::ProgramOp program, const Chain &train, const Chain *counts,
-                       const EntryPoints &entries) {
+                       const EntryPoints &entries, int64_t stepCalls) {
   host.loc = program.getLoc();
-  TableEmitter(host, groups, calls, places, program, train, counts).emit(entries);
+  TableEmitter(host, groups, calls, places, program, train, counts, stepCalls).emit(entries);
 }

@@ -91,6 +91,8 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph) {
   if (left)
     return line.end(refuse(CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
                            "capture ends before stream s%d has been joined", left->number));
+  if (environment().graphFault == "end")
+    return line.end(CUDA_ERROR_NOT_SUPPORTED);
   auto made = std::make_shared<Graph>();
   made->number = s.graphNumber++, made->nodes = std::move(capture->nodes);
   line.text("g", "g" + std::to_string(made->number)).number("nodes", made->nodes.size());
@@ -123,7 +125,14 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *handle, CUgraph graph, unsigne
   if (!handle || flags & ~CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY || it == s.graphs.end())
     return line.end(
         refuse(CUDA_ERROR_INVALID_VALUE, "unknown graph or flags: %p, %llu", (void *)graph, flags));
+  if (environment().graphFault == "instantiate")
+    return line.end(CUDA_ERROR_NOT_SUPPORTED);
   auto exec = std::make_shared<GraphExec>();
+  if (size_t bytes = it->second->nodes.size() * environment().nodeBytes) {
+    exec->memory = s.memory.allocate(bytes, currentContext->device, environment().memory);
+    if (!exec->memory)
+      return line.end(CUDA_ERROR_OUT_OF_MEMORY);
+  }
   exec->number = s.execNumber++, exec->nodes = it->second->nodes;
   for (const Node &n : exec->nodes) {
     exec->branches = std::max(exec->branches, n.branch + 1);
@@ -134,6 +143,24 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *handle, CUgraph graph, unsigne
   *handle = reinterpret_cast<CUgraphExec>(exec.get());
   s.execs[exec.get()] = exec;
   return line.end(CUDA_SUCCESS);
+}
+
+CUresult cuGraphUpload(CUgraphExec handle, CUstream streamHandle) {
+  Line line("upload");
+  std::shared_ptr<Stream> stream;
+  if (CUresult r = enterStream(streamHandle, stream))
+    return line.end(r);
+  line.text("s", nameOf(*stream));
+  System &s = standin::system();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  auto it = s.execs.find(handle);
+  if (it == s.execs.end())
+    return line.end(refuse(CUDA_ERROR_INVALID_HANDLE, "unknown graph: %p", (void *)handle));
+  line.text("x", "x" + std::to_string(it->second->number));
+  if (stream->capture)
+    return line.end(refuse(invalidate(*stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
+                           "the upload of a graph during a capture: s%d", stream->number));
+  return line.end(environment().graphFault == "upload" ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS);
 }
 
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream streamHandle) {
@@ -166,6 +193,8 @@ CUresult cuGraphExecDestroy(CUgraphExec handle) {
   if (it == s.execs.end())
     return line.end(refuse(CUDA_ERROR_INVALID_VALUE, "unknown graph: %p", (void *)handle));
   line.text("x", "x" + std::to_string(it->second->number));
+  if (it->second->memory)
+    s.memory.free(it->second->memory);
   s.execs.erase(it);
   return line.end(CUDA_SUCCESS);
 }

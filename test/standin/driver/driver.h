@@ -236,6 +236,7 @@ TPLAN_DRIVER CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 TPLAN_DRIVER CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
 TPLAN_DRIVER CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
                                                   unsigned long long flags);
+TPLAN_DRIVER CUresult cuGraphUpload(CUgraphExec exec, CUstream stream);
 TPLAN_DRIVER CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 TPLAN_DRIVER CUresult cuGraphExecDestroy(CUgraphExec exec);
 TPLAN_DRIVER CUresult cuGraphDestroy(CUgraph graph);

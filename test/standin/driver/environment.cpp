@@ -44,11 +44,14 @@ bool readEnvironment() {
   }
   if (const char *log = getenv("STANDIN_LOG"))
     e.log = log;
+  if (const char *call = getenv("STANDIN_GRAPH_FAULT"))
+    e.graphFault = call;
   bool good = number("STANDIN_SEED", e.seed, 0) && number("STANDIN_STRICT", e.strict, 0) &&
               number("STANDIN_TOUCH", e.touch, 0) && number("STANDIN_RACES", e.races, 0) &&
               number("STANDIN_DEVICES", e.devices, 0, kMostDevices) &&
               number("STANDIN_PEERS", e.peers, 0) && number("STANDIN_MIXED", e.mixed, 0) &&
               number("STANDIN_ARCH", e.arch, 50) && number("STANDIN_MEMORY", e.memory, 0) &&
+              number("STANDIN_NODE_BYTES", e.nodeBytes, 0) &&
               number("STANDIN_DRIVER_VERSION", e.driver, 1000) &&
               number("STANDIN_THREADS", e.threads, 1) && number("STANDIN_FAULT", e.fault, 0);
   if (good)

@@ -12,6 +12,8 @@
 // STANDIN_THREADS=N                of the host that run blocks of a kernel; 1
 // STANDIN_RACES=0                  warps that share memory without a barrier are no error
 // STANDIN_FAULT=N                  launch n=N of the log ends with an illegal address when it runs
+// STANDIN_GRAPH_FAULT=end|instantiate|upload  this call of a graph is not supported
+// STANDIN_NODE_BYTES=N             of the device, that each node of a graph takes; 0
 // STANDIN_LOG=FILE                 calls, see log.h
 // STANDIN_TOUCH=1                  what kernels read and write, in the log
 //
@@ -34,7 +36,8 @@ struct Environment {
   int devices = 1, arch = 90, driver = 13000, threads = 1;
   size_t memory = size_t(16) << 30;
   uint64_t fault = UINT64_MAX; ///< the number of no launch
-  std::string log;
+  size_t nodeBytes = 0;
+  std::string graphFault, log;
 };
 
 /// Read by the first cuInit, and again by each that follows, for tests.

@@ -112,6 +112,7 @@ struct GraphExec {
   int branches = 1;
   bool hasHost = false;
   std::shared_ptr<Mark> last;
+  uint64_t memory = 0; ///< of the device; none where nodes take none
 };
 
 struct LoadedModule;
