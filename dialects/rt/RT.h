@@ -76,12 +76,22 @@ mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor resul
 /// Whether the library adds a bias to this GEMM before it rounds: rt.matmul (C5).
 bool takesBias(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor bias, nn::Tensor result);
 
-/// Whether the library takes attention of these operands, and as what; if not, why not, as what was
-/// found. `arch` is the target ("sm_90"), or nothing for what any target takes.
-std::string matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k, nn::MaskAttr mask,
-                                  llvm::StringRef query, llvm::StringRef key, llvm::StringRef heads,
-                                  llvm::StringRef groups, llvm::StringRef arch,
-                                  LibraryAttention &attention);
+/// Bytes of workspace that attention may have on a rank with so much memory, or with as much as its
+/// plan needs.
+int64_t roomForAttention(std::optional<int64_t> memory);
+/// Why the library does not take something, as what was found, and what it takes instead; of what
+/// is none of its business it says no more. Empty where it takes it.
+struct LibraryRefusal {
+  std::string found, instead;
+  bool empty() const { return found.empty(); }
+};
+/// Whether the library takes attention of these operands, and as what. `arch` is the target
+/// ("sm_90"), or nothing for what any target takes; `room` for its workspace.
+LibraryRefusal matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k,
+                                     nn::MaskAttr mask, llvm::StringRef query, llvm::StringRef key,
+                                     llvm::StringRef heads, llvm::StringRef groups,
+                                     llvm::StringRef arch, int64_t room,
+                                     LibraryAttention &attention);
 /// Strides of a tensor of attention; failure where its batches are not one piece.
 mlir::FailureOr<AttentionStrides> stridesOf(nn::Tensor tensor, llvm::StringRef row,
                                             llvm::StringRef head, llvm::StringRef width);

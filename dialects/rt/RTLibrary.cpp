@@ -9,6 +9,8 @@
 #include "dialects/rt/RT.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace tplan;
@@ -29,8 +31,9 @@ constexpr int64_t widestOfAll = 256;
 
 /// Chunks need no more workspace than this, unless one head's group does.
 constexpr int64_t chunkBytes = 384 << 20;
-/// A head's group that needs more is left to a kernel.
-constexpr int64_t mostBytes = int64_t(2) << 30;
+/// A head's group has so many, whatever a rank has; and so many, if they are a small part of it.
+constexpr int64_t alwaysBytes = int64_t(2) << 30, mostBytes = int64_t(8) << 30;
+constexpr int64_t smallPart = 8;
 /// Rows of the tiles of the library, at most.
 constexpr int64_t tileRows = 128;
 /// What plans need beside what their sizes explain.
@@ -92,6 +95,10 @@ void chooseChunk(AttentionPass pass, LibraryAttention &attention) {
 
 } // namespace
 
+int64_t rt::roomForAttention(std::optional<int64_t> memory) {
+  return memory ? std::clamp(*memory / smallPart, alwaysBytes, mostBytes) : mostBytes;
+}
+
 /// Forward, plans need next to nothing. Backward: 2 bytes for each pair of a query and a key, in
 /// whole tiles; the gradients of keys and values of each query head, where several share a key
 /// head; and the row sums of out * d_out.
@@ -128,15 +135,29 @@ FailureOr<AttentionStrides> rt::stridesOf(Tensor tensor, StringRef row, StringRe
   return strides;
 }
 
-static std::string found(const llvm::Twine &what) { return what.str(); }
+static LibraryRefusal found(const llvm::Twine &what, const llvm::Twine &instead = "") {
+  return {what.str(), instead.str()};
+}
 
-std::string rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k, MaskAttr mask,
-                                      StringRef query, StringRef key, StringRef heads,
-                                      StringRef groups, StringRef arch,
-                                      LibraryAttention &attention) {
+/// Of a group of heads that needs more than there is room for.
+static LibraryRefusal withoutRoom(int64_t bytes) {
+  std::string gib = llvm::formatv("{0:F1}", bytes * double(smallPart) / (1 << 30)).str();
+  return found("a workspace of " + llvm::Twine(bytes) + " bytes",
+               bytes > mostBytes
+                   ? "at most " + llvm::Twine(mostBytes >> 30) +
+                         " GiB, for one key head and its query heads: shorter sequences, or fewer "
+                         "query heads to a key head"
+                   : "it where a rank has " + llvm::Twine(gib) +
+                         " GiB: `memory` of the plan or its cluster");
+}
+
+LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k, MaskAttr mask,
+                                         StringRef query, StringRef key, StringRef heads,
+                                         StringRef groups, StringRef arch, int64_t room,
+                                         LibraryAttention &attention) {
   auto sizeOf = [](Tensor t, StringRef dim) { return t.getDims()[t.find(dim)].getSize(); };
   if (!q.has(query) || !q.has(heads) || !k.has(key) || !k.has(groups) || q.getRank() < 3)
-    return "a tensor without queries, keys or heads";
+    return found("a tensor without queries, keys or heads", "all three as dimensions");
   StringRef width = q.getDims().back().getName();
   attention = {};
   attention.heads = sizeOf(q, heads), attention.groups = sizeOf(k, groups);
@@ -154,29 +175,33 @@ std::string rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k, Ma
   if (!nn::isNarrow(q.getElementType())) {
     std::string element;
     llvm::raw_string_ostream(element) << q.getElementType();
-    return found("elements of " + llvm::Twine(element));
+    return found("elements of " + llvm::Twine(element), "bf16 and f16");
   }
   int64_t widest = widestHead(pass, arch);
   if (attention.width % 8 || attention.width > widest)
-    return found("heads of " + llvm::Twine(attention.width) + " elements");
+    return found("heads of " + llvm::Twine(attention.width) + " elements",
+                 widest ? "multiples of 8, at most " + llvm::Twine(widest)
+                        : llvm::Twine("any on no GPU before sm_80"));
   if (attention.groups < 1 || attention.heads % attention.groups)
-    return found(llvm::Twine(attention.heads) + " heads for " + llvm::Twine(attention.groups));
+    return found(llvm::Twine(attention.heads) + " heads for " + llvm::Twine(attention.groups),
+                 "as many heads for each key head");
   if (!matchMask(mask, attention)) {
     std::string text;
     llvm::raw_string_ostream(text) << "the mask " << mask;
-    return text;
+    return found(text, "`all`, `causal` and `causal & window(n)`");
   }
   if (attention.window && attention.queries > attention.keys)
-    return found("a window with fewer keys than queries: " + llvm::Twine(attention.keys));
+    return found("a window with fewer keys than queries: " + llvm::Twine(attention.keys),
+                 "a window where there are as many keys as queries");
   if (attention.queries == 1 && attention.keys == 1)
-    return "one query and one key";
+    return found("one query and one key");
   if (batches[0] != batches[1] || failed(stridesOf(q, query, heads, width)) ||
       failed(stridesOf(k, key, groups, width)))
-    return "batches in several pieces";
+    return found("batches in several pieces", "the dimensions of a batch beside each other");
   chooseChunk(pass, attention);
-  if (int64_t bytes = workspaceOf(pass, attention); bytes > mostBytes)
-    return found("a workspace of " + llvm::Twine(bytes) + " bytes");
-  return "";
+  if (int64_t bytes = workspaceOf(pass, attention); bytes > room)
+    return withoutRoom(bytes);
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -188,7 +213,7 @@ static Tensor typeOf(Value v) { return cast<Tensor>(v.getType()); }
 LibraryAttention AttentionOp::getShape() {
   LibraryAttention attention;
   matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getMask(),
-                        getQuery(), getKey(), getHeads(), getGroups(), "", attention);
+                        getQuery(), getKey(), getHeads(), getGroups(), "", mostBytes, attention);
   return attention;
 }
 
@@ -201,10 +226,10 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("needs ") << results << " results, found " << getResults().size();
   Tensor q = typeOf(getArgs()[0]), k = typeOf(getArgs()[1]);
   LibraryAttention attention;
-  std::string why = matchLibraryAttention(getPass(), q, k, getMask(), getQuery(), getKey(),
-                                          getHeads(), getGroups(), "", attention);
+  LibraryRefusal why = matchLibraryAttention(getPass(), q, k, getMask(), getQuery(), getKey(),
+                                             getHeads(), getGroups(), "", mostBytes, attention);
   if (!why.empty()) // (C2)
-    return emitOpError("no library takes ") << why;
+    return emitOpError("no library takes ") << why.found;
 
   SmallVector<DimAttr> dims; // (C3)
   for (DimAttr dim : q.getDims().drop_back())

@@ -2,17 +2,21 @@
 //
 // On a GPU attention is the library's where it takes the operands, else a kernel of ours; each pass
 // for itself, for both have the same residuals. The choice stands beside the op: kLibrary, or why
-// not, which the report prints.
+// not, which the report prints; of bf16 and f16 that is a warning too.
 //
 // One decision: this comes before kernels are formed, because a kernel of ours needs the row sums
-// of out * d_out in front of it, and the library makes them itself.
+// of out * d_out in front of it, and the library makes them itself. So what a workspace may take is
+// decided by what a rank has, and not by what is left of it: `memory` of the plan or its cluster,
+// else as much as the plan will need. A plan that has no room for it is refused with the way out.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Fuse/Fuse.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <set>
 
 using namespace mlir;
 using namespace tplan;
@@ -33,35 +37,56 @@ struct ChooseAttention : PassWrapper<ChooseAttention, OperationPass<ModuleOp>> {
     if (arch.empty())
       return;
     generated = lang::getString(target, "attention", "library") == "generated";
-    getOperation().walk([&](AttentionOp op) { mark(op, refusal(op, Pass::Forward)); });
+    room = rt::roomForAttention(lang::Settings(getOperation()).memoryLimit());
+    getOperation().walk(
+        [&](AttentionOp op) { mark(op, Pass::Forward, refusal(op, Pass::Forward)); });
     getOperation().walk([&](AttentionGradOp op) {
-      // What the cotangent of lse adds is in the row sums, which the library makes itself.
-      mark(op, op.getDLse() ? "a cotangent of the row sums" : refusal(op, Pass::Backward));
+      mark(op, Pass::Backward,
+           op.getDLse() ? Refusal{"a cotangent of the row sums", "none, for it makes them itself"}
+                        : refusal(op, Pass::Backward));
     });
   }
 
 private:
   using Pass = rt::AttentionPass;
+  using Refusal = rt::LibraryRefusal;
   std::string arch;
   bool generated = false;
+  int64_t room = 0;
+  std::set<std::tuple<const void *, Pass, std::string>> warned; // a line, of several functions
 
-  template <typename Op> std::string refusal(Op op, Pass pass) {
+  template <typename Op> Refusal refusal(Op op, Pass pass) {
     if (generated)
-      return "--attention=generated";
+      return {"--attention=generated", ""};
     if (op.getQPositionsAttr() || op.getKPositionsAttr())
-      return "positions in segments";
+      return {"positions in segments", "queries and keys in their order"};
     rt::LibraryAttention attention;
-    return rt::matchLibraryAttention(pass, cast<Tensor>(op.getQ().getType()),
-                                     cast<Tensor>(op.getK().getType()), op.getMask(), op.getQuery(),
-                                     op.getKey(), op.getHeads(), op.getGroups(), arch, attention);
+    return rt::matchLibraryAttention(
+        pass, cast<Tensor>(op.getQ().getType()), cast<Tensor>(op.getK().getType()), op.getMask(),
+        op.getQuery(), op.getKey(), op.getHeads(), op.getGroups(), arch, room, attention);
   }
 
-  static void mark(Operation *op, const std::string &why) {
+  void mark(Operation *op, Pass pass, const Refusal &why) {
     Builder b(op->getContext());
-    if (why.empty())
+    if (why.empty()) {
       op->setAttr(fuse::kLibrary, b.getUnitAttr());
-    else
-      op->setAttr(fuse::kGeneratedFor, b.getStringAttr(why));
+      return;
+    }
+    op->setAttr(fuse::kGeneratedFor, b.getStringAttr(why.found));
+    warn(op, pass, why);
+  }
+
+  /// A kernel of ours multiplies without tensor cores, which only narrow elements would miss.
+  void warn(Operation *op, Pass pass, const Refusal &why) {
+    bool isNarrow = nn::isNarrow(cast<Tensor>(op->getOperand(0).getType()).getElementType());
+    if (!isNarrow || why.instead.empty() ||
+        !warned.insert({op->getLoc().getAsOpaquePointer(), pass, why.found}).second)
+      return;
+    auto diag = emitWarning(op->getLoc())
+                << "attention " << rt::stringifyAttentionPass(pass)
+                << " is a kernel of ours, without tensor cores: the library does not take "
+                << why.found;
+    diag.attachNote() << "it takes " << why.instead;
   }
 };
 

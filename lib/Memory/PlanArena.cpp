@@ -318,6 +318,24 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     }
   }
 
+  /// Attention that the plan would have room without.
+  void noteAttention(InFlightDiagnostic &diag, int64_t over) {
+    rt::AttentionOp largest;
+    int64_t others = lang::getInt(lang::targetOf(getOperation()), "workspace", 0);
+    getOperation().walk([&](rt::Call call) {
+      auto attention = dyn_cast<rt::AttentionOp>(call.getOperation());
+      if (!attention)
+        others = std::max(others, call.getWorkspace());
+      else if (!largest || attention.getWorkspace() > largest.getWorkspace())
+        largest = attention;
+    });
+    int64_t bytes = largest ? largest.getWorkspace() : 0;
+    if (bytes - others >= over)
+      diag.attachNote(largest.getLoc())
+          << "this attention has a workspace of " << bytes
+          << " bytes, as the library needs it; with --attention=generated it has none";
+  }
+
   /// Refuses an arena beyond the plan's `memory`, else the cluster's, with what is
   /// largest at the peak.
   LogicalResult checkBudget(int64_t arena) {
@@ -337,6 +355,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
       diag.attachNote() << "the peak is at " << report.peak;
     for (const OwnerReport &owner : llvm::ArrayRef(report.owners).take_front(5))
       diag.attachNote() << owner.atPeak << " bytes at the peak are " << owner.name;
+    noteAttention(diag, arena - *budget);
     diag.attachNote() << "a smaller microbatch, recompute or another pipeline needs less";
     return diag;
   }

@@ -122,7 +122,8 @@ void describe(const Case &it, Chunk &chunk) {
   nn::Tensor q = batched({s, h, k}), keys = batched({t, g, k});
   rt::LibraryAttention shape;
   ASSERT_EQ(rt::matchLibraryAttention(it.pass, q, keys, maskOf(it, context), "S", "T", "H", "G",
-                                      it.arch, shape),
+                                      it.arch, rt::roomForAttention({}), shape)
+                .found,
             "");
   tp_attention &call = chunk.call;
   call.pass = it.pass == forward ? TP_ATTENTION_FORWARD : TP_ATTENTION_BACKWARD;
