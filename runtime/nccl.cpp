@@ -61,7 +61,7 @@ private:
 
 class NcclTransport : public Transport {
 public:
-  NcclTransport() : notes_(rank_) {
+  explicit NcclTransport(bool ofOneToo) : ofOneToo(ofOneToo), notes_(rank_) {
     rank_.links.place = [this] { return place(); };
   }
   ~NcclTransport() override {
@@ -90,6 +90,7 @@ private:
   /// For what waits on the host.
   double hostLimit() const { return 10 * rank_.hangLimit; }
 
+  const bool ofOneToo;
   NcclRank rank_;
   LinkNotes notes_;
   std::shared_ptr<Tree> tree; // of all ranks
@@ -161,7 +162,7 @@ Status NcclTransport::connect(const tp_program &program,
     Members members = membersOf(program, group, rank());
     std::shared_ptr<Tree> its;
     std::shared_ptr<NcclHandle> handle;
-    if (members.ranks.size() > 1) {
+    if (members.ranks.size() > 1 || ofOneToo) {
       TP_TRY(treeOf(members, its));
       if (!all) {
         TP_TRY(joinAll(all));
@@ -194,10 +195,10 @@ void NcclTransport::abort(const Status &why) {
 
 Status tplan::runtime::connectNccl(const tp_program &program, const Launch &launch,
                                    NamedFile library, std::unique_ptr<Transport> &transport,
-                                   double hangLimit) {
+                                   double hangLimit, bool ofOneToo) {
   TP_TRY(checkMesh(program));
   TP_TRY(checkLaunch(launch, program));
-  auto mine = std::make_unique<NcclTransport>();
+  auto mine = std::make_unique<NcclTransport>(ofOneToo);
   TP_TRY(mine->start(launch, library, hangLimit));
   transport = std::move(mine);
   return {};

@@ -217,7 +217,7 @@ Status NcclCommunicator::issue(std::span<const Operation> operations, Team &, St
   if (!stream)
     return errorf("NCCL moves the memory of devices, and that of the host is meant in the %s",
                   describe(operations[0], group.name).c_str());
-  if (size() > 1) {
+  if (size() > 1 || handle) {
     TP_TRY(rank.places.enter(*stream, operations[0], group.name));
     TP_TRY(run(operations, *stream));
     return rank.places.leave(*stream);

@@ -21,8 +21,8 @@ namespace tplan::runtime {
 
 class NcclCommunicator : public Communicator {
 public:
-  /// `handle` is null for a group of one, and for one that has nothing but a host; `world` is the
-  /// one it was split from.
+  /// `handle` may be null for a group of one, and is for one that has nothing but a host; `world`
+  /// is the one it was split from.
   NcclCommunicator(NcclRank &rank, Members members, std::shared_ptr<Tree> tree,
                    std::shared_ptr<NcclHandle> world, std::shared_ptr<NcclHandle> handle)
       : Communicator(std::move(members)), rank(rank), tree(std::move(tree)),

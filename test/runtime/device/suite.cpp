@@ -4,7 +4,8 @@
 //
 // Started by hand, ranks are threads that share one GPU, in the tests Worlds/*; as one of the
 // processes of a launcher, this one is a rank over NCCL in all tests; so is the only process of
-// one, where DEVICE_ALONE is set. Then rank 0 prints; the others print what fails.
+// one, where DEVICE_ALONE is set, which has communicators of NCCL all the same. Then rank 0 prints;
+// the others print what fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -187,7 +188,8 @@ int main(int argc, char **argv) {
     status = errorf("DEVICE_SUMS names no file of kernels");
   Mesh mesh({launch.ranks}, {});
   if (status.ok() && isOverNccl())
-    status = connectNccl(mesh.program(), launch, {}, transport);
+    status = connectNccl(mesh.program(), launch, {}, transport, defaultHangLimit,
+                         /*ofOneToo=*/true);
   if (!status.ok()) {
     fprintf(stderr, "%s\n", status.message().c_str());
     return 2;

@@ -1,0 +1,133 @@
+//===- one-rank.cpp - what one rank shows of NCCL ------------------------------===//
+//
+// NCCL takes no two ranks on one GPU, and a plan asks it for nothing where a group has one. So here
+// is all that the runtime calls, on communicators of one rank: a copy, whatever is asked for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../collectives/world.h"
+#include "on-device.h"
+
+#include "runtime/nccl_handle.h"
+#include "runtime/rank.h"
+
+#include <cstdlib>
+#include <numeric>
+
+using namespace conformance;
+using namespace tplan::runtime;
+
+namespace {
+
+constexpr int64_t elements = 1 << 16, bytes = elements * sizeof(float);
+/// What each communicator is asked for, in its stream; each result lies behind the one before.
+enum Operation { allGather, allReduce, reduceScatter, message, operations };
+
+class OneRank : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!getenv("DEVICE_ALONE"))
+      GTEST_SKIP() << "for the only rank of a job";
+    ASSERT_OK(openCuda({}, device));
+    ASSERT_OK(device->start(program.program(), arena));
+    ASSERT_OK(loadNccl(rank.nccl, {}));
+    rank.hangLimit = 60;
+    rank.device = device.get(), rank.arena = arena;
+    rank.arenaBytes = program.program().arena_bytes;
+    ASSERT_LE((1 + streams * operations) * bytes, program.operands());
+  }
+
+  Status connect() {
+    nccl::UniqueId id;
+    TP_NCCL(rank, GetUniqueId(&id));
+    TP_TRY(all.join(id));
+    TP_TRY(part.split(all, 0, 0));
+    TP_TRY(all.registerArena());
+    return part.registerArena();
+  }
+  char *input() { return arena; }
+  char *result(int stream, int operation) {
+    return arena + (1 + (stream - 1) * operations + operation) * bytes;
+  }
+
+  Status issue(NcclHandle &group, int stream) {
+    void *queue = device->handle(stream);
+    auto to = [&](Operation operation) { return result(stream, operation); };
+    TP_TRY(group.begin());
+    TP_NCCL(rank, AllGather(input(), to(allGather), bytes, nccl::uint8, group.get(), queue));
+    TP_TRY(group.end());
+    TP_TRY(group.begin());
+    TP_NCCL(rank, AllReduce(input(), to(allReduce), elements, nccl::float32, nccl::sum, group.get(),
+                            queue));
+    TP_NCCL(rank, ReduceScatter(input(), to(reduceScatter), elements, nccl::float32, nccl::sum,
+                                group.get(), queue));
+    TP_TRY(group.end());
+    TP_TRY(group.begin());
+    TP_NCCL(rank, Send(input(), bytes, nccl::uint8, 0, group.get(), queue));
+    TP_NCCL(rank, Recv(to(message), bytes, nccl::uint8, 0, group.get(), queue));
+    return group.end();
+  }
+
+  /// Each communicator in a stream of its own, between stream 0 and stream 0.
+  Status issueAll() {
+    TP_TRY(device->mark(0, sharedReady));
+    for (int stream = 1; stream <= streams; ++stream) {
+      TP_TRY(device->follow(stream, *device, 0, sharedReady));
+      TP_TRY(issue(stream == 1 ? all : part, stream));
+      TP_TRY(device->mark(stream, sharedDone));
+      TP_TRY(device->follow(0, *device, stream, sharedDone));
+    }
+    return {};
+  }
+  static int entry(tp_rank *, char *) {
+    Status status = self->issueAll();
+    EXPECT_OK(status);
+    return status.ok() ? 0 : 1;
+  }
+
+  /// Each result is the input, which is another one every time.
+  void check(const char *what, bool repeated) {
+    std::vector<float> in(elements), out(elements);
+    std::iota(in.begin(), in.end(), float(++turn << 20));
+    ASSERT_OK(device->write(input(), in.data(), bytes));
+    for (int stream = 1; stream <= streams; ++stream)
+      for (int operation = 0; operation < operations; ++operation)
+        ASSERT_OK(device->zero(0, result(stream, operation), Rows{1, bytes, 0, 0}));
+    ASSERT_OK(device->run(&nobody, entry, arena, repeated));
+    for (int stream = 1; stream <= streams; ++stream)
+      for (int operation = 0; operation < operations; ++operation) {
+        ASSERT_OK(device->read(out.data(), result(stream, operation), bytes));
+        EXPECT_TRUE(in == out) << what << ": communicator " << stream << ", operation "
+                               << operation;
+      }
+  }
+
+  static constexpr int streams = 2;
+  static inline OneRank *self = nullptr;
+  Mesh mesh{{1}, {{0}, {0}}};
+  DeviceProgram program{mesh.program()};
+  std::unique_ptr<Device> device;
+  char *arena = nullptr;
+  tp_rank nobody;
+  int64_t turn = 0;
+  NcclRank rank;
+  // What was split ends before what it was split from.
+  NcclHandle all{rank, "all"}, part{rank, "part"};
+};
+
+TEST_F(OneRank, HasACommunicatorThatIsCapturedAndReplayed) {
+  self = this;
+  ASSERT_OK(connect());
+  ASSERT_TRUE(all.get() && part.get() && all.get() != part.get());
+  check("as issued", false);
+  Capture made;
+  ASSERT_OK(device->capture(&nobody, entry, arena, made));
+  ASSERT_OK(made.refused);
+  check("replayed", true);
+  check("replayed again", true);
+  check("as issued, beside a graph", false);
+  device->forget();
+  check("as issued, without it", true);
+}
+
+} // namespace
