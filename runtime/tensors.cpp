@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 using namespace tplan::runtime;
@@ -89,24 +90,54 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
   return {};
 }
 
+/// Whether nothing but zeros is put into it.
+static bool beginsAsZeros(const tp_tensor &tensor) {
+  bool isZero = tensor.init == TP_CONSTANT && tensor.init_value == 0;
+  return tensor.role == TP_WORKING_COPY || (isZero && !std::signbit(tensor.init_value));
+}
+
+/// Copies of the first element, of `width` bytes.
+static void repeat(char *first, int64_t width, int64_t count) {
+  for (int64_t done = 1, more; done < count; done += more) {
+    more = std::min(done, count - done);
+    memcpy(first + done * width, first, more * width);
+  }
+}
+
 /// One instance in host memory that is zero.
 static void initialize(const tp_tensor &tensor, const Share &share, int64_t instance, char *data,
                        uint64_t seed, Team &team) {
   constexpr int64_t block = 1 << 14;
-  if (tensor.role == TP_WORKING_COPY)
-    return;
   int64_t own = share.ownEnd() - share.ownBegin(), id = tensor.id + instance * tensor.id_step;
+  int64_t width = bytesOf(tensor.type);
   team.forEach((own + block - 1) / block, [&](int64_t task, int) {
     int64_t from = share.ownBegin() + task * block, to = std::min(from + block, share.ownEnd());
     share.forEach(from, to, [&](const ElementRun &run) {
-      for (int64_t e = 0; e < run.count; ++e) {
-        double value = tensor.init_value;
-        if (tensor.init == TP_NORMAL)
-          value *= normalAt(seed, id, (uint64_t)(run.logical + e));
-        setElement(data, tensor.type, run.memory + e, value);
+      if (tensor.init != TP_NORMAL) {
+        setElement(data, tensor.type, run.memory, tensor.init_value);
+        return repeat(data + run.memory * width, width, run.count);
       }
+      for (int64_t e = 0; e < run.count; ++e)
+        setElement(data, tensor.type, run.memory + e,
+                   tensor.init_value * normalAt(seed, id, (uint64_t)(run.logical + e)));
     });
   });
+}
+
+/// Zeros are made where they lie: most of what a training begins with on a device are such, of
+/// gradients and states.
+static Status initialize(const tp_tensor &tensor, const Share &share, int64_t instance, char *place,
+                         uint64_t seed, Team &team, Device *device) {
+  int64_t memory = std::max(tensor.memory, share.stored() * bytesOf(tensor.type));
+  if (device && beginsAsZeros(tensor))
+    return device->zero(0, place, Rows{1, memory, 0, 0});
+  HostView view(device, place, memory, HostView::writes);
+  TP_TRY(view.open());
+  if (!device) // a view of one is made of zeros
+    memset(view.data(), 0, memory);
+  if (!beginsAsZeros(tensor))
+    initialize(tensor, share, instance, view.data(), seed, team);
+  return view.close();
 }
 
 Status tplan::runtime::initializeTensors(const tp_program &program, char *arena, int64_t rank,
@@ -114,17 +145,11 @@ Status tplan::runtime::initializeTensors(const tp_program &program, char *arena,
   for (int64_t i = 0; i < program.num_tensors; ++i) {
     const tp_tensor &tensor = program.tensors[i];
     Share share(program, tensor, rank);
-    int64_t memory = std::max(tensor.memory, share.stored() * bytesOf(tensor.type));
-    for (int64_t instance = 0; instance < tensor.count; ++instance) {
-      HostView view(device, arena + tensor.offset + instance * tensor.stride, memory,
-                    HostView::writes);
-      TP_TRY(view.open());
-      memset(view.data(), 0, memory);
-      initialize(tensor, share, instance, view.data(), seed, team);
-      TP_TRY(view.close());
-    }
+    for (int64_t instance = 0; instance < tensor.count; ++instance)
+      TP_TRY(initialize(tensor, share, instance, arena + tensor.offset + instance * tensor.stride,
+                        seed, team, device));
   }
-  return {};
+  return device ? device->finish() : Status();
 }
 
 double tplan::runtime::getElement(const void *data, int32_t type, int64_t index) {
