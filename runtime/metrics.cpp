@@ -21,14 +21,34 @@ Metrics::Metrics(const tp_program &program) : values(program.num_metrics) {
     return std::tie(a.group, a.metric, a.isCount) < std::tie(b.group, b.metric, b.isCount);
   });
   sums.resize(numbers.size());
+  for (const Number &number : numbers) {
+    begin = std::min(begin, number.offset);
+    end = std::max(end, number.offset + bytesOf(number.type));
+  }
+}
+
+/// Numbers of a device that lie together come in one copy, for each is waited for.
+Status Metrics::fetch(tp_rank &rank) {
+  constexpr int64_t most = 1 << 16;
+  bool isTogether = end - begin <= most;
+  auto copy = [&](int64_t offset, int64_t count) {
+    bytes.resize(count);
+    return readArena(rank, offset, bytes.data(), count);
+  };
+  if (isTogether)
+    TP_TRY(copy(begin, end - begin));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const Number &number = numbers[i];
+    if (!isTogether)
+      TP_TRY(copy(number.offset, bytesOf(number.type)));
+    sums[i] = getElement(bytes.data() + (isTogether ? number.offset - begin : 0), number.type, 0);
+  }
+  return {};
 }
 
 Status Metrics::read(tp_rank &rank) {
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    alignas(8) char number[8];
-    TP_TRY(readArena(rank, numbers[i].offset, number, bytesOf(numbers[i].type)));
-    sums[i] = getElement(number, numbers[i].type, 0);
-  }
+  if (!numbers.empty())
+    TP_TRY(fetch(rank));
   for (size_t begin = 0, end; begin < numbers.size(); begin = end) {
     int64_t group = numbers[begin].group;
     for (end = begin; end < numbers.size() && numbers[end].group == group;)

@@ -38,8 +38,12 @@ private:
     int32_t type;
     bool isCount;
   };
-  std::vector<Number> numbers; // by group
-  std::vector<double> sums;    // of each
+  Status fetch(tp_rank &rank);
+
+  std::vector<Number> numbers;        // by group
+  std::vector<double> sums;           // of each
+  int64_t begin = INT64_MAX, end = 0; // of all of them, in the arena
+  std::vector<char> bytes;
   std::vector<MetricValue> values;
 };
 
