@@ -2,8 +2,10 @@
 
 #include "runtime/cublaslt_library.h"
 
+#include "runtime/environment.h"
 #include "runtime/library.h"
 
+#include <cstdlib>
 #include <string>
 
 #include <dlfcn.h>
@@ -32,6 +34,11 @@ Status CublasLt::check(cublaslt::Result result, std::string_view what) const {
     return {};
   return errorf("cuBLASLt refuses %s: %s (%d)", std::string(callee(what)).c_str(),
                 StatusString ? StatusString(result) : "error", result);
+}
+
+bool tplan::runtime::isTf32Forced() {
+  const char *value = readVariable(tf32Override);
+  return value && atoi(value) != 0;
 }
 
 Status tplan::runtime::loadCublasLt(const CublasLt *&library) {

@@ -95,6 +95,11 @@ struct CublasLt {
   Status check(cublaslt::Result result, std::string_view what) const;
 };
 
+/// The library looks at this variable of the environment by itself; where it is 1, all products of
+/// f32 are rounded as tf32, whatever they ask for.
+inline constexpr const char *tf32Override = "NVIDIA_TF32_OVERRIDE";
+bool isTf32Forced();
+
 /// cuBLASLt as TPLAN_CUBLASLT names it, as the loader finds it, or as PyTorch brings it along.
 Status loadCublasLt(const CublasLt *&library);
 

@@ -52,10 +52,37 @@ Status load(CudaDriver &driver) {
 
 } // namespace
 
-bool CudaDriver::isLate(cuda::Result result) {
-  return result == cuda::illegalAddress ||
-         (result >= cuda::hardwareStackError && result <= cuda::launchFailed);
+namespace {
+constexpr const char *ofKernel = "a kernel has failed, whose line --synchronous names";
+
+/// Errors of what ran before the call that is told of them, and what that was.
+struct LateErrors {
+  cuda::Result first, last;
+  const char *what;
+};
+constexpr LateErrors lateErrors[] = {
+    {cuda::eccUncorrectable, cuda::eccUncorrectable,
+     "memory of the GPU has lost bits, which no plan is to blame for: see nvidia-smi -q -d ECC"},
+    {cuda::nvlinkUncorrectable, cuda::nvlinkUncorrectable,
+     "a link between GPUs has failed, which no plan is to blame for: see nvidia-smi nvlink -e"},
+    {cuda::illegalAddress, cuda::illegalAddress, ofKernel},
+    {cuda::launchTimeout, cuda::launchTimeout, ofKernel},
+    {cuda::assertFailed, cuda::assertFailed, ofKernel},
+    {cuda::hardwareStackError, cuda::launchFailed, ofKernel},
+    {cuda::tensorMemoryLeak, cuda::tensorMemoryLeak, ofKernel},
+    {cuda::unknown, cuda::unknown,
+     "what ran before has failed; of a kernel --synchronous names the line"},
+};
+
+const LateErrors *findLate(cuda::Result result) {
+  for (const LateErrors &it : lateErrors)
+    if (result >= it.first && result <= it.last)
+      return &it;
+  return nullptr;
 }
+} // namespace
+
+bool CudaDriver::isLate(cuda::Result result) { return findLate(result); }
 
 Status CudaDriver::check(cuda::Result result, std::string_view what) const {
   if (result == cuda::success)
@@ -63,9 +90,11 @@ Status CudaDriver::check(cuda::Result result, std::string_view what) const {
   const char *name = nullptr, *text = nullptr;
   GetErrorName(result, &name);
   GetErrorString(result, &text);
-  return errorf("the NVIDIA driver refuses %s: %s (%s)%s", std::string(callee(what)).c_str(),
+  // Nothing has run before the first call.
+  const LateErrors *late = what == "cuInit" ? nullptr : findLate(result);
+  return errorf("the NVIDIA driver refuses %s: %s (%s)%s%s", std::string(callee(what)).c_str(),
                 text ? text : "unknown error", name ? name : std::to_string(result).c_str(),
-                isLate(result) ? "; a kernel has failed, whose line --synchronous names" : "");
+                late ? "; " : "", late ? late->what : "");
 }
 
 Status CudaDriver::ofLibrary(Status status, cuda::EventHandle *event) const {

@@ -69,12 +69,18 @@ enum : Result {
   outOfMemory = 2,
   noDevice = 100,
   noBinary = 209,
+  eccUncorrectable = 214,
+  nvlinkUncorrectable = 220,
   notReady = 600,
   illegalAddress = 700,
+  launchTimeout = 702,
   peerAccessEnabled = 704,
+  assertFailed = 710,
   tooManyPeers = 711,
   hardwareStackError = 714,
-  launchFailed = 719
+  launchFailed = 719,
+  tensorMemoryLeak = 721,
+  unknown = 999
 };
 enum : unsigned {
   memoryTypeDevice = 2,
@@ -171,7 +177,7 @@ struct CudaDriver {
 
   /// The error of a call in the driver's words; success for 0.
   Status check(cuda::Result result, std::string_view what) const;
-  /// Whether it is of a kernel that ran: the driver tells that to whoever calls next.
+  /// Whether it is of what ran before, which the driver tells whoever calls next.
   static bool isLate(cuda::Result result);
   /// The error of a library, or of the kernel that has failed before it, which breaks what
   /// libraries do behind it. `event` is any of the device's.

@@ -1,7 +1,7 @@
 //===- cudnn_library.cpp - cuDNN, loaded at run time ------------------------===//
 //
-// Its engines compile for the GPU with NVRTC, which they ask the loader for by name. Among Python's
-// packages the loader does not find that either, so it is loaded from there first.
+// Its engines compile for the GPU with NVRTC, which they ask the loader for by name. It need not be
+// where the loader looks, wherever cuDNN is, so it is loaded first from where it is found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,7 @@ static void loadCompilers() {
 }
 
 static Status load(Cudnn &library) {
-  if (readVariable("TPLAN_NVIDIA"))
-    loadCompilers();
+  loadCompilers();
   const LibraryNames names = {"cuDNN", "TPLAN_CUDNN", fileNames, "cudnn"};
   void *handle = nullptr;
   std::string file;

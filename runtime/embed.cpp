@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cpu.h"
+#include "runtime/cublaslt_library.h"
 #include "runtime/cuda.h"
 #include "runtime/embed_ranks.h"
 #include "runtime/environment.h"
@@ -104,6 +105,12 @@ Status tp_training::readOptions() {
         "tp_options.gemm_algorithms is about GPUs, and the plan '%s' runs on a CPU: leave "
         "it out",
         program->plan);
+  if (program->device && isTf32Forced())
+    return errorf(
+        "%s=%s is in the environment, which tp_options.environment has tplan look at: it "
+        "rounds f32 where the plan does not say so; unset it, and say `precision tf32` in "
+        "a plan that wants it",
+        tf32Override, readVariable(tf32Override));
   options.gemms = asked.gemm_algorithms ? asked.gemm_algorithms : "";
   options.seed = asked.seed;
   options.given.insert("--seed");

@@ -11,6 +11,7 @@
 
 #include "runtime/audit.h"
 #include "runtime/cpu.h"
+#include "runtime/cublaslt_library.h"
 #include "runtime/cuda.h"
 #include "runtime/error_file.h"
 #include "runtime/exit_codes.h"
@@ -260,6 +261,18 @@ Status checkJob(const Launch &launch, const tp_program &program) {
                 launch.seen.c_str());
 }
 
+/// What would change values behind the plan's back; while this process has one thread.
+void ignoreTf32Override(const char *command) {
+  if (!isTf32Forced())
+    return;
+  unsetenv(tf32Override);
+  if (speaksForAll())
+    fprintf(stderr,
+            "%s: warning: %s is ignored, for it rounds f32 where the plan does not say so; "
+            "`precision tf32` does\n",
+            command, tf32Override);
+}
+
 /// Ranks that are processes, as their launcher started them.
 Status connectProcesses(const Launch &launch, const tp_program &program, const Options &options,
                         double hangLimit, std::unique_ptr<Transport> &transport) {
@@ -326,6 +339,8 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     return status.ok() ? exitSuccess : fails(status, exitFailure);
   }
 
+  if (program->device)
+    ignoreTf32Override(command);
   Wish wish;
   Signals signals(wish, options.saveWithin);
   if (Status status = signals.start(); !status.ok())

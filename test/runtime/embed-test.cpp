@@ -218,6 +218,16 @@ TEST_F(Embedded, DoesNotOpenWhatCannotTrain) {
   with([](tp_options &o) { o.resume = "/tmp", o.load = "x"; }, "choose one of 'x' and '/tmp'");
   with([&](tp_options &o) { o.resume = scratch.path.c_str(); }, scratch.path.c_str());
   with([&](tp_options &o) { o.load = data.c_str(); }, data.c_str());
+  // The environment is a host's: it is looked at where that is asked for, and never changed.
+  tp_device device = {};
+  tp_program ofGpu = program;
+  ofGpu.device = &device;
+  tp_options looks = options;
+  looks.environment = 1;
+  setenv("NVIDIA_TF32_OVERRIDE", "1", 1);
+  fails(&ofGpu, &looks, "NVIDIA_TF32_OVERRIDE=1 is in the environment");
+  EXPECT_STREQ(getenv("NVIDIA_TF32_OVERRIDE"), "1");
+  unsetenv("NVIDIA_TF32_OVERRIDE");
 }
 
 /// The step of rank 1 alone fails; all of them end, and a training beside them goes on.

@@ -9,6 +9,7 @@
 
 #include "cublaslt_gemm.h"
 
+#include "libraries.h"
 #include "numbers.h"
 
 #include <algorithm>
@@ -24,6 +25,9 @@ using namespace standin::lt;
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 
 namespace {
+
+/// As the library, it looks once.
+const bool isTf32Forced = setting("NVIDIA_TF32_OVERRIDE", 0) == 1;
 
 constexpr int64_t tileM = 128, tileN = 96, depth = 256;
 constexpr int width = 6; // columns of D in registers
@@ -203,7 +207,7 @@ private:
 
   void sum(int64_t i, int64_t ms, int64_t j, int64_t ns, int64_t begin, int64_t end) {
     std::fill_n(sums.get(), tileM * tileN, T(0));
-    bool isTf32 = it.compute == compute32FFastTf32;
+    bool isTf32 = it.compute == compute32FFastTf32 || isTf32Forced;
     for (int64_t p = begin; p < end; p += depth) {
       int64_t ks = std::min(depth, end - p);
       pack(it.a.type, isTf32, a, i, ms, p, ks, lanes<T>, packedA.get());

@@ -17,6 +17,8 @@
 #include <functional>
 #include <string>
 
+#include <dlfcn.h>
+
 using namespace tplan::runtime;
 using standin::Brain, standin::Half;
 
@@ -316,6 +318,22 @@ TEST_F(CudaAttentionTest, SaysThatTheLibraryIsMissing) {
       },
       testing::ExitedWithCode(0),
       "cannot load cuDNN as TPLAN_CUDNN names it.*--attention=generated needs no cuDNN");
+}
+
+/// Which cuDNN's engines ask the loader for by name, wherever cuDNN itself was found.
+TEST_F(CudaAttentionTest, LoadsTheCompilerWhereverItIsFound) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe"); // a process that has not loaded it
+  EXPECT_EXIT(
+      {
+        unsetenv("TPLAN_NVIDIA");
+        setenv("TPLAN_NVRTC", STANDIN_CUBLASLT, 1); // any that nobody has loaded
+        bool before = dlopen(STANDIN_CUBLASLT, RTLD_NOW | RTLD_NOLOAD);
+        Attention({}).run(TP_ATTENTION_FORWARD);
+        bool behind = dlopen(STANDIN_CUBLASLT, RTLD_NOW | RTLD_NOLOAD);
+        fprintf(stderr, "loaded before: %d, behind: %d\n", before, behind);
+        _exit(0);
+      },
+      testing::ExitedWithCode(0), "loaded before: 0, behind: 1");
 }
 
 TEST_F(CudaAttentionTest, RefusesVersionsThatAreWrong) {

@@ -20,14 +20,37 @@ template <cuda::Result answer> std::string told() {
 }
 
 TEST(CudaDriver, ALibraryIsNotBlamedForAKernel) {
-  for (const std::string &text : {told<cuda::illegalAddress>(), told<cuda::launchFailed>()})
+  for (const std::string &text :
+       {told<cuda::illegalAddress>(), told<cuda::launchTimeout>(), told<cuda::assertFailed>(),
+        told<cuda::launchFailed>(), told<cuda::tensorMemoryLeak>()})
     EXPECT_NE(text.find("; a kernel has failed, whose line --synchronous names"), text.npos)
         << text;
 }
 
+TEST(CudaDriver, ALibraryIsNotBlamedForTheMachine) {
+  EXPECT_NE(told<cuda::eccUncorrectable>().find("refuses cuEventQuery: unknown error (214); memory "
+                                                "of the GPU has lost bits"),
+            std::string::npos);
+  EXPECT_NE(told<cuda::nvlinkUncorrectable>().find("(220); a link between GPUs has failed"),
+            std::string::npos);
+  EXPECT_NE(told<cuda::unknown>().find("(999); what ran before has failed"), std::string::npos);
+}
+
 TEST(CudaDriver, ALibraryIsBlamedForItself) {
-  EXPECT_EQ(told<cuda::success>(), "the library gives up");
-  EXPECT_EQ(told<cuda::notReady>(), "the library gives up");
+  for (const std::string &text :
+       {told<cuda::success>(), told<cuda::notReady>(), told<cuda::outOfMemory>(),
+        told<cuda::peerAccessEnabled>(), told<cuda::tooManyPeers>()})
+    EXPECT_EQ(text, "the library gives up");
+}
+
+TEST(CudaDriver, NothingRunsBeforeTheFirstCall) {
+  CudaDriver driver;
+  driver.GetErrorName = driver.GetErrorString = [](cuda::Result, const char **text) {
+    *text = nullptr;
+    return cuda::Result(cuda::success);
+  };
+  EXPECT_EQ(driver.check(cuda::unknown, "cuInit").message(),
+            "the NVIDIA driver refuses cuInit: unknown error (999)");
 }
 
 TEST(CudaDriver, NothingIsAskedWhereALibrarySucceeds) {
