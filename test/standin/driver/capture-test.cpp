@@ -55,6 +55,51 @@ TEST_F(Capture, RunsWhenLaunchedAndOnlyThen) {
   EXPECT_EQ(cuGraphLaunch(exec, a), CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_F(Capture, TakesMemoryOfTheDevice) {
+  auto free = [] {
+    size_t free = 0, total = 0;
+    EXPECT_EQ(cuMemGetInfo_v2(&free, &total), CUDA_SUCCESS);
+    return free;
+  };
+  start({{"STANDIN_NODE_BYTES", "1000"}});
+  begin();
+  OK(cuMemsetD32Async(data, 1, 1, a));
+  OK(cuMemsetD32Async(data, 2, 1, a));
+  size_t before = free();
+  CUgraphExec exec = end();
+  EXPECT_EQ(free(), before - 2000);
+  EXPECT_EQ(cuGraphUpload(exec, a), CUDA_SUCCESS);
+  begin();
+  EXPECT_EQ(cuGraphUpload(exec, a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  endError();
+  OK(cuGraphExecDestroy(exec));
+  EXPECT_EQ(free(), before);
+  EXPECT_EQ(cuGraphUpload(exec, a), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Capture, IsRefusedWhereItIsAskedTo) {
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  auto refuses = [&](const char *fault, const char *bytes, CUresult ended, CUresult made,
+                     CUresult loaded) {
+    start({{"STANDIN_GRAPH_FAULT", fault}, {"STANDIN_NODE_BYTES", bytes}});
+    begin();
+    OK(cuMemsetD32Async(data, 1, 1, a));
+    EXPECT_EQ(cuStreamEndCapture(a, &graph), ended);
+    EXPECT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), made);
+    if (made == CUDA_SUCCESS) {
+      EXPECT_EQ(cuGraphUpload(exec, a), loaded);
+    }
+    OK(cuMemsetD32Async(data, 7, 1, a)); // the stream goes on
+    OK(cuStreamSynchronize(a));
+  };
+  constexpr CUresult good = CUDA_SUCCESS, none = CUDA_ERROR_NOT_SUPPORTED;
+  refuses("end", "0", none, CUDA_ERROR_INVALID_VALUE, good);
+  refuses("instantiate", "0", good, none, good);
+  refuses("upload", "0", good, good, none);
+  refuses("", "1000000000000", good, CUDA_ERROR_OUT_OF_MEMORY, good);
+}
+
 /// Two branches that are joined, and one that lacks a wait: over seeds, both orders occur.
 TEST_F(Capture, BranchesRunInAnyOrder) {
   for (bool wait : {true, false}) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 namespace standin {
 
@@ -46,6 +47,11 @@ bool readEnvironment() {
     e.log = log;
   if (const char *call = getenv("STANDIN_GRAPH_FAULT"))
     e.graphFault = call;
+  if (std::set<std::string>{"", "end", "instantiate", "upload"}.count(e.graphFault) == 0) {
+    fprintf(stderr, "standin: STANDIN_GRAPH_FAULT is end, instantiate or upload, not %s\n",
+            e.graphFault.c_str());
+    return false;
+  }
   bool good = number("STANDIN_SEED", e.seed, 0) && number("STANDIN_STRICT", e.strict, 0) &&
               number("STANDIN_TOUCH", e.touch, 0) && number("STANDIN_RACES", e.races, 0) &&
               number("STANDIN_DEVICES", e.devices, 0, kMostDevices) &&
