@@ -6,6 +6,7 @@
 #include "runtime/files.h"
 #include "runtime/json.h"
 #include "runtime/safetensors.h"
+#include "runtime/text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -32,7 +33,7 @@ constexpr const char *latestFile = "latest";
 std::string stepName(int64_t step) { return format("step-%08" PRId64, step); }
 
 bool isStepName(const std::string &name) {
-  return name.size() >= 13 && name.compare(0, 5, "step-") == 0 &&
+  return name.size() >= 13 && name.size() <= 23 && name.compare(0, 5, "step-") == 0 &&
          std::all_of(name.begin() + 5, name.end(), [](unsigned char c) { return isdigit(c) != 0; });
 }
 
@@ -96,6 +97,11 @@ Status readManifest(const std::string &path, std::vector<ManifestEntry> &entries
     TP_TRY(getInteger(*value, "bytes", path, entry.bytes));
     TP_TRY(getString(*value, "xxh3_128", path, entry.checksum));
   }
+  // A name with a damaged letter would leave its file unchecked.
+  for (auto &[name, value] : files->items())
+    if (std::none_of(entries.begin(), entries.end(), [&](auto &e) { return e.name == name; }))
+      return errorf("'%s' names a file that is none of a checkpoint: '%s'", path.c_str(),
+                    shown(name).c_str());
   return {};
 }
 
@@ -114,7 +120,7 @@ Status checkManifest(tp_rank &rank, const std::string &directory, const std::str
                                      path.c_str(), (long long)bytes, entry.bytes));
     if (found != entry.checksum)
       return rank.peers.alike(errorf("'%s' is damaged: its checksum is %s, its manifest says %s",
-                                     path.c_str(), found.c_str(), entry.checksum.c_str()));
+                                     path.c_str(), found.c_str(), shown(entry.checksum).c_str()));
   }
   return {};
 }
@@ -314,7 +320,7 @@ Status tplan::runtime::latestCheckpoint(const std::string &directory, std::strin
   while (!name.empty() && isspace((unsigned char)name.back()))
     name.pop_back();
   if (!isStepName(name))
-    return errorf("'%s' does not name a checkpoint: '%s'", path.c_str(), name.c_str());
+    return errorf("'%s' does not name a checkpoint: '%s'", path.c_str(), shown(name).c_str());
   return {};
 }
 
@@ -335,7 +341,8 @@ Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &director
   Peers &peers = rank.peers;
   std::string name;
   Status sound = peers.agree(findCheckpoint(directory, step, name));
-  bool isNamed = step < 0 && !name.empty(); // else there is nothing that another could replace
+  // Else there is nothing that another could replace.
+  bool isNamed = step < 0 && pathExists(directory + "/" + latestFile);
   TP_TRY(peers.broadcast(&isNamed, sizeof isNamed));
   if (!sound.ok() && !isNamed)
     return sound;
@@ -358,7 +365,8 @@ Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &director
 static Status checkBeside(tp_rank &rank, const std::string &path) {
   size_t slash = path.rfind('/');
   std::string name = path.substr(slash + 1),
-              directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+              directory =
+                  slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
   bool beside = name == modelFile && pathExists(directory + "/" + manifestFile);
   TP_TRY(rank.peers.broadcast(&beside, sizeof beside));
   return beside ? checkManifest(rank, directory, name) : Status();

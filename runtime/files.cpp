@@ -230,5 +230,5 @@ Status tplan::runtime::listDirectory(const std::string &path, std::vector<std::s
 
 bool tplan::runtime::pathExists(const std::string &path) {
   struct stat info;
-  return stat(path.c_str(), &info) == 0;
+  return lstat(path.c_str(), &info) == 0;
 }

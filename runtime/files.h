@@ -76,6 +76,7 @@ Status renamePath(const std::string &from, const std::string &to);
 Status removeDirectory(const std::string &path);
 /// Names in a directory, sorted, without "." and "..".
 Status listDirectory(const std::string &path, std::vector<std::string> &names);
+/// Also a link that leads nowhere: what is meant to be there is not taken for absent.
 bool pathExists(const std::string &path);
 
 } // namespace tplan::runtime

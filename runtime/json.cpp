@@ -2,6 +2,8 @@
 
 #include "runtime/json.h"
 
+#include "runtime/text.h"
+
 #include <set>
 
 using namespace tplan::runtime;
@@ -13,21 +15,23 @@ constexpr size_t maxDepth = 8;
 
 /// Forwards to the parser that builds the value, and stops at what it admits.
 struct StrictSax : json::json_sax_t {
-  StrictSax(json &value) : build(value, false) {}
-  bool null() override { return build.null(); }
-  bool boolean(bool value) override { return build.boolean(value); }
-  bool number_integer(json::number_integer_t value) override { return build.number_integer(value); }
+  StrictSax(json &value, int64_t most) : build(value, false), most(most), left(most) {}
+  bool null() override { return count() && build.null(); }
+  bool boolean(bool value) override { return count() && build.boolean(value); }
+  bool number_integer(json::number_integer_t value) override {
+    return count() && build.number_integer(value);
+  }
   bool number_unsigned(json::number_unsigned_t value) override {
-    return build.number_unsigned(value);
+    return count() && build.number_unsigned(value);
   }
   bool number_float(json::number_float_t value, const std::string &text) override {
-    return build.number_float(value, text);
+    return count() && build.number_float(value, text);
   }
-  bool string(std::string &value) override { return build.string(value); }
-  bool binary(json::binary_t &value) override { return build.binary(value); }
+  bool string(std::string &value) override { return count() && build.string(value); }
+  bool binary(json::binary_t &value) override { return count() && build.binary(value); }
   bool start_object(size_t size) override {
     keys.emplace_back();
-    return checkDepth() && build.start_object(size);
+    return count() && checkDepth() && build.start_object(size);
   }
   bool end_object() override {
     keys.pop_back();
@@ -35,7 +39,7 @@ struct StrictSax : json::json_sax_t {
   }
   bool start_array(size_t size) override {
     keys.emplace_back();
-    return checkDepth() && build.start_array(size);
+    return count() && checkDepth() && build.start_array(size);
   }
   bool end_array() override {
     keys.pop_back();
@@ -43,7 +47,7 @@ struct StrictSax : json::json_sax_t {
   }
   bool key(std::string &name) override {
     if (!keys.back().insert(name).second) {
-      problem = "the key '" + name + "' stands twice";
+      problem = "the key '" + shown(name) + "' stands twice";
       return false;
     }
     return build.key(name);
@@ -52,6 +56,11 @@ struct StrictSax : json::json_sax_t {
     position = at;
     problem = "JSON is malformed";
     return false;
+  }
+  bool count() {
+    if (--left < 0)
+      problem = "JSON holds more than " + std::to_string(most) + " values";
+    return left >= 0;
   }
   bool checkDepth() {
     if (keys.size() > maxDepth)
@@ -62,6 +71,7 @@ struct StrictSax : json::json_sax_t {
   nlohmann::detail::json_sax_dom_parser<json> build;
   std::vector<std::set<std::string>> keys;
   std::string problem;
+  int64_t most, left;
   size_t position = 0; // 0: not known
 };
 
@@ -72,8 +82,12 @@ Status missing(const char *key, const std::string &file, const char *type) {
 } // namespace
 
 Status tplan::runtime::parseJson(std::string_view text, const std::string &file, int64_t base,
-                                 json &value) {
-  StrictSax sax(value);
+                                 json &value, int64_t most) {
+  StrictSax sax(value, most);
+  // To nlohmann's parser the text ends there.
+  if (size_t zero = text.find('\0'); zero != text.npos)
+    return errorf("'%s', byte %lld: JSON is malformed", file.c_str(),
+                  (long long)(base + (int64_t)zero));
   if (json::sax_parse(text.begin(), text.end(), &sax) && sax.problem.empty())
     return {};
   if (sax.position)

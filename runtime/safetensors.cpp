@@ -4,6 +4,7 @@
 
 #include "runtime/checksum.h"
 #include "runtime/json.h"
+#include "runtime/text.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -15,7 +16,11 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t maxHeader = 100'000'000; // of the reference reader
+// The reference reader takes 100 MB; each rank holds its header, and a hundred thousand tensors
+// have 12.
+constexpr int64_t maxHeader = int64_t(32) << 20;
+constexpr int64_t maxValues = 1'000'000; // seven a tensor
+constexpr size_t maxShape = 8;           // sizes that an error shows
 constexpr int64_t headerAlignment = 8;
 
 struct TypeName {
@@ -39,8 +44,10 @@ bool isFloat(int32_t type) {
 
 std::string shapeText(const std::vector<int64_t> &shape) {
   std::string text;
-  for (int64_t size : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(size);
+  for (size_t d = 0; d < std::min(shape.size(), maxShape); ++d)
+    text += (d ? ", " : "") + std::to_string(shape[d]);
+  if (shape.size() > maxShape)
+    text += ", ..";
   return "[" + text + "]";
 }
 
@@ -52,13 +59,13 @@ bool isNonNegative(const json &value) {
 Status readEntry(const std::string &file, const std::string &name, const json &entry,
                  StoredTensor &tensor, int64_t &begin, int64_t &end) {
   auto wrong = [&](const std::string &what) {
-    return errorf("'%s': tensor '%s': %s", file.c_str(), name.c_str(), what.c_str());
+    return errorf("'%s': tensor '%s': %s", file.c_str(), shown(name).c_str(), what.c_str());
   };
   if (!entry.is_object())
     return wrong("its entry is not an object");
   for (auto &[key, value] : entry.items())
     if (key != "dtype" && key != "shape" && key != "data_offsets")
-      return wrong("unknown key '" + key + "'");
+      return wrong("unknown key '" + shown(key) + "'");
   auto dtype = entry.find("dtype"), shape = entry.find("shape"),
        offsets = entry.find("data_offsets");
   if (dtype == entry.end() || !dtype->is_string())
@@ -67,7 +74,7 @@ Status readEntry(const std::string &file, const std::string &name, const json &e
                             [&](const TypeName &t) { return dtype->get<std::string>() == t.name; });
   if (known == std::end(typeNames))
     return wrong("dtype is not one of F64, F32, BF16, F16, I32, I64, BOOL: '" +
-                 dtype->get<std::string>() + "'");
+                 shown(dtype->get<std::string>()) + "'");
   tensor.type = known->type;
   if (shape == entry.end() || !shape->is_array())
     return wrong("'shape' is missing or is not an array");
@@ -98,7 +105,7 @@ Status checkMetadata(const std::string &file, const json &metadata) {
   for (auto &[key, value] : metadata.items())
     if (!value.is_string())
       return errorf("'%s': '__metadata__' holds a value that is not a string: '%s'", file.c_str(),
-                    key.c_str());
+                    shown(key).c_str());
   return {};
 }
 
@@ -120,7 +127,7 @@ Status SafetensorsFile::open(const std::string &path) {
   std::string text(length, '\0');
   TP_TRY(input.read(8, text.data(), (int64_t)length));
   json header;
-  TP_TRY(parseJson(text, path, 8, header));
+  TP_TRY(parseJson(text, path, 8, header, maxValues));
   if (!header.is_object())
     return errorf("'%s', byte 8: the header is not a JSON object", file);
 
@@ -141,7 +148,7 @@ Status SafetensorsFile::open(const std::string &path) {
     if (end > buffer)
       return errorf("'%s': tensor '%s' ends at byte %lld of %lld bytes of data: the file is "
                     "truncated or damaged",
-                    file, key.c_str(), (long long)end, (long long)buffer);
+                    file, shown(key).c_str(), (long long)end, (long long)buffer);
     tensor.offset = 8 + (int64_t)length + begin;
     auto placed = entries.emplace(key, std::move(tensor)).first;
     places.push_back({begin, end, &placed->first});
@@ -154,7 +161,7 @@ Status SafetensorsFile::open(const std::string &path) {
     if (place.begin != at)
       return errorf(
           "'%s': tensor '%s' begins at byte %lld of the data, the one before ends at %lld", file,
-          place.name->c_str(), (long long)place.begin, (long long)at);
+          shown(*place.name).c_str(), (long long)place.begin, (long long)at);
     at = place.end;
   }
   if (at != buffer)
@@ -190,8 +197,8 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
   std::sort(names.begin(), names.end());
   for (auto &[key, stored] : entries)
     if (!std::binary_search(names.begin(), names.end(), key))
-      return errorf("'%s' holds the tensor '%s', which this program lacks%s", file, key.c_str(),
-                    wayOut);
+      return errorf("'%s' holds the tensor '%s', which this program lacks%s", file,
+                    shown(key).c_str(), wayOut);
   return errorf("two tensors of this program have one name");
 }
 

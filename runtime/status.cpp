@@ -2,6 +2,8 @@
 
 #include "runtime/status.h"
 
+#include "runtime/text.h"
+
 #include <cstdarg>
 #include <cstdio>
 
@@ -30,5 +32,5 @@ Status tplan::runtime::errorf(const char *format, ...) {
   va_start(list, format);
   std::string text = formatList(format, list);
   va_end(list);
-  return Status::error(std::move(text));
+  return Status::error(printable(text));
 }

@@ -38,7 +38,7 @@ private:
   std::string text;
 };
 
-/// printf into a Status.
+/// printf into a Status, made printable: its values come from files too.
 __attribute__((format(printf, 1, 2))) Status errorf(const char *format, ...);
 
 /// printf into a string.

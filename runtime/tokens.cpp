@@ -143,6 +143,9 @@ Status tplan::runtime::expandFileList(const std::string &option, std::vector<std
     }
     std::string list;
     TP_TRY(readText(name.substr(1), list, int64_t(1) << 28));
+    if (size_t zero = list.find('\0'); zero != list.npos)
+      return errorf("'%s', line %lld: a zero byte, which no name of a file has", name.c_str() + 1,
+                    (long long)std::count(list.begin(), list.begin() + zero, '\n') + 1);
     size_t before = names.size();
     for (size_t at = 0; at < list.size();) {
       size_t lineEnd = std::min(list.find('\n', at), list.size());

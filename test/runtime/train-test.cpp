@@ -285,6 +285,23 @@ TEST_F(Training, RefusesACheckpointWhoseStateDisagrees) {
   }
 }
 
+TEST_F(Training, RefusesStatesThatAreNoNumbersOfARightChecksum) {
+  trained({"--steps", "5", "--save", scratch / "s"});
+  std::string directory = scratch / "s/step-00000005";
+  for (const char *file : {"optimizer.safetensors", "model.safetensors"}) {
+    std::string whole = readFile(directory + "/" + file), changed = whole;
+    changed.replace(changed.size() - 4, 4, "\xff\xff\xff\x7f");
+    writeFile(directory + "/" + file, changed);
+    writeManifestAgain(directory, file);
+    std::string error = failed({"--steps", "6", "--save", scratch / "s", "--resume"});
+    EXPECT_HAS(error, std::string(file) + "': tensor '");
+    EXPECT_HAS(error, "is no finite number: nan");
+    writeFile(directory + "/" + file, whole);
+    writeManifestAgain(directory, file);
+  }
+  trained({"--steps", "6", "--save", scratch / "s", "--resume"});
+}
+
 TEST_F(Training, LoadsWeightsByName) {
   trained({"--steps", "5", "--save", scratch / "s"});
   std::string model = scratch / "s/step-00000005/model.safetensors";
