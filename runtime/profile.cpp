@@ -23,8 +23,8 @@ int categoryOf(const tp_call &call) {
 
 void add(Profile::Entry &to, const tp_call &call, double seconds, int64_t times) {
   ++to.count;
-  to.flops += times * call.flops;
-  to.bytes += times * call.bytes;
+  to.flops += (double)times * (double)call.flops;
+  to.bytes += (double)times * (double)call.bytes;
   to.seconds += seconds;
 }
 
@@ -146,11 +146,10 @@ void Profile::print(FILE *to, double wall) const {
 }
 
 void Profile::printTotals(FILE *to, int64_t steps) const {
-  int64_t flops = 0, bytes = 0;
+  double flops = 0, bytes = 0;
   for (const Entry &entry : totals) {
     flops += entry.flops;
     bytes += entry.bytes;
   }
-  fprintf(to, "counted: %" PRId64 " FLOPs and %" PRId64 " bytes in %" PRId64 " steps\n", flops,
-          bytes, steps);
+  fprintf(to, "counted: %.0f FLOPs and %.0f bytes in %" PRId64 " steps\n", flops, bytes, steps);
 }

@@ -24,7 +24,8 @@ class Profile {
 public:
   struct Entry {
     const tp_call *call = nullptr;
-    int64_t count = 0, flops = 0, bytes = 0;
+    int64_t count = 0;
+    double flops = 0, bytes = 0; // a GPU has done 2^63 operations within hours
     double seconds = 0;
   };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Driver/Messages.h"
 #include "lib/Emit/Image.h"
 #include "lib/Emit/Object.h"
 #include "lib/Emit/Ptx.h"
@@ -55,6 +56,7 @@ private:
   const Options &options;
   Result &result;
   unsigned errors = 0;
+  parse::Origin origin;
   Phase phase = Phase::parse;
   const PassInfo *pass = nullptr;
 };
@@ -75,6 +77,7 @@ bool Compile::parse() {
   parseOptions.listOutput = &listing;
   parseOptions.files = &result.files;
   parseOptions.parsed = &result.parsed;
+  parseOptions.origin = &origin;
   result.module = parse::parseSource(*result.context, *result.sources, parseOptions);
   if (result.module && !errors) {
     Operation *module = *result.module;
@@ -171,6 +174,7 @@ void Compile::run() {
   parse::DiagnosticPrinter printer(*result.sources, result.context.get(), *options.errors);
   ScopedDiagnosticHandler counter(result.context.get(), [&](Diagnostic &diagnostic) {
     errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    tellAtUsersLine(diagnostic, origin);
     if (!options.keepDiagnostics)
       return failure(); // counted only: the printer above tells it
     result.diagnostics.push_back(std::move(diagnostic));

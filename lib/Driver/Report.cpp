@@ -152,7 +152,9 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   func.walk([&](rt::Call call) {
     if (lower::isNothing(call))
       return;
-    Work work = Work{1, call.getFlops(), call.getBytes()}.times(times);
+    Work work =
+        Work{1, static_cast<double>(call.getFlops()), static_cast<double>(call.getBytes())}.times(
+            times);
     report.categories[call.getCategory().str()] += work;
     report.functions[func.getSymName().str()] += work;
     report.total += work;
@@ -252,8 +254,8 @@ std::vector<BesideGpu> besideOnGpu(ModuleOp module, int64_t calls) {
 }
 
 /// "1,234,567": bytes are compared by eye.
-std::string grouped(int64_t n) {
-  std::string digits = std::to_string(n);
+std::string grouped(double n) {
+  std::string digits = formatv("{0:F0}", n);
   for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3)
     digits.insert(i, ",");
   return digits;

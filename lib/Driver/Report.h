@@ -17,11 +17,16 @@
 
 namespace tplan {
 
-/// Calls, floating-point operations and bytes moved of one training step.
+/// Calls, floating-point operations and bytes moved of one training step. A step of the largest
+/// plans has more than 2^63 operations: those are numbers of 53 bits and an exponent.
 struct Work {
-  int64_t calls = 0, flops = 0, bytes = 0;
+  int64_t calls = 0;
+  double flops = 0, bytes = 0;
   Work &operator+=(const Work &other);
-  Work times(int64_t n) const { return {calls * n, flops * n, bytes * n}; }
+  Work times(int64_t n) const {
+    auto factor = static_cast<double>(n);
+    return {calls * n, flops * factor, bytes * factor};
+  }
 };
 
 /// Bytes beside the arena, at most: for all threads together, and for each.

@@ -51,7 +51,7 @@ Summary summaryOf(ModuleOp module) {
 
 double flopsOfToken(const StepReport &report) {
   int64_t tokens = std::max<int64_t>(1, report.summary.tokens);
-  return static_cast<double>(report.total.flops) * report.ranks / tokens;
+  return report.total.flops * static_cast<double>(report.ranks) / static_cast<double>(tokens);
 }
 
 int64_t sentInStep(const StepReport &report) {

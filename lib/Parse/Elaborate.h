@@ -256,6 +256,7 @@ private:
   void addWeights(llvm::ArrayRef<WeightInfo> from, llvm::StringRef prefix, Scope &scope,
                   llvm::SMLoc loc);
   void checkSizes(const ModelDecl &decl, const std::map<llvm::StringRef, Bound> &sizes);
+  void checkDataSizes(const ModelDecl &decl, const std::map<llvm::StringRef, Bound> &data);
   void setVocabularies();
   bool tooLarge(llvm::SMLoc loc, unsigned added = 1);
 

@@ -52,6 +52,11 @@ std::string firstValue(StringRef rest) {
   return word.str();
 }
 
+/// One number or word, so that it is the value of the line; the rest of more than one is kept.
+bool isOneValue(StringRef rest) {
+  return rest.trim(" \t=:").find_first_of(" \t,") == StringRef::npos;
+}
+
 std::string filled(StringRef text, StringRef value) {
   auto [head, tail] = text.split('$');
   return head.size() == text.size() ? text.str() : (head + value + tail).str();
@@ -135,6 +140,14 @@ void tplan::parse::explainLine(Report::Error &error, StringRef key, BlockDecl::K
     std::string text = filled(other->advice.empty() ? other->ours : other->advice, value);
     error.say(other->advice.empty() ? "; it belongs into a {0}: `{1}`" : "; of a {0}: {1}",
               there == Habit::Plan ? "plan" : "recipe", text);
+    error.fix({{wholeLine(key), ""}});
+    return;
+  }
+  // `learning_rate warmup 100 steps, flat 3e-4`: the line is ours but for its first word.
+  if (StringRef word = row->ours.split(' ').first; row->ours.ends_with(" $") &&
+                                                   word.size() + 2 == row->ours.size() &&
+                                                   !isOneValue(rest.drop_front(key.size()))) {
+    error.say("; here it is `{0}`", word).fix({{key, word.str()}});
     error.fix({{wholeLine(key), ""}});
     return;
   }

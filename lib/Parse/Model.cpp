@@ -49,6 +49,20 @@ void Elaborator::checkSizes(const ModelDecl &decl, const std::map<StringRef, Bou
     }
 }
 
+/// Sizes of the data that no input has: they would be read by nobody.
+void Elaborator::checkDataSizes(const ModelDecl &decl, const std::map<StringRef, Bound> &data) {
+  std::vector<StringRef> dims;
+  module->walk([&](lang::InputOp input) {
+    for (nn::DimAttr dim : cast<nn::Tensor>(input.getType()).getDims())
+      dims.push_back(dim.getName());
+  });
+  for (auto &[name, bound] : data)
+    if (name != "B" && !llvm::is_contained(dims, name))
+      report.error(bound.loc, "no input of {0} has the dimension {1}", decl.name.text, name)
+          .suggest(name, dims)
+          .note(decl.name.loc, "{0} is declared here", decl.name.text);
+}
+
 bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bound> &sizes,
                             const std::map<StringRef, Bound> &data, StringRef modelSymbol) {
   unsigned before = report.errors();
@@ -66,6 +80,15 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   // In order: a default may use the sizes before it.
   for (const Param &param : decl.params) {
     StringRef name = param.name.text;
+    if (auto wrong = data.find(name); wrong != data.end() && name != "B") {
+      report
+          .error(wrong->second.loc,
+                 "{0} is a size of the model: write `{1}({0} = {2})`, found it "
+                 "among those of the data",
+                 name, decl.name.text, spell(wrong->second.number))
+          .note(param.name.loc, "{0} is declared here", name);
+      return false;
+    }
     if (!declare(param.name, scope))
       continue;
     auto given = sizes.find(name);
@@ -97,6 +120,8 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   if (gaveUp)
     return false;
   warnUncalled(scope);
+  if (report.errors() == before)
+    checkDataSizes(decl, data);
   if (report.errors() == before &&
       !module->walk([](lang::LossOp) { return WalkResult::interrupt(); }).wasInterrupted())
     report.error(decl.name.loc, "a model needs a loss: {0}; add `loss main = cross_entropy(..)`",

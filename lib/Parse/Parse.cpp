@@ -499,6 +499,8 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   if (!model)
     return nullptr;
   report.setOrigin(read->model.loc, model->name.text);
+  if (options.origin)
+    *options.origin = {report.libraryFiles(), report.at(read->model.loc)};
   e.ranks = ranksOf(planSettings);
   // The user's names come before those of specialised layers, and first what a binary shows.
   std::string planSymbol = e.symbol(plan ? plan->name.text : StringRef("serial"), "plan"),

@@ -8,12 +8,20 @@
 #define TPLAN_PARSE_PARSE_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Location.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/SourceMgr.h"
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace tplan::parse {
+
+/// What tells a user's lines from those of installed models.
+struct Origin {
+  std::vector<std::string> libraries; // files, as locations name them
+  std::optional<mlir::Location> line; // of the user's, that names the model
+};
 
 struct ParseOptions {
   /// The plan to compile. Empty: the only plan, or where there is none a default
@@ -35,6 +43,8 @@ struct ParseOptions {
   llvm::raw_ostream *listOutput = nullptr;
   /// Gets the real paths of all files that were read, the main one included.
   std::vector<std::string> *files = nullptr;
+  /// For errors of later phases.
+  Origin *origin = nullptr;
   /// Set where no file has a syntax error.
   bool *parsed = nullptr;
 };

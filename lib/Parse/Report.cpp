@@ -28,6 +28,13 @@ Location Report::at(llvm::SMLoc loc) {
                              loc.getPointer() - next[-1] + 1);
 }
 
+std::vector<std::string> Report::libraryFiles() const {
+  std::vector<std::string> files;
+  for (unsigned id : libraries)
+    files.push_back(sources.getMemoryBuffer(id)->getBufferIdentifier().str());
+  return files;
+}
+
 Report::Error Report::start(llvm::SMLoc loc, const std::string &text, DiagnosticSeverity severity) {
   if (severity == DiagnosticSeverity::Error) {
     ++count;

@@ -88,6 +88,7 @@ public:
   /// call in a file of the user's, or the line that names the model.
   void addLibrary(unsigned id) { libraries.insert(id); }
   void setOrigin(llvm::SMLoc line, llvm::StringRef model) { origin = {line, model}; }
+  std::vector<std::string> libraryFiles() const;
 
   unsigned errors() const { return count; }
   /// True once further errors are not told.

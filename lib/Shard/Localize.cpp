@@ -264,7 +264,15 @@ private:
 LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {
   if (type.getBytes() <= kMostBytes / count)
     return success();
-  return emitError(op->getLoc(), "a rank holds at most 16 TiB of one value, found ") << type;
+  std::string found;
+  llvm::raw_string_ostream os(found);
+  if (count > 1)
+    os << count << " times ";
+  os << "[";
+  llvm::interleaveComma(type.getDims(), os,
+                        [&](DimAttr dim) { os << dim.getName() << " " << dim.getSize(); });
+  os << "] in " << type.getElementType();
+  return emitError(op->getLoc(), "a rank holds at most 16 TiB of one value, found ") << found;
 }
 
 /// Sizes are those of a rank from here on: what no rank can hold is refused.

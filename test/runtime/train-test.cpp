@@ -5,6 +5,7 @@
 
 #include "runtime/checksum.h"
 #include "runtime/files.h"
+#include "runtime/profile.h"
 #include "runtime/safetensors.h"
 
 #include <algorithm>
@@ -101,6 +102,18 @@ TEST_F(Training, CountsFlopsAndBytes) {
   long long N = 24, V = 128;
   long long flops = 10 * (2 * (4 * N * V * V + 5 * N * V) + 4 * V * V);
   EXPECT_HAS(out, "counted: " + std::to_string(flops) + " FLOPs");
+}
+
+TEST(Profile, CountsMoreThanSixtyFourBits) {
+  tplan::runtime::Profile profile;
+  tp_call call{};
+  call.flops = call.bytes = int64_t(1) << 62;
+  profile.count(call, 0, 16);
+  std::string line(200, '\0');
+  FILE *to = fmemopen(line.data(), line.size(), "w");
+  profile.printTotals(to, 3);
+  fclose(to);
+  EXPECT_HAS(line, "counted: 73786976294838206464 FLOPs and 73786976294838206464 bytes in 3 steps");
 }
 
 TEST_F(Training, HasTheSameBitsOnAnyTeam) {
