@@ -25,7 +25,6 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     if (failed(chains))
       return failure();
     auto &[train, counts] = *chains;
-    int64_t stepCalls = callsOfStep(program, *chains);
 
     HostBuilder host(module);
     HostGroups groups(module);
@@ -35,6 +34,7 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     for (rt::FuncOp func : functions)
       lowerFunction(host, groups, calls, func);
     HostPlaces places(host, program);
+    int64_t stepCalls = calls.onDevice() ? callsOfStep(program, *chains) : 0;
     const schedule::Chain *counted = counts ? &*counts : nullptr;
     EntryPoints entries = emitEntryPoints(host, groups, calls, places, program, train, counted);
     emitTables(host, groups, calls, places, program, train, counted, entries, stepCalls);
