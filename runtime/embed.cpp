@@ -223,7 +223,7 @@ tp_result tp_training::step(const int32_t *tokens, size_t bytes) {
   const Metrics &metrics = ranks.leader().session->metrics();
   values.clear();
   for (int64_t i = 0; i < metrics.size(); ++i)
-    values.push_back({program->metrics[i].name, metrics[i].value()});
+    values.push_back({metrics.name(i), metrics.value(i)});
   return TP_DONE;
 }
 

@@ -128,12 +128,12 @@ Status Scorer::score(const Batch &batch, Evaluation &result) {
     TP_TRY(writeArena(rank, loss.count_offset, zero, bytesOf(loss.type)));
   TP_TRY(runEntry(rank, program.evaluate, "evaluation"));
   TP_TRY(metrics.read(rank));
-  double counted = loss.count_offset >= 0 ? metrics[0].count : (double)batch.tokens;
+  double counted = loss.count_offset >= 0 ? metrics.term(0).count : (double)batch.tokens;
   // Where rows hold one token more than they have positions, each predicts the next.
   if (input.length - input.positions == 1 && counted != (double)batch.tokens)
     return errorf("evaluation counted %.17g tokens where the rows hold %lld", counted,
                   (long long)batch.tokens);
-  result.sum += metrics[0].sum;
+  result.sum += metrics.term(0).sum;
   result.tokens += (int64_t)counted;
   return {};
 }

@@ -34,7 +34,6 @@ public:
   Status evaluation(int64_t step, double loss, int64_t tokens) override;
 
 private:
-  const tp_program *program = nullptr;
   std::string path;
   int descriptor = -1;
 };
@@ -77,10 +76,8 @@ int64_t bytesUntil(const std::string &text, int64_t lastStep) {
 
 } // namespace
 
-Status JsonLog::open(const std::string &file, const tp_program &logged, bool resume,
-                     int64_t lastStep) {
+Status JsonLog::open(const std::string &file, const tp_program &, bool resume, int64_t lastStep) {
   path = file;
-  program = &logged;
   int64_t keep = 0;
   if (resume && pathExists(path)) {
     std::string text;
@@ -98,7 +95,7 @@ Status JsonLog::step(const Metrics &metrics, const StepReport &report) {
   Line line;
   line.add("{\"step\": %" PRId64, report.step);
   for (int64_t i = 0; i < metrics.size(); ++i)
-    line.number(program->metrics[i].name, metrics[i].value());
+    line.number(metrics.name(i), metrics.value(i));
   line.number("lr", report.learningRate);
   line.add(", \"tokens\": %" PRId64, report.tokens);
   line.number("step_seconds", report.seconds);

@@ -35,10 +35,9 @@ private:
   void number(const char *name, const char *kind, const char *help, double value);
   Status write();
 
-  const tp_program *program = nullptr;
   std::string path, unfinished, page;
-  std::string plan; // as a value of a label
-  std::vector<double> values;
+  std::string plan;                                    // as a value of a label
+  std::vector<std::pair<const char *, double>> values; // that are shown
   StepReport last{};
   double evaluated = NAN, lastWrite = 0;
   bool isWritten = true; // the page is as the last step has it
@@ -58,9 +57,10 @@ std::string escaped(const char *text) {
 Status PrometheusLog::open(const std::string &file, const tp_program &logged, bool, int64_t) {
   path = file;
   unfinished = path + ".tmp";
-  program = &logged;
   plan = escaped(logged.plan);
-  values.resize(logged.num_metrics);
+  Metrics shown(logged);
+  for (int64_t i = 0; i < shown.size(); ++i)
+    values.push_back({shown.name(i), 0});
   page.reserve(4096 + 128 * values.size());
   // What cannot be written is told before the training.
   return write();
@@ -99,7 +99,7 @@ Status PrometheusLog::write() {
   number("tplan_learning_rate", "gauge", "Learning rate of the last step.", last.learningRate);
   family("tplan_metric", "gauge", "Losses and metrics of the last step.");
   for (size_t i = 0; i < values.size(); ++i)
-    sample("tplan_metric", program->metrics[i].name, values[i]);
+    sample("tplan_metric", values[i].first, values[i].second);
   if (!std::isnan(evaluated))
     number("tplan_evaluation_loss", "gauge", "Loss of the last evaluation, nats per token.",
            evaluated);
@@ -121,7 +121,7 @@ Status PrometheusLog::write() {
 Status PrometheusLog::step(const Metrics &metrics, const StepReport &report) {
   last = report;
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = metrics[(int64_t)i].value();
+    values[i].second = metrics.value((int64_t)i);
   isWritten = false;
   // Nobody collects more often.
   return monotonicSeconds() - lastWrite < 1 ? Status() : write();

@@ -92,14 +92,12 @@ private:
   void scalar(const char *tag, double value);
   Status write();
 
-  const tp_program *program = nullptr;
   std::string path, event, summary, value, record;
   int descriptor = -1;
 };
 
 Status TensorBoardLog::open(const std::string &directory, const tp_program &logged, bool resume,
                             int64_t lastStep) {
-  program = &logged;
   TP_TRY(makeDirectory(directory));
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
@@ -109,7 +107,7 @@ Status TensorBoardLog::open(const std::string &directory, const tp_program &logg
   if (descriptor < 0)
     return errorf("cannot write '%s': %s", path.c_str(), strerror(errno));
   for (std::string *buffer : {&event, &summary, &value, &record})
-    buffer->reserve(4096 + 128 * (size_t)logged.num_metrics);
+    buffer->reserve(4096 + 128 * (size_t)(logged.num_metrics + 1));
   begin(0);
   constexpr char version[] = "brain.Event:2";
   Message(event).bytes(3, version, sizeof version - 1);
@@ -155,7 +153,7 @@ Status TensorBoardLog::write() {
 Status TensorBoardLog::step(const Metrics &metrics, const StepReport &report) {
   begin(report.step);
   for (int64_t i = 0; i < metrics.size(); ++i)
-    scalar(program->metrics[i].name, metrics[i].value());
+    scalar(metrics.name(i), metrics.value(i));
   scalar("lr", report.learningRate);
   scalar("tokens", (double)report.tokens);
   scalar("step_seconds", report.seconds);

@@ -25,6 +25,22 @@ Metrics::Metrics(const tp_program &program) : values(program.num_metrics) {
     begin = std::min(begin, number.offset);
     end = std::max(end, number.offset + bytesOf(number.type));
   }
+  int64_t losses = 0;
+  for (int64_t i = 0; i < program.num_metrics; ++i) {
+    const tp_metric &metric = program.metrics[i];
+    losses += metric.factor != 0;
+    factors.push_back(metric.factor != 0 ? metric.factor : 1);
+    rows.push_back({metric.name, i, 1, metric.unbounded != 0});
+  }
+  if (losses > 1)
+    rows.insert(rows.begin(), {"loss", 0, losses, false});
+}
+
+double Metrics::value(int64_t i) const {
+  double sum = 0;
+  for (int64_t term = rows[i].first; term < rows[i].first + rows[i].count; ++term)
+    sum += factors[term] * values[term].value();
+  return sum;
 }
 
 /// Numbers of a device that lie together come in one copy, for each is waited for.

@@ -22,17 +22,30 @@ struct MetricValue {
   double value() const { return sum == 0 && count == 0 ? 0 : sum / count; }
 };
 
-/// The metrics as a step or an evaluation left them; the same on every rank.
+/// The metrics as a step or an evaluation left them; the same on every rank. What is shown of them
+/// begins with the training loss: where that has several terms their sum, and then each with its
+/// factor, so that they add up.
 class Metrics {
 public:
   explicit Metrics(const tp_program &program);
   /// Reads them and adds up those of which each rank has a part, a group at a time. Called
   /// by all ranks.
   Status read(tp_rank &rank);
-  int64_t size() const { return (int64_t)values.size(); }
-  const MetricValue &operator[](int64_t i) const { return values[i]; }
+  /// Of the program's metrics.
+  const MetricValue &term(int64_t i) const { return values[i]; }
+
+  /// What is shown.
+  int64_t size() const { return (int64_t)rows.size(); }
+  const char *name(int64_t i) const { return rows[i].name; }
+  double value(int64_t i) const;
+  bool isUnbounded(int64_t i) const { return rows[i].isUnbounded; }
 
 private:
+  struct Row {
+    const char *name;
+    int64_t first, count; // of the program's metrics, that it is the sum of
+    bool isUnbounded;
+  };
   struct Number {
     int64_t group, metric, offset;
     int32_t type;
@@ -45,6 +58,8 @@ private:
   int64_t begin = INT64_MAX, end = 0; // of all of them, in the arena
   std::vector<char> bytes;
   std::vector<MetricValue> values;
+  std::vector<double> factors;
+  std::vector<Row> rows;
 };
 
 /// Draws values over steps in characters: mean loss of each column.

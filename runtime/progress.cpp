@@ -57,7 +57,7 @@ void Progress::step(const tp_program &program, const Metrics &metrics, const Ste
   printf("step %lld/%lld (%.*f %%)", (long long)report.step, (long long)report.steps,
          report.steps < 1000 ? 0 : 1, 100.0 * (double)report.step / (double)report.steps);
   for (int64_t i = 0; i < metrics.size(); ++i)
-    printMetric(program.metrics[i].name, shown(metrics[i].value()));
+    printMetric(metrics.name(i), shown(metrics.value(i)));
   if (program.num_lr)
     printf("  lr %.3g", report.learningRate);
   printf("  %.0f tokens/s", (double)(program.tokens_per_step * since) / std::max(span, 1e-9));

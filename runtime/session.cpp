@@ -160,11 +160,11 @@ Status Session::checkResumed() const {
 
 Status Session::checkMetrics() const {
   for (int64_t i = 0; i < numbers.size(); ++i) {
-    double value = numbers[i].value();
-    if (!std::isfinite(value) && !program.metrics[i].unbounded)
+    double value = numbers.value(i);
+    if (!std::isfinite(value) && !numbers.isUnbounded(i))
       return errorf("%s is %g in step %lld; %slower the learning rate, or resume from an earlier "
                     "checkpoint",
-                    program.metrics[i].name, shown(value), (long long)now.step,
+                    numbers.name(i), shown(value), (long long)now.step,
                     isScaled() ? "f16 ends at 65504: train in bf16, " : "");
   }
   return {};
@@ -172,8 +172,8 @@ Status Session::checkMetrics() const {
 
 bool Session::isSkipped() const {
   for (int64_t i = 0; isScaled() && i < numbers.size(); ++i)
-    if (!strcmp(program.metrics[i].name, "skipped"))
-      return numbers[i].value() != 0;
+    if (!strcmp(numbers.name(i), "skipped"))
+      return numbers.value(i) != 0;
   return false;
 }
 

@@ -160,7 +160,7 @@ Status Run::trainSteps() {
     TP_TRY(rank.peers.alike(session.checkMetrics()));
     skipped += session.isSkipped();
     if (metrics.size())
-      losses.push_back((float)metrics[0].value());
+      losses.push_back((float)metrics.value(0));
     if (rank.peers.leads())
       progress.step(program, metrics, report);
     if (rank.gradientsReady)

@@ -299,11 +299,12 @@ typedef struct tp_lr_piece {
  * divides it (count_offset < 0: none). Type f32 or f64; counts likewise. Each is a sum over
  * the members of a group that is still to be made, by whoever reads it (< 0: it is whole). */
 typedef struct tp_metric {
-  const char *name; /* "loss" first; "grad_norm" ... */
+  const char *name; /* losses first, and of these the one that evaluations score; "grad_norm" ... */
   int32_t type;
   int64_t offset, count_offset;
   int32_t group, count_group;
   int32_t unbounded; /* infinity and NaN end no training: a norm whose step is skipped for it */
+  double factor;     /* in the training loss; 0 where it is no part of that */
 } tp_metric;
 
 /* A live slot of the arena, for the memory audit and the audit of streams. */

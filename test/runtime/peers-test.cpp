@@ -144,14 +144,44 @@ TEST(Loader, GivesEachRankItsRowsOfTheStep) {
     }
 }
 
+TEST(Metrics, TheLossIsTheSumOfItsTermsWithTheirFactors) {
+  tp_program program = toy::program();
+  tp_metric metrics[] = {{"main", TP_F64, 0, 8, toy::nobody, toy::nobody, 0, 1},
+                         {"small", TP_F64, 16, -1, toy::nobody, toy::nobody, 0, 0.25},
+                         {"size", TP_F64, 24, -1, toy::nobody, toy::nobody, 1, 0}};
+  program.metrics = metrics;
+  program.num_metrics = 3;
+  helpers::onTransports(1, [&](Transport &transport) {
+    tp_rank rank;
+    connect(rank, program, transport);
+    for (auto [offset, value] : {std::pair(0, 6.0), {8, 3.0}, {16, 8.0}, {24, 5.0}})
+      setElement(rank.arena.data() + offset, TP_F64, 0, value);
+    Metrics read(program);
+    EXPECT_OK(read.read(rank));
+    ASSERT_EQ(read.size(), 4);
+    const std::pair<const char *, double> shown[] = {
+        {"loss", 4}, {"main", 2}, {"small", 2}, {"size", 5}};
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_STREQ(read.name(i), shown[i].first);
+      EXPECT_EQ(read.value(i), shown[i].second);
+      EXPECT_EQ(read.isUnbounded(i), i == 3);
+    }
+    // Of one term the loss is that.
+    program.num_metrics = 1;
+    Metrics one(program);
+    EXPECT_EQ(one.size(), 1);
+    EXPECT_STREQ(one.name(0), "main");
+  });
+}
+
 TEST(Metrics, AreSumsOverTheirGroups) {
   // Sum over d with its count whole; sum over b and d and its count over a; and neither.
   toy::Layout layout{.d = 2, .a = 2, .b = 3};
   tp_program program = toy::program(layout);
-  const tp_metric metrics[] = {{"one", TP_F64, 0, 8, toy::overD, toy::nobody, 0},
-                               {"two", TP_F32, 16, 20, toy::overBD, toy::overA, 0},
-                               {"three", TP_F64, 24, -1, toy::nobody, toy::nobody, 0},
-                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody, 0}};
+  const tp_metric metrics[] = {{"one", TP_F64, 0, 8, toy::overD, toy::nobody, 0, 0},
+                               {"two", TP_F32, 16, 20, toy::overBD, toy::overA, 0, 0},
+                               {"three", TP_F64, 24, -1, toy::nobody, toy::nobody, 0, 0},
+                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody, 0, 0}};
   program.metrics = metrics;
   program.num_metrics = 4;
   helpers::onTransports((int)layout.ranks(), [&](Transport &transport) {
@@ -168,11 +198,11 @@ TEST(Metrics, AreSumsOverTheirGroups) {
     setElement(arena + 32, TP_F64, 0, 1);
     Metrics read(program);
     EXPECT_OK(read.read(rank));
-    EXPECT_EQ(read[0].sum, 21 + 200 * a);
-    EXPECT_EQ(read[0].count, 3);
-    EXPECT_EQ(read[1].sum, 6 * (1 + 1000 * a) + 2 * (0 + 1 + 2) + 3 * 10);
-    EXPECT_EQ(read[1].count, 5);
-    EXPECT_EQ(read[2].value(), 5);
-    EXPECT_EQ(read[3].value(), 2);
+    EXPECT_EQ(read.term(0).sum, 21 + 200 * a);
+    EXPECT_EQ(read.term(0).count, 3);
+    EXPECT_EQ(read.term(1).sum, 6 * (1 + 1000 * a) + 2 * (0 + 1 + 2) + 3 * 10);
+    EXPECT_EQ(read.term(1).count, 5);
+    EXPECT_EQ(read.term(2).value(), 5);
+    EXPECT_EQ(read.term(3).value(), 2);
   });
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <mutex>
 
 using namespace toy;
 using tplan::runtime::errorf;
@@ -288,7 +289,12 @@ template <typename T, size_t Size> constexpr int64_t count(const T (&)[Size]) {
 
 tp_program toy::program(const Layout &layout) {
   static std::deque<Tables> made; // see the header
-  Tables *tables = &made.emplace_back(layout);
+  static std::mutex mutex;        // a program of several hosts asks on threads of its own
+  Tables *tables;
+  {
+    std::lock_guard lock(mutex);
+    tables = &made.emplace_back(layout);
+  }
   tp_program p = {};
   p.abi_version = TP_ABI_VERSION;
   p.plan = "toy";

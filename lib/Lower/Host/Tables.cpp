@@ -236,23 +236,25 @@ SmallVector<Record> TableEmitter::rates() {
   return table;
 }
 
-/// The main loss is called `loss` and comes first.
+/// Losses come first, of these the main one. What is the only one is called `loss`; of several the
+/// runtime adds up what they are together.
 SmallVector<Record> TableEmitter::metrics() {
   SmallVector<Record> table;
   nn::ChainOp chain = train.op;
+  DictionaryAttr losses = chain.getLossesAttr();
   auto add = [&](StringRef loss) {
+    auto factor = losses ? losses.getAs<FloatAttr>(loss) : FloatAttr();
     std::string key = lossKey(loss), count = lossKey(("count." + loss).str());
     if (places.has(key))
       table.push_back(
-          {Field::string(table.empty() ? "loss" : loss),
+          {Field::string(factor && losses.size() == 1 ? "loss" : loss),
            Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
            Field::i64(places.offsetOf(key)),
            Field::i64(places.has(count) ? places.offsetOf(count) : -1),
            Field::i32(groups.numberOf(train.pendingAxes(loss))),
            Field::i32(counts ? groups.numberOf(counts->pendingAxes(("count." + loss).str())) : -1),
-           Field::i32(0)});
+           Field::i32(0), Field::f64(factor ? factor.getValueAsDouble() : 0)});
   };
-  DictionaryAttr losses = chain.getLossesAttr();
   if (losses && losses.get("main"))
     add("main");
   for (NamedAttribute loss : losses ? losses.getValue() : ArrayRef<NamedAttribute>())
@@ -265,7 +267,7 @@ SmallVector<Record> TableEmitter::metrics() {
     if (places.has(key))
       table.push_back({Field::string(key), Field::i32(TP_F64), Field::i64(places.offsetOf(key)),
                        Field::i64(-1), Field::i32(-1), Field::i32(-1),
-                       Field::i32(places.has(kSkippedMetric))});
+                       Field::i32(places.has(kSkippedMetric)), Field::f64(0)});
   return table;
 }
 
