@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Parse.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Plans.h"
 #include "lib/Parse/Settings.h"
@@ -58,7 +59,7 @@ private:
   bool merge(const BlockDecl &block, Settings &into);
   void applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &into);
   OwningOpRef<ModuleOp> elaborate();
-  bool list(const ModelInfo &info);
+  bool list(const ModelInfo &info, ModuleOp made);
 
   Report report;
   llvm::SourceMgr &sources;
@@ -523,13 +524,13 @@ OwningOpRef<ModuleOp> Program::elaborate() {
   emitPlan(e, planSettings, *read, recipeSymbol, cluster ? &*cluster : nullptr, planSymbol);
   if (report.errors() != before)
     return nullptr;
-  if (!list(e.info) || failed(verify(*e.module)))
+  if (!list(e.info, *e.module) || failed(verify(*e.module)))
     return nullptr;
   return std::move(e.module);
 }
 
 /// Prints what the selector of the options matches; false after an error.
-bool Program::list(const ModelInfo &info) {
+bool Program::list(const ModelInfo &info, ModuleOp made) {
   if (options.list.empty())
     return true;
   unsigned id = sources.AddNewSourceBuffer(
@@ -541,8 +542,11 @@ bool Program::list(const ModelInfo &info) {
   if (!parseText(syntax, Start::Selector))
     return false;
   auto matches = match(report, *syntax.selector, info);
+  // Weights are f32 under every other precision.
+  DictionaryAttr plan = lang::Settings(made).plan;
+  bool wide = lang::getString(plan, "precision", "") == "f64" || plan.contains("computed_in");
   if (matches && options.listOutput)
-    printMatches(info, *matches, *options.listOutput);
+    printMatches(info, *matches, wide, *options.listOutput);
   return matches.has_value();
 }
 

@@ -236,7 +236,7 @@ std::optional<std::vector<Ranges>> tplan::parse::match(Report &report, const Sel
   return matches;
 }
 
-void tplan::parse::printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches,
+void tplan::parse::printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches, bool wide,
                                 llvm::raw_ostream &os) {
   int64_t total = 0, tensors = 0;
   for (auto [weight, ranges] : llvm::zip(info.weights, matches)) {
@@ -247,27 +247,28 @@ void tplan::parse::printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> ma
     if (size_t at = path.find(".{i}"); at != std::string::npos) {
       int64_t step = std::max<int64_t>(weight.step, 1);
       int64_t end = weight.first + (weight.count - 1) * step;
-      std::string index;
+      std::vector<std::string> parts;
       for (auto [a, b] : ranges) {
         int64_t from = std::max(a, weight.first), to = std::min(b, end);
         from = weight.first + (from - weight.first + step - 1) / step * step;
         to = weight.first + (to - weight.first) / step * step;
         if (from > to)
           continue;
-        index += (index.empty() ? "" : ",") + std::to_string(from);
+        parts.push_back(std::to_string(from));
         if (to > from)
-          index += ".." + std::to_string(to);
+          parts.back() += ".." + std::to_string(to) + (step > 1 ? ".." + std::to_string(step) : "");
       }
-      path.replace(at, 4, "[" + index + "]");
-      if (step > 1)
-        path += " by " + std::to_string(step);
+      bool one = parts.size() == 1 && count == 1;
+      std::string index = llvm::join(parts, ",");
+      path.replace(at, 4, one ? "." + index : ".{" + index + "}");
     }
-    os << path << " " << spell(weight.type) << " " << weight.kind << " " << weight.type.getBytes()
-       << " bytes";
+    bool doubled = wide && weight.type.getElementType().isF32();
+    int64_t bytes = weight.type.getBytes() * (doubled ? 2 : 1);
+    os << path << " " << spell(weight.type) << " " << weight.kind << " " << bytes << " bytes";
     if (count > 1)
       os << " x " << count;
     os << "\n";
-    total += weight.type.getBytes() * count;
+    total += bytes * count;
     tensors += count;
   }
   os << tensors << " tensors, " << total << " bytes\n";

@@ -89,7 +89,10 @@ std::optional<std::vector<Ranges>> match(Report &report, const Selector &selecto
                                          const ModelInfo &info);
 /// How many of the weight's instances lie in `ranges`.
 int64_t instances(const WeightInfo &weight, const Ranges &ranges);
-void printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches, llvm::raw_ostream &os);
+/// The names of files, `{1..2}` for the layers of a list, and bytes there: `wide` where the plan
+/// computes in f64.
+void printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches, bool wide,
+                  llvm::raw_ostream &os);
 
 //===----------------------------------------------------------------------===//
 // What a recipe says before and after its model is built
