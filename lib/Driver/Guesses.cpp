@@ -65,7 +65,7 @@ public:
     for (int i : {0, -1, -2, 1})
       swap(near + i);
     for (int i : {0, -1, -2, 1})
-      if (has(near + i))
+      if (has(near + i) && !isCallee(near + i))
         replace(tokens[near + i], "");
     for (StringRef mark : {"}", ")", "]", "{", "(", "[", ":", "=", ",", "->"})
       insertBefore({0, -1}, mark);
@@ -93,6 +93,10 @@ public:
 
 private:
   bool has(int i) const { return i >= 0 && i < static_cast<int>(tokens.size()); }
+  /// `f` of `f(x)`: without it the layer would not be there, which compiles and is never meant.
+  bool isCallee(int i) const {
+    return isWordChar(text[tokens[i].begin]) && has(i + 1) && of(tokens[i + 1]) == "(";
+  }
   StringRef of(Token token) const { return text.slice(token.begin, token.end); }
   void add(size_t begin, size_t end, const llvm::Twine &with) {
     edits.push_back({file.str(), begin, end, with.str()});

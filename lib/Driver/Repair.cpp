@@ -136,6 +136,9 @@ Fix Repair::guessed(Diagnostic &diagnostic) {
     for (const Edit &edit : guessEdits(source.name, source.text, at)) {
       if (late() || wholes == kMostWhole)
         return {};
+      // What only shares in a mistake is not left out for it.
+      if (edit.text.empty() && &place != &places.front())
+        continue;
       if (!tried.insert(applied(source.text, edit)).second || !tryEdits(edit, false).elaborated)
         continue;
       ++wholes;
