@@ -116,7 +116,8 @@ Status tp_training::readOptions() {
   options.given.insert("--seed");
   options.threads = asked.threads;
   if (asked.load) {
-    TP_TRY(checkFile("load", asked.load, false));
+    if (!isDirectory(asked.load))
+      TP_TRY(checkFile("load", asked.load, false));
     options.load = asked.load;
   }
   if (asked.resume) {

@@ -25,6 +25,9 @@ struct Evaluation {
 Status evaluateFiles(tp_rank &rank, const std::vector<std::string> &names, int64_t most,
                      Evaluation &result);
 
+/// Writes the logits [positions, vocabulary] of the first row of a file of tokens, as f32.
+Status dumpLogits(tp_rank &rank, const std::string &name, const std::string &path);
+
 /// How tokens are drawn: number i by (seed, i).
 struct Sampling {
   uint64_t seed;

@@ -232,3 +232,8 @@ bool tplan::runtime::pathExists(const std::string &path) {
   struct stat info;
   return lstat(path.c_str(), &info) == 0;
 }
+
+bool tplan::runtime::isDirectory(const std::string &path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}

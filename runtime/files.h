@@ -78,6 +78,7 @@ Status removeDirectory(const std::string &path);
 Status listDirectory(const std::string &path, std::vector<std::string> &names);
 /// Also a link that leads nowhere: what is meant to be there is not taken for absent.
 bool pathExists(const std::string &path);
+bool isDirectory(const std::string &path);
 
 } // namespace tplan::runtime
 

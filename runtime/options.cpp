@@ -175,8 +175,20 @@ std::vector<Option> optionTable() {
       stepFlag("--resume", "[STEP]",
                "go on from the latest checkpoint in the DIR of --save, or from that of STEP",
                &Options::resume, &Options::resumeStep),
-      presence(
-          text("--load", "F.safetensors", "start from these weights, by name", &Options::load)),
+      presence(text("--load", "F.safetensors",
+                    "start from these weights, by name; or those of a model in a folder of Hugging "
+                    "Face's",
+                    &Options::load)),
+      presence(text("--export", "DIR",
+                    "at the end, write the weights as a model of Hugging Face's to DIR, like that "
+                    "which --load began with",
+                    &Options::exportTo)),
+      presence(text("--export-like", "DIR",
+                    "names, element types, config.json and tokenizer of --export are those in DIR",
+                    &Options::exportLike)),
+      integer("--export-file-bytes", "N",
+              "of --export, the most that a file of weights has (5000000000)",
+              &Options::exportFileBytes, 1),
       log("--metrics", "M.jsonl",
           "one JSON object a step: step, loss, grad_norm, lr, tokens, step_seconds, "
           "tokens_per_second",
@@ -226,6 +238,10 @@ std::vector<Option> optionTable() {
            &Options::auditStreams),
       text("--trace-streams", "F", "with --audit-streams, write what is issued to F, a call a line",
            &Options::traceStreams),
+      presence(text("--dump-logits", "F.safetensors",
+                    "at the end, write what the model predicts for the first row of the first file "
+                    "of --eval",
+                    &Options::dumpLogits)),
       presence(text("--dump-gradients", "F.safetensors", "write the gradients of the first step",
                     &Options::dumpGradients)),
       flag("--print-env", "print what launchers have set, and which rank follows from it",
@@ -369,6 +385,11 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
     return {};
   if (options.resume && !options.load.empty())
     return errorf("--resume and --load both set the weights; choose one");
+  for (const char *ofExport : {"--export-like", "--export-file-bytes"})
+    if (options.has(ofExport) && options.exportTo.empty())
+      return errorf("%s says how --export writes: it needs --export DIR", ofExport);
+  if (!options.dumpLogits.empty() && options.eval.empty())
+    return errorf("--dump-logits predicts a row of a file of --eval: it needs --eval F");
   if (!options.traceStreams.empty() && !options.auditStreams)
     return errorf(
         "--trace-streams writes what --audit-streams looks at: add that, found '%s' alone",

@@ -29,6 +29,9 @@ struct Options {
   int64_t seed = 1;
   int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, dumpGradients;
+  std::string exportTo, exportLike;
+  int64_t exportFileBytes = 5'000'000'000; // as transformers cuts them
+  std::string dumpLogits;
   std::vector<LogRequest> logs; // of --metrics and --log
   std::string gemms;            // file of --gemm-algorithms
   int64_t graphCalls = TP_GRAPH_CALLS;

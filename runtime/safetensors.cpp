@@ -1,8 +1,7 @@
-//===- safetensors.cpp - tensors by name in a file --------------------------===//
+//===- safetensors.cpp - reading tensors by name from a file ---------------===//
 
 #include "runtime/safetensors.h"
 
-#include "runtime/checksum.h"
 #include "runtime/json.h"
 #include "runtime/text.h"
 
@@ -21,34 +20,24 @@ namespace {
 constexpr int64_t maxHeader = int64_t(32) << 20;
 constexpr int64_t maxValues = 1'000'000; // seven a tensor
 constexpr size_t maxShape = 8;           // sizes that an error shows
-constexpr int64_t headerAlignment = 8;
 
 struct TypeName {
   const char *name;
-  int32_t type;
+  int32_t type; // -1: files of others may hold it, no program does
+  int64_t bytes;
 };
-constexpr TypeName typeNames[] = {{"F64", TP_F64}, {"F32", TP_F32}, {"BF16", TP_BF16},
-                                  {"F16", TP_F16}, {"I32", TP_I32}, {"I64", TP_I64},
-                                  {"BOOL", TP_I1}};
+constexpr TypeName typeNames[] = {{"F64", TP_F64, 8}, {"F32", TP_F32, 4}, {"BF16", TP_BF16, 2},
+                                  {"F16", TP_F16, 2}, {"I32", TP_I32, 4}, {"I64", TP_I64, 8},
+                                  {"BOOL", TP_I1, 1}, {"U8", -1, 1},      {"I8", -1, 1},
+                                  {"U16", -1, 2},     {"I16", -1, 2},     {"U32", -1, 4},
+                                  {"U64", -1, 8},     {"F8_E4M3", -1, 1}, {"F8_E5M2", -1, 1}};
 
-const char *storedName(int32_t type) {
-  for (const TypeName &entry : typeNames)
-    if (entry.type == type)
-      return entry.name;
-  return "?";
-}
-
-bool isFloat(int32_t type) {
-  return type == TP_F64 || type == TP_F32 || type == TP_BF16 || type == TP_F16;
-}
-
-std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text;
-  for (size_t d = 0; d < std::min(shape.size(), maxShape); ++d)
-    text += (d ? ", " : "") + std::to_string(shape[d]);
-  if (shape.size() > maxShape)
-    text += ", ..";
-  return "[" + text + "]";
+/// Of a file, which may say anything.
+std::string shownShape(const std::vector<int64_t> &shape) {
+  if (shape.size() <= maxShape)
+    return shapeText(shape);
+  std::string text = shapeText({shape.begin(), shape.begin() + maxShape});
+  return text.substr(0, text.size() - 1) + ", ..]";
 }
 
 bool isNonNegative(const json &value) {
@@ -72,19 +61,23 @@ Status readEntry(const std::string &file, const std::string &name, const json &e
     return wrong("'dtype' is missing or is not a string");
   auto known = std::find_if(std::begin(typeNames), std::end(typeNames),
                             [&](const TypeName &t) { return dtype->get<std::string>() == t.name; });
-  if (known == std::end(typeNames))
-    return wrong("dtype is not one of F64, F32, BF16, F16, I32, I64, BOOL: '" +
-                 shown(dtype->get<std::string>()) + "'");
+  if (known == std::end(typeNames)) {
+    std::string names;
+    for (const TypeName &entry : typeNames)
+      names += std::string(names.empty() ? "" : ", ") + entry.name;
+    return wrong("dtype is not one of " + names + ": '" + shown(dtype->get<std::string>()) + "'");
+  }
   tensor.type = known->type;
+  tensor.dtype = known->name;
   if (shape == entry.end() || !shape->is_array())
     return wrong("'shape' is missing or is not an array");
-  int64_t bytes = bytesOf(tensor.type);
+  int64_t bytes = known->bytes;
   for (const json &size : *shape) {
     if (!isNonNegative(size))
       return wrong("a size in 'shape' is not a whole number of at least 0");
     tensor.shape.push_back(size.get<int64_t>());
     if (__builtin_mul_overflow(bytes, tensor.shape.back(), &bytes))
-      return wrong("the product of its shape overflows: " + shapeText(tensor.shape));
+      return wrong("the product of its shape overflows: " + shownShape(tensor.shape));
   }
   if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
       !isNonNegative((*offsets)[0]) || !isNonNegative((*offsets)[1]))
@@ -94,7 +87,7 @@ Status readEntry(const std::string &file, const std::string &name, const json &e
   if (begin > end || end - begin != bytes)
     return wrong(format("its offsets [%" PRId64 ", %" PRId64 "] are not the %" PRId64
                         " bytes of %s %s",
-                        begin, end, bytes, known->name, shapeText(tensor.shape).c_str()));
+                        begin, end, bytes, known->name, shownShape(tensor.shape).c_str()));
   tensor.bytes = bytes;
   return {};
 }
@@ -110,6 +103,62 @@ Status checkMetadata(const std::string &file, const json &metadata) {
 }
 
 } // namespace
+
+bool tplan::runtime::isFloat(int32_t type) {
+  return type == TP_F64 || type == TP_F32 || type == TP_BF16 || type == TP_F16;
+}
+
+const char *tplan::runtime::storedName(int32_t type) {
+  for (const TypeName &entry : typeNames)
+    if (entry.type == type)
+      return entry.name;
+  return "?";
+}
+
+std::string tplan::runtime::shapeText(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (int64_t size : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
+std::string tplan::runtime::placeText(const std::vector<int64_t> &shape, int64_t element) {
+  std::vector<int64_t> place(shape.size());
+  for (size_t d = shape.size(); d-- > 0; element /= shape[d])
+    place[d] = element % shape[d];
+  return shapeText(place);
+}
+
+int64_t FileTensor::bytes() const {
+  int64_t count = bytesOf(type);
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+std::vector<FileTensor> tplan::runtime::asThemselves(const std::vector<LogicalTensor> &tensors) {
+  std::vector<FileTensor> all;
+  for (const LogicalTensor &tensor : tensors)
+    all.push_back({tensor.name, tensor.type, tensor.shape, {{&tensor}}});
+  return all;
+}
+
+/// Whether a weight's elements are next to each other in the tensor, in their order.
+static bool isInOrder(const LogicalTensor &tensor, const tp_stored &place) {
+  int64_t stride = 1;
+  for (size_t d = tensor.shape.size(); d-- > 0; stride *= tensor.shape[d])
+    if (place.strides[d] != stride && tensor.shape[d] != 1)
+      return false;
+  return true;
+}
+
+void FilePart::forEach(const std::function<void(const PlacedRun &)> &function) const {
+  if (place && !isInOrder(*tensor, *place))
+    return tensor->share.forEachPlaced(place->strides, place->first, function);
+  int64_t first = place ? place->first : 0;
+  tensor->share.forEach(
+      [&](const ElementRun &run) { function({first + run.logical, run.memory, run.count, 1}); });
+}
 
 Status SafetensorsFile::open(const std::string &path) {
   name = path;
@@ -181,12 +230,12 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
     const StoredTensor &stored = found->second;
     if (stored.shape != tensor.shape)
       return errorf("'%s': tensor '%s' has shape %s, this program wants %s", file,
-                    tensor.name.c_str(), shapeText(stored.shape).c_str(),
+                    tensor.name.c_str(), shownShape(stored.shape).c_str(),
                     shapeText(tensor.shape).c_str());
     bool convertible = convert && isFloat(stored.type) && isFloat(tensor.type);
     if (stored.type != tensor.type && !convertible)
       return errorf("'%s': tensor '%s' has type %s, this program wants %s%s", file,
-                    tensor.name.c_str(), storedName(stored.type), storedName(tensor.type),
+                    tensor.name.c_str(), stored.dtype, storedName(tensor.type),
                     isFloat(stored.type) && isFloat(tensor.type) ? " (--load converts it)" : "");
   }
   if (wanted.size() == entries.size())
@@ -259,14 +308,6 @@ int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
   }
 }
 
-/// "[1, 3]": where in a tensor an element is.
-std::string placeText(const std::vector<int64_t> &shape, int64_t element) {
-  std::vector<int64_t> place(shape.size());
-  for (size_t d = shape.size(); d-- > 0; element /= shape[d])
-    place[d] = element % shape[d];
-  return shapeText(place);
-}
-
 /// As getElement(), of bytes that may lie anywhere.
 double numberAt(const char *data, int32_t type, int64_t index) {
   alignas(8) char element[8];
@@ -275,156 +316,70 @@ double numberAt(const char *data, int32_t type, int64_t index) {
 }
 
 /// One piece of a tensor, from the file to where it belongs.
-Status copyPiece(const std::string &file, const LogicalTensor &tensor, const StoredTensor &stored,
-                 const ElementRun &run, const char *from, char *data) {
-  if (int64_t bad = firstNotFinite(stored.type, from, run.count); bad >= 0)
+Status copyPiece(const std::string &file, const FileTensor &tensor, int32_t type,
+                 const PlacedRun &run, const char *from, char *data) {
+  if (int64_t bad = firstNotFinite(tensor.type, from, run.count); bad >= 0)
     return errorf("'%s': tensor '%s', element %s, is no finite number: %s", file.c_str(),
-                  tensor.name.c_str(), placeText(stored.shape, run.logical + bad).c_str(),
-                  std::isnan(numberAt(from, stored.type, bad)) ? "nan" : "infinity");
-  if (stored.type == tensor.type) {
-    int64_t size = bytesOf(stored.type);
+                  tensor.name.c_str(), placeText(tensor.shape, run.placed + bad).c_str(),
+                  std::isnan(numberAt(from, tensor.type, bad)) ? "nan" : "infinity");
+  int64_t size = bytesOf(type);
+  if (tensor.type == type && run.step == 1) {
     memcpy(data + run.memory * size, from, run.count * size);
     return {};
   }
   for (int64_t e = 0; e < run.count; ++e) {
-    double number = numberAt(from, stored.type, e);
-    setElement(data, tensor.type, run.memory + e, number);
-    if (!std::isfinite(getElement(data, tensor.type, run.memory + e)))
+    int64_t at = run.memory + e * run.step;
+    if (tensor.type == type) {
+      memcpy(data + at * size, from + e * size, size);
+      continue;
+    }
+    double number = numberAt(from, tensor.type, e);
+    setElement(data, type, at, number);
+    if (!std::isfinite(getElement(data, type, at)))
       return errorf("'%s': tensor '%s', element %s, is beyond the range of %s, which this program "
                     "wants: %g",
                     file.c_str(), tensor.name.c_str(),
-                    placeText(stored.shape, run.logical + e).c_str(), storedName(tensor.type),
-                    number);
+                    placeText(tensor.shape, run.placed + e).c_str(), storedName(type), number);
   }
   return {};
 }
 
-} // namespace
-
-Status SafetensorsFile::copyTo(const std::vector<LogicalTensor> &wanted) const {
-  Window window(input);
-  for (const LogicalTensor &tensor : wanted) {
-    const StoredTensor &stored = entries.find(tensor.name)->second;
-    int64_t size = bytesOf(stored.type), held = tensor.share.stored() * bytesOf(tensor.type);
-    HostView view(tensor.device, tensor.data, held, HostView::updates); // padding stays
-    TP_TRY(view.open());
-    Status status;
-    auto copy = [&](const ElementRun &run) -> Status {
-      for (int64_t done = 0; done < run.count;) {
-        int64_t here = std::min(run.count - done, Window::most / size);
-        const char *from;
-        TP_TRY(window.at(stored.offset + (run.logical + done) * size, here * size,
-                         stored.offset + stored.bytes, from));
-        ElementRun piece{run.logical + done, run.memory + done, here};
-        TP_TRY(copyPiece(name, tensor, stored, piece, from, view.data()));
-        done += here;
-      }
-      return {};
-    };
-    tensor.share.forEach([&](const ElementRun &run) {
-      if (status.ok())
-        status = copy(run);
-    });
-    TP_TRY(std::move(status));
-    TP_TRY(view.close());
-  }
-  return {};
-}
-
-namespace {
-
-/// A tensor and where its bytes begin in the file.
-struct Placed {
-  const LogicalTensor *tensor;
-  int64_t offset;
-};
-
-/// In the reference's order: wide types first, then by name, so that all are aligned.
-/// Yields the bytes before the data, and the size of the file.
-std::string placeTensors(const std::vector<LogicalTensor> &tensors, std::vector<Placed> &placed,
-                         int64_t &bytes) {
-  for (const LogicalTensor &tensor : tensors)
-    placed.push_back({&tensor, 0});
-  std::sort(placed.begin(), placed.end(), [](const Placed &a, const Placed &b) {
-    int64_t wideA = bytesOf(a.tensor->type), wideB = bytesOf(b.tensor->type);
-    return wideA != wideB ? wideA > wideB : a.tensor->name < b.tensor->name;
+/// What the rank holds of a part; `tensor` is as the file has it, its bytes from `offset` on.
+Status copyPart(const InputFile &file, const FileTensor &tensor, int64_t offset,
+                const FilePart &part) {
+  const LogicalTensor &to = *part.tensor;
+  int64_t size = bytesOf(tensor.type), end = offset + tensor.bytes();
+  HostView view(to.device, to.data, to.share.stored() * bytesOf(to.type),
+                HostView::updates); // padding stays
+  TP_TRY(view.open());
+  Window window(file);
+  Status status;
+  auto copy = [&](const PlacedRun &run) -> Status {
+    for (int64_t done = 0; done < run.count;) {
+      int64_t here = std::min(run.count - done, Window::most / size);
+      const char *from;
+      TP_TRY(window.at(offset + (run.placed + done) * size, here * size, end, from));
+      PlacedRun piece{run.placed + done, run.memory + done * run.step, here, run.step};
+      TP_TRY(copyPiece(file.path(), tensor, to.type, piece, from, view.data()));
+      done += here;
+    }
+    return {};
+  };
+  part.forEach([&](const PlacedRun &run) {
+    if (status.ok())
+      status = copy(run);
   });
-  std::string header = "{\"__metadata__\":{\"format\":\"pt\"}";
-  int64_t at = 0;
-  for (auto &[tensor, offset] : placed) {
-    offset = at;
-    at += tensor->bytes();
-    header += "," + quoteJson(tensor->name) + ":{\"dtype\":\"" + storedName(tensor->type) +
-              "\",\"shape\":" + shapeText(tensor->shape) +
-              format(",\"data_offsets\":[%lld,%lld]}", (long long)offset, (long long)at);
-  }
-  header += "}";
-  header.resize((header.size() + headerAlignment - 1) / headerAlignment * headerAlignment, ' ');
-  uint64_t length = header.size();
-  header.insert(0, (const char *)&length, 8);
-  for (Placed &place : placed)
-    place.offset += (int64_t)header.size();
-  bytes = (int64_t)header.size() + at;
-  return header;
-}
-
-Status createFile(AtomicFile &file, const std::string &path, const std::string &header,
-                  int64_t bytes) {
-  TP_TRY(file.open(path));
-  TP_TRY(file.resize(bytes));
-  return file.write(0, header.data(), (int64_t)header.size());
-}
-
-/// What this rank has to write, down to the disk: another rank may be on another machine.
-Status writeRuns(AtomicFile &file, const std::vector<Placed> &placed) {
-  for (auto [tensor, offset] : placed) {
-    if (!tensor->share.writes())
-      continue;
-    int64_t size = bytesOf(tensor->type);
-    HostView view(tensor->device, tensor->data, tensor->share.stored() * size, HostView::reads);
-    TP_TRY(view.open());
-    Status status;
-    std::vector<char> divided;
-    tensor->share.forEach([&, tensor = tensor, offset = offset](const ElementRun &run) {
-      const char *from = view.data() + run.memory * size;
-      if (tensor->divisor != 1) {
-        divided.resize(run.count * size);
-        for (int64_t e = 0; e < run.count; ++e)
-          setElement(divided.data(), tensor->type, e,
-                     getElement(from, tensor->type, e) / tensor->divisor);
-        from = divided.data();
-      }
-      if (status.ok())
-        status = file.write(offset + run.logical * size, from, run.count * size);
-    });
-    TP_TRY(std::move(status));
-  }
-  return file.flush();
-}
-
-Status joinFile(const std::string &temporary, const std::vector<Placed> &placed) {
-  AtomicFile file;
-  TP_TRY(file.join(temporary));
-  return writeRuns(file, placed);
+  TP_TRY(std::move(status));
+  return view.close();
 }
 
 } // namespace
 
-Status tplan::runtime::writeSafetensors(Peers &peers, Team &team, const std::string &path,
-                                        const std::vector<LogicalTensor> &tensors,
-                                        std::string *checksum, int64_t *bytes) {
-  std::vector<Placed> placed;
-  int64_t size = 0;
-  std::string header = placeTensors(tensors, placed, size);
-  AtomicFile file;
-  TP_TRY(peers.agree(peers.leads() ? createFile(file, path, header, size) : Status()));
-  std::string temporary = file.temporary();
-  TP_TRY(peers.broadcast(temporary));
-  TP_TRY(peers.agree(peers.leads() ? writeRuns(file, placed) : joinFile(temporary, placed)));
-  // Of what is in the file, whoever wrote it.
-  if (checksum)
-    TP_TRY(checksumOfFile(peers, team, temporary, *checksum, size));
-  if (bytes)
-    *bytes = size;
-  return peers.agree(peers.leads() ? file.commit() : Status());
+Status SafetensorsFile::copyTo(const std::vector<FileTensor> &wanted) const {
+  for (const FileTensor &tensor : wanted) {
+    const StoredTensor &stored = entries.find(tensor.name)->second;
+    for (const FilePart &part : tensor.parts)
+      TP_TRY(copyPart(input, {tensor.name, stored.type, stored.shape, {}}, stored.offset, part));
+  }
+  return {};
 }

@@ -91,6 +91,21 @@ void Session::takeData() {
   now.dataMixed = rows ? rows->mixed() : "";
 }
 
+/// A file has this program's own names, a folder those of its map; and a folder is what an export
+/// is like, if nothing else is said.
+Status Session::loadWeights() {
+  bool folder = !options.load.empty() && isDirectory(options.load);
+  TP_TRY(rank.peers.broadcast(&folder, sizeof folder));
+  if (!options.exportTo.empty()) {
+    TP_TRY(checkExport(rank, options.exportTo));
+    std::string like = options.exportLike.empty() && folder ? options.load : options.exportLike;
+    TP_TRY(readExportForm(rank, like, form));
+  }
+  if (options.load.empty())
+    return {};
+  return folder ? loadModel(rank, options.load) : tplan::runtime::loadWeights(rank, options.load);
+}
+
 Status Session::setTensors(RowSource *source) {
   rows = source;
   now.seed = options.seed;
@@ -111,8 +126,7 @@ Status Session::setTensors(RowSource *source) {
     savedIn = options.save, savedStep = now.step;
     say(format("resumed at step %lld\n", (long long)now.step));
   }
-  if (!options.load.empty())
-    TP_TRY(loadWeights(rank, options.load));
+  TP_TRY(loadWeights());
   if (program.prepare) {
     Activity preparing(rank.transport, "preparation");
     TP_TRY(runEntry(rank, program.prepare, "preparation"));
@@ -269,6 +283,13 @@ Status Session::evaluate(const std::vector<std::string> &names, int64_t most, Ev
   TP_TRY(evaluateFiles(rank, names, most, result));
   now.evaluationDue = result.ended;
   rank.profile.pause(false);
+  return {};
+}
+
+Status Session::exportWeights() {
+  Activity exporting(rank.transport, "export");
+  TP_TRY(exportModel(rank, options.exportTo, form, options.exportFileBytes));
+  say(format("exported %zu tensors to '%s'\n", form.tensors.size(), options.exportTo.c_str()));
   return {};
 }
 

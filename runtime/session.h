@@ -12,6 +12,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/data.h"
+#include "runtime/huggingface.h"
 #include "runtime/metrics.h"
 #include "runtime/options.h"
 #include "runtime/rank.h"
@@ -45,6 +46,8 @@ public:
   /// The state after the last step, once, in a directory of this training alone; of those there the
   /// newest `keep` stay (0: all).
   Status save(const std::string &directory, int64_t keep);
+  /// The weights as --export says, in the form that setTensors() found.
+  Status exportWeights();
   /// `most`: tokens, from the start of the files; 0: all.
   Status evaluate(const std::vector<std::string> &names, int64_t most, struct Evaluation &result);
   /// After a step, before evaluation and prediction, which may write where a step keeps nothing
@@ -61,6 +64,7 @@ public:
 private:
   Status startDevice();
   Status settleGemms();
+  Status loadWeights();
   Status checkFree(const std::string &directory) const;
   Status checkResumed() const;
   void takeData();
@@ -82,6 +86,7 @@ private:
   TrainingState now;
   int64_t first = 1;
   int64_t given = 0; // the step whose rows and scalars were written last
+  ExportForm form;   // of --export
   std::string savedIn;
   int64_t savedStep = -1;
   Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call

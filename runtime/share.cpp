@@ -15,8 +15,8 @@ static int64_t lineOf(const tp_tensor &tensor) {
 }
 
 Share::Share(const std::vector<int64_t> &shape) {
-  for (int64_t size : shape)
-    logicalElements *= size;
+  for (size_t d = shape.size(); d-- > 0; logicalElements *= shape[d])
+    all.insert(all.begin(), {shape[d], shape[d], 0, logicalElements});
   rowElements = runElements = lineElements = storedElements = end = logicalElements;
 }
 
@@ -30,6 +30,7 @@ Share::Share(const tp_program &program, const tp_tensor &tensor, int64_t rank) {
   }
   lineElements = storedElements = end = lineOf(tensor);
   setRows(dims);
+  all = dims;
   std::vector<bool> used(program.num_axes);
   auto use = [&](int32_t group) {
     for (int32_t i = 0; group >= 0 && i < program.groups[group].num_axes; ++i)
@@ -78,6 +79,62 @@ int64_t Share::rowStart(int64_t row) const {
     row /= dim.held;
   }
   return logical;
+}
+
+void Share::forEachPlaced(const int64_t *strides, int64_t first,
+                          const std::function<void(const PlacedRun &)> &function) const {
+  struct Axis {
+    int64_t from, to, stride, step; // positions; apart in the array, and in the line
+    int64_t size() const { return to - from; }
+  };
+  const int64_t lineFrom = begin + shift, lineTo = std::min(end, lineElements - shift) + shift;
+  if (lineElements == 0)
+    return;
+  std::vector<Axis> axes(all.size());
+  for (int64_t d = (int64_t)all.size() - 1, step = 1; d >= 0; step *= all[d--].held) {
+    axes[d] = {0, all[d].used, strides[d], step};
+    first += all[d].first * strides[d];
+  }
+  // Rows of the line that hold none of the own elements are not looked at.
+  auto roundUp = [](int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; };
+  int64_t line = 0;
+  for (Axis &axis : axes) {
+    axis.from = std::max<int64_t>(0, lineFrom - line) / axis.step;
+    axis.to = std::min(axis.to, roundUp(lineTo - line, axis.step));
+    if (axis.size() != 1)
+      break;
+    line += axis.from * axis.step;
+  }
+  line = 0;
+  for (const Axis &axis : axes) {
+    if (axis.size() <= 0)
+      return;
+    first += axis.from * axis.stride;
+    line += axis.from * axis.step;
+  }
+  std::sort(axes.begin(), axes.end(),
+            [](const Axis &a, const Axis &b) { return a.stride > b.stride; });
+  // A run is as many of the inner dimensions as are one in the array and evenly apart in memory.
+  int64_t count = 1, step = 1;
+  for (; !axes.empty(); axes.pop_back()) {
+    const Axis &axis = axes.back();
+    if (axis.size() == 1)
+      continue;
+    if (axis.stride != count || (count > 1 && axis.step != count * step))
+      break;
+    step = count == 1 ? axis.step : step;
+    count *= axis.size();
+  }
+  std::function<void(size_t, int64_t, int64_t)> walk = [&](size_t d, int64_t placed, int64_t at) {
+    for (int64_t i = 0; d < axes.size() && i < axes[d].size(); ++i)
+      walk(d + 1, placed + i * axes[d].stride, at + i * axes[d].step);
+    if (d < axes.size())
+      return;
+    int64_t from = roundUp(lineFrom - at, step), to = std::min(count, roundUp(lineTo - at, step));
+    if (from < to)
+      function({placed + from, at + from * step - shift, to - from, step});
+  };
+  walk(0, first, line);
 }
 
 Status tplan::runtime::checkShare(const tp_program &program, const tp_tensor &tensor) {

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace tplan::runtime {
@@ -23,6 +24,12 @@ namespace tplan::runtime {
 /// Elements [logical, + count) of a tensor, at [memory, + count) of the rank's buffer.
 struct ElementRun {
   int64_t logical, memory, count;
+};
+
+/// Elements [placed, + count) of another array, whose element e is that at memory + e * step of the
+/// rank's buffer.
+struct PlacedRun {
+  int64_t placed, memory, count, step;
 };
 
 class Share {
@@ -56,6 +63,11 @@ public:
     forEach(begin, end, function);
   }
 
+  /// The own elements that are no padding, where element (i, j, ...) of the logical tensor is
+  /// number first + i * strides[0] + j * strides[1] ... of another array: in rising order there.
+  void forEachPlaced(const int64_t *strides, int64_t first,
+                     const std::function<void(const PlacedRun &)> &function) const;
+
 private:
   struct Dim {
     int64_t held, used, first, stride; // used <= held; first: position in the logical tensor
@@ -66,7 +78,7 @@ private:
 
   // The array before it is chunked, as a line: rows of `rowElements`, of which the first
   // `runElements` are no padding. `outer` numbers the rows.
-  std::vector<Dim> outer;
+  std::vector<Dim> outer, all; // `all`: with the inner ones
   int64_t rowElements = 1, runElements = 1, rowFirst = 0;
   int64_t lineElements = 1, logicalElements = 1;
   // Place in memory + shift = place in the line.

@@ -14,11 +14,16 @@
 
 using namespace tplan::runtime;
 
+std::string tplan::runtime::withNumber(std::string path, int64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = path.find("{i}"); at != std::string::npos;
+       at = path.find("{i}", at + digits.size()))
+    path.replace(at, 3, digits);
+  return path;
+}
+
 static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
-  std::string name = tensor.path, number = std::to_string(tensor.first + instance * tensor.step);
-  for (size_t at = name.find("{i}"); at != std::string::npos;
-       at = name.find("{i}", at + number.size()))
-    name.replace(at, 3, number);
+  std::string name = withNumber(tensor.path, tensor.first + instance * tensor.step);
   if (tensor.slot && *tensor.slot)
     name += std::string(".") + tensor.slot;
   return name;

@@ -36,6 +36,9 @@ struct LogicalTensor {
   int64_t bytes() const { return share.elements() * bytesOf(type); }
 };
 
+/// `path` with the number in place of each {i}.
+std::string withNumber(std::string path, int64_t number);
+
 /// All instances of the tensors with `role`, in the order of the table.
 std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena, int64_t rank,
                                           tp_tensor_role role, Device *device = nullptr);

@@ -254,10 +254,14 @@ Status Run::finish() {
     TP_TRY(save());
     rank.points.settle();
   }
+  if (!options.exportTo.empty() && !ended)
+    TP_TRY(session.exportWeights());
   TP_TRY(logs.finish());
   printSummary();
   if (!options.eval.empty() && !ended)
     TP_TRY(evaluate(session.state().step));
+  if (!options.dumpLogits.empty() && !ended)
+    TP_TRY(dumpLogits(rank, options.eval[0], options.dumpLogits));
   if (options.has("--sample") && !ended)
     TP_TRY(sample());
   if (ended)

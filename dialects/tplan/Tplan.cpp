@@ -86,6 +86,25 @@ tplan::nn::DimAttr ModelOp::getBatch() {
   return nn::DimAttr::get(getContext(), "B", 1, false);
 }
 
+LogicalResult StoredOp::verify() {
+  if (getNames().empty() || getNames().size() > 2) // (C1)
+    return emitOpError("has one or two names, found ") << getNames();
+  int64_t numbers = 0;
+  for (Attribute factors : getLayout()) {
+    auto list = dyn_cast<ArrayAttr>(factors);
+    if (!list)
+      return emitOpError("has a layout of lists, found ") << factors;
+    for (Attribute factor : list)
+      if (auto number = dyn_cast<IntegerAttr>(factor))
+        numbers += number.getInt() == static_cast<int64_t>(getWeights().size()) ? 1 : 2;
+      else if (!isa<StringAttr>(factor))
+        return emitOpError("has dimensions and numbers as factors, found ") << factor;
+  }
+  if (numbers != (getWeights().size() > 1)) // (C2)
+    return emitOpError("counts through its weights in one place, found ") << getLayout();
+  return success();
+}
+
 StringRef UpdateOp::getStateName() { return getState().getDefiningOp<WeightOp>().getName(); }
 
 LogicalResult UpdateOp::verify() {

@@ -243,4 +243,53 @@ def Tplan_PlanOp : Tplan_Op<"plan", [Symbol]> {
   let hasVerifier = 1;
 }
 
+//===----------------------------------------------------------------------===//
+// Names and layouts on disk
+//===----------------------------------------------------------------------===//
+
+def Tplan_DiskOp : Tplan_Op<"disk", [NoTerminator, SingleBlock]> {
+  let summary = "how files of others name and lay out the weights, and what they say of the model";
+  let description = [{
+    Made by `parse` of `weights huggingface { .. }`, read by `lower`. The body holds
+    `tplan.stored`, `tplan.ignored` and `tplan.config`. Every weight of the model stands
+    in one `tplan.stored`.
+  }];
+  let arguments = (ins StrAttr:$format);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$format attr-dict-with-keyword $body";
+}
+
+def Tplan_StoredOp : Tplan_Op<"stored", [HasParent<"DiskOp">]> {
+  let summary = "a tensor of a file, and the weights in it";
+  let description = [{
+    `weights` are paths as those of `nn.param`, with `{i}` where they stand in a list; `names`
+    are one or two, the second of files that leave out a part of it. `layout` has for each dimension
+    on disk its factors, the first varies slowest: names of dimensions of the weights, and where
+    there are several weights their number, which counts through them.
+    (C1) one or two names.
+    (C2) the number occurs once where there are several weights, and else not.
+  }];
+  let arguments = (ins StrArrayAttr:$weights, StrArrayAttr:$names, ArrayAttr:$layout);
+  let assemblyFormat = "$weights `as` $names `layout` $layout attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tplan_IgnoredOp : Tplan_Op<"ignored", [HasParent<"DiskOp">]> {
+  let summary = "a tensor of a file that is passed over; {i} is any number";
+  let arguments = (ins StrAttr:$name);
+  let assemblyFormat = "$name attr-dict";
+}
+
+def Tplan_ConfigOp : Tplan_Op<"config", [HasParent<"DiskOp">]> {
+  let summary = "what config.json says of the model";
+  let description = [{
+    `keys`, with dots between objects, are spellings of one key: those that a file has have the
+    `value`, and where it has none of them `absent` is what it means. Values are i64, f64, bool,
+    string, a list of strings, or unit for null. What is `written` alone is not compared.
+  }];
+  let arguments = (ins StrArrayAttr:$keys, AnyAttr:$value, OptionalAttr<AnyAttr>:$absent,
+                       UnitAttr:$written);
+  let assemblyFormat = "$keys `is` $value (`absent` $absent^)? (`written` $written^)? attr-dict";
+}
+
 #endif // TPLAN_TPLAN

@@ -327,6 +327,56 @@ typedef struct tp_source {
   double weight;    /* of its rows; those of all sources need not add up to 1 */
 } tp_source;
 
+/*--- names and layouts on disk ---------------------------------------------*/
+
+/* A weight in a file of another tool's, where it is (part of) a tensor of another name and layout.
+ */
+typedef struct tp_stored {
+  int64_t tensor; /* place in tp_program.tensors */
+  /* With {i} as in the tensor's path; `bare`, if there is one, is what some files say instead. */
+  const char *name, *bare;
+  int32_t rank; /* of the tensor on disk, and its shape */
+  const int64_t *shape;
+  /* Element (i, j, ...) of the weight is element first + i * strides[0] + j * strides[1] ... */
+  int64_t first;
+  const int64_t *strides;
+} tp_stored;
+
+typedef enum tp_constant_kind {
+  TP_NULL,
+  TP_BOOLEAN,
+  TP_INTEGER,
+  TP_REAL,
+  TP_STRING,
+  TP_STRINGS
+} tp_constant_kind;
+typedef struct tp_constant {
+  int32_t kind;
+  int64_t integer; /* of a boolean too */
+  double real;
+  const char *const *strings; /* of a string, the only one */
+  int64_t num_strings;
+} tp_constant;
+
+/* A key of config.json, in up to several spellings, the first of which is written; a dot stands
+ * between the names of objects in objects. */
+typedef struct tp_config {
+  const char *const *keys;
+  int64_t num_keys;
+  const tp_constant *value,
+      *absent;          /* of this model; what it means where no key is there, or null */
+  int32_t only_written; /* no file is compared with it */
+} tp_config;
+
+typedef struct tp_disk {
+  const tp_stored *tensors; /* every weight once, those of one tensor behind each other */
+  int64_t num_tensors;
+  const char *const *ignored; /* tensors of files that are passed over; {i} is any number */
+  int64_t num_ignored;
+  const tp_config *config;
+  int64_t num_config;
+} tp_disk;
+
 typedef struct tp_program {
   int32_t abi_version;
   const char *plan;        /* name of the plan */
@@ -371,6 +421,7 @@ typedef struct tp_program {
    * there; where `scale` is 0 they hold gradients. */
   int64_t scale_offset;
   double scale;
+  const tp_disk *disk; /* null: the model says nothing of names on disk */
 } tp_program;
 
 /* Entry of every generated binary: parses the command line and trains. The programs are one plan

@@ -38,7 +38,7 @@ typedef struct tp_options {
   size_t size;        /* of this struct, by which the library knows the header that you have */
   int64_t seed;       /* of initial values: that of --seed */
   int64_t threads;    /* of each rank; 0: its part of the CPUs that this process may use */
-  const char *load;   /* weights by name, a file of safetensors */
+  const char *load;   /* weights, as --load takes them: a file, or a folder with a model */
   const char *resume; /* a folder of checkpoints: goes on from its newest */
   const char *gemm;   /* how bf16 is multiplied: "library", "widen"; null: the faster one here */
   const char *gemm_algorithms; /* of a program for GPUs: that of --gemm-algorithms */

@@ -106,6 +106,48 @@ struct ListItem {
   llvm::SMLoc loc;
 };
 
+//===----------------------------------------------------------------------===//
+// weights huggingface { .. }: names and layouts on disk
+//===----------------------------------------------------------------------===//
+
+/// `blocks.{i}.attn.q`
+struct WeightPath {
+  llvm::SMLoc loc;
+  std::string text;      // with {i} for the placeholder, whatever its name
+  Name placeholder = {}; // or empty
+  bool twice = false;    // it has two of them
+};
+/// One factor of a dimension on disk: a dimension of the weight, or how many weights there are.
+struct Factor {
+  Name name;
+  int64_t number = 0; // where `name` is empty
+  llvm::SMLoc loc;
+};
+using Factors = std::vector<Factor>;
+
+/// A value of config.json: `expr`, else strings, of which a list has any number.
+struct ConfigValue {
+  llvm::SMLoc loc;
+  Expr *expr = nullptr;
+  Names strings;
+  bool isList = false;
+};
+/// `rope_theta, rope_parameters.rope_theta (10000) = base`
+struct ConfigItem {
+  Names keys; // with dots, as they are written
+  ConfigValue *absent = nullptr, *value = nullptr;
+  bool onlyWritten = false; // `key : value`
+};
+
+/// What a map says of one tensor of a file, of names to pass over, or of config.json.
+struct MapEntry {
+  enum Kind { Tensor, Word, Block } kind;
+  std::vector<WeightPath> paths = {}; // of a Word or a Block: its one word
+  Names names = {};                   // on disk, without quotes
+  std::vector<Factors> layout = {};   // of a Tensor
+  std::vector<ConfigItem> items = {}; // of a Block
+};
+
 struct Stmt {
   enum Kind {
     Linear,
@@ -131,6 +173,7 @@ struct Stmt {
   std::vector<ListItem> items; // Members
   Name list;                   // For
   Body body;                   // For
+  std::vector<MapEntry> maps;  // WeightMap
 };
 
 struct Param {

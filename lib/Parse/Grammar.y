@@ -18,7 +18,6 @@ using namespace tplan::parse; // this header is read by two files of this folder
 }
 
 %code {
-#include "lib/Parse/Foreign.h"
 #include "lib/Parse/Nodes.h"
 #define YYINITDEPTH 4096 // fixed, and enough for as many brackets as the token filter lets pass
 #define YYMAXDEPTH YYINITDEPTH
@@ -62,6 +61,14 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
   std::vector<SelectorItem> *selectorItems;
   Selector *selector;
   Number *number;
+  WeightPath *weightPath;
+  std::vector<WeightPath> *weightPaths;
+  Factors *factors;
+  std::vector<Factors> *layout;
+  MapEntry *mapEntry;
+  std::vector<MapEntry> *mapEntries;
+  ConfigValue *configValue;
+  std::vector<ConfigItem> *configItems;
 }
 
 %token END 0 "the end of the file"
@@ -107,7 +114,16 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %type <selectorItem> path
 %type <selectorItems> paths
 %type <selector> selector
-%type <none> bias
+%type <none> bias config_sets
+%type <names> strings config_keys
+%type <weightPath> map_path
+%type <weightPaths> map_paths
+%type <factors> map_dim map_group
+%type <layout> map_dims map_layout
+%type <mapEntry> map
+%type <mapEntries> maps
+%type <configValue> config_value config_absent
+%type <configItems> config_items
 
 %left '|'
 %left '&'
@@ -335,7 +351,11 @@ stmt:
     $$->names.push_back(syntax.name(@2));
     $$->values.push_back($4);
   }
-| WEIGHTS IDENT '{' maps '}' { $$ = stmt(syntax, Stmt::WeightMap, @1); }
+| WEIGHTS IDENT '{' maps '}' {
+    $$ = stmt(syntax, Stmt::WeightMap, @1);
+    $$->names.push_back(syntax.name(@2));
+    $$->maps = take($4);
+  }
 ;
 
 names:
@@ -384,25 +404,66 @@ count:
 ;
 
 maps:
-  %empty
-| maps map_path STRING '[' map_dims ']'
+  %empty                    { $$ = nullptr; }
+| maps map                  { $$ = push(syntax, $1, std::move(*$2)); }
+;
+map: /* whether a path or a word stands in front is seen behind the strings */
+  map_paths strings map_layout { $$ = make<MapEntry>(syntax, $3 ? MapEntry::Tensor : MapEntry::Word,
+                                   take($1), takeNames($2), take($3)); }
+| IDENT '{' config_items '}' { $$ = make<MapEntry>(syntax, MapEntry::Block);
+                              $$->paths.push_back(*path(syntax, @1)); $$->items = take($3); }
+;
+map_paths:
+  map_path                  { $$ = one<WeightPath>(syntax, *$1); }
+| map_paths ',' map_path    { $$ = push(syntax, $1, *$3); }
 ;
 map_path:
-  IDENT
-| map_path '.' IDENT
-| map_path '.' '{' IDENT '}'
+  IDENT                     { $$ = path(syntax, @1); }
+| map_path '.' IDENT        { $$ = longer($1, syntax.name(@3).text); }
+| map_path '.' WEIGHT       { $$ = longer($1, "weight"); }
+| map_path '.' '{' IDENT '}' { $$ = numbered($1, syntax.name(@4)); }
+;
+strings:
+  STRING                    { $$ = one<Name>(syntax, syntax.quoted(@1)); }
+| strings ',' STRING        { $$ = push(syntax, $1, syntax.quoted(@3)); }
+;
+map_layout:
+  %empty                    { $$ = nullptr; }
+| '[' map_dims ']'          { $$ = $2; }
 ;
 map_dims:
-  map_dim
-| map_dims ',' map_dim
+  map_dim                   { $$ = one<Factors>(syntax, *$1); }
+| map_dims ',' map_dim      { $$ = push(syntax, $1, *$3); }
 ;
 map_dim:
-  IDENT
-| '(' map_group ')'
+  IDENT                     { $$ = one<Factor>(syntax, factor(syntax, @1)); }
+| '(' map_group ')'         { $$ = $2; }
 ;
 map_group:
-  IDENT
-| map_group IDENT
+  IDENT                     { $$ = one<Factor>(syntax, factor(syntax, @1)); }
+| NUMBER                    { $$ = one<Factor>(syntax, factor(@1, *$1)); }
+| map_group IDENT           { $$ = push(syntax, $1, factor(syntax, @2)); }
+| map_group NUMBER          { $$ = push(syntax, $1, factor(@2, *$2)); }
+;
+config_items:
+  %empty                    { $$ = nullptr; }
+| config_items config_keys config_absent config_sets config_value {
+                              $$ = push(syntax, $1, ConfigItem{takeNames($2), $3, $5, $4 != 0}); }
+;
+config_keys:
+  config_key                { $$ = one<Name>(syntax, syntax.name(@1)); }
+| config_keys ',' config_key { $$ = push(syntax, $1, syntax.name(@3)); }
+;
+config_key: IDENT | config_key '.' IDENT ;
+config_absent:
+  %empty                    { $$ = nullptr; }
+| '(' config_value ')'      { $$ = $2; }
+;
+config_sets: '=' { $$ = 0; } | ':' { $$ = 1; } ;
+config_value:
+  expr                      { $$ = configValue(syntax, @1, $1, nullptr); }
+| STRING                    { $$ = configValue(syntax, @1, nullptr, one<Name>(syntax, syntax.quoted(@1))); }
+| '[' strings ']'           { $$ = configValue(syntax, @1, nullptr, $2, /*isList=*/true); }
 ;
 
 /*--- expressions -----------------------------------------------------------*/
@@ -703,47 +764,14 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *) {
   syntax.refuseDepth(Syntax::loc(*range));
 }
 
-/// Spelling of a token in an error: quoted if it is literal text.
-static std::string spell(yysymbol_kind_t symbol) {
-  llvm::StringRef name = yysymbol_name(symbol);
-  name = name.trim();
-  if (name.starts_with("a ") || name.starts_with("the "))
-    return name.str();
-  name.consume_front("'");
-  name.consume_back("'");
-  return ("`" + name + "`").str();
-}
-
 static int yyreport_syntax_error(const yypcontext_t *context, Syntax &syntax) {
-  enum { Max = 5 };
-  yysymbol_kind_t expected[Max + 1];
-  const TplanRange *range = yypcontext_location(context);
-  if (syntax.ended)
-    return 0;
-  yysymbol_kind_t found = yypcontext_token(context);
+  enum { Max = 5 }; // a full list does not fit; the count is then 0
+  yysymbol_kind_t expected[Max + 1], found = yypcontext_token(context);
   int count = yypcontext_expected_tokens(context, expected, Max + 1);
-  llvm::StringRef text(range->begin, range->end - range->begin);
-  std::string what = found == YYSYMBOL_IDENT ? text.str() : spell(found);
-  syntax.skipFrom = range->end;
-  // A full list does not fit; the count is then 0.
-  bool keys = count == 0 && syntax.settings;
-  if (keys && found == YYSYMBOL_IDENT) {
-    auto error = syntax.report.error(Syntax::loc(*range), "unknown setting: {0}", text);
-    explainLine(error, text, syntax.block, settingKeys(syntax.block));
-    return 0;
-  }
-  if (count == 0) {
-    auto error = syntax.report.error(Syntax::loc(*range), "unexpected {0}", what);
-    explainToken(error, text, syntax.lastWord, syntax.text);
-    return 0;
-  }
-  std::string list;
+  llvm::SmallVector<llvm::StringRef> names;
   for (int i = 0; i < count; ++i)
-    list += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + spell(expected[i]);
-  auto error = syntax.report.error(Syntax::loc(*range), "expected {0}, found {1}", list, what);
-  explainToken(error, text, syntax.lastWord, syntax.text);
-  // A misspelt keyword reads as a name: `lineer q`.
-  if (found == YYSYMBOL_IDENT && !syntax.settings)
-    error.suggest(syntax.lastWord, modelKeywords(), /*listed=*/false);
+    names.push_back(yysymbol_name(expected[i]));
+  reportUnexpected(syntax, *yypcontext_location(context), found == YYSYMBOL_IDENT,
+                   yysymbol_name(found), names);
   return 0;
 }

@@ -2,6 +2,7 @@
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Elaborate.h"
 #include "lib/Parse/Foreign.h"
+#include "lib/Parse/Weights.h"
 #include "llvm/ADT/DenseMap.h"
 #include <limits>
 
@@ -131,7 +132,8 @@ bool Elaborator::buildModel(const ModelDecl &decl, const std::map<StringRef, Bou
   setVocabularies();
   doubtTargets(*module);
   info = modelInfo(*module);
-  return true;
+  readWeightMaps(*this, decl.body, *scope.env);
+  return report.errors() == before;
 }
 
 /// The ids of an input are bounded by the tables that look them up and the

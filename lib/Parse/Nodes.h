@@ -73,6 +73,37 @@ inline BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name,
   return made;
 }
 
+inline WeightPath *path(Syntax &s, TplanRange at) {
+  Name word = s.name(at);
+  return s.arena.make<WeightPath>(word.loc, word.text.str());
+}
+inline WeightPath *longer(WeightPath *path, llvm::StringRef segment) {
+  path->text += "." + segment.str();
+  return path;
+}
+inline WeightPath *numbered(WeightPath *path, Name placeholder) {
+  path->twice = !path->placeholder.text.empty();
+  path->placeholder = placeholder;
+  return longer(path, "{i}");
+}
+inline Factor factor(Syntax &s, TplanRange at) { return {s.name(at), 0, Syntax::loc(at)}; }
+inline Factor factor(TplanRange at, const Number &n) {
+  return {{}, n.integer ? n.whole : -1, Syntax::loc(at)};
+}
+inline ConfigValue *configValue(Syntax &s, TplanRange at, Expr *expr, std::vector<Name> *strings,
+                                bool isList = false) {
+  ConfigValue *made = s.arena.make<ConfigValue>();
+  made->loc = Syntax::loc(at);
+  made->expr = expr;
+  made->strings = takeNames(strings);
+  made->isList = isList;
+  return made;
+}
+
+/// A token (a name, or else `found`) where only `expected` may stand; none of these: too many.
+void reportUnexpected(Syntax &syntax, TplanRange range, bool isName, llvm::StringRef found,
+                      llvm::ArrayRef<llvm::StringRef> expected);
+
 } // namespace tplan::parse
 
 #endif // TPLAN_PARSE_NODES_H

@@ -517,7 +517,8 @@ void Elaborator::body(const Body &stmts, Scope &scope) {
       metric(*stmt, scope);
       break;
     case Stmt::WeightMap:
-      refuse(stmt->loc, Feature::WeightMap);
+      if (!scope.model) // read when the model is whole
+        report.error(stmt->loc, "names on disk stand in the model, those of its layers too");
       break;
     case Stmt::Return:
       if (scope.model) {

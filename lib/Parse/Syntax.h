@@ -65,6 +65,11 @@ struct Syntax {
   Name name(TplanRange range) {
     return {llvm::StringRef(range.begin, range.end - range.begin), loc(range)};
   }
+  /// The text of a string, without its quotes.
+  Name quoted(TplanRange range) {
+    Name n = name(range);
+    return {n.text.slice(1, n.text.size() - 1), n.loc};
+  }
   static llvm::SMLoc loc(TplanRange range) { return llvm::SMLoc::getFromPointer(range.begin); }
 };
 

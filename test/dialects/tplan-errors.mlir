@@ -78,3 +78,33 @@ tplan.plan @p {zero = {axes = ["dp"], stage = 1 : i64}}
 // tplan.plan (C2)
 // expected-error @+1 {{zero has a list of axes, found {stage = 1 : i64}}}
 tplan.plan @p {zero = {stage = 1 : i64}}
+
+// -----
+
+// tplan.stored (C1)
+tplan.disk "huggingface" {
+  // expected-error @+1 {{has one or two names, found []}}
+  tplan.stored ["w"] as [] layout [["D"]]
+}
+
+// -----
+
+tplan.disk "huggingface" {
+  // expected-error @+1 {{has a layout of lists, found "D"}}
+  tplan.stored ["w"] as ["w"] layout ["D"]
+}
+
+// -----
+
+tplan.disk "huggingface" {
+  // expected-error @+1 {{has dimensions and numbers as factors, found 1.0}}
+  tplan.stored ["w"] as ["w"] layout [[1.0]]
+}
+
+// -----
+
+// tplan.stored (C2)
+tplan.disk "huggingface" {
+  // expected-error @+1 {{counts through its weights in one place, found [[3, "D"]]}}
+  tplan.stored ["v", "w"] as ["vw"] layout [[3, "D"]]
+}

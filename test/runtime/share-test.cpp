@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 using namespace tplan::runtime;
@@ -193,6 +194,50 @@ TEST(Share, PiecesAreTheElementsOfTheHeader) {
   EXPECT_GT(padded, 1000);
   EXPECT_GT(replicas, 1000);
   EXPECT_GT(longer, pieces / 10);
+}
+
+TEST(Share, PlacedPiecesAreTheElementsInAnotherOrder) {
+  int64_t pieces = 0, longer = 0, apart = 0;
+  for (unsigned seed = 0; seed < cases; ++seed) {
+    RandomTensor it(seed);
+    // Dimensions in any order, and somewhere among them one that counts through several tensors.
+    std::vector<size_t> order(it.whole.size() + 1);
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::shuffle(order.begin(), order.end(), it.random);
+    int64_t tensors = 1 + it.upTo(2), mine = it.upTo(tensors - 1), first = 0, stride = 1;
+    std::vector<int64_t> strides(it.whole.size());
+    for (size_t d : order) {
+      (d == it.whole.size() ? first : strides[d]) = d == it.whole.size() ? mine * stride : stride;
+      stride *= d == it.whole.size() ? tensors : it.whole[d];
+    }
+    auto placeOf = [&](int64_t logical) {
+      int64_t place = first;
+      for (size_t d = it.whole.size(); d-- > 0; logical /= it.whole[d])
+        place += logical % it.whole[d] * strides[d];
+      return place;
+    };
+    for (int64_t rank = 0; rank < ranksOf(it.program); ++rank) {
+      std::vector<int64_t> found(it.stored, -1), wanted(it.stored, -1);
+      int64_t last = -1;
+      Share(it.program, it.tensor, rank)
+          .forEachPlaced(strides.data(), first, [&](const PlacedRun &run) {
+            ASSERT_GT(run.count, 0);
+            ASSERT_GT(run.placed, last); // in order, so nothing twice
+            last = run.placed + run.count - 1;
+            for (int64_t e = 0; e < run.count; ++e)
+              found.at(run.memory + e * run.step) = run.placed + e;
+            ++pieces;
+            longer += run.count > 1;
+            apart += run.count > 1 && run.step > 1;
+          });
+      for (int64_t at = 0; at < it.stored; ++at)
+        if (int64_t logical = it.logical(rank, at); logical >= 0)
+          wanted[at] = placeOf(logical);
+      ASSERT_EQ(found, wanted) << "seed " << seed << " rank " << rank;
+    }
+  }
+  EXPECT_GT(longer, pieces / 10);
+  EXPECT_GT(apart, 1000);
 }
 
 TEST(Share, ALayoutChangesNoInitialValue) {

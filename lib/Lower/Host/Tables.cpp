@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Lower/Host/Disk.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
 #include "lib/Lower/Host/Streams.h"
@@ -515,6 +516,7 @@ void TableEmitter::emit(const EntryPoints &entries) {
   std::string moving = paramKey(lang::kLossScale);
   record.push_back(Field::i64(places.has(moving) ? places.offsetOf(moving) : -1));
   record.push_back(Field::f64(scale ? scale->start : 0));
+  record.push_back(diskTable(host, program));
   emitMain(host.recordsSymbol("program", record, lang::getString(target, "program", "")));
 }
 

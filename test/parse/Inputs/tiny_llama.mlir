@@ -61,7 +61,40 @@ module {
     %8:2 = tplan.apply "cross_entropy"(%7, %1) {over = "V"} : (!nn.tensor<[B 8, S 256, V 256], f32>, !nn.tensor<[B 8, S 256], i32>) -> (!nn.tensor<[], f64>, !nn.tensor<[], f64>)
     tplan.loss "main" weight 1.000000e+00 %8#0 count %8#1 terms 0 : <[], f64>, !nn.tensor<[], f64>
   }
-  tplan.recipe @recipe.train {batch = 8 : i64, data = [{format = "", name = "data", path = "README.md", weight = 1.000000e+00 : f64}], eval = {every = 500 : i64, format = "", path = "CONTRIBUTING.md", tokens = 0 : i64}, lr = [{begin = 0 : i64, end = 100 : i64, from = 0.000000e+00 : f64, shape = "linear", to = 3.000000e-03 : f64}, {begin = 100 : i64, end = 3000 : i64, from = 3.000000e-03 : f64, shape = "cosine", to = 3.000000e-04 : f64}], model = {name = "llama", sizes = {D = 192 : i64, F = 512 : i64, G = 3 : i64, H = 6 : i64, K = 32 : i64, L = 6 : i64, V = 256 : i64, base = 10000 : i64}}, optimizer = {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, clip = 1.000000e+00 : f64, decay = 1.000000e-01 : f64, eps = 1.000000e-08 : f64, kind = "adamw", momentum = 0.000000e+00 : f64, no_decay = ["blocks.norm1.gain", "blocks.norm2.gain", "embed.weight", "norm.gain"]}, sequence = 256 : i64, steps = 3000 : i64}
+  tplan.disk "huggingface" {
+    tplan.stored ["embed.weight"] as ["model.embed_tokens.weight"] layout [["V"], ["D"]]
+    tplan.stored ["blocks.{i}.norm1.gain"] as ["model.layers.{i}.input_layernorm.weight"] layout [["D"]]
+    tplan.stored ["blocks.{i}.attn.q.weight"] as ["model.layers.{i}.self_attn.q_proj.weight"] layout [["H", "K"], ["D"]]
+    tplan.stored ["blocks.{i}.attn.k.weight"] as ["model.layers.{i}.self_attn.k_proj.weight"] layout [["G", "K"], ["D"]]
+    tplan.stored ["blocks.{i}.attn.v.weight"] as ["model.layers.{i}.self_attn.v_proj.weight"] layout [["G", "K"], ["D"]]
+    tplan.stored ["blocks.{i}.attn.out.weight"] as ["model.layers.{i}.self_attn.o_proj.weight"] layout [["D"], ["H", "K"]]
+    tplan.stored ["blocks.{i}.norm2.gain"] as ["model.layers.{i}.post_attention_layernorm.weight"] layout [["D"]]
+    tplan.stored ["blocks.{i}.ffn.gate.weight"] as ["model.layers.{i}.mlp.gate_proj.weight"] layout [["F"], ["D"]]
+    tplan.stored ["blocks.{i}.ffn.up.weight"] as ["model.layers.{i}.mlp.up_proj.weight"] layout [["F"], ["D"]]
+    tplan.stored ["blocks.{i}.ffn.down.weight"] as ["model.layers.{i}.mlp.down_proj.weight"] layout [["D"], ["F"]]
+    tplan.stored ["norm.gain"] as ["model.norm.weight"] layout [["D"]]
+    tplan.stored ["head.weight"] as ["lm_head.weight"] layout [["V"], ["D"]]
+    tplan.ignored "model.layers.{i}.self_attn.rotary_emb.inv_freq"
+    tplan.config ["architectures"] is ["LlamaForCausalLM"] written
+    tplan.config ["model_type"] is "llama"
+    tplan.config ["vocab_size"] is 256 : i64
+    tplan.config ["hidden_size"] is 192 : i64
+    tplan.config ["num_hidden_layers"] is 6 : i64
+    tplan.config ["num_attention_heads"] is 6 : i64
+    tplan.config ["num_key_value_heads"] is 3 : i64 absent 6 : i64
+    tplan.config ["head_dim"] is 32 : i64 absent 32 : i64
+    tplan.config ["intermediate_size"] is 512 : i64
+    tplan.config ["hidden_act"] is "silu"
+    tplan.config ["rms_norm_eps"] is 1.000000e-05 : f64
+    tplan.config ["rope_theta", "rope_parameters.rope_theta"] is 10000 : i64 absent 10000 : i64
+    tplan.config ["rope_scaling"] is unit absent unit
+    tplan.config ["rope_parameters.rope_type"] is "default" absent "default"
+    tplan.config ["attention_bias"] is false absent false
+    tplan.config ["mlp_bias"] is false absent false
+    tplan.config ["tie_word_embeddings"] is false absent false
+    tplan.config ["max_position_embeddings"] is 256 : i64 written
+  }
+  tplan.recipe @recipe.train {batch = 8 : i64, data = [{name = "data", path = "train.txt", weight = 1.000000e+00 : f64}], eval = {every = 500 : i64, path = "valid.txt", tokens = 0 : i64}, lr = [{begin = 0 : i64, end = 100 : i64, from = 0.000000e+00 : f64, shape = "linear", to = 3.000000e-03 : f64}, {begin = 100 : i64, end = 3000 : i64, from = 3.000000e-03 : f64, shape = "cosine", to = 3.000000e-04 : f64}], model = {name = "llama", sizes = {D = 192 : i64, F = 512 : i64, G = 3 : i64, H = 6 : i64, K = 32 : i64, L = 6 : i64, V = 256 : i64, base = 10000 : i64, eps = 1.000000e-05 : f64}}, optimizer = {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, clip = 1.000000e+00 : f64, decay = 1.000000e-01 : f64, eps = 1.000000e-08 : f64, kind = "adamw", momentum = 0.000000e+00 : f64, no_decay = ["blocks.norm1.gain", "blocks.norm2.gain", "embed.weight", "norm.gain"]}, save = {every = 500 : i64, keep = 2 : i64}, sequence = 256 : i64, steps = 3000 : i64}
   tplan.plan @tiny {fuse = true, microbatch = 8 : i64, pipeline = "accumulate", precision = "f32", recipe = "recipe.train", recompute = {default = "none", rules = []}, stages = [6]}
 }
 

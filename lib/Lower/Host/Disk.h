@@ -1,0 +1,15 @@
+//===- Host/Disk.h - names and layouts on disk, as tables -----------------===//
+#ifndef TPLAN_LOWER_HOST_DISK_H
+#define TPLAN_LOWER_HOST_DISK_H
+
+#include "dialects/sched/Sched.h"
+#include "lib/Lower/Host/Builder.h"
+
+namespace tplan::lower {
+
+/// Address of the tp_disk that tplan.disk of the module says; null where there is none.
+Field diskTable(HostBuilder &host, sched::ProgramOp program);
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_DISK_H
