@@ -118,7 +118,7 @@ Status Mapping::follow(const ModelFolder &folder) {
                     "`ignore` of it",
                     folder.files()[place.file].path().c_str(), name.c_str());
   }
-  return checkConfig(disk, folder);
+  return {};
 }
 
 Status hasMap(const tp_program &program, const char *what, const std::string &folder) {
@@ -132,6 +132,7 @@ Status hasMap(const tp_program &program, const char *what, const std::string &fo
 /// The folder, as the map sees it.
 Status openModel(const std::string &path, ModelFolder &folder, Mapping &mapping) {
   TP_TRY(folder.open(path));
+  TP_TRY(checkConfig(mapping.disk, folder)); // what it says explains why shapes are others
   return mapping.follow(folder);
 }
 
@@ -258,9 +259,15 @@ Status tplan::runtime::exportModel(tp_rank &rank, const std::string &path, const
   while (folder.size() > 1 && folder.back() == '/')
     folder.pop_back();
   std::string temporary = folder + ".unfinished";
-  TP_TRY(peers.agree(peers.leads() ? beginFolder(temporary) : Status()));
-  for (size_t i = 0; i < shards.size(); ++i)
-    TP_TRY(writeSafetensors(peers, rank.team, temporary + "/" + shardName(i, shards.size()),
-                            shards[i]));
-  return peers.agree(peers.leads() ? finishFolder(temporary, folder, form, shards) : Status());
+  auto write = [&]() -> Status {
+    TP_TRY(peers.agree(peers.leads() ? beginFolder(temporary) : Status()));
+    for (size_t i = 0; i < shards.size(); ++i)
+      TP_TRY(writeSafetensors(peers, rank.team, temporary + "/" + shardName(i, shards.size()),
+                              shards[i]));
+    return peers.agree(peers.leads() ? finishFolder(temporary, folder, form, shards) : Status());
+  };
+  Status status = write();
+  if (!status.ok() && peers.leads() && pathExists(temporary))
+    (void)removeDirectory(temporary); // the error that is told is the first
+  return status;
 }

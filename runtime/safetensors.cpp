@@ -253,20 +253,23 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
 
 namespace {
 
-/// Bytes of a file in rising order, read ahead a little: a rank may hold short runs of a tensor.
+/// Bytes of a file in rising order. A rank may hold short runs of a tensor: where one follows soon
+/// after the other more is read than is asked for, and where they are far apart no more.
 class Window {
 public:
-  static constexpr int64_t most = 64 << 10;
+  static constexpr int64_t most = 64 << 10, page = 4 << 10;
   explicit Window(const InputFile &file) : file(file), buffer(most) {}
 
   /// At most `most` bytes at `offset`; nothing is read from `limit` on.
   Status at(int64_t offset, int64_t bytes, int64_t limit, const char *&data) {
     if (offset < begin || offset + bytes > end) {
+      bool isNear = offset - asked <= std::max(bytes, page);
       begin = end = offset;
-      int64_t ahead = std::min(most, limit - offset);
+      int64_t ahead = isNear ? std::min(most, limit - offset) : bytes;
       TP_TRY(file.read(offset, buffer.data(), ahead));
       end = offset + ahead;
     }
+    asked = offset + bytes;
     data = buffer.data() + (offset - begin);
     return {};
   }
@@ -274,7 +277,7 @@ public:
 private:
   const InputFile &file;
   std::vector<char> buffer;
-  int64_t begin = 0, end = 0;
+  int64_t begin = 0, end = 0, asked = 0; // the last byte that was asked for is in front of `asked`
 };
 
 /// The first of `count` numbers whose exponent, the bits of `mask`, is all ones; -1: none.

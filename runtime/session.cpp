@@ -94,8 +94,11 @@ void Session::takeData() {
 /// A file has this program's own names, a folder those of its map; and a folder is what an export
 /// is like, if nothing else is said.
 Status Session::loadWeights() {
-  bool folder = !options.load.empty() && isDirectory(options.load);
-  TP_TRY(rank.peers.broadcast(&folder, sizeof folder));
+  bool folder = false;
+  if (!options.load.empty()) {
+    folder = isDirectory(options.load);
+    TP_TRY(rank.peers.broadcast(&folder, sizeof folder));
+  }
   if (!options.exportTo.empty()) {
     TP_TRY(checkExport(rank, options.exportTo));
     std::string like = options.exportLike.empty() && folder ? options.load : options.exportLike;

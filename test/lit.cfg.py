@@ -11,7 +11,7 @@ config.name = "tplan"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".tplan", ".test"]
 # Inputs are what tests read; oracle holds numbers; the others have programs of their own kinds.
-config.excludes = ["Inputs", "device", "gpu", "gradients", "invariance", "layouts", "newcomer", "oracle"]
+config.excludes = ["Inputs", "device", "gpu", "gradients", "huggingface", "invariance", "layouts", "newcomer", "oracle"]
 
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build = os.path.abspath(lit_config.params.get("build", os.path.join(source, "build")))

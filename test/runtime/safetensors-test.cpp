@@ -180,7 +180,7 @@ std::vector<Broken> brokenFiles() {
       {"EntryNotAnObject", one("5"), "tensor 'a': its entry is not an object"},
       {"UnknownKey", one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"strides":[1]})"),
        "unknown key 'strides'"},
-      {"UnknownType", one(R"({"dtype":"F31","shape":[2],"data_offsets":[0,8]})"), "BOOL: 'F31'"},
+      {"UnknownType", one(R"({"dtype":"F31","shape":[2],"data_offsets":[0,8]})"), "F8_E5M2: 'F31'"},
       {"NoType", one(R"({"shape":[2],"data_offsets":[0,8]})"), "'dtype' is missing"},
       {"NoShape", one(R"({"dtype":"F32","data_offsets":[0,8]})"), "'shape' is missing"},
       {"NegativeSize", one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"),
