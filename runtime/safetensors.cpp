@@ -263,7 +263,7 @@ public:
   /// At most `most` bytes at `offset`; nothing is read from `limit` on.
   Status at(int64_t offset, int64_t bytes, int64_t limit, const char *&data) {
     if (offset < begin || offset + bytes > end) {
-      bool isNear = offset - asked <= std::max(bytes, page);
+      bool isNear = offset - asked <= std::max(bytes / 4, page);
       begin = end = offset;
       int64_t ahead = isNear ? std::min(most, limit - offset) : bytes;
       TP_TRY(file.read(offset, buffer.data(), ahead));
