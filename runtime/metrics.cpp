@@ -28,8 +28,8 @@ Metrics::Metrics(const tp_program &program) : values(program.num_metrics) {
   int64_t losses = 0;
   for (int64_t i = 0; i < program.num_metrics; ++i) {
     const tp_metric &metric = program.metrics[i];
-    losses += metric.factor != 0;
-    factors.push_back(metric.factor != 0 ? metric.factor : 1);
+    losses += metric.is_loss != 0;
+    factors.push_back(metric.is_loss ? metric.factor : 1);
     rows.push_back({metric.name, i, 1, metric.unbounded != 0});
   }
   if (losses > 1)

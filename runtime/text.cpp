@@ -70,3 +70,21 @@ std::string tplan::runtime::printable(std::string_view text, size_t most) {
   }
   return result;
 }
+
+std::string tplan::runtime::bytesText(int64_t bytes) {
+  static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
+  double size = (double)bytes;
+  const char *unit = nullptr;
+  for (const char *larger : units) {
+    // What would be shown as 1024 is one of the next unit.
+    if (size < (unit ? 1023.95 : 1024))
+      break;
+    size /= 1024, unit = larger;
+  }
+  char text[32];
+  if (unit)
+    snprintf(text, sizeof text, "%.1f %s", size, unit);
+  else
+    snprintf(text, sizeof text, "%lld bytes", (long long)bytes);
+  return text;
+}

@@ -7,6 +7,7 @@
 #ifndef TPLAN_RUNTIME_TEXT_H
 #define TPLAN_RUNTIME_TEXT_H
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ std::string printable(std::string_view text, size_t most = 4000);
 
 /// A name from a file, as long as a line of an error may be.
 inline std::string shown(std::string_view name) { return printable(name, 100); }
+
+/// "800 bytes", "5.3 MiB".
+std::string bytesText(int64_t bytes);
 
 } // namespace tplan::runtime
 

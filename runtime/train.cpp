@@ -15,6 +15,7 @@
 #include "runtime/sample_text.h"
 #include "runtime/scalars.h"
 #include "runtime/signals.h"
+#include "runtime/text.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -217,11 +218,11 @@ void Run::printSummary() {
   std::string ranks, buffers;
   if (rank.transport) {
     ranks = format("on each of %d ranks, ", rank.peers.size());
-    buffers = format(", buffers of collectives %lld bytes", (long long)rank.transport->bytes());
+    buffers = ", buffers of collectives " + bytesText(rank.transport->bytes());
   }
-  printf("memory: %sarena of %lld bytes, scratch of GEMMs %lld bytes on %d threads%s\n",
-         ranks.c_str(), (long long)rank.arena.size(), (long long)rank.matmul.bytes(),
-         rank.team.size(), buffers.c_str());
+  printf("memory: %sarena %s, scratch of GEMMs on %d threads %s%s\n", ranks.c_str(),
+         bytesText(rank.arena.size()).c_str(), rank.team.size(),
+         bytesText(rank.matmul.bytes()).c_str(), buffers.c_str());
   if (options.profile) {
     printf("profile: %lld step%s%s\n", (long long)profileSteps, profileSteps == 1 ? "" : "s",
            profileSteps < done ? ", all but the first, which loads code and has libraries plan"
@@ -274,8 +275,9 @@ void Run::endEarly() {
   std::string saved = options.save.empty()
                           ? "; nothing is saved, for there is no --save"
                           : format(", saved in '%s': --resume goes on", options.save.c_str());
-  say("ended by %s after step %lld of %lld%s\n", nameOfSignal(rank.points.asked()),
-      (long long)session.state().step, (long long)steps, saved.c_str());
+  say("ended by %s after step %lld of %lld%s%s\n", nameOfSignal(rank.points.asked()),
+      (long long)session.state().step, (long long)steps, saved.c_str(),
+      options.exportTo.empty() ? "" : "; nothing is exported before the last step");
 }
 
 Status Run::all() {

@@ -304,7 +304,8 @@ typedef struct tp_metric {
   int64_t offset, count_offset;
   int32_t group, count_group;
   int32_t unbounded; /* infinity and NaN end no training: a norm whose step is skipped for it */
-  double factor;     /* in the training loss; 0 where it is no part of that */
+  int32_t is_loss;   /* a term of the training loss, which has it times `factor` */
+  double factor;
 } tp_metric;
 
 /* A live slot of the arena, for the memory audit and the audit of streams. */

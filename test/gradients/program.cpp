@@ -135,7 +135,8 @@ double Program::metric(const std::string &name) {
   const tp_program &program = *rank.program;
   for (int64_t i = 0; i < program.num_metrics; ++i) {
     const tp_metric &row = program.metrics[i];
-    if (row.name != (name == mainLoss ? "loss" : name))
+    // The only loss is called so.
+    if (row.name != (loaded.lossWeights.size() == 1 && name == mainLoss ? "loss" : name))
       continue;
     double sum = readArena(row.offset, row.type, 1)[0];
     return row.count_offset < 0 ? sum : sum / readArena(row.count_offset, row.type, 1)[0];

@@ -82,13 +82,13 @@ def check_masks(folder):
 
 #===-- Padding ------------------------------------------------------------===#
 
-LOSSES = {"loss": "targets", "second": "second_targets"}  # of `padded`, and the metric that counts their targets
+LOSSES = {"main": "targets", "second": "second_targets"}  # of `padded`, and the metric that counts their targets
 
 
 def targets(program, folder):
     """Of each loss, the targets in each sequence."""
     found = one_by_one(program, folder, padded_data(folder))
-    steps = [{"loss": loss, **metrics} for loss, metrics in zip(found.losses, found.metrics)]
+    steps = found.metrics
     for step in steps:
         for loss, count in LOSSES.items():
             if (step[loss] == 0) != (step[count] == 0):

@@ -120,7 +120,7 @@ TEST_P(EachLayout, TrainsAsOneRank) {
   EXPECT_EQ(count(found, "sample:"), 1u);
   EXPECT_HAS(found, "over 1008 tokens of 3 files");
   std::string ranks = std::to_string(GetParam().ranks()) + " ranks";
-  EXPECT_HAS(found, "on each of " + ranks + ", arena of ");
+  EXPECT_HAS(found, "on each of " + ranks + ", arena ");
   EXPECT_EQ(count(found, " on each of " + ranks + "\n"), 1u) << found; // the audit
   std::vector<std::string> left;
   ASSERT_OK(tplan::runtime::listDirectory(scratch.path, left));

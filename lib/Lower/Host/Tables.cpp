@@ -254,7 +254,8 @@ SmallVector<Record> TableEmitter::metrics() {
            Field::i64(places.has(count) ? places.offsetOf(count) : -1),
            Field::i32(groups.numberOf(train.pendingAxes(loss))),
            Field::i32(counts ? groups.numberOf(counts->pendingAxes(("count." + loss).str())) : -1),
-           Field::i32(0), Field::f64(factor ? factor.getValueAsDouble() : 0)});
+           Field::i32(0), Field::i32(factor != nullptr),
+           Field::f64(factor ? factor.getValueAsDouble() : 0)});
   };
   if (losses && losses.get("main"))
     add("main");
@@ -268,7 +269,7 @@ SmallVector<Record> TableEmitter::metrics() {
     if (places.has(key))
       table.push_back({Field::string(key), Field::i32(TP_F64), Field::i64(places.offsetOf(key)),
                        Field::i64(-1), Field::i32(-1), Field::i32(-1),
-                       Field::i32(places.has(kSkippedMetric)), Field::f64(0)});
+                       Field::i32(places.has(kSkippedMetric)), Field::i32(0), Field::f64(0)});
   return table;
 }
 
