@@ -1,8 +1,10 @@
 //===- data_check.h - what is told of data before a training ---------------===//
 //
 // Decisions: what is looked at is bounded, the beginning, middle and end of some files, so that a
-// training on petabytes starts as soon as one on a page. What a file seems to be is an error where
-// nobody said how it holds tokens, and a warning where somebody did.
+// training on petabytes starts as soon as one on a page. A file that nobody said the format of has
+// to look like what it is read as. One that was said to be bytes may begin as anything; one that
+// was said to be ids may not begin as an archive, and is warned of where it seems to hold wider
+// ones.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_DATA_CHECK_H
