@@ -48,13 +48,13 @@ cl::opt<std::string> target("target", cl::sub(cl::SubCommand::getAll()),
                                      "cuda:ARCH (cuda:sm_90); both by a comma: one binary"),
                             cl::value_desc("T[,T]"), cl::init("cpu"), cl::cat(inputs));
 
-enum class AttentionBy { library, generated };
+using AttentionBy = tplan::lang::AttentionBy;
 cl::opt<AttentionBy>
     attention("attention", cl::desc("who computes attention on a GPU"),
-              cl::values(clEnumValN(AttentionBy::library, "library",
+              cl::values(clEnumValN(AttentionBy::Library, "library",
                                     "cuDNN, where it takes the operands (default)"),
-                         clEnumValN(AttentionBy::generated, "generated", "kernels of tplanc")),
-              cl::init(AttentionBy::library), cl::cat(inputs));
+                         clEnumValN(AttentionBy::Generated, "generated", "kernels of tplanc")),
+              cl::init(AttentionBy::Library), cl::cat(inputs));
 
 cl::opt<std::string> output("o", cl::desc("output file (default: standard output for text)"),
                             cl::value_desc("FILE"), cl::cat(outputs));
@@ -300,7 +300,7 @@ int main(int argc, char **argv) {
   for (const Target &machine : *targets) {
     options.target = machine;
     options.target.embedAs = embed;
-    options.target.libraryAttention = attention == AttentionBy::library;
+    options.target.attention = attention;
     Result result = compile(source, options);
     (messages == MessageKind::json ? printMessagesAsJson : printMessages)(
         result, findFixes(source, options, result), llvm::errs());

@@ -8,21 +8,9 @@
 #ifndef TPLAN_DIALECTS_TPLAN_LOSSSCALE_H
 #define TPLAN_DIALECTS_TPLAN_LOSSSCALE_H
 
-#include "dialects/tplan/Settings.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace tplan::lang {
-
-/// It doubles after `interval` steps in a row whose gradients are finite and halves where they
-/// are not; with 0 it stays `start`.
-struct LossScale {
-  double start;
-  int64_t interval;
-  /// What users may write, and how far it goes by itself: cotangents are f32, and divided by the
-  /// tokens of a step before they are f16.
-  static constexpr double kLeast = 1, kMost = 0x1p48, kFloor = 0x1p-24;
-};
-/// That of the plan; none where it needs none.
-std::optional<LossScale> lossScaleOf(const Settings &settings);
 
 /// The scalar by which part U multiplies gradients: 1 / scale, or 0 where the step is skipped.
 inline constexpr llvm::StringLiteral kUnscale = "unscale";

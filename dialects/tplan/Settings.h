@@ -9,9 +9,11 @@
 
 namespace tplan::lang {
 
-/// The settings of the module's recipe, plan and cluster; empty where absent.
+/// The recipe, plan and cluster of a module; what a default says where it has none.
 struct Settings {
-  mlir::DictionaryAttr recipe, plan, cluster;
+  const Recipe &recipe;
+  const Plan &plan;
+  const Cluster &cluster;
   llvm::StringRef planName;
 
   explicit Settings(mlir::ModuleOp module);
@@ -28,9 +30,11 @@ struct Settings {
   /// Ranks of the mesh; 1 without one. Along axes of it, by their names: the product of their
   /// sizes.
   int64_t ranks() const;
-  int64_t ranksAlong(llvm::ArrayRef<mlir::Attribute> axes) const;
+  int64_t ranksAlong(llvm::ArrayRef<std::string> axes) const;
   /// Ranks that share the batch: the product of the axes over which B is sharded.
   int64_t dataRanks() const;
+  /// Sequences of one rank in a microbatch.
+  int64_t microbatch() const;
 
 private:
   mlir::Operation *planOp, *clusterOp; // or the module
@@ -39,22 +43,14 @@ private:
 /// Each dimension of the values in a module, and its size where it first occurs.
 llvm::MapVector<llvm::StringRef, int64_t> dimensionsOf(mlir::ModuleOp module);
 
-/// Facts of the machine that a plan is compiled for, which the driver writes on the module:
-/// cpu, features and needs (for the runtime's check), text; vector_bytes (of a register),
-/// registers (of vectors) and f16c (1 where it converts f16), numbers. Empty where nobody has
-/// written them.
+/// The machine that a plan is compiled for, which the driver writes on the module; the default,
+/// which no GPU is, where nobody has.
 inline constexpr llvm::StringLiteral kTarget = "tplan.target";
-mlir::DictionaryAttr targetOf(mlir::ModuleOp module);
+const Target &targetOf(mlir::ModuleOp module);
 
 /// Sizes of dimensions as which collectives are chosen, which the driver writes on the module
 /// where they are others than those of its types: a plan that was shrunk keeps its collectives.
 inline constexpr llvm::StringLiteral kCostSizes = "tplan.cost_sizes";
-
-/// A whole number of a dictionary, or `otherwise` where the key is absent.
-int64_t getInt(mlir::DictionaryAttr settings, llvm::StringRef key, int64_t otherwise);
-double getFloat(mlir::DictionaryAttr settings, llvm::StringRef key, double otherwise);
-llvm::StringRef getString(mlir::DictionaryAttr settings, llvm::StringRef key,
-                          llvm::StringRef otherwise);
 
 /// Microbatches of a step on each rank: the rank's part of the batch over microbatch. Error at
 /// its line where the one is no multiple of the other.

@@ -9,15 +9,64 @@ using namespace mlir;
 using namespace tplan::lang;
 
 #include "dialects/tplan/TplanDialect.cpp.inc"
+#include "dialects/tplan/TplanEnums.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Attributes with fields
+//===----------------------------------------------------------------------===//
+
+// The dictionary of an attribute's fields, alone where an op holds it: tplan.plan @p {fuse = true}
+template <class Attr> static ParseResult parseFields(AsmParser &parser, Attr &attr) {
+  SMLoc loc = parser.getCurrentLocation();
+  DictionaryAttr dictionary;
+  if (parser.parseAttribute(dictionary))
+    return failure();
+  using Fields = std::decay_t<decltype(attr.getFields())>;
+  auto fields = fromDictionary<Fields>(dictionary, Attr::getMnemonic(),
+                                       [&] { return parser.emitError(loc); });
+  if (failed(fields))
+    return failure();
+  attr = Attr::get(parser.getContext(), *fields);
+  return success();
+}
+template <class Attr> static void printFields(AsmPrinter &printer, Operation *, Attr attr) {
+  printer << toDictionary(attr.getContext(), attr.getFields());
+}
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/tplan/TplanAttrs.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/tplan/TplanOps.cpp.inc"
 
+#define FIELDS_ATTR(Name)                                                                          \
+  Attribute Name::parse(AsmParser &parser, Type) {                                                 \
+    Name attr;                                                                                     \
+    bool read = succeeded(parser.parseLess()) && succeeded(parseFields(parser, attr)) &&           \
+                succeeded(parser.parseGreater());                                                  \
+    return read ? attr : Name();                                                                   \
+  }                                                                                                \
+  void Name::print(AsmPrinter &printer) const {                                                    \
+    printer << "<" << toDictionary(getContext(), getFields()) << ">";                              \
+  }
+FIELDS_ATTR(RecipeAttr)
+FIELDS_ATTR(ClusterAttr)
+FIELDS_ATTR(PlanAttr)
+FIELDS_ATTR(TargetAttr)
+
 void TplanDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/tplan/TplanAttrs.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/tplan/TplanOps.cpp.inc"
       >();
 }
+
+//===----------------------------------------------------------------------===//
+// Syntax and verifiers
+//===----------------------------------------------------------------------===//
 
 ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
   return tplan::nn::parseFunction<LayerOp>(parser, result);
@@ -114,51 +163,40 @@ LogicalResult UpdateOp::verify() {
   return success();
 }
 
-// (C1) of the plan. Readers take well-formed meshes and shards for granted, and divide by the
-// sizes.
-static LogicalResult verifyMesh(PlanOp op, Attribute mesh, llvm::StringSet<> &names) {
-  auto axes = dyn_cast<ArrayAttr>(mesh);
+// (C1) of the plan. Readers divide by the sizes.
+static LogicalResult verifyMesh(PlanOp op, llvm::StringSet<> &names) {
   int64_t ranks = 1;
-  for (Attribute axis : axes ? axes.getValue() : ArrayRef<Attribute>()) {
-    auto dict = dyn_cast<DictionaryAttr>(axis);
-    auto name = dict ? dict.getAs<StringAttr>("name") : StringAttr();
-    auto size = dict ? dict.getAs<IntegerAttr>("size") : IntegerAttr();
-    if (!name || !size || size.getInt() < 1)
-      return op.emitOpError("mesh has axes {name = \"dp\", size = 2 : i64}, found ") << axis;
-    if (!names.insert(name).second)
-      return op.emitOpError("mesh names each axis once, found twice: ") << name.getValue();
-    ranks = size.getInt() > kMostRanks / ranks ? kMostRanks + 1 : ranks * size.getInt();
+  for (const Axis &axis : op.getSettings()->mesh) {
+    if (axis.size < 1)
+      return op.emitOpError("mesh has axes of at least one rank, found ")
+             << axis.name << " = " << axis.size;
+    if (!names.insert(axis.name).second)
+      return op.emitOpError("mesh names each axis once, found twice: ") << axis.name;
+    ranks = axis.size > kMostRanks / ranks ? kMostRanks + 1 : ranks * axis.size;
     if (ranks > kMostRanks)
-      return op.emitOpError("mesh has at most 65536 ranks, found ") << mesh;
+      return op.emitOpError("mesh has at most 65536 ranks, found more along ") << axis.name;
   }
-  return axes ? success() : LogicalResult(op.emitOpError("mesh is a list of axes, found ") << mesh);
+  return success();
 }
 
 // (C2)
-static LogicalResult verifyAxes(PlanOp op, DictionaryAttr entry, const llvm::StringSet<> &mesh) {
-  for (Attribute axis : entry.getAs<ArrayAttr>("axes"))
-    if (auto name = dyn_cast<StringAttr>(axis); !name || !mesh.contains(name))
+static LogicalResult verifyAxes(PlanOp op, const std::vector<std::string> &axes,
+                                const llvm::StringSet<> &mesh) {
+  for (const std::string &axis : axes)
+    if (!mesh.contains(axis))
       return op.emitOpError("shards over axes of the mesh, found ") << axis;
   return success();
 }
 
 LogicalResult PlanOp::verify() {
   llvm::StringSet<> axes;
-  DictionaryAttr settings = getSettings();
-  if (Attribute mesh = settings.get("mesh"); mesh && failed(verifyMesh(*this, mesh, axes)))
+  const Plan &plan = getSettings().getFields();
+  if (failed(verifyMesh(*this, axes)))
     return failure();
-  if (auto shards = settings.getAs<ArrayAttr>("shard"))
-    for (Attribute shard : shards) {
-      auto entry = dyn_cast<DictionaryAttr>(shard);
-      if (!entry || !entry.getAs<ArrayAttr>("dims") || !entry.getAs<ArrayAttr>("axes"))
-        return emitOpError("shard has lists of dims and axes, found ") << shard;
-      if (failed(verifyAxes(*this, entry, axes)))
-        return failure();
-    }
-  auto zero = settings.getAs<DictionaryAttr>("zero");
-  if (zero && !zero.getAs<ArrayAttr>("axes"))
-    return emitOpError("zero has a list of axes, found ") << zero;
-  return zero ? verifyAxes(*this, zero, axes) : success();
+  for (const Shard &shard : plan.shard)
+    if (failed(verifyAxes(*this, shard.axes, axes)))
+      return failure();
+  return plan.zero ? verifyAxes(*this, plan.zero->axes, axes) : success();
 }
 
 std::string tplan::lang::shardKey(size_t i) { return "shard." + std::to_string(i); }

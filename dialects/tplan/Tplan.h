@@ -3,8 +3,13 @@
 #define TPLAN_DIALECTS_TPLAN_H
 
 #include "dialects/nn/NN.h"
+#include "dialects/tplan/Plan.h"
+#include "dialects/tplan/Recipe.h"
+#include "dialects/tplan/Target.h"
 
 #include "dialects/tplan/TplanDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/tplan/TplanAttrs.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/tplan/TplanOps.h.inc"
 

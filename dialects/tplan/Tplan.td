@@ -15,8 +15,26 @@ def Tplan_Dialect : Dialect {
   let name = "tplan";
   let cppNamespace = "::tplan::lang";
   let summary = "a .tplan source with names and sizes resolved";
+  let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::tplan::nn::NNDialect"];
 }
+
+// An attribute that holds a struct of C++; its fields and their defaults stand there.
+class Tplan_FieldsAttr<string cppName, string mnem, string summaryText>
+    : AttrDef<Tplan_Dialect, cppName> {
+  let mnemonic = mnem;
+  let summary = summaryText;
+  let description = "`#tplan." # mnem # "<{...}>`: the fields of `lang::" # cppName # "` as a dictionary.";
+  let parameters = (ins AttrParameter<"::tplan::lang::" # cppName, "the fields",
+                                      "const ::tplan::lang::" # cppName # " &">:$fields);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = "const " # cppName # " *operator->() const { return &getFields(); }";
+}
+
+def Tplan_RecipeAttr : Tplan_FieldsAttr<"Recipe", "recipe", "how a model is trained">;
+def Tplan_ClusterAttr : Tplan_FieldsAttr<"Cluster", "cluster", "the machines and their links">;
+def Tplan_PlanAttr : Tplan_FieldsAttr<"Plan", "plan", "how a step is laid out and ordered">;
+def Tplan_TargetAttr : Tplan_FieldsAttr<"Target", "target", "the machine that a plan is compiled for">;
 
 class Tplan_Op<string mnemonic, list<Trait> traits = []> : Op<Tplan_Dialect, mnemonic, traits>;
 
@@ -217,29 +235,33 @@ def Tplan_OutputOp : Tplan_Op<"output", []> {
 def Tplan_RecipeOp : Tplan_Op<"recipe", [Symbol]> {
   let summary = "how the model is trained";
   let description = [{
-    `settings` holds resolved values with SI units removed (tokens, steps,
-    bytes). Keys, types and readers: dialects/tplan/README.md.
+    Made by `parse`, read by every phase up to `lower`, which erases it. `settings`
+    holds resolved values with SI units removed (tokens, steps, bytes): Recipe.h.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
-  let assemblyFormat = "$sym_name $settings attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, Tplan_RecipeAttr:$settings);
+  let assemblyFormat = "$sym_name custom<Fields>($settings) attr-dict";
 }
 
 def Tplan_ClusterOp : Tplan_Op<"cluster", [Symbol]> {
   let summary = "the machines: nodes, devices, links (bit/s, bytes)";
-  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
-  let assemblyFormat = "$sym_name $settings attr-dict";
+  let description = [{
+    Made by `parse` where the plan names one, read by `shard`, `overlap` and
+    `memory`, erased by `lower`. Fields: Plan.h.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Tplan_ClusterAttr:$settings);
+  let assemblyFormat = "$sym_name custom<Fields>($settings) attr-dict";
 }
 
 def Tplan_PlanOp : Tplan_Op<"plan", [Symbol]> {
   let summary = "how the training step is laid out and ordered";
   let description = [{
-    One per module: the chosen plan. `settings` as in dialects/tplan/README.md;
-    selectors are resolved to numbers of layers.
+    Made by `parse`, read by every phase up to `lower`, which erases it. One per
+    module: the chosen plan. Fields: Plan.h; selectors are resolved to numbers of layers.
     (C1) `mesh` names each axis once, with a size from 1, and has at most 65,536 ranks.
     (C2) `shard` and `zero` name axes of the mesh.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
-  let assemblyFormat = "$sym_name $settings attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, Tplan_PlanAttr:$settings);
+  let assemblyFormat = "$sym_name custom<Fields>($settings) attr-dict";
   let hasVerifier = 1;
 }
 

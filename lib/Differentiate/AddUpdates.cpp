@@ -27,25 +27,15 @@ using namespace tplan::nn;
 
 namespace {
 
-/// The recipe's optimizer, as numbers.
-struct Optimizer {
-  explicit Optimizer(DictionaryAttr settings) : settings(settings) {
-    for (auto path : settings.getAs<ArrayAttr>("no_decay").getAsValueRange<StringAttr>())
-      noDecay.insert(path);
-  }
-  StringRef kind() const { return settings.getAs<StringAttr>("kind").getValue(); }
-  double number(StringRef key) const { return settings.getAs<FloatAttr>(key).getValueAsDouble(); }
-  /// Selectors name the weights of a list without its index.
-  double decay(ParamOp param) const {
-    std::string path = param.getPath().str();
-    if (size_t at = path.find("{i}."); at != std::string::npos)
-      path.erase(at, 4);
-    return noDecay.contains(path) ? 0 : number("decay");
-  }
+using lang::Optimizer;
 
-  DictionaryAttr settings;
-  llvm::StringSet<> noDecay;
-};
+/// Selectors name the weights of a list without its index.
+double decayOf(const Optimizer &optimizer, ParamOp param) {
+  std::string path = param.getPath().str();
+  if (size_t at = path.find("{i}."); at != std::string::npos)
+    path.erase(at, 4);
+  return llvm::is_contained(optimizer.noDecay, path) ? 0 : optimizer.decay;
+}
 
 /// A function that grows by weights, with step scalars made once.
 class PartBuilder {
@@ -103,11 +93,11 @@ void addNorm(PartBuilder &part, StringRef name, ParamOp param, Value &norm) {
 
 /// Scale of all gradients: min(1, clip / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.
 Value clipped(PartBuilder &part, const Optimizer &optimizer, ParamOp param, Value g) {
-  if (optimizer.number("clip") == 0)
+  if (optimizer.clip == 0)
     return g;
   NNBuilder b = part.builder(param);
   Value norm = b.addNumber(b.sqrt(part.scalar("norm")), 1e-6);
-  Value scale = b.min(b.div(b.like(norm, optimizer.number("clip")), norm), b.like(norm, 1));
+  Value scale = b.min(b.div(b.like(norm, optimizer.clip), norm), b.like(norm, 1));
   return b.mul(g, b.cast(scale, typeOf(g).getElementType()));
 }
 
@@ -125,7 +115,7 @@ void setState(PartBuilder &part, StringRef name, StringRef slot, ParamOp param, 
 /// p after m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, both corrected for their start at 0.
 Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param, Value p,
             Value g) {
-  double beta1 = optimizer.number("beta1"), beta2 = optimizer.number("beta2");
+  double beta1 = optimizer.beta1, beta2 = optimizer.beta2;
   Value m = state(part, name, "m", param), v = state(part, name, "v", param);
   NNBuilder b = part.builder(param);
   Type element = typeOf(p).getElementType();
@@ -139,7 +129,7 @@ Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, Param
   Value nextV = b.add(b.scale(v, beta2), b.scale(b.mul(g, g), 1 - beta2));
   setState(part, name, "m", param, nextM, m);
   setState(part, name, "v", param, nextV, v);
-  Value denominator = b.addNumber(b.div(b.sqrt(nextV), root), optimizer.number("eps"));
+  Value denominator = b.addNumber(b.div(b.sqrt(nextV), root), optimizer.eps);
   return b.sub(p, b.mul(size, b.div(nextM, denominator)));
 }
 
@@ -147,7 +137,7 @@ Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, Param
 Value sgd(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param, Value p,
           Value g) {
   NNBuilder b = part.builder(param);
-  if (double momentum = optimizer.number("momentum")) {
+  if (double momentum = optimizer.momentum) {
     Value m = state(part, name, "m", param);
     g = b.add(b.scale(m, momentum), g);
     setState(part, name, "m", param, g, m);
@@ -163,11 +153,11 @@ void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, Pa
   if (part.scales)
     unscaled = b.mul(g, b.cast(part.scalar(lang::kUnscale), typeOf(g).getElementType()));
   unscaled = clipped(part, optimizer, param, unscaled);
-  if (double decay = optimizer.decay(param)) {
+  if (double decay = decayOf(optimizer, param)) {
     Value keep = b.sub(b.number(1, b.getF64Type()), b.scale(part.scalar("lr"), decay));
     p = b.mul(p, b.cast(keep, typeOf(p).getElementType()));
   }
-  auto formula = optimizer.kind() == "sgd" ? sgd : adamw;
+  auto formula = optimizer.kind == lang::OptimizerKind::Sgd ? sgd : adamw;
   Value updated = formula(part, optimizer, name, param, p, unscaled);
   part.layer.addResult(Role::Param, name, part.unlessSkipped(param, updated, old));
   part.layer.addResult(Role::CotParam, name, b.broadcast(b.like(g, 0), typeOf(g)));
@@ -181,11 +171,11 @@ struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
     ModuleOp module = getOperation();
     symbols.emplace(module);
     claimed.clear(), copies.clear();
-    auto settings = lang::Settings(module).recipe.getAs<DictionaryAttr>("optimizer");
-    if (!settings)
+    lang::Settings settings(module);
+    if (!settings.recipe.optimizer)
       return;
-    Optimizer optimizer(settings);
-    scale = lang::lossScaleOf(lang::Settings(module));
+    const Optimizer &optimizer = *settings.recipe.optimizer;
+    scale = settings.plan.lossScale;
     if (scale && scale->interval)
       addScaleStates();
 
@@ -211,7 +201,7 @@ private:
         if (param.isState() || !claimed.insert(symbol).second)
           continue;
         mine.push_back({bound.getName(), param});
-        os << bound.getName() << ' ' << optimizer.decay(param) << '\n';
+        os << bound.getName() << ' ' << decayOf(optimizer, param) << '\n';
       }
       auto [layer, isNew] = layerFor(callee, updates);
       if (isNew && !mine.empty())

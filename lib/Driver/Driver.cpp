@@ -81,7 +81,7 @@ bool Compile::parse() {
   result.module = parse::parseSource(*result.context, *result.sources, parseOptions);
   if (result.module && !errors) {
     Operation *module = *result.module;
-    module->setAttr(lang::kTarget, options.target.asAttribute(result.context.get()));
+    module->setAttr(lang::kTarget, lang::TargetAttr::get(result.context.get(), options.target));
     NamedAttrList sizes;
     for (auto &[dim, size] : options.costSizes)
       sizes.set(dim, Builder(result.context.get()).getI64IntegerAttr(size));

@@ -174,9 +174,7 @@ void addPreparation(StepReport &report, const schedule::Run &run) {
       });
 }
 
-bool isForGpu(ModuleOp module) {
-  return !lang::getString(lang::targetOf(module), "arch", "").empty();
-}
+bool isForGpu(ModuleOp module) { return lang::targetOf(module).isGpu(); }
 
 LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
   FailureOr<schedule::Chains> chains = schedule::readChains(program);
@@ -203,7 +201,7 @@ enum Gemms : unsigned { F32 = 1, F64 = 2, Bf16 = 4, Widened = 8, Any = 16 };
 
 /// Kinds of GEMMs in the module, and how many distinct ones have narrow operands.
 std::pair<unsigned, int64_t> gemmsOf(ModuleOp module) {
-  bool library = lang::getString(lang::targetOf(module), "features", "").contains("avx512bf16");
+  bool library = lang::targetOf(module).bf16Gemm;
   unsigned kinds = Any;
   std::set<std::vector<const void *>> distinct;
   module.walk([&](rt::MatmulOp matmul) {
@@ -323,14 +321,14 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   report.summary = summaryOf(module);
   report.plan = lang::Settings(module).planName.str();
   report.policy = program.getPolicy().str();
-  if (lang::getString(lang::Settings(module).plan, "precision", "f32") == "tf32")
+  if (lang::Settings(module).plan.precision == lang::Precision::TF32)
     report.approximations.push_back("tf32: GEMMs may round f32 operands to 10 bits of mantissa");
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(module);
   report.beside = besideTheArena(module);
   report.ranks = dist::meshOf(module).getNumRanks();
-  report.reduce = lang::getString(lang::Settings(module).plan, "reduce", "ordered").str();
+  report.reduce = lang::stringifyReduce(lang::Settings(module).plan.reduce).str();
   if (report.ranks > 1)
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});

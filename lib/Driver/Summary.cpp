@@ -23,14 +23,10 @@ static int64_t elementsOf(nn::ParamOp param) {
 }
 
 /// "dp = 2, tp = 4"
-static std::string meshText(DictionaryAttr plan) {
+static std::string meshText(const lang::Plan &plan) {
   std::string text;
-  if (auto axes = plan ? plan.getAs<ArrayAttr>("mesh") : ArrayAttr())
-    for (Attribute attr : axes) {
-      auto axis = cast<DictionaryAttr>(attr);
-      text += formatv("{0}{1} = {2}", text.empty() ? "" : ", ", lang::getString(axis, "name", ""),
-                      lang::getInt(axis, "size", 1));
-    }
+  for (const lang::Axis &axis : plan.mesh)
+    text += formatv("{0}{1} = {2}", text.empty() ? "" : ", ", axis.name, axis.size);
   return text;
 }
 
@@ -40,11 +36,11 @@ Summary summaryOf(ModuleOp module) {
   for (auto param : module.getOps<nn::ParamOp>())
     if (!param.isState() && param.getKind() != "copy")
       summary.parameters += param.getCount() * elementsOf(param);
-  summary.sequences = lang::getInt(settings.recipe, "batch", 0);
-  summary.tokens = summary.sequences * lang::getInt(settings.recipe, "sequence", 1);
-  summary.steps = lang::getInt(settings.recipe, "steps", 0);
+  summary.sequences = settings.recipe.batch;
+  summary.tokens = summary.sequences * settings.recipe.sequence;
+  summary.steps = settings.recipe.steps;
   summary.memoryLimit = settings.memoryLimit().value_or(0);
-  summary.precision = lang::getString(settings.plan, "precision", "f32");
+  summary.precision = lang::stringifyPrecision(settings.plan.precision);
   summary.mesh = meshText(settings.plan);
   return summary;
 }

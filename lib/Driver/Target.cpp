@@ -2,7 +2,6 @@
 #include "lib/Driver/Target.h"
 #include "lib/Emit/Ptx.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -29,7 +28,11 @@ const Level levels[] = {
 #include "include/tplan/cpu_levels.def"
 };
 /// Beyond the last level, and used by our code where they are.
-const StringRef extras[] = {"avx512bf16"};
+struct Extra {
+  StringRef feature;
+  bool Target::*fact;
+};
+const Extra extras[] = {{"avx512bf16", &Target::bf16Gemm}};
 
 Target fromFeatures(const StringSet<> &present) {
   auto has = [&](StringRef feature) { return present.contains(feature); };
@@ -49,9 +52,12 @@ Target fromFeatures(const StringSet<> &present) {
                 .f16c = is_contained(needs, "f16c")};
   if (best != std::prev(std::end(levels)))
     return target;
-  for (StringRef extra : make_filter_range(extras, has)) {
-    target.features += (target.features.empty() ? "+" : ",+") + extra.str();
-    needs.push_back(extra);
+  for (const Extra &extra : extras) {
+    if (!has(extra.feature))
+      continue;
+    target.features += (target.features.empty() ? "+" : ",+") + extra.feature.str();
+    target.*extra.fact = true;
+    needs.push_back(extra.feature);
     target.needs = join(needs, ",");
   }
   return target;
@@ -133,30 +139,6 @@ Expected<Target> findTarget(StringRef text) {
   X86::getFeaturesForCPU(arch, features, /*NeedPlus=*/false);
   present.insert(features.begin(), features.end());
   return fromFeatures(present);
-}
-
-mlir::DictionaryAttr Target::asAttribute(mlir::MLIRContext *context) const {
-  mlir::Builder b(context);
-  mlir::NamedAttrList facts;
-  auto text = [&](StringRef key, StringRef value) { facts.set(key, b.getStringAttr(value)); };
-  auto number = [&](StringRef key, int64_t n) { facts.set(key, b.getI64IntegerAttr(n)); };
-  text("cpu", cpu);
-  text("features", features);
-  text("needs", needs);
-  number("vector_bytes", vectorBytes);
-  number("registers", registers);
-  number("f16c", f16c);
-  text("program", program());
-  if (isGpu()) {
-    text("arch", arch);
-    number("workspace", workspace);
-    text("attention", libraryAttention ? "library" : "generated");
-  }
-  if (!hasMain || !embedAs.empty())
-    number("no_main", 1);
-  if (!others.empty())
-    facts.set("others", b.getStrArrayAttr(SmallVector<StringRef>(others.begin(), others.end())));
-  return facts.getDictionary(context);
 }
 
 } // namespace tplan

@@ -32,11 +32,11 @@ struct ChooseAttention : PassWrapper<ChooseAttention, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    DictionaryAttr target = lang::targetOf(getOperation());
-    arch = lang::getString(target, "arch", "");
-    if (arch.empty())
+    const lang::Target &target = lang::targetOf(getOperation());
+    if (!target.isGpu())
       return;
-    generated = lang::getString(target, "attention", "library") == "generated";
+    arch = target.arch;
+    generated = target.attention == lang::AttentionBy::Generated;
     room = rt::roomForAttention(lang::Settings(getOperation()).memoryLimit());
     getOperation().walk(
         [&](AttentionOp op) { mark(op, Pass::Forward, refusal(op, Pass::Forward)); });

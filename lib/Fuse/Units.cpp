@@ -118,10 +118,7 @@ bool fuse::addsOnto(AddOp add) {
 /// Operands that must lie in memory: read at other places than computed.
 static bool readsMemory(OpOperand &operand) { return isa<LookupOp, RopeOp>(operand.getOwner()); }
 
-bool fuse::isOn(ModuleOp module) {
-  auto fuse = lang::Settings(module).plan.getAs<BoolAttr>("fuse");
-  return !fuse || fuse.getValue();
-}
+bool fuse::isOn(ModuleOp module) { return lang::Settings(module).plan.fuse; }
 
 bool fuse::needsMemory(OpOperand &use) {
   Operation *op = use.getOwner();

@@ -129,8 +129,8 @@ constexpr Formulas kF16ByMachine = {extendByMachine, truncateByMachine};
 const Formulas &formulasOf(Operation *func, Type narrow) {
   if (narrow.isBF16())
     return kBf16;
-  DictionaryAttr target = lang::targetOf(func->getParentOfType<ModuleOp>());
-  return isa<gpu::GPUFuncOp>(func) || lang::getInt(target, "f16c", 0) ? kF16ByMachine : kF16;
+  const lang::Target &target = lang::targetOf(func->getParentOfType<ModuleOp>());
+  return isa<gpu::GPUFuncOp>(func) || target.f16c ? kF16ByMachine : kF16;
 }
 
 /// A conversion, and of its types the narrow one.

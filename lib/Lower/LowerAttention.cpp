@@ -76,11 +76,9 @@ struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
     }
   }
 
-  /// Without a target: 16 registers of 32 bytes.
   RegisterBlock blockOfTarget() {
-    DictionaryAttr target = lang::targetOf(getOperation());
-    return RegisterBlock::of(lang::getInt(target, "registers", 16),
-                             lang::getInt(target, "vector_bytes", 32));
+    const lang::Target &target = lang::targetOf(getOperation());
+    return RegisterBlock::of(target.registers, target.vectorBytes);
   }
 
   Option<int64_t> rows{*this, "rows", llvm::cl::init(0),

@@ -144,7 +144,7 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
     for (auto value : program.getBody().getOps<sched::ValueOp>())
       values[value.getKey()] = value;
     Builder make(getOperation(), program.getLoc());
-    std::optional<lang::LossScale> scale = lang::lossScaleOf(lang::Settings(getOperation()));
+    std::optional<lang::LossScale> scale = lang::Settings(getOperation()).plan.lossScale;
     forEachLoss(train, [&](StringRef loss, double weight) {
       if (auto cotangent = values.lookup(schedule::cotLossKey(loss)))
         emitCotangent(make, loss, weight, elementOf(cotangent),
@@ -159,7 +159,7 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
 void lower::forEachLoss(nn::ChainOp train, function_ref<void(StringRef, double)> body) {
   if (DictionaryAttr losses = train.getLossesAttr())
     for (NamedAttribute loss : losses)
-      body(loss.getName(), lang::getFloat(losses, loss.getName(), 1));
+      body(loss.getName(), cast<FloatAttr>(loss.getValue()).getValueAsDouble());
 }
 
 std::unique_ptr<Pass> lower::createStepKernelsPass() { return std::make_unique<StepKernels>(); }

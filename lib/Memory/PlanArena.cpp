@@ -89,7 +89,7 @@ public:
   /// What a scaled loss leaves behind: numbers of a step, and states where the scale moves.
   void addScaling(ModuleOp module) {
     Type real = nn::Tensor::get(module.getContext(), {}, Float64Type::get(module.getContext()));
-    if (!number.contains(normKey()) || !lang::lossScaleOf(lang::Settings(module)))
+    if (!number.contains(normKey()) || !lang::Settings(module).plan.lossScale)
       return;
     add(scalarKey(lang::kUnscale), Owner::Scalar, real);
     for (StringRef metric : {kLossScaleMetric, kSkippedMetric})
@@ -321,7 +321,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
   /// Attention that the plan would have room without.
   void noteAttention(InFlightDiagnostic &diag, int64_t over) {
     rt::AttentionOp largest;
-    int64_t others = lang::getInt(lang::targetOf(getOperation()), "workspace", 0);
+    int64_t others = lang::targetOf(getOperation()).workspace;
     getOperation().walk([&](rt::Call call) {
       auto attention = dyn_cast<rt::AttentionOp>(call.getOperation());
       if (!attention)
@@ -343,7 +343,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     std::optional<int64_t> budget = settings.memoryLimit();
     if (!budget || arena <= *budget)
       return success();
-    bool ofPlan = settings.plan.contains("memory");
+    bool ofPlan = settings.plan.memory.has_value();
     InFlightDiagnostic diag =
         emitError(ofPlan ? settings.planLine("memory") : settings.clusterLine("memory"))
         << "a rank may use " << *budget << " bytes of memory, found a plan that needs " << arena;
@@ -374,9 +374,9 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     persistent.addSums(train, counts ? &*counts : nullptr);
     persistent.addScaling(getOperation());
     persistent.markCopies(train);
-    DictionaryAttr target = lang::targetOf(getOperation());
-    if (target && target.get("arch")) {
-      persistent.addOfDevice(workspaceOf(getOperation(), lang::getInt(target, "workspace", 0)));
+    const lang::Target &target = lang::targetOf(getOperation());
+    if (target.isGpu()) {
+      persistent.addOfDevice(workspaceOf(getOperation(), target.workspace));
       persistent.addScratch(getOperation(), train, counts ? &*counts : nullptr);
     }
 

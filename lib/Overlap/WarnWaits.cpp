@@ -133,8 +133,10 @@ private:
                 << "tensor parallelism over " << over << " crosses nodes: each rank sends "
                 << spellBytes(waits.bytes) << " of activations a step, and waits "
                 << spellTime(waits.seconds) << ", predicted";
-    int64_t devices = lang::getInt(settings.cluster, "devices", 1);
-    if (devices % settings.ranksAlong(axes.getValue()) == 0)
+    int64_t devices = settings.cluster.devices;
+    auto names = llvm::map_to_vector(axes.getAsRange<StringAttr>(),
+                                     [](StringAttr axis) { return axis.str(); });
+    if (devices % settings.ranksAlong(names) == 0)
       diag.attachNote() << "put " << over << " last in the mesh, where ranks are neighbours";
     else
       diag.attachNote() << "let " << over << " have a number of ranks that divides " << devices;
@@ -142,7 +144,7 @@ private:
   }
 
   static void addLinks(InFlightDiagnostic &diag, const lang::Settings &settings) {
-    if (int64_t devices = lang::getInt(settings.cluster, "devices", 0))
+    if (int64_t devices = settings.cluster.devices)
       diag.attachNote(settings.clusterLine("devices"))
           << "predicted by the links of this cluster, with " << devices << " devices a node";
   }

@@ -76,7 +76,7 @@ void readMesh(PlanContext &c, const Setting &line) {
     return;
   c.layout.mesh = line.loc;
   int64_t ranks = 1;
-  SmallVector<Attribute> axes;
+  std::vector<lang::Axis> axes;
   std::vector<std::string> sizes;
   for (const Item &item : line.items) {
     const Number &n = item.quantity.number;
@@ -95,16 +95,14 @@ void readMesh(PlanContext &c, const Setting &line) {
     ranks = n.whole > lang::kMostRanks / ranks ? lang::kMostRanks + 1 : ranks * n.whole;
     if (ranks > lang::kMostRanks)
       break;
-    axes.push_back(
-        c.b.getDictionaryAttr({c.b.getNamedAttr("name", c.b.getStringAttr(item.name.text)),
-                               c.b.getNamedAttr("size", c.b.getI64IntegerAttr(n.whole))}));
+    axes.push_back({item.name.text.str(), n.whole});
   }
   if (ranks > lang::kMostRanks)
     report.error(line.loc, "a mesh has at most {0} ranks, found {1}", lang::kMostRanks,
                  llvm::join(sizes, " x "));
   else
     checkCluster(c, line, ranks);
-  c.out.set("mesh", c.b.getArrayAttr(axes), line.loc);
+  c.plan.mesh = std::move(axes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -244,20 +242,11 @@ void checkMultiple(PlanContext &c, const Shard *shard, StringRef what, int64_t s
               down ? ArrayRef<int64_t>{down, up} : ArrayRef<int64_t>{up});
 }
 
-void writeShards(PlanContext &c, SMLoc loc) {
-  Builder &b = c.b;
-  SmallVector<Attribute> entries;
+void writeShards(PlanContext &c) {
   for (auto [i, shard] : llvm::enumerate(c.layout.shards)) {
-    SmallVector<NamedAttribute> entry = {
-        b.getNamedAttr("dims", strings(b, shard.dims)),
-        b.getNamedAttr("axes", strings(b, shard.axes)),
-    };
-    if (!shard.of.text.empty())
-      entry.push_back(b.getNamedAttr("of", b.getStringAttr(shard.of.text)));
-    entries.push_back(b.getDictionaryAttr(entry));
-    c.out.place(lang::shardKey(i), shard.loc);
+    c.plan.shard.push_back({strings(shard.dims), strings(shard.axes), shard.of.text.str()});
+    c.places.add(lang::shardKey(i), shard.loc);
   }
-  c.out.set("shard", b.getArrayAttr(entries), loc);
 }
 
 void readShards(PlanContext &c) {
@@ -277,7 +266,9 @@ void readShards(PlanContext &c) {
     checkMultiple(c, residual, "S", dims["S"],
                   given == c.recipe.data.end() ? SMLoc() : given->second.loc);
   }
-  writeShards(c, (shard ? shard : standard)->loc);
+  if (!shard) // the line that shards
+    c.places.add("shard", standard->loc);
+  writeShards(c);
 }
 
 /// What an axis could shard, so that the plan compiles: B where nothing shards it yet, else those
@@ -312,11 +303,11 @@ void refuseIdle(PlanContext &c, StringRef name, const Axis &axis) {
 
 } // namespace
 
-ArrayAttr tplan::parse::strings(Builder &b, ArrayRef<Name> names) {
-  SmallVector<StringRef> texts;
+std::vector<std::string> tplan::parse::strings(ArrayRef<Name> names) {
+  std::vector<std::string> texts;
   for (const Name &name : names)
-    texts.push_back(name.text);
-  return b.getStrArrayAttr(texts);
+    texts.push_back(name.text.str());
+  return texts;
 }
 
 bool tplan::parse::findAxes(PlanContext &c, ArrayRef<Name> names) {

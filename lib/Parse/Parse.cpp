@@ -543,8 +543,8 @@ bool Program::list(const ModelInfo &info, ModuleOp made) {
     return false;
   auto matches = match(report, *syntax.selector, info);
   // Weights are f32 under every other precision.
-  DictionaryAttr plan = lang::Settings(made).plan;
-  bool wide = lang::getString(plan, "precision", "") == "f64" || plan.contains("computed_in");
+  const lang::Plan &plan = lang::Settings(made).plan;
+  bool wide = plan.precision == lang::Precision::F64 || plan.computedIn;
   if (matches && options.listOutput)
     printMatches(info, *matches, wide, *options.listOutput);
   return matches.has_value();

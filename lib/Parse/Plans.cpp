@@ -40,7 +40,7 @@ void readMicrobatch(PlanContext &c, const Setting &line) {
       error.note(c.layout.mesh, "the mesh is given here");
     return;
   }
-  c.out.whole("microbatch", n->value, line.loc);
+  c.plan.microbatch = n->value;
 }
 
 /// An argument of f16: from 1 to `most`, a power of two or a whole number.
@@ -65,7 +65,7 @@ bool holds(const ScaleArg &arg, double value) {
 }
 
 /// What multiplies the cotangents of the losses: `f16(scale = 1024)`, or by what steps show.
-void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
+void readLossScale(PlanContext &c, const Item &item) {
   SmallVector<StringRef> names = llvm::map_to_vector(kScaleArgs, [](auto &a) { return a.name; });
   llvm::StringMap<double> values;
   for (const ScaleArg &arg : kScaleArgs)
@@ -110,41 +110,38 @@ void readLossScale(PlanContext &c, const Item &item, SMLoc line) {
         .note(constant->key.loc, "the constant scale is given here");
     return;
   }
-  c.out.set("loss_scale",
-            c.b.getDictionaryAttr(
-                {c.b.getNamedAttr("start",
-                                  c.b.getF64FloatAttr(values[constant ? "scale" : "init_scale"])),
-                 c.b.getNamedAttr(
-                     "interval", c.b.getI64IntegerAttr(constant ? 0 : values["growth_interval"]))}),
-            line);
+  c.plan.lossScale =
+      lang::LossScale{.start = values[constant ? "scale" : "init_scale"],
+                      .interval = constant ? 0 : static_cast<int64_t>(values["growth_interval"])};
 }
 
 void readPrecision(PlanContext &c, const Setting &line) {
-  const StringRef known[] = {"f32", "tf32", "bf16", "f16", "f64"};
   const Item &first = line.items[0];
   bool whole = line.items.size() == 1 && !first.selector;
-  if (!whole || (first.called && !llvm::is_contained(known, first.name.text))) {
+  if (!whole || (first.called && !lang::symbolizePrecision(first.name.text))) {
     const Item &at = line.items.size() > 1 ? line.items[1] : first;
     c.e.refuse(at.loc, Feature::Fp8);
     return;
   }
-  if (!oneOf(c, first.name, known, "precision"))
+  std::optional<lang::Precision> precision = wordOf<lang::Precision>(c, first.name, "precision");
+  if (!precision)
     return;
-  if (first.called && first.name.text != "f16") {
+  if (first.called && precision != lang::Precision::F16) {
     c.e.report.error(first.name.loc,
                      "a loss is scaled for f16 alone: drop the arguments, found {0}",
                      first.name.text);
     return;
   }
-  if (first.name.text == "f16")
-    readLossScale(c, first, line.loc);
-  c.out.set("precision", c.b.getStringAttr(first.name.text), line.loc);
+  if (precision == lang::Precision::F16)
+    readLossScale(c, first);
+  c.plan.precision = *precision;
   const Name &in = first.second;
   if (in.text.empty())
     return;
   // Of f32 and f64 the program in f64 is `f64` itself: there is no rounding to keep.
-  if (llvm::is_contained({"bf16", "f16"}, first.name.text) && in.text == "f64")
-    c.out.set("computed_in", c.b.getStringAttr(in.text), line.loc);
+  bool rounds = precision == lang::Precision::BF16 || precision == lang::Precision::F16;
+  if (rounds && in.text == "f64")
+    c.plan.computedIn = lang::Precision::F64;
   else
     c.e.report.error(in.loc, "an oracle is `bf16 in f64` or `f16 in f64`, found {0} in {1}",
                      first.name.text, in.text);
@@ -153,13 +150,13 @@ void readPrecision(PlanContext &c, const Setting &line) {
 /// The name is a row of the registry of policies, which a later phase knows.
 void readPipeline(PlanContext &c, const Setting &line) {
   const Item &item = line.items[0];
-  c.out.set("pipeline", c.b.getStringAttr(item.name.text), line.loc);
+  c.plan.pipeline = item.name.text;
   if (!item.args.empty())
     c.e.refuse(item.args.front().value->loc, Feature::PipelineArguments);
 }
 
 void readStages(PlanContext &c, const Setting &line) {
-  SmallVector<int64_t> layers;
+  std::vector<int64_t> layers;
   int64_t total = 0;
   for (const Item &item : line.items) {
     const Number &n = item.quantity.number;
@@ -177,7 +174,7 @@ void readStages(PlanContext &c, const Setting &line) {
                      c.e.info.layers, total);
     return;
   }
-  c.out.set("stages", c.b.getI64ArrayAttr(layers), line.loc);
+  c.plan.stages = std::move(layers);
 }
 
 /// blocks[0..1] as numbers of layers of the whole model.
@@ -203,19 +200,20 @@ std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &c, const Sele
 }
 
 void readRecompute(PlanContext &c, const Setting &line) {
-  StringRef standard;
-  SmallVector<Attribute> rules;
+  std::optional<lang::RecomputePolicy> standard;
+  lang::Recompute recompute;
   SmallVector<std::pair<std::pair<int64_t, int64_t>, SMLoc>> chosen;
   for (const Item &item : line.items) {
-    if (!oneOf(c, item.name, {"none", "full"}, "recompute policy"))
+    auto policy = wordOf<lang::RecomputePolicy>(c, item.name, "recompute policy");
+    if (!policy)
       return;
     if (!item.selector) {
-      if (!standard.empty()) {
+      if (standard) {
         c.e.report.error(item.loc, "a second policy needs its layers: {0} for blocks[0..1]",
                          item.name.text);
         return;
       }
-      standard = item.name.text;
+      standard = policy;
       continue;
     }
     if (!item.selector->except.empty()) {
@@ -236,22 +234,16 @@ void readRecompute(PlanContext &c, const Setting &line) {
           return;
         }
       chosen.push_back({*range, selected.loc});
-      rules.push_back(c.b.getDictionaryAttr(
-          {c.b.getNamedAttr("policy", c.b.getStringAttr(item.name.text)),
-           c.b.getNamedAttr("layers", c.b.getI64ArrayAttr({range->first, range->second}))}));
+      recompute.rules.push_back({*policy, range->first, range->second});
     }
   }
-  c.out.set(
-      "recompute",
-      c.b.getDictionaryAttr(
-          {c.b.getNamedAttr("default", c.b.getStringAttr(standard.empty() ? "none" : standard)),
-           c.b.getNamedAttr("rules", c.b.getArrayAttr(rules))}),
-      line.loc);
+  recompute.standard = standard.value_or(lang::RecomputePolicy::None);
+  c.plan.recompute = std::move(recompute);
 }
 
 void readFuse(PlanContext &c, const Setting &line) {
   if (oneOf(c, line.items[0].name, {"on", "off"}, "value of fuse"))
-    c.out.set("fuse", c.b.getBoolAttr(line.items[0].name.text == "on"), line.loc);
+    c.plan.fuse = line.items[0].name.text == "on";
 }
 
 void readOverlap(PlanContext &c, const Setting &line) {
@@ -261,19 +253,19 @@ void readOverlap(PlanContext &c, const Setting &line) {
 
 /// Whether sums of ranks have one order on every transport, or NCCL's where that moves the data.
 void readReduce(PlanContext &c, const Setting &line) {
-  if (oneOf(c, line.items[0].name, {"ordered", "native"}, "kind of reduction"))
-    c.out.set("reduce", c.b.getStringAttr(line.items[0].name.text), line.loc);
+  if (auto reduce = wordOf<lang::Reduce>(c, line.items[0].name, "kind of reduction"))
+    c.plan.reduce = *reduce;
 }
 
 /// Which ranks read the data files: each its rows, or the first, which sends them.
 void readRead(PlanContext &c, const Setting &line) {
-  if (oneOf(c, line.items[0].name, {"every", "first"}, "value of read"))
-    c.out.set("read", c.b.getStringAttr(line.items[0].name.text), line.loc);
+  if (auto read = wordOf<lang::Read>(c, line.items[0].name, "value of read"))
+    c.plan.read = *read;
 }
 
 void readMemory(PlanContext &c, const Setting &line) {
   if (auto bytes = amount(c.e.report, line.items[0].quantity, Unit::Bytes, "memory"))
-    c.out.whole("memory", bytes->value, line.loc);
+    c.plan.memory = bytes->value;
 }
 
 template <Feature feature> void notBuilt(PlanContext &c, const Setting &line) {
@@ -307,34 +299,24 @@ bool tplan::parse::oneOf(PlanContext &c, const Name &word, ArrayRef<StringRef> k
 
 void tplan::parse::emitPlan(Elaborator &e, const Settings &settings, const Recipe &recipe,
                             StringRef recipeSymbol, const Cluster *cluster, StringRef symbol) {
-  Entries out(e.report, settings.name.loc);
-  PlanContext c{e, settings, recipe, cluster, out, Builder(e.context), {}};
-  SMLoc loc = settings.name.loc;
-  out.set("recipe", c.b.getStringAttr(recipeSymbol), loc);
+  PlanContext c{e, settings, recipe, cluster, {}, Places(e.report, settings.name.loc), {}};
+  c.plan.recipe = recipeSymbol;
   if (cluster)
-    out.set("cluster", c.b.getStringAttr(cluster->symbol), loc);
+    c.plan.cluster = cluster->symbol;
+  for (const auto &[key, line] : settings.lines)
+    c.places.add(key, line->loc);
   readLayout(c);
   for (const Line &line : kLines)
     if (const Setting *given = settings.find(line.key))
       line.read(c, *given);
-  // Defaults: the serial meaning, on each rank.
-  if (!settings.find("microbatch"))
-    out.whole("microbatch", recipe.batch / c.layout.ranks(c.layout.find("B")), loc);
-  if (!settings.find("precision"))
-    out.set("precision", c.b.getStringAttr("f32"), loc);
-  if (!settings.find("pipeline"))
-    out.set("pipeline", c.b.getStringAttr("accumulate"), loc);
-  if (!settings.find("stages"))
-    out.set("stages", c.b.getI64ArrayAttr({e.info.layers}), loc);
-  if (!settings.find("recompute"))
-    out.set("recompute",
-            c.b.getDictionaryAttr({c.b.getNamedAttr("default", c.b.getStringAttr("none")),
-                                   c.b.getNamedAttr("rules", c.b.getArrayAttr({}))}),
-            loc);
-  if (!settings.find("fuse"))
-    out.set("fuse", c.b.getBoolAttr(true), loc);
+  // What the phases take for granted, in the IR where people look for it.
+  if (!c.plan.microbatch)
+    c.plan.microbatch = recipe.batch / c.layout.ranks(c.layout.find("B"));
+  if (c.plan.stages.empty())
+    c.plan.stages = {e.info.layers};
   e.builder.setInsertionPointToEnd(e.module->getBody());
-  lang::PlanOp::create(e.builder, out.location(), symbol, out.settings());
+  lang::PlanOp::create(e.builder, c.places.location(), symbol,
+                       lang::PlanAttr::get(e.context, c.plan));
 }
 
 //===----------------------------------------------------------------------===//
@@ -343,8 +325,7 @@ void tplan::parse::emitPlan(Elaborator &e, const Settings &settings, const Recip
 
 /// A link's rate is per direction; names whose rates are often given as the sum of
 /// both must say so.
-static Attribute emitLink(Elaborator &e, const Item &item, StringRef where) {
-  Builder b(e.context);
+static lang::Link readLink(Elaborator &e, const Item &item, StringRef where) {
   if (item.second.text != where)
     e.report.error(item.second.loc, "expected {0}, found {1}", where, item.second.text);
   auto rate = amount(e.report, item.quantity, Unit::Rate, "the rate of a link");
@@ -363,17 +344,13 @@ static Attribute emitLink(Elaborator &e, const Item &item, StringRef where) {
                    "or `per gpu both ways`",
                    item.name.text);
   int64_t rails = item.to.loc.isValid() && item.to.number.integer ? item.to.number.whole : 1;
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("kind", b.getStringAttr(item.name.text)),
-       b.getNamedAttr("bits_per_second",
-                      b.getI64IntegerAttr(rate ? (both ? rate->value / 2 : rate->value) : 0)),
-       b.getNamedAttr("rails", b.getI64IntegerAttr(rails))});
+  return {item.name.text.str(), rate ? (both ? rate->value / 2 : rate->value) : 0, rails};
 }
 
 Cluster tplan::parse::emitCluster(Elaborator &e, const Settings &settings, StringRef symbol) {
   Cluster cluster{symbol.str(), 0, 0, {}};
-  Entries out(e.report, settings.name.loc);
-  Builder b(e.context);
+  Places places(e.report, settings.name.loc);
+  lang::Cluster fields;
   const Setting *nodes = settings.find("nodes");
   if (!nodes) {
     e.report.error(settings.name.loc, "cluster {0} needs its nodes: 4 nodes of 8 \"H100\"",
@@ -389,18 +366,26 @@ Cluster tplan::parse::emitCluster(Elaborator &e, const Settings &settings, Strin
   }
   if (count)
     cluster = {symbol.str(), count->value, item.to.number.whole, nodes->loc};
-  out.whole("nodes", cluster.nodes, nodes->loc);
-  out.whole("devices", cluster.devices, nodes->loc);
-  out.set("device", b.getStringAttr(item.string), nodes->loc);
+  fields.nodes = cluster.nodes;
+  fields.devices = cluster.devices;
+  fields.device = item.string;
+  for (StringRef key : {"nodes", "devices", "device"})
+    places.add(key, nodes->loc);
   doubtDevice(e.report, {item.string, SMLoc::getFromPointer(item.string.data())});
-  if (const Setting *line = settings.find("between"))
-    out.set("between", emitLink(e, line->items[0], "nodes"), line->loc);
-  if (const Setting *line = settings.find("inside"))
-    out.set("inside", emitLink(e, line->items[0], "node"), line->loc);
-  if (const Setting *line = settings.find("memory"))
-    if (auto bytes = amount(e.report, line->items[0].quantity, Unit::Bytes, "memory"))
-      out.whole("memory", bytes->value, line->loc);
+  auto readLine = [&](StringRef key, auto read) {
+    if (const Setting *line = settings.find(key)) {
+      places.add(key, line->loc);
+      read(line->items[0]);
+    }
+  };
+  readLine("between", [&](const Item &item) { fields.between = readLink(e, item, "nodes"); });
+  readLine("inside", [&](const Item &item) { fields.inside = readLink(e, item, "node"); });
+  readLine("memory", [&](const Item &item) {
+    if (auto bytes = amount(e.report, item.quantity, Unit::Bytes, "memory"))
+      fields.memory = bytes->value;
+  });
   e.builder.setInsertionPointToEnd(e.module->getBody());
-  lang::ClusterOp::create(e.builder, out.location(), symbol, out.settings());
+  lang::ClusterOp::create(e.builder, places.location(), symbol,
+                          lang::ClusterAttr::get(e.context, fields));
   return cluster;
 }

@@ -36,8 +36,8 @@ struct PlanContext {
   const Settings &settings;
   const Recipe &recipe;
   const Cluster *cluster; // or null
-  Entries &out;
-  mlir::Builder b;
+  lang::Plan plan;
+  Places places; // of its lines
   Layout layout;
 };
 
@@ -45,10 +45,19 @@ struct PlanContext {
 bool oneOf(PlanContext &c, const Name &word, llvm::ArrayRef<llvm::StringRef> known,
            llvm::StringRef what);
 
+/// Likewise, of the words of an enum.
+template <class Word>
+std::optional<Word> wordOf(PlanContext &c, const Name &word, llvm::StringRef what) {
+  llvm::SmallVector<llvm::StringRef> known = lang::wordsOf<Word>();
+  if (!oneOf(c, word, known, what))
+    return std::nullopt;
+  return static_cast<Word>(llvm::find(known, word.text) - known.begin());
+}
+
 /// Whether all are axes of the mesh, each named once.
 bool findAxes(PlanContext &c, llvm::ArrayRef<Name> names);
 
-mlir::ArrayAttr strings(mlir::Builder &b, llvm::ArrayRef<Name> names);
+std::vector<std::string> strings(llvm::ArrayRef<Name> names);
 
 /// Layouts.cpp: the lines mesh, shard, layout and zero.
 void readLayout(PlanContext &c);

@@ -164,34 +164,40 @@ namespace {
 /// An argument of an optimizer: its default, and 0 <= value < below.
 struct OptimizerArg {
   StringRef name;
+  double lang::Optimizer::*field;
   double standard, below;
 };
-struct OptimizerKind {
-  StringRef name;
+struct OptimizerForm {
+  lang::OptimizerKind kind;
   std::vector<OptimizerArg> args;
+  StringRef name() const { return lang::stringifyOptimizerKind(kind); }
 };
 } // namespace
 
-static const std::vector<OptimizerKind> &optimizers() {
+static const std::vector<OptimizerForm> &optimizers() {
+  using O = lang::Optimizer;
   constexpr double inf = 1e300;
-  static const std::vector<OptimizerKind> kinds = {
-      {"adamw",
-       {{"beta1", 0.9, 1},
-        {"beta2", 0.999, 1},
-        {"eps", 1e-8, inf},
-        {"decay", 0, inf},
-        {"clip", 0, inf}}},
-      {"sgd", {{"momentum", 0, 1}, {"decay", 0, inf}, {"clip", 0, inf}}},
+  static const std::vector<OptimizerForm> forms = {
+      {lang::OptimizerKind::AdamW,
+       {{"beta1", &O::beta1, 0.9, 1},
+        {"beta2", &O::beta2, 0.999, 1},
+        {"eps", &O::eps, 1e-8, inf},
+        {"decay", &O::decay, 0, inf},
+        {"clip", &O::clip, 0, inf}}},
+      {lang::OptimizerKind::Sgd,
+       {{"momentum", &O::momentum, 0, 1},
+        {"decay", &O::decay, 0, inf},
+        {"clip", &O::clip, 0, inf}}},
   };
-  return kinds;
+  return forms;
 }
 
 /// Paths without layer numbers, of the weights that `except` names.
-static std::optional<std::vector<Attribute>> noDecay(Elaborator &e, const Selector &selector) {
+static std::optional<std::vector<std::string>> noDecay(Elaborator &e, const Selector &selector) {
   auto matches = match(e.report, selector, e.info);
   if (!matches)
     return std::nullopt;
-  std::vector<Attribute> paths;
+  std::vector<std::string> paths;
   // Path -> selected and present instances.
   std::map<std::string, std::pair<int64_t, int64_t>> counts;
   for (auto [weight, ranges] : llvm::zip(e.info.weights, *matches)) {
@@ -209,42 +215,38 @@ static std::optional<std::vector<Attribute>> noDecay(Elaborator &e, const Select
       e.refuse(selector.include.front().loc, Feature::PartSelector);
       return std::nullopt;
     }
-    paths.push_back(StringAttr::get(e.context, path));
+    paths.push_back(path);
   }
   return paths;
 }
 
-static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
+static std::optional<lang::Optimizer> readOptimizer(Elaborator &e, const Setting *line) {
   static const Item standard = [] {
     Item item;
     item.name.text = "adamw";
     return item;
   }();
   const Item &item = line ? line->items.front() : standard;
-  const OptimizerKind *kind = nullptr;
+  const OptimizerForm *form = nullptr;
   std::vector<StringRef> names;
-  for (const OptimizerKind &k : optimizers()) {
-    names.push_back(k.name);
-    if (k.name == item.name.text)
-      kind = &k;
+  for (const OptimizerForm &known : optimizers()) {
+    names.push_back(known.name());
+    if (known.name() == item.name.text)
+      form = &known;
   }
-  if (!kind) {
+  if (!form) {
     auto error = e.report.error(item.name.loc, "unknown optimizer: {0}; known are adamw and sgd",
                                 item.name.text);
     suggestOurs(error, Habit::Optimizer, item.name.text, names);
-    return {};
+    return std::nullopt;
   }
-  // Every entry is there, whatever the kind.
-  std::map<StringRef, double> values;
-  for (const OptimizerKind &k : optimizers())
-    for (const OptimizerArg &arg : k.args)
-      values[arg.name] = 0;
+  lang::Optimizer optimizer{.kind = form->kind};
   names.clear();
-  for (const OptimizerArg &arg : kind->args) {
-    values[arg.name] = arg.standard;
+  for (const OptimizerArg &arg : form->args) {
+    optimizer.*arg.field = arg.standard;
     names.push_back(arg.name);
   }
-  if (kind->name == "adamw")
+  if (form->kind == lang::OptimizerKind::AdamW)
     names.push_back("betas");
   Once once(e.report); // `betas` gives two
   auto put = [&](StringRef name, const Expr &expr) {
@@ -252,13 +254,15 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
     if (!n)
       return;
     once(name, expr.loc);
-    for (const OptimizerArg &arg : kind->args)
-      if (arg.name == name && (n->real < 0 || n->real >= arg.below))
+    for (const OptimizerArg &arg : form->args) {
+      if (arg.name != name)
+        continue;
+      if (n->real < 0 || n->real >= arg.below)
         e.report.error(expr.loc, "{0} must be at least 0{1}, found {2}", name,
                        arg.below == 1 ? " and below 1" : "", spell(*n));
-    values[name] = n->real;
+      optimizer.*arg.field = n->real;
+    }
   };
-  std::vector<Attribute> without;
   Selector except;
   bool open = false; // after `except`, further bare items are selectors
   for (const Arg &arg : item.args) {
@@ -273,7 +277,7 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
     if (key.empty() || !llvm::is_contained(names, key)) {
       auto error =
           e.report.error(key.empty() ? arg.value->loc : arg.key.loc, "{0} has no argument {1}",
-                         kind->name, key.empty() ? StringRef("without a name") : key);
+                         form->name(), key.empty() ? StringRef("without a name") : key);
       suggestOurs(error, Habit::Optimizer, key, names);
       continue;
     }
@@ -299,13 +303,8 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
   }
   if (!except.include.empty())
     if (auto paths = noDecay(e, except))
-      without = *paths;
-  Builder b(e.context);
-  SmallVector<NamedAttribute> entries = {b.getNamedAttr("kind", b.getStringAttr(kind->name)),
-                                         b.getNamedAttr("no_decay", b.getArrayAttr(without))};
-  for (auto &[name, value] : values)
-    entries.push_back(b.getNamedAttr(name, b.getF64FloatAttr(value)));
-  return b.getDictionaryAttr(entries);
+      optimizer.noDecay = std::move(*paths);
+  return optimizer;
 }
 
 //===----------------------------------------------------------------------===//
@@ -313,10 +312,11 @@ static DictionaryAttr emitOptimizer(Elaborator &e, const Setting *line) {
 //===----------------------------------------------------------------------===//
 
 /// Pieces over the steps begin < step <= end, from `from` at begin to `to` at end.
-static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps, SMLoc lengthLoc) {
-  Builder b(e.context);
+static std::vector<lang::RatePiece> readRate(Elaborator &e, const Setting &line, int64_t steps,
+                                             SMLoc lengthLoc) {
+  using Shape = lang::RateShape;
   struct Piece {
-    StringRef shape;
+    Shape shape;
     double from, to;
     int64_t length; // 0: what is left
     bool warmup;
@@ -330,23 +330,23 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps, SML
   };
   for (const Item &item : line.items) {
     StringRef name = item.name.text;
-    Piece piece{"flat", 0, 0, 0, false};
+    Piece piece{Shape::Flat, 0, 0, 0, false};
     if (item.hasNumber) {
       piece.from = piece.to = rate(item.quantity);
     } else if (name == "warmup") {
       auto length = amount(e.report, item.quantity, Unit::Steps, "warmup");
-      piece.shape = "linear";
+      piece.shape = Shape::Linear;
       piece.warmup = true;
       piece.length = length ? length->value : 1;
-    } else if (name == "flat" || name == "linear" || name == "cosine") {
-      piece.shape = name;
+    } else if (std::optional<Shape> shape = lang::symbolizeRateShape(name)) {
+      piece.shape = *shape;
       piece.from = rate(item.quantity);
       piece.to = piece.from;
       if (item.to.loc.isValid())
         piece.to = rate(item.to);
-      if (item.to.loc.isValid() && name == "flat")
+      if (item.to.loc.isValid() && shape == Shape::Flat)
         e.report.error(item.name.loc, "flat stays at one rate: flat 1e-4");
-      if (!item.to.loc.isValid() && name != "flat")
+      if (!item.to.loc.isValid() && shape != Shape::Flat)
         e.report.error(item.name.loc, "{0} goes from one rate to another: {0} 3e-4 to 3e-5", name);
       if (item.span.loc.isValid())
         if (auto length = amount(e.report, item.span, Unit::Steps, name))
@@ -385,25 +385,19 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps, SML
       piece.to = pieces[i + 1].from;
     known += piece.length;
   }
-  SmallVector<Attribute> attrs;
+  std::vector<lang::RatePiece> schedule;
   int64_t begin = 0;
   std::vector<RatePart> parts;
   for (auto [i, piece] : llvm::enumerate(pieces)) {
     int64_t end = begin + (piece.length ? piece.length : std::max<int64_t>(0, steps - known));
-    parts.push_back(
-        {piece.warmup ? "warmup" : piece.shape, line.items[i].loc, begin, end, piece.to});
+    parts.push_back({piece.warmup ? "warmup" : lang::stringifyRateShape(piece.shape),
+                     line.items[i].loc, begin, end, piece.to});
     if (end > begin)
-      attrs.push_back(b.getDictionaryAttr({
-          b.getNamedAttr("begin", b.getI64IntegerAttr(begin)),
-          b.getNamedAttr("end", b.getI64IntegerAttr(end)),
-          b.getNamedAttr("from", b.getF64FloatAttr(piece.from)),
-          b.getNamedAttr("to", b.getF64FloatAttr(piece.to)),
-          b.getNamedAttr("shape", b.getStringAttr(piece.shape)),
-      }));
+      schedule.push_back({begin, end, piece.from, piece.to, piece.shape});
     begin = end;
   }
   doubtRate(e.report, parts, steps, lengthLoc);
-  return b.getArrayAttr(attrs);
+  return schedule;
 }
 
 //===----------------------------------------------------------------------===//
@@ -412,34 +406,28 @@ static ArrayAttr emitRate(Elaborator &e, const Setting &line, int64_t steps, SML
 
 void tplan::parse::emitRecipe(Elaborator &e, const Recipe &recipe, StringRef symbol) {
   const Settings &settings = *recipe.settings;
-  Entries out(e.report, settings.name.loc);
+  Places places(e.report, settings.name.loc);
+  for (const auto &[key, line] : settings.lines)
+    places.add(key, line->loc);
   Builder b(e.context);
-  auto at = [&](StringRef key) {
-    const Setting *line = settings.find(key);
-    return line ? line->loc : settings.name.loc;
-  };
   SmallVector<NamedAttribute> sizes;
   for (auto &[name, number] : e.sizes)
     sizes.push_back(b.getNamedAttr(name, number.integer
                                              ? Attribute(b.getI64IntegerAttr(number.whole))
                                              : Attribute(b.getF64FloatAttr(number.real))));
-  out.set("model",
-          b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(recipe.model.text)),
-                               b.getNamedAttr("sizes", b.getDictionaryAttr(sizes))}),
-          at("model"));
-  out.whole("batch", recipe.batch, at("batch"));
-  out.whole("sequence", recipe.sequence, at("data"));
-  out.whole("steps", recipe.steps, at("length"));
-  if (DictionaryAttr optimizer = emitOptimizer(e, settings.find("optimizer")))
-    out.set("optimizer", optimizer, at("optimizer"));
-  if (ArrayAttr rate = emitRate(e, *settings.find("lr"), recipe.steps, at("length")))
-    out.set("lr", rate, at("lr"));
-  ArrayAttr data = emitData(e, *settings.find("data"));
-  out.set("data", data, at("data"));
+  lang::Recipe fields;
+  fields.model = {recipe.model.text.str(), b.getDictionaryAttr(sizes)};
+  fields.batch = recipe.batch;
+  fields.sequence = recipe.sequence;
+  fields.steps = recipe.steps;
+  fields.optimizer = readOptimizer(e, settings.find("optimizer"));
+  fields.lr = readRate(e, *settings.find("lr"), recipe.steps, settings.find("length")->loc);
+  fields.data = readFiles(e, *settings.find("data"));
   if (const Setting *line = settings.find("eval"))
-    out.set("eval", emitEval(e, *line, data), line->loc);
+    fields.eval = readEval(e, *line, fields.data);
   if (const Setting *line = settings.find("save"))
-    out.set("save", emitSave(e, *line), line->loc);
+    fields.save = readSave(e, *line);
   e.builder.setInsertionPointToEnd(e.module->getBody());
-  lang::RecipeOp::create(e.builder, out.location(), symbol, out.settings());
+  lang::RecipeOp::create(e.builder, places.location(), symbol,
+                         lang::RecipeAttr::get(e.context, fields));
 }

@@ -1,8 +1,8 @@
 //===- Settings.h - recipes, clusters and plans ----------------------------===//
 //
 // Settings are merged by key first (a recipe over its base, --set over all), then
-// each line is read by the one function that knows it and becomes an entry of the
-// op's dictionary. The op's location keeps that of each line.
+// each line is read by the one function that knows it and sets a field of the op's
+// attribute. The op's location keeps that of each line.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_PARSE_SETTINGS_H
@@ -50,29 +50,18 @@ private:
   llvm::StringMap<llvm::SMLoc> given;
 };
 
-/// Collects the dictionary of an op, and where each entry comes from.
-class Entries {
+/// Collects where each line of a recipe, plan or cluster comes from.
+class Places {
 public:
-  Entries(Report &report, llvm::SMLoc loc) : report(report), loc(loc), builder(&report.context) {}
-  void set(llvm::StringRef key, mlir::Attribute value, llvm::SMLoc at);
-  /// The place of a part of an entry, by a key of its own.
-  void place(llvm::StringRef key, llvm::SMLoc at);
-  void whole(llvm::StringRef key, int64_t value, llvm::SMLoc at) {
-    set(key, builder.getI64IntegerAttr(value), at);
-  }
-  mlir::DictionaryAttr settings() const { return builder.getDictionaryAttr(entries); }
+  Places(Report &report, llvm::SMLoc loc) : report(report), loc(loc) {}
+  void add(llvm::StringRef key, llvm::SMLoc at);
+  /// The declaration's location, fused with a named one for each line.
   mlir::Location location() const;
 
 private:
   Report &report;
   llvm::SMLoc loc;
-
-public:
-  mutable mlir::Builder builder;
-
-private:
-  llvm::SmallVector<mlir::NamedAttribute> entries;
-  llvm::SmallVector<mlir::Location> locations;
+  llvm::SmallVector<mlir::Location> places;
 };
 
 //===----------------------------------------------------------------------===//
@@ -113,9 +102,9 @@ void emitRecipe(Elaborator &e, const Recipe &recipe, llvm::StringRef symbol);
 
 /// The files of a training: its lines `data`, `eval` and `save`. The model is built, so the
 /// vocabulary is known.
-mlir::ArrayAttr emitData(Elaborator &e, const Setting &line);
-mlir::DictionaryAttr emitEval(Elaborator &e, const Setting &line, mlir::ArrayAttr data);
-mlir::DictionaryAttr emitSave(Elaborator &e, const Setting &line);
+std::vector<lang::DataFiles> readFiles(Elaborator &e, const Setting &line);
+lang::Evaluation readEval(Elaborator &e, const Setting &line, llvm::ArrayRef<lang::DataFiles> data);
+lang::Saving readSave(Elaborator &e, const Setting &line);
 
 struct Cluster {
   std::string symbol;

@@ -169,8 +169,7 @@ bool checkMixture(Elaborator &e, ArrayRef<Source> sources) {
 
 } // namespace
 
-ArrayAttr tplan::parse::emitData(Elaborator &e, const Setting &line) {
-  Builder b(e.context);
+std::vector<lang::DataFiles> tplan::parse::readFiles(Elaborator &e, const Setting &line) {
   std::vector<Source> sources;
   bool ok = true;
   for (const Item &item : line.items)
@@ -178,24 +177,22 @@ ArrayAttr tplan::parse::emitData(Elaborator &e, const Setting &line) {
       ok &= readSource(e, sources.emplace_back(Source{item}));
   // Without a file the command line names it, or a program that embeds the training has the rows.
   if (sources.empty() || !ok || !checkMixture(e, sources))
-    return b.getArrayAttr({});
-  SmallVector<Attribute> entries;
+    return {};
+  std::vector<lang::DataFiles> files;
   for (const auto &[item, format] : sources)
-    entries.push_back(b.getDictionaryAttr({
-        b.getNamedAttr("name", b.getStringAttr(item.name.text.empty() ? "data" : item.name.text)),
-        b.getNamedAttr("weight", b.getF64FloatAttr(item.hasNumber ? item.quantity.number.real : 1)),
-        b.getNamedAttr("format", b.getStringAttr(item.second.text)),
-        b.getNamedAttr("path", b.getStringAttr(item.string)),
-    }));
-  return b.getArrayAttr(entries);
+    files.push_back({item.name.text.empty() ? "data" : item.name.text.str(),
+                     item.hasNumber ? item.quantity.number.real : 1, item.second.text.str(),
+                     item.string.str()});
+  return files;
 }
 
 /// Files that are scored hold tokens as those that are trained on: nobody means ids here and bytes
 /// there.
-static bool checkLikeData(Elaborator &e, const Item &item, const Format &format, ArrayAttr data) {
+static bool checkLikeData(Elaborator &e, const Item &item, const Format &format,
+                          ArrayRef<lang::DataFiles> data) {
   if (data.empty() || !item.second.text.empty())
     return true;
-  StringRef stated = lang::getString(cast<DictionaryAttr>(data[0]), "format", "");
+  StringRef stated = data[0].format;
   const Format *trained = stated.empty() ? &kBytes : findFormat(stated);
   if (trained == &format)
     return true;
@@ -206,8 +203,8 @@ static bool checkLikeData(Elaborator &e, const Item &item, const Format &format,
   return false;
 }
 
-DictionaryAttr tplan::parse::emitEval(Elaborator &e, const Setting &line, ArrayAttr data) {
-  Builder b(e.context);
+lang::Evaluation tplan::parse::readEval(Elaborator &e, const Setting &line,
+                                        ArrayRef<lang::DataFiles> data) {
   int64_t every = 0, tokens = 0;
   const Item *file = nullptr;
   Once once(e.report);
@@ -227,15 +224,10 @@ DictionaryAttr tplan::parse::emitEval(Elaborator &e, const Setting &line, ArrayA
   }
   if (!every)
     e.report.error(line.loc, "eval needs how often: eval \"val.bin\", every 100 steps");
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("path", b.getStringAttr(file ? file->string : "")),
-       b.getNamedAttr("format", b.getStringAttr(file ? file->second.text : "")),
-       b.getNamedAttr("tokens", b.getI64IntegerAttr(tokens)),
-       b.getNamedAttr("every", b.getI64IntegerAttr(every))});
+  return {every, tokens, file ? file->second.text.str() : "", file ? file->string.str() : ""};
 }
 
-DictionaryAttr tplan::parse::emitSave(Elaborator &e, const Setting &line) {
-  Builder b(e.context);
+lang::Saving tplan::parse::readSave(Elaborator &e, const Setting &line) {
   int64_t every = 0, keep = 0;
   StringRef path;
   Once once(e.report);
@@ -258,7 +250,5 @@ DictionaryAttr tplan::parse::emitSave(Elaborator &e, const Setting &line) {
   }
   if (!every)
     e.report.error(line.loc, "save needs how often: save every 500 steps");
-  return b.getDictionaryAttr({b.getNamedAttr("path", b.getStringAttr(path)),
-                              b.getNamedAttr("every", b.getI64IntegerAttr(every)),
-                              b.getNamedAttr("keep", b.getI64IntegerAttr(keep))});
+  return {every, keep, path.str()};
 }

@@ -87,18 +87,12 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
   return Amount{static_cast<int64_t>(value), unit};
 }
 
-void Entries::set(StringRef key, Attribute value, llvm::SMLoc at) {
-  entries.push_back(builder.getNamedAttr(key, value));
-  place(key, at);
+void Places::add(StringRef key, llvm::SMLoc at) {
+  places.push_back(NameLoc::get(StringAttr::get(&report.context, key), report.at(at)));
 }
 
-void Entries::place(StringRef key, llvm::SMLoc at) {
-  locations.push_back(NameLoc::get(builder.getStringAttr(key), report.at(at)));
-}
-
-/// The declaration's location, fused with a named one for each entry.
-Location Entries::location() const {
+Location Places::location() const {
   SmallVector<Location> all = {report.at(loc)};
-  all.append(locations);
-  return FusedLoc::get(builder.getContext(), all);
+  all.append(places);
+  return FusedLoc::get(&report.context, all);
 }

@@ -135,10 +135,7 @@ void tplan::parse::readZero(PlanContext &c, const Setting &line) {
     return;
   }
   Names axes = zeroAxes(c, line, first);
-  SmallVector<NamedAttribute> entry = {
-      c.b.getNamedAttr("stage", c.b.getI64IntegerAttr(stage.whole)),
-      c.b.getNamedAttr("axes", strings(c.b, axes)),
-  };
+  lang::Zero zero{.stage = stage.whole, .axes = strings(axes)};
   std::map<StringRef, SMLoc> seen;
   for (const Item &word : llvm::drop_begin(line.items)) {
     StringRef key = word.name.text;
@@ -150,15 +147,20 @@ void tplan::parse::readZero(PlanContext &c, const Setting &line) {
       return;
     }
     bool accumulate = key == "accumulate";
-    if (!(accumulate ? oneOf(c, word.second, {"local", "sharded"}, "value of accumulate")
-                     : oneOf(c, word.second, {"node"}, "value of within")))
-      return;
-    if (accumulate && stage.whole != 2)
-      c.e.report.error(word.loc, "`accumulate` says where zero 2 adds gradients, found zero {0}",
-                       stage.whole);
-    if (!accumulate)
+    if (accumulate) {
+      auto where = wordOf<lang::Accumulate>(c, word.second, "value of accumulate");
+      if (!where)
+        return;
+      if (stage.whole != 2)
+        c.e.report.error(word.loc, "`accumulate` says where zero 2 adds gradients, found zero {0}",
+                         stage.whole);
+      zero.accumulate = *where;
+    } else {
+      if (!oneOf(c, word.second, {"node"}, "value of within"))
+        return;
       checkWithin(c, word, axes);
-    entry.push_back(c.b.getNamedAttr(key, c.b.getStringAttr(word.second.text)));
+      zero.withinNode = true;
+    }
   }
-  c.out.set("zero", c.b.getDictionaryAttr(entry), line.loc);
+  c.plan.zero = std::move(zero);
 }

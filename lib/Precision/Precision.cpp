@@ -28,17 +28,15 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
 }
 
 FloatType tplan::precision::narrowTypeOf(ModuleOp module) {
-  StringRef name = nameOf(module);
-  for (FloatType type : {FloatType(BFloat16Type::get(module.getContext())),
-                         FloatType(Float16Type::get(module.getContext()))}) {
-    std::string text;
-    llvm::raw_string_ostream(text) << type;
-    if (name == text)
-      return type;
+  switch (lang::Settings(module).plan.precision) {
+  case lang::Precision::BF16:
+    return BFloat16Type::get(module.getContext());
+  case lang::Precision::F16:
+    return Float16Type::get(module.getContext());
+  case lang::Precision::F32:
+  case lang::Precision::TF32:
+  case lang::Precision::F64:
+    return {};
   }
-  return {};
-}
-
-StringRef tplan::precision::nameOf(ModuleOp module) {
-  return lang::getString(lang::Settings(module).plan, "precision", "f32");
+  llvm_unreachable("a precision that no case has");
 }

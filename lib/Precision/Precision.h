@@ -10,9 +10,7 @@ std::unique_ptr<mlir::Pass> createWidenPrecisionPass();
 std::unique_ptr<mlir::Pass> createNarrowPrecisionPass();
 std::unique_ptr<mlir::Pass> createWidenRoundingsPass();
 
-/// The plan's precision: f32, tf32, f64 or the name of a narrow type.
-llvm::StringRef nameOf(mlir::ModuleOp module);
-/// The narrow type that it names: bf16, f16; null where it names none.
+/// The narrow type of the plan's precision: bf16, f16; null where it has none.
 mlir::FloatType narrowTypeOf(mlir::ModuleOp module);
 
 /// Every f32, bf16 and f16 becomes f64; casts between them stay, from f64 to f64.

@@ -21,15 +21,15 @@ struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<Module
   StringRef getArgument() const final { return "widen-precision"; }
 
   void runOnOperation() final {
-    StringRef name = precision::nameOf(getOperation());
-    if (name == "tf32" && !lang::targetOf(getOperation()).get("arch")) {
+    lang::Precision precision = lang::Settings(getOperation()).plan.precision;
+    if (precision == lang::Precision::TF32 && !lang::targetOf(getOperation()).isGpu()) {
       emitError(lang::Settings(getOperation()).planLine("precision"),
                 "tf32 is how GPUs multiply: compile with --target=cuda:ARCH, or name another "
                 "precision; found ")
-          << name;
+          << lang::stringifyPrecision(precision);
       return signalPassFailure();
     }
-    if (name != "f64")
+    if (precision != lang::Precision::F64)
       return;
     precision::widenTypes(getOperation());
     precision::eraseEqualCasts(getOperation());

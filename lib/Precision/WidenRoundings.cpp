@@ -39,7 +39,7 @@ struct WidenRoundingsPass : PassWrapper<WidenRoundingsPass, OperationPass<Module
   StringRef getArgument() const final { return "widen-roundings"; }
 
   void runOnOperation() final {
-    if (lang::getString(lang::Settings(getOperation()).plan, "computed_in", "") != "f64")
+    if (lang::Settings(getOperation()).plan.computedIn != lang::Precision::F64)
       return;
     SmallVector<OpResult> narrow; // arguments hold what their callers have rounded
     getOperation().walk([&](LayerOp layer) {

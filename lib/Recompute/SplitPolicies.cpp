@@ -20,19 +20,15 @@ constexpr StringLiteral kPolicy = "recompute";
 
 class Policies {
 public:
-  Policies(ModuleOp module, DictionaryAttr settings) : symbols(module), settings(settings) {}
+  Policies(ModuleOp module, const lang::Recompute &plan) : symbols(module), plan(plan) {}
 
   /// Policy of layer `layer`, counted over all lists; later rules win.
   StringRef of(int64_t layer) const {
-    StringRef policy = settings.getAs<StringAttr>("default").getValue();
-    if (auto rules = settings.getAs<ArrayAttr>("rules"))
-      for (auto rule : rules.getAsRange<DictionaryAttr>()) {
-        auto range = llvm::map_to_vector(rule.getAs<ArrayAttr>("layers").getAsRange<IntegerAttr>(),
-                                         [](IntegerAttr a) { return a.getInt(); });
-        if (range[0] <= layer && layer <= range[1])
-          policy = rule.getAs<StringAttr>("policy").getValue();
-      }
-    return policy;
+    lang::RecomputePolicy policy = plan.standard;
+    for (const lang::RecomputeRule &rule : plan.rules)
+      if (rule.first <= layer && layer <= rule.last)
+        policy = rule.policy;
+    return lang::stringifyRecomputePolicy(policy);
   }
 
   void apply(RunOp run, StringRef policy) {
@@ -64,7 +60,7 @@ private:
 
   llvm::StringMap<FlatSymbolRefAttr> copies; // by name and policy
   SymbolTable symbols;
-  DictionaryAttr settings;
+  const lang::Recompute &plan;
 };
 
 struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp>> {
@@ -72,12 +68,10 @@ struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp
   StringRef getArgument() const final { return "split-policies"; }
 
   void runOnOperation() final {
-    auto settings = lang::Settings(getOperation()).plan.getAs<DictionaryAttr>("recompute");
-    if (!settings)
-      return;
+    const lang::Recompute &plan = lang::Settings(getOperation()).plan.recompute;
     for (auto chain : getOperation().getOps<ChainOp>())
       if (chain.getLosses())
-        split(chain, Policies(getOperation(), settings));
+        split(chain, Policies(getOperation(), plan));
   }
 
   static void split(ChainOp chain, Policies policies) {

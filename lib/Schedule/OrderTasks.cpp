@@ -16,7 +16,7 @@ using namespace tplan::schedule;
 namespace {
 
 FailureOr<const SchedulePolicy *> choosePolicy(const lang::Settings &settings) {
-  StringRef name = lang::getString(settings.plan, "pipeline", "accumulate");
+  StringRef name = settings.plan.pipeline;
   if (const SchedulePolicy *policy = findPolicy(name))
     return policy;
   InFlightDiagnostic diag = emitError(settings.planLine("pipeline"))

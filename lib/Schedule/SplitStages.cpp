@@ -27,10 +27,7 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
     int64_t layers = 0;
     for (auto run : chain.getOps<nn::RunOp>())
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;
-    SmallVector<int64_t> stages;
-    if (auto list = settings.plan.getAs<ArrayAttr>("stages"))
-      for (auto count : list.getAsRange<IntegerAttr>())
-        stages.push_back(count.getInt());
+    auto stages = llvm::to_vector(settings.plan.stages);
     // One stage holds whatever there is, also a model without lists.
     if (stages.empty() || (stages.size() == 1 && stages[0] == layers))
       return SmallVector<int64_t>{layers};

@@ -30,24 +30,24 @@ bool shard::liesInNode(dist::MeshAttr mesh, StringAttr axis, int64_t devices) {
 
 Links::Links(const lang::Settings &settings, dist::MeshAttr mesh, DictionaryAttr sizes)
     : mesh(mesh), sizes(sizes) {
-  devices = lang::getInt(settings.cluster, "devices", 0);
-  auto rate = [&](StringRef key, double otherwise) {
-    auto link = settings.cluster.getAs<DictionaryAttr>(key);
-    double bits = link ? lang::getFloat(link, "bits_per_second", 0) : 0;
+  devices = settings.cluster.devices;
+  auto rate = [](const std::optional<lang::Link> &link, double otherwise) {
+    double bits = link ? static_cast<double>(link->bitsPerSecond) : 0;
     return bits > 0 ? bits / 8 : otherwise;
   };
-  inside = rate("inside", devices ? kInsideNode : kOneMachine);
-  between = rate("between", devices ? kBetweenNodes : kOneMachine);
+  inside = rate(settings.cluster.inside, devices ? kInsideNode : kOneMachine);
+  between = rate(settings.cluster.between, devices ? kBetweenNodes : kOneMachine);
 }
 
 nn::Tensor Links::costedAs(nn::Tensor type) const {
   if (!sizes)
     return type;
   SmallVector<nn::DimAttr> dims;
-  for (nn::DimAttr dim : type.getDims())
+  for (nn::DimAttr dim : type.getDims()) {
+    auto size = sizes.getAs<IntegerAttr>(dim.getName());
     dims.push_back(nn::DimAttr::get(type.getContext(), dim.getName(),
-                                    lang::getInt(sizes, dim.getName(), dim.getSize()),
-                                    dim.getBounded()));
+                                    size ? size.getInt() : dim.getSize(), dim.getBounded()));
+  }
   return type.withDims(dims);
 }
 

@@ -24,30 +24,21 @@ struct PlanAxis {
 /// The first varies slowest over the ranks.
 using PlanAxes = llvm::MapVector<StringRef, PlanAxis>;
 
-ArrayRef<Attribute> list(DictionaryAttr settings, StringRef key) {
-  auto array = settings.getAs<ArrayAttr>(key);
-  return array ? array.getValue() : ArrayRef<Attribute>();
-}
-
-PlanAxes readAxes(DictionaryAttr plan) {
+PlanAxes readAxes(const lang::Plan &plan) {
   PlanAxes axes;
-  for (Attribute attr : list(plan, "mesh")) {
-    auto axis = cast<DictionaryAttr>(attr);
-    axes[lang::getString(axis, "name", "")].size = lang::getInt(axis, "size", 1);
-  }
+  for (const lang::Axis &axis : plan.mesh)
+    axes[axis.name].size = axis.size;
   return axes;
 }
 
 /// A dimension with fewer positions than an axis has coordinates: the first piece of the axis cuts
 /// it, the rest repeats it.
-void addBordersOfSizes(DictionaryAttr plan, const Sizes &sizes, PlanAxes &axes) {
-  for (Attribute attr : list(plan, "shard")) {
-    auto line = cast<DictionaryAttr>(attr);
-    auto over = line.getAs<ArrayAttr>("axes").getAsValueRange<StringAttr>();
-    if (llvm::range_size(over) != 1)
+void addBordersOfSizes(const lang::Plan &plan, const Sizes &sizes, PlanAxes &axes) {
+  for (const lang::Shard &line : plan.shard) {
+    if (line.axes.size() != 1)
       continue;
-    PlanAxis &axis = axes[*over.begin()];
-    for (StringRef dim : line.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>())
+    PlanAxis &axis = axes[line.axes.front()];
+    for (StringRef dim : line.dims)
       for (int64_t size : sizes.lookup(dim))
         if (size > 1 && size < axis.size && axis.size % size == 0)
           axis.borders.insert(axis.size / size);
@@ -99,9 +90,9 @@ SmallVector<int64_t> piecesOf(int64_t size, const std::set<int64_t> &borders) {
 FailureOr<Placement> Placement::read(ModuleOp module) {
   Placement p;
   p.settings.emplace(module);
-  DictionaryAttr plan = p.settings->plan;
+  const lang::Plan &plan = p.settings->plan;
   Sizes sizes = sizesByName(module);
-  int64_t devices = lang::getInt(p.settings->cluster, "devices", 0);
+  int64_t devices = p.settings->cluster.devices;
   PlanAxes axes = readAxes(plan);
   addBordersOfSizes(plan, sizes, axes);
   addBordersOfNodes(devices, axes);
@@ -124,26 +115,25 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
       known ? SmallVector<dist::GranuleAttr>(known.getGranules())
             : findGranules(module, axesAlone.getNumRanks());
   p.mesh = dist::MeshAttr::get(module.getContext(), all, granules);
-  if (failed(p.readShards(list(plan, "shard"), sizes)))
+  if (failed(p.readShards(plan.shard, sizes)))
     return failure();
-  if (auto zero = plan.getAs<DictionaryAttr>("zero"))
-    p.readZero(zero, devices);
+  if (plan.zero)
+    p.readZero(*plan.zero, devices);
   return p;
 }
 
-Axes Placement::piecesOfAll(ArrayAttr axes) const {
+Axes Placement::piecesOfAll(ArrayRef<std::string> axes) const {
   Axes found;
-  for (StringRef name : axes.getAsValueRange<StringAttr>())
+  for (StringRef name : axes)
     llvm::append_range(found, pieces.lookup(name));
   return found;
 }
 
-LogicalResult Placement::readShards(ArrayRef<Attribute> items, const Sizes &sizes) {
-  for (auto [i, attr] : llvm::enumerate(items)) {
-    auto line = cast<DictionaryAttr>(attr);
-    Axes over = piecesOfAll(line.getAs<ArrayAttr>("axes"));
-    auto &to = line.contains("of") ? residualLines : lines;
-    for (StringRef dim : line.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>()) {
+LogicalResult Placement::readShards(ArrayRef<lang::Shard> items, const Sizes &sizes) {
+  for (auto [i, line] : llvm::enumerate(items)) {
+    Axes over = piecesOfAll(line.axes);
+    auto &to = line.of.empty() ? lines : residualLines;
+    for (StringRef dim : line.dims) {
       Line &entry = to[dim];
       entry.key = lang::shardKey(i);
       llvm::append_range(entry.axes, over);
@@ -154,12 +144,12 @@ LogicalResult Placement::readShards(ArrayRef<Attribute> items, const Sizes &size
   return success();
 }
 
-void Placement::readZero(DictionaryAttr zero, int64_t devices) {
-  zeroStage = lang::getInt(zero, "stage", 0);
-  accumulateSharded = zeroStage == 3 || lang::getString(zero, "accumulate", "sharded") == "sharded";
-  accumulateSharded &= zeroStage >= 2;
-  zeroAxes = piecesOfAll(zero.getAs<ArrayAttr>("axes"));
-  if (zero.contains("within"))
+void Placement::readZero(const lang::Zero &zero, int64_t devices) {
+  zeroStage = zero.stage;
+  accumulateSharded =
+      zeroStage == 3 || (zeroStage == 2 && zero.accumulate == lang::Accumulate::Sharded);
+  zeroAxes = piecesOfAll(zero.axes);
+  if (zero.withinNode)
     llvm::erase_if(zeroAxes, [&](StringAttr axis) { return !liesInNode(mesh, axis, devices); });
 }
 

@@ -73,9 +73,9 @@ private:
   bool accumulateSharded = false;
   std::optional<lang::Settings> settings;
 
-  mlir::LogicalResult readShards(llvm::ArrayRef<mlir::Attribute> items, const Sizes &sizes);
-  void readZero(mlir::DictionaryAttr zero, int64_t devices);
-  dist::Axes piecesOfAll(mlir::ArrayAttr axes) const;
+  mlir::LogicalResult readShards(llvm::ArrayRef<lang::Shard> items, const Sizes &sizes);
+  void readZero(const lang::Zero &zero, int64_t devices);
+  dist::Axes piecesOfAll(llvm::ArrayRef<std::string> axes) const;
   dist::Axes fitting(const Line &line, int64_t size) const;
   mlir::LogicalResult checkSizes(llvm::StringRef dim, const Line &line,
                                  const std::set<int64_t> &sizes) const;

@@ -88,10 +88,10 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
 
   void runOnOperation() final {
     lang::Settings settings(getOperation());
-    auto microbatch = settings.plan.getAs<IntegerAttr>("microbatch");
+    std::optional<int64_t> microbatch = settings.plan.microbatch;
     // Of all ranks together: assign-layouts gives each its part.
     if (microbatch &&
-        failed(split(microbatch.getInt() * settings.dataRanks(), settings.planLine("microbatch"))))
+        failed(split(*microbatch * settings.dataRanks(), settings.planLine("microbatch"))))
       signalPassFailure();
   }
 

@@ -30,31 +30,25 @@ void readSizes(ModuleOp module, Facts &facts) {
   for (auto &[dim, size] : lang::dimensionsOf(module))
     facts.dims[dim.str()] = size;
   lang::Settings settings(module);
-  if (auto model = settings.recipe.getAs<DictionaryAttr>("model"))
-    for (NamedAttribute number : model.getAs<DictionaryAttr>("sizes"))
+  if (settings.recipe.model)
+    for (NamedAttribute number : settings.recipe.model->sizes)
       if (auto whole = dyn_cast<IntegerAttr>(number.getValue()))
         facts.numbers[number.getName().str()] = whole.getInt();
   facts.meshRanks = settings.ranks();
   facts.dataRanks = settings.dataRanks();
-  facts.batch = lang::getInt(settings.recipe, "batch", 1);
-  facts.microbatch = lang::getInt(settings.plan, "microbatch", facts.batch);
-  if (auto stages = settings.plan.getAs<ArrayAttr>("stages"))
-    for (auto layers : stages.getAsRange<IntegerAttr>())
-      facts.layers += layers.getInt();
+  facts.batch = settings.recipe.batch;
+  facts.microbatch = settings.microbatch();
+  facts.layers =
+      std::accumulate(settings.plan.stages.begin(), settings.plan.stages.end(), int64_t(0));
 }
 
 /// Dimensions that lines cut, over how many ranks: of two lines the product, for what divides
 /// by it divides by each.
 void readCuts(ModuleOp module, Facts &facts) {
   lang::Settings settings(module);
-  auto shards = settings.plan.getAs<ArrayAttr>("shard");
-  if (!shards)
-    return;
-  for (auto shard : shards.getAsRange<DictionaryAttr>()) {
-    int64_t ranks = settings.ranksAlong(shard.getAs<ArrayAttr>("axes").getValue());
-    for (StringRef dim : shard.getAs<ArrayAttr>("dims").getAsValueRange<StringAttr>())
-      facts.ranks.try_emplace(dim.str(), 1).first->second *= ranks;
-  }
+  for (const lang::Shard &shard : settings.plan.shard)
+    for (const std::string &dim : shard.dims)
+      facts.ranks.try_emplace(dim, 1).first->second *= settings.ranksAlong(shard.axes);
 }
 
 void readInputs(ModuleOp module, Facts &facts) {

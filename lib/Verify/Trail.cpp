@@ -49,21 +49,15 @@ void Trail::readPlan(ModuleOp module) {
   lang::Settings settings(module);
   plan = settings.planName.str();
   planLoc = settings.planLine("");
-  auto add = [&](ArrayAttr axes, const Twine &what, StringRef key) {
-    for (StringRef axis : axes.getAsValueRange<StringAttr>())
-      lines.push_back(
-          {axis.str(), (what + " over " + axis + " here").str(), settings.planLine(key)});
+  auto add = [&](ArrayRef<std::string> axes, const Twine &what, StringRef key) {
+    for (const std::string &axis : axes)
+      lines.push_back({axis, (what + " over " + axis + " here").str(), settings.planLine(key)});
   };
-  if (auto shards = settings.plan.getAs<ArrayAttr>("shard"))
-    for (auto [i, shard] : llvm::enumerate(shards.getAsRange<DictionaryAttr>())) {
-      auto dims = shard.getAs<ArrayAttr>("dims");
-      bool many = dims.size() > 1;
-      add(shard.getAs<ArrayAttr>("axes"),
-          llvm::join(dims.getAsValueRange<StringAttr>(), ", ") + (many ? " are cut" : " is cut"),
-          lang::shardKey(i));
-    }
-  if (auto zero = settings.plan.getAs<DictionaryAttr>("zero"))
-    add(zero.getAs<ArrayAttr>("axes"), "zero goes", "zero");
+  for (auto [i, shard] : llvm::enumerate(settings.plan.shard))
+    add(shard.axes, llvm::join(shard.dims, ", ") + (shard.dims.size() > 1 ? " are cut" : " is cut"),
+        lang::shardKey(i));
+  if (settings.plan.zero)
+    add(settings.plan.zero->axes, "zero goes", "zero");
 }
 
 void Trail::readValues(ModuleOp module) {

@@ -34,13 +34,13 @@ tplan.model @m {
 // -----
 
 // tplan.plan (C1)
-// expected-error @+1 {{mesh is a list of axes, found 2 : i64}}
+// expected-error @+1 {{mesh is a list, found 2 : i64}}
 tplan.plan @p {mesh = 2 : i64}
 
 // -----
 
 // tplan.plan (C1)
-// expected-error @+1 {{mesh has axes {name = "dp", size = 2 : i64}, found {name = "dp", size = 0 : i64}}}
+// expected-error @+1 {{mesh has axes of at least one rank, found dp = 0}}
 tplan.plan @p {mesh = [{name = "dp", size = 0 : i64}]}
 
 // -----
@@ -52,32 +52,83 @@ tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "dp", size = 2 : i
 // -----
 
 // tplan.plan (C1)
-// expected-error @+1 {{mesh has at most 65536 ranks, found [{name = "dp", size = 65536 : i64}, {name = "tp", size = 2 : i64}]}}
+// expected-error @+1 {{mesh has at most 65536 ranks, found more along tp}}
 tplan.plan @p {mesh = [{name = "dp", size = 65536 : i64}, {name = "tp", size = 2 : i64}]}
 
 // -----
 
 // tplan.plan (C2)
-// expected-error @+1 {{shard has lists of dims and axes, found {axes = []}}}
+// expected-error @+1 {{shard needs dims, found {axes = []}}}
 tplan.plan @p {shard = [{axes = []}]}
 
 // -----
 
 // tplan.plan (C2)
-// expected-error @+1 {{shards over axes of the mesh, found "tp"}}
+// expected-error @+1 {{shards over axes of the mesh, found tp}}
 tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}], shard = [{axes = ["dp", "tp"], dims = ["B"]}]}
 
 // -----
 
 // tplan.plan (C2)
-// expected-error @+1 {{shards over axes of the mesh, found "dp"}}
+// expected-error @+1 {{shards over axes of the mesh, found dp}}
 tplan.plan @p {zero = {axes = ["dp"], stage = 1 : i64}}
 
 // -----
 
 // tplan.plan (C2)
-// expected-error @+1 {{zero has a list of axes, found {stage = 1 : i64}}}
+// expected-error @+1 {{zero needs axes, found {stage = 1 : i64}}}
 tplan.plan @p {zero = {stage = 1 : i64}}
+
+// -----
+
+// A field has its type, and no other name.
+// expected-error @+1 {{plan has the fields recipe, cluster, mesh, shard, zero, reduce, read, microbatch, precision, computed_in, loss_scale, pipeline, stages, recompute, fuse, memory, found "microbtach"}}
+tplan.plan @p {microbtach = 2 : i64}
+
+// -----
+
+// expected-error @+1 {{microbatch is a whole number, found "two"}}
+tplan.plan @p {microbatch = "two"}
+
+// -----
+
+// expected-error @+1 {{stages is a whole number, found true}}
+tplan.plan @p {stages = [2, true]}
+
+// -----
+
+// expected-error @+1 {{precision is one of f32, tf32, bf16, f16, f64, found "bf61"}}
+tplan.plan @p {precision = "bf61"}
+
+// -----
+
+// expected-error @+1 {{fuse is true or false, found 1 : i64}}
+tplan.plan @p {fuse = 1 : i64}
+
+// -----
+
+// expected-error @+1 {{zero is a list of fields, found 1 : i64}}
+tplan.plan @p {zero = 1 : i64}
+
+// -----
+
+// expected-error @+1 {{pipeline is a text, found 2 : i64}}
+tplan.plan @p {pipeline = 2 : i64}
+
+// -----
+
+// expected-error @+1 {{clip is a number with a point, found 1 : i64}}
+tplan.recipe @r {optimizer = {kind = "sgd", clip = 1 : i64, no_decay = []}}
+
+// -----
+
+// expected-error @+1 {{sizes is of another kind, found []}}
+tplan.recipe @r {model = {name = "m", sizes = []}}
+
+// -----
+
+// expected-error @+1 {{target has the fields cpu, features, needs, vector_bytes, registers, f16c, bf16_gemm, arch, workspace, attention, others, has_main, embed_as, found "archs"}}
+module attributes {tplan.target = #tplan.target<{archs = "sm_90"}>} {}
 
 // -----
 

@@ -3,7 +3,7 @@
 !q = !nn.tensor<[B 2, S 8, H 4, K 256], bf16>
 !l = !nn.tensor<[B 2, H 4, S 8], f32>
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "heads of 256 elements"}
-module attributes {tplan.target = {arch = "sm_80"}} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_80"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
     %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
     nn.return %0#0 : !q
@@ -17,7 +17,7 @@ module attributes {tplan.target = {arch = "sm_80"}} {
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "the mask #nn.mask<prefix(3)>"}
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "the mask #nn.mask<or(causal, prefix(3))>"}
 // CHECK: nn.attention_grad {{.*}} {fuse.generated_for = "a cotangent of the row sums"}
-module attributes {tplan.target = {arch = "sm_90"}} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}, %l: !l {nn.role = "carried", nn.name = "l"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
     %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
     %1:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <prefix(3)> : (!q, !q, !q) -> (!q, !l)
@@ -34,7 +34,7 @@ module attributes {tplan.target = {arch = "sm_90"}} {
 // One key head's gradients of scores are 64 GiB.
 // CHECK: nn.attention {{.*}} {fuse.library}
 // CHECK: nn.attention_grad {{.*}} {fuse.generated_for = "a workspace of {{[0-9]+}} bytes"}
-module attributes {tplan.target = {arch = "sm_90"}} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}, %k: !k {nn.role = "carried", nn.name = "k"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
     %0:2 = nn.attention %q, %k, %k over "S", "S" heads "H", "G" scale 0.25 mask <causal> : (!q, !k, !k) -> (!q, !l)
     %1:3 = nn.attention_grad %q, %k, %k, %0#0, %0#1, %q over "S", "S" heads "H", "G" scale 0.25 mask <causal> : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
@@ -46,7 +46,7 @@ module attributes {tplan.target = {arch = "sm_90"}} {
 !q = !nn.tensor<[B 2, S 8, H 4, K 64], bf16>
 !l = !nn.tensor<[B 2, H 4, S 8], f32>
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "--attention=generated"}
-module attributes {tplan.target = {arch = "sm_90", attention = "generated"}} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90", attention = "generated"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
     %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
     nn.return %0#0 : !q

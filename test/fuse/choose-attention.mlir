@@ -13,7 +13,7 @@
 !l = !nn.tensor<[B 2, H 4, S 8], f32>
 !w = !nn.tensor<[B 2, S 8, H 4, K 12], bf16>
 !r = !nn.tensor<[B 2, S 8, H 4, K 16], f32>
-module attributes {tplan.target = {arch = "sm_90"}} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}, %k: !k {nn.role = "carried", nn.name = "k"}) -> (!q {nn.role = "carried", nn.name = "d"}) {
     %0:2 = nn.attention %q, %k, %k over "S", "T" heads "H", "G" scale 0.25 mask <and(causal, window(4))> : (!q, !k, !k) -> (!q, !l)
     %1:3 = nn.attention_grad %q, %k, %k, %0#0, %0#1, %q over "S", "T" heads "H", "G" scale 0.25 mask <and(causal, window(4))> : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)

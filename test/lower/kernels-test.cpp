@@ -43,9 +43,10 @@ public:
   Kernel(On on, const std::string &text) {
     if (on != On::gpu)
       cpu = on == On::avx2
-                ? std::make_unique<Jit>("module attributes {tplan.target = {f16c = 1 : i64}} {\n" +
-                                            text + "}\n",
-                                        "x86-64-v3")
+                ? std::make_unique<Jit>(
+                      "module attributes {tplan.target = #tplan.target<{f16c = true}>} {\n" + text +
+                          "}\n",
+                      "x86-64-v3")
                 : std::make_unique<Jit>(text);
     else
       gpu = std::make_unique<GpuOnCpu>(text);

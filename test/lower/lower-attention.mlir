@@ -63,6 +63,6 @@ rt.tile @six forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 
 
 // CHECK-LABEL: func.func @eight(
 // CHECK: = scf.for {{.*}} -> ({{(vector<16xf32>, ){7}vector<16xf32>}}) {
-module attributes {tplan.target = {registers = 32 : i64, vector_bytes = 64 : i64}} {
+module attributes {tplan.target = #tplan.target<{registers = 32 : i64, vector_bytes = 64 : i64}>} {
   rt.tile @eight forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <all>
 }

@@ -5,6 +5,6 @@ tplan.plan @p {precision = "tf32"}
 
 // -----
 
-module attributes {tplan.target = {arch = "sm_90"}} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
   tplan.plan @p {precision = "tf32"}
 }

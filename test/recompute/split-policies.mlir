@@ -1,7 +1,7 @@
 // RUN: tplan-opt --split-policies %s | FileCheck %s
 // The run is cut where the policy changes; the second policy has a layer of its own.
 !x = !nn.tensor<[D 4], f32>
-tplan.plan @p {recompute = {default = "none", rules = [{layers = [0, 1], policy = "full"}]}}
+tplan.plan @p {recompute = {default = "none", rules = [{first = 0, last = 1, policy = "full"}]}}
 
 // CHECK: %[[X:.+]] = nn.input
 // CHECK: %[[Y:.+]] = nn.run [@blocks] x 2 layer 0 carried(%[[X]])

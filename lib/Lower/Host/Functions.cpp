@@ -86,8 +86,8 @@ class FunctionLowering {
 public:
   FunctionLowering(HostBuilder &host, HostGroups &groups, HostCalls &calls, rt::FuncOp func)
       : host(host), groups(groups), calls(calls), func(func),
-        tf32(lang::getString(lang::Settings(func->getParentOfType<ModuleOp>()).plan, "precision",
-                             "f32") == "tf32") {}
+        tf32(lang::Settings(func->getParentOfType<ModuleOp>()).plan.precision ==
+             lang::Precision::TF32) {}
 
   void lower(StringRef name) {
     host.begin(name, {host.ptr, host.ptr});

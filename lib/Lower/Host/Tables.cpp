@@ -48,7 +48,7 @@ private:
   const int64_t stepCalls;
   ModuleOp module;
   lang::Settings settings;
-  DictionaryAttr target;
+  const lang::Target &target;
 
   SmallVector<Record> tensors();
   SmallVector<Record> inputs();
@@ -60,7 +60,6 @@ private:
   SmallVector<Record> slots();
   void addFrame(const Chain &chain, const Run &run, Part part, tp_slot_use use, AddSlot add);
   std::string fingerprint();
-  int64_t setting(StringRef group, StringRef key);
   SmallVector<Record> data();
   Field evaluated();
   Field saved();
@@ -171,7 +170,7 @@ dist::Axes TableEmitter::rowAxes() {
 
 /// The scalars that the runtime sets; the squared norm is computed.
 SmallVector<Record> TableEmitter::scalars() {
-  auto optimizer = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get("optimizer"));
+  const std::optional<lang::Optimizer> &optimizer = settings.recipe.optimizer;
   SmallVector<Record> table;
   std::string rows = "count."; // of the batch
   if (!train.inputs.empty()) {
@@ -191,7 +190,7 @@ SmallVector<Record> TableEmitter::scalars() {
                        .Cases({"layer", "offset"}, TP_INDEX)
                        .Default(TP_POWER);
     double base = kind == TP_POWER && optimizer
-                      ? lang::getFloat(optimizer, name.take_front(name.find('_')), 0)
+                      ? (name == "beta1_power" ? optimizer->beta1 : optimizer->beta2)
                   : name == "offset" ? microbatch()
                                      : 1;
     sched::ValueOp value = places.find(key);
@@ -215,25 +214,25 @@ SmallVector<Record> TableEmitter::scalars() {
 }
 
 /// Sequences that all ranks have in a microbatch.
-int64_t TableEmitter::microbatch() {
-  int64_t ranks = settings.dataRanks(), batch = lang::getInt(settings.recipe, "batch", 1);
-  return ranks * lang::getInt(settings.plan, "microbatch", batch / ranks);
+int64_t TableEmitter::microbatch() { return settings.dataRanks() * settings.microbatch(); }
+
+static int64_t shapeOf(lang::RateShape shape) {
+  switch (shape) {
+  case lang::RateShape::Flat:
+    return TP_FLAT;
+  case lang::RateShape::Linear:
+    return TP_LINEAR;
+  case lang::RateShape::Cosine:
+    return TP_COSINE;
+  }
+  llvm_unreachable("a shape of the learning rate that no case has");
 }
 
 SmallVector<Record> TableEmitter::rates() {
   SmallVector<Record> table;
-  auto pieces = dyn_cast_or_null<ArrayAttr>(settings.recipe.get("lr"));
-  for (Attribute attr : pieces ? pieces.getValue() : ArrayRef<Attribute>()) {
-    auto piece = cast<DictionaryAttr>(attr);
-    int64_t shape = llvm::StringSwitch<int64_t>(lang::getString(piece, "shape", "flat"))
-                        .Case("linear", TP_LINEAR)
-                        .Case("cosine", TP_COSINE)
-                        .Default(TP_FLAT);
-    table.push_back({Field::i64(lang::getInt(piece, "begin", 0)),
-                     Field::i64(lang::getInt(piece, "end", 0)),
-                     Field::f64(lang::getFloat(piece, "from", 0)),
-                     Field::f64(lang::getFloat(piece, "to", 0)), Field::i32(shape)});
-  }
+  for (const lang::RatePiece &piece : settings.recipe.lr)
+    table.push_back({Field::i64(piece.begin), Field::i64(piece.end), Field::f64(piece.from),
+                     Field::f64(piece.to), Field::i32(shapeOf(piece.shape))});
   return table;
 }
 
@@ -368,8 +367,9 @@ std::string TableEmitter::fingerprint() {
           << type << " " << param.getCount() << " " << param.getFirst() << " " << param.getStep();
     }
   llvm::sort(lines);
+  DictionaryAttr recipe = lang::toDictionary(module.getContext(), settings.recipe);
   for (StringRef key : {"batch", "sequence", "optimizer"})
-    if (Attribute attr = settings.recipe.get(key))
+    if (Attribute attr = recipe.get(key))
       llvm::raw_string_ostream(lines.emplace_back()) << key << " " << attr;
   std::string text = llvm::join(lines, "\n");
   auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
@@ -377,46 +377,37 @@ std::string TableEmitter::fingerprint() {
 }
 
 /// Files of tokens, by an entry of the recipe.
-static Record sourceOf(DictionaryAttr entry) {
+static Record sourceOf(StringRef name, double weight, StringRef stated, StringRef path) {
   static constexpr StringRef formats[] = {
 #define FORMAT(name, bytes, hasSign, separator, meaning) name,
 #include "include/tplan/token_formats.def"
   };
-  const auto *format = llvm::find(formats, lang::getString(entry, "format", ""));
-  auto weight = entry.getAs<FloatAttr>("weight");
-  return {Field::string(lang::getString(entry, "name", "")),
-          Field::string(lang::getString(entry, "path", "")),
+  const auto *format = llvm::find(formats, stated);
+  return {Field::string(name), Field::string(path),
           Field::i32(format == std::end(formats) ? -1 : format - std::begin(formats)),
-          Field::f64(weight ? weight.getValueAsDouble() : 1)};
+          Field::f64(weight)};
 }
 
 SmallVector<Record> TableEmitter::data() {
   SmallVector<Record> table;
-  if (auto sources = settings.recipe.getAs<ArrayAttr>("data"))
-    for (auto source : sources.getAsRange<DictionaryAttr>())
-      table.push_back(sourceOf(source));
+  for (const lang::DataFiles &files : settings.recipe.data)
+    table.push_back(sourceOf(files.name, files.weight, files.format, files.path));
   return table;
 }
 
 Field TableEmitter::evaluated() {
-  auto eval = settings.recipe.getAs<DictionaryAttr>("eval");
-  if (!eval || lang::getString(eval, "path", "").empty())
+  const std::optional<lang::Evaluation> &eval = settings.recipe.eval;
+  if (!eval || eval->path.empty())
     return Field::null();
-  return Field::address(host.recordsSymbol("eval", sourceOf(eval)));
+  return Field::address(host.recordsSymbol("eval", sourceOf("", 1, eval->format, eval->path)));
 }
 
 /// The folder of checkpoints; one that the recipe does not name is called like the plan.
 Field TableEmitter::saved() {
-  auto save = settings.recipe.getAs<DictionaryAttr>("save");
+  const std::optional<lang::Saving> &save = settings.recipe.save;
   if (!save)
     return Field::null();
-  StringRef path = lang::getString(save, "path", "");
-  return Field::string(path.empty() ? (settings.planName + ".checkpoint").str() : path.str());
-}
-
-int64_t TableEmitter::setting(StringRef group, StringRef key) {
-  auto dict = dyn_cast_or_null<DictionaryAttr>(settings.recipe.get(group));
-  return dict ? lang::getInt(dict, key, 0) : 0;
+  return Field::string(save->path.empty() ? (settings.planName + ".checkpoint").str() : save->path);
 }
 
 /// The piece of the arena that the host gives for each step.
@@ -449,7 +440,7 @@ Field TableEmitter::device() {
     return Field::null();
   auto place = [&](StringRef key) { return places.has(key) ? places.offsetOf(key) : 0; };
   auto bytes = [&](StringRef key) { return places.has(key) ? places.find(key).getBytes() : 0; };
-  Record record = {Field::string(lang::getString(target, "arch", ""))};
+  Record record = {Field::string(target.arch)};
   for (StringRef image : {kPtx, kCubin, kCubinBytes})
     record.push_back(Field::address(host.external(image)));
   llvm::append_range(record, calls.deviceFields());
@@ -458,19 +449,18 @@ Field TableEmitter::device() {
   for (int64_t number : {begin, end - begin, place(kStagingKey), place(kWorkspaceKey),
                          static_cast<int64_t>(bytes(kWorkspaceKey))})
     record.push_back(Field::i64(number));
-  record.push_back(Field::i32(lang::getString(settings.plan, "reduce", "ordered") == "native"));
+  record.push_back(Field::i32(settings.plan.reduce == lang::Reduce::Native));
   record.push_back(Field::i64(stepCalls));
   return Field::address(host.recordsSymbol("device", record));
 }
 
 /// The object of the last target has `main`, which names the programs of all.
 void TableEmitter::emitMain(StringRef program) {
-  if (lang::getInt(target, "no_main", 0))
+  if (!target.hasMain || !target.embedAs.empty())
     return;
   SmallVector<Record> programs;
-  if (auto others = target ? target.getAs<ArrayAttr>("others") : ArrayAttr())
-    for (auto name : others.getAsRange<StringAttr>())
-      programs.push_back({Field::address(host.external(name))});
+  for (const std::string &name : target.others)
+    programs.push_back({Field::address(host.external(name))});
   programs.push_back({Field::address(program)});
   std::string table = host.recordsSymbol("programs", programs);
   host.declare("tp_main", {host.i32, host.ptr, host.ptr, host.i64});
@@ -481,21 +471,23 @@ void TableEmitter::emitMain(StringRef program) {
 }
 
 void TableEmitter::emit(const EntryPoints &entries) {
-  int64_t batch = lang::getInt(settings.recipe, "batch", 1);
+  const lang::Recipe &recipe = settings.recipe;
   Record record = {Field::i32(TP_ABI_VERSION),
                    Field::string(settings.planName),
                    Field::string(fingerprint()),
-                   Field::string(lang::getString(target, "needs", "")),
+                   Field::string(target.needs),
                    Field::i64(*program.getArena()),
                    Field::i64(program.getMicrobatches()),
-                   Field::i64(batch * lang::getInt(settings.recipe, "sequence", 1)),
-                   Field::i64(lang::getInt(settings.recipe, "steps", 1))};
+                   Field::i64(recipe.batch * recipe.sequence),
+                   Field::i64(recipe.steps)};
   append(host, record, "data", data());
   record.push_back(evaluated());
-  record.push_back(Field::i64(setting("eval", "tokens")));
+  const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
+  const lang::Saving save = recipe.save.value_or(lang::Saving());
+  record.push_back(Field::i64(eval.tokens));
   record.push_back(saved());
-  for (auto [group, key] : {std::pair("eval", "every"), {"save", "every"}, {"save", "keep"}})
-    record.push_back(Field::i64(setting(group, key)));
+  for (int64_t number : {eval.every, save.every, save.keep})
+    record.push_back(Field::i64(number));
   append(host, record, "tensors", tensors());
   append(host, record, "inputs", inputs());
   append(host, record, "scalars", scalars());
@@ -504,7 +496,7 @@ void TableEmitter::emit(const EntryPoints &entries) {
   append(host, record, "places", slots());
   append(host, record, "axes", groups.axes());
   append(host, record, "groups", groups.groups(host)); // the last: others have asked for theirs
-  record.push_back(Field::i32(lang::getString(settings.plan, "read", "every") == "first"));
+  record.push_back(Field::i32(settings.plan.read == lang::Read::First));
   for (StringRef entry : {StringRef(entries.prepare), StringRef(entries.step),
                           StringRef(entries.evaluate), StringRef(entries.predict)})
     record.push_back(entry.empty() ? Field::null() : Field::address(entry));
@@ -513,12 +505,12 @@ void TableEmitter::emit(const EntryPoints &entries) {
   record.push_back(Field::i64(logits ? logits->getDims().back().getSize() : 0));
   record.push_back(Field::i32(logits ? runtimeType(logits->getElementType()) : 0));
   record.push_back(device());
-  std::optional<lang::LossScale> scale = lang::lossScaleOf(settings);
+  std::optional<lang::LossScale> scale = settings.plan.lossScale;
   std::string moving = paramKey(lang::kLossScale);
   record.push_back(Field::i64(places.has(moving) ? places.offsetOf(moving) : -1));
   record.push_back(Field::f64(scale ? scale->start : 0));
   record.push_back(diskTable(host, program));
-  emitMain(host.recordsSymbol("program", record, lang::getString(target, "program", "")));
+  emitMain(host.recordsSymbol("program", record, target.program()));
 }
 
 void lower::emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,

@@ -1,0 +1,139 @@
+//===- Plan.h - how a training step is laid out and ordered -------------------===//
+#ifndef TPLAN_DIALECTS_TPLAN_PLAN_H
+#define TPLAN_DIALECTS_TPLAN_PLAN_H
+
+#include "dialects/tplan/Fields.h"
+#include "dialects/tplan/Words.h"
+
+namespace tplan::lang {
+
+struct Axis {
+  std::string name;
+  int64_t size = 1; // ranks
+  static constexpr auto fields() {
+    return std::tuple(needed("name", &Axis::name), needed("size", &Axis::size));
+  }
+  bool operator==(const Axis &) const = default;
+};
+
+/// Dimensions that are cut over axes, the first of which is major.
+struct Shard {
+  std::vector<std::string> dims, axes;
+  std::string of{}; // "residual": of what the layers of a list hand on, alone
+  static constexpr auto fields() {
+    return std::tuple(needed("dims", &Shard::dims), needed("axes", &Shard::axes),
+                      field("of", &Shard::of));
+  }
+  bool operator==(const Shard &) const = default;
+};
+
+/// What is kept in blocks over the axes: optimizer states and reduced gradients (1), the
+/// accumulators of gradients (2), weights (3).
+struct Zero {
+  int64_t stage = 1;
+  std::vector<std::string> axes;               // over which B is cut
+  Accumulate accumulate = Accumulate::Sharded; // of stage 2
+  bool withinNode = false;                     // over the pieces of the axes that lie in a node
+  static constexpr auto fields() {
+    return std::tuple(needed("stage", &Zero::stage), needed("axes", &Zero::axes),
+                      field("accumulate", &Zero::accumulate),
+                      field("within_node", &Zero::withinNode));
+  }
+  bool operator==(const Zero &) const = default;
+};
+
+/// What the cotangents of the losses are multiplied by, in f16 (LossScale.h). The scale doubles
+/// after `interval` steps in a row whose gradients are finite, and halves where they are not.
+struct LossScale {
+  double start = 65536;
+  int64_t interval = 2000; // steps; 0: the scale stays what it is
+  /// What users may write, and how far the scale goes by itself: cotangents are f32, and divided by
+  /// the tokens of a step before they are f16.
+  static constexpr double kLeast = 1, kMost = 0x1p48, kFloor = 0x1p-24;
+  static constexpr auto fields() {
+    return std::tuple(needed("start", &LossScale::start), needed("interval", &LossScale::interval));
+  }
+  bool operator==(const LossScale &) const = default;
+};
+
+/// Layers are counted over all lists.
+struct RecomputeRule {
+  RecomputePolicy policy = RecomputePolicy::None;
+  int64_t first = 0, last = 0;
+  static constexpr auto fields() {
+    return std::tuple(needed("policy", &RecomputeRule::policy),
+                      needed("first", &RecomputeRule::first), needed("last", &RecomputeRule::last));
+  }
+  bool operator==(const RecomputeRule &) const = default;
+};
+
+/// A later rule wins.
+struct Recompute {
+  RecomputePolicy standard = RecomputePolicy::None; // where no rule says otherwise
+  std::vector<RecomputeRule> rules{};
+  static constexpr auto fields() {
+    return std::tuple(field("default", &Recompute::standard),
+                      field("rules", &Recompute::rules, InText::Always));
+  }
+  bool operator==(const Recompute &) const = default;
+};
+
+/// A plan that says nothing is the serial meaning, in f32 on one rank.
+struct Plan {
+  std::string recipe, cluster; // by symbol; the cluster may be none
+  std::vector<Axis> mesh{};    // the first axis varies slowest over the ranks
+  std::vector<Shard> shard{};  // a dimension stands in one item
+  std::optional<Zero> zero{};
+  Reduce reduce = Reduce::Ordered;
+  Read read = Read::Every;
+  std::optional<int64_t> microbatch{}; // sequences of one rank; all of its part of the batch
+  Precision precision = Precision::F32;
+  std::optional<Precision>
+      computedIn{}; // f64: the oracle of a bf16 or f16 plan, which rounds as it
+  std::optional<LossScale> lossScale{};
+  std::string pipeline = "accumulate"; // a row of lib/Schedule/Policies.cpp
+  std::vector<int64_t> stages{};       // layers of lists in each; one stage
+  Recompute recompute{};
+  bool fuse = true;
+  std::optional<int64_t> memory{}; // bytes of a rank
+  static constexpr auto fields() {
+    return std::tuple(field("recipe", &Plan::recipe), field("cluster", &Plan::cluster),
+                      field("mesh", &Plan::mesh), field("shard", &Plan::shard),
+                      field("zero", &Plan::zero), field("reduce", &Plan::reduce),
+                      field("read", &Plan::read), field("microbatch", &Plan::microbatch),
+                      field("precision", &Plan::precision), field("computed_in", &Plan::computedIn),
+                      field("loss_scale", &Plan::lossScale), field("pipeline", &Plan::pipeline),
+                      field("stages", &Plan::stages), field("recompute", &Plan::recompute),
+                      field("fuse", &Plan::fuse), field("memory", &Plan::memory));
+  }
+  bool operator==(const Plan &) const = default;
+};
+
+/// The rate of a link, of one device in one direction.
+struct Link {
+  std::string kind{};
+  int64_t bitsPerSecond = 0;
+  int64_t rails = 1;
+  static constexpr auto fields() {
+    return std::tuple(field("kind", &Link::kind), needed("bits_per_second", &Link::bitsPerSecond),
+                      field("rails", &Link::rails));
+  }
+  bool operator==(const Link &) const = default;
+};
+
+struct Cluster {
+  int64_t nodes = 0, devices = 0; // devices of one node; 0 where no cluster says
+  std::string device{};
+  std::optional<Link> between{}, inside{}; // nodes
+  std::optional<int64_t> memory{};         // bytes of a device
+  static constexpr auto fields() {
+    return std::tuple(field("nodes", &Cluster::nodes), field("devices", &Cluster::devices),
+                      field("device", &Cluster::device), field("between", &Cluster::between),
+                      field("inside", &Cluster::inside), field("memory", &Cluster::memory));
+  }
+  bool operator==(const Cluster &) const = default;
+};
+
+} // namespace tplan::lang
+
+#endif // TPLAN_DIALECTS_TPLAN_PLAN_H
