@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/mpi.h"
-#include "runtime/profile.h"
-#include "runtime/threads.h"
+#include "runtime/support/profile.h"
+#include "runtime/transports/mpi.h"
+#include "runtime/transports/threads.h"
 
 #include <algorithm>
 #include <atomic>

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/bf16.h"
-#include "runtime/rank.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/support/bf16.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -9,6 +9,7 @@
 #include "lib/Driver/Messages.h"
 #include "lib/Driver/Repair.h"
 #include "lib/Driver/Report.h"
+#include "lib/Driver/Summary.h"
 #include "lib/Emit/Link.h"
 #include "lib/Emit/Output.h"
 #include "lib/Parse/Text.h"

@@ -7,8 +7,8 @@
 // and written. Times are medians between events.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/cuda_matmul.h"
-#include "runtime/random.h"
+#include "runtime/device/cuda_matmul.h"
+#include "runtime/support/random.h"
 #include "test/gpu/first-gpu.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
 #include "dialects/tplan/Settings.h"
-#include "lib/Driver/Messages.h"
+#include "lib/Driver/Place.h"
 #include "lib/Emit/Image.h"
 #include "lib/Emit/Object.h"
 #include "lib/Emit/Ptx.h"

@@ -1,5 +1,6 @@
 //===- Messages.cpp - diagnostics as text and as JSON ----------------------===//
 #include "lib/Driver/Messages.h"
+#include "lib/Driver/Place.h"
 #include "lib/Parse/Text.h"
 #include "mlir/IR/Location.h"
 #include "llvm/Support/JSON.h"
@@ -58,48 +59,6 @@ llvm::json::Object asJson(const Diagnostic &diagnostic) {
 }
 
 } // namespace
-
-Place placeOf(Location location) {
-  if (auto at = location->findInstanceOf<FileLineColLoc>())
-    return {at.getFilename().str(), at.getLine(), at.getColumn()};
-  return {};
-}
-
-void tellAtUsersLine(Diagnostic &diagnostic, const parse::Origin &origin) {
-  using Line = std::optional<FileLineColLoc>;
-  auto isOurs = [&](FileLineColLoc at) {
-    return !llvm::is_contained(origin.libraries, at.getFilename().str());
-  };
-  auto usersLine = [&](Location location) {
-    Line found;
-    location->walk([&](Location part) {
-      auto at = dyn_cast<FileLineColLoc>(part);
-      if (!at || !isOurs(at))
-        return WalkResult::advance();
-      found = at;
-      return WalkResult::interrupt();
-    });
-    return found;
-  };
-  auto at = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
-  if (!at || isOurs(at) || diagnostic.getSeverity() != DiagnosticSeverity::Error)
-    return;
-  Line line;
-  for (Diagnostic &note : diagnostic.getNotes())
-    line = line ? line : usersLine(note.getLocation());
-  line = line ? line : usersLine(diagnostic.getLocation());
-  line = line || !origin.line ? line : usersLine(*origin.line);
-  if (!line)
-    return;
-  Diagnostic told(*line, DiagnosticSeverity::Error);
-  told << diagnostic.str();
-  told.attachNote(at) << "found here";
-  for (Diagnostic &note : diagnostic.getNotes())
-    told.attachNote(note.getLocation()) << note.str();
-  for (DiagnosticArgument &fix : diagnostic.getMetadata())
-    told.getMetadata().push_back(fix);
-  diagnostic = std::move(told);
-}
 
 void printMessages(Result &result, llvm::ArrayRef<Fix> fixes, llvm::raw_ostream &os) {
   if (!result.context) // given up after a crash

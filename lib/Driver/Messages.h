@@ -11,17 +11,6 @@
 
 namespace tplan {
 
-/// The file, line and column where a location is shown to a user; no file: nowhere.
-struct Place {
-  std::string file;
-  unsigned line = 0, column = 0;
-};
-Place placeOf(mlir::Location location);
-
-/// An error of a later phase that lies in an installed model is told at the user's line: of a note,
-/// else of the call that led there, else the one that names the model.
-void tellAtUsersLine(mlir::Diagnostic &diagnostic, const parse::Origin &origin);
-
 /// Prints the messages of `result` with the fix of each, which may be empty.
 void printMessages(Result &result, llvm::ArrayRef<Fix> fixes, llvm::raw_ostream &os);
 

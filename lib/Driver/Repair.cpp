@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Repair.h"
 #include "lib/Driver/Guesses.h"
-#include "lib/Driver/Messages.h"
+#include "lib/Driver/Place.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include <chrono>

@@ -1,5 +1,6 @@
 //===- Report.cpp - what a plan costs, read off the IR --------------------===//
 #include "lib/Driver/Report.h"
+#include "lib/Driver/Summary.h"
 
 #include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
@@ -18,8 +19,6 @@ using namespace mlir;
 using llvm::formatv;
 
 namespace tplan {
-
-bool isCaptured(const StepReport &report) { return report.graphCalls <= TP_GRAPH_CALLS; }
 
 Work &Work::operator+=(const Work &other) {
   calls += other.calls;

@@ -4,7 +4,6 @@
 #include "dialects/dist/Dist.h"
 #include "dialects/tplan/Settings.h"
 #include "include/tplan/runtime.h"
-#include "lib/Driver/Report.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

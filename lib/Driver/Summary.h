@@ -7,23 +7,12 @@
 #ifndef TPLAN_DRIVER_SUMMARY_H
 #define TPLAN_DRIVER_SUMMARY_H
 
+#include "lib/Driver/StepReport.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
-#include <vector>
 
 namespace tplan {
-
-struct StepReport;
-
-struct Summary {
-  int64_t parameters = 0;            // that are trained, of the whole model, without padding
-  int64_t sequences = 0, tokens = 0; // of a step, over all ranks
-  int64_t steps = 0;                 // of the training
-  int64_t memoryLimit = 0;           // bytes of a rank that the plan may use; 0: no limit is given
-  std::string precision;             // "bf16"
-  std::string mesh;                  // "dp = 2, tp = 4"; empty: one rank
-};
 
 /// Valid after `memory`.
 Summary summaryOf(mlir::ModuleOp module);

@@ -60,7 +60,7 @@ static Value truncateToOdd(ImplicitLocOpBuilder &b, Value x) {
 }
 
 //===----------------------------------------------------------------------===//
-// f16: the formulas of runtime/f16.h
+// f16: the formulas of runtime/support/f16.h
 //===----------------------------------------------------------------------===//
 
 /// What is left of a denormal after the shift is a denormal of f32, so a product puts both in

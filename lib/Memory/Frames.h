@@ -77,7 +77,10 @@ inline int64_t bytesOf(mlir::Value value) {
 }
 
 /// The operand in whose memory the call may write the result, or -1.
-int64_t aliasOf(mlir::Operation *op, unsigned result);
+inline int64_t aliasOf(mlir::Operation *op, unsigned result) {
+  auto call = mlir::dyn_cast<rt::Call>(op);
+  return call ? call.getAlias(result) : -1;
+}
 
 } // namespace tplan::memory
 

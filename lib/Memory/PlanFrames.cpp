@@ -26,11 +26,6 @@ static bool mustAlias(Operation *op, unsigned result) {
   return call && call.mustAlias(result);
 }
 
-int64_t memory::aliasOf(Operation *op, unsigned result) {
-  auto call = dyn_cast<rt::Call>(op);
-  return call ? call.getAlias(result) : -1;
-}
-
 void FramePlanner::numberOps() {
   number.clear();
   lastUse.clear();

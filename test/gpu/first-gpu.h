@@ -2,7 +2,7 @@
 #ifndef TPLAN_TEST_GPU_FIRST_GPU_H
 #define TPLAN_TEST_GPU_FIRST_GPU_H
 
-#include "runtime/cuda_driver.h"
+#include "runtime/libraries/cuda_driver.h"
 
 /// Loads the driver, makes the GPU's context the thread's, and a stream in it. Both stay until the
 /// process ends.

@@ -9,7 +9,7 @@
 // One decision: memory lies between guards, so that a store outside an array shows.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/files.h"
+#include "runtime/support/files.h"
 #include "test/gpu/first-gpu.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 // of relu or max with this seed, and large enough that rounding stays far below 1e-6.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/random.h"
+#include "runtime/support/random.h"
 #include "test/gradients/program.h"
 #include "test/gradients/rows.h"
 #include <cmath>

@@ -1,8 +1,8 @@
 //===- program.cpp - a program that is loaded, run in a test --------------===//
 #include "test/gradients/program.h"
-#include "runtime/cuda.h"
-#include "runtime/random.h"
-#include "runtime/scalars.h"
+#include "runtime/device/cuda.h"
+#include "runtime/step/scalars.h"
+#include "runtime/support/random.h"
 
 using namespace tplan;
 using namespace tplan::runtime;

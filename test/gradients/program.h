@@ -11,8 +11,8 @@
 #ifndef TPLAN_TEST_GRADIENTS_PROGRAM_H
 #define TPLAN_TEST_GRADIENTS_PROGRAM_H
 
-#include "runtime/rank.h"
-#include "runtime/tensors.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/ranks/tensors.h"
 #include <map>
 #include <memory>
 #include <string>

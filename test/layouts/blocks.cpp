@@ -1,6 +1,6 @@
 //===- blocks.cpp - a value in the blocks of its ranks, and back ----------===//
 #include "test/layouts/blocks.h"
-#include "runtime/random.h"
+#include "runtime/support/random.h"
 #include <map>
 
 using namespace tplan;

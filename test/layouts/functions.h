@@ -7,7 +7,7 @@
 #define TPLAN_TEST_LAYOUTS_FUNCTIONS_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "runtime/rank.h"
+#include "runtime/ranks/rank.h"
 #include "test/layouts/blocks.h"
 #include "llvm/ADT/StringMap.h"
 #include <memory>

@@ -213,7 +213,7 @@ def philox(key, high, low):
 
 
 def permutation(seed, size):
-    """The order in which the runtime reads the windows of its first epoch (runtime/random.h)."""
+    """The order in which the runtime reads the windows of its first epoch (runtime/support/random.h)."""
     half = 1
     while 1 << 2 * half < size:
         half += 1

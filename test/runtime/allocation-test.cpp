@@ -8,7 +8,7 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/rank.h"
+#include "runtime/ranks/rank.h"
 
 #include <atomic>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 
 #include "helpers.h"
 
-#include "runtime/arena.h"
+#include "runtime/device/arena.h"
 
 #include <cmath>
 #include <cstring>

@@ -3,9 +3,9 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/data.h"
-#include "runtime/files.h"
-#include "runtime/safetensors.h"
+#include "runtime/disk/data.h"
+#include "runtime/disk/safetensors.h"
+#include "runtime/support/files.h"
 
 #include <cmath>
 #include <cstring>

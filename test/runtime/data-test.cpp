@@ -2,8 +2,8 @@
 
 #include "helpers.h"
 
-#include "runtime/data.h"
-#include "runtime/random.h"
+#include "runtime/disk/data.h"
+#include "runtime/support/random.h"
 
 #include <set>
 

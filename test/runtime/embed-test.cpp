@@ -3,8 +3,8 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/data.h"
-#include "runtime/files.h"
+#include "runtime/disk/data.h"
+#include "runtime/support/files.h"
 
 #include "tplan/train.h"
 

@@ -1,6 +1,6 @@
 //===- gemm-choices-test.cpp - algorithms of GEMMs as text -----------------===//
 
-#include "runtime/gemm_choices.h"
+#include "runtime/device/gemm_choices.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

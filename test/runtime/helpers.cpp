@@ -2,7 +2,7 @@
 
 #include "helpers.h"
 
-#include "runtime/threads.h"
+#include "runtime/transports/threads.h"
 
 #include <filesystem>
 #include <fstream>

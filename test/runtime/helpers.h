@@ -3,8 +3,8 @@
 #ifndef TPLAN_TEST_RUNTIME_HELPERS_H
 #define TPLAN_TEST_RUNTIME_HELPERS_H
 
-#include "runtime/peers.h"
-#include "runtime/status.h"
+#include "runtime/ranks/peers.h"
+#include "runtime/support/status.h"
 #include "tplan/runtime.h"
 
 #include <functional>

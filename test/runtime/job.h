@@ -5,7 +5,7 @@
 
 #include "helpers.h"
 
-#include "runtime/links.h"
+#include "runtime/transports/links.h"
 
 #include <chrono>
 #include <csignal>

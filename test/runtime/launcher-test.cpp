@@ -3,10 +3,10 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/error_file.h"
-#include "runtime/json.h"
-#include "runtime/launcher.h"
-#include "runtime/slurm.h"
+#include "runtime/start/error_file.h"
+#include "runtime/start/launcher.h"
+#include "runtime/start/slurm.h"
+#include "runtime/support/json.h"
 
 #include <map>
 

@@ -8,7 +8,7 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/files.h"
+#include "runtime/support/files.h"
 
 #include <cmath>
 #include <cstring>

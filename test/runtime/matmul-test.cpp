@@ -2,11 +2,12 @@
 
 #include "helpers.h"
 
-#include "runtime/bf16.h"
-#include "runtime/f16.h"
-#include "runtime/random.h"
-#include "runtime/rank.h"
-#include "runtime/tensors.h"
+#include "runtime/device/matmul_tiles.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/ranks/tensors.h"
+#include "runtime/support/bf16.h"
+#include "runtime/support/f16.h"
+#include "runtime/support/random.h"
 
 #include <cmath>
 #include <cstring>

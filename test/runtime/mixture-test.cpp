@@ -2,7 +2,7 @@
 
 #include "helpers.h"
 
-#include "runtime/mixture.h"
+#include "runtime/disk/mixture.h"
 
 using namespace tplan::runtime;
 

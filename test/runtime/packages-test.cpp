@@ -1,7 +1,7 @@
 //===- packages-test.cpp - libraries in the folders of a Python's packages ---===//
 
 #include "helpers.h"
-#include "runtime/library.h"
+#include "runtime/libraries/library.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -3,12 +3,12 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/checksum.h"
-#include "runtime/data.h"
-#include "runtime/member.h"
-#include "runtime/metrics.h"
-#include "runtime/tensors.h"
-#include "runtime/threads.h"
+#include "runtime/disk/checksum.h"
+#include "runtime/disk/data.h"
+#include "runtime/ranks/member.h"
+#include "runtime/ranks/tensors.h"
+#include "runtime/step/metrics.h"
+#include "runtime/transports/threads.h"
 
 #include <mutex>
 

@@ -3,7 +3,7 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/progress.h"
+#include "runtime/train/progress.h"
 
 #include <regex>
 

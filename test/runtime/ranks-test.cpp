@@ -8,8 +8,8 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/files.h"
-#include "runtime/rank.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/support/files.h"
 
 #include <algorithm>
 #include <atomic>

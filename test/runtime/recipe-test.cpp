@@ -8,8 +8,8 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/data.h"
-#include "runtime/data_check.h"
+#include "runtime/disk/data.h"
+#include "runtime/disk/data_check.h"
 
 #include <limits>
 

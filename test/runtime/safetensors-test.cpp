@@ -2,10 +2,10 @@
 
 #include "helpers.h"
 
-#include "runtime/bf16.h"
-#include "runtime/checksum.h"
-#include "runtime/f16.h"
-#include "runtime/safetensors.h"
+#include "runtime/disk/checksum.h"
+#include "runtime/disk/safetensors.h"
+#include "runtime/support/bf16.h"
+#include "runtime/support/f16.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,8 +2,8 @@
 
 #include "job.h"
 
-#include "runtime/secret.h"
-#include "runtime/store_protocol.h"
+#include "runtime/start/secret.h"
+#include "runtime/start/store_protocol.h"
 
 #include <atomic>
 #include <cstring>

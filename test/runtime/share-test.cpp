@@ -6,13 +6,13 @@
 
 #include "helpers.h"
 
-#include "runtime/checksum.h"
-#include "runtime/member.h"
-#include "runtime/mesh.h"
-#include "runtime/random.h"
-#include "runtime/safetensors.h"
-#include "runtime/share.h"
-#include "runtime/tensors.h"
+#include "runtime/disk/checksum.h"
+#include "runtime/disk/safetensors.h"
+#include "runtime/ranks/member.h"
+#include "runtime/ranks/mesh.h"
+#include "runtime/ranks/share.h"
+#include "runtime/ranks/tensors.h"
+#include "runtime/support/random.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 
 #include "job.h"
 
-#include "runtime/store_protocol.h"
+#include "runtime/start/store_protocol.h"
 
 #include <future>
 #include <mutex>

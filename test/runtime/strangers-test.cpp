@@ -7,8 +7,8 @@
 
 #include "job.h"
 
-#include "runtime/store_protocol.h"
-#include "runtime/store_values.h"
+#include "runtime/start/store_protocol.h"
+#include "runtime/start/store_values.h"
 
 #include <algorithm>
 #include <atomic>

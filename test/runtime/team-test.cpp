@@ -2,7 +2,7 @@
 
 #include "helpers.h"
 
-#include "runtime/team.h"
+#include "runtime/support/team.h"
 
 #include <sched.h>
 #include <thread>

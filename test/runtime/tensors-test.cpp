@@ -3,12 +3,12 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/cpu.h"
-#include "runtime/options.h"
-#include "runtime/random.h"
-#include "runtime/rank.h"
-#include "runtime/scalars.h"
-#include "runtime/tensors.h"
+#include "runtime/device/cpu.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/ranks/tensors.h"
+#include "runtime/step/scalars.h"
+#include "runtime/support/random.h"
+#include "runtime/train/options.h"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 
 #include "helpers.h"
 
-#include "runtime/text.h"
+#include "runtime/support/text.h"
 
 using namespace tplan::runtime;
 

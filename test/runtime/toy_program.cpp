@@ -2,7 +2,7 @@
 
 #include "toy_tables.h"
 
-#include "runtime/rank.h"
+#include "runtime/ranks/rank.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,10 +3,10 @@
 #include "helpers.h"
 #include "toy_program.h"
 
-#include "runtime/checksum.h"
-#include "runtime/files.h"
-#include "runtime/profile.h"
-#include "runtime/safetensors.h"
+#include "runtime/disk/checksum.h"
+#include "runtime/disk/safetensors.h"
+#include "runtime/support/files.h"
+#include "runtime/support/profile.h"
 
 #include <algorithm>
 #include <cmath>

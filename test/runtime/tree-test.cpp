@@ -6,8 +6,8 @@
 
 #include "job.h"
 
-#include "runtime/profile.h"
-#include "runtime/tree.h"
+#include "runtime/support/profile.h"
+#include "runtime/transports/tree.h"
 
 #include <atomic>
 #include <numeric>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/wish.h"
+#include "runtime/ranks/wish.h"
 
 #include <gtest/gtest.h>
 

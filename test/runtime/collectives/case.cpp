@@ -2,9 +2,9 @@
 
 #include "case.h"
 
-#include "runtime/bf16.h"
-#include "runtime/f16.h"
-#include "runtime/types.h"
+#include "runtime/support/bf16.h"
+#include "runtime/support/f16.h"
+#include "runtime/support/types.h"
 
 #include <algorithm>
 #include <bit>

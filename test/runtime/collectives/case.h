@@ -8,7 +8,7 @@
 #ifndef TPLAN_TEST_COLLECTIVES_CASE_H
 #define TPLAN_TEST_COLLECTIVES_CASE_H
 
-#include "runtime/transport.h"
+#include "runtime/ranks/transport.h"
 
 #include <string>
 

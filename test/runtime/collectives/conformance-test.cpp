@@ -5,7 +5,7 @@
 
 #include "tplan/collectives.h"
 
-#include "runtime/types.h"
+#include "runtime/support/types.h"
 
 #include <cmath>
 

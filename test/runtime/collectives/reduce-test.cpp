@@ -3,10 +3,10 @@
 #include "../helpers.h"
 #include "case.h"
 
-#include "runtime/bf16.h"
-#include "runtime/f16.h"
-#include "runtime/reduce.h"
-#include "runtime/types.h"
+#include "runtime/ranks/reduce.h"
+#include "runtime/support/bf16.h"
+#include "runtime/support/f16.h"
+#include "runtime/support/types.h"
 
 #include <bit>
 #include <cmath>

@@ -2,10 +2,10 @@
 
 #include "world.h"
 
-#include "runtime/mpi.h"
-#include "runtime/rank.h"
-#include "runtime/recording.h"
-#include "runtime/threads.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/ranks/recording.h"
+#include "runtime/transports/mpi.h"
+#include "runtime/transports/threads.h"
 
 #include <cstdlib>
 #include <thread>

@@ -2,9 +2,9 @@
 
 #include "world.h"
 
-#include "runtime/profile.h"
-#include "runtime/rank.h"
-#include "runtime/threads.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/support/profile.h"
+#include "runtime/transports/threads.h"
 
 #include <thread>
 

@@ -2,8 +2,8 @@
 
 #include "world.h"
 
-#include "runtime/recording.h"
-#include "runtime/threads.h"
+#include "runtime/ranks/recording.h"
+#include "runtime/transports/threads.h"
 
 #include <thread>
 

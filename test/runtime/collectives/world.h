@@ -8,7 +8,7 @@
 #define TPLAN_TEST_COLLECTIVES_WORLD_H
 
 #include "../helpers.h"
-#include "runtime/transport.h"
+#include "runtime/ranks/transport.h"
 
 #include <functional>
 

@@ -2,8 +2,8 @@
 
 #include "on-device.h"
 
-#include "runtime/collectives.h"
-#include "runtime/types.h"
+#include "runtime/ranks/collectives.h"
+#include "runtime/support/types.h"
 
 #include <cstring>
 

@@ -8,7 +8,7 @@
 #define TPLAN_TEST_DEVICE_ON_DEVICE_H
 
 #include "../collectives/world.h"
-#include "runtime/cuda.h"
+#include "runtime/device/cuda.h"
 
 namespace conformance {
 

@@ -8,8 +8,8 @@
 #include "../collectives/world.h"
 #include "on-device.h"
 
-#include "runtime/nccl_handle.h"
-#include "runtime/rank.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/transports/nccl_handle.h"
 
 #include <cstdlib>
 #include <numeric>

@@ -12,11 +12,11 @@
 #include "../collectives/case.h"
 #include "on-device.h"
 
-#include "runtime/f16.h"
-#include "runtime/nccl.h"
-#include "runtime/recording.h"
-#include "runtime/threads.h"
-#include "runtime/types.h"
+#include "runtime/ranks/recording.h"
+#include "runtime/support/f16.h"
+#include "runtime/support/types.h"
+#include "runtime/transports/nccl.h"
+#include "runtime/transports/threads.h"
 
 #include <bit>
 #include <cstdlib>

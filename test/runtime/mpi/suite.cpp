@@ -8,7 +8,7 @@
 #include "../collectives/world.h"
 #include "count-mpi.h"
 
-#include "runtime/mpi.h"
+#include "runtime/transports/mpi.h"
 #include "tplan/collectives.h"
 
 using namespace conformance;

@@ -14,10 +14,10 @@
 
 #include "../collectives/world.h"
 
-#include "runtime/mpi.h"
-#include "runtime/profile.h"
-#include "runtime/rank.h"
-#include "runtime/signals.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/support/profile.h"
+#include "runtime/train/signals.h"
+#include "runtime/transports/mpi.h"
 
 #include <atomic>
 #include <csignal>

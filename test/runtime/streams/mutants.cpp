@@ -7,7 +7,7 @@
 // touch the same bytes. Prints "N mutants, N harmful, N unlike" and fails where the judges differ.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/stream_order.h"
+#include "runtime/step/stream_order.h"
 
 #include <algorithm>
 #include <cstdio>

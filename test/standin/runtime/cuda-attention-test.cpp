@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/cuda_attention.h"
+#include "runtime/device/cuda_attention.h"
 #include "test/standin/libraries/fake-driver.h"
 #include "test/standin/libraries/numbers.h"
 

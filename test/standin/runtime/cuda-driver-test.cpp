@@ -1,6 +1,6 @@
 //===- cuda-driver-test.cpp - whose fault an error is ---------------------------===//
 
-#include "runtime/cuda_driver.h"
+#include "runtime/libraries/cuda_driver.h"
 
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/cuda_matmul.h"
+#include "runtime/device/cuda_matmul.h"
 #include "test/standin/libraries/fake-driver.h"
 #include "test/standin/libraries/numbers.h"
 

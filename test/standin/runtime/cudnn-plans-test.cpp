@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/rt/RT.h"
-#include "runtime/cuda_attention.h"
+#include "runtime/device/cuda_attention.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"

@@ -1,0 +1,212 @@
+//===- cuda_host.cpp - a GPU of NVIDIA's: what the host gives and takes -----===//
+//
+// What the host gives for a step goes by pinned memory; a step that is run again is a graph.
+//
+// Decision: what is captured is a step that has run call by call before. By then every library has
+// made what it makes on a first call, which a capture would refuse.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda_device.h"
+#include "runtime/support/profile.h"
+#include "runtime/support/random.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <unistd.h>
+
+using namespace tplan::runtime;
+
+/// A device may wait for another one that is lost, and then no call of the driver returns: where
+/// somebody watches, the host asks, at first without a pause.
+Status CudaDevice::await(cuda::EventHandle *event) {
+  constexpr double busy = 200e-6, pause = 50e-6, look = 5e-3;
+  if (!watcher) {
+    TP_CUDA(EventSynchronize(event));
+    return {};
+  }
+  double begin = monotonicSeconds(), looked = begin;
+  for (;;) {
+    cuda::Result result = cu.EventQuery(event);
+    if (result != cuda::notReady)
+      return cu.check(result, "cuEventQuery");
+    double now = monotonicSeconds();
+    if (now - looked > look) {
+      TP_TRY(watcher(now - begin));
+      looked = now;
+    }
+    if (now - begin > busy)
+      usleep(useconds_t(pause * 1e6));
+  }
+}
+
+Status CudaDevice::await(cuda::StreamHandle *stream) {
+  if (!watcher) {
+    TP_CUDA(StreamSynchronize(stream));
+    return {};
+  }
+  TP_CUDA(EventRecord(awaited, stream));
+  return await(awaited);
+}
+
+Status CudaDevice::finish() {
+  for (cuda::StreamHandle *stream : streams)
+    TP_TRY(await(stream));
+  return {};
+}
+
+void CudaDevice::forget() {
+  if (graph)
+    cu.GraphExecDestroy(std::exchange(graph, nullptr));
+}
+
+Status CudaDevice::read(void *to, const void *from, int64_t bytes) {
+  TP_TRY(finish());
+  if (bytes)
+    TP_CUDA(MemcpyDtoH(to, pointer(from), bytes));
+  return {};
+}
+
+Status CudaDevice::write(void *to, const void *from, int64_t bytes) {
+  TP_TRY(finish());
+  if (!bytes)
+    return {};
+  TP_CUDA(MemcpyHtoD(pointer(to), from, bytes));
+  // It has read what is not pinned, but that may still be on its way, in a stream of the driver's
+  // for which ours do not wait.
+  TP_CUDA(StreamSynchronize(nullptr));
+  return {};
+}
+
+Status CudaDevice::send() {
+  if (!facts->given_bytes)
+    return {};
+  int next = 1 - current;
+  TP_CUDA(StreamWaitEvent(givingStream, taken, 0)); // what was there has been taken
+  TP_CUDA(MemcpyHtoDAsync(arena + facts->staging_offset, images[current], facts->given_bytes,
+                          givingStream));
+  TP_CUDA(EventRecord(sent, givingStream));
+  TP_CUDA(EventRecord(imageSent[current], givingStream));
+  // The other image was sent a step ago. What is not written again stays as it is.
+  TP_TRY(await(imageSent[next]));
+  memcpy(images[next], images[current], facts->given_bytes);
+  current = next;
+  return {};
+}
+
+Status CudaDevice::take() {
+  if (!facts->given_bytes)
+    return {};
+  TP_CUDA(StreamWaitEvent(streams[0], sent, 0));
+  TP_CUDA(MemcpyDtoDAsync(arena + facts->given_offset, arena + facts->staging_offset,
+                          facts->given_bytes, streams[0]));
+  TP_CUDA(EventRecord(taken, streams[0]));
+  return {};
+}
+
+/// An error of what runs already ends the rank; any other is a reason to do without a graph.
+static Status orRefused(const CudaDriver &cu, cuda::Result result, const char *what,
+                        Status &refused) {
+  Status status = cu.check(result, what);
+  if (CudaDriver::isLate(result))
+    return status;
+  refused = std::move(status);
+  return {};
+}
+
+/// With all memory that it needs, which may be found missing at its first launch otherwise.
+Status CudaDevice::instantiate(cuda::Graph *captured, Status &refused) {
+  TP_TRY(orRefused(cu, cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),
+                   "cuGraphInstantiate", refused));
+  if (refused.ok())
+    TP_TRY(orRefused(cu, cu.GraphUpload(graph, streams[0]), "cuGraphUpload", refused));
+  else
+    graph = nullptr;
+  if (!refused.ok())
+    forget();
+  return {};
+}
+
+/// The entry's own error is the rank's.
+Status CudaDevice::capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
+                           Capture &made) {
+  size_t before = 0, behind = 0, total = 0;
+  TP_CUDA(MemGetInfo(&before, &total));
+  TP_CUDA(StreamBeginCapture(streams[0], cuda::captureThreadLocal));
+  int code = entry(rank, address);
+  cuda::Graph *captured = nullptr;
+  cuda::Result ended = cu.StreamEndCapture(streams[0], &captured);
+  Status status =
+      code ? errorf("a call failed") : orRefused(cu, ended, "cuStreamEndCapture", made.refused);
+  if (status.ok() && made.refused.ok())
+    status = instantiate(captured, made.refused);
+  if (captured)
+    cu.GraphDestroy(captured);
+  if (!status.ok() || !made.refused.ok())
+    return status;
+  TP_CUDA(MemGetInfo(&behind, &total));
+  made.bytes = (int64_t)before - (int64_t)behind;
+  return {};
+}
+
+Status CudaDevice::run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
+                       bool repeated) {
+  if (!repeated || !graph)
+    return entry(rank, address) ? errorf("a call failed") : Status();
+  TP_CUDA(GraphLaunch(graph, streams[0]));
+  return {};
+}
+
+/// Numbers below 2 in every floating-point type: of each byte the bit that makes exponents large is
+/// off. A product of zeros takes another time than one of numbers.
+Status CudaDevice::fillRandomly(int64_t begin, int64_t bytes) {
+  std::vector<std::array<uint32_t, 4>> piece(1 << 16);
+  for (size_t i = 0; i < piece.size(); ++i)
+    for (uint32_t &word : piece[i] = philox(0, 0, i))
+      word &= 0xBFBFBFBF;
+  int64_t done = std::min<int64_t>(bytes, sizeof piece[0] * piece.size());
+  TP_TRY(write((char *)(uintptr_t)arena + begin, piece.data(), done));
+  for (int64_t more; done < bytes; done += more) {
+    more = std::min(done, bytes - done);
+    TP_CUDA(MemcpyDtoDAsync(arena + begin + done, arena + begin, more, streams[0]));
+  }
+  return {};
+}
+
+/// On the larger part of the arena beside the workspace.
+Status CudaDevice::chooseGemms(std::span<const GemmUse> uses, int64_t &measured) {
+  int64_t before = facts->workspace_offset, behind = before + facts->workspace_bytes;
+  bool isBefore = before >= program->arena_bytes - behind;
+  int64_t begin = isBefore ? 0 : behind;
+  int64_t bytes = isBefore ? before : program->arena_bytes - behind, most = 0;
+  for (const GemmUse &use : uses)
+    most = std::max(most, CudaMatmul::bytesToMeasure(use));
+  TP_TRY(fillRandomly(begin, std::min(bytes, most)));
+  for (const GemmUse &use : uses)
+    TP_TRY(gemms.choose(use, (char *)(uintptr_t)arena + begin, bytes, streams[0], measured));
+  return {};
+}
+
+GemmChoices CudaDevice::gemmChoices() const { return gemms.choices(gpuName); }
+
+Status CudaDevice::setGemmChoices(const GemmChoices &choices, int64_t &refused) {
+  for (auto &[key, algorithm] : choices.chosen)
+    gemms.take(key, algorithm, refused);
+  return {};
+}
+
+Status CudaDevice::collectTimes(const std::function<void(const tp_call &, double)> &add) {
+  if (timed.empty())
+    return {};
+  TP_TRY(finish());
+  for (const TimedCall &call : timed) {
+    float milliseconds = 0;
+    TP_CUDA(EventElapsedTime(&milliseconds, call.begin, call.end));
+    add(*call.call, 1e-3 * milliseconds);
+    spare.push_back(call.begin);
+    spare.push_back(call.end);
+  }
+  timed.clear();
+  return {};
+}

@@ -1,0 +1,316 @@
+//===- cuda_matmul.cpp - GEMM on a GPU --------------------------------------===//
+//
+// cuBLASLt counts along columns and tp_gemm along rows, so the transposed product is computed:
+// C^T = B^T A^T, whose operands are the memory of B and A as they stand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda_matmul.h"
+
+#include "runtime/support/types.h"
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+
+using namespace tplan::runtime;
+using namespace tplan::runtime::cublaslt;
+
+namespace {
+
+/// Candidates that are measured.
+constexpr int mostAlgorithms = 8;
+/// An algorithm that the library holds for slower is taken if it takes this part of the time, at
+/// most: what lies between is the clock's, and differs from run to run.
+constexpr float clearlyFaster = 0.97f;
+constexpr int types[TP_NUM_TYPES] = {r64F, r32F, r16BF, r16F}; // of TP_F64, TP_F32, ...
+
+} // namespace
+
+/// A GEMM as the library describes it.
+struct CudaMatmul::Problem {
+  Operation *operation = nullptr;
+  Layout *first = nullptr, *second = nullptr, *result = nullptr;
+  Algorithm algorithm = {};
+  bool has = false; // an algorithm
+  double real = 0;  // beta, in the type of the sums
+  float narrow = 0;
+};
+
+struct CudaMatmul::State {
+  const CudaDriver *driver = nullptr;
+  const CublasLt *library = nullptr;
+  Handle *handle = nullptr;
+  void *workspace = nullptr;
+  int64_t workspaceBytes = 0;
+  std::map<GemmKey, Problem> problems;
+  std::map<GemmKey, GemmAlgorithm> chosen; // before it is called
+
+  Status describe(const GemmUse &use, Problem &problem) const;
+  Status candidates(const Problem &problem, int64_t alignment, Heuristic *results,
+                    int &count) const;
+  Status issue(const tp_gemm &gemm, const Problem &problem, const void *a, const void *b,
+               const void *bias, void *c, const Algorithm &algorithm,
+               cuda::StreamHandle *stream) const;
+  Status time(const tp_gemm &gemm, const Problem &problem, char *const memory[4],
+              const Algorithm &algorithm, cuda::StreamHandle *stream, float &milliseconds,
+              Status &refusal) const;
+};
+
+CudaMatmul::CudaMatmul() : state(std::make_unique<State>()) {}
+
+CudaMatmul::~CudaMatmul() { stop(); }
+
+void CudaMatmul::stop() {
+  if (!state->library)
+    return;
+  const CublasLt &lt = *state->library;
+  for (auto &[key, problem] : state->problems) {
+    if (problem.operation)
+      lt.OperationDestroy(problem.operation);
+    for (Layout *layout : {problem.first, problem.second, problem.result})
+      if (layout)
+        lt.LayoutDestroy(layout);
+  }
+  state->problems.clear();
+  if (state->handle)
+    lt.Destroy(state->handle);
+  state->handle = nullptr;
+}
+
+Status CudaMatmul::start(const CudaDriver &driver, void *workspace, int64_t workspaceBytes) {
+  TP_TRY(loadCublasLt(state->library));
+  const CublasLt &lt = *state->library;
+  state->driver = &driver;
+  state->workspace = workspace;
+  state->workspaceBytes = workspaceBytes;
+  TP_CUBLASLT(Create(&state->handle));
+  return {};
+}
+
+Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
+  const tp_gemm &g = use.gemm;
+  const CublasLt &lt = *library;
+  bool wide = g.in == TP_F64;
+  int compute = wide ? compute64F : g.tf32 ? compute32FFastTf32 : compute32F;
+  TP_CUBLASLT(OperationCreate(&p.operation, compute, wide ? r64F : r32F));
+  int32_t transFirst = g.trans_b ? transposed : plain, transSecond = g.trans_a ? transposed : plain;
+  TP_CUBLASLT(OperationSet(p.operation, operationTransA, &transFirst, sizeof transFirst));
+  TP_CUBLASLT(OperationSet(p.operation, operationTransB, &transSecond, sizeof transSecond));
+  if (g.bias) { // algorithms are chosen by what its place is a multiple of
+    int32_t epilogue = epilogueBias;
+    auto place = (void *)(uintptr_t)use.alignment;
+    TP_CUBLASLT(OperationSet(p.operation, operationEpilogue, &epilogue, sizeof epilogue));
+    TP_CUBLASLT(OperationSet(p.operation, operationBiasPointer, &place, sizeof place));
+  }
+  auto make = [&](Layout *&layout, int32_t type, int64_t rows, int64_t columns, int64_t leading,
+                  int64_t stride) -> Status {
+    TP_CUBLASLT(LayoutCreate(&layout, types[type], rows, columns, leading));
+    if (g.batch == 1)
+      return {};
+    auto batch = (int32_t)g.batch;
+    TP_CUBLASLT(LayoutSet(layout, layoutBatchCount, &batch, sizeof batch));
+    TP_CUBLASLT(LayoutSet(layout, layoutBatchStride, &stride, sizeof stride));
+    return {};
+  };
+  // A row-major matrix of r x c is a column-major one of c x r.
+  TP_TRY(make(p.first, g.in, g.trans_b ? g.k : g.n, g.trans_b ? g.n : g.k, g.ldb, g.stride_b));
+  TP_TRY(make(p.second, g.in, g.trans_a ? g.m : g.k, g.trans_a ? g.k : g.m, g.lda, g.stride_a));
+  TP_TRY(make(p.result, g.out, g.n, g.m, g.ldc, g.stride_c));
+  p.real = p.narrow = g.accumulate ? 1 : 0;
+  return {};
+}
+
+Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuristic *results,
+                                     int &count) const {
+  const CublasLt &lt = *library;
+  Preference *preference = nullptr;
+  TP_CUBLASLT(PreferenceCreate(&preference));
+  auto ask = [&]() -> Status {
+    uint64_t most = workspaceBytes;
+    auto least = (uint32_t)alignment;
+    // Parts of a sum would be rounded as the result is, else.
+    uint32_t reductions = reduceInComputeType;
+    TP_CUBLASLT(PreferenceSet(preference, preferenceWorkspace, &most, sizeof most));
+    TP_CUBLASLT(PreferenceSet(preference, preferenceReductions, &reductions, sizeof reductions));
+    for (int operand :
+         {preferenceAlignmentA, preferenceAlignmentB, preferenceAlignmentC, preferenceAlignmentD})
+      TP_CUBLASLT(PreferenceSet(preference, operand, &least, sizeof least));
+    TP_CUBLASLT(GetHeuristic(handle, p.operation, p.first, p.second, p.result, p.result, preference,
+                             mostAlgorithms, results, &count));
+    return {};
+  };
+  Status status = ask();
+  lt.PreferenceDestroy(preference);
+  count = (int)(std::remove_if(results, results + count, [](auto &r) { return r.state != 0; }) -
+                results);
+  if (status.ok() && count == 0)
+    return errorf("cuBLASLt has no algorithm within a workspace of %" PRId64 " bytes",
+                  workspaceBytes);
+  return status;
+}
+
+/// The description of a GEMM, and the library's first algorithm for it if none was chosen.
+Status CudaMatmul::findProblem(const GemmUse &use, Problem *&problem) {
+  problem = &state->problems[keyOf(use)];
+  if (!problem->operation)
+    TP_TRY(state->describe(use, *problem));
+  if (problem->has)
+    return {};
+  Heuristic results[mostAlgorithms];
+  int count = 0;
+  TP_TRY(state->candidates(*problem, use.alignment, results, count));
+  problem->algorithm = results[0].algorithm;
+  problem->has = true;
+  return {};
+}
+
+Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const void *a, const void *b,
+                                const void *bias, void *c, const Algorithm &algorithm,
+                                cuda::StreamHandle *stream) const {
+  const CublasLt &lt = *library;
+  if (gemm.bias)
+    TP_CUBLASLT(OperationSet(p.operation, operationBiasPointer, &bias, sizeof bias));
+  static constexpr double one = 1;
+  static constexpr float narrowOne = 1;
+  bool wide = gemm.in == TP_F64;
+  const void *alpha = wide ? (const void *)&one : &narrowOne;
+  const void *beta = wide ? (const void *)&p.real : &p.narrow;
+  TP_CUBLASLT(Matmul(handle, p.operation, alpha, b, p.first, a, p.second, beta, c, p.result, c,
+                     p.result, &algorithm, workspace, workspaceBytes, stream));
+  return {};
+}
+
+Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, const void *bias, void *c,
+                       cuda::StreamHandle *stream) {
+  uint64_t bits = (uintptr_t)a | (uintptr_t)b | (uintptr_t)bias | (uintptr_t)c;
+  Problem *problem = nullptr;
+  TP_TRY(findProblem({gemm, alignmentOf(bits)}, problem));
+  return state->issue(gemm, *problem, a, b, bias, c, problem->algorithm, stream);
+}
+
+//===----------------------------------------------------------------------===//
+// Choosing
+//===----------------------------------------------------------------------===//
+
+/// The shortest of a few runs, each behind one that is not timed, so that the GPU does not wait for
+/// the host in between. The library may offer what it refuses to run: `refusal`. An error of the
+/// driver's is the status.
+Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *const memory[4],
+                               const Algorithm &algorithm, cuda::StreamHandle *stream,
+                               float &milliseconds, Status &refusal) const {
+  constexpr int runs = 5;
+  const CudaDriver &cu = *driver;
+  cuda::EventHandle *begin = nullptr, *end = nullptr;
+  TP_CUDA(EventCreate(&begin, cuda::eventDefault));
+  TP_CUDA(EventCreate(&end, cuda::eventDefault));
+  auto call = [&] {
+    return issue(gemm, p, memory[0], memory[1], memory[2], memory[3], algorithm, stream);
+  };
+  auto measure = [&]() -> Status {
+    for (int run = 0; run < runs; ++run) {
+      float elapsed = 0;
+      if (refusal = call(); !refusal.ok()) {
+        TP_CUDA(StreamSynchronize(stream));
+        return {};
+      }
+      TP_CUDA(EventRecord(begin, stream));
+      TP_TRY(call());
+      TP_CUDA(EventRecord(end, stream));
+      TP_CUDA(EventSynchronize(end));
+      TP_CUDA(EventElapsedTime(&elapsed, begin, end));
+      milliseconds = run ? std::min(milliseconds, elapsed) : elapsed;
+    }
+    return {};
+  };
+  Status status = measure();
+  cu.EventDestroy(begin);
+  cu.EventDestroy(end);
+  return status;
+}
+
+/// Elements from the first to the last of an operand.
+static int64_t extent(int64_t rows, int64_t columns, int64_t leading, int64_t batch,
+                      int64_t stride) {
+  return (batch - 1) * stride + (rows - 1) * leading + columns;
+}
+
+namespace {
+
+/// Bytes from the first to the last element of A, B, the bias and C, each up to an alignment.
+std::array<int64_t, 4> operandBytes(const tp_gemm &g) {
+  auto up = [](int64_t n) { return (n + usualAlignment - 1) / usualAlignment * usualAlignment; };
+  int64_t in = bytesOf(g.in), out = bytesOf(g.out);
+  return {up(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch, g.stride_a)),
+          up(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch, g.stride_b)),
+          up(g.bias ? out * g.n : 0), up(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c))};
+}
+
+} // namespace
+
+int64_t CudaMatmul::bytesToMeasure(const GemmUse &use) {
+  auto [a, b, bias, c] = operandBytes(use.gemm);
+  return a + b + bias + c;
+}
+
+Status CudaMatmul::choose(const GemmUse &use, void *memory, int64_t bytes,
+                          cuda::StreamHandle *stream, int64_t &measured) {
+  GemmKey key = keyOf(use);
+  if (state->chosen.count(key))
+    return {};
+  ++measured;
+  Problem *problem = nullptr;
+  TP_TRY(findProblem(use, problem));
+  auto [a, b, bias, c] = operandBytes(use.gemm);
+  char *first = (char *)memory;
+  char *places[] = {first, first + a, first + a + b, first + a + b + bias};
+  Heuristic results[mostAlgorithms];
+  int count = 0;
+  if (a + b + bias + c <= bytes)
+    TP_TRY(state->candidates(*problem, use.alignment, results, count));
+  float best = 0;
+  int refused = 0;
+  Status refusal;
+  for (int i = 0; i < count; ++i) {
+    float milliseconds = 0;
+    TP_TRY(state->time(use.gemm, *problem, places, results[i].algorithm, stream, milliseconds,
+                       refusal));
+    if (!refusal.ok()) {
+      ++refused;
+    } else if (refused == i || milliseconds < clearlyFaster * best) {
+      best = milliseconds;
+      problem->algorithm = results[i].algorithm;
+    }
+  }
+  if (count && refused == count)
+    return errorf(
+        "cuBLASLt refuses to run each of the %d algorithms that it offers, the last with: "
+        "%s",
+        count, refusal.message().c_str());
+  std::copy_n(problem->algorithm.data, state->chosen[key].size(), state->chosen[key].begin());
+  return {};
+}
+
+GemmChoices CudaMatmul::choices(const std::string &gpu) const {
+  return {format("cuBLASLt %zu on %s", state->library->GetVersion(), gpu.c_str()), state->chosen};
+}
+
+void CudaMatmul::take(const GemmKey &key, const GemmAlgorithm &taken, int64_t &refused) {
+  Problem &problem = state->problems[key];
+  Status described = problem.operation ? Status() : state->describe(useOf(key), problem);
+  Algorithm algorithm;
+  std::copy(taken.begin(), taken.end(), algorithm.data);
+  Heuristic checked = {};
+  bool fits = described.ok() &&
+              state->library->AlgorithmCheck(state->handle, problem.operation, problem.first,
+                                             problem.second, problem.result, problem.result,
+                                             &algorithm, &checked) == 0 &&
+              checked.state == 0 && (int64_t)checked.workspaceBytes <= state->workspaceBytes;
+  if (!fits) {
+    ++refused;
+    return;
+  }
+  problem.algorithm = algorithm;
+  problem.has = true;
+  state->chosen[key] = taken;
+}

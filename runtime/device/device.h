@@ -1,0 +1,145 @@
+//===- device.h - what computes where the threads of a rank do not ---------===//
+//
+// A device has memory of its own, which the host adds to addresses of and never touches, and
+// streams: lists of work that it runs beside each other, each in order. Every call returns when the
+// work is issued; `read` and `write` wait for all of it.
+//
+// One decision: a rank on a CPU has no device, so that its calls cost what they did.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_DEVICE_DEVICE_H
+#define TPLAN_RUNTIME_DEVICE_DEVICE_H
+
+#include "runtime/device/gemm_choices.h"
+#include "runtime/support/status.h"
+#include "tplan/runtime.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tplan::runtime {
+
+/// Rows of `row` bytes, at a distance in either memory.
+struct Rows {
+  int64_t rows = 1, row = 0, fromStride = 0, toStride = 0;
+};
+
+/// What ranks on devices tell each other of where they are in a stream.
+enum SharedMark { sharedReady, sharedDone, sharedMarks };
+
+/// What became of a capture.
+struct Capture {
+  Status refused;     // why the device cannot: then nothing is left of it, and calls may be issued
+  int64_t bytes = -1; // of the device's memory that it takes; below 0: nobody knows
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// "H100, driver 13.0"
+  virtual std::string name() const = 0;
+  /// Memory for the arena of a program, and its kernels. Called once.
+  virtual Status start(const tp_program &program, char *&arena) = 0;
+
+  // Calls of generated code; around each, what takes its time or waits for it.
+  virtual Status beforeCall(const tp_call &) { return {}; }
+  virtual Status afterCall(const tp_call &) { return {}; }
+  virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
+                        int64_t layers) = 0;
+  virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
+                        const void *bias, void *c) = 0;
+  virtual Status attend(const tp_call &call, const tp_attention &attention,
+                        void *const *pointers) = 0;
+  virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;
+  virtual Status zero(int64_t stream, void *place, const Rows &rows) = 0;
+  /// out = the sum (or maximum) of `members` arrays of `count` elements, `stride` elements apart.
+  virtual Status sum(int64_t stream, int32_t type, int32_t reduction, void *out, const void *in,
+                     int64_t members, int64_t count, int64_t stride) = 0;
+  virtual Status record(int64_t stream, int64_t event) = 0;
+  virtual Status wait(int64_t stream, int64_t event) = 0;
+
+  // Between the ranks of a process.
+  virtual Status mark(int64_t stream, SharedMark mark) = 0;
+  /// What follows in a stream waits for the last mark in a stream of another rank.
+  virtual Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) = 0;
+  /// Scratch of the collectives in a stream.
+  virtual char *scratch(int64_t stream) = 0;
+
+  // GEMMs, before anything lies in the arena: see gemm_choices.h.
+  /// Measures those that have no choice yet, on memory of the arena, and counts them.
+  virtual Status chooseGemms(std::span<const GemmUse>, int64_t &) { return {}; }
+  virtual GemmChoices gemmChoices() const { return {}; }
+  /// Takes choices of this library and GPU, and counts those that are refused all the same.
+  virtual Status setGemmChoices(const GemmChoices &, int64_t &) { return {}; }
+
+  // For the collectives of processes.
+  virtual int64_t scratchBytes(int64_t) const { return 0; }
+  /// What libraries of NVIDIA's know the stream as.
+  virtual void *handle(int64_t) const { return nullptr; }
+  /// When the stream comes to it, this number stands where the host sees it.
+  virtual Status note(int64_t, uint32_t) { return {}; }
+  virtual uint32_t noted(int64_t) const { return 0; }
+  /// Asked again and again while the host waits for the device, with the seconds of this wait: an
+  /// error ends it.
+  virtual void watch(std::function<Status(double)>) {}
+  /// Drops what a step was captured as, before anything goes that it uses.
+  virtual void forget() {}
+
+  // The host and the device's memory, outside of steps.
+  virtual Status read(void *to, const void *from, int64_t bytes) = 0;
+  virtual Status write(void *to, const void *from, int64_t bytes) = 0;
+
+  // What the host gives for a step. `image` is where byte 0 of the arena would be in it; only the
+  // piece that tp_device names is there.
+  virtual char *image() = 0;
+  /// Sends the image; it may be written again when this returns.
+  virtual Status send() = 0;
+  /// What was sent last becomes what the next step reads.
+  virtual Status take() = 0;
+
+  /// Makes one piece of work of all that an entry point issues.
+  virtual Status capture(tp_rank *, int (*)(tp_rank *, char *), char *, Capture &) { return {}; }
+  /// Runs an entry point, which is replayed where it is `repeated` and has been captured.
+  virtual Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena,
+                     bool repeated) = 0;
+  /// Waits for all that was issued.
+  virtual Status finish() = 0;
+
+  /// Seconds that calls took, by their events, added to a profile: see --profile.
+  virtual Status collectTimes(const std::function<void(const tp_call &, double)> &) { return {}; }
+};
+
+/// A stream of a device, as transports see it.
+struct Stream {
+  Device *device;
+  int64_t number;
+};
+
+/// Memory of the arena as the host sees it: itself where there is no device, else a copy that goes
+/// back when the view is closed.
+class HostView {
+public:
+  enum Mode { reads = 1, writes = 2, updates = 3 };
+  HostView(Device *device, char *place, int64_t bytes, Mode mode)
+      : device(device), place(place), bytes(bytes), mode(mode) {}
+  HostView(const HostView &) = delete;
+
+  Status open();
+  char *data() { return device ? copy.data() : place; }
+  Status close();
+
+private:
+  Device *device;
+  char *place;
+  int64_t bytes;
+  Mode mode;
+  std::vector<char> copy;
+};
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_DEVICE_DEVICE_H

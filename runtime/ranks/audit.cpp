@@ -1,0 +1,114 @@
+//===- audit.cpp - what collectives of a run have moved ---------------------===//
+
+#include "runtime/ranks/audit.h"
+
+#include "runtime/ranks/collectives.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+using namespace tplan::runtime;
+
+namespace {
+
+/// A row of the table: activity, axes, kind.
+using Key = std::tuple<std::string, std::string, std::string>;
+enum Column { calls, sent, staged, columns };
+using Row = std::array<int64_t, columns>;
+using Table = std::map<Key, Row>;
+
+/// The log of one rank, added up.
+Table tableOf(const tp_program &program, const Recording &log) {
+  Table table;
+  for (size_t i = 0; i < log.groups.size(); ++i) {
+    std::string axes = i ? axesOf(program, (int64_t)i - 1) : log.groups[0].members.name;
+    for (const Bucket &bucket : log.groups[i].buckets) {
+      Traffic::Bytes times = {};
+      for (const Recorded &operation : bucket.operations)
+        times[operation.what.kind] += bucket.times;
+      for (int kind = 0; kind < TP_COLLECTIVE_KINDS; ++kind) {
+        if (!times[kind])
+          continue;
+        Row &row = table[{bucket.activity, axes, nameOfKind(kind)}];
+        row[calls] += times[kind];
+        row[sent] += bucket.traffic.sent[kind];
+        row[staged] += bucket.traffic.staged[kind];
+      }
+    }
+  }
+  return table;
+}
+
+/// Members of each communicator, against the first of them.
+Status checkOrders(tp_rank &rank, const Recording &log) {
+  std::vector<Communicator *> all = {&rank.transport->world()};
+  for (auto &group : rank.groups)
+    all.push_back(group.get());
+  Status first;
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::string mine = textOf(log.groups[i]), theirs = mine;
+    auto length = (int64_t)theirs.size();
+    TP_TRY(all[i]->broadcast(&length, sizeof length, 0));
+    theirs.resize(length);
+    TP_TRY(all[i]->broadcast(theirs.data(), length, 0));
+    Status status =
+        checkSameOrder(all[i]->name(), theirs, all[i]->members()[0], mine, rank.peers.rank());
+    if (first.ok())
+      first = std::move(status);
+  }
+  return rank.peers.agree(std::move(first));
+}
+
+/// In each column, what the rank has that has most. All ranks have the rows of the leader.
+Status findMost(tp_rank &rank, Table &table) {
+  std::string keys, wanted;
+  for (auto &[key, row] : table)
+    keys += std::get<0>(key) + "\t" + std::get<1>(key) + "\t" + std::get<2>(key) + "\n";
+  wanted = keys;
+  TP_TRY(rank.peers.broadcast(wanted));
+  Status status;
+  if (keys != wanted)
+    status = errorf("ranks issued collectives of other kinds; rank 0:\n%srank %d:\n%s",
+                    wanted.c_str(), rank.peers.rank(), keys.c_str());
+  TP_TRY(rank.peers.agree(std::move(status)));
+  // A sum in which each rank has places of its own.
+  size_t each = table.size() * columns, at = each * rank.peers.rank();
+  std::vector<double> numbers(each * rank.peers.size());
+  for (auto &[key, row] : table)
+    for (int64_t number : row)
+      numbers[at++] = (double)number;
+  TP_TRY(rank.peers.sum(numbers.data(), (int64_t)numbers.size()));
+  at = 0;
+  for (auto &[key, row] : table)
+    for (int64_t &number : row) {
+      for (int other = 0; other < rank.peers.size(); ++other)
+        number = std::max(number, (int64_t)numbers[each * other + at]);
+      ++at;
+    }
+  return {};
+}
+
+} // namespace
+
+Status tplan::runtime::auditCollectives(tp_rank &rank, Recording &log) {
+  log.closed = true;
+  TP_TRY(checkOrders(rank, log));
+  TP_TRY(rank.peers.agree(checkBytes(log)));
+  Table table = tableOf(*rank.program, log);
+  TP_TRY(findMost(rank, table));
+  if (!rank.peers.leads())
+    return {};
+  printf("collectives audit: in one order on %d ranks, bytes as their calls say, logs of %lld "
+         "bytes; of the rank that has most:\n",
+         rank.peers.size(), (long long)log.bytes());
+  printf("  %-14s  %-14s  %-14s  %10s  %14s  %14s\n", "in", "kind", "axes", "calls", "bytes sent",
+         "bytes staged");
+  for (auto &[key, row] : table)
+    printf("  %-14s  %-14s  %-14s  %10lld  %14lld  %14lld\n", std::get<0>(key).c_str(),
+           std::get<2>(key).c_str(), std::get<1>(key).c_str(), (long long)row[calls],
+           (long long)row[sent], (long long)row[staged]);
+  fflush(stdout);
+  return {};
+}

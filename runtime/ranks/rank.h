@@ -1,0 +1,68 @@
+//===- rank.h - everything that one rank owns -----------------------------===//
+//
+// Defines the tp_rank that generated code passes through.
+//
+// One decision: there are no globals, so that ranks can be threads of a process.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_RANKS_RANK_H
+#define TPLAN_RUNTIME_RANKS_RANK_H
+
+#include "runtime/device/arena.h"
+#include "runtime/device/device.h"
+#include "runtime/device/matmul.h"
+#include "runtime/ranks/peers.h"
+#include "runtime/ranks/transport.h"
+#include "runtime/ranks/wish.h"
+#include "runtime/support/profile.h"
+#include "runtime/support/sink.h"
+#include "runtime/support/status.h"
+#include "runtime/support/team.h"
+#include "runtime/support/types.h"
+#include "tplan/runtime.h"
+
+#include <functional>
+
+struct tp_rank {
+  const tp_program *program = nullptr;
+  std::unique_ptr<tplan::runtime::Device> device; // null: the team computes
+  tplan::runtime::Arena arena;
+  tplan::runtime::Team team;
+  tplan::runtime::Matmul matmul;
+  tplan::runtime::Profile profile;
+  tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
+  tplan::runtime::Peers peers;                    // the same, for use outside of steps
+  std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
+  tplan::runtime::Sink sink;                                         // where lines for people go
+  tplan::runtime::Points points;                                     // where a training may end
+  tplan::runtime::Status error;                           // the first failure of generated code
+  std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole
+};
+
+namespace tplan::runtime {
+
+/// What the host gives for a step or an evaluation is written here: byte 0 of the arena would be at
+/// this address.
+inline char *givenImage(tp_rank &rank) {
+  return rank.device ? rank.device->image() : rank.arena.data();
+}
+/// Afterwards what runs next reads it.
+Status give(tp_rank &rank);
+
+/// Elements of the arena, in or out, when all that was issued is done.
+Status readArena(tp_rank &rank, int64_t offset, void *to, int64_t bytes);
+Status writeArena(tp_rank &rank, int64_t offset, const void *from, int64_t bytes);
+
+/// Runs an entry point of the program; `what` is for an error without a message.
+Status runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
+                bool repeated = false);
+/// What it issues becomes what the device replays.
+Status captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made);
+
+/// Keeps the first error of the rank, with the .tplan line of the call; returns
+/// what generated code returns.
+int fail(tp_rank &rank, const tp_call *call, Status status);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_RANKS_RANK_H

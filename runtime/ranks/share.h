@@ -1,0 +1,95 @@
+//===- share.h - what a rank holds of a logical tensor --------------------===//
+//
+// A row of the tensor table says how the ranks share a tensor; here it becomes runs of
+// elements that are consecutive both in the logical tensor and in the rank's memory.
+//
+// One decision: everything that touches tensors outside generated code (initial values,
+// checkpoints, gradients) goes over runs, so that none of it knows a layout, and padding
+// is what no run covers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_RANKS_SHARE_H
+#define TPLAN_RUNTIME_RANKS_SHARE_H
+
+#include "runtime/support/status.h"
+#include "tplan/runtime.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace tplan::runtime {
+
+/// Elements [logical, + count) of a tensor, at [memory, + count) of the rank's buffer.
+struct ElementRun {
+  int64_t logical, memory, count;
+};
+
+/// Elements [placed, + count) of another array, whose element e is that at memory + e * step of the
+/// rank's buffer.
+struct PlacedRun {
+  int64_t placed, memory, count, step;
+};
+
+class Share {
+public:
+  /// All of a tensor.
+  explicit Share(const std::vector<int64_t> &shape);
+  Share(const tp_program &program, const tp_tensor &tensor, int64_t rank);
+
+  /// Elements of the logical tensor.
+  int64_t elements() const { return logicalElements; }
+  /// Of the rank's buffer of one instance, and those of it that are the rank's own.
+  int64_t stored() const { return storedElements; }
+  int64_t ownBegin() const { return begin; }
+  int64_t ownEnd() const { return end; }
+  /// Of all ranks that hold the same elements one writes them to files.
+  bool writes() const { return writer; }
+
+  /// Calls function(ElementRun) for what of [from, to) of the own elements is no padding, in
+  /// rising order of `memory` and of `logical`.
+  template <typename Function> void forEach(int64_t from, int64_t to, Function &&function) const {
+    from = std::max(from, begin) + shift;
+    to = std::min({to, end, lineElements - shift}) + shift;
+    for (int64_t row = rowElements ? from / rowElements : 0; row * rowElements < to; ++row) {
+      int64_t logical = rowStart(row), line = row * rowElements;
+      int64_t first = std::max(from, line), last = std::min(to, line + runElements);
+      if (logical >= 0 && first < last)
+        function(ElementRun{logical + first - line, first - shift, last - first});
+    }
+  }
+  template <typename Function> void forEach(Function &&function) const {
+    forEach(begin, end, function);
+  }
+
+  /// The own elements that are no padding, where element (i, j, ...) of the logical tensor is
+  /// number first + i * strides[0] + j * strides[1] ... of another array: in rising order there.
+  void forEachPlaced(const int64_t *strides, int64_t first,
+                     const std::function<void(const PlacedRun &)> &function) const;
+
+private:
+  struct Dim {
+    int64_t held, used, first, stride; // used <= held; first: position in the logical tensor
+  };
+  void setRows(const std::vector<Dim> &dims);
+  /// Logical number of the first element of a row; -1 where the row is padding.
+  int64_t rowStart(int64_t row) const;
+
+  // The array before it is chunked, as a line: rows of `rowElements`, of which the first
+  // `runElements` are no padding. `outer` numbers the rows.
+  std::vector<Dim> outer, all; // `all`: with the inner ones
+  int64_t rowElements = 1, runElements = 1, rowFirst = 0;
+  int64_t lineElements = 1, logicalElements = 1;
+  // Place in memory + shift = place in the line.
+  int64_t storedElements = 1, begin = 0, end = 1, shift = 0;
+  bool writer = true;
+};
+
+/// The table's row makes sense: every element of the tensor is held, none twice but by
+/// replicas.
+Status checkShare(const tp_program &program, const tp_tensor &tensor);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_RANKS_SHARE_H

@@ -1,0 +1,215 @@
+//===- tensors.cpp - the tensor table of a program ------------------------===//
+
+#include "runtime/ranks/tensors.h"
+
+#include "runtime/ranks/mesh.h"
+#include "runtime/support/bf16.h"
+#include "runtime/support/f16.h"
+#include "runtime/support/random.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+using namespace tplan::runtime;
+
+std::string tplan::runtime::withNumber(std::string path, int64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = path.find("{i}"); at != std::string::npos;
+       at = path.find("{i}", at + digits.size()))
+    path.replace(at, 3, digits);
+  return path;
+}
+
+static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
+  std::string name = withNumber(tensor.path, tensor.first + instance * tensor.step);
+  if (tensor.slot && *tensor.slot)
+    name += std::string(".") + tensor.slot;
+  return name;
+}
+
+std::vector<LogicalTensor> tplan::runtime::logicalTensors(const tp_program &program, char *arena,
+                                                          int64_t rank, tp_tensor_role role,
+                                                          Device *device) {
+  std::vector<LogicalTensor> all;
+  for (int64_t i = 0; i < program.num_tensors; ++i) {
+    const tp_tensor &tensor = program.tensors[i];
+    if (tensor.role != role)
+      continue;
+    Share share(program, tensor, rank);
+    for (int64_t j = 0; j < tensor.count; ++j)
+      all.push_back({expandPath(tensor, j), tensor.type,
+                     std::vector<int64_t>(tensor.whole, tensor.whole + tensor.rank),
+                     arena + tensor.offset + j * tensor.stride, share, device});
+  }
+  return all;
+}
+
+Status tplan::runtime::checkProgram(const tp_program &p) {
+  if (p.abi_version != TP_ABI_VERSION)
+    return errorf(
+        "this program was compiled for runtime interface %d, this runtime has %d: build both from "
+        "one release",
+        p.abi_version, TP_ABI_VERSION);
+  TP_TRY(checkMesh(p));
+  auto groupOf = [&](const char *what, const char *name, int64_t group) -> Status {
+    if (group < p.num_groups)
+      return {};
+    return errorf("%s '%s' names group %lld of %lld", what, name, (long long)group,
+                  (long long)p.num_groups);
+  };
+  auto inside = [&](const char *what, const char *name, int64_t offset, int64_t bytes) -> Status {
+    if (offset >= 0 && bytes >= 0 && bytes <= p.arena_bytes && offset <= p.arena_bytes - bytes)
+      return {};
+    return errorf("%s '%s' [%lld, +%lld) does not lie in the arena of %lld bytes", what, name,
+                  (long long)offset, (long long)bytes, (long long)p.arena_bytes);
+  };
+  for (int64_t i = 0; i < p.num_tensors; ++i) {
+    const tp_tensor &t = p.tensors[i];
+    TP_TRY(checkShare(p, t));
+    int64_t bytes = Share(p, t, 0).stored() * bytesOf(t.type);
+    for (int64_t instance : {int64_t(0), t.count - 1})
+      TP_TRY(inside("tensor", t.path, t.offset + instance * t.stride, bytes));
+  }
+  for (int64_t i = 0; i < p.num_inputs; ++i)
+    TP_TRY(inside("input", p.inputs[i].source, p.inputs[i].offset,
+                  4 * p.microbatches * p.inputs[i].rows * p.inputs[i].length));
+  for (int64_t i = 0; i < p.num_inputs; ++i)
+    TP_TRY(groupOf("input", p.inputs[i].source, p.inputs[i].group));
+  for (int64_t i = 0; i < p.num_scalars; ++i) {
+    const tp_scalar &s = p.scalars[i];
+    if (s.count < 1)
+      return errorf("a scalar of kind %d has %lld instances", s.kind, (long long)s.count);
+    TP_TRY(inside("scalar", "step", s.offset, (s.count - 1) * scalarStride + bytesOf(s.type)));
+    if (s.kind == TP_MEMBER)
+      TP_TRY(groupOf("scalar", "member", (int64_t)s.value));
+  }
+  for (int64_t i = 0; i < p.num_metrics; ++i) {
+    const tp_metric &m = p.metrics[i];
+    TP_TRY(groupOf("metric", m.name, std::max(m.group, m.count_group)));
+    TP_TRY(inside("metric", m.name, m.offset, bytesOf(m.type)));
+    if (m.count_offset >= 0)
+      TP_TRY(inside("count of metric", m.name, m.count_offset, bytesOf(m.type)));
+  }
+  return {};
+}
+
+/// Whether nothing but zeros is put into it.
+static bool beginsAsZeros(const tp_tensor &tensor) {
+  bool isZero = tensor.init == TP_CONSTANT && tensor.init_value == 0;
+  return tensor.role == TP_WORKING_COPY || (isZero && !std::signbit(tensor.init_value));
+}
+
+/// Copies of the first element, of `width` bytes.
+static void repeat(char *first, int64_t width, int64_t count) {
+  for (int64_t done = 1, more; done < count; done += more) {
+    more = std::min(done, count - done);
+    memcpy(first + done * width, first, more * width);
+  }
+}
+
+/// One instance in host memory that is zero.
+static void initialize(const tp_tensor &tensor, const Share &share, int64_t instance, char *data,
+                       uint64_t seed, Team &team) {
+  constexpr int64_t block = 1 << 14;
+  int64_t own = share.ownEnd() - share.ownBegin(), id = tensor.id + instance * tensor.id_step;
+  int64_t width = bytesOf(tensor.type);
+  team.forEach((own + block - 1) / block, [&](int64_t task, int) {
+    int64_t from = share.ownBegin() + task * block, to = std::min(from + block, share.ownEnd());
+    share.forEach(from, to, [&](const ElementRun &run) {
+      if (tensor.init != TP_NORMAL) {
+        setElement(data, tensor.type, run.memory, tensor.init_value);
+        return repeat(data + run.memory * width, width, run.count);
+      }
+      for (int64_t e = 0; e < run.count; ++e)
+        setElement(data, tensor.type, run.memory + e,
+                   tensor.init_value * normalAt(seed, id, (uint64_t)(run.logical + e)));
+    });
+  });
+}
+
+/// Zeros are made where they lie: most of what a training begins with on a device are such, of
+/// gradients and states.
+static Status initialize(const tp_tensor &tensor, const Share &share, int64_t instance, char *place,
+                         uint64_t seed, Team &team, Device *device) {
+  int64_t memory = std::max(tensor.memory, share.stored() * bytesOf(tensor.type));
+  if (device && beginsAsZeros(tensor))
+    return device->zero(0, place, Rows{1, memory, 0, 0});
+  HostView view(device, place, memory, HostView::writes);
+  TP_TRY(view.open());
+  if (!device) // a view of one is made of zeros
+    memset(view.data(), 0, memory);
+  if (!beginsAsZeros(tensor))
+    initialize(tensor, share, instance, view.data(), seed, team);
+  return view.close();
+}
+
+Status tplan::runtime::initializeTensors(const tp_program &program, char *arena, int64_t rank,
+                                         uint64_t seed, Team &team, Device *device) {
+  for (int64_t i = 0; i < program.num_tensors; ++i) {
+    const tp_tensor &tensor = program.tensors[i];
+    Share share(program, tensor, rank);
+    for (int64_t instance = 0; instance < tensor.count; ++instance)
+      TP_TRY(initialize(tensor, share, instance, arena + tensor.offset + instance * tensor.stride,
+                        seed, team, device));
+  }
+  return device ? device->finish() : Status();
+}
+
+double tplan::runtime::getElement(const void *data, int32_t type, int64_t index) {
+  switch (type) {
+  case TP_F64:
+    return ((const double *)data)[index];
+  case TP_F32:
+    return ((const float *)data)[index];
+  case TP_BF16:
+    return widen(((const bf16 *)data)[index]);
+  case TP_F16:
+    return widen(((const f16 *)data)[index]);
+  case TP_I32:
+    return ((const int32_t *)data)[index];
+  case TP_I64:
+    return (double)((const int64_t *)data)[index];
+  default:
+    return ((const uint8_t *)data)[index];
+  }
+}
+
+/// f32 rounded to odd: keeps what a second rounding, to bf16 or f16, needs to be that of the
+/// double.
+static float roundToOdd(double value) {
+  float nearest = (float)value;
+  if (std::isfinite(nearest) && (double)nearest != value) {
+    uint32_t bits = std::bit_cast<uint32_t>(nearest);
+    if (!(bits & 1))
+      bits += (std::fabs(value) > std::fabs((double)nearest)) ? 1 : uint32_t(-1);
+    nearest = std::bit_cast<float>(bits);
+  }
+  return nearest;
+}
+
+void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double value) {
+  switch (type) {
+  case TP_F64:
+    ((double *)data)[index] = value;
+    return;
+  case TP_F32:
+    ((float *)data)[index] = (float)value;
+    return;
+  case TP_BF16:
+    ((bf16 *)data)[index] = roundToBf16(roundToOdd(value));
+    return;
+  case TP_F16:
+    ((f16 *)data)[index] = roundToF16(roundToOdd(value));
+    return;
+  case TP_I32:
+    ((int32_t *)data)[index] = (int32_t)value;
+    return;
+  case TP_I64:
+    ((int64_t *)data)[index] = (int64_t)value;
+    return;
+  default:
+    ((uint8_t *)data)[index] = value != 0;
+  }
+}

@@ -1,0 +1,146 @@
+//===- transport.h - how bytes get from rank to rank ----------------------===//
+//
+// One interface for ranks that are threads of a process, processes under MPI, and processes over
+// NCCL, and a recorder around any of them (--audit-collectives).
+//
+// Decisions: all communicators are made before the first step, by splitting the world, so that
+// nothing is created lazily in an order that ranks may not share. On a device operations are issued
+// to a stream and may still run when `issue` returns: their errors come while the host waits for
+// the device (Device::watch). In the memory of the host the stream is null and they are done.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_RANKS_TRANSPORT_H
+#define TPLAN_RUNTIME_RANKS_TRANSPORT_H
+
+#include "runtime/device/device.h"
+#include "runtime/ranks/mesh.h"
+#include "runtime/ranks/notes.h"
+#include "runtime/support/status.h"
+#include "runtime/support/team.h"
+#include "tplan/runtime.h"
+
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace tplan::runtime {
+
+/// One collective with its memory, as a rank sees it.
+struct Operation {
+  const tp_collective *what;
+  const void *in;
+  void *out;
+  const tp_call *call; // for messages; or null
+};
+
+/// The ranks of a group, seen from one of them.
+class Communicator {
+public:
+  explicit Communicator(Members members) : group(std::move(members)) {}
+  virtual ~Communicator() = default;
+  int size() const { return (int)group.ranks.size(); }
+  int member() const { return group.self; }
+  /// Rank in the world of each member.
+  const std::vector<int> &members() const { return group.ranks; }
+  const std::string &name() const { return group.name; }
+
+  /// Starts operations of this group, together. All members issue the same ones in one order.
+  virtual Status issue(std::span<const Operation> operations, Team &team, Stream *stream) = 0;
+
+  // For the runtime's own needs, outside the step. They return when done, and wait ten times
+  // as long as a collective of a step: a rank may be writing a checkpoint meanwhile.
+  Status barrier();
+  /// `bytes` of the member `root` to all.
+  virtual Status broadcast(void *data, int64_t bytes, int root);
+  /// Sums over the members in order of their numbers.
+  virtual Status sum(double *values, int64_t count, Team &team);
+
+protected:
+  Members group;
+
+private:
+  std::vector<int32_t> source; // of a broadcast
+};
+
+/// Bytes of a rank by kind of collective, counted where they are moved.
+struct Traffic {
+  using Bytes = std::array<int64_t, TP_COLLECTIVE_KINDS>;
+  Bytes sent = {};   // to other ranks
+  Bytes staged = {}; // copied into and out of buffers of the transport
+};
+
+/// What connects a rank to the others. `world` holds all ranks, rank r as member r.
+class Transport {
+public:
+  virtual ~Transport() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual Communicator &world() = 0;
+  /// The device of this rank and its arena, where it has one; before `connect`.
+  virtual void attach(Device &, char *, int64_t) {}
+  /// The device ends, and all groups have.
+  virtual void detach() {}
+  /// The communicators of a program's groups, all at once; called by every rank. They live no
+  /// longer than the transport.
+  virtual Status connect(const tp_program &program,
+                         std::vector<std::unique_ptr<Communicator>> &groups) = 0;
+  /// This rank has failed: the others must not wait for it. Called once, and before memory that
+  /// others may read is given back. Ranks that are processes end here.
+  virtual void abort(const Status &why) = 0;
+  /// The collective that this rank left because another one had failed, for messages; or empty.
+  virtual std::string left() const { return {}; }
+  /// The last collective of a line of the plan that a rank of this process came to, for messages;
+  /// or empty.
+  virtual std::string lastOf(int) const { return {}; }
+  /// Bytes of its own buffers.
+  virtual int64_t bytes() const { return 0; }
+  /// Of this rank, so far.
+  virtual Traffic traffic() const = 0;
+  int64_t bytesSent() const;
+  /// Whether its operations on a device may be part of a graph.
+  virtual bool capturable() const { return false; }
+  /// Whether what the runtime needs for itself goes another way than operations, uncounted.
+  virtual bool hostApart() const { return false; }
+  /// Whether messages go through buffers of the transport, as `tp_mpi_bytes_staged` says.
+  virtual bool stages() const { return false; }
+
+  /// Where ranks are processes: what they say to each other beside collectives, and where this one
+  /// waits for others.
+  virtual Notes *notes() { return nullptr; }
+  virtual const Waiting *waiting() const { return nullptr; }
+
+  /// What the rank is doing, for logs.
+  const char *activity = "set-up";
+};
+
+/// What a rank does meanwhile; a rank alone tells nobody.
+class Activity {
+public:
+  Activity(Transport *transport, const char *name) : transport(transport) {
+    if (transport)
+      before = std::exchange(transport->activity, name);
+  }
+  ~Activity() {
+    if (transport)
+      transport->activity = before;
+  }
+  Activity(const Activity &) = delete;
+
+private:
+  Transport *transport;
+  const char *before = nullptr;
+};
+
+/// "all-reduce over 'dp' of x.tplan:12", for messages.
+std::string describe(const Operation &operation, const std::string &group);
+
+/// Seconds that a collective of a step waits for others without any progress.
+inline constexpr double defaultHangLimit = 60;
+/// The limit that the variable TPLAN_HANG_LIMIT sets, else the default.
+Status readHangLimit(double &seconds);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_RANKS_TRANSPORT_H

@@ -1,0 +1,26 @@
+//===- reach.h - at which addresses a process listens -----------------------===//
+#ifndef TPLAN_RUNTIME_START_REACH_H
+#define TPLAN_RUNTIME_START_REACH_H
+
+#include "runtime/start/sockets.h"
+
+#include <vector>
+
+namespace tplan::runtime {
+
+/// Where those who know a host may connect.
+struct Reach {
+  std::vector<std::string> addresses; // as numbers; none: all of this machine
+  std::string note;                   // why all; else empty
+};
+
+/// The addresses of the host that interfaces of this machine own. `oneMachine`: all who connect are
+/// here, so that a name may lead to the loopback.
+Reach reachOf(const std::string &host, bool oneMachine);
+
+/// A socket for each address, at one port; port 0: one that is free.
+Status listenAt(const Reach &reach, int port, std::vector<Socket> &sockets);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_START_REACH_H

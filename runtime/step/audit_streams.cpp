@@ -1,0 +1,156 @@
+//===- audit_streams.cpp - --audit-streams ----------------------------------===//
+//
+// The host program of a plan for GPUs, as each rank runs it, on a device that notes every call:
+// then every access of the arena has its order by streams and events alone, and lies in the arena.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/ranks/rank.h"
+#include "runtime/step/trace_device.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace tplan::runtime;
+
+namespace {
+
+/// Stands for the connection of one rank, which has no others.
+class NoTransport : public Transport {
+public:
+  NoTransport(int self, int ranks) : self(self), ranks(ranks) {}
+  int rank() const override { return self; }
+  int size() const override { return ranks; }
+  Communicator &world() override { ::abort(); }
+  Status connect(const tp_program &, std::vector<std::unique_ptr<Communicator>> &) override {
+    return {};
+  }
+  void abort(const Status &) override {}
+  Traffic traffic() const override { return {}; }
+
+private:
+  const int self, ranks;
+};
+
+/// The trace as text: slots of the arena, arguments of kernels, and one piece of work a line, for
+/// other programs to judge.
+class TraceFile {
+public:
+  ~TraceFile() {
+    if (file)
+      fclose(file);
+  }
+  Status open(const std::string &path) {
+    file = fopen(path.c_str(), "w");
+    return file ? Status() : errorf("cannot write '%s': %s", path.c_str(), strerror(errno));
+  }
+  void add(const StreamEvent &it) {
+    if (!file)
+      return;
+    static constexpr const char *words[] = {"work", "record", "wait", "sync"};
+    fprintf(file, "%s %lld %lld", words[it.kind], (long long)it.stream, (long long)it.event);
+    addExtents('r', it.reads);
+    addExtents('w', it.writes);
+    fprintf(file, " %s\n", it.title.text().c_str());
+  }
+  void addTables(const tp_program &program) {
+    for (int64_t i = 0; file && i < program.num_slots; ++i) {
+      const tp_slot &slot = program.slots[i];
+      fprintf(file, "slot %lld-%lld %s\n", (long long)slot.offset,
+              (long long)(slot.offset + slot.bytes), slot.name);
+    }
+    for (int64_t i = 0; file && i < program.device->num_kernels; ++i) {
+      const tp_device_kernel &kernel = *program.device->kernels[i];
+      fprintf(file, "kernel %s %d %d", kernel.name, kernel.inputs, kernel.outputs);
+      for (int32_t argument = 0; argument < kernel.num_args; ++argument)
+        fprintf(file, " %lld+%lld", (long long)kernel.bytes[argument],
+                kernel.strides ? (long long)kernel.strides[argument] : 0);
+      fprintf(file, "\n");
+    }
+  }
+  void begin(int rank, int64_t streams, int64_t events) {
+    if (file)
+      fprintf(file, "rank %d %lld %lld\n", rank, (long long)streams, (long long)events);
+  }
+
+private:
+  void addExtents(char letter, const std::vector<Extent> &extents) {
+    for (Extent extent : extents)
+      fprintf(file, " %c%lld-%lld", letter, (long long)extent.begin, (long long)extent.end);
+  }
+  FILE *file = nullptr;
+};
+
+Status checkInside(const tp_program &program, const StreamEvent &it) {
+  for (const std::vector<Extent> *extents : {&it.reads, &it.writes})
+    for (Extent extent : *extents)
+      if (extent.begin < 0 || extent.end > program.arena_bytes)
+        return errorf("'%s' touches bytes [%lld, %lld) of an arena of %lld",
+                      it.title.text().c_str(), (long long)extent.begin, (long long)extent.end,
+                      (long long)program.arena_bytes);
+  return {};
+}
+
+} // namespace
+
+Status tplan::runtime::traceProgram(const tp_program &program, int number, const StreamSink &sink) {
+  tp_rank rank;
+  NoTransport none(number, (int)ranksOf(program));
+  rank.program = &program;
+  rank.transport = program.num_groups ? &none : nullptr;
+  rank.device = traceDevice(sink);
+  char *arena = nullptr;
+  TP_TRY(rank.device->start(program, arena));
+  rank.arena.adopt(*rank.device, arena, program.arena_bytes);
+  TP_TRY(traceGroups(program, number, sink, rank.groups));
+  Device &device = *rank.device;
+
+  if (program.prepare)
+    TP_TRY(runEntry(rank, program.prepare, "preparation"));
+  TP_TRY(device.send());
+  for (int step = 0; step < 2; ++step) {
+    TP_TRY(device.take());
+    TP_TRY(runEntry(rank, program.step, "a step"));
+    TP_TRY(device.send());
+    for (int64_t i = 0; i < program.num_metrics; ++i)
+      TP_TRY(device.read(nullptr, arena + program.metrics[i].offset, 8));
+  }
+  for (auto entry : {program.evaluate, program.predict})
+    if (entry) {
+      TP_TRY(give(rank));
+      TP_TRY(runEntry(rank, entry, "evaluation"));
+    }
+  return device.finish();
+}
+
+Status tplan::runtime::auditStreams(const tp_program &program, const std::string &traceFile) {
+  if (!program.device)
+    return errorf("--audit-streams is for programs of a GPU, and the plan '%s' is compiled for a "
+                  "CPU: compile it with --target=cuda:ARCH",
+                  program.plan);
+  int64_t ranks = ranksOf(program), streams = tracedStreams(*program.device),
+          events = tracedEvents(*program.device), works = 0, audited = 0;
+  TraceFile file;
+  if (!traceFile.empty())
+    TP_TRY(file.open(traceFile));
+  file.addTables(program);
+  for (int64_t rank = 0; rank<ranks; rank = ranks> mostAudited && !rank ? ranks - 1 : rank + 1) {
+    StreamOrder order(streams, events);
+    file.begin((int)rank, streams, events);
+    Status status = traceProgram(program, (int)rank, [&](const StreamEvent &it) -> Status {
+      file.add(it);
+      TP_TRY(checkInside(program, it));
+      return order.add(it);
+    });
+    if (!status.ok())
+      return errorf("rank %lld: %s", (long long)rank, status.message().c_str());
+    works += order.works();
+    ++audited;
+  }
+  printf("stream audit: %lld calls of %lld ranks in %lld streams with %lld events: each access of "
+         "the arena has its order\n",
+         (long long)works, (long long)audited, (long long)streams, (long long)events);
+  return {};
+}

@@ -1,0 +1,28 @@
+//===- settle_gemms.h - all ranks choose one algorithm for each GEMM ------===//
+//
+// One decision: one rank measures, before anything lies in the arena, and all ranks take what it
+// has chosen. Ranks that hold the same values must compute the same bits, and clocks never agree.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_STEP_SETTLE_GEMMS_H
+#define TPLAN_RUNTIME_STEP_SETTLE_GEMMS_H
+
+#include "runtime/device/gemm_choices.h"
+#include "runtime/ranks/rank.h"
+
+#include <string>
+#include <vector>
+
+namespace tplan::runtime {
+
+/// The GEMMs that a rank of a program for a device calls, in training, evaluation and prediction.
+Status gemmsOf(const tp_program &program, int rank, std::vector<GemmUse> &uses);
+
+/// Chooses for a run, of all ranks together, while nothing lies in the arena yet. `file` is that of
+/// --gemm-algorithms or empty: what it holds is taken, or it is written. `saved` is that of the
+/// checkpoint of a run that goes on, or empty.
+Status settleGemms(tp_rank &rank, const std::string &file, const std::string &saved);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_STEP_SETTLE_GEMMS_H

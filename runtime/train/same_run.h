@@ -1,0 +1,17 @@
+//===- same_run.h - whether all ranks run the same ---------------------------===//
+#ifndef TPLAN_RUNTIME_TRAIN_SAME_RUN_H
+#define TPLAN_RUNTIME_TRAIN_SAME_RUN_H
+
+#include "runtime/ranks/peers.h"
+#include "runtime/train/options.h"
+
+namespace tplan::runtime {
+
+/// Of ranks that are processes, together: they run one binary with options that fit. Else replicas
+/// would begin with other weights, or one wait for steps that another does not take. Errors name
+/// the first rank that differs from rank 0, and in what.
+Status checkSameRun(Peers &peers, const Options &options);
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_TRAIN_SAME_RUN_H

@@ -1,0 +1,309 @@
+//===- session.cpp - a training that is opened, stepped and saved ---------===//
+//
+// What ends a run of many ranks is agreed on, or found alike by all; any other error is told to
+// the others by whoever drives the session.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/session.h"
+
+#include "runtime/device/cuda.h"
+#include "runtime/disk/safetensors.h"
+#include "runtime/ranks/tensors.h"
+#include "runtime/step/evaluate.h"
+#include "runtime/step/scalars.h"
+#include "runtime/step/settle_gemms.h"
+#include "runtime/train/progress.h"
+#include "runtime/train/same_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace tplan::runtime;
+
+Session::Session(tp_rank &rank, const tp_program &program, const Options &options, const Seat &seat)
+    : rank(rank), program(program), options(options), seat(seat), numbers(program) {}
+
+void Session::say(const std::string &lines) const {
+  if (rank.peers.leads() && rank.sink)
+    rank.sink(Tone::news, lines);
+}
+
+Status Session::startDevice() {
+  CudaOptions use;
+  use.ordinal = seat.gpu;
+  use.synchronous = options.synchronous;
+  use.times = options.profile;
+  TP_TRY(openCuda(use, rank.device));
+  char *arena = nullptr;
+  TP_TRY(rank.device->start(program, arena));
+  rank.arena.adopt(*rank.device, arena, program.arena_bytes);
+  if (rank.transport)
+    rank.transport->attach(*rank.device, arena, program.arena_bytes);
+  return {};
+}
+
+/// While nothing lies in the arena: what computes GEMMs is measured there.
+Status Session::settleGemms() {
+  std::string saved;
+  bool reads = options.resume && rank.peers.leads();
+  TP_TRY(rank.peers.agree(reads ? gemmsOf(options.save, options.resumeStep, saved) : Status()));
+  return tplan::runtime::settleGemms(rank, options.gemms, saved);
+}
+
+Status Session::open() {
+  rank.program = &program;
+  auto alone = [&]() -> Status {
+    TP_TRY(rank.team.start(seat.threads, seat.number, seat.ranks, seat.pins));
+    if (program.device)
+      return startDevice();
+    TP_TRY(rank.arena.map(program.arena_bytes));
+    return rank.matmul.start(rank.team, options.gemmWay.c_str());
+  };
+  if (rank.transport)
+    rank.peers = Peers(*rank.transport, rank.team);
+  TP_TRY(rank.peers.agree(alone()));
+  if (rank.peers.size() > seat.ranks)
+    TP_TRY(checkSameRun(rank.peers, options));
+  if (rank.device)
+    TP_TRY(settleGemms());
+  if (rank.transport)
+    TP_TRY(rank.transport->connect(program, rank.groups));
+  if (options.profile)
+    rank.profile.enable();
+  return options.auditMemory ? rank.arena.fillPattern() : Status();
+}
+
+/// Makes the directory, unless there is a checkpoint of another training.
+Status Session::checkFree(const std::string &directory) const {
+  std::string existing;
+  TP_TRY(latestCheckpoint(directory, existing));
+  if (existing.empty()) // what cannot be written is told before the training, not after it
+    return rank.peers.leads() ? makeDirectory(directory) : Status();
+  return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, or "
+                "choose another directory",
+                directory.c_str(), existing.c_str());
+}
+
+void Session::takeData() {
+  now.dataTokens = rows ? rows->tokens() : 0;
+  now.dataMixed = rows ? rows->mixed() : "";
+}
+
+/// A file has this program's own names, a folder those of its map; and a folder is what an export
+/// is like, if nothing else is said.
+Status Session::loadWeights() {
+  bool folder = false;
+  if (!options.load.empty()) {
+    folder = isDirectory(options.load);
+    TP_TRY(rank.peers.broadcast(&folder, sizeof folder));
+  }
+  if (!options.exportTo.empty()) {
+    TP_TRY(checkExport(rank, options.exportTo));
+    std::string like = options.exportLike.empty() && folder ? options.load : options.exportLike;
+    TP_TRY(readExportForm(rank, like, form));
+  }
+  if (options.load.empty())
+    return {};
+  return folder ? loadModel(rank, options.load) : tplan::runtime::loadWeights(rank, options.load);
+}
+
+Status Session::setTensors(RowSource *source) {
+  rows = source;
+  now.seed = options.seed;
+  takeData();
+  if (!options.save.empty() && !options.resume)
+    TP_TRY(rank.peers.agree(checkFree(options.save)));
+  char *arena = rank.arena.data();
+  Device *device = rank.device.get();
+  TP_TRY(initializeTensors(program, arena, rank.peers.rank(), now.seed, rank.team, device));
+  TP_TRY(setConstants(program, arena, rank.peers.rank(), device));
+  Activity loading(rank.transport, "checkpoint");
+  if (options.resume) {
+    TP_TRY(loadCheckpoint(rank, options.save, options.resumeStep, now));
+    if (now.step == 0) // no data was read, so any will do
+      takeData();
+    TP_TRY(rank.peers.alike(checkResumed()));
+    first = now.step + 1;
+    savedIn = options.save, savedStep = now.step;
+    say(format("resumed at step %lld\n", (long long)now.step));
+  }
+  TP_TRY(loadWeights());
+  if (program.prepare) {
+    Activity preparing(rank.transport, "preparation");
+    TP_TRY(runEntry(rank, program.prepare, "preparation"));
+  }
+  if (!options.dumpGradients.empty())
+    writeGradientsOnce();
+  return {};
+}
+
+void Session::writeGradientsOnce() {
+  rank.gradientsReady = [this] {
+    Activity writing(rank.transport, "gradients");
+    auto gradients = logicalTensors(program, rank.arena.data(), rank.peers.rank(), TP_GRADIENT,
+                                    rank.device.get());
+    double scale = program.scale;
+    if (scale && program.scale_offset >= 0)
+      TP_TRY(readArena(rank, program.scale_offset, &scale, sizeof scale));
+    for (LogicalTensor &gradient : gradients)
+      gradient.divisor = scale ? scale : 1;
+    return writeSafetensors(rank.peers, rank.team, options.dumpGradients, gradients);
+  };
+}
+
+/// What was loaded is a state of this training.
+Status Session::checkResumed() const {
+  if (now.seed != options.seed && options.has("--seed"))
+    return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
+                  (long long)now.seed, (long long)options.seed);
+  if (rows && now.dataTokens && rows->tokens() && now.dataTokens != rows->tokens())
+    return errorf("the checkpoint was trained on %lld tokens of data, now there are %lld: its "
+                  "position means nothing there",
+                  (long long)now.dataTokens, (long long)rows->tokens());
+  if (rows && now.dataTokens && rows->tokens() && now.dataMixed != rows->mixed()) {
+    auto shown = [](const std::string &mixed) { return mixed.empty() ? "one source" : mixed; };
+    return errorf(
+        "the checkpoint was trained on data of another mixture, %s, and its position means "
+        "nothing in this one: %s",
+        shown(now.dataMixed).c_str(), shown(rows->mixed()).c_str());
+  }
+  if (now.dataRows != now.step * rowsPerStep(program))
+    return errorf("the checkpoint has read %lld rows in %lld steps, this program reads %lld a step",
+                  (long long)now.dataRows, (long long)now.step, (long long)rowsPerStep(program));
+  return {};
+}
+
+Status Session::checkMetrics() const {
+  for (int64_t i = 0; i < numbers.size(); ++i) {
+    double value = numbers.value(i);
+    if (!std::isfinite(value) && !numbers.isUnbounded(i))
+      return errorf("%s is %g in step %lld; %slower the learning rate, or resume from an earlier "
+                    "checkpoint",
+                    numbers.name(i), shown(value), (long long)now.step,
+                    isScaled() ? "f16 ends at 65504: train in bf16, " : "");
+  }
+  return {};
+}
+
+bool Session::isSkipped() const {
+  for (int64_t i = 0; isScaled() && i < numbers.size(); ++i)
+    if (!strcmp(numbers.name(i), "skipped"))
+      return numbers.value(i) != 0;
+  return false;
+}
+
+Status Session::auditMemory() {
+  Activity auditing(rank.transport, "memory audit");
+  TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
+  std::string ranks =
+      rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
+  auto written = std::count_if(program.slots, program.slots + program.num_slots,
+                               [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
+  say(format("memory audit: %lld slots written, nothing outside them, arena of %lld bytes%s\n",
+             (long long)written, (long long)program.arena_bytes, ranks.c_str()));
+  return {};
+}
+
+/// Rows and scalars of a step, where the host writes them.
+Status Session::prepareStep(int64_t step) {
+  if (rows) {
+    Activity reading(rank.transport, "data");
+    TP_TRY(rows->fill(rank, now.seed, step));
+  }
+  setScalars(program, givenImage(rank), now.seed, step);
+  given = step;
+  return rank.device ? rank.device->send() : Status();
+}
+
+/// A device computes a step while the host reads the data of the next.
+Status Session::step(bool another) {
+  int64_t step = now.step + 1;
+  if (given != step)
+    TP_TRY(prepareStep(step));
+  {
+    Activity computing(rank.transport, "step");
+    Profile::Totals before = rank.profile.totalsNow();
+    if (rank.device)
+      TP_TRY(rank.device->take());
+    if (rank.device && step == first + 1)
+      TP_TRY(captureStep());
+    TP_TRY(runEntry(rank, program.step, "a step", /*repeated=*/step != first));
+    Profile::Totals behind = rank.profile.totalsNow();
+    if (behind.of[TP_KERNEL].count != before.of[TP_KERNEL].count)
+      countsBefore = before, countsBehind = behind;
+    else // replayed
+      rank.profile.repeat(countsBefore, countsBehind);
+  }
+  if (rank.device && another)
+    TP_TRY(prepareStep(step + 1));
+  if (rank.device && options.profile)
+    TP_TRY(rank.device->collectTimes(
+        [&](const tp_call &call, double seconds) { rank.profile.addTime(call, seconds); }));
+  now.step = step;
+  now.dataRows = step * rowsPerStep(program);
+  Activity adding(rank.transport, "metrics");
+  return numbers.read(rank);
+}
+
+/// From the second step on all calls of one are a graph, on all ranks or on none, as NCCL demands
+/// of each collective. The ranks meet for it once.
+Status Session::captureStep() {
+  bool meetsOnHost = rank.transport && !rank.transport->capturable();
+  if (meetsOnHost || options.synchronous || options.profile)
+    return {};
+  auto calls = (long long)program.device->step_calls;
+  if (calls > options.graphCalls) {
+    say(format("no graph: a step has %lld calls, --graph-calls is %lld; each is issued by itself\n",
+               calls, (long long)options.graphCalls));
+    return {};
+  }
+  Capture made;
+  rank.profile.pause(true); // it is counted when it runs
+  TP_TRY(captureEntry(rank, program.step, made));
+  rank.profile.pause(false);
+  Status refused = rank.peers.agree(std::move(made.refused));
+  if (refused.ok()) {
+    std::string bytes =
+        made.bytes < 0 ? "" : format(", with %lld bytes of the GPU", (long long)made.bytes);
+    say(format("graph: the %lld calls of a step%s\n", calls, bytes.c_str()));
+    return {};
+  }
+  if (!rank.peers.failedTogether())
+    return refused;
+  rank.peers.goOn();
+  rank.device->forget();
+  say(format("no graph: %s; %seach call of a step is issued by itself\n", refused.message().c_str(),
+             rank.peers.size() > 1 ? "on all ranks " : ""));
+  return {};
+}
+
+Status Session::evaluate(const std::vector<std::string> &names, int64_t most, Evaluation &result) {
+  given = 0; // evaluation is given its rows in the same place
+  Activity evaluating(rank.transport, "evaluation");
+  rank.profile.pause(true);
+  TP_TRY(evaluateFiles(rank, names, most, result));
+  now.evaluationDue = result.ended;
+  rank.profile.pause(false);
+  return {};
+}
+
+Status Session::exportWeights() {
+  Activity exporting(rank.transport, "export");
+  TP_TRY(exportModel(rank, options.exportTo, form, options.exportFileBytes));
+  say(format("exported %zu tensors to '%s'\n", form.tensors.size(), options.exportTo.c_str()));
+  return {};
+}
+
+Status Session::save(const std::string &directory, int64_t keep) {
+  if (savedStep == now.step && savedIn == directory)
+    return {};
+  Activity saving(rank.transport, "checkpoint");
+  if (directory != savedIn && directory != options.save)
+    TP_TRY(rank.peers.agree(checkFree(directory)));
+  TP_TRY(saveCheckpoint(rank, directory, now, keep));
+  savedIn = directory, savedStep = now.step;
+  say(format("saved step %lld in '%s'\n", (long long)now.step, directory.c_str()));
+  return {};
+}

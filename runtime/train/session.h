@@ -1,0 +1,97 @@
+//===- session.h - a training that is opened, stepped and saved -----------===//
+//
+// What one rank needs to train, without the loop: tp_main's own is in train.cpp, a program of a
+// user's has its own.
+//
+// One decision: a session prints nothing, reads no environment and ends no process; its errors are
+// values, its lines go to the sink that its owner gives.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_TRAIN_SESSION_H
+#define TPLAN_RUNTIME_TRAIN_SESSION_H
+
+#include "runtime/disk/checkpoint.h"
+#include "runtime/disk/data.h"
+#include "runtime/disk/huggingface.h"
+#include "runtime/ranks/rank.h"
+#include "runtime/step/metrics.h"
+#include "runtime/support/sink.h"
+#include "runtime/train/options.h"
+
+namespace tplan::runtime {
+
+/// The ranks of this process share its CPUs.
+struct Seat {
+  int number = 0, ranks = 1; // this rank among those of the process
+  int threads = 1;           // of each
+  int64_t gpu = 0;           // that this rank uses, where its program is for one
+  bool pins = true;          // its threads to CPUs, where ranks have all there are
+};
+
+/// Each call but those that only look is made by all ranks, each on the thread that opened its own.
+class Session {
+public:
+  /// `rank` has its transport where there are others. All arguments outlive the session.
+  Session(tp_rank &rank, const tp_program &program, const Options &options, const Seat &seat);
+
+  /// Threads, memory, device and communicators.
+  Status open();
+  /// Initial values, then what --resume or --load puts over them. `rows`, or null, serves the
+  /// steps.
+  Status setTensors(RowSource *rows);
+  /// The next step. With `another` one follows it, whose rows are read while a device computes.
+  Status step(bool another);
+  /// A number that is not finite ends a training before it is saved over a good one.
+  Status checkMetrics() const;
+  /// The state after the last step, once, in a directory of this training alone; of those there the
+  /// newest `keep` stay (0: all).
+  Status save(const std::string &directory, int64_t keep);
+  /// The weights as --export says, in the form that setTensors() found.
+  Status exportWeights();
+  /// `most`: tokens, from the start of the files; 0: all.
+  Status evaluate(const std::vector<std::string> &names, int64_t most, struct Evaluation &result);
+  /// After a step, before evaluation and prediction, which may write where a step keeps nothing
+  /// alive.
+  Status auditMemory();
+
+  const TrainingState &state() const { return now; }
+  /// The first step of this session.
+  int64_t firstStep() const { return first; }
+  const Metrics &metrics() const { return numbers; }
+  /// Whether the last step changed nothing because a gradient overflowed.
+  bool isSkipped() const;
+
+private:
+  Status startDevice();
+  Status settleGemms();
+  Status loadWeights();
+  Status checkFree(const std::string &directory) const;
+  Status checkResumed() const;
+  void takeData();
+  Status prepareStep(int64_t step);
+  Status captureStep();
+  /// On one of the ranks.
+  void say(const std::string &lines) const;
+  void writeGradientsOnce();
+
+  /// Whether gradients are those of a scaled loss, as f16 needs it.
+  bool isScaled() const { return program.scale != 0; }
+
+  tp_rank &rank;
+  const tp_program &program;
+  const Options &options;
+  const Seat &seat;
+  RowSource *rows = nullptr;
+  Metrics numbers;
+  TrainingState now;
+  int64_t first = 1;
+  int64_t given = 0; // the step whose rows and scalars were written last
+  ExportForm form;   // of --export
+  std::string savedIn;
+  int64_t savedStep = -1;
+  Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call
+};
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_TRAIN_SESSION_H

@@ -1,0 +1,110 @@
+//===- mpi_exchange.h - messages in flight, and who is waited for ------------===//
+//
+// Posts messages of bytes in batches and waits for a batch by polling, with a limit on the
+// time without progress.
+//
+// Decision: what a rank waits for, and its last collective, may be read by another thread at any
+// time. When a launcher ends this rank because another one died, it still says whom it missed, or
+// where it was.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_TRANSPORTS_MPI_EXCHANGE_H
+#define TPLAN_RUNTIME_TRANSPORTS_MPI_EXCHANGE_H
+
+#include "runtime/libraries/mpi_library.h"
+#include "runtime/ranks/transport.h"
+#include "runtime/transports/mpi_notes.h"
+
+#include <atomic>
+#include <mutex>
+
+namespace tplan::runtime {
+
+class MpiExchange : public Waiting {
+public:
+  static constexpr int batches = 3;
+
+  MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit)
+      : notes(mpi, hangLimit), mpi(mpi), rank(rank), hangLimit(hangLimit) {}
+
+  /// Before the first use: room for the peers of any communicator of so many members, and
+  /// messages in flight.
+  void reserve(int members, int64_t messages);
+  /// What ends the waits of all: text of the rank that failed, through a communicator that carries
+  /// nothing else.
+  void listen(MpiLibrary::Comm notices) { this->notices = notices; }
+  void tell(const std::string &failure, int ranks);
+  /// Nothing is in flight any longer, on this side.
+  void cancel();
+
+  /// Operations of `group` begin, of which `first` is named in messages.
+  void begin(const Operation &first, const Communicator &group, MpiLibrary::Comm comm);
+  Status send(int to, const char *data, int64_t bytes, int batch);
+  Status receive(int from, char *data, int64_t bytes, int batch);
+  enum Side { receiving, sending };
+  /// Until no message of the batch is in flight on this side.
+  Status wait(int batch, Side side);
+  void end();
+  /// A communicator is gone, and named no longer.
+  void forget(const Communicator &group);
+
+  /// Who is waited for has not come within the limit.
+  bool hung() const { return tooLate; }
+
+  // By any thread.
+  void describe(char *text, size_t size) const override;
+  bool waits() const override { return inside || notes.waiting(); }
+  uint32_t progress() const override { return moved + notes.progress(); }
+
+  MpiNotes notes;
+
+private:
+  struct InFlight {
+    int member, batch;
+    Side side;
+  };
+  struct Pending {
+    std::atomic<int> all{0};
+    std::unique_ptr<std::atomic<int>[]> of; // each member
+  };
+  Status add(MpiLibrary::Request request, InFlight what);
+  /// Polls once; how many ended.
+  Status poll(int &ended);
+  Status late(double seconds);
+  /// An error where another rank has told of its own.
+  Status hear();
+
+  const MpiLibrary &mpi;
+  const int rank;
+  const double hangLimit;
+  std::vector<MpiLibrary::Request> requests;
+  std::vector<InFlight> inFlight; // of each request
+  std::vector<int> finished;      // by MPI_Testsome
+  bool tooLate = false;
+  MpiLibrary::Comm notices = nullptr; // null: a rank that fails ends its process
+  static constexpr int noticeBytes = 1024;
+  char notice[noticeBytes] = "";
+  bool heard = false;
+  double looked = 0; // for notes
+
+  /// A collective, as messages name it.
+  struct Named {
+    int32_t kind;
+    const tp_call *call; // null: of the runtime itself
+    const Communicator *group;
+  };
+
+  // Read by other threads: what is named, with the lock.
+  mutable std::mutex lock;
+  std::atomic<uint32_t> moved{0}; // begins, ends, and messages that are done
+  std::atomic<bool> inside{false};
+  Named current = {}, last = {}; // under way; the last of a line of the plan
+  MpiLibrary::Comm comm = nullptr;
+  Pending pending[batches][2]; // messages, by side
+  const Pending *waitingFor = nullptr;
+  Side waitingSide = receiving;
+};
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_TRANSPORTS_MPI_EXCHANGE_H

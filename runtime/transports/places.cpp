@@ -1,0 +1,51 @@
+//===- places.cpp - which collective a stream of a device is in --------------===//
+
+#include "runtime/transports/places.h"
+
+#include "runtime/support/profile.h"
+
+#include <algorithm>
+
+using namespace tplan::runtime;
+
+Status Places::enter(Stream stream, const Operation &first, const std::string &group) {
+  Place place = {first.what->kind, first.call, &group};
+  auto known = std::find(places.begin(), places.end(), place);
+  size_t index = known - places.begin();
+  if (known == places.end() && places.size() < unknown - 1)
+    places.push_back(place);
+  streams = std::max(streams, stream.number + 1);
+  last = ++turns << 16 | uint32_t(std::min<size_t>(index + 1, unknown));
+  return stream.device->note(stream.number, last);
+}
+
+double Places::still(const Device &device, double waited) {
+  double now = monotonicSeconds();
+  seen.resize(streams);
+  bool isInside = false;
+  for (int64_t stream = 0; stream < streams; ++stream) {
+    uint32_t number = device.noted(stream);
+    isInside |= number != 0;
+    if (number != seen[stream])
+      seen[stream] = number, changed = now;
+  }
+  return isInside ? std::min(waited, now - changed) : 0;
+}
+
+std::string Places::textOf(uint32_t number) const {
+  uint32_t place = placeOf(number);
+  if (place == 0 || place > places.size())
+    return {};
+  const Place &it = places[place - 1];
+  tp_collective what = {};
+  what.kind = it.kind;
+  return describe({&what, nullptr, nullptr, it.call}, *it.group);
+}
+
+std::string Places::here(const Device &device) const {
+  for (int64_t stream = 0; stream < streams; ++stream)
+    if (std::string text = textOf(device.noted(stream)); !text.empty())
+      return "waits in the " + text;
+  std::string text = textOf(last);
+  return text.empty() ? text : "is in no collective; its last of the plan was the " + text;
+}

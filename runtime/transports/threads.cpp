@@ -1,0 +1,375 @@
+//===- threads.cpp - ranks that are threads of one process -----------------===//
+//
+// Members meet, each computes its share straight from and into the memory of the others,
+// and they meet again: nothing is staged.
+//
+// On devices the members meet all the same, on the host, and tell each other where they are in
+// their streams: each waits there for what the others bring, and before it goes on, until they have
+// taken what it brought. So several ranks may have one device, or each its own.
+//
+// Decision: only the first meeting can fail. Who is behind it finishes without waiting for
+// anything but the copies of others, so no member leaves, and gives its memory back, while
+// another one reads it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transports/threads.h"
+
+#include "runtime/ranks/collectives.h"
+#include "runtime/ranks/device_blocks.h"
+#include "runtime/ranks/reduce.h"
+#include "runtime/support/types.h"
+#include "runtime/transports/room.h"
+
+#include <map>
+#include <mutex>
+
+using namespace tplan::runtime;
+
+namespace {
+
+/// Pieces are large enough to pay for a thread of the team, and fixed by size alone.
+constexpr int64_t pieceBytes = int64_t(1) << 18;
+
+/// The last collective of a line of the plan that a rank came to: written by it, read by others.
+struct alignas(64) Last {
+  std::mutex lock;
+  int32_t kind;
+  const tp_call *call = nullptr;
+  const Communicator *group;
+};
+
+/// What the ranks of a process share.
+struct Hub {
+  explicit Hub(int ranks, double hangLimit)
+      : ranks(ranks), hangLimit(hangLimit), sent(ranks), last(ranks), left(ranks) {}
+  std::shared_ptr<Room> room(int64_t connection, int64_t group, const Members &members);
+  void fail(std::string why);
+  std::string lastOf(int rank);
+
+  const int ranks;
+  const double hangLimit;
+  /// Bytes that left each rank, by kind of collective.
+  std::vector<std::array<std::atomic<int64_t>, TP_COLLECTIVE_KINDS>> sent;
+  std::vector<Last> last;        // of each rank
+  std::vector<std::string> left; // the collective that each rank left; written by it
+  std::mutex lock;
+  std::map<std::tuple<int64_t, int64_t, int>, std::shared_ptr<Room>> rooms;
+  std::string reason; // of the first failure
+};
+
+std::shared_ptr<Room> Hub::room(int64_t connection, int64_t group, const Members &members) {
+  std::lock_guard guard(lock);
+  std::shared_ptr<Room> &room = rooms[{connection, group, members.ranks[0]}];
+  if (!room)
+    room = std::make_shared<Room>((int)members.ranks.size(), ranks <= availableCpus());
+  if (!reason.empty())
+    room->close();
+  return room;
+}
+
+void Hub::fail(std::string why) {
+  std::lock_guard guard(lock);
+  if (!reason.empty())
+    return;
+  reason = std::move(why);
+  for (auto &[key, room] : rooms)
+    room->close();
+}
+
+std::string Hub::lastOf(int rank) {
+  Last &it = last[rank];
+  std::lock_guard guard(it.lock);
+  if (!it.call)
+    return {};
+  tp_collective what = {};
+  what.kind = it.kind;
+  return describe({&what, nullptr, nullptr, it.call}, it.group->name());
+}
+
+class ThreadCommunicator : public Communicator {
+public:
+  ThreadCommunicator(std::shared_ptr<Hub> hub, std::shared_ptr<Room> room, Members members)
+      : Communicator(std::move(members)), hub(std::move(hub)), room(std::move(room)),
+        others(size()) {}
+
+  Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
+
+private:
+  void remember(const Operation &first);
+  Status meet(const Operation &first);
+  Status checkSame(std::span<const Operation> operations) const;
+  void reduce(size_t index, Team &team) const;
+  void move(size_t index, Team &team) const;
+
+  Status reduceOnDevice(size_t index, Stream stream) const;
+  Status moveOnDevice(size_t index, Stream stream) const;
+  Status followOthers(Stream stream, SharedMark mark) const;
+
+  const Operation &of(int member, size_t index) const { return room->offer(member)[index]; }
+  /// Counts what a piece of an operation moved from a member to others.
+  void count(size_t index, int from, int64_t bytes) const {
+    auto &sent = hub->sent[group.ranks[from]][of(group.self, index).what->kind];
+    sent.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  std::shared_ptr<Hub> hub;
+  std::shared_ptr<Room> room;
+  std::vector<Stream> others; // of the members, in this meeting
+  uint32_t round = 0;
+};
+
+bool same(const tp_collective &a, const tp_collective &b, int members) {
+  return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.outer == b.outer &&
+         a.inner == b.inner && a.middle == b.middle && a.last == b.last && a.whole == b.whole &&
+         a.split_last == b.split_last &&
+         (a.kind != TP_PERMUTE || std::equal(a.source, a.source + members, b.source));
+}
+
+std::string inFull(const Operation &it, const std::string &group) {
+  const tp_collective &c = *it.what;
+  return format("%s: %s, extents %lld %lld %lld %lld, whole %lld", describe(it, group).c_str(),
+                nameOf(c.type), (long long)c.outer, (long long)c.middle, (long long)c.inner,
+                (long long)c.last, (long long)c.whole);
+}
+
+/// All members hold the same list, so all find a difference, and nobody touches memory.
+Status ThreadCommunicator::checkSame(std::span<const Operation> mine) const {
+  for (int other = 0; other < size(); ++other) {
+    std::span<const Operation> theirs = room->offer(other);
+    for (size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i)
+      if (i >= mine.size() || i >= theirs.size() || !same(*mine[i].what, *theirs[i].what, size()))
+        return errorf("ranks do not issue the same collectives over '%s': rank %d has %s; rank %d "
+                      "has %s",
+                      group.name.c_str(), group.ranks[group.self],
+                      i < mine.size() ? inFull(mine[i], group.name).c_str() : "none",
+                      group.ranks[other],
+                      i < theirs.size() ? inFull(theirs[i], group.name).c_str() : "none");
+  }
+  return {};
+}
+
+void ThreadCommunicator::remember(const Operation &first) {
+  Last &last = hub->last[group.ranks[group.self]];
+  std::lock_guard guard(last.lock);
+  last.kind = first.what->kind, last.call = first.call, last.group = this;
+}
+
+Status ThreadCommunicator::meet(const Operation &first) {
+  double limit = first.call ? hub->hangLimit : 10 * hub->hangLimit;
+  Room::Outcome outcome = room->meet(round, limit);
+  if (outcome == Room::together)
+    return {};
+  if (outcome == Room::late) {
+    std::string missing;
+    for (int m = 0; m < size(); ++m)
+      if (!room->hasCome(m, round))
+        missing += format("%s%d", missing.empty() ? "" : ", ", group.ranks[m]);
+    // Closed before anybody can come and find this rank gone; who came before that counts.
+    hub->fail(format("rank %d has waited %g s in the %s for rank %s", group.ranks[group.self],
+                     limit, describe(first, group.name).c_str(), missing.c_str()));
+    if (room->isComplete(round))
+      return {};
+  }
+  std::string last = first.call ? "" : hub->lastOf(group.ranks[group.self]);
+  hub->left[group.ranks[group.self]] =
+      describe(first, group.name) + (last.empty() ? "" : "; its last of the plan was the " + last);
+  std::lock_guard guard(hub->lock);
+  return errorf("rank %d leaves the %s over '%s': %s", group.ranks[group.self],
+                nameOfKind(first.what->kind), group.name.c_str(), hub->reason.c_str());
+}
+
+/// This member's part or block, read from all and, in an all-reduce, written to all.
+void ThreadCommunicator::reduce(size_t index, Team &team) const {
+  const tp_collective &what = *of(group.self, index).what;
+  int n = size(), self = group.self;
+  int64_t bytes = bytesOf(what.type), piece = pieceBytes / bytes;
+  Block from = inputBlock(what, n, self, self), to = outputBlock(what, n, self, self);
+  bool toAll = what.kind == TP_ALL_REDUCE;
+  if (n == 1 && of(0, index).in == of(0, index).out)
+    return;
+  const Reducer &reducer = reducerOf(what.type, what.reduction);
+  team.forEach((from.count() + piece - 1) / piece, [&](int64_t task, int) {
+    int64_t begin = task * piece, end = std::min(begin + piece, from.count());
+    forRuns(from, to, begin, end, [&](int64_t inAt, int64_t outAt, int64_t run) {
+      auto in = [&](int m) { return (const char *)of(m, index).in + inAt * bytes; };
+      auto out = [&](int m) { return (char *)of(toAll ? m : self, index).out + outAt * bytes; };
+      reduceArrays(reducer, n, in, toAll ? n : 1, out, run);
+    });
+    for (int m = 0; m < n; ++m)
+      count(index, m, (end - begin) * bytes * (m != self ? 1 : toAll ? n - 1 : 0));
+  });
+}
+
+/// What the others have for this member. Each begins with another one.
+void ThreadCommunicator::move(size_t index, Team &team) const {
+  const Operation &mine = of(group.self, index);
+  int n = size(), self = group.self;
+  int64_t bytes = bytesOf(mine.what->type), piece = pieceBytes / bytes;
+  int64_t most = outputBlock(*mine.what, n, 0, self).count();
+  for (int m = 1; m < n; ++m)
+    most = std::max(most, outputBlock(*mine.what, n, m, self).count());
+  int64_t pieces = (most + piece - 1) / piece;
+  team.forEach(n * pieces, [&](int64_t task, int) {
+    int from = (int)((self + task / pieces) % n);
+    Block source = inputBlock(*mine.what, n, from, self);
+    Block target = outputBlock(*mine.what, n, from, self);
+    int64_t begin = task % pieces * piece, end = std::min(begin + piece, source.count());
+    if (begin >= end)
+      return;
+    forRuns(source, target, begin, end, [&](int64_t inAt, int64_t outAt, int64_t run) {
+      const char *in = (const char *)of(from, index).in + inAt * bytes;
+      char *out = (char *)mine.out + outAt * bytes;
+      if (in != out)
+        memcpy(out, in, run * bytes);
+    });
+    if (from != self)
+      count(index, from, (end - begin) * bytes);
+  });
+}
+
+/// This member's part or block: a copy of what each has, beside each other, and their sum.
+Status ThreadCommunicator::reduceOnDevice(size_t index, Stream stream) const {
+  const tp_collective &what = *of(group.self, index).what;
+  int n = size(), self = group.self;
+  if (n == 1 && of(0, index).in == of(0, index).out)
+    return {};
+  int64_t bytes = bytesOf(what.type), slot = tp_device_slot(&what, n, bytes);
+  Block from = inputBlock(what, n, self, self), to = outputBlock(what, n, self, self);
+  Block packed = lineOf(from.count());
+  if (from.count() == 0)
+    return {};
+  char *parts = stream.device->scratch(stream.number);
+  for (int m = 0; m < n; ++m)
+    TP_TRY(copyBlock(stream, bytes, of(m, index).in, from, parts + m * slot, packed));
+  // In place: a thread has read all parts of its element when it writes it.
+  TP_TRY(stream.device->sum(stream.number, what.type, what.reduction, parts, parts, n, from.count(),
+                            slot / bytes));
+  bool toAll = what.kind == TP_ALL_REDUCE;
+  for (int m = toAll ? 0 : self; m < (toAll ? n : self + 1); ++m)
+    TP_TRY(copyBlock(stream, bytes, parts, packed, of(m, index).out, to));
+  for (int m = 0; m < n; ++m)
+    count(index, m, from.count() * bytes * (m != self ? 1 : toAll ? n - 1 : 0));
+  return {};
+}
+
+/// What the others have for this member; rows of another length go by a place between.
+Status ThreadCommunicator::moveOnDevice(size_t index, Stream stream) const {
+  const Operation &mine = of(group.self, index);
+  int n = size(), self = group.self;
+  int64_t bytes = bytesOf(mine.what->type);
+  for (int i = 0; i < n; ++i) {
+    int from = (self + i) % n; // each begins with another one
+    Block source = inputBlock(*mine.what, n, from, self);
+    Block target = outputBlock(*mine.what, n, from, self);
+    const char *in = (const char *)of(from, index).in;
+    if (source.count() == 0 ||
+        in + source.offset * bytes == (char *)mine.out + target.offset * bytes)
+      continue;
+    if (source.row != target.row && !source.contiguous() && !target.contiguous()) {
+      Block packed = lineOf(source.count());
+      char *between = stream.device->scratch(stream.number);
+      TP_TRY(copyBlock(stream, bytes, in, source, between, packed));
+      TP_TRY(copyBlock(stream, bytes, between, packed, mine.out, target));
+    } else {
+      TP_TRY(copyBlock(stream, bytes, in, source, mine.out, target));
+    }
+    if (from != self)
+      count(index, from, source.count() * bytes);
+  }
+  return {};
+}
+
+Status ThreadCommunicator::followOthers(Stream stream, SharedMark mark) const {
+  for (int m = 0; m < size(); ++m)
+    if (m != group.self)
+      TP_TRY(stream.device->follow(stream.number, *others[m].device, others[m].number, mark));
+  return {};
+}
+
+Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &team,
+                                 Stream *stream) {
+  if (operations.empty())
+    return {};
+  for (const Operation &operation : operations)
+    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
+  if (operations[0].call)
+    remember(operations[0]);
+  if (stream)
+    TP_TRY(stream->device->mark(stream->number, sharedReady));
+  ++round;
+  room->offer(group.self, round, operations, stream ? *stream : Stream{});
+  TP_TRY(meet(operations[0]));
+  Status status = checkSame(operations);
+  for (int m = 0; m < size(); ++m) // who has left may bring another one already
+    others[m] = room->streamOf(m);
+  if (stream && status.ok())
+    status = followOthers(*stream, sharedReady);
+  for (size_t i = 0; status.ok() && i < operations.size(); ++i) {
+    bool adds = reduces(*operations[i].what);
+    if (stream)
+      status = adds ? reduceOnDevice(i, *stream) : moveOnDevice(i, *stream);
+    else
+      adds ? reduce(i, team) : move(i, team);
+  }
+  if (stream && status.ok())
+    status = stream->device->mark(stream->number, sharedDone);
+  room->leave(round);
+  if (stream && status.ok())
+    status = followOthers(*stream, sharedDone);
+  return status;
+}
+
+class ThreadTransport : public Transport {
+public:
+  ThreadTransport(std::shared_ptr<Hub> hub, int rank)
+      : hub(hub), self(rank),
+        all(hub, hub->room(0, 0, everyone(hub->ranks, rank)), everyone(hub->ranks, rank)) {}
+
+  int rank() const override { return self; }
+  int size() const override { return hub->ranks; }
+  Communicator &world() override { return all; }
+  Traffic traffic() const override {
+    Traffic all;
+    std::copy(hub->sent[self].begin(), hub->sent[self].end(), all.sent.begin());
+    return all;
+  }
+  std::string left() const override { return hub->left[self]; }
+  std::string lastOf(int rank) const override { return hub->lastOf(rank); }
+
+  Status connect(const tp_program &program,
+                 std::vector<std::unique_ptr<Communicator>> &groups) override {
+    TP_TRY(checkMesh(program));
+    if (ranksOf(program) != hub->ranks)
+      return errorf("the plan '%s' is for %lld ranks; this process has %d", program.plan,
+                    (long long)ranksOf(program), hub->ranks);
+    ++connections;
+    for (int64_t group = 0; group < program.num_groups; ++group) {
+      Members members = membersOf(program, group, self);
+      std::shared_ptr<Room> room = hub->room(connections, group, members);
+      groups.push_back(std::make_unique<ThreadCommunicator>(hub, room, std::move(members)));
+    }
+    return {};
+  }
+
+  void abort(const Status &why) override {
+    hub->fail(format("rank %d failed: %s", self, why.message().c_str()));
+  }
+
+private:
+  std::shared_ptr<Hub> hub;
+  const int self;
+  ThreadCommunicator all;
+  int64_t connections = 0; // all ranks connect equally often, so this numbers them
+};
+
+} // namespace
+
+std::vector<std::unique_ptr<Transport>> tplan::runtime::threadTransports(int ranks,
+                                                                         double hangLimit) {
+  auto hub = std::make_shared<Hub>(ranks, hangLimit);
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (int rank = 0; rank < ranks; ++rank)
+    transports.push_back(std::make_unique<ThreadTransport>(hub, rank));
+  return transports;
+}
