@@ -129,6 +129,17 @@ LogicalResult Tensor::verify(function_ref<InFlightDiagnostic()> emitError, Array
 }
 
 //===----------------------------------------------------------------------===//
+// Fields of attributes
+//===----------------------------------------------------------------------===//
+
+FailureOr<FloatAttr> tplan::nn::parseNumber(AsmParser &parser) {
+  FloatAttr number;
+  if (parser.parseAttribute(number, parser.getBuilder().getF64Type()))
+    return failure();
+  return number;
+}
+
+//===----------------------------------------------------------------------===//
 // Mask: causal, window(8), and(causal, prefix(4)) ...
 //===----------------------------------------------------------------------===//
 

@@ -17,6 +17,10 @@
 
 #include "dialects/nn/NNDialect.h.inc"
 #include "dialects/nn/NNEnums.h.inc"
+namespace tplan::nn {
+/// A number in f64, written without its type.
+mlir::FailureOr<mlir::FloatAttr> parseNumber(mlir::AsmParser &parser);
+} // namespace tplan::nn
 #define GET_ATTRDEF_CLASSES
 #include "dialects/nn/NNAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES

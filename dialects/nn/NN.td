@@ -41,6 +41,14 @@ class NN_Attr<string name, string mnem> : AttrDef<NN_Dialect, name> {
   let mnemonic = mnem;
 }
 
+/// A field of an attribute that is a number in f64, printed without its type. A field with a
+/// default `value`, such as `::mlir::FloatAttr()` for none, may be left out.
+class NN_Number<string desc, string value = ""> : AttrOrTypeParameter<"::mlir::FloatAttr", desc> {
+  let parser = "::tplan::nn::parseNumber($_parser)";
+  let printer = "$_printer.printAttributeWithoutType($_self)";
+  let defaultValue = value;
+}
+
 def NN_DimAttr : NN_Attr<"Dim", "dim"> {
   let summary = "a named dimension: name, size, and whether size is a bound";
   let description = [{
@@ -99,6 +107,27 @@ def NN_MaskAttr : NN_Attr<"Mask", "mask"> {
     }
     bool sees(int64_t q, int64_t k) const;
   }];
+}
+
+def NN_AttentionAttr : NN_Attr<"Attention", "attention"> {
+  let summary = "what attention computes: the names of its dimensions, and how a score is made";
+  let description = [{
+    `#nn.attention<query = "S", key = "T", heads = "H", groups = "G", scale = 1.250000e-01,
+    mask = <causal>>`. Made by `parse`; carried unchanged by `nn.attention`, `nn.attention_grad`,
+    `rt.tile` and `rt.attention`, until `lower`. A new field needs a default, so that attention
+    without it prints and computes what it did.
+
+    A score is scale * (q . k), and -infinity where the mask hides the key from the query. How a
+    score is made, and its derivative, stands once for all targets: lib/Lower/Attention/Score.cpp.
+  }];
+  let parameters = (ins StringRefParameter<"dimension of the queries">:$query,
+                        StringRefParameter<"dimension of the keys">:$key,
+                        StringRefParameter<"dimension of the heads of q">:$heads,
+                        StringRefParameter<"dimension of the heads of k and v">:$groups,
+                        NN_Number<"factor of the scores">:$scale,
+                        DefaultValuedParameter<"MaskAttr", "MaskAttr::getLeaf($_ctxt, \"all\")",
+                                               "the keys that a query sees">:$mask);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def NN_SegmentAttr : NN_Attr<"Segment", "segment"> {
@@ -536,7 +565,7 @@ def NN_AttentionOp : NN_Op<"attention", [Pure]> {
   let description = [{
     q [B.., S, H, K], k [B.., T, G, K], v [B.., T, G, K] -> out [B.., S, H, K],
     lse [B.., H, S] (natural log-sum-exp of the scaled scores, f32, or f64 for
-    f64). `query` and `key` name S and T, `heads` and `groups` H and G; query
+    f64). `spec` names S, T, H and G, and says how a score is made; query
     head h reads key head h / (H / G). A row that sees no key yields 0 and
     lse = -inf. Never a buffer of S x T.
     `q_positions`, `k_positions` map rows to logical positions for the mask; no phase
@@ -545,14 +574,12 @@ def NN_AttentionOp : NN_Op<"attention", [Pure]> {
     (C1) H is a multiple of G. (C2) k and v agree; K is that of q.
     Source: Dao, "FlashAttention-2", 2023.
   }];
-  let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v, F64Attr:$scale,
-                       NN_MaskAttr:$mask, StrAttr:$query, StrAttr:$key, StrAttr:$heads,
-                       StrAttr:$groups, OptionalAttr<NN_SegmentArray>:$q_positions,
+  let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v, NN_AttentionAttr:$spec,
+                       OptionalAttr<NN_SegmentArray>:$q_positions,
                        OptionalAttr<NN_SegmentArray>:$k_positions);
   let results = (outs NN_AnyTensor:$out, NN_AnyTensor:$lse);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `over` $query `,` $key `heads` $heads `,` $groups `scale` $scale `mask` $mask
-    attr-dict `:` functional-type(operands, results)
+    $q `,` $k `,` $v $spec attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -565,15 +592,13 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [Pure]> {
   }];
   let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v, NN_AnyTensor:$out,
                        NN_AnyTensor:$lse, NN_AnyTensor:$d_out, Optional<NN_AnyTensor>:$d_lse,
-                       F64Attr:$scale, NN_MaskAttr:$mask, StrAttr:$query, StrAttr:$key,
-                       StrAttr:$heads, StrAttr:$groups,
+                       NN_AttentionAttr:$spec,
                        OptionalAttr<NN_SegmentArray>:$q_positions,
                        OptionalAttr<NN_SegmentArray>:$k_positions);
   let results = (outs NN_AnyTensor:$d_q, NN_AnyTensor:$d_k, NN_AnyTensor:$d_v);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $out `,` $lse `,` $d_out (`,` $d_lse^)?
-    `over` $query `,` $key `heads` $heads `,` $groups `scale` $scale `mask` $mask
-    attr-dict `:` functional-type(operands, results)
+    $spec attr-dict `:` functional-type(operands, results)
   }];
 }
 

@@ -204,10 +204,12 @@ LogicalResult LookupOp::verify() {
 
 LogicalResult AttentionOp::verify() {
   Tensor q = tensorOf(getQ()), k = tensorOf(getK()), v = tensorOf(getV());
-  int64_t h = q.find(getHeads()), g = k.find(getGroups());
-  if (h < 0 || g < 0 || !q.has(getQuery()) || !k.has(getKey()))
-    return emitOpError("q needs dimensions ") << getQuery() << " and " << getHeads() << ", k needs "
-                                              << getKey() << " and " << getGroups();
+  AttentionAttr spec = getSpec();
+  int64_t h = q.find(spec.getHeads()), g = k.find(spec.getGroups());
+  if (h < 0 || g < 0 || !q.has(spec.getQuery()) || !k.has(spec.getKey()))
+    return emitOpError("q needs dimensions ")
+           << spec.getQuery() << " and " << spec.getHeads() << ", k needs " << spec.getKey()
+           << " and " << spec.getGroups();
   int64_t heads = q.getDims()[h].getSize(), groups = k.getDims()[g].getSize();
   if (groups == 0 || heads % groups) // (C1)
     return emitOpError("query heads must be a multiple of key heads, found ")

@@ -88,9 +88,7 @@ struct LibraryRefusal {
 /// Whether the library takes attention of these operands, and as what. `arch` is the target
 /// ("sm_90"), or nothing for what any target takes; `room` for its workspace.
 LibraryRefusal matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k,
-                                     nn::MaskAttr mask, llvm::StringRef query, llvm::StringRef key,
-                                     llvm::StringRef heads, llvm::StringRef groups,
-                                     llvm::StringRef arch, int64_t room,
+                                     nn::AttentionAttr spec, llvm::StringRef arch, int64_t room,
                                      LibraryAttention &attention);
 /// Strides of a tensor of attention; failure where its batches are not one piece.
 mlir::FailureOr<AttentionStrides> stridesOf(nn::Tensor tensor, llvm::StringRef row,

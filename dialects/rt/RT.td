@@ -170,8 +170,7 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
     where the mask is empty are skipped; keys, queries and the heads of a group are
     added in ascending order. On a GPU a pass is one launch, of blocks instead of tasks; 16
     threads share the sum of a row's exponentials, and neighbours are added first; d_q needs
-    no workspace, which is not touched. `nn.attention` gives shapes, scale, mask, names and
-    positions. The width K is innermost; the other dimensions are in any order.
+    no workspace, which is not touched. `spec` is that of the `nn.attention`. The width K is innermost; the other dimensions are in any order.
 
     Rounding: operands are widened to the type of the sums when a tile is packed;
     scores, probabilities and all sums stay in it; each output is rounded once.
@@ -183,13 +182,11 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
     the outermost dimension, and no query, key or head, may have a bound.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, RT_AttentionPass:$pass,
-                       TypeAttrOf<FunctionType>:$function_type, F64Attr:$scale, NN_MaskAttr:$mask,
-                       StrAttr:$query, StrAttr:$key, StrAttr:$heads, StrAttr:$groups,
+                       TypeAttrOf<FunctionType>:$function_type, NN_AttentionAttr:$spec,
                        OptionalAttr<NN_SegmentArray>:$q_positions,
                        OptionalAttr<NN_SegmentArray>:$k_positions);
   let assemblyFormat = [{
-    $sym_name $pass `:` $function_type `over` $query `,` $key `heads` $heads `,` $groups
-    `scale` $scale `mask` $mask attr-dict
+    $sym_name $pass `:` $function_type $spec attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -151,10 +151,11 @@ static LibraryRefusal withoutRoom(int64_t bytes) {
                          " GiB: `memory` of the plan or its cluster");
 }
 
-LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k, MaskAttr mask,
-                                         StringRef query, StringRef key, StringRef heads,
-                                         StringRef groups, StringRef arch, int64_t room,
+LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
+                                         nn::AttentionAttr spec, StringRef arch, int64_t room,
                                          LibraryAttention &attention) {
+  StringRef query = spec.getQuery(), key = spec.getKey();
+  StringRef heads = spec.getHeads(), groups = spec.getGroups();
   auto sizeOf = [](Tensor t, StringRef dim) { return t.getDims()[t.find(dim)].getSize(); };
   if (!q.has(query) || !q.has(heads) || !k.has(key) || !k.has(groups) || q.getRank() < 3)
     return found("a tensor without queries, keys or heads", "all three as dimensions");
@@ -185,9 +186,9 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
   if (attention.groups < 1 || attention.heads % attention.groups)
     return found(llvm::Twine(attention.heads) + " heads for " + llvm::Twine(attention.groups),
                  "as many heads for each key head");
-  if (!matchMask(mask, attention)) {
+  if (!matchMask(spec.getMask(), attention)) {
     std::string text;
-    llvm::raw_string_ostream(text) << "the mask " << mask;
+    llvm::raw_string_ostream(text) << "the mask " << spec.getMask();
     return found(text, "`all`, `causal` and `causal & window(n)`");
   }
   if (attention.window && attention.queries > attention.keys)
@@ -212,8 +213,8 @@ static Tensor typeOf(Value v) { return cast<Tensor>(v.getType()); }
 
 LibraryAttention AttentionOp::getShape() {
   LibraryAttention attention;
-  matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getMask(),
-                        getQuery(), getKey(), getHeads(), getGroups(), "", mostBytes, attention);
+  matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getSpec(), "",
+                        mostBytes, attention);
   return attention;
 }
 
@@ -226,16 +227,15 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("needs ") << results << " results, found " << getResults().size();
   Tensor q = typeOf(getArgs()[0]), k = typeOf(getArgs()[1]);
   LibraryAttention attention;
-  LibraryRefusal why = matchLibraryAttention(getPass(), q, k, getMask(), getQuery(), getKey(),
-                                             getHeads(), getGroups(), "", mostBytes, attention);
+  LibraryRefusal why = matchLibraryAttention(getPass(), q, k, getSpec(), "", mostBytes, attention);
   if (!why.empty()) // (C2)
     return emitOpError("no library takes ") << why.found;
 
   SmallVector<DimAttr> dims; // (C3)
   for (DimAttr dim : q.getDims().drop_back())
-    if (dim.getName() != getQuery())
+    if (dim.getName() != getSpec().getQuery())
       dims.push_back(dim);
-  dims.push_back(q.getDims()[q.find(getQuery())]);
+  dims.push_back(q.getDims()[q.find(getSpec().getQuery())]);
   Tensor lse = q.withDims(dims).withElement(Float32Type::get(getContext()));
   auto mustBe = [&](Value v, StringRef name, Tensor type) -> LogicalResult {
     if (v.getType() == type)
@@ -255,8 +255,8 @@ LogicalResult AttentionOp::verify() {
 
 int64_t AttentionOp::getFlops() {
   LibraryAttention attention = getShape();
-  int64_t pairs =
-      pairsInTiles(getMask(), {}, {}, attention.queries, attention.keys, tileRows, tileRows);
+  int64_t pairs = pairsInTiles(getSpec().getMask(), {}, {}, attention.queries, attention.keys,
+                               tileRows, tileRows);
   return attentionFlops(getPass(), pairs, attention.batch * attention.heads, attention.width);
 }
 int64_t AttentionOp::getBytes() { return bytesOf(*this); }

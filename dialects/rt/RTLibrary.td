@@ -31,13 +31,11 @@ def RT_AttentionOp : RT_Op<"attention", [DeclareOpInterfaceMethods<RT_Call, ["ge
     takes them. (C3) the other tensors have the type of q or k; lse has q's dimensions without the
     width, queries last, in f32.
   }];
-  let arguments = (ins RT_AttentionPass:$pass, Variadic<NN_AnyTensor>:$args, F64Attr:$scale,
-                       NN_MaskAttr:$mask, StrAttr:$query, StrAttr:$key, StrAttr:$heads,
-                       StrAttr:$groups);
+  let arguments = (ins RT_AttentionPass:$pass, Variadic<NN_AnyTensor>:$args,
+                       NN_AttentionAttr:$spec);
   let results = (outs Variadic<NN_AnyTensor>:$results);
   let assemblyFormat = [{
-    $pass $args `over` $query `,` $key `heads` $heads `,` $groups `scale` $scale `mask` $mask
-    attr-dict `:` functional-type($args, results)
+    $pass $args $spec attr-dict `:` functional-type($args, results)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

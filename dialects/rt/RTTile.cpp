@@ -38,16 +38,17 @@ static int64_t rowTile(int64_t size, int64_t width) {
 AttentionShape TileOp::getShape() {
   auto q = cast<Tensor>(getFunctionType().getInput(0));
   auto k = cast<Tensor>(getFunctionType().getInput(1));
+  nn::AttentionAttr spec = getSpec();
   AttentionShape shape;
   for (DimAttr dim : q.getDims().drop_back())
-    if (dim.getName() != getQuery() && dim.getName() != getHeads()) {
+    if (dim.getName() != spec.getQuery() && dim.getName() != spec.getHeads()) {
       shape.batchDims.push_back(dim);
       shape.batch *= dim.getSize();
     }
-  shape.queries = sizeOf(q, getQuery());
-  shape.keys = sizeOf(k, getKey());
-  shape.heads = sizeOf(q, getHeads());
-  shape.groups = sizeOf(k, getGroups());
+  shape.queries = sizeOf(q, spec.getQuery());
+  shape.keys = sizeOf(k, spec.getKey());
+  shape.heads = sizeOf(q, spec.getHeads());
+  shape.groups = sizeOf(k, spec.getGroups());
   shape.width = q.getDims().back().getSize();
   shape.lanes = 64 / nn::elementBytes(sumType(q.getElementType()));
   // Forward has queries in the lanes, backward keys: the side whose sums stay in place.
@@ -128,8 +129,8 @@ int64_t rt::attentionFlops(AttentionPass pass, int64_t pairs, int64_t heads, int
 
 int64_t TileOp::getFlops() {
   AttentionShape shape = getShape();
-  int64_t pairs = pairsInTiles(getMask(), getQPositionsAttr(), getKPositionsAttr(), shape.queries,
-                               shape.keys, shape.queryTile, shape.keyTile);
+  int64_t pairs = pairsInTiles(getSpec().getMask(), getQPositionsAttr(), getKPositionsAttr(),
+                               shape.queries, shape.keys, shape.queryTile, shape.keyTile);
   return attentionFlops(getPass(), pairs, shape.batch * shape.heads, shape.width);
 }
 
@@ -174,14 +175,15 @@ LogicalResult TileOp::verify() {
 
   if (!element.isF64() && !element.isF32() && !nn::isNarrow(element)) // (C2)
     return emitOpError("elements must be f64, f32, bf16 or f16, found ") << element;
-  StringRef inside[] = {getQuery(), getKey(), getHeads(), getGroups()};
+  nn::AttentionAttr spec = getSpec();
+  StringRef inside[] = {spec.getQuery(), spec.getKey(), spec.getHeads(), spec.getGroups()};
   for (Tensor t : {q, k}) // (C5)
     for (auto [i, dim] : llvm::enumerate(t.getDims()))
       if (dim.getSize() < 1 ||
           (dim.getBounded() && (i || llvm::is_contained(inside, dim.getName()))))
         return emitOpError("sizes must be fixed and at least 1, found ") << t;
-  for (auto [t, rows, heads] :
-       {std::tuple(q, getQuery(), getHeads()), std::tuple(k, getKey(), getGroups())})
+  for (auto [t, rows, heads] : {std::tuple(q, spec.getQuery(), spec.getHeads()),
+                                std::tuple(k, spec.getKey(), spec.getGroups())})
     if (t.getRank() < 3 || t.find(rows) < 0 || t.find(heads) < 0 || rows == heads ||
         t.find(rows) == t.getRank() - 1 || t.find(heads) == t.getRank() - 1)
       return emitOpError("needs ")
@@ -190,7 +192,7 @@ LogicalResult TileOp::verify() {
     return emitOpError("q and k must have one width, found ") << q << " and " << k;
   SmallVector<DimAttr> kBatch;
   for (DimAttr dim : k.getDims().drop_back())
-    if (dim.getName() != getKey() && dim.getName() != getGroups())
+    if (dim.getName() != spec.getKey() && dim.getName() != spec.getGroups())
       kBatch.push_back(dim);
   AttentionShape shape = getShape();
   if (kBatch.size() != shape.batchDims.size() ||
@@ -229,7 +231,7 @@ LogicalResult TileOp::verify() {
   if (shape.groups < 1 || shape.heads % shape.groups) // (C3)
     return emitOpError("heads must be a multiple of key heads, found ")
            << shape.heads << " and " << shape.groups;
-  if (failed(verifyPositions(*this, getQuery(), getQPositionsAttr(), shape.queries)))
+  if (failed(verifyPositions(*this, spec.getQuery(), getQPositionsAttr(), shape.queries)))
     return failure();
-  return verifyPositions(*this, getKey(), getKPositionsAttr(), shape.keys);
+  return verifyPositions(*this, spec.getKey(), getKPositionsAttr(), shape.keys);
 }

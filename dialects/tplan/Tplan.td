@@ -154,7 +154,7 @@ def Tplan_ApplyOp : Tplan_Op<"apply", [Pure]> {
     `function` is a row of the table of built-ins (lib/Parse/Builtins.def), which
     gives its operands, attributes and shape rule; `model` expands it into nn
     primitives by the table of the same names. Attributes by name: `over` (list
-    of dimension names), `value` (f64), `mask`, `rate`, `site` ...
+    of dimension names), `value` (f64), `spec` (attention), `rate`, `site` ...
   }];
   let arguments = (ins StrAttr:$function, Variadic<NN_AnyTensor>:$args);
   let results = (outs Variadic<NN_AnyTensor>:$results);

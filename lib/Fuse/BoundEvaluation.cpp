@@ -62,8 +62,8 @@ bool canBound(rt::TileOp tile, const Batch &batch) {
 /// The library computes all rows, and none reads another's.
 bool canBound(rt::AttentionOp attention, const Batch &batch) {
   StringRef name = batch.fixed.getName();
-  return batch.isIn(attention.getArgs()[0].getType()) && name != attention.getQuery() &&
-         name != attention.getHeads();
+  return batch.isIn(attention.getArgs()[0].getType()) && name != attention.getSpec().getQuery() &&
+         name != attention.getSpec().getHeads();
 }
 
 bool canBound(rt::MatmulOp matmul, const Batch &batch) {

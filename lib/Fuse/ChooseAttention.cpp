@@ -61,9 +61,9 @@ private:
     if (op.getQPositionsAttr() || op.getKPositionsAttr())
       return {"positions in segments", "queries and keys in their order"};
     rt::LibraryAttention attention;
-    return rt::matchLibraryAttention(
-        pass, cast<Tensor>(op.getQ().getType()), cast<Tensor>(op.getK().getType()), op.getMask(),
-        op.getQuery(), op.getKey(), op.getHeads(), op.getGroups(), arch, room, attention);
+    return rt::matchLibraryAttention(pass, cast<Tensor>(op.getQ().getType()),
+                                     cast<Tensor>(op.getK().getType()), op.getSpec(), arch, room,
+                                     attention);
   }
 
   void mark(Operation *op, Pass pass, const Refusal &why) {

@@ -119,8 +119,7 @@ void FunctionBuilder::launch(BuiltKernel built, Value onto) {
 /// What the op, and the kernel or call that is made of it, have in common.
 SmallVector<NamedAttribute> FunctionBuilder::attentionAttrs(Operation *op, rt::AttentionPass pass) {
   SmallVector<NamedAttribute> attrs;
-  for (StringRef name :
-       {"scale", "mask", "query", "key", "heads", "groups", "q_positions", "k_positions"})
+  for (StringRef name : {"spec", "q_positions", "k_positions"})
     if (Attribute attr = op->getPropertiesAsAttribute()
                              ? op->getInherentAttr(name).value_or(Attribute())
                              : op->getAttr(name))

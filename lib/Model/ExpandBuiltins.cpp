@@ -145,14 +145,12 @@ Values rope(NNBuilder &b, ApplyOp op) {
 /// The row statistics have queries last, as libraries keep them.
 Values attention(NNBuilder &b, ApplyOp op) {
   Tensor q = typeOf(arg(op));
-  auto text = [&](StringRef key) { return op->getAttrOfType<StringAttr>(key); };
-  StringRef width = q.getDims().back().getName(), query = text("query").getValue();
+  auto spec = op->getAttrOfType<AttentionAttr>("spec");
+  StringRef width = q.getDims().back().getName(), query = spec.getQuery();
   SmallVector<DimAttr> rows(q.without({width, query}).getDims());
   rows.push_back(q.getDims()[q.find(query)]);
-  auto call = b.create<AttentionOp>(q, q.withDims(rows), arg(op, 0), arg(op, 1), arg(op, 2),
-                                    op->getAttrOfType<FloatAttr>("scale"),
-                                    op->getAttrOfType<MaskAttr>("mask"), text("query"), text("key"),
-                                    text("heads"), text("groups"), ArrayAttr(), ArrayAttr());
+  auto call = b.create<AttentionOp>(q, q.withDims(rows), arg(op, 0), arg(op, 1), arg(op, 2), spec,
+                                    ArrayAttr(), ArrayAttr());
   return {call.getOut()};
 }
 

@@ -280,10 +280,10 @@ struct Builtins {
         numberArg("scale", 1.0 / std::sqrt(static_cast<double>(q.getDims()[sq].getSize())));
     if (!scale)
       return {};
+    auto spec = nn::AttentionAttr::get(e.context, query.text, key.text, heads.text, groups.text,
+                                       e.builder.getF64FloatAttr(*scale), mask);
     return e.apply(name, {values[0].value, values[1].value, values[2].value}, q, call.loc,
-                   {e.builder.getNamedAttr("mask", mask), text("query", query.text),
-                    text("key", key.text), text("heads", heads.text), text("groups", groups.text),
-                    text("size", size.text), real("scale", *scale)});
+                   {e.builder.getNamedAttr("spec", spec)});
   }
 
   Val formCrossEntropy() {

@@ -147,8 +147,8 @@ void tplan::parse::doubtHeads(PlanContext &c) {
   c.e.module->walk([&](lang::ApplyOp op) {
     if (op.getFunction() != "attention")
       return;
-    for (auto [key, operand] : {std::pair("heads", 0), std::pair("groups", 1)}) {
-      StringRef name = op->getAttrOfType<StringAttr>(key).getValue();
+    auto spec = op->getAttrOfType<nn::AttentionAttr>("spec");
+    for (auto [name, operand] : {std::pair(spec.getHeads(), 0), std::pair(spec.getGroups(), 1)}) {
       auto type = cast<nn::Tensor>(op.getArgs()[operand].getType());
       heads.insert({name, type.getDims()[type.find(name)].getSize()});
     }

@@ -34,10 +34,11 @@ static Rule sums(ReduceKind kind, ArrayRef<unsigned> linearIn) {
 /// heads of a group, in the gradient, are the only ones that a cut leaves pending.
 template <typename Op> static Rule attention(Op op) {
   Rule rule;
-  rule.whole = {op.getQuery(), op.getKey(), typeOf(op.getQ()).getDims().back().getName()};
-  rule.exact = {op.getHeads(), op.getGroups()};
-  rule.heads = op.getHeads();
-  rule.groups = op.getGroups();
+  AttentionAttr spec = op.getSpec();
+  rule.whole = {spec.getQuery(), spec.getKey(), typeOf(op.getQ()).getDims().back().getName()};
+  rule.exact = {spec.getHeads(), spec.getGroups()};
+  rule.heads = spec.getHeads();
+  rule.groups = spec.getGroups();
   return rule;
 }
 

@@ -61,7 +61,8 @@ StringRef batchStatistic(Operation *op, StringRef batch) {
       })
       .Case([&](ContractOp contract) { return sumsAway(contract.getLhs()) ? "a contraction" : ""; })
       .Case([&](AttentionOp attention) {
-        return attention.getQuery() == batch || attention.getKey() == batch ? "attention" : "";
+        AttentionAttr spec = attention.getSpec();
+        return spec.getQuery() == batch || spec.getKey() == batch ? "attention" : "";
       })
       .Case([&](IndexOp index) { return typeOf(index.getResult()).has(batch) ? "positions" : ""; })
       .Case([&](LookupOp lookup) { return lookup.getDim() == batch ? "a lookup" : ""; })

@@ -205,7 +205,32 @@ func.func @table(%table: !t, %ids: !nn.tensor<[S 2], i32>) {
 // nn.attention (C1)
 func.func @heads(%q: !nn.tensor<[S 2, H 3, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>) {
   // expected-error @+1 {{query heads must be a multiple of key heads, found 3 and 2}}
-  %0:2 = nn.attention %q, %k, %k over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[S 2, H 3], f32>)
+  %0:2 = nn.attention %q, %k, %k <query = "S", key = "T", heads = "H", groups = "G", scale = 1.0, mask = <causal>> : (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 3, K 4], f32>, !nn.tensor<[S 2, H 3], f32>)
+  return
+}
+
+// -----
+
+func.func @spec(%q: !nn.tensor<[S 2, H 2, K 4], f32>) {
+  // expected-error @+1 {{struct is missing required parameter: scale}}
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H"> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2, K 4], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[H 2, S 2], f32>)
+  return
+}
+
+// -----
+
+func.func @spec(%q: !nn.tensor<[S 2, H 2, K 4], f32>) {
+  // expected-error @+1 {{duplicate or unknown struct parameter name: slope}}
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", slope = 1.0> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2, K 4], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[H 2, S 2], f32>)
+  return
+}
+
+// -----
+
+func.func @spec(%q: !nn.tensor<[S 2, H 2, K 4], f32>) {
+  // expected-error @+2 {{invalid kind of attribute specified}}
+  // expected-error @+1 {{failed to parse NN_AttentionAttr parameter 'scale'}}
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = "half"> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2, K 4], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[H 2, S 2], f32>)
   return
 }
 
@@ -324,7 +349,7 @@ func.func @types(%x: !nn.tensor<[S 2, K 4], f32>, %t: !nn.tensor<[S 2, R 2], f32
 
 func.func @names(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>) {
   // expected-error @+1 {{q needs dimensions X and H, k needs T and G}}
-  %0:2 = nn.attention %q, %k, %k over "X", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
+  %0:2 = nn.attention %q, %k, %k <query = "X", key = "T", heads = "H", groups = "G", scale = 1.0, mask = <causal>> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
   return
 }
 
@@ -333,7 +358,7 @@ func.func @names(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2,
 // nn.attention (C2)
 func.func @values(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2, K 4], f32>, %v: !nn.tensor<[T 2, G 2, K 5], f32>) {
   // expected-error @+1 {{q, k and v must agree, found '!nn.tensor<[S 2, H 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 5], f32>'}}
-  %0:2 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 1.0 mask <causal> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 5], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
+  %0:2 = nn.attention %q, %k, %v <query = "S", key = "T", heads = "H", groups = "G", scale = 1.0, mask = <causal>> : (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 4], f32>, !nn.tensor<[T 2, G 2, K 5], f32>) -> (!nn.tensor<[S 2, H 2, K 4], f32>, !nn.tensor<[S 2, H 2], f32>)
   return
 }
 
@@ -344,7 +369,7 @@ func.func @values(%q: !nn.tensor<[S 2, H 2, K 4], f32>, %k: !nn.tensor<[T 2, G 2
 !k = !nn.tensor<[T 2, G 2, K 5], f32>
 func.func @width(%q: !q, %k: !k) {
   // expected-error @+1 {{q, k and v must agree, found '!nn.tensor<[S 2, H 2, K 4], f32>', '!nn.tensor<[T 2, G 2, K 5]}}
-  %0:2 = nn.attention %q, %k, %k over "S", "T" heads "H", "G" scale 1.0 mask <causal>
+  %0:2 = nn.attention %q, %k, %k <query = "S", key = "T", heads = "H", groups = "G", scale = 1.0, mask = <causal>>
       : (!q, !k, !k) -> (!q, !nn.tensor<[S 2, H 2], f32>)
   return
 }

@@ -71,6 +71,6 @@ nn.chain @train losses {main = 1.0 : f64} {
   %y = nn.run [@a] x 1 layer 0 carried(%x) invariant() params [{}] : (!q) -> !q
 }
 rt.func @a.E(%x: !q {nn.role = "carried", nn.name = "c0"}) -> (!q {nn.role = "carried", nn.name = "c0"}) attributes {part = "E"} {
-  %0:2 = rt.attention forward %x, %x, %x over "S", "S" heads "H", "H" scale 0.5 mask <causal> : (!q, !q, !q) -> (!q, !l)
+  %0:2 = rt.attention forward %x, %x, %x <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
   rt.return %0#0 : !q
 }

@@ -5,7 +5,7 @@
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "heads of 256 elements"}
 module attributes {tplan.target = #tplan.target<{arch = "sm_80"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
-    %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
+    %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
     nn.return %0#0 : !q
   }
 }
@@ -19,10 +19,10 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_80"}>} {
 // CHECK: nn.attention_grad {{.*}} {fuse.generated_for = "a cotangent of the row sums"}
 module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}, %l: !l {nn.role = "carried", nn.name = "l"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
-    %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
-    %1:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <prefix(3)> : (!q, !q, !q) -> (!q, !l)
-    %2:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <or(causal, prefix(3))> : (!q, !q, !q) -> (!q, !l)
-    %3:3 = nn.attention_grad %q, %q, %q, %q, %l, %q, %l over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q, !q, !l, !q, !l) -> (!q, !q, !q)
+    %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
+    %1:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <prefix(3)>> : (!q, !q, !q) -> (!q, !l)
+    %2:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <or(causal, prefix(3))>> : (!q, !q, !q) -> (!q, !l)
+    %3:3 = nn.attention_grad %q, %q, %q, %q, %l, %q, %l <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q, !q, !l, !q, !l) -> (!q, !q, !q)
     nn.return %0#0 : !q
   }
 }
@@ -36,8 +36,8 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
 // CHECK: nn.attention_grad {{.*}} {fuse.generated_for = "a workspace of {{[0-9]+}} bytes"}
 module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}, %k: !k {nn.role = "carried", nn.name = "k"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
-    %0:2 = nn.attention %q, %k, %k over "S", "S" heads "H", "G" scale 0.25 mask <causal> : (!q, !k, !k) -> (!q, !l)
-    %1:3 = nn.attention_grad %q, %k, %k, %0#0, %0#1, %q over "S", "S" heads "H", "G" scale 0.25 mask <causal> : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+    %0:2 = nn.attention %q, %k, %k <query = "S", key = "S", heads = "H", groups = "G", scale = 0.25, mask = <causal>> : (!q, !k, !k) -> (!q, !l)
+    %1:3 = nn.attention_grad %q, %k, %k, %0#0, %0#1, %q <query = "S", key = "S", heads = "H", groups = "G", scale = 0.25, mask = <causal>> : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
     nn.return %1#0 : !q
   }
 }
@@ -48,7 +48,7 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "--attention=generated"}
 module attributes {tplan.target = #tplan.target<{arch = "sm_90", attention = "generated"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
-    %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
+    %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
     nn.return %0#0 : !q
   }
 }
@@ -60,6 +60,6 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_90", attention = "ge
 // CHECK: nn.attention
 // CHECK-NOT: fuse.
 nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
-  %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
   nn.return %0#0 : !q
 }

@@ -14,7 +14,7 @@ nn.layer @narrow(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = 
   %1 = nn.cast %b : <[H 2, K 8], bf16> -> <[H 2, K 8], f32>
   %2 = nn.add %0, %1 : (<[B 2, S 8, H 2, K 8], f32>, <[H 2, K 8], f32>) -> <[B 2, S 8, H 2, K 8], f32>
   %3 = nn.cast %2 : <[B 2, S 8, H 2, K 8], f32> -> <[B 2, S 8, H 2, K 8], bf16>
-  %4:2 = nn.attention %3, %3, %3 over "S", "S" heads "H", "H" scale 0.25 mask <causal> : (!q, !q, !q) -> (!q, !l)
+  %4:2 = nn.attention %3, %3, %3 <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
   nn.return %4#0 : !q
 }
 

@@ -73,8 +73,9 @@ std::string Problem::text(const std::string &pass) const {
     attrs += (attrs.empty() ? "" : ", ") + segmentsText("k_positions", kPositions);
   char number[40];
   snprintf(number, sizeof number, "%.17e", scale);
-  return "rt.tile @tile " + pass + " : " + type + " over \"S\", \"T\" heads \"H\", \"G\" scale " +
-         number + " mask <" + mask + "> {" + attrs + "}";
+  return "rt.tile @tile " + pass + " : " + type +
+         " <query = \"S\", key = \"T\", heads = \"H\", groups = \"G\", scale = " + number +
+         ", mask = <" + mask + ">> {" + attrs + "}";
 }
 
 static int64_t positionOf(const std::vector<Segment> &segments, int64_t row) {

@@ -31,7 +31,7 @@
 // MEMORY-COUNT-16: ld.global.v4.b32
 // MEMORY-COUNT-8: st.global.b32
 // MEMORY-COUNT-8: st.global.v4.b32
-rt.tile @forward forward : (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>) -> (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, H 4], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+rt.tile @forward forward : (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>) -> (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, H 4], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125, mask = <causal>>
 
 // Blocks that own keys: q and k, lse by column, d_out, then d_out and v, delta, q. Those that
 // own queries: q and k, lse in a loop over rows, d_out and v, delta by row, k.
@@ -49,14 +49,14 @@ rt.tile @forward forward : (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 2
 // MEMORY-COUNT-8: ld.global.b32
 // MEMORY-COUNT-8: ld.global.v4.b32
 // MEMORY-COUNT-8: st.global.v4.b32
-rt.tile @backward backward : (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, H 4], f32>, !nn.tensor<[S 256, H 4], f32>) -> (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+rt.tile @backward backward : (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, H 4], f32>, !nn.tensor<[S 256, H 4], f32>) -> (!nn.tensor<[S 256, H 4, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>, !nn.tensor<[S 256, G 2, K 64], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125, mask = <causal>>
 
 // CHECK-LABEL: .entry forward_bf16(
 // MEMORY-LABEL: .entry forward_bf16(
 // MEMORY-COUNT-8: ld.global.v4.b32
 // MEMORY-COUNT-8: st.global.b32
 // MEMORY-COUNT-8: st.global.v2.b32
-rt.tile @forward_bf16 forward : (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>) -> (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, H 4], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+rt.tile @forward_bf16 forward : (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>) -> (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, H 4], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125, mask = <causal>>
 
 // CHECK-LABEL: .entry backward_bf16(
 // MEMORY-LABEL: .entry backward_bf16(
@@ -72,4 +72,4 @@ rt.tile @forward_bf16 forward : (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tenso
 // MEMORY-COUNT-8: ld.global.b32
 // MEMORY-COUNT-4: ld.global.v4.b32
 // MEMORY-COUNT-8: st.global.v2.b32
-rt.tile @backward_bf16 backward : (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, H 4], f32>, !nn.tensor<[S 256, H 4], f32>) -> (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, H 4, K 64], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+rt.tile @backward_bf16 backward : (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, H 4], f32>, !nn.tensor<[S 256, H 4], f32>) -> (!nn.tensor<[S 256, H 4, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, G 2, K 64], bf16>, !nn.tensor<[S 256, H 4, K 64], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125, mask = <causal>>

@@ -32,7 +32,7 @@
 // CHECK-COUNT-32: math.fma {{.*}} : vector<4xf32>
 // CHECK: math.log
 // CHECK: vector.store {{.*}}, %arg3{{.*}} {alignment = 16 : i64}
-rt.tile @causal forward : (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[S 200, G 2, K 64], f32>, !nn.tensor<[S 200, G 2, K 64], f32>) -> (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[S 200, H 4], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+rt.tile @causal forward : (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[S 200, G 2, K 64], f32>, !nn.tensor<[S 200, G 2, K 64], f32>) -> (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[S 200, H 4], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125, mask = <causal>>
 
 // Kernels of both kinds are in one module.
 // CHECK: gpu.func @copy(
@@ -53,7 +53,7 @@ rt.kernel @copy map rows [] cols [#nn.dim<"D", 8>] grain 1
 // CHECK-NOT: scf.if
 // CHECK: math.log
 // CHECK: gpu.return
-rt.tile @all forward : (!nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2, K 64], f32>) -> (!nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <all>
+rt.tile @all forward : (!nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2, K 64], f32>) -> (!nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125>
 
 // -----
 
@@ -75,7 +75,7 @@ rt.tile @all forward : (!nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, 
 // CHECK: vector.store {{.*}}, %arg6
 // CHECK-NOT: %[[WORKSPACE]]
 // CHECK: gpu.return
-rt.tile @backward backward : (!nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[S 128, H 4], f32>, !nn.tensor<[S 128, H 4], f32>) -> (!nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, H 4, K 64], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+rt.tile @backward backward : (!nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[S 128, H 4], f32>, !nn.tensor<[S 128, H 4], f32>) -> (!nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, G 2, K 64], bf16>, !nn.tensor<[S 128, H 4, K 64], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125, mask = <causal>>
 
 // -----
 
@@ -83,4 +83,4 @@ rt.tile @backward backward : (!nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[
 // CHECK-LABEL: gpu.func @wide(
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 6, 1, 1>
 // CHECK-COUNT-3: arith.cmpi ult, {{.*}}, %c2{{.*}} : index
-rt.tile @wide backward : (!nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1], f32>, !nn.tensor<[S 128, H 1], f32>) -> (!nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <causal>
+rt.tile @wide backward : (!nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1], f32>, !nn.tensor<[S 128, H 1], f32>) -> (!nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125, mask = <causal>>

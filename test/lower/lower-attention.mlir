@@ -29,7 +29,7 @@
 // CHECK: arith.select {{.*}} : vector<16xi1>, vector<16xf32>
 // CHECK: math.exp {{.*}} : vector<16xf32>
 // CHECK-NOT: memref.alloc
-rt.tile @causal forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>) -> (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, H 8], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <causal>
+rt.tile @causal forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>) -> (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, H 8], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125, mask = <causal>>
 
 // -----
 
@@ -37,7 +37,7 @@ rt.tile @causal forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4
 // CHECK-LABEL: func.func @all(
 // CHECK-NOT: scf.if
 // CHECK: return
-rt.tile @all forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>) -> (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, H 8], f32>) over "S", "S" heads "H", "G" scale 0.125 mask <all>
+rt.tile @all forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>, !nn.tensor<[S 4096, G 4, K 64], f32>) -> (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096, H 8], f32>) <query = "S", key = "S", heads = "H", groups = "G", scale = 0.125>
 
 // -----
 
@@ -49,7 +49,7 @@ rt.tile @all forward : (!nn.tensor<[S 4096, H 8, K 64], f32>, !nn.tensor<[S 4096
 // CHECK: arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
 // CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xbf16>
 // CHECK: return
-rt.tile @backward backward : (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2], f32>, !nn.tensor<[S 128, H 2], f32>) -> (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <causal>
+rt.tile @backward backward : (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2], f32>, !nn.tensor<[S 128, H 2], f32>) -> (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[S 128, H 2, K 64], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125, mask = <causal>>
 
 // -----
 
@@ -57,12 +57,12 @@ rt.tile @backward backward : (!nn.tensor<[S 128, H 2, K 64], bf16>, !nn.tensor<[
 // 32 registers of 64 bytes.
 // CHECK-LABEL: func.func @six(
 // CHECK: = scf.for {{.*}} -> ({{(vector<16xf32>, ){5}vector<16xf32>}}) {
-rt.tile @six forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <all>
+rt.tile @six forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125>
 
 // -----
 
 // CHECK-LABEL: func.func @eight(
 // CHECK: = scf.for {{.*}} -> ({{(vector<16xf32>, ){7}vector<16xf32>}}) {
 module attributes {tplan.target = #tplan.target<{registers = 32 : i64, vector_bytes = 64 : i64}>} {
-  rt.tile @eight forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) over "S", "S" heads "H", "H" scale 0.125 mask <all>
+  rt.tile @eight forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125>
 }

@@ -26,7 +26,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["S"]}]}
 nn.layer @f(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "invariant", nn.name = "q"}) {
   // expected-error @+1 {{needs all of dimension S on each rank, which the plan cuts over tp}}
-  %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2], f32>)
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2], f32>)
   nn.return
 }
 
@@ -36,7 +36,7 @@ nn.layer @f(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "invariant", nn.name
 tplan.plan @p {mesh = [{name = "tp", size = 4 : i64}], shard = [{axes = ["tp"], dims = ["H"]}]}
 nn.layer @f(%q: !nn.tensor<[S 8, H 6, K 4], f32> {nn.role = "invariant", nn.name = "q"}) {
   // expected-error @+1 {{attention cannot cut H of size 6 into equal blocks; nearest are 3 and 6 ranks, found 4}}
-  %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6, K 4], f32>) -> (!nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6], f32>)
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6, K 4], f32>) -> (!nn.tensor<[S 8, H 6, K 4], f32>, !nn.tensor<[S 8, H 6], f32>)
   nn.return
 }
 
@@ -47,7 +47,7 @@ nn.layer @f(%q: !nn.tensor<[S 8, H 6, K 4], f32> {nn.role = "invariant", nn.name
 tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}], shard = [{axes = ["tp"], dims = ["H"]}]}
 nn.layer @f(%q: !nn.tensor<[S 8, H 8, K 4], f32> {nn.role = "invariant", nn.name = "q"}, %k: !nn.tensor<[S 8, G 2, K 4], f32> {nn.role = "invariant", nn.name = "k"}) {
   // expected-error @+1 {{attention needs its heads cut as their groups are, and further only within one group; found H over tp and G whole}}
-  %0:2 = nn.attention %q, %k, %k over "S", "S" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>) -> (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, H 8], f32>)
+  %0:2 = nn.attention %q, %k, %k <query = "S", key = "S", heads = "H", groups = "G", scale = 0.5, mask = <causal>> : (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>) -> (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, H 8], f32>)
   nn.return
 }
 

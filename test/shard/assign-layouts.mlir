@@ -63,7 +63,7 @@ nn.layer @layer(%x: !nn.tensor<[S 514, D 512], bf16> {nn.role = "invariant", nn.
   %0 = nn.contract %x, %w : (<[S 514, D 512], bf16>, <[V 514, D 512], bf16>) -> <[S 514, V 514], bf16>
   %1 = nn.contract %x, %few : (<[S 514, D 512], bf16>, <[E 100, D 512], bf16>) -> <[S 514, E 100], bf16>
   %2 = nn.contract %w, %0 : (<[V 514, D 512], bf16>, <[S 514, V 514], bf16>) -> <[D 512, S 514], bf16>
-  %3, %4 = nn.attention %q, %k, %k over "S", "T" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[H 2, S 514, K 8], bf16>, !nn.tensor<[H 2, T 514, K 8], bf16>, !nn.tensor<[H 2, T 514, K 8], bf16>) -> (!nn.tensor<[H 2, S 514, K 8], bf16>, !nn.tensor<[H 2, S 514], f32>)
+  %3, %4 = nn.attention %q, %k, %k <query = "S", key = "T", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!nn.tensor<[H 2, S 514, K 8], bf16>, !nn.tensor<[H 2, T 514, K 8], bf16>, !nn.tensor<[H 2, T 514, K 8], bf16>) -> (!nn.tensor<[H 2, S 514, K 8], bf16>, !nn.tensor<[H 2, S 514], f32>)
   nn.return
 }
 

@@ -148,7 +148,7 @@ module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @attend(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<S over [tp]>}) -> (!nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<S over [tp]>}) {
   // expected-error @+2 {{needs all of a dimension on each rank, found S cut over tp}}
   // expected-note @+1 {{gather S first, or cut another dimension}}
-  %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.5 mask <causal> {dist.layouts = [#dist.layout<S over [tp]>, #dist.layout<S over [tp]>]} : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2], f32>)
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> {dist.layouts = [#dist.layout<S over [tp]>, #dist.layout<S over [tp]>]} : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2], f32>)
   nn.return %0#0 : !nn.tensor<[S 8, H 2, K 4], f32>
 }
 }
@@ -501,7 +501,7 @@ nn.layer @f(%x: !nn.tensor<[E 6], f32> {nn.role = "param", nn.name = "x", dist.l
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%q: !nn.tensor<[S 8, H 3, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<H over [tp]>}) {
   // expected-error @+1 {{blocks must be equal: H of size 3, found 2 ranks}}
-  %0:2 = nn.attention %q, %q, %q over "S", "S" heads "H", "H" scale 0.5 mask <causal> {dist.layouts = [#dist.layout<H over [tp]>, #dist.layout<H over [tp]>]} : (!nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3, K 4], f32>) -> (!nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3], f32>)
+  %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> {dist.layouts = [#dist.layout<H over [tp]>, #dist.layout<H over [tp]>]} : (!nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3, K 4], f32>) -> (!nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3], f32>)
   nn.return
 }
 }
@@ -514,7 +514,7 @@ module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%q: !nn.tensor<[S 8, H 8, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<H over [tp]>}, %k: !nn.tensor<[S 8, G 2, K 4], f32> {nn.role = "carried", nn.name = "c1", dist.layout = #dist.layout<>}) {
   // expected-error @+2 {{blocks of heads must be whole groups or lie within one, found H over tp and G over no axis}}
   // expected-note @+1 {{give G the first axes of H; further ones only where a rank has one group}}
-  %0:2 = nn.attention %q, %k, %k over "S", "S" heads "H", "G" scale 0.5 mask <causal> {dist.layouts = [#dist.layout<H over [tp]>, #dist.layout<H over [tp]>]} : (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>) -> (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, H 8], f32>)
+  %0:2 = nn.attention %q, %k, %k <query = "S", key = "S", heads = "H", groups = "G", scale = 0.5, mask = <causal>> {dist.layouts = [#dist.layout<H over [tp]>, #dist.layout<H over [tp]>]} : (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>) -> (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, H 8], f32>)
   nn.return
 }
 }

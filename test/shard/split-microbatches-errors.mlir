@@ -67,7 +67,7 @@ nn.chain @train losses {main = 1.0 : f64} {
 }
 nn.layer @f(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
   // expected-error @+1 {{and is no loss; train the batch as one microbatch, found attention over B}}
-  %0:2 = nn.attention %x, %x, %x over "B", "B" heads "H", "H" scale 0.5 mask <causal> : (!x, !x, !x) -> (!x, !nn.tensor<[B 8, H 2], f32>)
+  %0:2 = nn.attention %x, %x, %x <query = "B", key = "B", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!x, !x, !x) -> (!x, !nn.tensor<[B 8, H 2], f32>)
   nn.return %0#0 : !x
 }
 

@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Attention/Mask.h"
+#include "lib/Lower/Attention/Score.h"
 #include "lib/Lower/Attention/Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <limits>
@@ -27,7 +28,7 @@ using namespace tplan::lower;
 
 /// Scores become probabilities, d_p becomes d_s.
 static void emitScoreGrads(TileCode &c, const Scratch &scores, const Scratch &dScores,
-                           const Rows &lse, const Rows &delta, double scale) {
+                           const Rows &lse, const Rows &delta, nn::AttentionAttr spec) {
   double infinity = std::numeric_limits<double>::infinity();
   c.loop(c.index(0), lse.count, 1, [&](Value i) {
     Value shift = c.loadScalar(lse.operand->memory, c.add(lse.offset, c.mul(i, lse.stride)));
@@ -39,9 +40,11 @@ static void emitScoreGrads(TileCode &c, const Scratch &scores, const Scratch &dS
         c.splat(c.loadScalar(delta.operand->memory, c.add(delta.offset, c.mul(i, delta.stride))));
     c.loop(c.index(0), c.index(scores.cols), c.lanes, [&](Value j) {
       Value at = c.add(c.mul(i, scores.rowStride), j);
-      Value p = c.exp(arith::SubFOp::create(c, c.load(scores.memory, at), shift));
+      Value score = c.load(scores.memory, at);
+      Value p = c.exp(arith::SubFOp::create(c, score, shift));
       Value d = arith::SubFOp::create(c, c.load(dScores.memory, at), less);
-      d = arith::MulFOp::create(c, arith::MulFOp::create(c, p, d), c.number(c.vec, scale));
+      Value slope = emitScoreDerivative(c, spec, c.vec, [&] { return score; });
+      d = arith::MulFOp::create(c, arith::MulFOp::create(c, p, d), slope);
       c.store(p, scores.memory, at);
       c.store(d, dScores.memory, at);
     });
@@ -56,7 +59,8 @@ void lower::emitAttentionBackward(TileCode &c, rt::TileOp tile, ArrayRef<Operand
   const Operand &dQSum = args.size() > 9 ? args[9] : dQ;
   int64_t width = shape.width, padded = c.roundToLanes(width);
   int64_t perGroup = shape.heads / shape.groups;
-  double scale = tile.getScale().convertToDouble();
+  nn::AttentionAttr spec = tile.getSpec();
+  auto score = [&](Value product) { return emitScore(c, spec, product); };
   Value group = c.rem(task, shape.groups);
   auto batch = batchIndices(c, shape, c.div(task, shape.groups));
   Value firstHead = c.mul(group, perGroup), lastHead = c.add(firstHead, perGroup);
@@ -88,13 +92,13 @@ void lower::emitAttentionBackward(TileCode &c, rt::TileOp tile, ArrayRef<Operand
   c.fill(keyRows, 0); // The columns after the width stay zero.
   c.fill(dQRows, 0);
   forHeadsAndQueries([&](Value head, Value query, Value queries) {
-    c.unpack(dQRows, rowsOf(dQSum, tile.getQuery(), tile.getHeads(), head, query, queries), width);
+    c.unpack(dQRows, rowsOf(dQSum, spec.getQuery(), spec.getHeads(), head, query, queries), width);
   });
 
   c.loop(c.index(0), c.index(shape.keys), shape.keyTile, [&](Value key) {
     Value keys = c.min(c.index(shape.keyTile), c.sub(c.index(shape.keys), key));
     auto keySide = [&](const Operand &x) {
-      return rowsOf(x, tile.getKey(), tile.getGroups(), group, key, keys);
+      return rowsOf(x, spec.getKey(), spec.getGroups(), group, key, keys);
     };
     c.packTransposed(keySide(k), kT, width);
     c.packTransposed(keySide(v), vT, width);
@@ -104,20 +108,20 @@ void lower::emitAttentionBackward(TileCode &c, rt::TileOp tile, ArrayRef<Operand
     kPositions.fill(key);
     forHeadsAndQueries([&](Value head, Value query, Value queries) {
       auto querySide = [&](const Operand &x) {
-        return rowsOf(x, tile.getQuery(), tile.getHeads(), head, query, queries);
+        return rowsOf(x, spec.getQuery(), spec.getHeads(), head, query, queries);
       };
       qPositions.fill(query);
-      rt::Sight<Value> sight = emitSight(c, tile.getMask(), qPositions, kPositions);
+      rt::Sight<Value> sight = emitSight(c, spec.getMask(), qPositions, kPositions);
       c.unless(sight.none, [&] {
         c.pack(querySide(q), qRows, width);
         c.pack(querySide(dOut), dORows, width);
-        c.product(c.rowsOf(qRows), kT, scores, shape.queryTile, c.index(width), Start::Zero, scale);
+        c.product(c.rowsOf(qRows), kT, scores, shape.queryTile, c.index(width), Start::Zero, score);
         c.product(c.rowsOf(dORows), vT, dScores, shape.queryTile, c.index(width));
         c.unless(sight.all, [&] {
-          emitHide(c, tile.getMask(), scores, qPositions, kPositions, queries,
+          emitHide(c, spec, scores, qPositions, kPositions, queries,
                    /*lanesAreQueries=*/false);
         });
-        emitScoreGrads(c, scores, dScores, querySide(lse), querySide(delta), scale);
+        emitScoreGrads(c, scores, dScores, querySide(lse), querySide(delta), spec);
         c.product(c.columnsOf(dORows), scores, dVT, width, queries, Start::Old);
         c.product(c.columnsOf(qRows), dScores, dKT, width, queries, Start::Old);
         c.pack(querySide(dQSum), dQRows, width);
@@ -132,7 +136,7 @@ void lower::emitAttentionBackward(TileCode &c, rt::TileOp tile, ArrayRef<Operand
   if (&dQSum == &dQ)
     return;
   forHeadsAndQueries([&](Value head, Value query, Value queries) {
-    c.pack(rowsOf(dQSum, tile.getQuery(), tile.getHeads(), head, query, queries), dQRows, width);
-    c.unpack(dQRows, rowsOf(dQ, tile.getQuery(), tile.getHeads(), head, query, queries), width);
+    c.pack(rowsOf(dQSum, spec.getQuery(), spec.getHeads(), head, query, queries), dQRows, width);
+    c.unpack(dQRows, rowsOf(dQ, spec.getQuery(), spec.getHeads(), head, query, queries), width);
   });
 }

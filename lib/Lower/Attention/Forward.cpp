@@ -14,6 +14,7 @@
 // Source: Dao, "FlashAttention-2", 2023, with rows and lanes changed about.
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Attention/Mask.h"
+#include "lib/Lower/Attention/Score.h"
 #include "lib/Lower/Attention/Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -99,7 +100,8 @@ void lower::emitAttentionForward(TileCode &c, rt::TileOp tile, ArrayRef<Operand>
   rt::AttentionShape shape = tile.getShape();
   const Operand &q = args[0], &k = args[1], &v = args[2], &out = args[3], &lse = args[4];
   int64_t width = shape.width, blocks = shape.getQueryTiles();
-  double scale = tile.getScale().convertToDouble();
+  nn::AttentionAttr spec = tile.getSpec();
+  auto score = [&](Value product) { return emitScore(c, spec, product); };
 
   Value block = c.rem(task, blocks), row = c.div(task, blocks);
   Value head = c.rem(row, shape.heads);
@@ -122,7 +124,7 @@ void lower::emitAttentionForward(TileCode &c, rt::TileOp tile, ArrayRef<Operand>
     Value offset = c.add(batchOffset(c, shape, x, batch), c.mul(head, x.stride(headDim)));
     return Rows{&x, c.add(offset, c.mul(first, x.stride(dim))), x.stride(dim), count};
   };
-  c.packTransposed(rowsOf(q, tile.getQuery(), tile.getHeads(), head, query, queries), qT, width);
+  c.packTransposed(rowsOf(q, spec.getQuery(), spec.getHeads(), head, query, queries), qT, width);
   c.fill(state.max, -kInfinity);
   c.fill(state.sum, 0);
   c.fill(sums, 0);
@@ -131,25 +133,25 @@ void lower::emitAttentionForward(TileCode &c, rt::TileOp tile, ArrayRef<Operand>
   c.loop(c.index(0), c.index(shape.keys), shape.keyTile, [&](Value key) {
     Value keys = c.min(c.index(shape.keyTile), c.sub(c.index(shape.keys), key));
     kPositions.fill(key);
-    rt::Sight<Value> sight = emitSight(c, tile.getMask(), qPositions, kPositions);
+    rt::Sight<Value> sight = emitSight(c, spec.getMask(), qPositions, kPositions);
     c.unless(sight.none, [&] {
-      c.pack(rowsOf(k, tile.getKey(), tile.getGroups(), group, key, keys), keyRows, width);
-      c.product(c.rowsOf(keyRows), qT, scores, shape.keyTile, c.index(width), Start::Zero, scale);
+      c.pack(rowsOf(k, spec.getKey(), spec.getGroups(), group, key, keys), keyRows, width);
+      c.product(c.rowsOf(keyRows), qT, scores, shape.keyTile, c.index(width), Start::Zero, score);
       c.unless(sight.all, [&] {
-        emitHide(c, tile.getMask(), scores, kPositions, qPositions, keys,
+        emitHide(c, spec, scores, kPositions, qPositions, keys,
                  /*lanesAreQueries=*/true);
       });
       emitSoftmax(c, scores, state, keys);
-      c.pack(rowsOf(v, tile.getKey(), tile.getGroups(), group, key, keys), keyRows, width);
-      c.product(c.columnsOf(keyRows), scores, sums, width, keys, Start::ScaledOld, 1.0,
+      c.pack(rowsOf(v, spec.getKey(), spec.getGroups(), group, key, keys), keyRows, width);
+      c.product(c.columnsOf(keyRows), scores, sums, width, keys, Start::ScaledOld, {},
                 state.alpha.memory);
     });
   });
 
   emitFinish(c, sums, state);
-  c.unpackTransposed(sums, rowsOf(out, tile.getQuery(), tile.getHeads(), head, query, queries),
+  c.unpackTransposed(sums, rowsOf(out, spec.getQuery(), spec.getHeads(), head, query, queries),
                      width);
-  Rows lseRows = rowsOf(lse, tile.getQuery(), tile.getHeads(), head, query, queries);
+  Rows lseRows = rowsOf(lse, spec.getQuery(), spec.getHeads(), head, query, queries);
   c.loop(c.index(0), queries, 1, [&](Value i) {
     Value x = c.loadScalar(state.sum.memory, i);
     memref::StoreOp::create(c, x, lse.memory, c.add(lseRows.offset, c.mul(i, lseRows.stride)));

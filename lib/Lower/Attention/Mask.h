@@ -43,8 +43,9 @@ rt::Sight<mlir::Value> emitSight(Code &code, nn::MaskAttr mask, const PositionRa
 
 /// Makes the scores that the mask hides -inf. The lanes are queries or keys;
 /// `rows` counts the rows of the other side.
-void emitHide(TileCode &code, nn::MaskAttr mask, const Scratch &scores, const Positions &rowSide,
-              const Positions &laneSide, mlir::Value rows, bool lanesAreQueries);
+void emitHide(TileCode &code, nn::AttentionAttr spec, const Scratch &scores,
+              const Positions &rowSide, const Positions &laneSide, mlir::Value rows,
+              bool lanesAreQueries);
 
 } // namespace tplan::lower
 

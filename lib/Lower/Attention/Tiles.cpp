@@ -266,18 +266,18 @@ Value TileCode::widen(Value x) {
 //===----------------------------------------------------------------------===//
 
 void TileCode::product(const Coefficients &a, const Scratch &b, const Scratch &c, int64_t m,
-                       Value k, Start start, double scale, Value columns) {
+                       Value k, Start start, Finish finish, Value columns) {
   loop(index(0), index(c.panels()), 1, [&](Value panel) {
     int64_t whole = m / block.rows * block.rows;
     loop(index(0), index(whole), block.rows,
-         [&](Value i) { productRows(a, b, c, panel, i, block.rows, k, start, scale, columns); });
+         [&](Value i) { productRows(a, b, c, panel, i, block.rows, k, start, finish, columns); });
     if (whole < m)
-      productRows(a, b, c, panel, index(whole), m - whole, k, start, scale, columns);
+      productRows(a, b, c, panel, index(whole), m - whole, k, start, finish, columns);
   });
 }
 
 void TileCode::productRows(const Coefficients &a, const Scratch &b, const Scratch &c, Value panel,
-                           Value m, int64_t rows, Value k, Start start, double scale,
+                           Value m, int64_t rows, Value k, Start start, Finish finish,
                            Value columns) {
   int64_t vectors = c.panel / lanes;
   Value bAt = mul(panel, b.panelStride), aAt = mul(m, a.mStride);
@@ -311,8 +311,8 @@ void TileCode::productRows(const Coefficients &a, const Scratch &b, const Scratc
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t v = 0; v < vectors; ++v) {
       Value x = sums[r * vectors + v];
-      if (scale != 1.0)
-        x = arith::MulFOp::create(*this, x, number(vec, scale));
+      if (finish)
+        x = finish(x);
       store(x, c.memory, place(r, v));
     }
 }

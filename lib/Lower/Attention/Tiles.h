@@ -121,14 +121,15 @@ public:
   /// rows[i][:] = from[:][i], rounded.
   void unpackTransposed(const Scratch &from, const Rows &rows, int64_t width);
 
-  /// c[i][j] = start + sum over k of a(i, k) * b[k][j], times `scale`, for i < m.
-  /// ScaledOld starts from c[i][j] * columns[j].
+  using Finish = llvm::function_ref<Value(Value)>;
+  /// c[i][j] = finish(start + sum over k of a(i, k) * b[k][j]), for i < m; without `finish` the
+  /// sum itself. ScaledOld starts from c[i][j] * columns[j].
   void product(const Coefficients &a, const Scratch &b, const Scratch &c, int64_t m, Value k,
-               Start start = Start::Zero, double scale = 1.0, Value columns = {});
+               Start start = Start::Zero, Finish finish = {}, Value columns = {});
 
 private:
   void productRows(const Coefficients &a, const Scratch &b, const Scratch &c, Value panel, Value m,
-                   int64_t rows, Value k, Start start, double scale, Value columns);
+                   int64_t rows, Value k, Start start, Finish finish, Value columns);
   llvm::SmallVector<Value> transpose(llvm::SmallVector<Value> rows);
   void forSquares(Value rows, int64_t width,
                   llvm::function_ref<void(Value, Value, int64_t)> square);

@@ -13,6 +13,7 @@
 // block then adds to what another one writes: no atomics, no workspace, one order.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Lower/Attention/Score.h"
 #include "lib/Lower/AttentionGpu/Walk.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -35,8 +36,7 @@ class BackwardGpu {
 public:
   BackwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args)
       : c(c), walk(c, op), q(args[0]), k(args[1]), v(args[2]), dOut(args[3]), lse(args[4]),
-        delta(args[5]), dQ(args[6]), dK(args[7]), dV(args[8]),
-        scale(op.getScale().convertToDouble()) {}
+        delta(args[5]), dQ(args[6]), dK(args[7]), dV(args[8]) {}
   void run();
 
 private:
@@ -50,7 +50,6 @@ private:
   BlockCode &c;
   Walk walk;
   const Operand &q, &k, &v, &dOut, &lse, &delta, &dQ, &dK, &dV;
-  double scale;
 };
 } // namespace
 
@@ -92,7 +91,7 @@ Values BackwardGpu::ofColumns(const Operand &x, const SideTile &streamed) {
 void BackwardGpu::probabilities(const SideTile &owned, const SideTile &streamed, Value allSeen) {
   bool ownsQueries = owned.side->isQuery;
   const Operand &mine = ownsQueries ? q : k, &theirs = ownsQueries ? k : q;
-  c.keep(c.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed), scale));
+  c.keep(walk.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed)));
   walk.hide(owned, streamed, allSeen);
   Values columns = ofColumns(lse, streamed);
   c.forRows([&](Value i, MutableArrayRef<Value> scores) {
@@ -113,15 +112,22 @@ void BackwardGpu::probabilities(const SideTile &owned, const SideTile &streamed,
 Values BackwardGpu::scoreGrads(const SideTile &owned, const SideTile &streamed) {
   bool ownsQueries = owned.side->isQuery;
   const Operand &mine = ownsQueries ? dOut : v, &theirs = ownsQueries ? v : dOut;
-  Values grads = c.scores(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed), 1.0);
+  Values grads = c.products(walk.rowsOf(mine, owned), walk.rowsOf(theirs, streamed));
   Values columns = ofColumns(delta, streamed), p = c.kept();
+  size_t vectors = c.layout.scoreVectors();
+  auto ofScore = [&](const Operand &x, ArrayRef<Value> columns, size_t n) {
+    return ownsQueries ? c.splat(ofRow(x, owned, c.row(c.index(n / vectors))), c.scoreVector)
+                       : columns[n % vectors];
+  };
   for (auto [n, d] : llvm::enumerate(grads)) {
-    size_t vectors = c.layout.scoreVectors();
-    Value less = ownsQueries
-                     ? c.splat(ofRow(delta, owned, c.row(c.index(n / vectors))), c.scoreVector)
-                     : columns[n % vectors];
+    Value less = ofScore(delta, columns, n);
     Value x = arith::MulFOp::create(c, p[n], arith::SubFOp::create(c, d, less));
-    d = arith::MulFOp::create(c, x, c.number(c.scoreVector, scale));
+    // The tile has lost the score: it is lse + log p, and -inf where p is 0.
+    Value slope = emitScoreDerivative(c, walk.op.getSpec(), c.scoreVector, [&]() -> Value {
+      Value shift = ofScore(lse, ofColumns(lse, streamed), n);
+      return arith::AddFOp::create(c, shift, math::LogOp::create(c, p[n]));
+    });
+    d = arith::MulFOp::create(c, x, slope);
   }
   return grads;
 }

@@ -223,10 +223,10 @@ Values BlockCode::addOuterProduct(Value d, ValueRange sums) {
   return next;
 }
 
-Values BlockCode::scores(const TileRows &owned, const TileRows &streamed, double scale) {
+Values BlockCode::products(const TileRows &owned, const TileRows &streamed) {
   const BlockLayout &l = layout;
   Values zero(numScores(), number(scoreVector, 0));
-  Values result = steps(divideCeil(l.width, l.depth), zero, [&](Value step, ValueRange sums) {
+  return steps(divideCeil(l.width, l.depth), zero, [&](Value step, ValueRange sums) {
     Value d = mul(step, l.depth);
     Values left = loadTurned(owned, d), right = loadTurned(streamed, d);
     barrier();
@@ -235,10 +235,6 @@ Values BlockCode::scores(const TileRows &owned, const TileRows &streamed, double
     barrier();
     return steps(l.depth, sums, [&](Value i, ValueRange old) { return addOuterProduct(i, old); });
   });
-  if (scale != 1.0)
-    for (Value &x : result)
-      x = arith::MulFOp::create(*this, x, number(scoreVector, scale));
-  return result;
 }
 
 Value BlockCode::scoreAt(Value i, int64_t v) { return add(mul(row(i), layout.pitch()), column(v)); }

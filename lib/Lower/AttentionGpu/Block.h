@@ -78,8 +78,8 @@ public:
   Value column(int64_t v);
   Value row(Value i) { return add(firstRow, i); }
 
-  /// owned * streamed^T * scale.
-  Values scores(const TileRows &owned, const TileRows &streamed, double scale);
+  /// owned * streamed^T.
+  Values products(const TileRows &owned, const TileRows &streamed);
   /// Puts the thread's scores into the tile. No barrier: since the sums of another tile all
   /// threads have met in `scores`, and they meet again in `accumulate`.
   void keep(mlir::ValueRange scores);

@@ -43,8 +43,7 @@ struct State {
 
 class ForwardGpu {
 public:
-  ForwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args)
-      : c(c), walk(c, op), args(args), scale(op.getScale().convertToDouble()) {}
+  ForwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args) : c(c), walk(c, op), args(args) {}
   void run();
 
 private:
@@ -57,7 +56,6 @@ private:
   BlockCode &c;
   Walk walk;
   ArrayRef<Operand> args;
-  double scale;
 };
 } // namespace
 
@@ -139,18 +137,17 @@ void ForwardGpu::run() {
   size_t rows = c.layout.rows;
   State state{Values(rows, c.number(c.sum, -kInfinity)), Values(rows, c.number(c.sum, 0)),
               c.noSums()};
-  Values last =
-      walk.forTiles(queries, walk.keys, group, state.values(),
-                    [&](const SideTile &keys, Value allSeen, ValueRange carried) {
-                      State state = State::of(carried, rows);
-                      c.keep(c.scores(walk.rowsOf(q, queries), walk.rowsOf(k, keys), scale));
-                      walk.hide(queries, keys, allSeen);
-                      Values scores = c.kept();
-                      softmax(scores, state);
-                      c.keep(scores);
-                      state.out = c.accumulate(walk.rowsOf(v, keys), state.out);
-                      return state.values();
-                    });
+  Values last = walk.forTiles(queries, walk.keys, group, state.values(),
+                              [&](const SideTile &keys, Value allSeen, ValueRange carried) {
+                                State state = State::of(carried, rows);
+                                c.keep(walk.scores(walk.rowsOf(q, queries), walk.rowsOf(k, keys)));
+                                walk.hide(queries, keys, allSeen);
+                                Values scores = c.kept();
+                                softmax(scores, state);
+                                c.keep(scores);
+                                state.out = c.accumulate(walk.rowsOf(v, keys), state.out);
+                                return state.values();
+                              });
   State done = State::of(last, rows);
   finish(done, queries);
 }

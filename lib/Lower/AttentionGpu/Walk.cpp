@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/AttentionGpu/Walk.h"
+#include "lib/Lower/Attention/Score.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <limits>
 
@@ -14,9 +15,11 @@ using namespace tplan::lower;
 using nn::SegmentAttr;
 
 Walk::Walk(BlockCode &code, rt::TileOp op)
-    : op(op), shape(op.getShape()),
-      queries{true, op.getQuery(), op.getHeads(), shape.queries, op.getQPositionsAttr()},
-      keys{false, op.getKey(), op.getGroups(), shape.keys, op.getKPositionsAttr()}, c(code) {}
+    : op(op), shape(op.getShape()), queries{true, op.getSpec().getQuery(), op.getSpec().getHeads(),
+                                            shape.queries, op.getQPositionsAttr()},
+      keys{false, op.getSpec().getKey(), op.getSpec().getGroups(), shape.keys,
+           op.getKPositionsAttr()},
+      c(code) {}
 
 SideTile Walk::owned(const Side &side, int64_t heads, Value block) {
   Value rest = c.div(block, side.tiles());
@@ -75,12 +78,19 @@ Values Walk::forTiles(const SideTile &owned, const Side &streamed, Value head, V
     PositionRange theirs = rangeOf(tile);
     const PositionRange &q = streamed.isQuery ? theirs : mine;
     const PositionRange &k = streamed.isQuery ? mine : theirs;
-    rt::Sight<Value> sight = emitSight(c, op.getMask(), q, k);
+    rt::Sight<Value> sight = emitSight(c, op.getSpec().getMask(), q, k);
     Value all = sight.all;
     if (streamed.ragged())
       all = c.both(all, c.less(number, c.index(streamed.tiles() - 1)));
     return c.unless(sight.none, carried, [&] { return body(tile, all, carried); });
   });
+}
+
+Values Walk::scores(const TileRows &owned, const TileRows &streamed) {
+  Values result = c.products(owned, streamed);
+  for (Value &x : result)
+    x = emitScore(c, op.getSpec(), x);
+  return result;
 }
 
 void Walk::hide(const SideTile &owned, const SideTile &streamed, Value allSeen) {
@@ -104,14 +114,12 @@ void Walk::hideEach(const SideTile &owned, const SideTile &streamed) {
     at = arith::MinSIOp::create(c, at, constant(side.size - 1));
     columns.push_back(positionsOf(c, side.positions, at));
   }
-  Value hidden = c.number(c.scoreVector, -std::numeric_limits<double>::infinity());
   c.forRows([&](Value i, MutableArrayRef<Value> scores) {
     Value at = c.min(c.add(owned.first, c.row(i)), c.index(owned.side->size - 1));
     Value row = c.splat(positionsOf(c, owned.side->positions, c.toI32(at)), type);
     for (auto [x, column, there] : llvm::zip(scores, columns, inside)) {
-      Value sees = side.isQuery ? emitMask(c, op.getMask(), column, row)
-                                : emitMask(c, op.getMask(), row, column);
-      x = arith::SelectOp::create(c, c.both(sees, there), x, hidden);
+      Value q = side.isQuery ? column : row, k = side.isQuery ? row : column;
+      x = emitMaskedScore(c, op.getSpec(), x, q, k, there);
     }
   });
 }

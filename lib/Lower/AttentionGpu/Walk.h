@@ -42,6 +42,8 @@ public:
   Values forTiles(const SideTile &owned, const Side &streamed, mlir::Value head,
                   mlir::ValueRange init,
                   llvm::function_ref<Values(const SideTile &, mlir::Value, mlir::ValueRange)> body);
+  /// The scores of an owned and a streamed tile, before the mask.
+  Values scores(const TileRows &owned, const TileRows &streamed);
   /// Scores in the tile that the mask hides, or that are past the last column, become -inf.
   void hide(const SideTile &owned, const SideTile &streamed, mlir::Value allSeen);
 

@@ -253,6 +253,7 @@ private:
 
   void emit(rt::AttentionOp op) {
     rt::LibraryAttention it = op.getShape();
+    nn::AttentionAttr spec = op.getSpec();
     SmallVector<Value> pointers;
     SmallVector<int64_t> strides;
     StringRef width = typeOf(op.getArgs()[0]).getDims().back().getName();
@@ -260,8 +261,8 @@ private:
       for (Value value : values) {
         bool ofKeys = tp_attention_of_keys(pointers.size());
         rt::AttentionStrides each =
-            *rt::stridesOf(typeOf(value), ofKeys ? op.getKey() : op.getQuery(),
-                           ofKeys ? op.getGroups() : op.getHeads(), width);
+            *rt::stridesOf(typeOf(value), ofKeys ? spec.getKey() : spec.getQuery(),
+                           ofKeys ? spec.getGroups() : spec.getHeads(), width);
         llvm::append_values(strides, each.batch, each.head, each.row);
         pointers.push_back(pointer[value]);
       }
@@ -272,7 +273,7 @@ private:
       fields.push_back(Field::i64(v));
     fields.push_back(Field::i32(it.causal));
     fields.push_back(Field::i64(it.window));
-    fields.push_back(Field::f64(op.getScale().convertToDouble()));
+    fields.push_back(Field::f64(spec.getScale().getValueAsDouble()));
     fields.push_back(Field::i64(op.getWorkspace()));
     fields.push_back(Field::address(host.tableSymbol("strides", strides)));
     bool forward = op.getPass() == rt::AttentionPass::Forward;

@@ -339,7 +339,7 @@ nn.layer @attention(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "invari
     %k: !nn.tensor<[B 3, T 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "k"},
     %v: !nn.tensor<[B 3, T 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "v"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "carried", nn.name = "y1"}) {
-  %0, %1 = nn.attention %q, %k, %v over "S", "T" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
+  %0, %1 = nn.attention %q, %k, %v <query = "S", key = "T", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
   nn.return %0, %1 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>
 }
 
@@ -350,7 +350,7 @@ nn.layer @attention_grad(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "i
     %lse: !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "invariant", nn.name = "lse", test.values = "positive"},
     %dout: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "dout"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, T 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y1"}, !nn.tensor<[B 3, T 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y2"}) {
-  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout over "S", "T" heads "H", "H" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>)
+  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout <query = "S", key = "T", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>)
   nn.return %0, %1, %2 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, H 8, K 4], f64>
 }
 
@@ -358,7 +358,7 @@ nn.layer @attention_groups(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = 
     %k: !nn.tensor<[B 3, T 6, G 4, K 4], f64> {nn.role = "invariant", nn.name = "k"},
     %v: !nn.tensor<[B 3, T 6, G 4, K 4], f64> {nn.role = "invariant", nn.name = "v"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "carried", nn.name = "y1"}) {
-  %0, %1 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
+  %0, %1 = nn.attention %q, %k, %v <query = "S", key = "T", heads = "H", groups = "G", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
   nn.return %0, %1 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>
 }
 
@@ -369,7 +369,7 @@ nn.layer @attention_grad_groups(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.ro
     %lse: !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "invariant", nn.name = "lse", test.values = "positive"},
     %dout: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "dout"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, T 6, G 4, K 4], f64> {nn.role = "carried", nn.name = "y1"}, !nn.tensor<[B 3, T 6, G 4, K 4], f64> {nn.role = "carried", nn.name = "y2"}) {
-  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout over "S", "T" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>)
+  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout <query = "S", key = "T", heads = "H", groups = "G", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>)
   nn.return %0, %1, %2 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>, !nn.tensor<[B 3, T 6, G 4, K 4], f64>
 }
 
@@ -377,7 +377,7 @@ nn.layer @attention_two(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "in
     %k: !nn.tensor<[B 3, T 6, G 2, K 4], f64> {nn.role = "invariant", nn.name = "k"},
     %v: !nn.tensor<[B 3, T 6, G 2, K 4], f64> {nn.role = "invariant", nn.name = "v"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "carried", nn.name = "y1"}) {
-  %0, %1 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
+  %0, %1 = nn.attention %q, %k, %v <query = "S", key = "T", heads = "H", groups = "G", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
   nn.return %0, %1 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>
 }
 
@@ -388,7 +388,7 @@ nn.layer @attention_grad_two(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role 
     %lse: !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "invariant", nn.name = "lse", test.values = "positive"},
     %dout: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "dout"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, T 6, G 2, K 4], f64> {nn.role = "carried", nn.name = "y1"}, !nn.tensor<[B 3, T 6, G 2, K 4], f64> {nn.role = "carried", nn.name = "y2"}) {
-  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout over "S", "T" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>)
+  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout <query = "S", key = "T", heads = "H", groups = "G", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>)
   nn.return %0, %1, %2 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>, !nn.tensor<[B 3, T 6, G 2, K 4], f64>
 }
 
@@ -396,7 +396,7 @@ nn.layer @attention_one(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "in
     %k: !nn.tensor<[B 3, T 6, G 1, K 4], f64> {nn.role = "invariant", nn.name = "k"},
     %v: !nn.tensor<[B 3, T 6, G 1, K 4], f64> {nn.role = "invariant", nn.name = "v"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "carried", nn.name = "y1"}) {
-  %0, %1 = nn.attention %q, %k, %v over "S", "T" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
+  %0, %1 = nn.attention %q, %k, %v <query = "S", key = "T", heads = "H", groups = "G", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>)
   nn.return %0, %1 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>
 }
 
@@ -407,6 +407,6 @@ nn.layer @attention_grad_one(%q: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role 
     %lse: !nn.tensor<[B 3, S 6, H 8], f64> {nn.role = "invariant", nn.name = "lse", test.values = "positive"},
     %dout: !nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "invariant", nn.name = "dout"})
     -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64> {nn.role = "carried", nn.name = "y0"}, !nn.tensor<[B 3, T 6, G 1, K 4], f64> {nn.role = "carried", nn.name = "y1"}, !nn.tensor<[B 3, T 6, G 1, K 4], f64> {nn.role = "carried", nn.name = "y2"}) {
-  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout over "S", "T" heads "H", "G" scale 0.5 mask <causal> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>)
+  %0, %1, %2 = nn.attention_grad %q, %k, %v, %out, %lse, %dout <query = "S", key = "T", heads = "H", groups = "G", scale = 0.5, mask = <causal>> : (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, S 6, H 8], f64>, !nn.tensor<[B 3, S 6, H 8, K 4], f64>) -> (!nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>)
   nn.return %0, %1, %2 : !nn.tensor<[B 3, S 6, H 8, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>, !nn.tensor<[B 3, T 6, G 1, K 4], f64>
 }

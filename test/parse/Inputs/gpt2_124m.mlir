@@ -38,7 +38,7 @@ module {
     %11 = tplan.apply "add"(%10, %3) : (!nn.tensor<[B 512, S 1024, H 12, K 64], f32>, !nn.tensor<[H 12, K 64], f32>) -> !nn.tensor<[B 512, S 1024, H 12, K 64], f32>
     %12 = tplan.apply "contract"(%arg0, %4) : (!nn.tensor<[B 512, S 1024, D 768], f32>, !nn.tensor<[H 12, K 64, D 768], f32>) -> !nn.tensor<[B 512, S 1024, H 12, K 64], f32>
     %13 = tplan.apply "add"(%12, %5) : (!nn.tensor<[B 512, S 1024, H 12, K 64], f32>, !nn.tensor<[H 12, K 64], f32>) -> !nn.tensor<[B 512, S 1024, H 12, K 64], f32>
-    %14 = tplan.apply "attention"(%9, %11, %13) {groups = "H", heads = "H", key = "S", mask = #nn.mask<causal>, query = "S", scale = 1.250000e-01 : f64, size = "K"} : (!nn.tensor<[B 512, S 1024, H 12, K 64], f32>, !nn.tensor<[B 512, S 1024, H 12, K 64], f32>, !nn.tensor<[B 512, S 1024, H 12, K 64], f32>) -> !nn.tensor<[B 512, S 1024, H 12, K 64], f32>
+    %14 = tplan.apply "attention"(%9, %11, %13) {spec = #nn.attention<query = "S", key = "S", heads = "H", groups = "H", scale = 1.250000e-01, mask = <causal>>} : (!nn.tensor<[B 512, S 1024, H 12, K 64], f32>, !nn.tensor<[B 512, S 1024, H 12, K 64], f32>, !nn.tensor<[B 512, S 1024, H 12, K 64], f32>) -> !nn.tensor<[B 512, S 1024, H 12, K 64], f32>
     %15 = tplan.apply "contract"(%14, %6) : (!nn.tensor<[B 512, S 1024, H 12, K 64], f32>, !nn.tensor<[D 768, H 12, K 64], f32>) -> !nn.tensor<[B 512, S 1024, D 768], f32>
     %16 = tplan.apply "add"(%15, %7) : (!nn.tensor<[B 512, S 1024, D 768], f32>, !nn.tensor<[D 768], f32>) -> !nn.tensor<[B 512, S 1024, D 768], f32>
     %17 = tplan.apply "dropout"(%16) {rate = 1.000000e-01 : f64, site = 1 : i64} : (!nn.tensor<[B 512, S 1024, D 768], f32>) -> !nn.tensor<[B 512, S 1024, D 768], f32>

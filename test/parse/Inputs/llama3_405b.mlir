@@ -29,7 +29,7 @@ module {
     %6 = tplan.apply "contract"(%arg0, %1) : (!nn.tensor<[B 2048, S 8192, D 16384], f32>, !nn.tensor<[G 8, K 128, D 16384], f32>) -> !nn.tensor<[B 2048, S 8192, G 8, K 128], f32>
     %7 = tplan.apply "rope"(%6) {base = 5.000000e+05 : f64, over = "K", positions = "S"} : (!nn.tensor<[B 2048, S 8192, G 8, K 128], f32>) -> !nn.tensor<[B 2048, S 8192, G 8, K 128], f32>
     %8 = tplan.apply "contract"(%arg0, %2) : (!nn.tensor<[B 2048, S 8192, D 16384], f32>, !nn.tensor<[G 8, K 128, D 16384], f32>) -> !nn.tensor<[B 2048, S 8192, G 8, K 128], f32>
-    %9 = tplan.apply "attention"(%5, %7, %8) {groups = "G", heads = "H", key = "S", mask = #nn.mask<causal>, query = "S", scale = 0.088388347648318433 : f64, size = "K"} : (!nn.tensor<[B 2048, S 8192, H 128, K 128], f32>, !nn.tensor<[B 2048, S 8192, G 8, K 128], f32>, !nn.tensor<[B 2048, S 8192, G 8, K 128], f32>) -> !nn.tensor<[B 2048, S 8192, H 128, K 128], f32>
+    %9 = tplan.apply "attention"(%5, %7, %8) {spec = #nn.attention<query = "S", key = "S", heads = "H", groups = "G", scale = 0.088388347648318433, mask = <causal>>} : (!nn.tensor<[B 2048, S 8192, H 128, K 128], f32>, !nn.tensor<[B 2048, S 8192, G 8, K 128], f32>, !nn.tensor<[B 2048, S 8192, G 8, K 128], f32>) -> !nn.tensor<[B 2048, S 8192, H 128, K 128], f32>
     %10 = tplan.apply "contract"(%9, %3) : (!nn.tensor<[B 2048, S 8192, H 128, K 128], f32>, !nn.tensor<[D 16384, H 128, K 128], f32>) -> !nn.tensor<[B 2048, S 8192, D 16384], f32>
     tplan.return %10 : !nn.tensor<[B 2048, S 8192, D 16384], f32>
   }

@@ -29,7 +29,7 @@ module {
     %6 = tplan.apply "contract"(%arg0, %1) : (!nn.tensor<[B 8, S 256, D 192], f32>, !nn.tensor<[G 3, K 32, D 192], f32>) -> !nn.tensor<[B 8, S 256, G 3, K 32], f32>
     %7 = tplan.apply "rope"(%6) {base = 1.000000e+04 : f64, over = "K", positions = "S"} : (!nn.tensor<[B 8, S 256, G 3, K 32], f32>) -> !nn.tensor<[B 8, S 256, G 3, K 32], f32>
     %8 = tplan.apply "contract"(%arg0, %2) : (!nn.tensor<[B 8, S 256, D 192], f32>, !nn.tensor<[G 3, K 32, D 192], f32>) -> !nn.tensor<[B 8, S 256, G 3, K 32], f32>
-    %9 = tplan.apply "attention"(%5, %7, %8) {groups = "G", heads = "H", key = "S", mask = #nn.mask<causal>, query = "S", scale = 0.17677669529663687 : f64, size = "K"} : (!nn.tensor<[B 8, S 256, H 6, K 32], f32>, !nn.tensor<[B 8, S 256, G 3, K 32], f32>, !nn.tensor<[B 8, S 256, G 3, K 32], f32>) -> !nn.tensor<[B 8, S 256, H 6, K 32], f32>
+    %9 = tplan.apply "attention"(%5, %7, %8) {spec = #nn.attention<query = "S", key = "S", heads = "H", groups = "G", scale = 0.17677669529663687, mask = <causal>>} : (!nn.tensor<[B 8, S 256, H 6, K 32], f32>, !nn.tensor<[B 8, S 256, G 3, K 32], f32>, !nn.tensor<[B 8, S 256, G 3, K 32], f32>) -> !nn.tensor<[B 8, S 256, H 6, K 32], f32>
     %10 = tplan.apply "contract"(%9, %3) : (!nn.tensor<[B 8, S 256, H 6, K 32], f32>, !nn.tensor<[D 192, H 6, K 32], f32>) -> !nn.tensor<[B 8, S 256, D 192], f32>
     tplan.return %10 : !nn.tensor<[B 8, S 256, D 192], f32>
   }

@@ -9,6 +9,7 @@
 #include "dialects/rt/RT.h"
 #include "runtime/device/cuda_attention.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
@@ -121,10 +122,13 @@ void describe(const Case &it, Chunk &chunk) {
   };
   nn::Tensor q = batched({s, h, k}), keys = batched({t, g, k});
   rt::LibraryAttention shape;
-  ASSERT_EQ(rt::matchLibraryAttention(it.pass, q, keys, maskOf(it, context), "S", "T", "H", "G",
-                                      it.arch, rt::roomForAttention({}), shape)
-                .found,
-            "");
+  auto spec =
+      nn::AttentionAttr::get(&context, "S", "T", "H", "G",
+                             mlir::Builder(&context).getF64FloatAttr(0.125), maskOf(it, context));
+  ASSERT_EQ(
+      rt::matchLibraryAttention(it.pass, q, keys, spec, it.arch, rt::roomForAttention({}), shape)
+          .found,
+      "");
   tp_attention &call = chunk.call;
   call.pass = it.pass == forward ? TP_ATTENTION_FORWARD : TP_ATTENTION_BACKWARD;
   call.type = it.half ? TP_F16 : TP_BF16;
