@@ -25,7 +25,7 @@ def free_port():
 class Job:
     """Its processes by rank, of those that are started; `command` gives that of a rank."""
 
-    def __init__(self, ranks, command, environment=os.environ, absent=()):
+    def __init__(self, ranks, command, environment=os.environ, absent=(), cwd=None):
         port = free_port()
         self.processes, self.files = {}, {}
         for rank in range(ranks):
@@ -33,7 +33,7 @@ class Job:
                 continue
             self.files[rank] = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
             self.processes[rank] = subprocess.Popen(list(map(str, command(rank))), stdout=self.files[rank][0],
-                                                    stderr=self.files[rank][1], env={**environment, **variables(rank, ranks, port)})
+                                                    stderr=self.files[rank][1], cwd=cwd, env={**environment, **variables(rank, ranks, port)})
 
     def strike(self, rank, how):
         self.processes[rank].send_signal(how)
@@ -67,9 +67,9 @@ class Job:
         return outcomes
 
 
-def run(ranks, command, environment=os.environ, seconds=300):
+def run(ranks, command, environment=os.environ, seconds=300, cwd=None):
     """The outcomes of a job whose processes have one command, by rank. One that fails leaves the others to find it out."""
-    job = Job(ranks, lambda _: command, environment)
+    job = Job(ranks, lambda _: command, environment, cwd=cwd)
     try:
         job.wait(seconds)
     finally:

@@ -15,16 +15,16 @@ from training import GPU, TOKENS, Wrong, left
 DELAY = 300  # microseconds, at most, before an operation
 
 
-def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", **more):
-    """What is left, and what rank 0 printed; calls of the driver are in `folder`, by process."""
+def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", cwd=None, **more):
+    """What is left, and what rank 0 printed; calls of the driver are in `folder`, by process. Without `data`, on the recipe's."""
     seed = zlib.crc32(f"{binary.stat().st_size} {ranks}".encode())
     libraries = dict(GPU[1])
     nccl = libraries.pop("TPLAN_NCCL")
     environment = {**os.environ, **libraries, "STANDIN_CUDA": libraries["TPLAN_CUDA"], "STANDIN_DEVICES": str(ranks),
                    "STANDIN_NCCL_DELAY": str(DELAY), "STANDIN_SEED": str(seed), **more}
-    command = [binary, "--data", data, "--seed", "1", "--threads", "1", "--save", folder / "save", "--metrics",
+    command = [binary, *(["--data", data] if data else []), "--seed", "1", "--threads", "1", "--save", folder / "save", "--metrics",
                folder / "log.jsonl", "--audit-memory", "--nccl-library", nccl, *options]
-    outcomes = jobs.run(ranks, command, environment)
+    outcomes = jobs.run(ranks, command, environment, cwd=cwd)
     for rank, outcome in enumerate(outcomes):
         if outcome.code != 0:
             raise Wrong(f"rank {rank} ends with {outcome.code}: {outcome.err.strip()[-1500:]}")
