@@ -24,6 +24,7 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/nn/Parts.td"
 
 def NN_Dialect : Dialect {
   let name = "nn";
@@ -150,6 +151,10 @@ def NN_InitAttr : NN_Attr<"Init", "init"> {
   let assemblyFormat = "`<` $kind `,` $value `>`";
 }
 
+def NN_PartAttr : EnumAttr<NN_Dialect, NN_Part, "part"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def NN_AnyTensor : Type<CPred<"::llvm::isa<::tplan::nn::Tensor>($_self)">, "nn tensor",
                         "::tplan::nn::Tensor">;
 def NN_Scalar : Type<CPred<"::llvm::isa<::tplan::nn::Tensor>($_self) && "
@@ -212,22 +217,26 @@ def NN_ParamOp : NN_Op<"param", [Symbol]> {
 }
 
 def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
+                                 DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                  AutomaticAllocationScope]> {
   let summary = "a function of one distinct layer";
   let description = [{
     Made by `model` (the forward function), replaced by `differentiate` (the joint
-    function: forward and backward in one graph) and by `recompute` (`part` =
-    F, B, I, W or E: the cut functions, E for evaluation). The parts N, U and P of
-    the optimizer come from `differentiate` and `precision`, S (states and metrics, once
-    a step) from `model`, R (pending sums over ranks, once a step) from `shard`. Consumed by `fuse`.
+    function: forward and backward in one graph) and by `recompute` (the parts `forward`,
+    `backward`, `backward_inputs`, `backward_weights` and `evaluate`). The parts `norm` and
+    `update` come from `differentiate`, `prepare` from `precision`, `states` from `model` and
+    `reduce` from `shard`; docs/architecture.md, "Parts", says what each does. Consumed by `fuse`.
+    A part names in `layer` the layer that runs call, which is gone once `recompute` has cut it.
     Every argument and result carries `nn.role` and `nn.name`.
 
     (C1) every argument and result has a role and a name.
     (C2) the body is one block that ends in `nn.return` of the results' types.
-    (C3) the parts F and E take no cotangent: it is not known yet.
+    (C3) the parts `forward` and `evaluate` take no cotangent: it is not known yet.
+    (C4) `part` and `layer` come together: a part says whose part it is.
+    (C5) a layer has one function for each of its parts.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-                       OptionalAttr<StrAttr>:$part,
+                       OptionalAttr<FlatSymbolRefAttr>:$layer, OptionalAttr<NN_PartAttr>:$part,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
@@ -242,6 +251,8 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     ::llvm::StringRef getArgName(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
     ReturnOp getReturn();
+    /// The layer that this is, or that this is a part of.
+    ::mlir::FlatSymbolRefAttr getWholeLayer();
     /// Whether result `result` is the memory of argument `arg`, updated.
     bool isInPlace(unsigned arg, unsigned result);
     ::mlir::Block &getBlock() { return getBody().front(); }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NN.h"
 #include "dialects/nn/NNFunction.h"
+#include "dialects/nn/Parts.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -46,11 +47,15 @@ LogicalResult LayerOp::verify() {
   auto ret = getBlock().empty() ? ReturnOp() : dyn_cast<ReturnOp>(getBlock().back()); // (C2)
   if (!ret || ret.getOperandTypes() != getFunctionType().getResults())
     return emitOpError("body must return the types of the results");
-  if (getPart() == "F" || getPart() == "E") // (C3)
+  if (getPart() && isForward(*getPart())) // (C3)
     for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
       if (isCotangent(getArgRole(i)))
         return emitOpError("a forward takes no cotangent, found argument ") << i;
-  return success();
+  return verifyPart(*this); // (C4)
+}
+
+LogicalResult LayerOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyPartIsUnique(*this); // (C5)
 }
 
 Role LayerOp::getArgRole(unsigned i) { return *roleOf(getArgAttr(i, kRole)); }
@@ -62,6 +67,9 @@ StringRef LayerOp::getResultName(unsigned i) {
   return cast<StringAttr>(getResultAttr(i, kName)).getValue();
 }
 ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
+FlatSymbolRefAttr LayerOp::getWholeLayer() {
+  return getPart() ? getLayerAttr() : FlatSymbolRefAttr::get(getSymNameAttr());
+}
 
 DimAttr ChainOp::getBatch() {
   for (auto input : getOps<InputOp>())

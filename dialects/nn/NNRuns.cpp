@@ -6,17 +6,24 @@
 using namespace mlir;
 using namespace tplan::nn;
 
-LayerOp tplan::nn::createLayer(OpBuilder &builder, Location loc, const Twine &name,
-                               StringAttr part) {
-  auto layer = LayerOp::create(builder, loc, name.str(), builder.getFunctionType({}, {}), part,
-                               ArrayAttr(), ArrayAttr());
+LayerOp tplan::nn::createLayer(OpBuilder &builder, Location loc, const Twine &name) {
+  auto layer = LayerOp::create(builder, loc, name.str(), builder.getFunctionType({}, {}),
+                               FlatSymbolRefAttr(), PartAttr(), ArrayAttr(), ArrayAttr());
   OpBuilder body = OpBuilder::atBlockBegin(&layer.getBody().emplaceBlock());
   ReturnOp::create(body, loc, ValueRange());
   return layer;
 }
 
-LayerOp tplan::nn::copyLayer(SymbolTable &symbols, LayerOp layer, StringRef name,
-                             ArrayRef<StringRef> parts) {
+LayerOp tplan::nn::createPart(OpBuilder &builder, Location loc, FlatSymbolRefAttr layer,
+                              Part part) {
+  LayerOp made = createLayer(builder, loc, partSymbol(layer.getValue(), part));
+  made.setLayerAttr(layer);
+  made.setPart(part);
+  return made;
+}
+
+LayerOp tplan::nn::copyLayer(SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp layer,
+                             StringRef name, ArrayRef<Part> copied) {
   auto copyOf = [&](LayerOp original, const Twine &symbol) {
     LayerOp copy = original.clone();
     copy.setSymName(symbol.str());
@@ -25,9 +32,12 @@ LayerOp tplan::nn::copyLayer(SymbolTable &symbols, LayerOp layer, StringRef name
     return copy;
   };
   LayerOp copy = copyOf(layer, name);
-  for (StringRef part : parts)
-    if (auto original = symbols.lookup<LayerOp>((layer.getSymName() + part).str()))
-      copyOf(original, copy.getSymName() + part);
+  for (Part part : copied)
+    if (LayerOp original = parts.lookup(layer.getWholeLayer(), part)) {
+      LayerOp other = copyOf(original, partSymbol(copy.getSymName(), part));
+      other.setLayerAttr(copy.getWholeLayer());
+      parts.insert(other);
+    }
   return copy;
 }
 

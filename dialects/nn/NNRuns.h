@@ -7,18 +7,20 @@
 #ifndef TPLAN_DIALECTS_NN_RUNS_H
 #define TPLAN_DIALECTS_NN_RUNS_H
 
-#include "dialects/nn/NN.h"
+#include "dialects/nn/Parts.h"
 
 namespace tplan::nn {
 
 /// An empty layer function at the builder's place: an empty body and its return.
-LayerOp createLayer(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name,
-                    mlir::StringAttr part = {});
+LayerOp createLayer(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name);
+/// Part `part` of a layer, empty like it.
+LayerOp createPart(mlir::OpBuilder &builder, mlir::Location loc, mlir::FlatSymbolRefAttr layer,
+                   Part part);
 
-/// A copy of a layer and of those of its `parts` (".N") that exist, named `name` or,
+/// A copy of a layer and of those of its `copied` parts that exist, named `name` or,
 /// where that is taken, like it.
-LayerOp copyLayer(mlir::SymbolTable &symbols, LayerOp layer, llvm::StringRef name,
-                  llvm::ArrayRef<llvm::StringRef> parts);
+LayerOp copyLayer(mlir::SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp layer,
+                  llvm::StringRef name, llvm::ArrayRef<Part> copied);
 
 /// What depends on a cotangent, which a layer takes as an argument: the backward of a joint layer.
 llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);

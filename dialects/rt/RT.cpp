@@ -131,6 +131,12 @@ ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void FuncOp::print(OpAsmPrinter &printer) { nn::printFunction(printer, *this); }
 
+LogicalResult FuncOp::verify() { return nn::verifyPart(*this); } // (C1)
+
+LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
+  return nn::verifyPartIsUnique(*this); // (C2)
+}
+
 ReturnOp FuncOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
 static StringRef stringOf(Attribute attr) { return cast<StringAttr>(attr).getValue(); }
 nn::Role FuncOp::getArgRole(unsigned i) {

@@ -202,18 +202,23 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
 // The host program of a function
 //===----------------------------------------------------------------------===//
 
-def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol]> {
+def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol,
+                               DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one part of a layer, as a list of calls";
   let description = [{
     Made by `fuse` from `nn.layer`, with the same arguments, results, roles and
     names; `memory` gives every value a place, `lower` makes host code.
+
+    (C1) `part` and `layer` come together: a part says whose part it is.
+    (C2) a layer has one function for each of its parts.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-                       OptionalAttr<StrAttr>:$part,
+                       OptionalAttr<FlatSymbolRefAttr>:$layer, OptionalAttr<NN_PartAttr>:$part,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }

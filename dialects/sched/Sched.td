@@ -53,8 +53,8 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     Made by `schedule`, completed by `memory`, turned into host code by `lower`.
 
     A step is: the chain `counts` for every microbatch; the cotangents of the
-    losses, weight / count; `tasks` in order; the parts R of all runs; the parts N, whose sum
-    is the squared gradient norm; the parts U; the parts S. `tasks` holds (kind, stage,
+    losses, weight / count; `tasks` in order; the parts `reduce` of all runs; the parts `norm`, whose sum
+    is the squared gradient norm; the parts `update`; the parts `states`. `tasks` holds (kind, stage,
     microbatch) triples. The body holds the chains `train` and `counts`, whose
     runs lie in one stage each, then `sched.family` and `sched.value` ops.
 

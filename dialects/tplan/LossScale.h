@@ -1,8 +1,8 @@
 //===- LossScale.h - what an f16 plan multiplies its losses by --------------===//
 //
 // f16 has too few exponents for gradients, so the cotangents of the losses are multiplied by a
-// power of two where the backward begins, and gradients divided by it where part U reads them.
-// A step whose gradients are not finite is skipped.
+// power of two where the backward begins, and gradients divided by it where part `update` reads
+// them. A step whose gradients are not finite is skipped.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DIALECTS_TPLAN_LOSSSCALE_H
@@ -12,7 +12,8 @@
 
 namespace tplan::lang {
 
-/// The scalar by which part U multiplies gradients: 1 / scale, or 0 where the step is skipped.
+/// The scalar by which part `update` multiplies gradients: 1 / scale, or 0 where the step is
+/// skipped.
 inline constexpr llvm::StringLiteral kUnscale = "unscale";
 
 /// Parameters of kind state that belong to the step and to no layer, where steps move the scale:

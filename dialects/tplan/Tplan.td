@@ -208,7 +208,7 @@ def Tplan_ContributeOp : Tplan_Op<"contribute", []> {
 def Tplan_OnceOp : Tplan_Op<"once", [NoTerminator, SingleBlock, IsolatedFromAbove]> {
   let summary = "what a layer does once a step, when all microbatches are through";
   let description = [{
-    Made by `cut-updates`, becomes part S of the layer. The body reads states
+    Made by `cut-updates`, becomes part `states` of the layer. The body reads states
     (`tplan.weight`) and `tplan.contributed` values.
   }];
   let regions = (region SizedRegion<1>:$body);

@@ -1,11 +1,12 @@
 //===- AddUpdates.cpp - gradient norm and optimizer as layer functions ----===//
 //
-// Part N of a layer adds the squares of its gradients to the norm, part U
+// Part `norm` of a layer adds the squares of its gradients to the norm, part `update`
 // updates its parameters and leaves its gradients zero. A weight that several
 // runs bind is updated by the first of them only.
 //
-// Where the loss is scaled, gradients are until part U reads them: it multiplies them by the scalar
-// `unscale`, which is 0 where they are not finite, and then keeps what it would have changed.
+// Where the loss is scaled, gradients are until part `update` reads them: it multiplies them by the
+// scalar `unscale`, which is 0 where they are not finite, and then keeps what it would have
+// changed.
 //
 // One decision: runs of one layer share its parts. Where they cannot, for the
 // weights of one decay and those of another do not, a run gets a copy of the layer.
@@ -40,9 +41,9 @@ double decayOf(const Optimizer &optimizer, ParamOp param) {
 /// A function that grows by weights, with step scalars made once.
 class PartBuilder {
 public:
-  PartBuilder(ModuleOp module, const Twine &name, StringRef part, Location loc) {
+  PartBuilder(ModuleOp module, FlatSymbolRefAttr whole, Part part, Location loc) {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    layer = createLayer(builder, loc, name + "." + part, builder.getStringAttr(part));
+    layer = createPart(builder, loc, whole, part);
   }
 
   NNBuilder builder(ParamOp param) { return NNBuilder(param.getLoc(), layer.getReturn()); }
@@ -170,6 +171,7 @@ struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
     symbols.emplace(module);
+    parts.emplace(module);
     claimed.clear(), copies.clear();
     lang::Settings settings(module);
     if (!settings.recipe.optimizer)
@@ -205,7 +207,7 @@ private:
       }
       auto [layer, isNew] = layerFor(callee, updates);
       if (isNew && !mine.empty())
-        addParts(layer.getValue(), optimizer, mine, run.getLoc());
+        addParts(layer, optimizer, mine, run.getLoc());
       callees.push_back(layer);
     }
     run.setCalleesAttr(ArrayAttr::get(&getContext(), callees));
@@ -220,14 +222,17 @@ private:
     FlatSymbolRefAttr layer = callee;
     if (!known.empty()) {
       auto original = symbols->lookup<LayerOp>(callee.getValue());
-      layer = FlatSymbolRefAttr::get(copyLayer(*symbols, original, callee.getValue(), {".S"}));
+      layer = FlatSymbolRefAttr::get(
+          copyLayer(*symbols, *parts, original, callee.getValue(), Part::States));
     }
     known.push_back({updates.str(), layer});
     return {layer, true};
   }
 
-  void addParts(StringRef layer, const Optimizer &optimizer, ArrayRef<Bound> params, Location loc) {
-    PartBuilder norm(getOperation(), layer, "N", loc), update(getOperation(), layer, "U", loc);
+  void addParts(FlatSymbolRefAttr layer, const Optimizer &optimizer, ArrayRef<Bound> params,
+                Location loc) {
+    PartBuilder norm(getOperation(), layer, Part::Norm, loc),
+        update(getOperation(), layer, Part::Update, loc);
     update.scales = scale.has_value();
     Value sum =
         norm.layer.addArg(Role::Carried, "norm",
@@ -252,6 +257,7 @@ private:
   }
 
   std::optional<SymbolTable> symbols;
+  std::optional<PartTable<LayerOp>> parts; // that exist when the pass begins, and their copies
   std::optional<lang::LossScale> scale;
   llvm::StringSet<> claimed; // weights that have an update
   llvm::StringMap<SmallVector<std::pair<std::string, FlatSymbolRefAttr>, 1>> copies; // by layer

@@ -164,10 +164,10 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   });
 }
 
-/// What parts P exchange, once.
+/// What parts `prepare` exchange, once.
 void addPreparation(StepReport &report, const schedule::Run &run) {
   for (const schedule::Callee &callee : run.callees)
-    if (rt::FuncOp func = callee.part(schedule::Part::P))
+    if (rt::FuncOp func = callee.part(schedule::Part::Prepare))
       func.walk([&](rt::CollectiveOp op) {
         addCollective(report, describe(op, func, run.times(), "preparation"));
       });

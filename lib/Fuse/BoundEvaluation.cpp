@@ -1,13 +1,14 @@
 //===- BoundEvaluation.cpp - evaluation computes the rows that it has ------===//
 //
 // A file may end in the middle of a microbatch, and a sample is one row. So in the
-// parts E the batch becomes `at most` its size, and calls take how many are in use.
+// parts `evaluate` the batch becomes `at most` its size, and calls take how many are in use.
 // Memory stays that of the bound.
 //
 // One decision: all of evaluation or nothing. Where the batch is not outermost in some
 // kernel or matmul, E stays as it is: right, only slower on a last few rows.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Parts.h"
 #include "dialects/rt/RT.h"
 #include "lib/Fuse/Counts.h"
 #include "lib/Fuse/Fuse.h"
@@ -175,10 +176,11 @@ struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<Modu
       return;
     Batch batch{rows, DimAttr::get(&getContext(), rows.getName(), rows.getSize(), true)};
 
+    nn::PartTable<rt::FuncOp> parts(getOperation());
     llvm::SetVector<rt::FuncOp> functions;
     for (auto run : train.getOps<RunOp>())
       for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
-        if (auto func = getOperation().lookupSymbol<rt::FuncOp>(callee.getValue().str() + ".E"))
+        if (rt::FuncOp func = parts.lookup(callee, nn::Part::Evaluate))
           functions.insert(func);
     Bounder bounder(getOperation(), batch);
     if (!bounder.canBoundAll(functions.getArrayRef()))

@@ -264,9 +264,9 @@ void FunctionBuilder::buildReturn() {
 
 void FunctionBuilder::build() {
   builder.setInsertionPoint(layer);
-  auto func =
-      rt::FuncOp::create(builder, layer.getLoc(), layer.getSymName(), layer.getFunctionType(),
-                         layer.getPartAttr(), layer.getArgAttrsAttr(), layer.getResAttrsAttr());
+  auto func = rt::FuncOp::create(builder, layer.getLoc(), layer.getSymName(),
+                                 layer.getFunctionType(), layer.getLayerAttr(), layer.getPartAttr(),
+                                 layer.getArgAttrsAttr(), layer.getResAttrsAttr());
   Block *body = builder.createBlock(&func.getBody());
   for (BlockArgument arg : layer.getArguments())
     values[arg] = body->addArgument(arg.getType(), arg.getLoc());

@@ -8,7 +8,7 @@ using namespace tplan;
 using namespace tplan::lower;
 
 static int64_t categoryOf(rt::Call call, rt::FuncOp func) {
-  bool update = func.getPart() == "U";
+  bool update = func.getPart() == nn::Part::Update;
   return llvm::StringSwitch<int64_t>(call.getCategory())
       .Case("gemm", TP_GEMM)
       .Case("attention", TP_ATTENTION)

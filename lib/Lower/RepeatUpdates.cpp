@@ -4,10 +4,10 @@
 // a constant stride behind it. So a device gets one launch for all of them: a kernel's block has a
 // second number, the layer, which moves each operand by its stride.
 //
-// One decision: only functions of part U are taken whose calls are kernels on parameters, states,
-// gradients and numbers of the step. Layers of other parts wait for each other; these share no
-// byte that one of them writes, so "all kernels of a layer" may become "a kernel for all layers".
-// What a kernel makes of the numbers alone is the same for all layers, and is made once.
+// One decision: only functions of part `update` are taken whose calls are kernels on parameters,
+// states, gradients and numbers of the step. Layers of other parts wait for each other; these share
+// no byte that one of them writes, so "all kernels of a layer" may become "a kernel for all
+// layers". What a kernel makes of the numbers alone is the same for all layers, and is made once.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -110,7 +110,7 @@ struct RepeatUpdates : PassWrapper<RepeatUpdates, OperationPass<ModuleOp>> {
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
     for (auto func : getOperation().getOps<rt::FuncOp>())
-      if (func.getPart() == "U" && repeat(func, symbols))
+      if (func.getPart() == nn::Part::Update && repeat(func, symbols))
         func->setAttr(kRepeats, UnitAttr::get(&getContext()));
   }
 

@@ -93,7 +93,7 @@ void emitNorm(Builder &make) {
 }
 
 /// Of gradients of a scaled loss: a power of two, so that what is divided by it is exact.
-/// (squared norm, scale, good steps) -> squared norm and norm of the gradients; what part U
+/// (squared norm, scale, good steps) -> squared norm and norm of the gradients; what part `update`
 /// multiplies them by, 0 where they are not finite; the scale and whether the step is skipped,
 /// for the metrics; scale and good steps behind it. Those of a constant scale are none.
 void emitScaledNorm(Builder &make, const lang::LossScale &scale) {

@@ -17,12 +17,12 @@ static int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
 Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *counts)
     : program(program), train(train), split(program.isSplit()) {
   for (const Run &run : train.runs)
-    addPoint(train, run, Part::P);
+    addPoint(train, run, Part::Prepare);
   if (counts)
     addChainPass(*counts);
   addTaskPoints();
   addFamilies();
-  for (Part part : kStepParts)
+  for (Part part : nn::kEndOfStepParts)
     for (const Run &run : train.runs)
       addPoint(train, run, part);
   addChainPass(train);
@@ -43,16 +43,16 @@ size_t Liveness::addBlock(Piece block) {
 /// Buffers that carried value k needs between the layers of a run in this part: a
 /// value that has no place in a family goes to the buffer of its layer's parity.
 static int64_t handoverBuffers(bool split, const Run &run, Part part, unsigned k) {
-  bool forward = llvm::is_contained({Part::F, Part::E}, part);
-  if (!forward && !llvm::is_contained({Part::B, Part::I}, part))
+  bool forward = nn::isForward(part);
+  if (!forward && !nn::factsOf(part).givesInputCotangents)
     return 0; // hands nothing on
   auto kept = [&](const Callee &callee) {
-    if (part == Part::E)
+    if (part == Part::Evaluate)
       return false;
     if (!forward)
-      return split && readsCotangent(callee, Part::W, k);
-    return readsInput(callee, split ? Part::I : Part::B, k) ||
-           (split && readsInput(callee, Part::W, k));
+      return split && readsCotangent(callee, Part::BackwardWeights, k);
+    return readsInput(callee, split ? Part::BackwardInputs : Part::Backward, k) ||
+           (split && readsInput(callee, Part::BackwardWeights, k));
   };
   // A period of even length gives each function one parity.
   int64_t n = run.callees.size(), last = std::min(run.layers() - 1, 2 * n + 1);
@@ -76,7 +76,7 @@ void Liveness::addTransients(const Chain &chain, const Run &run, Part part) {
     size_t block = addBlock({frameKey(chain, run, part), Owner::Frame, frame, 1, {}});
     intervals.push_back({block, point, point, live});
   }
-  bool forward = part == Part::F || part == Part::E;
+  bool forward = nn::isForward(part);
   nn::RunOp op = run.op;
   for (auto [k, value] : llvm::enumerate(op.getCarried()))
     if (int64_t buffers = handoverBuffers(split, run, part, k)) {
@@ -202,12 +202,12 @@ void Liveness::addFamilies() {
   }
 }
 
-/// The parts E of a chain, once: its values are those of slot 0 for @train, and
+/// The parts `evaluate` of a chain, once: its values are those of slot 0 for @train, and
 /// blocks of their own for @counts.
 void Liveness::addChainPass(const Chain &chain) {
   int64_t first = points.size();
   for (const Run &run : chain.runs)
-    addPoint(chain, run, Part::E);
+    addPoint(chain, run, Part::Evaluate);
   for (auto &[key, users] : chainUsers(chain)) {
     if (StringRef(key).ends_with(".cot"))
       continue;
@@ -236,7 +236,7 @@ void Liveness::addChainPass(const Chain &chain) {
   int64_t last = static_cast<int64_t>(points.size()) - 1;
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees) {
-      rt::FuncOp func = callee.part(Part::E);
+      rt::FuncOp func = callee.part(Part::Evaluate);
       for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
         if (func.getResultRole(i) == Role::Output) {
           Piece block{outputKey(func.getResultName(i)),
@@ -255,7 +255,7 @@ void Liveness::addChainPass(const Chain &chain) {
 //===----------------------------------------------------------------------===//
 
 std::string Liveness::describe(const Point &point) const {
-  std::string text = nameOf(point.part).str() + " of " + point.run->title;
+  std::string text = (nn::stringifyPart(point.part) + " of " + point.run->title).str();
   if (point.stage >= 0)
     text += ", stage " + std::to_string(point.stage) + ", microbatch " +
             std::to_string(point.microbatch);

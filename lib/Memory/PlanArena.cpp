@@ -50,18 +50,17 @@ public:
       addInput(input);
     for (const Run &run : chain.runs)
       for (const Callee &callee : run.callees)
-        for (Part part : kParts)
-          if (rt::FuncOp func = callee.part(part))
-            if (failed(addFunction(run, callee, func)))
-              return failure();
+        for (auto [part, func] : callee.existing())
+          if (failed(addFunction(run, callee, func)))
+            return failure();
     return success();
   }
 
-  /// Working copies: parameters that a part P writes.
+  /// Working copies: parameters that a part `prepare` writes.
   void markCopies(const Chain &chain) {
     for (const Run &run : chain.runs)
       for (const Callee &callee : run.callees) {
-        rt::FuncOp func = callee.part(Part::P);
+        rt::FuncOp func = callee.part(Part::Prepare);
         for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
           if (func.getResultRole(i) == Role::Param)
             values[number[paramKey(callee.params.lookup(func.getResultName(i)))]].owner =
@@ -242,7 +241,7 @@ private:
   }
 
   LogicalResult addFunction(const Run &run, const Callee &callee, rt::FuncOp func) {
-    bool isNorm = func == callee.part(Part::N);
+    bool isNorm = func == callee.part(Part::Norm);
     for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
       Type type = func.getArgumentTypes()[i];
       if (isNorm && func.getArgRole(i) == Role::Carried) {

@@ -9,9 +9,15 @@ using namespace tplan::model;
 
 bool model::isRematerialized(Operation *op) { return isa<ConstantOp, IndexOp, ScalarOp>(op); }
 
-static LayerOp layerAtEnd(ModuleOp module, const Twine &name, Location loc, StringAttr part = {}) {
+static LayerOp layerAtEnd(ModuleOp module, StringRef name, Location loc) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  return createLayer(builder, loc, name, part);
+  return createLayer(builder, loc, name);
+}
+
+static LayerOp statesOf(LayerOp layer) {
+  auto module = layer->getParentOfType<ModuleOp>();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  return createPart(builder, layer.getLoc(), layer.getWholeLayer(), Part::States);
 }
 
 LayerBuilder::LayerBuilder(ModuleOp module, StringRef name, Location loc, const Losses &losses)
@@ -88,17 +94,14 @@ void LayerBuilder::addOnce(lang::OnceOp once) {
 }
 
 //===----------------------------------------------------------------------===//
-// Part S
+// Part `states`
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// What a layer does once a step: states and contributions in, states and metrics out.
 class OnceBuilder {
 public:
-  OnceBuilder(LayerOp layer)
-      : part(layerAtEnd(layer->getParentOfType<ModuleOp>(), layer.getSymName() + ".S",
-                        layer.getLoc(), StringAttr::get(layer.getContext(), "S"))),
-        builder(part.getReturn()) {}
+  OnceBuilder(LayerOp layer) : part(statesOf(layer)), builder(part.getReturn()) {}
 
   void clone(Operation *op) {
     if (auto state = dyn_cast<lang::WeightOp>(op))

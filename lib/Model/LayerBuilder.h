@@ -29,7 +29,7 @@ public:
     layer.addResult(nn::Role::Carried, "c" + std::to_string(i), lookup(value));
   }
 
-  /// Writes part S, where the layer has something to do once a step.
+  /// Writes part `states`, where the layer has something to do once a step.
   void finish();
 
   mlir::Value lookup(mlir::Value v);

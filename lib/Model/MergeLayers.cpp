@@ -4,7 +4,7 @@
 // called by several runs: code, and the time to compile it, follow what is distinct.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/nn/NN.h"
+#include "dialects/nn/Parts.h"
 #include "lib/Model/Model.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OperationSupport.h"
@@ -17,11 +17,12 @@ namespace {
 
 constexpr auto kAnywhere = OperationEquivalence::IgnoreLocations;
 
-/// Equal but for the name and for the places in the source.
+/// Equal but for the names and for the places in the source.
 bool haveEqualBodies(LayerOp a, LayerOp b) {
   auto named = [](LayerOp layer) {
     NamedAttrList attributes(layer->getAttrs());
     attributes.erase(SymbolTable::getSymbolAttrName());
+    attributes.erase(layer.getLayerAttrName());
     return attributes.getDictionary(layer.getContext());
   };
   return named(a) == named(b) &&
@@ -29,14 +30,14 @@ bool haveEqualBodies(LayerOp a, LayerOp b) {
 }
 
 /// What runs once a step for the layer, if anything does.
-LayerOp partOnce(LayerOp layer) {
-  return layer->getParentOfType<ModuleOp>().lookupSymbol<LayerOp>(layer.getSymName().str() + ".S");
+LayerOp statesOf(const PartTable<LayerOp> &parts, LayerOp layer) {
+  return parts.lookup(layer.getWholeLayer(), Part::States);
 }
 
-bool areEqual(LayerOp a, LayerOp b) {
-  LayerOp onceA = partOnce(a), onceB = partOnce(b);
-  return haveEqualBodies(a, b) && bool(onceA) == bool(onceB) &&
-         (!onceA || haveEqualBodies(onceA, onceB));
+bool areEqual(const PartTable<LayerOp> &parts, LayerOp a, LayerOp b) {
+  LayerOp statesA = statesOf(parts, a), statesB = statesOf(parts, b);
+  return haveEqualBodies(a, b) && bool(statesA) == bool(statesB) &&
+         (!statesA || haveEqualBodies(statesA, statesB));
 }
 
 struct MergeLayersPass : PassWrapper<MergeLayersPass, OperationPass<ModuleOp>> {
@@ -44,20 +45,22 @@ struct MergeLayersPass : PassWrapper<MergeLayersPass, OperationPass<ModuleOp>> {
   StringRef getArgument() const final { return "merge-layers"; }
 
   void runOnOperation() final {
+    PartTable<LayerOp> parts(getOperation());
     SmallVector<LayerOp> layers, kept;
     for (auto layer : getOperation().getOps<LayerOp>())
       if (!layer.getPart())
         layers.push_back(layer);
     DenseMap<Attribute, Attribute> callees; // of layers that are gone
     for (LayerOp layer : layers) {
-      auto equal = llvm::find_if(kept, [&](LayerOp other) { return areEqual(other, layer); });
+      auto equal =
+          llvm::find_if(kept, [&](LayerOp other) { return areEqual(parts, other, layer); });
       if (equal == kept.end()) {
         kept.push_back(layer);
         continue;
       }
       callees[FlatSymbolRefAttr::get(layer)] = FlatSymbolRefAttr::get(*equal);
-      if (LayerOp once = partOnce(layer))
-        once.erase();
+      if (LayerOp states = statesOf(parts, layer))
+        states.erase();
       layer.erase();
     }
     getOperation().walk([&](RunOp run) {

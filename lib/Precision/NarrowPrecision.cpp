@@ -208,6 +208,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
       return;
     suffix = suffixOf(narrow);
     SymbolTable symbols(getOperation());
+    PartTable<LayerOp> parts(getOperation());
     SmallVector<RunOp> runs;
     for (auto chain : getOperation().getOps<ChainOp>())
       if (chain.getLosses())
@@ -225,10 +226,10 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
     do
       for (RunOp run : runs)
         bindCopies(run, symbols, copied);
-    while (followMasters(runs, symbols, copied));
+    while (followMasters(runs, symbols, parts, copied));
     for (RunOp run : runs) {
       retypeRun(run, symbols);
-      writeCopies(run, symbols);
+      writeCopies(run, symbols, parts);
     }
   }
 
@@ -266,18 +267,19 @@ private:
 
   /// A tied weight is updated by one layer and its copy read by another: the layer
   /// that updates binds the copy too. Whether there is more to bind.
-  bool followMasters(ArrayRef<RunOp> runs, SymbolTable &symbols, Copied &copied) {
+  bool followMasters(ArrayRef<RunOp> runs, SymbolTable &symbols, const PartTable<LayerOp> &parts,
+                     Copied &copied) {
     bool changed = false;
     for (RunOp run : runs)
-      for (auto [callee, bound] : llvm::zip(run.getCallees().getAsValueRange<FlatSymbolRefAttr>(),
+      for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
                                             run.getParams().getAsRange<DictionaryAttr>()))
         for (NamedAttribute entry : bound) {
           StringRef name = entry.getName();
           auto master = cast<FlatSymbolRefAttr>(entry.getValue()).getValue();
           if (!symbols.lookup((master + suffix).str()) || bound.get((name + suffix).str()) ||
-              !updates(symbols.lookup<LayerOp>((callee + ".U").str()), name))
+              !updates(parts.lookup(callee, Part::Update), name))
             continue;
-          copied[callee].push_back(name.str());
+          copied[callee.getValue()].push_back(name.str());
           changed = true;
         }
     return changed;
@@ -299,17 +301,15 @@ private:
         run.getResult(at++).setType(layer.getReturn().getOperand(i).getType());
   }
 
-  /// Whoever updates a master writes its copy; part P does so before the first step.
-  void writeCopies(RunOp run, SymbolTable &symbols) {
+  /// Whoever updates a master writes its copy; part `prepare` does so before the first step.
+  void writeCopies(RunOp run, SymbolTable &symbols, PartTable<LayerOp> &parts) {
     for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
                                           run.getParams().getAsRange<DictionaryAttr>())) {
-      auto update = symbols.lookup<LayerOp>((callee.getValue() + ".U").str());
-      std::string prepareName = (callee.getValue() + ".P").str();
-      if (!update || symbols.lookup(prepareName))
+      LayerOp update = parts.lookup(callee, Part::Update);
+      if (!update || parts.lookup(callee, Part::Prepare))
         continue;
       OpBuilder builder(update);
-      LayerOp prepare =
-          createLayer(builder, update.getLoc(), prepareName, builder.getStringAttr("P"));
+      LayerOp prepare = createPart(builder, update.getLoc(), callee, Part::Prepare);
       for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
         std::string name = update.getResultName(i).str();
         if (update.getResultRole(i) != Role::Param || !bound.get(name + suffix))
@@ -319,10 +319,12 @@ private:
         addCopy(prepare, name,
                 prepare.addArg(Role::Param, name, master.getType(), master.getLoc()));
       }
-      if (prepare.getNumResults())
+      if (prepare.getNumResults()) {
         symbols.insert(prepare);
-      else
+        parts.insert(prepare);
+      } else {
         prepare.erase();
+      }
     }
   }
 

@@ -1,4 +1,7 @@
-//===- CutJoint.cpp - joint layers become the parts F, B, I, W and E ------===//
+//===- CutJoint.cpp - joint layers become parts: forward, backward, evaluate ===//
+//
+// The parts are forward (F), backward in one (B) or cut into what the cotangents of inputs
+// need (I) and the rest (W), and evaluate (E).
 //
 // Three explicit residual sets, F->I, F->W and I->W, each a minimum cut by bytes:
 // what is cheap to compute again (element-wise ops) is never kept when what it
@@ -81,7 +84,7 @@ private:
   bool isGatheredWeight(Value v);
   void keepFromForward(bool full);
   void keepForWeights();
-  LayerOp emit(StringRef part, const Results &numbers, const ValueSet &given,
+  LayerOp emit(Part part, const Results &numbers, const ValueSet &given,
                ArrayRef<std::pair<Role, const ValueSet *>> residuals);
 
   LayerOp joint;
@@ -204,11 +207,10 @@ void Cutter::keepForWeights() {
 
 /// One part: results `numbers`, and the residual sets that it hands on. `given`
 /// are the values that it reads from memory instead of computing them.
-LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &given,
+LayerOp Cutter::emit(Part part, const Results &numbers, const ValueSet &given,
                      ArrayRef<std::pair<Role, const ValueSet *>> residuals) {
   OpBuilder builder(joint);
-  LayerOp layer = createLayer(builder, joint.getLoc(), joint.getSymName() + "." + part,
-                              builder.getStringAttr(part));
+  LayerOp layer = createPart(builder, joint.getLoc(), joint.getWholeLayer(), part);
   builder.setInsertionPoint(layer.getReturn());
 
   SmallVector<Value> wanted = valuesOf(numbers);
@@ -242,7 +244,7 @@ LayerOp Cutter::emit(StringRef part, const Results &numbers, const ValueSet &giv
     if (!ops.contains(op))
       continue;
     auto mask = dyn_cast<DropoutMaskOp>(op);
-    if (mask && part == "E") { // evaluation keeps every element
+    if (mask && part == Part::Evaluate) { // evaluation keeps every element
       NNBuilder b(op->getLoc(), builder);
       map.map(mask.getResult(), b.broadcast(b.like(mask.getResult(), 1), typeOf(mask.getResult())));
     } else {
@@ -274,7 +276,8 @@ void Cutter::emitParts() {
   ValueSet none, forWeights = kept;
   forWeights.insert(passed.begin(), passed.end());
 
-  LayerOp f = emit("F", forward, none, {{Role::ResFI, &keptInput}, {Role::ResFW, &keptWeights}});
+  LayerOp f =
+      emit(Part::Forward, forward, none, {{Role::ResFI, &keptInput}, {Role::ResFW, &keptWeights}});
   Builder b(joint.getContext());
   f->setAttr(
       "residual_bytes",
@@ -282,12 +285,12 @@ void Cutter::emitParts() {
                            b.getNamedAttr("f_to_w", b.getI64IntegerAttr(totalBytes(keptWeights))),
                            b.getNamedAttr("i_to_w", b.getI64IntegerAttr(totalBytes(passed)))}));
   if (!both.empty())
-    emit("B", both, kept, {});
+    emit(Part::Backward, both, kept, {});
   if (!inputs.empty() || !passed.empty())
-    emit("I", inputs, kept, {{Role::ResIW, &passed}});
+    emit(Part::BackwardInputs, inputs, kept, {{Role::ResIW, &passed}});
   if (!weights.empty())
-    emit("W", weights, forWeights, {});
-  emit("E", evaluated, none, {});
+    emit(Part::BackwardWeights, weights, forWeights, {});
+  emit(Part::Evaluate, evaluated, none, {});
 }
 
 struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
@@ -302,8 +305,9 @@ struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
         for (auto run : chain.getOps<RunOp>())
           for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>()) {
             auto layer = symbols.lookup<LayerOp>(callee.getValue());
-            layer.setPart("E");
-            layer.setSymName((callee.getValue() + ".E").str());
+            layer.setLayerAttr(callee);
+            layer.setPart(Part::Evaluate);
+            layer.setSymName(partSymbol(callee.getValue(), Part::Evaluate));
           }
     for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>()))
       if (!layer.getPart()) {

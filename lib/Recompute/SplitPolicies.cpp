@@ -18,9 +18,19 @@ namespace {
 
 constexpr StringLiteral kPolicy = "recompute";
 
+/// The parts that exist beside a joint function: all that its cut does not make.
+SmallVector<Part> partsBesideJoint() {
+  SmallVector<Part> parts;
+  for (const PartFacts &facts : kPartFacts)
+    if (!takesOperands(facts.part))
+      parts.push_back(facts.part);
+  return parts;
+}
+
 class Policies {
 public:
-  Policies(ModuleOp module, const lang::Recompute &plan) : symbols(module), plan(plan) {}
+  Policies(ModuleOp module, const lang::Recompute &plan)
+      : symbols(module), parts(module), plan(plan) {}
 
   /// Policy of layer `layer`, counted over all lists; later rules win.
   StringRef of(int64_t layer) const {
@@ -51,7 +61,7 @@ private:
     FlatSymbolRefAttr &copy = copies[(name + "." + policy).str()];
     if (!copy) {
       LayerOp other =
-          copyLayer(symbols, layer, (name + "_" + policy).str(), {".N", ".R", ".U", ".P", ".S"});
+          copyLayer(symbols, parts, layer, (name + "_" + policy).str(), partsBesideJoint());
       other->setAttr(kPolicy, StringAttr::get(ctx, policy));
       copy = FlatSymbolRefAttr::get(other);
     }
@@ -60,6 +70,7 @@ private:
 
   llvm::StringMap<FlatSymbolRefAttr> copies; // by name and policy
   SymbolTable symbols;
+  PartTable<LayerOp> parts;
   const lang::Recompute &plan;
 };
 

@@ -7,15 +7,12 @@ using namespace tplan;
 using namespace tplan::schedule;
 using nn::Role;
 
-StringRef schedule::nameOf(Part part) {
-  static constexpr std::array<llvm::StringLiteral, 10> kNames = {"F", "B", "I", "W", "E",
-                                                                 "N", "U", "P", "S", "R"};
-  return kNames[static_cast<unsigned>(part)];
-}
-
 Part schedule::partOf(sched::TaskKind kind) {
-  constexpr Part parts[] = {Part::F, Part::B, Part::I, Part::W};
-  return parts[static_cast<unsigned>(kind)];
+  StringRef letter = sched::stringifyTaskKind(kind);
+  for (const nn::PartFacts &facts : nn::kPartFacts)
+    if (letter == StringRef(&facts.letter, 1))
+      return facts.part;
+  llvm_unreachable("a kind of task that runs no part");
 }
 
 std::optional<unsigned> schedule::findArg(rt::FuncOp func, Role role, StringRef name) {
@@ -35,6 +32,14 @@ std::optional<unsigned> schedule::findResult(rt::FuncOp func, Role role, StringR
 std::optional<unsigned> schedule::inPlaceArg(rt::FuncOp func, unsigned result) {
   Role role = func.getResultRole(result);
   return nn::isInPlace(role) ? findArg(func, role, func.getResultName(result)) : std::nullopt;
+}
+
+SmallVector<std::pair<Part, rt::FuncOp>> Callee::existing() const {
+  SmallVector<std::pair<Part, rt::FuncOp>> found;
+  for (const nn::PartFacts &facts : nn::kPartFacts)
+    if (rt::FuncOp func = part(facts.part))
+      found.push_back({facts.part, func});
+  return found;
 }
 
 bool Callee::reads(Part p, Role role, StringRef name) const {
@@ -91,14 +96,15 @@ bool schedule::readsInput(const Callee &callee, Part p, unsigned k) {
 bool schedule::readsCotangent(const Callee &callee, Part p, unsigned k) {
   return callee.reads(p, Role::CotCarried, callee.carriedOut[k]);
 }
+bool schedule::takesCotangent(const Callee &callee, unsigned k) {
+  return llvm::any_of(callee.existing(), [&](auto part) {
+    return nn::isBackward(part.first) && readsCotangent(callee, part.first, k);
+  });
+}
 
 //===----------------------------------------------------------------------===//
 // Binding
 //===----------------------------------------------------------------------===//
-
-/// The parts that take a run's operands. The carried value of N is the norm; U, P and S
-/// take none.
-static constexpr std::array kLayerParts = {Part::F, Part::B, Part::I, Part::W, Part::E};
 
 /// The number in a name like `c3`: position of the run's operand.
 static std::optional<unsigned> positionOf(StringRef name, char letter) {
@@ -121,9 +127,10 @@ static LogicalResult checkName(nn::RunOp run, const Callee &callee, StringRef na
 
 static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
   size_t carried = run.getCarried().size(), results = run.getResults().size();
-  for (Part p : kLayerParts) {
-    rt::FuncOp func = callee.part(p);
-    for (unsigned i = 0, e = func ? func.getNumArguments() : 0; i < e; ++i) {
+  for (auto [p, func] : callee.existing()) {
+    if (!nn::takesOperands(p))
+      continue;
+    for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
       Role role = func.getArgRole(i);
       StringRef name = func.getArgName(i);
       bool invariant = role == Role::Invariant || role == Role::CotInvariant;
@@ -136,12 +143,12 @@ static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
         return failure();
     }
   }
-  for (Part p : {Part::F, Part::E})
-    if (rt::FuncOp func = callee.part(p))
-      for (unsigned k = 0; k < results; ++k)
-        if (!findResult(func, Role::Carried, callee.carriedOut[k]))
-          return run.emitOpError("has more results than part ")
-                 << nameOf(p) << " of layer " << callee.name << " carries out: " << results;
+  for (auto [p, func] : callee.existing())
+    for (unsigned k = 0; nn::isForward(p) && k < results; ++k)
+      if (!findResult(func, Role::Carried, callee.carriedOut[k]))
+        return run.emitOpError("has more results than part ")
+               << nn::stringifyPart(p) << " of layer " << callee.name
+               << " carries out: " << results;
   return success();
 }
 
@@ -173,12 +180,13 @@ static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding
 }
 
 /// (C1) and (C2) of `nn.run`: what a part takes and F carries out has the types of the run's
-/// values, which their cotangents share, and of its parameters. Not asked of E, whose batch has a
-/// bound.
+/// values, which their cotangents share, and of its parameters. Not asked of part `evaluate`,
+/// whose batch has a bound.
 static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
-  for (Part p : {Part::F, Part::B, Part::I, Part::W}) {
-    rt::FuncOp func = callee.part(p);
-    for (unsigned i = 0, e = func ? func.getNumArguments() : 0; i < e; ++i) {
+  for (auto [p, func] : callee.existing()) {
+    if (nn::factsOf(p).runs != nn::PartRuns::EachMicrobatch)
+      continue;
+    for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
       Role role = func.getArgRole(i);
       StringRef name = func.getArgName(i);
       Type takes = func.getArgumentTypes()[i], given = takes;
@@ -191,16 +199,18 @@ static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
       else if (nn::ParamOp param = role == Role::Param ? callee.params.lookup(name) : nn::ParamOp())
         given = param.getType();
       if (given != takes)
-        return run.emitOpError("gives part ") << nameOf(p) << " of layer " << callee.name << " "
-                                              << name << " as " << given << ", it takes " << takes;
+        return run.emitOpError("gives part ")
+               << nn::stringifyPart(p) << " of layer " << callee.name << " " << name << " as "
+               << given << ", it takes " << takes;
     }
   }
-  rt::FuncOp func = callee.part(Part::F);
+  rt::FuncOp func = callee.part(Part::Forward);
   for (auto [name, takes] : llvm::zip(callee.carriedOut, run->getResultTypes()))
     if (std::optional<unsigned> i = func ? findResult(func, Role::Carried, name) : std::nullopt;
         i && func.getResultTypes()[*i] != takes)
-      return run.emitOpError("takes ") << name << " of part F of layer " << callee.name << " as "
-                                       << takes << ", it is " << func.getResultTypes()[*i];
+      return run.emitOpError("takes ")
+             << name << " of part forward of layer " << callee.name << " as " << takes << ", it is "
+             << func.getResultTypes()[*i];
   return success();
 }
 
@@ -226,7 +236,7 @@ static std::string titleOf(nn::RunOp run) {
 
 FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
   auto module = op->getParentOfType<ModuleOp>();
-  SymbolTable symbols(module);
+  nn::PartTable<rt::FuncOp> parts(module);
   Chain chain;
   chain.op = op;
   for (Operation &nested : op.getBody().front()) {
@@ -249,11 +259,10 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
          llvm::zip(runOp.getCallees().getAsRange<FlatSymbolRefAttr>(), runOp.getParams())) {
       Callee callee;
       callee.name = ref.getValue();
-      for (Part p : kParts)
-        callee.parts[static_cast<unsigned>(p)] =
-            symbols.lookup<rt::FuncOp>((callee.name + "." + nameOf(p)).str());
-      if (!callee.part(Part::F) && !callee.part(Part::E))
-        return runOp.emitOpError("has neither part F nor E of layer ") << callee.name;
+      for (const nn::PartFacts &facts : nn::kPartFacts)
+        callee.parts[static_cast<unsigned>(facts.part)] = parts.lookup(ref, facts.part);
+      if (!callee.part(Part::Forward) && !callee.part(Part::Evaluate))
+        return runOp.emitOpError("has neither part forward nor evaluate of layer ") << callee.name;
       nameValues(runOp, callee);
       if (failed(checkNames(runOp, callee)) || failed(bindParams(runOp, callee, binding)) ||
           failed(checkTypes(runOp, callee)))
@@ -294,8 +303,8 @@ void schedule::forEachFunction(sched::ProgramOp program, const Chains &chains,
   }
   if (chains.counts)
     for (const Run &run : chains.counts->runs)
-      visitRun(run, Part::E, program.getMicrobatches());
-  for (Part part : kStepParts)
+      visitRun(run, Part::Evaluate, program.getMicrobatches());
+  for (Part part : nn::kEndOfStepParts)
     for (const Run &run : chains.train.runs)
       visitRun(run, part, 1);
 }

@@ -12,6 +12,7 @@
 #ifndef TPLAN_SCHEDULE_CHAIN_H
 #define TPLAN_SCHEDULE_CHAIN_H
 
+#include "dialects/nn/Parts.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "llvm/ADT/StringMap.h"
@@ -21,12 +22,7 @@
 
 namespace tplan::schedule {
 
-enum class Part { F, B, I, W, E, N, U, P, S, R };
-inline constexpr std::array<Part, 10> kParts = {Part::F, Part::B, Part::I, Part::W, Part::E,
-                                                Part::N, Part::U, Part::P, Part::S, Part::R};
-/// What runs once a step behind the last backward, in this order.
-inline constexpr std::array<Part, 4> kStepParts = {Part::R, Part::N, Part::U, Part::S};
-llvm::StringRef nameOf(Part part);
+using nn::Part;
 /// What a kind of task runs.
 Part partOf(sched::TaskKind kind);
 
@@ -41,12 +37,14 @@ std::optional<unsigned> inPlaceArg(rt::FuncOp func, unsigned result);
 /// One layer function of a run, with its parts.
 struct Callee {
   llvm::StringRef name;
-  std::array<rt::FuncOp, kParts.size()> parts;
+  std::array<rt::FuncOp, nn::kPartFacts.size()> parts;
   /// Names of the run's operands and results inside the layer, by position.
   std::vector<std::string> carriedIn, carriedOut, invariants;
   llvm::StringMap<nn::ParamOp> params;
 
   rt::FuncOp part(Part p) const { return parts[static_cast<unsigned>(p)]; }
+  /// The parts that the layer has, with their functions.
+  llvm::SmallVector<std::pair<Part, rt::FuncOp>> existing() const;
   bool reads(Part p, nn::Role role, llvm::StringRef name) const;
   bool gives(Part p, nn::Role role, llvm::StringRef name) const;
   /// The parameter of an optimizer state, by its name: `q.weight.m` is state `m`
@@ -108,6 +106,8 @@ void forEachFunction(sched::ProgramOp program, const Chains &chains,
 bool readsInput(const Callee &callee, Part p, unsigned k);
 /// Whether part `p` needs the cotangent of the layer's carried result number k.
 bool readsCotangent(const Callee &callee, Part p, unsigned k);
+/// Whether any part of the backward needs it.
+bool takesCotangent(const Callee &callee, unsigned k);
 
 } // namespace tplan::schedule
 

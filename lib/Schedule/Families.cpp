@@ -77,8 +77,8 @@ private:
   /// Parts of the backward that run as tasks.
   SmallVector<std::pair<Part, TaskKind>> backwardParts() const {
     if (split)
-      return {{Part::I, TaskKind::I}, {Part::W, TaskKind::W}};
-    return {{Part::B, TaskKind::B}};
+      return {{Part::BackwardInputs, TaskKind::I}, {Part::BackwardWeights, TaskKind::W}};
+    return {{Part::Backward, TaskKind::B}};
   }
   TaskKind cotangentKind() const { return split ? TaskKind::I : TaskKind::B; }
 
@@ -97,9 +97,9 @@ private:
 
 void FamilyBuilder::addResiduals(const Run &run, Family &fi, Family &fw, Family &iw) {
   for (auto [j, callee] : llvm::enumerate(run.callees))
-    for (Part p : {Part::F, Part::I}) {
+    for (Part p : {Part::Forward, Part::BackwardInputs}) {
       rt::FuncOp func = callee.part(p);
-      if (!func || (p == Part::I && !split))
+      if (!func || (p == Part::BackwardInputs && !split))
         continue;
       for (unsigned i = 0, e = func.getNumResults(); i < e; ++i) {
         Role role = func.getResultRole(i);
@@ -121,8 +121,8 @@ void FamilyBuilder::addInputs(const Run &run, Family &fi, Family &fw) {
   for (auto [j, callee] : llvm::enumerate(run.callees)) {
     int64_t count = run.times() - (j == 0);
     for (unsigned k = 0, e = callee.carriedIn.size(); k < e && count > 0; ++k) {
-      bool inW = split && readsInput(callee, Part::W, k);
-      bool inI = readsInput(callee, split ? Part::I : Part::B, k);
+      bool inW = split && readsInput(callee, Part::BackwardWeights, k);
+      bool inI = readsInput(callee, split ? Part::BackwardInputs : Part::Backward, k);
       if (inW || inI)
         (inW ? fw : fi)
             .values.push_back({inputKey(run, j, k), Owner::Carried,
@@ -137,7 +137,7 @@ void FamilyBuilder::addCotangents(const Run &run, Family &iw) {
   for (auto [j, callee] : llvm::enumerate(run.callees)) {
     int64_t count = run.times() - (j + 1 == run.callees.size());
     for (unsigned k = 0, e = callee.carriedOut.size(); k < e && count > 0; ++k)
-      if (split && readsCotangent(callee, Part::W, k))
+      if (split && readsCotangent(callee, Part::BackwardWeights, k))
         iw.values.push_back({cotangentKey(run, j, k), Owner::Cotangent,
                              bytesOf(nn::RunOp(run.op)->getResult(k).getType()), count});
   }
@@ -172,7 +172,10 @@ SmallVector<Reader> schedule::cotangentWriters(const Chain &chain, Value value) 
       Role role = reader.carried ? Role::CotCarried : Role::CotInvariant;
       StringRef name =
           reader.carried ? callee.carriedIn[reader.number] : callee.invariants[reader.number];
-      return callee.gives(Part::B, role, name) || callee.gives(Part::I, role, name);
+      return llvm::any_of(callee.existing(), [&](auto part) {
+        return nn::factsOf(part.first).givesInputCotangents &&
+               findResult(part.second, role, name).has_value();
+      });
     };
     bool writes = reader.carried ? gives(run.callees.front()) : llvm::any_of(run.callees, gives);
     if (writes)
@@ -188,9 +191,9 @@ static bool producerTakesCotangent(const Chain &chain, Value value, Part p) {
 }
 
 bool schedule::hasCotangent(const Chain &chain, Value value) {
-  return !cotangentWriters(chain, value).empty() || producerTakesCotangent(chain, value, Part::B) ||
-         producerTakesCotangent(chain, value, Part::I) ||
-         producerTakesCotangent(chain, value, Part::W);
+  auto producer = chain.producerOf(value);
+  return !cotangentWriters(chain, value).empty() ||
+         (producer && takesCotangent(chain.runs[producer->first].callees.back(), producer->second));
 }
 
 void FamilyBuilder::addChainValue(Value value) {

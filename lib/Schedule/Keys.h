@@ -65,7 +65,7 @@ inline std::string scalarKey(llvm::StringRef name) { return "scalar " + name.str
 inline constexpr llvm::StringLiteral kLayerScalar = "layer", kOffsetScalar = "offset";
 inline std::string lossKey(llvm::StringRef name) { return "loss " + name.str(); }
 inline std::string cotLossKey(llvm::StringRef name) { return "cot_loss " + name.str(); }
-/// The squared norm on its way through the parts N: two scalars in turn.
+/// The squared norm on its way through the parts `norm`: two scalars in turn.
 inline std::string normKey() { return "norm"; }
 inline std::string gradNormKey() { return "grad_norm"; }
 /// Of a scaled loss: the metrics of a step.
@@ -91,7 +91,7 @@ inline std::string outputKey(llvm::StringRef name) { return "output " + name.str
 inline std::string partKey(const Chain &chain, const Run &run, Part part) {
   nn::ChainOp op = chain.op;
   return (op.getSymName() == "counts" ? "counts.r" : "r") + std::to_string(run.index) + "." +
-         nameOf(part).str();
+         nn::factsOf(part).letter;
 }
 /// Temporaries of the functions that a run calls in a part.
 inline std::string frameKey(const Chain &chain, const Run &run, Part part) {

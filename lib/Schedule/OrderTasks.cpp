@@ -33,13 +33,14 @@ FailureOr<const SchedulePolicy *> choosePolicy(const lang::Settings &settings) {
 LogicalResult checkParts(const Chain &chain, bool split) {
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees) {
-      if (!callee.part(Part::F))
-        return nn::RunOp(run.op).emitOpError("has no part F of layer ") << callee.name;
-      bool whole = callee.part(Part::B) != nullptr;
-      bool parts = callee.part(Part::I) || callee.part(Part::W);
+      if (!callee.part(Part::Forward))
+        return nn::RunOp(run.op).emitOpError("has no part forward of layer ") << callee.name;
+      bool whole = callee.part(Part::Backward) != nullptr;
+      bool parts = callee.part(Part::BackwardInputs) || callee.part(Part::BackwardWeights);
       if (split ? whole && !parts : parts && !whole)
         return nn::RunOp(run.op).emitOpError("needs ")
-               << (split ? "parts I and W" : "part B") << " of layer " << callee.name;
+               << (split ? "parts backward_inputs and backward_weights" : "part backward")
+               << " of layer " << callee.name;
     }
   return success();
 }
@@ -62,13 +63,13 @@ LogicalResult checkCotangents(const Chain &chain) {
   return success();
 }
 
-/// Parts of the backward that no task runs: B where it is cut, else I and W.
+/// Parts of the backward that no task runs: the whole one where it is cut, else the cut ones.
 void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
   SetVector<Operation *> functions;
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees)
-      for (Part part : {Part::B, Part::I, Part::W})
-        if (rt::FuncOp func = callee.part(part); func && (part == Part::B) == split)
+      for (auto [part, func] : callee.existing())
+        if (!nn::isRunBy(part, split))
           functions.insert(func);
   for (Operation *func : functions)
     func->erase();

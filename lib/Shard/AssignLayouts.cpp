@@ -170,39 +170,44 @@ private:
     return addReductions(module, *borders, *placement);
   }
 
-  /// Part R: what is pending in a layer's accumulators when the last backward has run.
+  /// Part `reduce`: what is pending in a layer's accumulators when the last backward has run.
   LogicalResult addReductions(ModuleOp module, const Borders &borders, const Placement &placement) {
     SmallVector<LayerOp> readers;
     for (auto layer : module.getOps<LayerOp>())
-      if (layer.getPart() == "U" || layer.getPart() == "S")
+      if (layer.getPart() == Part::Update || layer.getPart() == Part::States)
         readers.push_back(layer);
     SymbolTable symbols(module);
+    PartTable<LayerOp> parts(module);
     for (LayerOp reader : readers)
       for (unsigned i = 0, e = reader.getNumArguments(); i < e; ++i)
         if (Role role = reader.getArgRole(i); role == Role::CotParam || role == Role::Contribution)
-          reduce(symbols, reader, role, reader.getArgName(i), reader.getArgument(i), borders);
+          reduce(symbols, parts, reader, i, borders);
     for (auto chain : module.getOps<ChainOp>())
       if (failed(writeChain(chain, borders, placement)))
         return failure();
     return success();
   }
 
-  /// Adds to part R of a layer one accumulator that its part `reader` takes otherwise than the
-  /// backward leaves it.
-  void reduce(SymbolTable &symbols, LayerOp reader, Role role, StringRef name, BlockArgument read,
+  /// Adds to part `reduce` of a layer the accumulator that is argument i of its part `reader`, if
+  /// that takes it otherwise than the backward leaves it.
+  void reduce(SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp reader, unsigned i,
               const Borders &borders) {
+    Role role = reader.getArgRole(i);
+    StringRef name = reader.getArgName(i);
+    BlockArgument read = reader.getArgument(i);
+    FlatSymbolRefAttr whole = reader.getWholeLayer();
     auto type = cast<Tensor>(read.getType());
     LayoutAttr after = dist::layoutOf(read);
     OpBuilder b(reader);
-    LayoutAttr before = borders.of({layerName(reader), "R", reader.getLoc()}, role, name, type,
+    LayoutAttr before = borders.of({whole, Part::Reduce, reader.getLoc()}, role, name, type,
                                    /*isResult=*/false);
     if (before == after)
       return;
-    std::string symbol = (layerName(reader) + ".R").str();
-    auto layer = symbols.lookup<LayerOp>(symbol);
+    LayerOp layer = parts.lookup(whole, Part::Reduce);
     if (!layer) {
-      layer = createLayer(b, reader.getLoc(), symbol, b.getStringAttr("R"));
+      layer = createPart(b, reader.getLoc(), whole, Part::Reduce);
       symbols.insert(layer);
+      parts.insert(layer);
     }
     BlockArgument arg = layer.addArg(role, name, type, read.getLoc());
     layer.setArgAttr(arg.getArgNumber(), dist::kLayout, before);

@@ -11,16 +11,6 @@ using namespace tplan::shard;
 using dist::Axes;
 using dist::LayoutAttr;
 
-StringRef shard::layerName(LayerOp layer) {
-  StringRef name = layer.getSymName();
-  if (auto part = layer.getPart())
-    name.consume_back(("." + *part).str());
-  return name;
-}
-
-LayerPart::LayerPart(LayerOp op)
-    : layer(layerName(op)), part(op.getPart().value_or("")), loc(op.getLoc()) {}
-
 /// What goes from layer to layer of a list is the residual stream, before the first and behind
 /// the last as well.
 static llvm::DenseSet<Value> residualValues(ModuleOp module) {
@@ -54,12 +44,12 @@ FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
       for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
                                              run.getParams().getAsRange<DictionaryAttr>())) {
         for (NamedAttribute entry : params)
-          borders.bound[callee.getValue()][entry.getName()] =
+          borders.bound[callee][entry.getName()] =
               symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(entry.getValue()).getValue());
         auto mark = [&](StringRef side, ValueRange values) {
           for (auto [k, v] : llvm::enumerate(values))
             if (borders.stream.contains(v))
-              borders.residual[callee.getValue()].insert((side + " c" + Twine(k)).str());
+              borders.residual[callee].insert((side + " c" + Twine(k)).str());
         };
         mark("in", run.getCarried());
         mark("out", run.getResults());
@@ -67,13 +57,13 @@ FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
   return borders;
 }
 
-ParamOp Borders::paramOf(StringRef layer, StringRef name) const {
+ParamOp Borders::paramOf(FlatSymbolRefAttr layer, StringRef name) const {
   auto names = bound.find(layer);
   return names == bound.end() ? ParamOp() : names->second.lookup(name);
 }
 
 bool Borders::isResidual(const LayerPart &at, Role role, StringRef name, bool isResult) const {
-  if ((role != Role::Carried && role != Role::CotCarried) || at.part == "N")
+  if ((role != Role::Carried && role != Role::CotCarried) || at.part == Part::Norm)
     return false;
   // A cotangent flows the other way.
   bool out = isResult == (role == Role::Carried);
@@ -82,12 +72,12 @@ bool Borders::isResidual(const LayerPart &at, Role role, StringRef name, bool is
          marked->second.count((StringRef(out ? "out " : "in ") + name).str());
 }
 
-std::string Borders::pendingKey(StringRef layer, Role role, StringRef name) const {
+std::string Borders::pendingKey(FlatSymbolRefAttr layer, Role role, StringRef name) const {
   if (role == Role::CotParam)
     if (ParamOp param = paramOf(layer, name))
       return "grad " + param.getSymName().str();
   if (role == Role::Contribution)
-    return ("contribution " + layer + " " + name).str();
+    return ("contribution " + layer.getValue() + " " + name).str();
   return stringifyRole(role).str() + " " + name.str();
 }
 
@@ -120,7 +110,9 @@ LayoutAttr Borders::ofChain(Value v) const {
 LayoutAttr Borders::of(const LayerPart &at, Role role, StringRef name, Tensor type,
                        bool isResult) const {
   LayoutAttr whole = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
-  StringRef part = at.part;
+  std::optional<Part> part = at.part;
+  // Sums over ranks that are pending are made by part `reduce`.
+  bool isReduced = part && (isResult ? *part == Part::Reduce : factsOf(*part).readsReduced);
   auto waiting = [&](LayoutAttr layout) {
     auto found = pending.find(pendingKey(at.layer, role, name));
     if (found == pending.end())
@@ -132,7 +124,7 @@ LayoutAttr Borders::of(const LayerPart &at, Role role, StringRef name, Tensor ty
   case Role::Invariant:
   case Role::CotCarried:
   case Role::CotInvariant: {
-    if (part == "N") // the norm: every rank has the squares that it alone counts
+    if (part == Part::Norm) //: every rank has the squares that it alone counts
       return whole.withSum(placement->allAxes());
     LayoutAttr layout = placement->layoutOf(type, at.loc);
     return layout && isResidual(at, role, name, isResult) ? withResidual(layout, type) : layout;
@@ -154,12 +146,11 @@ LayoutAttr Borders::of(const LayerPart &at, Role role, StringRef name, Tensor ty
   case Role::CotParam:
     if (ParamOp param = paramOf(at.layer, name)) {
       const WeightLayouts &layouts = weightOf(param);
-      bool isReduced = part == "N" || (part == "U" && !isResult) || (part == "R" && isResult);
       return isReduced ? layouts.reduced : waiting(layouts.accumulator);
     }
     return whole;
   case Role::Contribution:
-    return part == "S" || (part == "R" && isResult) ? whole : waiting(whole);
+    return isReduced ? whole : waiting(whole);
   case Role::Loss:
     return waiting(whole);
   case Role::Output: { // the runtime reads all of it, of its own rows

@@ -9,17 +9,19 @@
 #ifndef TPLAN_SHARD_BORDERS_H
 #define TPLAN_SHARD_BORDERS_H
 
+#include "dialects/nn/Parts.h"
 #include "lib/Shard/Placement.h"
 #include <map>
 
 namespace tplan::shard {
 
-/// Whose border it is: a layer, without its part, and the part ("" of a whole one).
+/// Whose border it is: a whole layer, or a part of it.
 struct LayerPart {
-  LayerPart(nn::LayerOp op);
-  LayerPart(llvm::StringRef layer, llvm::StringRef part, mlir::Location loc)
+  LayerPart(nn::LayerOp op) : layer(op.getWholeLayer()), part(op.getPart()), loc(op.getLoc()) {}
+  LayerPart(mlir::FlatSymbolRefAttr layer, nn::Part part, mlir::Location loc)
       : layer(layer), part(part), loc(loc) {}
-  llvm::StringRef layer, part;
+  mlir::FlatSymbolRefAttr layer;
+  std::optional<nn::Part> part;
   mlir::Location loc;
 };
 
@@ -41,7 +43,7 @@ public:
   dist::Axes pendingOf(nn::Role role, llvm::StringRef name) const;
 
   /// The weight that a layer binds to a name, or null.
-  nn::ParamOp paramOf(llvm::StringRef layer, llvm::StringRef name) const;
+  nn::ParamOp paramOf(mlir::FlatSymbolRefAttr layer, llvm::StringRef name) const;
   const WeightLayouts &weightOf(nn::ParamOp param) const { return weights.find(param)->second; }
 
   /// Layout of a value with this role and name, as a part of a layer takes it or gives it.
@@ -52,20 +54,17 @@ public:
 
 private:
   explicit Borders(const Placement &placement) : placement(&placement) {}
-  std::string pendingKey(llvm::StringRef layer, nn::Role role, llvm::StringRef name) const;
+  std::string pendingKey(mlir::FlatSymbolRefAttr layer, nn::Role role, llvm::StringRef name) const;
 
   const Placement *placement;
   llvm::DenseMap<mlir::Operation *, WeightLayouts> weights;
-  /// By layer without its part: name -> weight; "in c0", "out c0" of the residual stream.
-  llvm::StringMap<llvm::StringMap<nn::ParamOp>> bound;
-  llvm::StringMap<std::set<std::string>> residual;
+  /// By whole layer: name -> weight; "in c0", "out c0" of the residual stream.
+  llvm::DenseMap<mlir::Attribute, llvm::StringMap<nn::ParamOp>> bound;
+  llvm::DenseMap<mlir::Attribute, std::set<std::string>> residual;
   llvm::DenseSet<mlir::Value> stream; // the values of the chain that are residual
   dist::LayoutAttr withResidual(dist::LayoutAttr layout, nn::Tensor type) const;
   std::map<std::string, dist::Axes> pending;
 };
-
-/// The name of a layer without that of its part.
-llvm::StringRef layerName(nn::LayerOp layer);
 
 } // namespace tplan::shard
 

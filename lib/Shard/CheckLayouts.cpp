@@ -29,9 +29,13 @@ LayoutAttr layoutOfResult(LayerOp layer, unsigned i) {
 
 std::string nameOf(Role role, StringRef name) { return (stringifyRole(role) + " " + name).str(); }
 
+bool readsReduced(LayerOp layer) {
+  return layer.getPart() && factsOf(*layer.getPart()).readsReduced;
+}
+
 /// Sums that a later function makes: these may leave a function with a part of them in each rank.
 bool isAccumulator(LayerOp layer, Role role) {
-  if (layer.getPart() == "N" && role == Role::Carried) // the norm
+  if (layer.getPart() == Part::Norm && role == Role::Carried)
     return true;
   return role == Role::Loss || role == Role::CotParam || role == Role::Contribution;
 }
@@ -83,7 +87,7 @@ private:
 
   LogicalResult checkBorder(StringRef what, Role role, StringRef name, LayoutAttr layout) {
     bool isRead = role == Role::CotParam || role == Role::Contribution;
-    bool isReader = llvm::is_contained({"N", "U", "S"}, layer.getPart().value_or(""));
+    bool isReader = readsReduced(layer);
     if (!layout.isPending() || (isAccumulator(layer, role) && layout.getMax().empty() &&
                                 !(isRead && isReader && what == "argument")))
       return success();
@@ -96,11 +100,12 @@ private:
     return diag;
   }
 
-  /// A result that is an argument's memory. What sums a gradient (R) and what clears it (U) change
-  /// its layout.
+  /// A result that is an argument's memory. What sums a gradient (`reduce`) and what clears it
+  /// (`update`) change its layout.
   LogicalResult checkMemory(unsigned result, LayoutAttr layout) {
-    StringRef part = layer.getPart().value_or("");
-    if (part == "R" || (part == "U" && layer.getResultRole(result) == Role::CotParam))
+    std::optional<Part> part = layer.getPart();
+    if (part == Part::Reduce ||
+        (part == Part::Update && layer.getResultRole(result) == Role::CotParam))
       return success();
     for (BlockArgument arg : layer.getArguments())
       if (layer.isInPlace(arg.getArgNumber(), result) && dist::layoutOf(arg) != layout)
@@ -127,7 +132,7 @@ public:
       if (failed(LayerChecker(layer, mesh).check()))
         return failure();
     for (auto layer : module.getOps<LayerOp>())
-      layers[layerName(layer)].push_back(layer);
+      layers[layer.getWholeLayer()].push_back(layer);
     for (auto chain : module.getOps<ChainOp>())
       if (failed(checkChain(chain)))
         return failure();
@@ -214,7 +219,7 @@ private:
     if (!chain.getLosses())
       return success();
     for (auto layer : module.getOps<LayerOp>())
-      if (layer.getPart() == "N")
+      if (layer.getPart() == Part::Norm)
         for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
           if (layer.getResultRole(i) == Role::Carried &&
               failed(checkSum(chain, dist::kNormSum, layoutOfResult(layer, i).getSum(),
@@ -233,16 +238,16 @@ private:
   LogicalResult checkMemories(LayerOp callee, DictionaryAttr params) {
     auto keyOf = [&](Role role, StringRef name) -> std::string {
       if (role == Role::Contribution)
-        return (layerName(callee) + " contribution " + name).str();
+        return (callee.getWholeLayer().getValue() + " contribution " + name).str();
       if (role != Role::Param && role != Role::CotParam)
         return "";
       auto param = params.getAs<FlatSymbolRefAttr>(name);
       return param ? nameOf(role, param.getValue()) : "";
     };
-    for (LayerOp layer : layers.lookup(layerName(callee))) {
-      StringRef part = layer.getPart().value_or("");
-      // A gradient is reduced once R has run, up to U; a layer without R leaves it as it is.
-      bool reader = part == "N" || part == "U" || part == "S";
+    for (LayerOp layer : layers.lookup(callee.getWholeLayer())) {
+      // A gradient is reduced from part `reduce` to part `update`; a layer without `reduce` leaves
+      // it as it is.
+      bool reader = readsReduced(layer), reduces = layer.getPart() == Part::Reduce;
       for (BlockArgument arg : layer.getArguments()) {
         Role role = layer.getArgRole(arg.getArgNumber());
         if (failed(note(keyOf(role, layer.getArgName(arg.getArgNumber())),
@@ -252,10 +257,9 @@ private:
       for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
         Role role = layer.getResultRole(i);
         std::string key = keyOf(role, layer.getResultName(i));
-        if (part == "R" && !key.empty())
+        if (reduces && !key.empty())
           reduced.insert(key);
-        if (failed(note(key, role != Role::Param && (part == "R" || part == "N"),
-                        layoutOfResult(layer, i), layer)))
+        if (failed(note(key, role != Role::Param && reduces, layoutOfResult(layer, i), layer)))
           return failure();
       }
     }
@@ -284,16 +288,16 @@ private:
     auto diag = LayerOp(b.layer).emitError("functions must agree on the layout of ")
                 << key << ": " << a.layout << ", found " << b.layout;
     diag.attachNote(LayerOp(a.layer).getLoc())
-        << "of another layout here; a gradient is reduced in part R of its layer";
+        << "of another layout here; a gradient is reduced in part reduce of its layer";
     return diag;
   }
 
   ModuleOp module;
   dist::MeshAttr mesh;
   SymbolTable symbols;
-  llvm::StringMap<SmallVector<LayerOp, 6>> layers; // by name without the part
-  std::map<std::string, Shared> memories[2];       // as it is summed up; once it is reduced
-  std::set<std::string> reduced;                   // by part R
+  DenseMap<Attribute, SmallVector<LayerOp, 6>> layers; // the parts of a whole layer, or it alone
+  std::map<std::string, Shared> memories[2];           // as it is summed up; once it is reduced
+  std::set<std::string> reduced;                       // by part `reduce`
 };
 
 struct CheckLayoutsPass : PassWrapper<CheckLayoutsPass, OperationPass<ModuleOp>> {

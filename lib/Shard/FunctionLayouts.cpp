@@ -9,9 +9,9 @@ using namespace tplan::shard;
 using dist::Axes;
 using dist::LayoutAttr;
 
-/// The parts that work on weights, gradients and states alone, element by element.
+/// Whether it works on weights, gradients and states alone, element by element.
 static bool isUpdate(LayerOp layer) {
-  return llvm::is_contained({"N", "U", "P"}, layer.getPart().value_or(""));
+  return layer.getPart() && factsOf(*layer.getPart()).isElementwise;
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,8 +218,8 @@ void FunctionLayouts::findAccumulators() {
       for (AddOp add : adds)
         accumulators[add] = i;
   }
-  // The norm goes from part N to part N, each of which adds the squares of its weights.
-  if (layer.getPart() == "N")
+  // The norm goes from one part `norm` to the next, each of which adds the squares of its weights.
+  if (layer.getPart() == Part::Norm)
     for (Value v = layer.getReturn().getOperand(0); auto add = v.getDefiningOp<AddOp>();
          v = add.getLhs())
       accumulators[add] = 0;

@@ -227,7 +227,7 @@ private:
   void maskStored() {
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
       if (Role role = layer.getResultRole(i);
-          role == Role::CotParam || (role == Role::State && layer.getPart() == "S"))
+          role == Role::CotParam || (role == Role::State && layer.getPart() == Part::States))
         maskStored(layer.getReturn()->getOpOperand(i));
   }
 

@@ -22,9 +22,8 @@ Unasked::Unasked(ModuleOp module, const Placement &placement) : placement(placem
 }
 
 bool Unasked::isOfActivations(dist::ReshardOp reshard) {
-  StringRef part = reshard->getParentOfType<LayerOp>().getPart().value_or("");
-  return !llvm::is_contained({"R", "N", "U", "P", "S"}, part) &&
-         !dist::layoutOf(reshard.getX()).getRows() &&
+  std::optional<Part> part = reshard->getParentOfType<LayerOp>().getPart();
+  return (!part || takesOperands(*part)) && !dist::layoutOf(reshard.getX()).getRows() &&
          !dist::layoutOf(reshard.getResult()).getRows();
 }
 

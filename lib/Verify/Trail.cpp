@@ -140,20 +140,20 @@ static std::vector<Passage> passagesBehind(mlir::Value value) {
 
 void Trail::readCollectives(ModuleOp module) {
   SymbolTable symbols(module);
-  std::map<std::string, std::map<std::string, std::vector<Passage>>> reductions; // by layer, name
+  DenseMap<Attribute, std::map<std::string, std::vector<Passage>>> reductions; // by layer, name
   for (auto layer : module.getOps<LayerOp>()) {
-    StringRef name = layer.getSymName();
-    if (layer.getPart() == "R" && name.consume_back(".R"))
+    auto &ofLayer = reductions[layer.getWholeLayer()];
+    if (layer.getPart() == Part::Reduce)
       for (auto [i, value] : llvm::enumerate(layer.getReturn().getOperands()))
-        reductions[name.str()][layer.getResultName(i).str()] = passagesBehind(value);
+        ofLayer[layer.getResultName(i).str()] = passagesBehind(value);
     if (!layer.getPart()) // what is reduced in the backward
       for (auto [i, value] : llvm::enumerate(layer.getReturn().getOperands()))
         if (layer.getResultRole(i) == Role::CotParam)
           if (std::vector<Passage> found = passagesBehind(value); !found.empty())
-            reductions[name.str()].try_emplace(layer.getResultName(i).str(), found);
+            ofLayer.try_emplace(layer.getResultName(i).str(), found);
     for (Operation &op : layer.getBlock())
       if (int64_t probe = probeOf(&op); probe >= 0) {
-        std::vector<Passage> &known = passages[{name.str(), probe}];
+        std::vector<Passage> &known = passages[{layer.getSymName().str(), probe}];
         for (mlir::Value operand : op.getOperands())
           llvm::append_range(known, passagesBehind(operand));
         llvm::append_range(known, passagesBefore(&op));
@@ -166,8 +166,7 @@ void Trail::readCollectives(ModuleOp module) {
         for (NamedAttribute entry : bound) {
           auto param =
               symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(entry.getValue()).getValue());
-          std::vector<Passage> &reduction =
-              reductions[callee.getValue().str()][entry.getName().str()];
+          std::vector<Passage> &reduction = reductions[callee][entry.getName().str()];
           for (int64_t i = 0, e = param.getCount(); i < e; ++i) {
             auto &known = weights.try_emplace(nameOf(param, i), Weight{param.getLoc(), {}})
                               .first->second.reduction;

@@ -387,6 +387,37 @@ nn.chain @hands {
 
 // nn.layer (C3)
 // expected-error @+1 {{a forward takes no cotangent, found argument 0}}
-nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_invariant", nn.name = "i0"}) attributes {part = "F"} {
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_invariant", nn.name = "i0"}) attributes {layer = @layer, part = #nn.part<forward>} {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C4)
+// expected-error @+1 {{needs the layer of which it is a part, `layer = @...`: norm}}
+nn.layer @f.N() attributes {part = #nn.part<norm>} {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C4)
+// expected-error @+1 {{needs the part that it is of its layer, `part = #nn.part<...>`: @f}}
+nn.layer @f.N() attributes {layer = @f} {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C5)
+// expected-note @+1 {{the first is f.N, here}}
+nn.layer @f.N() attributes {layer = @f, part = #nn.part<norm>} {
+  nn.return
+}
+nn.layer @g.N() attributes {layer = @g, part = #nn.part<norm>} {
+  nn.return
+}
+// expected-error @+1 {{is a second part norm of layer @f}}
+nn.layer @f.again() attributes {layer = @f, part = #nn.part<norm>} {
   nn.return
 }

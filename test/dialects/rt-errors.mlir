@@ -503,3 +503,23 @@ func.func @f(%x: !x, %y: !y, %a: !z, %b: !nn.tensor<[N 4], f32>) {
   %0 = rt.matmul %x, %y onto %a bias %b : (!x, !y, !z, !nn.tensor<[N 4], f32>) -> !z
   return
 }
+
+// -----
+
+// rt.func (C1)
+// expected-error @+1 {{needs the layer of which it is a part, `layer = @...`: update}}
+rt.func @f.U() attributes {part = #nn.part<update>} {
+  rt.return
+}
+
+// -----
+
+// rt.func (C2)
+// expected-note @+1 {{the first is f.U, here}}
+rt.func @f.U() attributes {layer = @f, part = #nn.part<update>} {
+  rt.return
+}
+// expected-error @+1 {{is a second part update of layer @f}}
+rt.func @f.again() attributes {layer = @f, part = #nn.part<update>} {
+  rt.return
+}

@@ -10,7 +10,7 @@
 // CHECK:         rt.launch @double(%0) {tp.call = {bytes = 512 : i64, category = 0 : i64, flops = 64 : i64, tasks = 4 : i64}}
 // CHECK:         rt.copy %1 {tp.call = {bytes = 512 : i64, category = 4 : i64, flops = 0 : i64, tasks = 1 : i64}}
 rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
-    -> (!y {nn.role = "carried", nn.name = "c0"}) attributes {part = "F"} {
+    -> (!y {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.matmul %x, %w : (!x, !w) -> !y
   %1 = rt.launch @double(%0) : (!y) -> !y
   %2 = rt.copy %1 : !y -> !y
@@ -20,7 +20,7 @@ rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "pa
 // CHECK-LABEL: rt.func @a.U
 // CHECK:         rt.launch {{.*}} category = 3 : i64
 rt.func @a.U(%x: !y {nn.role = "param", nn.name = "w"}) -> (!y {nn.role = "param", nn.name = "w"})
-    attributes {part = "U"} {
+    attributes {layer = @a, part = #nn.part<update>} {
   %0 = rt.launch @double(%x) : (!y) -> !y
   rt.return %0 : !y
 }

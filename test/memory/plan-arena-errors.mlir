@@ -1,7 +1,7 @@
 // RUN: tplan-opt --order-tasks --plan-frames --plan-arena --split-input-file --verify-diagnostics %s
 !x = !nn.tensor<[B 100], f32>
 // expected-error@below {{a rank may use 512 bytes of memory, found a plan that needs 960}}
-// expected-note@below {{the peak is at F of a, stage 0, microbatch 0}}
+// expected-note@below {{the peak is at forward of a, stage 0, microbatch 0}}
 // expected-note@below {{448 bytes at the peak are param w}}
 // expected-note@below {{448 bytes at the peak are r0.a.0.out.c0}}
 // expected-note@below {{64 bytes at the peak are loss main}}
@@ -15,11 +15,11 @@ nn.chain @train {
 }
 rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"},
              %l: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"})
-    -> (!x {nn.role = "carried", nn.name = "c0"}) {
+    -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k(%w) : (!x) -> !x
   rt.return %0 : !x
 }
-rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) {
+rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<backward>} {
   rt.return
 }
 
@@ -38,10 +38,10 @@ nn.chain @train {
   nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> ()
 }
 rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"},
-             %l: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) {
+             %l: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) attributes {layer = @a, part = #nn.part<forward>} {
   rt.return
 }
-rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) {
+rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<backward>} {
   rt.return
 }
 
@@ -59,7 +59,7 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
 rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"})
-    -> (!x {nn.role = "carried", nn.name = "c0"}) {
+    -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k(%w) : (!x) -> !x
   rt.return %0 : !x
 }
@@ -72,9 +72,9 @@ nn.chain @train {
   // expected-error@below {{has a state that belongs to no parameter of a: v.m}}
   nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> ()
 }
-rt.func @a.F() {
+rt.func @a.F() attributes {layer = @a, part = #nn.part<forward>} {
   rt.return
 }
-rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m"}) {
+rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m"}) attributes {layer = @a, part = #nn.part<update>} {
   rt.return
 }

@@ -11,10 +11,10 @@ nn.param @load : !x x 3 path "l.{i}.load" first 0 step 1 id 0 by 0 <"constant", 
 nn.chain @train losses {} {
   nn.run [@a] x 3 layer 0 carried() invariant() params [{load = @load}] : () -> ()
 }
-rt.func @a.F(%s: !w {nn.role = "contribution", nn.name = "s0"}) {
+rt.func @a.F(%s: !w {nn.role = "contribution", nn.name = "s0"}) attributes {layer = @a, part = #nn.part<forward>} {
   rt.return
 }
 rt.func @a.S(%s: !w {nn.role = "contribution", nn.name = "s0"},
-             %l: !x {nn.role = "state", nn.name = "load"}) {
+             %l: !x {nn.role = "state", nn.name = "load"}) attributes {layer = @a, part = #nn.part<states>} {
   rt.return
 }

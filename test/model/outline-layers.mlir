@@ -73,7 +73,7 @@ tplan.model @m {
 
 // -----
 
-// What a layer does once a step is its part S. Contributions add in f64, a metric is a
+// What a layer does once a step is its part `states`. Contributions add in f64, a metric is a
 // sum and a count over the layers that have it.
 !x = !nn.tensor<[B 2], f32>
 !s = !nn.tensor<[], f32>

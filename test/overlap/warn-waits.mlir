@@ -16,7 +16,7 @@ nn.chain @train losses {} {
   nn.run [@a] x 3 layer 0 carried() invariant() params [{w = @w}] : () -> ()
 }
 nn.param @w : !w x 3 path "l.{i}.w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
-rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) {
+rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
   // expected-note @+1 {{gathered here}}
   %0 = rt.collective all_gather sum %w over ["tp.0"] dim "H" {dist.activation, dist.unasked = {gathers = "H", instead = ["F"], line = "shard.0"}} : !w -> !whole
   // A weight is gathered by zero.
@@ -41,7 +41,7 @@ nn.chain @train losses {} {
 }
 nn.param @v : !v x 1 path "v" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
 nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
-rt.func @a.F(%v: !v {nn.role = "param", nn.name = "v"}, %w: !w {nn.role = "param", nn.name = "w"}) {
+rt.func @a.F(%v: !v {nn.role = "param", nn.name = "v"}, %w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.collective all_gather sum %w over ["tp"] dim "H" {dist.activation, dist.unasked = {gathers = "H", instead = ["F"], line = "shard.0"}} : !w -> !whole
   %1 = rt.collective all_gather sum %v over ["dp"] dim "H" : !v -> !all
   rt.return
@@ -60,7 +60,7 @@ nn.chain @train losses {} {
   nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> ()
 }
 nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
-rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) {
+rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.collective all_gather sum %w over ["tp"] dim "H" {dist.activation, dist.unasked = {gathers = "H", instead = ["F"], line = "shard.0"}} : !w -> !whole
   rt.return
 }

@@ -30,7 +30,7 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = 
 // -----
 
 // A tied weight: @head reads its copy, @table updates it, so the run of @table binds the copy too,
-// and its update and part P write it.
+// and its update and part `prepare` write it.
 !h = !nn.tensor<[B 2, D 4], f32>
 !t = !nn.tensor<[V 8, D 4], f32>
 !l = !nn.tensor<[B 2, V 8], f32>
@@ -60,7 +60,7 @@ nn.layer @head(%h: !h {nn.role = "carried", nn.name = "c0"}, %w: !t {nn.role = "
 // CHECK:         %[[W:.+]] = nn.add %arg0, %arg0
 // CHECK:         %[[C:.+]] = nn.cast %[[W]] : <[V 8, D 4], f32> -> <[V 8, D 4], bf16>
 // CHECK:         nn.return %[[W]], %[[C]]
-nn.layer @table.U(%w: !t {nn.role = "param", nn.name = "embed"}) -> (!t {nn.role = "param", nn.name = "embed"}) {
+nn.layer @table.U(%w: !t {nn.role = "param", nn.name = "embed"}) -> (!t {nn.role = "param", nn.name = "embed"}) attributes {layer = @table, part = #nn.part<update>} {
   %0 = nn.add %w, %w : (<[V 8, D 4], f32>, <[V 8, D 4], f32>) -> <[V 8, D 4], f32>
   nn.return %0 : !t
 }

@@ -34,7 +34,7 @@ tplan.plan @p {precision = "bf16", computed_in = "f64"}
 // CHECK-NEXT:    %[[C:.+]] = nn.round %arg0 as bf16 : <[D 4], f64>
 // CHECK-NEXT:    nn.return %[[C]]
 nn.layer @layer.P(%w: !nn.tensor<[D 4], f32> {nn.role = "param", nn.name = "w"})
-    -> (!nn.tensor<[D 4], bf16> {nn.role = "param", nn.name = "w.bf16"}) {
+    -> (!nn.tensor<[D 4], bf16> {nn.role = "param", nn.name = "w.bf16"}) attributes {layer = @layer, part = #nn.part<prepare>} {
   %0 = nn.cast %w : <[D 4], f32> -> <[D 4], bf16>
   nn.return %0 : !nn.tensor<[D 4], bf16>
 }

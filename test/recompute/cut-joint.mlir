@@ -4,7 +4,7 @@
 !x = !nn.tensor<[D 4], f32>
 
 // CHECK-LABEL: nn.layer @layer.F
-// CHECK-SAME:    part = "F", residual_bytes = {f_to_i = 0 : i64, f_to_w = 0 : i64, i_to_w = 0 : i64}
+// CHECK-SAME:    layer = @layer, part = #nn.part<forward>, residual_bytes = {f_to_i = 0 : i64, f_to_w = 0 : i64, i_to_w = 0 : i64}
 // CHECK-LABEL: nn.layer @layer.B
 // CHECK-SAME:    nn.role = "carried"
 // CHECK:         nn.return %{{.+}}, %{{.+}}

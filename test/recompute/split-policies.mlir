@@ -10,7 +10,7 @@ tplan.plan @p {recompute = {default = "none", rules = [{first = 0, last = 1, pol
 // CHECK-DAG: nn.layer @blocks_none(%{{.+}}recompute = "none"
 // Each reduces the gradients of its own layers.
 // CHECK-DAG: nn.layer @blocks.R
-// CHECK-DAG: nn.layer @blocks_none.R
+// CHECK-DAG: nn.layer @blocks_none.R({{.+}}layer = @blocks_none, part = #nn.part<reduce>
 nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : <[D 4], f32>
   %y = nn.run [@blocks] x 5 layer 0 carried(%x) invariant() params [{}] : (!x) -> !x
@@ -18,6 +18,6 @@ nn.chain @train losses {main = 1.0 : f64} {
 nn.layer @blocks(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
   nn.return %x : !x
 }
-nn.layer @blocks.R(%g: !x {nn.role = "cot_param", nn.name = "w"}) -> (!x {nn.role = "cot_param", nn.name = "w"}) {
+nn.layer @blocks.R(%g: !x {nn.role = "cot_param", nn.name = "w"}) -> (!x {nn.role = "cot_param", nn.name = "w"}) attributes {layer = @blocks, part = #nn.part<reduce>} {
   nn.return %g : !x
 }

@@ -43,7 +43,7 @@ nn.layer @layer(%x: !nn.tensor<[B 4, D 16], f64> {nn.role = "invariant", nn.name
 }
 nn.layer @layer.U(%w: !nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"},
                   %g: !nn.tensor<[F 128, D 16], f64> {nn.role = "cot_param", nn.name = "w"})
-    -> (!nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"}) attributes {part = "U"} {
+    -> (!nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"}) attributes {layer = @layer, part = #nn.part<update>} {
   %0 = nn.sub %w, %g : (<[F 128, D 16], f64>, <[F 128, D 16], f64>) -> <[F 128, D 16], f64>
   nn.return %0 : !nn.tensor<[F 128, D 16], f64>
 }

@@ -48,7 +48,7 @@ nn.layer @mean(%loss: !nn.tensor<[], f32> {nn.role = "loss", nn.name = "main", d
 // NVIDIA/Megatron-LM#5916: the clip norm misses the shards of other tensor ranks.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @block.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}, %g: !nn.tensor<[F 8], f64> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<F over [tp]>})
-    -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {part = "N"} {
+    -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {layer = @block, part = #nn.part<norm>} {
   %0 = nn.mul %g, %g {dist.layouts = [#dist.layout<F over [tp]>]} : (<[F 8], f64>, <[F 8], f64>) -> <[F 8], f64>
   // expected-error @+2 {{result 0 is left pending over tp, which its layout lacks: #dist.layout<>}}
   // expected-note @+1 {{each rank has a part of it}}
@@ -64,7 +64,7 @@ nn.layer @block.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "no
 // The same, the other way: a weight that tensor ranks repeat is counted by each of them.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @block.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}, %g: !nn.tensor<[D 8], f64> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>})
-    -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {part = "N"} {
+    -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {layer = @block, part = #nn.part<norm>} {
   // expected-note @-2 {{reduce this one first}}
   %0 = nn.mul %g, %g {dist.layouts = [#dist.layout<>]} : (<[D 8], f64>, <[D 8], f64>) -> <[D 8], f64>
   %1 = nn.reduce sum %0 {dist.layouts = [#dist.layout<>]} : <[D 8], f64> -> <[], f64>
@@ -79,7 +79,7 @@ nn.layer @block.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "no
 // deepspeedai/DeepSpeed#1488: a gradient is reduced with each microbatch, and again with the sum of them.
 // dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @block.R(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) -> (!nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) attributes {part = "R"} {
+nn.layer @block.R(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) -> (!nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) attributes {layer = @block, part = #nn.part<reduce>} {
   // expected-note @-1 {{reducing what is whole counts it once a rank: name the axes of its layout}}
   // expected-error @+1 {{cannot go over dp: no sum is pending; found #dist.layout<>}}
   %0 = dist.collective all_reduce sum %g over ["dp"] {dist.layouts = [#dist.layout<>]} : <[D 8], f32> -> <[D 8], f32>
@@ -194,7 +194,7 @@ nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {"gradient 
   %x = nn.input "x" shift 0 vocabulary 0 {dist.layouts = [#dist.layout<B over [dp]>]} : <[B 4], f64>
 }
 // expected-note @+1 {{the ranks' parts are added here}}
-nn.layer @block.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {part = "N"} {
+nn.layer @block.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {layer = @block, part = #nn.part<norm>} {
   nn.return %norm : !nn.tensor<[], f64>
 }
 }
@@ -208,7 +208,7 @@ nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {}} {
   %x = nn.input "x" shift 0 vocabulary 0 {dist.layouts = [#dist.layout<B over [dp]>]} : <[B 4, D 8], f32>
   nn.run [@block] x 1 layer 0 carried() invariant(%x) params [{w = @w}] {dist.layouts = [#dist.layout<>]} : (!nn.tensor<[B 4, D 8], f32>) -> ()
 }
-// expected-note @+1 {{of another layout here; a gradient is reduced in part R of its layer}}
+// expected-note @+1 {{of another layout here; a gradient is reduced in part reduce of its layer}}
 nn.layer @block(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<B over [dp]>}, %w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}, %g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<sum over [dp]>})
     -> (!nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<sum over [dp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 4, D 8], f32> -> <[D 8], f32>
@@ -216,7 +216,7 @@ nn.layer @block(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "invariant", nn.name 
   nn.return %1 : !nn.tensor<[D 8], f32>
 }
 // expected-error @+1 {{functions must agree on the layout of cot_param w: #dist.layout<sum over [dp]>, found #dist.layout<>}}
-nn.layer @block.U(%w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}, %g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) -> (!nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}) attributes {part = "U"} {
+nn.layer @block.U(%w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}, %g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<>}) -> (!nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}) attributes {layer = @block, part = #nn.part<update>} {
   %0 = nn.sub %w, %g {dist.layouts = [#dist.layout<>]} : (<[D 8], f32>, <[D 8], f32>) -> <[D 8], f32>
   nn.return %0 : !nn.tensor<[D 8], f32>
 }
@@ -228,7 +228,7 @@ nn.layer @block.U(%w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", 
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+2 {{pending where it must be made: argument cot_param w of block.U, a sum over dp}}
 // expected-note @+1 {{each rank along these axes has a part of it; reduce it before}}
-nn.layer @block.U(%w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}, %g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<sum over [dp]>}) -> (!nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}) attributes {part = "U"} {
+nn.layer @block.U(%w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}, %g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<sum over [dp]>}) -> (!nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}) attributes {layer = @block, part = #nn.part<update>} {
   nn.return %w : !nn.tensor<[D 8], f32>
 }
 }
@@ -298,7 +298,7 @@ nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", dis
 // One memory, two layouts.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+1 {{one memory has two layouts: state m, taken as #dist.layout<F over [tp]>, given as #dist.layout<>}}
-nn.layer @f.U(%m: !nn.tensor<[F 8], f32> {nn.role = "state", nn.name = "m", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[F 8], f32> {nn.role = "state", nn.name = "m", dist.layout = #dist.layout<>}) attributes {part = "U"} {
+nn.layer @f.U(%m: !nn.tensor<[F 8], f32> {nn.role = "state", nn.name = "m", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[F 8], f32> {nn.role = "state", nn.name = "m", dist.layout = #dist.layout<>}) attributes {layer = @f, part = #nn.part<update>} {
   %0 = dist.reshard %m {dist.layouts = [#dist.layout<>]} : <[F 8], f32>
   nn.return %0 : !nn.tensor<[F 8], f32>
 }
@@ -622,7 +622,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, D 6], f32> {nn.role = "carried", nn.name = "c0"
 
 // Memory for all rows, of which one block is valid: what a reduce-scatter in place leaves.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f.N(%g: !nn.tensor<[D 6], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<rows [D] by 3 over [dp] in_whole>}) attributes {part = "N"} {
+nn.layer @f.N(%g: !nn.tensor<[D 6], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<rows [D] by 3 over [dp] in_whole>}) attributes {layer = @f, part = #nn.part<norm>} {
   // expected-error @+2 {{only the rank's own block of this memory is valid: operand 0 of nn.mul}}
   // expected-note @+1 {{take the block first, with dist.slice, or gather it}}
   %0 = nn.mul %g, %g {dist.layouts = [#dist.layout<rows [D] by 3 over [dp]>]} : (<[D 6], f32>, <[D 6], f32>) -> <[D 6], f32>

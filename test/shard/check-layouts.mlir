@@ -43,7 +43,7 @@ nn.layer @head(%x: !nn.tensor<[B 4, S 6, D 4], f64> {nn.role = "invariant", nn.n
 nn.layer @head.R(%gn: !nn.tensor<[D 4], f64> {nn.role = "cot_param", nn.name = "n", dist.layout = #dist.layout<sum over [dp, tp]>},
                  %gw: !nn.tensor<[V 7, D 4], f64> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<V over [tp], sum over [dp]>})
     -> (!nn.tensor<[D 4], f64> {nn.role = "cot_param", nn.name = "n"},
-        !nn.tensor<[V 7, D 4], f64> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<V over [tp], rows [V] by 2 over [dp] in_whole>}) attributes {part = "R"} {
+        !nn.tensor<[V 7, D 4], f64> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<V over [tp], rows [V] by 2 over [dp] in_whole>}) attributes {layer = @head, part = #nn.part<reduce>} {
   %0 = dist.collective all_reduce sum %gn over ["dp", "tp"] {dist.layouts = [#dist.layout<>]} : <[D 4], f64> -> <[D 4], f64>
   %1 = dist.collective reduce_scatter sum %gw over ["dp"] {dist.layouts = [#dist.layout<V over [tp], rows [V] by 2 over [dp]>]} : <[V 7, D 4], f64> -> <[V 7, D 4], f64>
   %2 = dist.place %1 into %gw over ["dp"] {dist.layouts = [#dist.layout<V over [tp], rows [V] by 2 over [dp] in_whole>]} : <[V 7, D 4], f64>, <[V 7, D 4], f64> -> <[V 7, D 4], f64>
@@ -53,7 +53,7 @@ nn.layer @head.R(%gn: !nn.tensor<[D 4], f64> {nn.role = "cot_param", nn.name = "
 nn.layer @head.N(%norm: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>},
                  %gn: !nn.tensor<[D 4], f64> {nn.role = "cot_param", nn.name = "n"},
                  %gw: !nn.tensor<[V 7, D 4], f64> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<V over [tp], rows [V] by 2 over [dp] in_whole>})
-    -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {part = "N"} {
+    -> (!nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm", dist.layout = #dist.layout<sum over [dp, tp]>}) attributes {layer = @head, part = #nn.part<norm>} {
   %0 = nn.contract %gn, %gn {dist.layouts = [#dist.layout<>]} : (<[D 4], f64>, <[D 4], f64>) -> <[], f64>
   // CHECK: dist.own
   %1 = dist.own %0 over ["dp", "tp"] {dist.layouts = [#dist.layout<sum over [dp, tp]>]} : <[], f64>

@@ -59,7 +59,7 @@ nn.layer @stored(%x: !nn.tensor<[B 4, V 10], f64> {nn.role = "cot_carried", nn.n
 // CHECK:         %[[KEPT:.+]] = nn.select %{{.+}}, %[[NEXT]]
 // CHECK:         nn.return %[[KEPT]]
 nn.layer @stored.S(%s: !nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "count", dist.layout = #dist.layout<V over [tp]>})
-    -> (!nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "count", dist.layout = #dist.layout<V over [tp]>}) attributes {part = "S"} {
+    -> (!nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "count", dist.layout = #dist.layout<V over [tp]>}) attributes {layer = @stored, part = #nn.part<states>} {
   %0 = nn.constant 1.0 {dist.layouts = [#dist.layout<>]} : <[], f64>
   %1 = nn.add %s, %0 {dist.layouts = [#dist.layout<V over [tp]>]} : (<[V 10], f64>, <[], f64>) -> <[V 10], f64>
   nn.return %1 : !nn.tensor<[V 10], f64>

@@ -187,7 +187,7 @@ void ProgramEmitter::emitNorm(Value rank, Value arena, HostRuns &runs) {
   clear(rank, arena, normKey());
   TaskContext context{rank, arena, host.number(0), true};
   for (const Run &run : train.runs)
-    runs.emit(run, Part::N, context);
+    runs.emit(run, Part::Norm, context);
   host.loc = program.getLoc();
   Value cell = places.at(arena, normKey(), host.number(runs.normCell()));
   SmallVector<Value> inputs = {emitSum(rank, arena, train, dist::kNormSum, cell)};
@@ -206,7 +206,7 @@ void ProgramEmitter::emitCounts(Value rank, Value arena, Value number) {
   HostRuns runs(host, calls, places, *counts);
   TaskContext context{rank, arena, number, false};
   for (const Run &run : counts->runs)
-    runs.emit(run, Part::E, context);
+    runs.emit(run, Part::Evaluate, context);
   host.loc = program.getLoc();
 }
 
@@ -231,11 +231,11 @@ void ProgramEmitter::emitStep() {
   emitCotangentsOfLosses(rank, arena);
   emitTasks(rank, arena);
   for (const Run &run : train.runs)
-    runs.emit(run, Part::R, context);
+    runs.emit(run, Part::Reduce, context);
   host.loc = program.getLoc();
   host.call("tp_gradients_ready", {rank});
   emitNorm(rank, arena, runs);
-  for (Part part : {Part::U, Part::S})
+  for (Part part : {Part::Update, Part::States})
     for (const Run &run : train.runs)
       runs.emit(run, part, context);
   host.end();
@@ -254,7 +254,7 @@ void ProgramEmitter::emitPass(StringRef name, bool withCounts) {
     emitCounts(rank, arena, zero);
   HostRuns runs(host, calls, places, train);
   for (const Run &run : train.runs)
-    runs.emit(run, Part::E, {rank, arena, zero, false});
+    runs.emit(run, Part::Evaluate, {rank, arena, zero, false});
   host.end();
 }
 
@@ -263,7 +263,7 @@ void ProgramEmitter::emitPrepare() {
   host.begin("tplan.prepare", {host.ptr, host.ptr});
   HostRuns runs(host, calls, places, train);
   for (const Run &run : train.runs)
-    runs.emit(run, Part::P, {host.argument(0), host.argument(1), host.number(0), true});
+    runs.emit(run, Part::Prepare, {host.argument(0), host.argument(1), host.number(0), true});
   host.end();
 }
 
@@ -290,7 +290,7 @@ void lower::forEachMetric(const Chain &train, llvm::function_ref<void(StringRef)
   llvm::StringSet<> seen;
   for (const Run &run : train.runs)
     for (const Callee &callee : run.callees) {
-      rt::FuncOp func = callee.part(Part::S);
+      rt::FuncOp func = callee.part(Part::States);
       for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
         if (StringRef name = func.getResultName(i); func.getResultRole(i) == Role::Metric &&
                                                     !name.starts_with("count.") &&
@@ -302,7 +302,7 @@ void lower::forEachMetric(const Chain &train, llvm::function_ref<void(StringRef)
 std::optional<nn::Tensor> lower::logitsType(const Chain &train) {
   for (const Run &run : train.runs)
     for (const Callee &callee : run.callees)
-      if (rt::FuncOp func = callee.part(Part::E))
+      if (rt::FuncOp func = callee.part(Part::Evaluate))
         if (auto i = findResult(func, Role::Output, "logits"))
           return cast<nn::Tensor>(func.getResultTypes()[*i]);
   return std::nullopt;

@@ -14,7 +14,7 @@ struct EntryPoints {
   std::string prepare, step, evaluate, predict;
 };
 
-/// The metrics that the parts S give, by name, each once.
+/// The metrics that the parts `states` give, by name, each once.
 void forEachMetric(const schedule::Chain &train, llvm::function_ref<void(llvm::StringRef)> body);
 
 /// Emits the entry points. `train` and `counts` (or null) are the program's chains.
@@ -27,7 +27,7 @@ void emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPla
                 sched::ProgramOp program, const schedule::Chain &train,
                 const schedule::Chain *counts, const EntryPoints &entries, int64_t stepCalls);
 
-/// The value that part E hands to the runtime as logits, if the model has one.
+/// The value that part `evaluate` hands to the runtime as logits, if the model has one.
 std::optional<nn::Tensor> logitsType(const schedule::Chain &train);
 
 } // namespace tplan::lower

@@ -18,7 +18,6 @@ using namespace tplan::schedule;
 using nn::Role;
 
 static int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
-static bool isBackward(Part part) { return part == Part::B || part == Part::I || part == Part::W; }
 static unsigned numberOf(StringRef name) {
   unsigned number = 0;
   (void)name.drop_front().getAsInteger(10, number);
@@ -44,11 +43,11 @@ static std::string parameterKey(const Callee &callee, Role role, StringRef name)
 void HostRuns::emit(const Run &run, Part part, const TaskContext &context) {
   nn::RunOp op = run.op;
   host.loc = op.getLoc();
-  if (part == Part::F || part == Part::E)
+  if (nn::isForward(part))
     unpackInputs(run, context);
   if (!run.has(part))
     return;
-  if (part == Part::B || part == Part::I)
+  if (nn::factsOf(part).givesInputCotangents)
     zeroCotangents(run, context);
   int64_t n = run.callees.size();
   SmallVector<int64_t> before(n + 1, 0); // functions of the period with this part, before j
@@ -59,7 +58,7 @@ void HostRuns::emit(const Run &run, Part part, const TaskContext &context) {
   };
   SmallVector<int64_t> looped;
   for (int64_t step = 0; step < n; ++step) {
-    int64_t j = isBackward(part) ? n - 1 - step : step;
+    int64_t j = nn::isBackward(part) ? n - 1 - step : step;
     if (isRepeated(run, j, part))
       call(layer(j, host.number(0)), host.number(run.times()));
     else
@@ -72,13 +71,13 @@ void HostRuns::emit(const Run &run, Part part, const TaskContext &context) {
           for (int64_t j : looped)
             emitLayer(layer(j, period));
         },
-        isBackward(part));
-  if (part == Part::N)
+        nn::isBackward(part));
+  if (part == Part::Norm)
     normCalls += run.times() * before[n];
 }
 
 void HostRuns::emitLayer(const Layer &layer) {
-  if (layer.part == Part::B || layer.part == Part::I)
+  if (nn::factsOf(layer.part).givesInputCotangents)
     zeroMissing(layer);
   if (layer.run.callees[layer.j].part(layer.part))
     call(layer, host.number(1));
@@ -249,7 +248,7 @@ Value HostRuns::argument(const Layer &layer, Role role, StringRef name) {
   auto invariant = [&] { return op.getInvariants()[numberOf(name)]; };
   switch (role) {
   case Role::Carried:
-    return layer.part == Part::N ? normCell(layer, 0) : input(layer, numberOf(name));
+    return layer.part == Part::Norm ? normCell(layer, 0) : input(layer, numberOf(name));
   case Role::Invariant:
     return chainPlace(layer, chainKey(chain, invariant()));
   case Role::CotInvariant:
@@ -282,7 +281,7 @@ Value HostRuns::argument(const Layer &layer, Role role, StringRef name) {
 /// Results that update no argument; the others are not in the table.
 Value HostRuns::result(const Layer &layer, Role role, StringRef name) {
   if (role == Role::Carried)
-    return layer.part == Part::N ? normCell(layer, 1) : output(layer, numberOf(name));
+    return layer.part == Part::Norm ? normCell(layer, 1) : output(layer, numberOf(name));
   if (role == Role::CotCarried)
     return cotangentOut(layer, numberOf(name));
   return argument(layer, role, name);
@@ -326,7 +325,7 @@ void HostRuns::zero(const Run &run, const TaskContext &context, Value place, int
 
 void HostRuns::zeroContributions(const Run &run, const TaskContext &context) {
   for (auto [j, callee] : llvm::enumerate(run.callees)) {
-    rt::FuncOp func = callee.part(Part::F);
+    rt::FuncOp func = callee.part(Part::Forward);
     for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i) {
       if (func.getResultRole(i) != Role::Contribution)
         continue;
@@ -371,9 +370,7 @@ void HostRuns::zeroMissing(const Layer &layer) {
   const Callee &before = layer.run.callees[(layer.j + n - 1) % n];
   nn::RunOp op = layer.run.op;
   for (unsigned k = 0, e = callee.carriedIn.size(); k < e; ++k) {
-    bool taken = k < before.carriedOut.size() &&
-                 (readsCotangent(before, Part::B, k) || readsCotangent(before, Part::I, k) ||
-                  readsCotangent(before, Part::W, k));
+    bool taken = k < before.carriedOut.size() && takesCotangent(before, k);
     // Before the run's first layer lies a value of the chain, which its writer clears.
     bool inner = layer.j > 0 || layer.run.times() > 1;
     if (!taken || !inner || callee.gives(layer.part, Role::CotCarried, callee.carriedIn[k]))

@@ -28,7 +28,7 @@ public:
   /// Before the first microbatch of a step.
   void zeroContributions(const schedule::Run &run, const TaskContext &context);
 
-  /// Where the squared norm is after the parts N so far: 0 or 1 of the two scalars.
+  /// Where the squared norm is after the parts `norm` so far: 0 or 1 of the two scalars.
   int64_t normCell() const { return normCalls & 1; }
   /// Copies the inputs of the chain that `run` is the first to read into one piece.
   void unpackInputs(const schedule::Run &run, const TaskContext &context);
@@ -46,7 +46,7 @@ private:
     const TaskContext &context;
     unsigned j;                                    // function of the period
     mlir::Value period;                            // i64
-    int64_t normBase, normsPerPeriod, normsBefore; // calls of part N, for its cells
+    int64_t normBase, normsPerPeriod, normsBefore; // calls of part `norm`, for its cells
   };
 
   void emitLayer(const Layer &layer);

@@ -281,9 +281,9 @@ SmallVector<Record> TableEmitter::slots() {
   };
   llvm::StringSet<> evaluation;
   for (const Run &run : train.runs) {
-    evaluation.insert(frameKey(train, run, Part::E));
+    evaluation.insert(frameKey(train, run, Part::Evaluate));
     for (unsigned k = 0, e = run.callees.front().carriedIn.size(); k < e; ++k)
-      evaluation.insert(handoverKey(train, run, Part::E, k));
+      evaluation.insert(handoverKey(train, run, Part::Evaluate, k));
   }
   auto addValue = [&](sched::ValueOp value, int64_t base) {
     bool evaluates = value.getOwner() == Owner::Logits || evaluation.contains(value.getKey());
@@ -309,15 +309,14 @@ SmallVector<Record> TableEmitter::slots() {
     add("given", begin, end - begin, TP_OPTIONAL);
   bool split = program.isSplit();
   for (const Run &run : train.runs)
-    for (Part part : kParts)
-      if (part != Part::E && part != Part::P && (split || (part != Part::I && part != Part::W)) &&
-          (!split || part != Part::B))
-        addFrame(train, run, part, TP_WRITTEN, add);
+    for (const nn::PartFacts &facts : nn::kPartFacts)
+      if (nn::isOfStep(facts.part) && nn::isRunBy(facts.part, split))
+        addFrame(train, run, facts.part, TP_WRITTEN, add);
   if (counts)
     for (const Run &run : counts->runs)
-      addFrame(*counts, run, Part::E, TP_WRITTEN, add);
+      addFrame(*counts, run, Part::Evaluate, TP_WRITTEN, add);
   for (const Run &run : train.runs)
-    addFrame(train, run, Part::E, TP_EVALUATION, add);
+    addFrame(train, run, Part::Evaluate, TP_EVALUATION, add);
   return table;
 }
 
