@@ -37,6 +37,11 @@ int64_t elementBytes(mlir::Type element);
 /// Element type of lhs. Sizes must agree where names do.
 Tensor broadcastType(Tensor lhs, Tensor rhs);
 
+inline Tensor typeOf(mlir::Value v) { return llvm::cast<Tensor>(v.getType()); }
+/// Bytes of a tensor, or of a value that is one, without padding.
+inline int64_t bytesOf(mlir::Type tensor) { return llvm::cast<Tensor>(tensor).getBytes(); }
+inline int64_t bytesOf(mlir::Value v) { return bytesOf(v.getType()); }
+
 /// Names and attribute names of roles, on arguments and results of a layer.
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name";
 /// Whether a value of this role is known in the backward only.

@@ -13,8 +13,6 @@
 
 namespace tplan::nn {
 
-inline Tensor typeOf(mlir::Value v) { return llvm::cast<Tensor>(v.getType()); }
-
 class NNBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   using Value = mlir::Value;

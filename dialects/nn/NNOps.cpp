@@ -14,8 +14,6 @@ using namespace tplan::nn;
 #define GET_OP_CLASSES
 #include "dialects/nn/NNOps.cpp.inc"
 
-static Tensor tensorOf(Value v) { return cast<Tensor>(v.getType()); }
-
 //===----------------------------------------------------------------------===//
 // Structure
 //===----------------------------------------------------------------------===//
@@ -118,8 +116,8 @@ void LayerOp::addResult(Role role, StringRef name, Value value) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyBinary(Operation *op) {
-  Tensor lhs = tensorOf(op->getOperand(0)), rhs = tensorOf(op->getOperand(1));
-  Tensor result = tensorOf(op->getResult(0));
+  Tensor lhs = typeOf(op->getOperand(0)), rhs = typeOf(op->getOperand(1));
+  Tensor result = typeOf(op->getResult(0));
   for (Tensor operand : {lhs, rhs}) // (C1)
     for (DimAttr dim : operand.getDims())
       if (!llvm::is_contained(result.getDims(), dim))
@@ -143,7 +141,7 @@ LogicalResult MaxOp::verify() { return verifyBinary(*this); }
 LogicalResult MinOp::verify() { return verifyBinary(*this); }
 
 LogicalResult IndexOp::verify() {
-  Tensor type = tensorOf(getResult());
+  Tensor type = typeOf(getResult());
   if (type.getRank() != 1 || !type.getElementType().isInteger(32)) // (C1)
     return emitOpError("result must have one dimension and element type i32, found ") << type;
   return success();
@@ -154,15 +152,15 @@ LogicalResult IndexOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReduceOp::verify() {
-  Tensor x = tensorOf(getX());
-  for (DimAttr dim : tensorOf(getResult()).getDims()) // (C1)
+  Tensor x = typeOf(getX());
+  for (DimAttr dim : typeOf(getResult()).getDims()) // (C1)
     if (!llvm::is_contained(x.getDims(), dim))
       return emitOpError("operand lacks the result's dimension ") << dim.getName();
   return success();
 }
 
 LogicalResult ContractOp::verify() {
-  Tensor lhs = tensorOf(getLhs()), rhs = tensorOf(getRhs()), result = tensorOf(getResult());
+  Tensor lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
   for (DimAttr dim : result.getDims()) // (C1)
     if (!llvm::is_contained(lhs.getDims(), dim) && !llvm::is_contained(rhs.getDims(), dim))
       return emitOpError("no operand has the result's dimension ") << dim.getName();
@@ -178,12 +176,12 @@ LogicalResult ContractOp::verify() {
 }
 
 LogicalResult RopeOp::verify() {
-  Tensor x = tensorOf(getX());
+  Tensor x = typeOf(getX());
   if (!x.getRank() || x.getDims().back().getName() != getDim() || x.getDims().back().getBounded() ||
       x.getDims().back().getSize() % 2) // (C1)
     return emitOpError("needs a last dimension of even static size named ") << getDim();
   int64_t half = x.getDims().back().getSize() / 2;
-  Tensor table = tensorOf(getCos()); // (C2)
+  Tensor table = typeOf(getCos()); // (C2)
   ArrayRef<DimAttr> dims = table.getDims();
   if (getSin().getType() != table || !isa<FloatType>(table.getElementType()))
     return emitOpError("needs tables of one type, of floats; found ")
@@ -198,20 +196,20 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult LookupOp::verify() {
-  Tensor table = tensorOf(getTable()), ids = tensorOf(getIds());
+  Tensor table = typeOf(getTable()), ids = typeOf(getIds());
   SmallVector<DimAttr> dims(ids.getDims());
   llvm::append_range(dims, table.without({getDim()}).getDims());
   if (!table.has(getDim())) // (C1)
     return emitOpError("table lacks dimension ") << getDim();
   if (!ids.getElementType().isInteger(32))
     return emitOpError("ids must be i32, found ") << ids.getElementType();
-  if (tensorOf(getResult()) != table.withDims(dims))
+  if (typeOf(getResult()) != table.withDims(dims))
     return emitOpError("expected result ") << table.withDims(dims);
   return success();
 }
 
 LogicalResult AttentionOp::verify() {
-  Tensor q = tensorOf(getQ()), k = tensorOf(getK()), v = tensorOf(getV());
+  Tensor q = typeOf(getQ()), k = typeOf(getK()), v = typeOf(getV());
   AttentionAttr spec = getSpec();
   int64_t h = q.find(spec.getHeads()), g = k.find(spec.getGroups());
   if (h < 0 || g < 0 || !q.has(spec.getQuery()) || !k.has(spec.getKey()))

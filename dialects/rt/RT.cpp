@@ -10,6 +10,7 @@ using namespace tplan;
 using namespace tplan::rt;
 using nn::DimAttr;
 using nn::Tensor;
+using nn::typeOf;
 
 #include "dialects/rt/RTDialect.cpp.inc"
 #include "dialects/rt/RTEnums.cpp.inc"
@@ -30,15 +31,13 @@ void RTDialect::initialize() {
       >();
 }
 
-static Tensor tensorOf(Value v) { return cast<Tensor>(v.getType()); }
-
 /// A value that is read twice, as a rotated one is, is in the nearest cache the second time.
 int64_t rt::bytesOf(Operation *op) {
   int64_t bytes = 0;
   for (Value v : llvm::SmallDenseSet<Value, 8>(op->operand_begin(), op->operand_end()))
-    bytes += tensorOf(v).getBytes();
+    bytes += typeOf(v).getBytes();
   for (Value v : op->getResults())
-    bytes += tensorOf(v).getBytes();
+    bytes += typeOf(v).getBytes();
   return bytes;
 }
 
@@ -240,7 +239,7 @@ static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
     return op->emitOpError("needs a count: the outermost dimension has a bound");
   if (count && !bounded && isa<MatmulOp>(op)) // a kernel may loop over what it only counts
     return op->emitOpError("has a count, but no outermost dimension with a bound");
-  if (count && !(tensorOf(count).isScalar() && tensorOf(count).getElementType().isInteger(64)))
+  if (count && !(typeOf(count).isScalar() && typeOf(count).getElementType().isInteger(64)))
     return op->emitOpError("a count is one i64, found ") << count.getType();
   return success();
 }
@@ -255,12 +254,12 @@ bool rt::takesBias(Tensor lhs, Tensor rhs, Tensor bias, Tensor result) {
 }
 
 LogicalResult MatmulOp::verify() {
-  if (failed(matchGemm(tensorOf(getLhs()), tensorOf(getRhs()), tensorOf(getResult())))) // (C1)
+  if (failed(matchGemm(typeOf(getLhs()), typeOf(getRhs()), typeOf(getResult())))) // (C1)
     return emitOpError("is no GEMM: a group of dimensions is not contiguous in ")
            << getLhs().getType() << ", " << getRhs().getType() << " or " << getResult().getType();
   if (getAcc() && getAcc().getType() != getResult().getType())
     return emitOpError("accumulator must have the result's type, found ") << getAcc().getType();
-  Tensor lhs = tensorOf(getLhs()), rhs = tensorOf(getRhs()), result = tensorOf(getResult());
+  Tensor lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
   for (Tensor operand : {lhs, rhs}) // (C3)
     for (DimAttr dim : operand.getDims())
       if (dim.getBounded() && !result.has(dim.getName()))
@@ -273,13 +272,13 @@ LogicalResult MatmulOp::verify() {
         return emitOpError("needs a dimension in two of operands and result, of one size, found ")
                << dim.getName() << " in " << lhs << ", " << rhs << " and " << result;
     }
-  if (Value bias = getBias(); bias && (getAcc() || !takesBias(lhs, rhs, tensorOf(bias), result)))
+  if (Value bias = getBias(); bias && (getAcc() || !takesBias(lhs, rhs, typeOf(bias), result)))
     return emitOpError("takes no bias ") << bias.getType();     // (C5)
   return verifyCount(*this, getResult().getType(), getCount()); // (C2)
 }
 
 int64_t MatmulOp::getFlops() {
-  Gemm g = *matchGemm(tensorOf(getLhs()), tensorOf(getRhs()), tensorOf(getResult()));
+  Gemm g = *matchGemm(typeOf(getLhs()), typeOf(getRhs()), typeOf(getResult()));
   return 2 * g.m * g.n * g.k * g.batch;
 }
 int64_t MatmulOp::getBytes() { return bytesOf(*this); }

@@ -18,6 +18,7 @@ using namespace tplan::rt;
 using nn::DimAttr;
 using nn::MaskAttr;
 using nn::Tensor;
+using nn::typeOf;
 
 namespace {
 
@@ -208,8 +209,6 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
 //===----------------------------------------------------------------------===//
 // The op
 //===----------------------------------------------------------------------===//
-
-static Tensor typeOf(Value v) { return cast<Tensor>(v.getType()); }
 
 LibraryAttention AttentionOp::getShape() {
   LibraryAttention attention;

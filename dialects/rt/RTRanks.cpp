@@ -9,8 +9,7 @@ using namespace tplan::rt;
 using dist::CollectiveKind;
 using nn::DimAttr;
 using nn::Tensor;
-
-static Tensor tensorOf(Value v) { return cast<Tensor>(v.getType()); }
+using nn::typeOf;
 
 /// Product of the sizes of dimensions [begin, end).
 static int64_t product(Tensor type, int64_t begin, int64_t end) {
@@ -52,7 +51,7 @@ static BlockShape exchange(Tensor in, Tensor out, StringRef leaves, StringRef cu
 }
 
 BlockShape CollectiveOp::getShape() {
-  Tensor in = tensorOf(getX()), out = tensorOf(getResult());
+  Tensor in = typeOf(getX()), out = typeOf(getResult());
   switch (getKind()) {
   case CollectiveKind::ReduceScatter:
     return blocks(in, out, getDimAttr());
@@ -68,9 +67,7 @@ BlockShape CollectiveOp::getShape() {
   }
 }
 
-BlockShape SliceOp::getShape() {
-  return blocks(tensorOf(getX()), tensorOf(getResult()), getDimAttr());
-}
+BlockShape SliceOp::getShape() { return blocks(typeOf(getX()), typeOf(getResult()), getDimAttr()); }
 
 bool rt::dependsOn(CollectiveOp op, CollectiveOp other) {
   SmallVector<Value> work = {op.getX()};
@@ -106,7 +103,7 @@ static int64_t members(CollectiveOp op) {
 }
 
 static int64_t elementBytes(CollectiveOp op) {
-  return nn::elementBytes(tensorOf(op.getX()).getElementType());
+  return nn::elementBytes(typeOf(op.getX()).getElementType());
 }
 
 LogicalResult CollectiveOp::verify() { return dist::verifyAxes(*this, getAxes()); }
@@ -138,13 +135,13 @@ bool CollectiveOp::mustAlias(unsigned) { return false; }
 StringRef CollectiveOp::getCategory() { return "collective"; }
 
 int64_t SliceOp::getFlops() { return 0; }
-int64_t SliceOp::getBytes() { return getView() ? 0 : 2 * tensorOf(getResult()).getBytes(); }
+int64_t SliceOp::getBytes() { return getView() ? 0 : 2 * typeOf(getResult()).getBytes(); }
 int64_t SliceOp::getAlias(unsigned) { return -1; }
 bool SliceOp::mustAlias(unsigned) { return false; }
 StringRef SliceOp::getCategory() { return "copy"; }
 
 int64_t PlaceOp::getFlops() { return 0; }
-int64_t PlaceOp::getBytes() { return 2 * tensorOf(getX()).getBytes(); }
+int64_t PlaceOp::getBytes() { return 2 * typeOf(getX()).getBytes(); }
 int64_t PlaceOp::getAlias(unsigned) { return 1; }
 bool PlaceOp::mustAlias(unsigned) { return true; }
 StringRef PlaceOp::getCategory() { return "copy"; }

@@ -32,4 +32,12 @@ inline constexpr llvm::StringLiteral kPlaces = "sched.places", kFrame = "sched.f
 #define GET_OP_CLASSES
 #include "dialects/sched/SchedOps.h.inc"
 
+namespace tplan::sched {
+/// Where `memory` has put the result of a call.
+inline PlaceAttr placeOf(mlir::OpResult result) {
+  auto places = result.getOwner()->getAttrOfType<mlir::ArrayAttr>(kPlaces);
+  return llvm::cast<PlaceAttr>(places[result.getResultNumber()]);
+}
+} // namespace tplan::sched
+
 #endif // TPLAN_DIALECTS_SCHED_H

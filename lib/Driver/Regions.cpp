@@ -16,8 +16,6 @@ using llvm::formatv;
 namespace tplan {
 namespace {
 
-int64_t bytesOf(Value v) { return cast<nn::Tensor>(v.getType()).getBytes(); }
-
 bool isFusedKernel(Operation *op) {
   auto launch = dyn_cast_or_null<rt::LaunchOp>(op);
   return launch && launch.getCategory() == "kernel";
@@ -95,7 +93,7 @@ void Regions::mergeKernels() {
   std::vector<Array> arrays;
   for (const auto &[v, kernels] : touching)
     if (cast<nn::Tensor>(v.getType()).getRank() > 0)
-      arrays.push_back({-bytesOf(v), arrays.size(), kernels.getArrayRef()});
+      arrays.push_back({-nn::bytesOf(v), arrays.size(), kernels.getArrayRef()});
   llvm::sort(arrays, [](const Array &x, const Array &y) {
     return std::tie(std::get<0>(x), std::get<1>(x)) < std::tie(std::get<0>(y), std::get<1>(y));
   });
@@ -115,10 +113,10 @@ int64_t Regions::boundOf(unsigned region) {
   for (Operation *op : calls[region]) {
     for (Value v : op->getOperands())
       if (!(v.getDefiningOp() && isInside(v.getDefiningOp())) && seen.insert(v).second)
-        bytes += bytesOf(v);
+        bytes += nn::bytesOf(v);
     for (Value v : op->getResults())
       if (!llvm::all_of(v.getUsers(), isInside))
-        bytes += bytesOf(v);
+        bytes += nn::bytesOf(v);
   }
   return bytes;
 }

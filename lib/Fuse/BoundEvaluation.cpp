@@ -22,23 +22,21 @@ using namespace tplan::fuse;
 
 namespace {
 
-Tensor tensorOf(Type type) { return cast<Tensor>(type); }
-
 /// The batch as every value of evaluation has it, and with a bound.
 struct Batch {
   DimAttr fixed, bounded;
 
-  bool isIn(Type type) const { return llvm::is_contained(tensorOf(type).getDims(), fixed); }
+  bool isIn(Type type) const { return llvm::is_contained(cast<Tensor>(type).getDims(), fixed); }
   bool isAbsentOrFirst(Type type) const {
-    return !isIn(type) || tensorOf(type).getDims().front() == fixed;
+    return !isIn(type) || cast<Tensor>(type).getDims().front() == fixed;
   }
 
   Type bound(Type type) const {
     if (!isIn(type))
       return type;
-    SmallVector<DimAttr> dims(tensorOf(type).getDims());
+    SmallVector<DimAttr> dims(cast<Tensor>(type).getDims());
     dims.front() = bounded;
-    return tensorOf(type).withDims(dims);
+    return cast<Tensor>(type).withDims(dims);
   }
 };
 
@@ -71,7 +69,7 @@ bool canBound(rt::MatmulOp matmul, const Batch &batch) {
   Type lhs = matmul.getLhs().getType(), rhs = matmul.getRhs().getType(), out = matmul.getType();
   if (!batch.isIn(out))
     return !batch.isIn(lhs) && !batch.isIn(rhs); // else it is summed over
-  rt::Gemm gemm = *rt::matchGemm(tensorOf(lhs), tensorOf(rhs), tensorOf(out));
+  rt::Gemm gemm = *rt::matchGemm(cast<Tensor>(lhs), cast<Tensor>(rhs), cast<Tensor>(out));
   return gemm.batch * gemm.m % batch.fixed.getSize() == 0;
 }
 

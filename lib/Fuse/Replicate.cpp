@@ -18,8 +18,6 @@ bool isArithmetic(Operation *op) {
   return isa<AddOp, SubOp, MulOp, NegOp, MaxOp, MinOp, CmpOp, SelectOp, CastOp, RoundOp>(op);
 }
 
-int64_t bytesOf(Value v) { return typeOf(v).getBytes(); }
-
 class Replicator {
 public:
   explicit Replicator(LayerOp layer) : layer(layer), units(formUnits(layer, true)) {

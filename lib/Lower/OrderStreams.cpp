@@ -87,9 +87,7 @@ Piece FunctionOrder::pieceOf(Value value) {
   int64_t bytes = cast<nn::Tensor>(value.getType()).getBytes();
   if (auto arg = dyn_cast<BlockArgument>(value))
     return {"arg", arg.getArgNumber(), bytes};
-  auto result = cast<OpResult>(value);
-  auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
-  auto place = cast<sched::PlaceAttr>(places[result.getResultNumber()]);
+  sched::PlaceAttr place = sched::placeOf(cast<OpResult>(value));
   return {place.getKind(), place.getN(), bytes};
 }
 

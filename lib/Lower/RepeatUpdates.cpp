@@ -42,22 +42,17 @@ std::optional<int64_t> strideOf(rt::FuncOp func, unsigned arg) {
   }
 }
 
-sched::PlaceAttr placeOf(OpResult result) {
-  auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
-  return cast<sched::PlaceAttr>(places[result.getResultNumber()]);
-}
-
 /// The argument whose memory a value of the function is, all of it, or none.
 std::optional<unsigned> argumentOf(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getArgNumber();
-  sched::PlaceAttr place = placeOf(cast<OpResult>(value));
+  sched::PlaceAttr place = sched::placeOf(cast<OpResult>(value));
   if (place.getKind() != "arg" || place.getAxes())
     return std::nullopt;
   return place.getN();
 }
 
-bool isInFrame(OpResult result) { return placeOf(result).getKind() == "frame"; }
+bool isInFrame(OpResult result) { return sched::placeOf(result).getKind() == "frame"; }
 
 /// The calls of a function, one after the other.
 class Update {

@@ -72,10 +72,6 @@ private:
   mlir::Value copyBefore(mlir::Operation *op, mlir::Value value);
 };
 
-inline int64_t bytesOf(mlir::Value value) {
-  return mlir::cast<nn::Tensor>(value.getType()).getBytes();
-}
-
 /// The operand in whose memory the call may write the result, or -1.
 inline int64_t aliasOf(mlir::Operation *op, unsigned result) {
   auto call = mlir::dyn_cast<rt::Call>(op);

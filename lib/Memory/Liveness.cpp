@@ -12,8 +12,6 @@ using nn::Role;
 using sched::Owner;
 using sched::TaskKind;
 
-static int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
-
 Liveness::Liveness(sched::ProgramOp program, const Chain &train, const Chain *counts)
     : program(program), train(train), split(program.isSplit()) {
   for (const Run &run : train.runs)
@@ -82,7 +80,7 @@ void Liveness::addTransients(const Chain &chain, const Run &run, Part part) {
     if (int64_t buffers = handoverBuffers(split, run, part, k)) {
       Piece block{handoverKey(chain, run, part, k),
                   forward ? Owner::Carried : Owner::Cotangent,
-                  bytesOf(value.getType()),
+                  nn::bytesOf(value.getType()),
                   buffers,
                   {}};
       int64_t total = block.total();
@@ -224,11 +222,11 @@ void Liveness::addChainPass(const Chain &chain) {
     int64_t bytes = 0;
     for (nn::InputOp input : chain.inputs)
       if (chainKey(chain, input.getValue()) == key)
-        bytes = bytesOf(input.getType());
+        bytes = nn::bytesOf(input.getType());
     for (const Run &run : chain.runs)
       for (Value result : nn::RunOp(run.op)->getResults())
         if (chainKey(chain, result) == key)
-          bytes = bytesOf(result.getType());
+          bytes = nn::bytesOf(result.getType());
     size_t block = addBlock({key, Owner::Chain, bytes, 1, {}});
     intervals.push_back({block, first + users.producer, first + end, sched::alignUp(bytes)});
   }
@@ -241,7 +239,7 @@ void Liveness::addChainPass(const Chain &chain) {
         if (func.getResultRole(i) == Role::Output) {
           Piece block{outputKey(func.getResultName(i)),
                       Owner::Logits,
-                      bytesOf(func.getResultTypes()[i]),
+                      nn::bytesOf(func.getResultTypes()[i]),
                       1,
                       {}};
           int64_t bytes = block.total();

@@ -41,7 +41,7 @@ std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
   if (!place || place.getWhole() != from.of || (scatters && from.axes))
     return std::nullopt;
   if (scatters)
-    return Nested{from.of, sum.getAxes(), bytesOf(sum.getResult())};
+    return Nested{from.of, sum.getAxes(), nn::bytesOf(sum.getResult())};
   if (known != blocks.end())
     return from;
   auto isExpected = [&](Operation *user) { return user == sum || user == place; };
@@ -59,7 +59,7 @@ std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
   auto isBefore = [&](Operation *user) { return user == place || number[user] < number[slice]; };
   if (!llvm::all_of(whole.getUsers(), isBefore))
     return std::nullopt;
-  return Nested{whole, slice.getAxes(), bytesOf(slice.getResult())};
+  return Nested{whole, slice.getAxes(), nn::bytesOf(slice.getResult())};
 }
 
 /// Results that are a block of their operand's memory: views, sums that end there, slices that do.
@@ -68,7 +68,7 @@ bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   if (auto slice = dyn_cast<rt::SliceOp>(op)) {
     if (slice.getView() && blocks.contains(slice.getX())) // a block of a block is copied
       slice.setView(false);
-    block = slice.getView() ? Nested{slice.getX(), slice.getAxes(), bytesOf(result)}
+    block = slice.getView() ? Nested{slice.getX(), slice.getAxes(), nn::bytesOf(result)}
                             : blockOfSlice(slice);
   } else if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
     block = blockOfSum(collective);
@@ -110,9 +110,9 @@ void FramePlanner::nestOperand(rt::CollectiveOp gather) {
     return;
   int64_t begin = from.begin, members = dist::meshOf(func->getParentOfType<ModuleOp>())
                                             .sizeOf(dist::axesOf(gather.getAxes()));
-  if (bytesOf(x) % sched::kAlign)
+  if (nn::bytesOf(x) % sched::kAlign)
     return;
-  bool fits = members * bytesOf(x) == bytesOf(whole);
+  bool fits = members * nn::bytesOf(x) == nn::bytesOf(whole);
   if (to.kind == "arg") {
     BlockArgument arg = func.getBlock().getArgument(to.n);
     fits |= func.getArgRole(to.n) == nn::Role::Param; // has memory for all blocks
@@ -128,7 +128,7 @@ void FramePlanner::nestOperand(rt::CollectiveOp gather) {
   }
   if (!fits)
     return;
-  blocks[x] = {whole, gather.getAxes(), bytesOf(x)};
+  blocks[x] = {whole, gather.getAxes(), nn::bytesOf(x)};
   to.begin = std::min(to.begin, begin);
   from.kind = "block";
 }

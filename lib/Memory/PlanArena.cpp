@@ -36,8 +36,6 @@ struct Persistent {
 /// That cuBLASLt and cuDNN ask for.
 constexpr int64_t kWorkspaceAlignment = 256;
 
-int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
-
 /// What lives from step to step, by key, in the order of the chain.
 class PersistentValues {
 public:
@@ -141,7 +139,7 @@ private:
   Persistent &add(const std::string &key, Owner owner, Type type, int64_t count = 1) {
     auto [it, added] = number.try_emplace(key, values.size());
     if (added) {
-      values.push_back({key, owner, bytesOf(type), count, {}});
+      values.push_back({key, owner, nn::bytesOf(type), count, {}});
       values.back().facts.set("type", TypeAttr::get(type));
     }
     return values[it->second];

@@ -86,7 +86,7 @@ bool FramePlanner::formGroups() {
       Value from = alias >= 0 ? op.getOperand(alias) : Value();
       bool own = from && from.getDefiningOp() && !blocks.contains(from) && lastUse[from] == n &&
                  !taken.contains(from) && llvm::count(op.getOperands(), from) == 1 &&
-                 bytesOf(from) == bytesOf(result);
+                 nn::bytesOf(from) == nn::bytesOf(result);
       if (from && !own && mustAlias(&op, result.getResultNumber()) && from.getDefiningOp()) {
         op.setOperand(alias, copyBefore(&op, from));
         return false;
@@ -98,7 +98,7 @@ bool FramePlanner::formGroups() {
       } else {
         groups.push_back({});
         groups[g].begin = begins.count(&op) ? begins[&op] : n;
-        groups[g].bytes = bytesOf(result);
+        groups[g].bytes = nn::bytesOf(result);
       }
       groups[g].values.push_back(result);
       groups[g].end = std::max({groups[g].end, n, liveUntil.lookup(result)});
@@ -111,7 +111,7 @@ bool FramePlanner::formGroups() {
 /// Whether a group may be in the memory of an argument: nothing reads the
 /// argument once the group has begun, but the call that updates it.
 bool FramePlanner::mayOverwrite(const Group &group, BlockArgument arg) {
-  if (bytesOf(arg) != group.bytes || viewIsReadFrom(arg, group.begin))
+  if (nn::bytesOf(arg) != group.bytes || viewIsReadFrom(arg, group.begin))
     return false;
   auto first = cast<OpResult>(group.values.front());
   for (OpOperand &use : arg.getUses()) {

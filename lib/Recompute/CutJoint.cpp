@@ -51,8 +51,6 @@ DenseSet<Value> valuesRead(ArrayRef<Value> wanted, const ValueSet &given) {
   return read;
 }
 
-int64_t bytesOf(Value v) { return typeOf(v).getBytes(); }
-
 class Cutter {
 public:
   Cutter(LayerOp joint, bool full) : joint(joint) {

@@ -35,8 +35,6 @@ struct Family {
   SmallVector<Member> values;
 };
 
-int64_t bytesOf(Type type) { return cast<Tensor>(type).getBytes(); }
-
 class FamilyBuilder {
 public:
   FamilyBuilder(sched::ProgramOp program, const Chain &chain)
@@ -109,7 +107,7 @@ void FamilyBuilder::addResiduals(const Run &run, Family &fi, Family &fw, Family 
                                                : nullptr;
         if (family)
           family->values.push_back({residualKey(run, j, role, func.getResultName(i)),
-                                    Owner::Residual, bytesOf(func.getResultTypes()[i]),
+                                    Owner::Residual, nn::bytesOf(func.getResultTypes()[i]),
                                     run.times()});
       }
     }
@@ -126,7 +124,7 @@ void FamilyBuilder::addInputs(const Run &run, Family &fi, Family &fw) {
       if (inW || inI)
         (inW ? fw : fi)
             .values.push_back({inputKey(run, j, k), Owner::Carried,
-                               bytesOf(nn::RunOp(run.op).getCarried()[k].getType()), count});
+                               nn::bytesOf(nn::RunOp(run.op).getCarried()[k].getType()), count});
     }
   }
 }
@@ -139,7 +137,7 @@ void FamilyBuilder::addCotangents(const Run &run, Family &iw) {
     for (unsigned k = 0, e = callee.carriedOut.size(); k < e && count > 0; ++k)
       if (split && readsCotangent(callee, Part::BackwardWeights, k))
         iw.values.push_back({cotangentKey(run, j, k), Owner::Cotangent,
-                             bytesOf(nn::RunOp(run.op)->getResult(k).getType()), count});
+                             nn::bytesOf(nn::RunOp(run.op)->getResult(k).getType()), count});
   }
 }
 
@@ -204,7 +202,7 @@ void FamilyBuilder::addChainValue(Value value) {
   int64_t stage = chain.runs[producer ? producer->first : readers.front().run].stage;
   Family family{chainKey(chain, value), {TaskKind::F, stage}, {{TaskKind::F, stage}}, {}};
   family.values.push_back(
-      {family.name, producer ? Owner::Chain : Owner::Input, bytesOf(value.getType()), 1});
+      {family.name, producer ? Owner::Chain : Owner::Input, nn::bytesOf(value.getType()), 1});
   for (Reader reader : readers) {
     const Run &run = chain.runs[reader.run];
     family.readers.push_back({TaskKind::F, run.stage});
@@ -227,7 +225,7 @@ void FamilyBuilder::addChainValue(Value value) {
   int64_t first = writers.empty() ? stage : chain.runs[writers.back().run].stage;
   Family cotangent{
       chainCotangentKey(chain, value), {cotangentKind(), first}, {{cotangentKind(), first}}, {}};
-  cotangent.values.push_back({cotangent.name, Owner::Cotangent, bytesOf(value.getType()), 1});
+  cotangent.values.push_back({cotangent.name, Owner::Cotangent, nn::bytesOf(value.getType()), 1});
   for (Reader writer : writers)
     cotangent.readers.push_back({cotangentKind(), chain.runs[writer.run].stage});
   for (auto [part, kind] : backwardParts())

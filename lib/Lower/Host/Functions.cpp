@@ -53,11 +53,7 @@ bool lower::repeats(rt::FuncOp func) { return func->hasAttr(kRepeats); }
 
 /// Whether x is at its place in the whole already.
 static bool isInPlace(rt::PlaceOp op) {
-  auto placeOf = [](Value v) {
-    auto result = cast<OpResult>(v);
-    auto places = result.getOwner()->getAttrOfType<ArrayAttr>(sched::kPlaces);
-    return cast<sched::PlaceAttr>(places[result.getResultNumber()]);
-  };
+  auto placeOf = [](Value v) { return sched::placeOf(cast<OpResult>(v)); };
   sched::PlaceAttr whole = placeOf(op.getResult()), block = placeOf(op.getX());
   return block.getKind() == whole.getKind() && block.getN() == whole.getN() &&
          block.getAxes() == op.getAxes();
@@ -186,7 +182,6 @@ private:
   // Calls
   //===--------------------------------------------------------------------===//
 
-  static nn::Tensor typeOf(Value v) { return cast<nn::Tensor>(v.getType()); }
   static int64_t fact(Operation *call, StringRef key) {
     return call->getAttrOfType<DictionaryAttr>(kCallRecord).getAs<IntegerAttr>(key).getInt();
   }
@@ -206,7 +201,7 @@ private:
     for (ValueRange values : {ValueRange(launch.getArgs()), ValueRange(launch.getResults())})
       for (Value value : values) {
         args.push_back(pointer[value]);
-        bytes.push_back(typeOf(value).getBytes());
+        bytes.push_back(nn::typeOf(value).getBytes());
       }
     int64_t all = fact(launch, "tasks");
     Value tasks = host.number(all);
@@ -226,13 +221,13 @@ private:
   Value portion(int64_t all, Value value, Value count) {
     if (calls.onDevice())
       return host.number(all);
-    int64_t bound = typeOf(value).getDims().front().getSize();
+    int64_t bound = nn::typeOf(value).getDims().front().getSize();
     return host.multiplyAdd(host.number(0), host.load(host.i64, pointer[count]), all / bound);
   }
 
   void emit(rt::MatmulOp matmul) {
     Value a = matmul.getLhs(), b = matmul.getRhs(), c = matmul.getResult();
-    rt::Gemm gemm = *rt::matchGemm(typeOf(a), typeOf(b), typeOf(c));
+    rt::Gemm gemm = *rt::matchGemm(nn::typeOf(a), nn::typeOf(b), nn::typeOf(c));
     if (gemm.swapped)
       std::swap(a, b);
     Record fields;
@@ -241,8 +236,8 @@ private:
       fields.push_back(Field::i64(v));
     for (int64_t v :
          {int64_t(gemm.transA), int64_t(gemm.transB), int64_t(bool(matmul.getAcc())),
-          runtimeType(typeOf(a).getElementType()), runtimeType(typeOf(c).getElementType()),
-          int64_t(tf32 && typeOf(a).getElementType().isF32()), int64_t(bool(matmul.getBias()))})
+          runtimeType(nn::typeOf(a).getElementType()), runtimeType(nn::typeOf(c).getElementType()),
+          int64_t(tf32 && nn::typeOf(a).getElementType().isF32()), int64_t(bool(matmul.getBias()))})
       fields.push_back(Field::i32(v));
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
@@ -256,18 +251,18 @@ private:
     nn::AttentionAttr spec = op.getSpec();
     SmallVector<Value> pointers;
     SmallVector<int64_t> strides;
-    StringRef width = typeOf(op.getArgs()[0]).getDims().back().getName();
+    StringRef width = nn::typeOf(op.getArgs()[0]).getDims().back().getName();
     for (ValueRange values : {ValueRange(op.getArgs()), ValueRange(op.getResults())})
       for (Value value : values) {
         bool ofKeys = tp_attention_of_keys(pointers.size());
         rt::AttentionStrides each =
-            *rt::stridesOf(typeOf(value), ofKeys ? spec.getKey() : spec.getQuery(),
+            *rt::stridesOf(nn::typeOf(value), ofKeys ? spec.getKey() : spec.getQuery(),
                            ofKeys ? spec.getGroups() : spec.getHeads(), width);
         llvm::append_values(strides, each.batch, each.head, each.row);
         pointers.push_back(pointer[value]);
       }
     Record fields = {Field::i32(static_cast<int64_t>(op.getPass())),
-                     Field::i32(runtimeType(typeOf(op.getArgs()[0]).getElementType()))};
+                     Field::i32(runtimeType(nn::typeOf(op.getArgs()[0]).getElementType()))};
     for (int64_t v : {it.batch, it.heads, it.groups, it.queries, it.keys, it.width, it.batchChunk,
                       it.groupChunk})
       fields.push_back(Field::i64(v));
@@ -282,7 +277,7 @@ private:
 
   void emit(rt::CopyOp copy) {
     calls.copy(rank, factsOf(copy, "copy"), pointer[copy.getResult()], pointer[copy.getX()],
-               typeOf(copy.getX()).getBytes());
+               nn::typeOf(copy.getX()).getBytes());
   }
 
   Record fieldsOf(rt::CollectiveOp op) {
@@ -290,7 +285,7 @@ private:
     return collectiveFields(host, groups.numberOf(dist::axesOf(op.getAxes())),
                             static_cast<int64_t>(op.getKind()),
                             op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
-                            typeOf(op.getX()).getElementType(), op.getShape(),
+                            nn::typeOf(op.getX()).getElementType(), op.getShape(),
                             sources ? *sources : ArrayRef<int32_t>());
   }
 
@@ -322,12 +317,12 @@ private:
 
   void emit(rt::SliceOp op) {
     Record what = collectiveFields(host, groups.numberOf(dist::axesOf(op.getAxes())), TP_SLICE,
-                                   TP_SUM, typeOf(op.getX()).getElementType(), op.getShape());
+                                   TP_SUM, nn::typeOf(op.getX()).getElementType(), op.getShape());
     calls.slice(rank, factsOf(op, "slice"), what, pointer[op.getX()], pointer[op.getResult()]);
   }
 
   void emit(rt::PlaceOp op) {
-    int64_t bytes = typeOf(op.getX()).getBytes();
+    int64_t bytes = nn::typeOf(op.getX()).getBytes();
     calls.copy(rank, factsOf(op, "place"), ownBlock(pointer[op.getResult()], op.getAxes(), bytes),
                pointer[op.getX()], bytes);
   }

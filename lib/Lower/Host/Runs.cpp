@@ -17,7 +17,6 @@ using namespace tplan::lower;
 using namespace tplan::schedule;
 using nn::Role;
 
-static int64_t bytesOf(Type type) { return cast<nn::Tensor>(type).getBytes(); }
 static unsigned numberOf(StringRef name) {
   unsigned number = 0;
   (void)name.drop_front().getAsInteger(10, number);
@@ -95,7 +94,7 @@ bool HostRuns::isRepeated(const Run &run, unsigned j, Part part) {
       continue;
     sched::ValueOp value = places.find(parameterKey(callee, role, func.getArgName(i)));
     if (value.getCount() == 1 ||
-        value.getStride() != sched::alignUp(bytesOf(func.getArgumentTypes()[i])))
+        value.getStride() != sched::alignUp(nn::bytesOf(func.getArgumentTypes()[i])))
       return false;
   }
   return true;
@@ -332,7 +331,7 @@ void HostRuns::zeroContributions(const Run &run, const TaskContext &context) {
       std::string key = contributionKey(run, j, func.getResultName(i));
       host.loop(run.times(), [&](Value period) { // not what lies between the instances
         zero(run, context, places.at(context.arena, key, period),
-             bytesOf(func.getResultTypes()[i]));
+             nn::bytesOf(func.getResultTypes()[i]));
       });
     }
   }
@@ -346,7 +345,7 @@ void HostRuns::zeroCotangents(const Run &run, const TaskContext &context) {
     std::string key = chainCotangentKey(chain, value);
     if (places.has(key))
       zero(run, context, places.at(context.arena, key, host.number(0), context.microbatch),
-           bytesOf(value.getType()));
+           nn::bytesOf(value.getType()));
   };
   for (Value result : op->getResults())
     if (cotangentWriters(chain, result).empty())
@@ -377,6 +376,7 @@ void HostRuns::zeroMissing(const Layer &layer) {
       continue;
     if (layer.j == 0 && !hasCotangent(chain, op.getCarried()[k]))
       continue;
-    zero(layer.run, layer.context, cotangentOut(layer, k), bytesOf(op.getCarried()[k].getType()));
+    zero(layer.run, layer.context, cotangentOut(layer, k),
+         nn::bytesOf(op.getCarried()[k].getType()));
   }
 }
