@@ -42,14 +42,35 @@ inline Tensor typeOf(mlir::Value v) { return llvm::cast<Tensor>(v.getType()); }
 inline int64_t bytesOf(mlir::Type tensor) { return llvm::cast<Tensor>(tensor).getBytes(); }
 inline int64_t bytesOf(mlir::Value v) { return bytesOf(v.getType()); }
 
-/// Names and attribute names of roles, on arguments and results of a layer.
-inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name";
+/// The sum of how many terms a loss has, over a microbatch or a step; the count of layers that have
+/// a metric; the scalar that says how many of a dimension are in use.
+std::string countOf(llvm::StringRef name);
+bool isCount(llvm::StringRef name);
+
+/// Attributes of arguments and results of a layer.
+inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name",
+                                     kPosition = "nn.position", kSlot = "nn.slot";
+/// What they say of one: its role, its name, which is unique for a role and for people to read;
+/// which operand or result of the run it is (or the cotangent of which); of which parameter it is
+/// which optimizer state.
+struct Label {
+  Role role;
+  llvm::StringRef name;
+  std::optional<unsigned> position = std::nullopt;
+  SlotAttr slot = {};
+};
+mlir::DictionaryAttr attributesOf(mlir::MLIRContext *ctx, const Label &label);
+/// The attributes must have a role and a name.
+Label labelOf(mlir::DictionaryAttr attributes);
+/// Whether values of this role are operands or results of a run, or the cotangents of those.
+inline bool hasPosition(Role role) {
+  return role == Role::Carried || role == Role::Invariant || role == Role::CotCarried ||
+         role == Role::CotInvariant;
+}
 /// Whether a value of this role is known in the backward only.
 inline bool isCotangent(Role role) { return role >= Role::CotCarried && role <= Role::CotLoss; }
 /// Whether a result of this role is the memory of the argument with its name, updated.
 bool isInPlace(Role role);
-/// The attributes of an argument or result with a role and a name.
-mlir::DictionaryAttr roleAttrs(mlir::MLIRContext *ctx, Role role, llvm::StringRef name);
 } // namespace tplan::nn
 
 #include "dialects/nn/NNInterfaces.h.inc"

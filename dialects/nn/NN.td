@@ -151,6 +151,16 @@ def NN_InitAttr : NN_Attr<"Init", "init"> {
   let assemblyFormat = "`<` $kind `,` $value `>`";
 }
 
+def NN_SlotAttr : NN_Attr<"Slot", "slot"> {
+  let summary = "which state of an optimizer, and of which parameter";
+  let description = [{
+    `#nn.slot<"m" of "q.weight">`: m of the parameter that the layer calls q.weight. A state of
+    the model's own belongs to no parameter and has none.
+  }];
+  let parameters = (ins StringRefParameter<"m, v">:$name, StringRefParameter<"parameter">:$param);
+  let assemblyFormat = "`<` $name `of` $param `>`";
+}
+
 def NN_PartAttr : EnumAttr<NN_Dialect, NN_Part, "part"> {
   let assemblyFormat = "`<` $value `>`";
 }
@@ -203,16 +213,20 @@ def NN_ParamOp : NN_Op<"param", [Symbol]> {
 
     `kind` is what selectors match: linear, norm, bias, embedding, other; `state` is not
     trained, `copy` a working copy of a weight in another type (made by `precision`).
-    (C1) count >= 1.
+    (C1) count >= 1. (C2) a copy, and nothing else, says in `copy_of` of which weight it is one.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_AnyTensor>:$type,
                        I64Attr:$count, StrAttr:$path, I64Attr:$first, I64Attr:$step,
-                       I64Attr:$id, I64Attr:$id_step, NN_InitAttr:$init, StrAttr:$kind);
+                       I64Attr:$id, I64Attr:$id_step, NN_InitAttr:$init, StrAttr:$kind,
+                       OptionalAttr<FlatSymbolRefAttr>:$copy_of);
   let assemblyFormat = [{
     $sym_name `:` $type `x` $count `path` $path `first` $first `step` $step
-    `id` $id `by` $id_step $init $kind attr-dict
+    `id` $id `by` $id_step $init $kind (`copy_of` $copy_of^)? attr-dict
   }];
-  let extraClassDeclaration = [{ bool isState() { return getKind() == "state"; } }];
+  let extraClassDeclaration = [{
+    bool isState() { return getKind() == "state"; }
+    bool isCopy() { return getCopyOfAttr() != nullptr; }
+  }];
   let hasVerifier = 1;
 }
 
@@ -234,6 +248,9 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     (C3) the parts `forward` and `evaluate` take no cotangent: it is not known yet.
     (C4) `part` and `layer` come together: a part says whose part it is.
     (C5) a layer has one function for each of its parts.
+    (C6) `nn.position` is the number of the run's operand or result, of the roles carried,
+    invariant and their cotangents alone, and no two arguments, or results, of a role share one.
+    (C7) `nn.slot` stands on states alone, the argument and the result of one name alike.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<FlatSymbolRefAttr>:$layer, OptionalAttr<NN_PartAttr>:$part,
@@ -250,15 +267,24 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     Role getResultRole(unsigned i);
     ::llvm::StringRef getArgName(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
+    Label getArgLabel(unsigned i);
+    Label getResultLabel(unsigned i);
+    /// Number of the argument or result with a role and a name, or with a role and a position.
+    std::optional<unsigned> findArg(Role role, ::llvm::StringRef name);
+    std::optional<unsigned> findArg(Role role, unsigned position);
+    std::optional<unsigned> findResult(Role role, ::llvm::StringRef name);
+    std::optional<unsigned> findResult(Role role, unsigned position);
     ReturnOp getReturn();
     /// The layer that this is, or that this is a part of.
     ::mlir::FlatSymbolRefAttr getWholeLayer();
     /// Whether result `result` is the memory of argument `arg`, updated.
     bool isInPlace(unsigned arg, unsigned result);
     ::mlir::Block &getBlock() { return getBody().front(); }
-    /// Appends an argument or result with its role and name.
+    /// Appends an argument or result with what it is.
+    ::mlir::BlockArgument addArg(const Label &label, ::mlir::Type type, ::mlir::Location loc);
     ::mlir::BlockArgument addArg(Role role, ::llvm::StringRef name, ::mlir::Type type,
                                  ::mlir::Location loc);
+    void addResult(const Label &label, ::mlir::Value value);
     void addResult(Role role, ::llvm::StringRef name, ::mlir::Value value);
   }];
 }

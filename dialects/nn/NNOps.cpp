@@ -21,6 +21,10 @@ using namespace tplan::nn;
 LogicalResult ParamOp::verify() {
   if (getCount() < 1) // (C1)
     return emitOpError("count must be at least 1, found ") << getCount();
+  if (isCopy() != (getKind() == "copy")) // (C2)
+    return emitOpError(isCopy() ? "says of which weight it is a copy, but is of kind "
+                                : "needs the weight of which it is a copy, `copy_of @...`: kind ")
+           << getKind();
   return success();
 }
 
@@ -49,11 +53,63 @@ LogicalResult LayerOp::verify() {
     for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
       if (isCotangent(getArgRole(i)))
         return emitOpError("a forward takes no cotangent, found argument ") << i;
-  return verifyPart(*this); // (C4)
+  if (failed(verifyPart(*this))) // (C4)
+    return failure();
+  return verifyLabels(*this, getArgAttrsAttr(), getResAttrsAttr()); // (C6), (C7)
 }
 
 LogicalResult LayerOp::verifySymbolUses(SymbolTableCollection &) {
   return verifyPartIsUnique(*this); // (C5)
+}
+
+/// Numbers outside the roles that have one, or given twice.
+static LogicalResult verifyPosition(Operation *op, StringRef what, unsigned i, Attribute position,
+                                    Role role, DenseSet<std::pair<Role, int64_t>> &seen) {
+  auto number = dyn_cast<IntegerAttr>(position);
+  if (!number || number.getInt() < 0)
+    return op->emitOpError() << what << " " << i << " needs a whole number as its position, found "
+                             << position;
+  if (!hasPosition(role))
+    return op->emitOpError() << what << " " << i
+                             << " has a position, which carried and invariant values and their "
+                                "cotangents have; found role "
+                             << stringifyRole(role);
+  if (!seen.insert({role, number.getInt()}).second)
+    return op->emitOpError() << what << " " << i << " has the position of another one of role "
+                             << stringifyRole(role) << ": " << number.getInt();
+  return success();
+}
+
+/// Positions and slots of the arguments, or of the results; notes which state each slot is.
+static LogicalResult verifySide(Operation *op, StringRef what, ArrayAttr attributes,
+                                DenseMap<Attribute, Attribute> &slots) {
+  if (!attributes)
+    return success();
+  DenseSet<std::pair<Role, int64_t>> seen;
+  for (auto [i, one] : llvm::enumerate(attributes.getAsRange<DictionaryAttr>())) {
+    std::optional<Role> role = roleOf(one.get(kRole));
+    Attribute position = one.get(kPosition), slot = one.get(kSlot);
+    if (role && position && failed(verifyPosition(op, what, i, position, *role, seen)))
+      return failure();
+    if (slot && (role != Role::State || !isa<SlotAttr>(slot)))
+      return op->emitOpError() << what << " " << i
+                               << " has a slot, which states of an optimizer have: " << slot;
+    if (role != Role::State)
+      continue;
+    auto [known, isNew] = slots.try_emplace(one.get(kName), slot);
+    if (!isNew && known->second != slot)
+      return op->emitOpError() << what << " " << i
+                               << " is a state that has another slot as an argument: "
+                               << one.get(kName);
+  }
+  return success();
+}
+
+LogicalResult tplan::nn::verifyLabels(Operation *op, ArrayAttr args, ArrayAttr results) {
+  DenseMap<Attribute, Attribute> slots; // by name
+  if (failed(verifySide(op, "argument", args, slots)))
+    return failure();
+  return verifySide(op, "result", results, slots);
 }
 
 Role LayerOp::getArgRole(unsigned i) { return *roleOf(getArgAttr(i, kRole)); }
@@ -94,21 +150,59 @@ bool tplan::nn::isInPlace(Role role) {
                             role);
 }
 
-DictionaryAttr tplan::nn::roleAttrs(MLIRContext *ctx, Role role, StringRef name) {
+std::string tplan::nn::countOf(StringRef name) { return ("count." + name).str(); }
+bool tplan::nn::isCount(StringRef name) { return name.starts_with("count."); }
+
+DictionaryAttr tplan::nn::attributesOf(MLIRContext *ctx, const Label &label) {
   Builder b(ctx);
-  return b.getDictionaryAttr({b.getNamedAttr(kRole, b.getStringAttr(stringifyRole(role))),
-                              b.getNamedAttr(kName, b.getStringAttr(name))});
+  NamedAttrList list;
+  list.set(kRole, b.getStringAttr(stringifyRole(label.role)));
+  list.set(kName, b.getStringAttr(label.name));
+  if (label.position)
+    list.set(kPosition, b.getI64IntegerAttr(*label.position));
+  if (label.slot)
+    list.set(kSlot, label.slot);
+  return list.getDictionary(ctx);
 }
 
-BlockArgument LayerOp::addArg(Role role, StringRef name, Type type, Location loc) {
+Label tplan::nn::labelOf(DictionaryAttr attributes) {
+  auto position = attributes.getAs<IntegerAttr>(kPosition);
+  return {*roleOf(attributes.get(kRole)), attributes.getAs<StringAttr>(kName).getValue(),
+          position ? std::optional<unsigned>(position.getInt()) : std::nullopt,
+          attributes.getAs<SlotAttr>(kSlot)};
+}
+
+Label LayerOp::getArgLabel(unsigned i) { return labelOf(getArgAttrDict(i)); }
+Label LayerOp::getResultLabel(unsigned i) { return labelOf(getResultAttrDict(i)); }
+
+std::optional<unsigned> LayerOp::findArg(Role role, StringRef name) {
+  return nn::findArg(*this, role, name);
+}
+std::optional<unsigned> LayerOp::findArg(Role role, unsigned position) {
+  return nn::findArg(*this, role, position);
+}
+std::optional<unsigned> LayerOp::findResult(Role role, StringRef name) {
+  return nn::findResult(*this, role, name);
+}
+std::optional<unsigned> LayerOp::findResult(Role role, unsigned position) {
+  return nn::findResult(*this, role, position);
+}
+
+BlockArgument LayerOp::addArg(const Label &label, Type type, Location loc) {
   unsigned i = getNumArguments();
-  (void)insertArgument(i, type, roleAttrs(getContext(), role, name), loc);
+  (void)insertArgument(i, type, attributesOf(getContext(), label), loc);
   return getArgument(i);
 }
+BlockArgument LayerOp::addArg(Role role, StringRef name, Type type, Location loc) {
+  return addArg(Label{role, name}, type, loc);
+}
 
-void LayerOp::addResult(Role role, StringRef name, Value value) {
-  (void)insertResult(getNumResults(), value.getType(), roleAttrs(getContext(), role, name));
+void LayerOp::addResult(const Label &label, Value value) {
+  (void)insertResult(getNumResults(), value.getType(), attributesOf(getContext(), label));
   getReturn().getOperandsMutable().append(value);
+}
+void LayerOp::addResult(Role role, StringRef name, Value value) {
+  addResult(Label{role, name}, value);
 }
 
 //===----------------------------------------------------------------------===//

@@ -130,7 +130,11 @@ ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void FuncOp::print(OpAsmPrinter &printer) { nn::printFunction(printer, *this); }
 
-LogicalResult FuncOp::verify() { return nn::verifyPart(*this); } // (C1)
+LogicalResult FuncOp::verify() {
+  if (failed(nn::verifyPart(*this))) // (C1)
+    return failure();
+  return nn::verifyLabels(*this, getArgAttrsAttr(), getResAttrsAttr()); // (C3)
+}
 
 LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
   return nn::verifyPartIsUnique(*this); // (C2)
@@ -148,8 +152,29 @@ StringRef FuncOp::getArgName(unsigned i) { return stringOf(getArgAttr(i, nn::kNa
 StringRef FuncOp::getResultName(unsigned i) { return stringOf(getResultAttr(i, nn::kName)); }
 BlockArgument FuncOp::addArg(nn::Role role, StringRef name, Type type, Location loc) {
   unsigned i = getNumArguments();
-  (void)insertArgument(i, type, nn::roleAttrs(getContext(), role, name), loc);
+  (void)insertArgument(i, type, nn::attributesOf(getContext(), {role, name}), loc);
   return getArgument(i);
+}
+
+nn::Label FuncOp::getArgLabel(unsigned i) { return nn::labelOf(getArgAttrDict(i)); }
+nn::Label FuncOp::getResultLabel(unsigned i) { return nn::labelOf(getResultAttrDict(i)); }
+
+std::optional<unsigned> FuncOp::findArg(nn::Role role, StringRef name) {
+  return nn::findArg(*this, role, name);
+}
+std::optional<unsigned> FuncOp::findArg(nn::Role role, unsigned position) {
+  return nn::findArg(*this, role, position);
+}
+std::optional<unsigned> FuncOp::findResult(nn::Role role, StringRef name) {
+  return nn::findResult(*this, role, name);
+}
+std::optional<unsigned> FuncOp::findResult(nn::Role role, unsigned position) {
+  return nn::findResult(*this, role, position);
+}
+
+std::optional<unsigned> FuncOp::findUpdatedArg(unsigned result) {
+  nn::Label label = getResultLabel(result);
+  return nn::isInPlace(label.role) ? findArg(label.role, label.name) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

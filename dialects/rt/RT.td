@@ -211,6 +211,7 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol,
 
     (C1) `part` and `layer` come together: a part says whose part it is.
     (C2) a layer has one function for each of its parts.
+    (C3) arguments and results have positions and slots as those of `nn.layer` do.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<FlatSymbolRefAttr>:$layer, OptionalAttr<NN_PartAttr>:$part,
@@ -229,6 +230,16 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     nn::Role getResultRole(unsigned i);
     ::llvm::StringRef getArgName(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
+    nn::Label getArgLabel(unsigned i);
+    nn::Label getResultLabel(unsigned i);
+    /// Number of the argument or result with a role and a name, or with a role and a position.
+    std::optional<unsigned> findArg(nn::Role role, ::llvm::StringRef name);
+    std::optional<unsigned> findArg(nn::Role role, unsigned position);
+    std::optional<unsigned> findResult(nn::Role role, ::llvm::StringRef name);
+    std::optional<unsigned> findResult(nn::Role role, unsigned position);
+    /// The argument that result i updates: it has the same role, one that is updated in place
+    /// (carried values and their cotangents are not), and the same name.
+    std::optional<unsigned> findUpdatedArg(unsigned result);
     /// Appends an argument with a role and a name.
     ::mlir::BlockArgument addArg(nn::Role role, ::llvm::StringRef name, ::mlir::Type type,
                                  ::mlir::Location loc);

@@ -86,9 +86,8 @@ private:
   }
 
   Value scalar(StringRef name) {
-    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
-      if (layer.getArgRole(i) == Role::Scalar && layer.getArgName(i) == name)
-        return layer.getArgument(i);
+    if (std::optional<unsigned> i = layer.findArg(Role::Scalar, name))
+      return layer.getArgument(*i);
     Type number = IntegerType::get(layer.getContext(), 32);
     return layer.addArg(Role::Scalar, name, Tensor::get(layer.getContext(), {}, number),
                         layer.getLoc());
@@ -142,7 +141,7 @@ private:
     auto param =
         ParamOp::create(b, run.getLoc(), symbol, Tensor::get(&getContext(), {}, b.getF32Type()),
                         run.getTimes(), path, first, run.getCallees().size(),
-                        /*id=*/0, /*id_step=*/0, zero, "other");
+                        /*id=*/0, /*id_step=*/0, zero, "other", FlatSymbolRefAttr());
     symbols.insert(param);
     return FlatSymbolRefAttr::get(param);
   }

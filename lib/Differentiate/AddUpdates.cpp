@@ -102,15 +102,25 @@ Value clipped(PartBuilder &part, const Optimizer &optimizer, ParamOp param, Valu
   return b.mul(g, b.cast(scale, typeOf(g).getElementType()));
 }
 
+/// Calls `body` with what state `slot` of a weight is called, and that it is one.
+template <typename Body> auto withState(StringRef name, StringRef slot, ParamOp param, Body body) {
+  std::string full = (name + "." + slot).str();
+  return body(
+      Label{Role::State, full, std::nullopt, SlotAttr::get(param.getContext(), slot, name)});
+}
+
 Value state(PartBuilder &part, StringRef name, StringRef slot, ParamOp param) {
-  return part.arg(Role::State, name + "." + slot, param);
+  return withState(name, slot, param, [&](const Label &label) -> Value {
+    return part.layer.addArg(label, param.getType(), param.getLoc());
+  });
 }
 
 /// m and what it becomes.
 void setState(PartBuilder &part, StringRef name, StringRef slot, ParamOp param, Value updated,
               Value old) {
-  part.layer.addResult(Role::State, (name + "." + slot).str(),
-                       part.unlessSkipped(param, updated, old));
+  withState(name, slot, param, [&](const Label &label) {
+    part.layer.addResult(label, part.unlessSkipped(param, updated, old));
+  });
 }
 
 /// p after m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, both corrected for their start at 0.
@@ -252,7 +262,7 @@ private:
          {std::pair(lang::kLossScale, scale->start), std::pair(lang::kGoodSteps, 0.0)}) {
       auto init = InitAttr::get(&getContext(), "constant", b.getF64FloatAttr(start));
       ParamOp::create(b, getOperation().getLoc(), symbol, number, 1, "loss", 0, 1, 0, 0, init,
-                      "state");
+                      "state", FlatSymbolRefAttr());
     }
   }
 

@@ -57,8 +57,9 @@ private:
         continue;
       NNBuilder b = builderAt(value.getLoc());
       if (role == Role::Carried) {
-        accumulate(value, layer.addArg(Role::CotCarried, layer.getResultName(i), value.getType(),
-                                       value.getLoc()));
+        Label label = layer.getResultLabel(i);
+        label.role = Role::CotCarried;
+        accumulate(value, layer.addArg(label, value.getType(), value.getLoc()));
       } else if (role == Role::Loss) {
         Tensor scalar = Tensor::get(b.getContext(), {}, b.getF32Type());
         Value weight = layer.addArg(Role::CotLoss, layer.getResultName(i), scalar, value.getLoc());
@@ -99,22 +100,21 @@ private:
     if (!active.contains(arg))
       return;
     NNBuilder b = builderAt(arg.getLoc());
-    // A copy: the layer may grow arguments while the name is in use.
-    std::string name = layer.getArgName(i).str();
-    Role role = layer.getArgRole(i);
-    if (role == Role::Carried) {
+    Label label = layer.getArgLabel(i);
+    if (label.role == Role::Carried) {
       Value cotangent = cotangents.lookup(arg);
       if (!cotangent)
         cotangent = b.broadcast(b.like(arg, 0), typeOf(arg));
-      return layer.addResult(Role::CotCarried, name, cotangent);
+      label.role = Role::CotCarried;
+      return layer.addResult(label, cotangent);
     }
     if (terms[arg].empty())
       return;
-    Role sumRole = role == Role::Param ? Role::CotParam : Role::CotInvariant;
-    Value sum = layer.addArg(sumRole, name, arg.getType(), arg.getLoc());
+    label.role = label.role == Role::Param ? Role::CotParam : Role::CotInvariant;
+    Value sum = layer.addArg(label, arg.getType(), arg.getLoc());
     for (Value term : terms[arg])
       sum = NNBuilder(term.getLoc(), layer.getReturn()).add(sum, term);
-    layer.addResult(sumRole, name, sum);
+    layer.addResult(label, sum);
   }
 
   LayerOp layer;

@@ -33,7 +33,7 @@ Summary summaryOf(ModuleOp module) {
   lang::Settings settings(module);
   Summary summary;
   for (auto param : module.getOps<nn::ParamOp>())
-    if (!param.isState() && param.getKind() != "copy")
+    if (!param.isState() && !param.isCopy())
       summary.parameters += param.getCount() * elementsOf(param);
   summary.sequences = settings.recipe.batch;
   summary.tokens = summary.sequences * settings.recipe.sequence;

@@ -21,11 +21,10 @@ static DimAttr boundOf(Operation *op) {
   return {};
 }
 
-static Value countOf(rt::FuncOp func, DimAttr dim) {
-  std::string name = ("count." + dim.getName()).str();
-  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (func.getArgRole(i) == Role::Scalar && func.getArgName(i) == name)
-      return func.getArgument(i);
+static Value countInUse(rt::FuncOp func, DimAttr dim) {
+  std::string name = countOf(dim.getName());
+  if (std::optional<unsigned> i = func.findArg(Role::Scalar, name))
+    return func.getArgument(*i);
   auto type = Tensor::get(func.getContext(), {}, IntegerType::get(func.getContext(), 64));
   return func.addArg(Role::Scalar, name, type, func.getLoc());
 }
@@ -36,9 +35,9 @@ void fuse::addCounts(rt::FuncOp func) {
     auto matmul = dyn_cast<rt::MatmulOp>(op);
     DimAttr dim = launch || matmul ? boundOf(&op) : DimAttr();
     if (dim && launch)
-      launch.getCountMutable().assign(countOf(func, dim));
+      launch.getCountMutable().assign(countInUse(func, dim));
     else if (dim)
-      matmul.getCountMutable().assign(countOf(func, dim));
+      matmul.getCountMutable().assign(countInUse(func, dim));
   }
 }
 

@@ -148,7 +148,7 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
     forEachLoss(train, [&](StringRef loss, double weight) {
       if (auto cotangent = values.lookup(schedule::cotLossKey(loss)))
         emitCotangent(make, loss, weight, elementOf(cotangent),
-                      values.contains(schedule::lossKey(("count." + loss).str())), scale);
+                      values.contains(schedule::lossKey(nn::countOf(loss))), scale);
     });
     if (values.contains(schedule::normKey()))
       scale ? emitScaledNorm(make, *scale) : emitNorm(make);

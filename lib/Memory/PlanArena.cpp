@@ -54,18 +54,6 @@ public:
     return success();
   }
 
-  /// Working copies: parameters that a part `prepare` writes.
-  void markCopies(const Chain &chain) {
-    for (const Run &run : chain.runs)
-      for (const Callee &callee : run.callees) {
-        rt::FuncOp func = callee.part(Part::Prepare);
-        for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
-          if (func.getResultRole(i) == Role::Param)
-            values[number[paramKey(callee.params.lookup(func.getResultName(i)))]].owner =
-                Owner::Copy;
-      }
-  }
-
   /// Places for the sums over ranks of what a step reads of them itself.
   void addSums(const Chain &train, const Chain *counts) {
     nn::ChainOp op = train.op;
@@ -76,7 +64,7 @@ public:
     };
     DictionaryAttr losses = op.getLossesAttr();
     for (NamedAttribute loss : losses &&counts ? losses.getValue() : ArrayRef<NamedAttribute>()) {
-      std::string count = "count." + loss.getName().str();
+      std::string count = nn::countOf(loss.getName());
       if (number.contains(cotLossKey(loss.getName())))
         addSum(*counts, count, lossKey(count));
     }
@@ -187,38 +175,31 @@ private:
     value.count = std::max(value.count, count);
   }
 
-  LogicalResult addValue(const Run &run, const Callee &callee, Role role, StringRef name,
-                         Type type) {
-    auto param = [&](StringRef of) -> FailureOr<nn::ParamOp> {
-      if (nn::ParamOp param = callee.params.lookup(of))
-        return param;
-      return nn::RunOp(run.op).emitOpError("binds no parameter to ") << callee.name << " " << of;
-    };
-    switch (role) {
+  LogicalResult addValue(const Run &run, const Callee &callee, const nn::Label &label, Type type) {
+    StringRef name = label.name;
+    nn::ParamOp param = callee.paramOf(label);
+    switch (label.role) {
     case Role::Param:
-    case Role::CotParam: {
-      FailureOr<nn::ParamOp> op = param(name);
-      if (failed(op))
-        return failure();
-      if (role == Role::Param)
-        addOfParam(paramKey(*op), Owner::Parameter, type, *op, "");
+    case Role::CotParam:
+      if (!param)
+        return nn::RunOp(run.op).emitOpError("binds no parameter to ")
+               << callee.name << " " << name;
+      if (label.role == Role::CotParam)
+        addOfParam(gradientKey(param), Owner::Gradient, type, param, "grad");
       else
-        addOfParam(gradientKey(*op), Owner::Gradient, type, *op, "grad");
+        addOfParam(paramKey(param), param.isCopy() ? Owner::Copy : Owner::Parameter, type, param,
+                   "");
       return success();
-    }
-    case Role::State: {
-      if (nn::ParamOp own = callee.ownState(name)) { // saved and loaded with the weights
-        addOfParam(paramKey(own), Owner::Parameter, type, own, "");
-        return success();
-      }
-      nn::ParamOp op = callee.paramOfState(name);
-      if (!op)
+    case Role::State:
+      if (!param)
         return nn::RunOp(run.op).emitOpError("has a state that belongs to no parameter of ")
                << callee.name << ": " << name;
-      StringRef slot = name.drop_front(name.rfind('.') + 1);
-      addOfParam(stateKey(slot, op), Owner::State, type, op, slot);
+      if (label.slot)
+        addOfParam(stateKey(label.slot.getName(), param), Owner::State, type, param,
+                   label.slot.getName());
+      else // the model's own, saved and loaded with the weights
+        addOfParam(paramKey(param), Owner::Parameter, type, param, "");
       return success();
-    }
     case Role::Scalar:
       addScalar(run, name, type);
       return success();
@@ -246,14 +227,13 @@ private:
         add(normKey(), Owner::Scalar, type, 2);
         add(scalarKey("norm"), Owner::Scalar, type);
         add(gradNormKey(), Owner::Scalar, type);
-      } else if (failed(addValue(run, callee, func.getArgRole(i), func.getArgName(i), type))) {
+      } else if (failed(addValue(run, callee, func.getArgLabel(i), type))) {
         return failure();
       }
     }
     for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
       if (func.getResultRole(i) != Role::Carried &&
-          failed(addValue(run, callee, func.getResultRole(i), func.getResultName(i),
-                          func.getResultTypes()[i])))
+          failed(addValue(run, callee, func.getResultLabel(i), func.getResultTypes()[i])))
         return failure();
     return success();
   }
@@ -370,7 +350,6 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
       return failure();
     persistent.addSums(train, counts ? &*counts : nullptr);
     persistent.addScaling(getOperation());
-    persistent.markCopies(train);
     const lang::Target &target = lang::targetOf(getOperation());
     if (target.isGpu()) {
       persistent.addOfDevice(workspaceOf(getOperation(), target.workspace));

@@ -131,7 +131,7 @@ bool FramePlanner::mayOverwrite(const Group &group, BlockArgument arg) {
 bool FramePlanner::placeReturns() {
   rt::ReturnOp ret = func.getReturn();
   for (auto [i, value] : llvm::enumerate(ret.getOperands())) {
-    std::optional<unsigned> updated = schedule::inPlaceArg(func, i);
+    std::optional<unsigned> updated = func.findUpdatedArg(i);
     auto arg = dyn_cast<BlockArgument>(value);
     if (arg && updated && arg.getArgNumber() == *updated)
       continue;                       // unchanged where it is

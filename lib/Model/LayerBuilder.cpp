@@ -23,6 +23,21 @@ static LayerOp statesOf(LayerOp layer) {
 LayerBuilder::LayerBuilder(ModuleOp module, StringRef name, Location loc, const Losses &losses)
     : layer(layerAtEnd(module, name, loc)), builder(layer.getReturn()), losses(losses) {}
 
+/// For people to read: c0, c1, ... of what is carried, i0, i1, ... of invariants.
+static std::string nameAt(Role role, unsigned position) {
+  return (role == Role::Carried ? "c" : "i") + std::to_string(position);
+}
+
+void LayerBuilder::addInput(Role role, unsigned position, Value value) {
+  std::string name = nameAt(role, position);
+  map.map(value, layer.addArg({role, name, position}, value.getType(), value.getLoc()));
+}
+
+void LayerBuilder::addCarriedResult(unsigned position, Value value) {
+  std::string name = nameAt(Role::Carried, position);
+  layer.addResult({Role::Carried, name, position}, lookup(value));
+}
+
 void LayerBuilder::clone(Operation *op) {
   if (auto weight = dyn_cast<lang::WeightOp>(op))
     return addWeight(weight);
@@ -49,10 +64,12 @@ Value LayerBuilder::lookup(Value v) {
 
 void LayerBuilder::addWeight(lang::WeightOp weight) {
   auto [at, added] = weights.insert({weight.getName(), weight});
+  Value value = weight.getValue();
   if (added)
-    addInput(weight.isState() ? Role::State : Role::Param, weight.getName(), weight.getValue());
+    map.map(value, layer.addArg(weight.isState() ? Role::State : Role::Param, weight.getName(),
+                                value.getType(), value.getLoc()));
   else
-    map.map(weight.getValue(), map.lookup(at->second.getValue()));
+    map.map(value, map.lookup(at->second.getValue()));
 }
 
 void LayerBuilder::addScalar(ScalarOp scalar) {
@@ -148,8 +165,8 @@ private:
   void addMetric(lang::MetricOp metric) {
     NNBuilder b(metric.getLoc(), builder);
     Value value = b.cast(map.lookup(metric.getValue()), b.getF64Type());
-    for (auto [prefix, term] : {std::pair("", value), {"count.", b.number(1, b.getF64Type())}}) {
-      std::string name = prefix + metric.getName().str();
+    for (auto [name, term] : {std::pair(metric.getName().str(), value),
+                              {countOf(metric.getName()), b.number(1, b.getF64Type())}}) {
       Value before = part.addArg(Role::Metric, name, term.getType(), metric.getLoc());
       part.addResult(Role::Metric, name, b.add(before, term));
     }

@@ -17,17 +17,14 @@ public:
   LayerBuilder(mlir::ModuleOp module, llvm::StringRef name, mlir::Location loc,
                const Losses &losses);
 
-  void addInput(nn::Role role, llvm::StringRef name, mlir::Value value) {
-    map.map(value, layer.addArg(role, name, value.getType(), value.getLoc()));
-  }
+  /// The run's carried value or invariant number `position`, as the layer takes it.
+  void addInput(nn::Role role, unsigned position, mlir::Value value);
 
   /// Clones one op; weights and step scalars become arguments, losses, outputs and
   /// contributions results.
   void clone(mlir::Operation *op);
 
-  void addCarriedResult(unsigned i, mlir::Value value) {
-    layer.addResult(nn::Role::Carried, "c" + std::to_string(i), lookup(value));
-  }
+  void addCarriedResult(unsigned position, mlir::Value value);
 
   /// Writes part `states`, where the layer has something to do once a step.
   void finish();

@@ -181,9 +181,9 @@ FlatSymbolRefAttr Outliner::bindParam(lang::WeightOp weight, Twine symbol, Twine
                                       int64_t count, int64_t first, int64_t step, int64_t idStep) {
   std::string name = symbol.str();
   if (!symbols.lookup(name)) { // used before: a tied weight
-    auto param =
-        ParamOp::create(chainBuilder, weight.getLoc(), name, typeOf(weight.getValue()), count,
-                        path.str(), first, step, ids, idStep, weight.getInit(), weight.getKind());
+    auto param = ParamOp::create(chainBuilder, weight.getLoc(), name, typeOf(weight.getValue()),
+                                 count, path.str(), first, step, ids, idStep, weight.getInit(),
+                                 weight.getKind(), FlatSymbolRefAttr());
     param->moveBefore(model);
     symbols.insert(param);
     ++ids;
@@ -210,7 +210,7 @@ void Outliner::forkSharedValues(unsigned at) {
         continue;
       LayerBuilder layer(module, freshName("fork"), v.getLoc(), losses);
       symbols.insert(layer.layer);
-      layer.addInput(Role::Carried, "c0", v);
+      layer.addInput(Role::Carried, 0, v);
       for (unsigned i = 0; i < by.size(); ++i)
         layer.addCarriedResult(i, v);
       SmallVector<Value> copies =
@@ -230,12 +230,12 @@ void Outliner::outlineStretch(ArrayRef<Operation *> ops, unsigned at) {
   SmallVector<Value> read = valuesRead(ops);
   for (Value v : read)
     if (isTrained(v)) {
-      layer.addInput(Role::Carried, "c" + std::to_string(carried.size()), v);
+      layer.addInput(Role::Carried, carried.size(), v);
       carried.push_back(passed(v, {at, 0}));
     }
   for (Value v : read)
     if (!isTrained(v)) {
-      layer.addInput(Role::Invariant, "i" + std::to_string(invariants.size()), v);
+      layer.addInput(Role::Invariant, invariants.size(), v);
       invariants.push_back(passed(v, {at, 0}));
     }
   SmallVector<Value> results;
@@ -276,8 +276,7 @@ LogicalResult Outliner::outlineList(lang::ForOp loop, unsigned at) {
     symbols.insert(layer->layer);
     for (auto [i, arg] : llvm::enumerate(region.getArguments())) {
       unsigned n = loop.getCarried().size();
-      layer->addInput(i < n ? Role::Carried : Role::Invariant,
-                      (i < n ? "c" : "i") + std::to_string(i < n ? i : i - n), arg);
+      layer->addInput(i < n ? Role::Carried : Role::Invariant, i < n ? i : i - n, arg);
     }
     for (Operation &op : region.front().without_terminator()) {
       auto loss = dyn_cast<lang::LossOp>(op);
@@ -351,7 +350,7 @@ LogicalResult Outliner::outlineCounts() {
           return loss.emitOpError("has a count that depends on weights: ") << loss.getName();
         if (v.getDefiningOp<lang::InputOp>()) {
           if (inputs.insert(v))
-            layer.addInput(Role::Invariant, "i" + std::to_string(inputs.size() - 1), v);
+            layer.addInput(Role::Invariant, inputs.size() - 1, v);
         } else if (slice.insert(v.getDefiningOp())) {
           llvm::append_range(work, v.getDefiningOp()->getOperands());
         }
@@ -363,7 +362,7 @@ LogicalResult Outliner::outlineCounts() {
     } else {
       count = countTerms(b, loss, model.getBatch());
     }
-    std::string name = "count." + loss.getName().str();
+    std::string name = countOf(loss.getName());
     Value before = layer.layer.addArg(Role::Loss, name, count.getType(), loss.getLoc());
     layer.layer.addResult(Role::Loss, name, b.add(before, count));
   }

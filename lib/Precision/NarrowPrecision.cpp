@@ -25,11 +25,11 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Suffix of a working copy: ".bf16".
-std::string suffixOf(FloatType narrow) {
-  std::string suffix;
-  llvm::raw_string_ostream(suffix) << "." << narrow;
-  return suffix;
+/// What a working copy is called, for people to read: `q.weight.bf16`.
+std::string copyName(StringRef master, FloatType narrow) {
+  std::string name;
+  llvm::raw_string_ostream(name) << master << "." << narrow;
+  return name;
 }
 
 bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }
@@ -37,8 +37,7 @@ bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }
 /// One joint layer.
 class Narrower {
 public:
-  Narrower(LayerOp layer, FloatType narrow)
-      : layer(layer), narrow(narrow), suffix(suffixOf(narrow)) {}
+  Narrower(LayerOp layer, FloatType narrow) : layer(layer), narrow(narrow) {}
 
   void run() {
     narrowInterface();
@@ -72,7 +71,7 @@ private:
     Value &copy = copies[arg];
     if (!copy) {
       std::string name = layer.getArgName(arg.getArgNumber()).str();
-      copy = layer.addArg(Role::Param, name + suffix, narrowType(arg), arg.getLoc());
+      copy = layer.addArg(Role::Param, copyName(name, narrow), narrowType(arg), arg.getLoc());
       copied.push_back(name);
     }
     return copy;
@@ -85,18 +84,10 @@ private:
     v.replaceAllUsesExcept(wide, wide);
   }
 
-  /// Whether a layer hands the value on and gets a cotangent back.
+  /// Whether a layer hands the value on and gets a cotangent back: that of an argument is a result.
   bool isTrained(StringRef name, Role cotangent, bool ofArgument) {
-    if (ofArgument) { // the cotangent of an argument is a result
-      for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
-        if (layer.getResultRole(i) == cotangent && layer.getResultName(i) == name)
-          return true;
-      return false;
-    }
-    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)
-      if (layer.getArgRole(i) == cotangent && layer.getArgName(i) == name)
-        return true;
-    return false;
+    return (ofArgument ? layer.findResult(cotangent, name) : layer.findArg(cotangent, name))
+        .has_value();
   }
 
   void narrowInterface() {
@@ -194,7 +185,6 @@ private:
 
   LayerOp layer;
   FloatType narrow;
-  std::string suffix;
   DenseMap<Value, Value> copies;
 };
 
@@ -206,7 +196,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
     narrow = precision::narrowTypeOf(getOperation());
     if (!narrow)
       return;
-    suffix = suffixOf(narrow);
+    copyOf.clear();
     SymbolTable symbols(getOperation());
     PartTable<LayerOp> parts(getOperation());
     SmallVector<RunOp> runs;
@@ -226,7 +216,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
     do
       for (RunOp run : runs)
         bindCopies(run, symbols, copied);
-    while (followMasters(runs, symbols, parts, copied));
+    while (followMasters(runs, parts, copied));
     for (RunOp run : runs) {
       retypeRun(run, symbols);
       writeCopies(run, symbols, parts);
@@ -235,7 +225,7 @@ struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<Modu
 
 private:
   FloatType narrow;
-  std::string suffix;
+  DenseMap<Attribute, ParamOp> copyOf; // the working copy of a master, by symbols
 
   /// Layers by name, and the parameters of which their runs bind a working copy.
   using Copied = llvm::StringMap<SmallVector<std::string>>;
@@ -248,35 +238,47 @@ private:
       NamedAttrList list(bound);
       for (const std::string &name : copied.lookup(callee)) {
         auto master = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
-        std::string symbol = master.getSymName().str() + suffix;
-        if (!symbols.lookup(symbol)) {
-          ParamOp copy = master.clone();
-          copy.setSymName(symbol);
-          copy.setPath(master.getPath().str() + suffix);
-          copy.setKind("copy");
-          copy.setType(cast<Tensor>(master.getType()).withElement(narrow));
-          OpBuilder(master).insert(copy);
-          symbols.insert(copy);
-        }
-        list.set(name + suffix, FlatSymbolRefAttr::get(&getContext(), symbol));
+        list.set(copyName(name, narrow), FlatSymbolRefAttr::get(addCopyOf(master, symbols)));
       }
       params.push_back(list.getDictionary(&getContext()));
     }
     run.setParamsAttr(ArrayAttr::get(&getContext(), params));
   }
 
+  ParamOp addCopyOf(ParamOp master, SymbolTable &symbols) {
+    ParamOp &copy = copyOf[FlatSymbolRefAttr::get(master)];
+    if (copy)
+      return copy;
+    copy = master.clone();
+    copy.setSymName(copyName(master.getSymName(), narrow));
+    copy.setPath(copyName(master.getPath(), narrow));
+    copy.setKind("copy");
+    copy.setCopyOfAttr(FlatSymbolRefAttr::get(master));
+    copy.setType(cast<Tensor>(master.getType()).withElement(narrow));
+    OpBuilder(master).insert(copy);
+    symbols.insert(copy);
+    return copy;
+  }
+
+  /// The name under which a layer that binds a master binds its working copy, or null.
+  StringAttr nameOfCopy(DictionaryAttr bound, Attribute master) {
+    ParamOp copy = copyOf.lookup(master);
+    for (NamedAttribute entry : bound)
+      if (copy && entry.getValue() == FlatSymbolRefAttr::get(copy))
+        return entry.getName();
+    return {};
+  }
+
   /// A tied weight is updated by one layer and its copy read by another: the layer
   /// that updates binds the copy too. Whether there is more to bind.
-  bool followMasters(ArrayRef<RunOp> runs, SymbolTable &symbols, const PartTable<LayerOp> &parts,
-                     Copied &copied) {
+  bool followMasters(ArrayRef<RunOp> runs, const PartTable<LayerOp> &parts, Copied &copied) {
     bool changed = false;
     for (RunOp run : runs)
       for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
                                             run.getParams().getAsRange<DictionaryAttr>()))
         for (NamedAttribute entry : bound) {
           StringRef name = entry.getName();
-          auto master = cast<FlatSymbolRefAttr>(entry.getValue()).getValue();
-          if (!symbols.lookup((master + suffix).str()) || bound.get((name + suffix).str()) ||
+          if (!copyOf.contains(entry.getValue()) || nameOfCopy(bound, entry.getValue()) ||
               !updates(parts.lookup(callee, Part::Update), name))
             continue;
           copied[callee.getValue()].push_back(name.str());
@@ -286,10 +288,7 @@ private:
   }
 
   static bool updates(LayerOp update, StringRef name) {
-    for (unsigned i = 0, e = update ? update.getNumResults() : 0; i < e; ++i)
-      if (update.getResultRole(i) == Role::Param && update.getResultName(i) == name)
-        return true;
-    return false;
+    return update && update.findResult(Role::Param, name);
   }
 
   static void retypeRun(RunOp run, SymbolTable &symbols) {
@@ -311,13 +310,16 @@ private:
       OpBuilder builder(update);
       LayerOp prepare = createPart(builder, update.getLoc(), callee, Part::Prepare);
       for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
-        std::string name = update.getResultName(i).str();
-        if (update.getResultRole(i) != Role::Param || !bound.get(name + suffix))
+        StringRef name = update.getResultName(i);
+        StringAttr copy = update.getResultRole(i) == Role::Param
+                              ? nameOfCopy(bound, bound.get(name))
+                              : StringAttr();
+        if (!copy)
           continue;
         Value master = update.getReturn().getOperand(i);
-        addCopy(update, name, master);
-        addCopy(prepare, name,
-                prepare.addArg(Role::Param, name, master.getType(), master.getLoc()));
+        writeCopy(update, copy, master);
+        writeCopy(prepare, copy,
+                  prepare.addArg(Role::Param, name, master.getType(), master.getLoc()));
       }
       if (prepare.getNumResults()) {
         symbols.insert(prepare);
@@ -328,9 +330,9 @@ private:
     }
   }
 
-  void addCopy(LayerOp layer, StringRef name, Value master) {
+  void writeCopy(LayerOp layer, StringRef copy, Value master) {
     NNBuilder b(master.getLoc(), layer.getReturn());
-    layer.addResult(Role::Param, (name + suffix).str(), b.cast(master, narrow));
+    layer.addResult(Role::Param, copy, b.cast(master, narrow));
   }
 };
 

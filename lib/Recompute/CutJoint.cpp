@@ -223,8 +223,7 @@ LayerOp Cutter::emit(Part part, const Results &numbers, const ValueSet &given,
   for (unsigned i = 0, e = joint.getNumArguments(); i < e; ++i) {
     BlockArgument arg = joint.getArgument(i);
     if (used.contains(arg))
-      map.map(arg,
-              layer.addArg(joint.getArgRole(i), joint.getArgName(i), arg.getType(), arg.getLoc()));
+      map.map(arg, layer.addArg(joint.getArgLabel(i), arg.getType(), arg.getLoc()));
   }
   DenseMap<Value, std::string> names;
   for (auto [i, v] : llvm::enumerate(passed))
@@ -250,8 +249,7 @@ LayerOp Cutter::emit(Part part, const Results &numbers, const ValueSet &given,
     }
   }
   for (unsigned i : numbers)
-    layer.addResult(joint.getResultRole(i), joint.getResultName(i),
-                    map.lookup(joint.getReturn().getOperands()[i]));
+    layer.addResult(joint.getResultLabel(i), map.lookup(joint.getReturn().getOperands()[i]));
   for (auto &[role, set] : residuals)
     for (Value v : *set)
       layer.addResult(role, names[v], map.lookup(v));

@@ -15,25 +15,6 @@ Part schedule::partOf(sched::TaskKind kind) {
   llvm_unreachable("a kind of task that runs no part");
 }
 
-std::optional<unsigned> schedule::findArg(rt::FuncOp func, Role role, StringRef name) {
-  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (func.getArgRole(i) == role && func.getArgName(i) == name)
-      return i;
-  return std::nullopt;
-}
-
-std::optional<unsigned> schedule::findResult(rt::FuncOp func, Role role, StringRef name) {
-  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-    if (func.getResultRole(i) == role && func.getResultName(i) == name)
-      return i;
-  return std::nullopt;
-}
-
-std::optional<unsigned> schedule::inPlaceArg(rt::FuncOp func, unsigned result) {
-  Role role = func.getResultRole(result);
-  return nn::isInPlace(role) ? findArg(func, role, func.getResultName(result)) : std::nullopt;
-}
-
 SmallVector<std::pair<Part, rt::FuncOp>> Callee::existing() const {
   SmallVector<std::pair<Part, rt::FuncOp>> found;
   for (const nn::PartFacts &facts : nn::kPartFacts)
@@ -42,20 +23,18 @@ SmallVector<std::pair<Part, rt::FuncOp>> Callee::existing() const {
   return found;
 }
 
-bool Callee::reads(Part p, Role role, StringRef name) const {
-  return part(p) && findArg(part(p), role, name);
+bool Callee::reads(Part p, Role role, unsigned position) const {
+  rt::FuncOp func = part(p);
+  return func && func.findArg(role, position);
 }
 
-bool Callee::gives(Part p, Role role, StringRef name) const {
-  return part(p) && findResult(part(p), role, name);
+bool Callee::gives(Part p, Role role, unsigned position) const {
+  rt::FuncOp func = part(p);
+  return func && func.findResult(role, position);
 }
 
-nn::ParamOp Callee::paramOfState(StringRef state) const {
-  for (size_t dot = state.rfind('.'); dot != StringRef::npos;
-       dot = state.take_front(dot).rfind('.'))
-    if (auto it = params.find(state.take_front(dot)); it != params.end())
-      return it->second;
-  return {};
+nn::ParamOp Callee::paramOf(const nn::Label &label) const {
+  return params.lookup(label.slot ? label.slot.getParam() : label.name);
 }
 
 bool Run::has(Part p) const {
@@ -91,10 +70,10 @@ dist::Axes Chain::pendingAxes(StringRef name) const {
 }
 
 bool schedule::readsInput(const Callee &callee, Part p, unsigned k) {
-  return callee.reads(p, Role::Carried, callee.carriedIn[k]);
+  return callee.reads(p, Role::Carried, k);
 }
 bool schedule::readsCotangent(const Callee &callee, Part p, unsigned k) {
-  return callee.reads(p, Role::CotCarried, callee.carriedOut[k]);
+  return callee.reads(p, Role::CotCarried, k);
 }
 bool schedule::takesCotangent(const Callee &callee, unsigned k) {
   return llvm::any_of(callee.existing(), [&](auto part) {
@@ -106,49 +85,47 @@ bool schedule::takesCotangent(const Callee &callee, unsigned k) {
 // Binding
 //===----------------------------------------------------------------------===//
 
-/// The number in a name like `c3`: position of the run's operand.
-static std::optional<unsigned> positionOf(StringRef name, char letter) {
-  unsigned number;
-  if (!name.consume_front(StringRef(&letter, 1)) || name.getAsInteger(10, number))
+/// The run's values of which a part takes one with this role: a cotangent is that of a result, as
+/// a part takes it. Without any for the other roles.
+static std::optional<TypeRange> typesInRun(nn::RunOp run, Role role) {
+  switch (role) {
+  case Role::Carried:
+    return TypeRange(run.getCarried().getTypes());
+  case Role::CotCarried:
+    return TypeRange(run->getResultTypes());
+  case Role::Invariant:
+  case Role::CotInvariant:
+    return TypeRange(run.getInvariants().getTypes());
+  default:
     return std::nullopt;
-  return number;
+  }
 }
 
-/// (C1) of `nn.run`: the parts name the run's operands by position, and none beyond the last.
-static LogicalResult checkName(nn::RunOp run, const Callee &callee, StringRef name, char letter,
-                               size_t count) {
-  std::optional<unsigned> position = positionOf(name, letter);
-  if (position && *position < count)
-    return success();
-  return run.emitOpError("gives layer ")
-         << callee.name << " " << count << " values called " << letter << "0, " << letter
-         << "1, ...; it also takes " << name;
-}
-
-static LogicalResult checkNames(nn::RunOp run, const Callee &callee) {
-  size_t carried = run.getCarried().size(), results = run.getResults().size();
+/// (C1) of `nn.run`: what the parts take has a position among the run's values, and what they carry
+/// out covers its results.
+static LogicalResult checkPositions(nn::RunOp run, const Callee &callee) {
   for (auto [p, func] : callee.existing()) {
     if (!nn::takesOperands(p))
       continue;
     for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
-      Role role = func.getArgRole(i);
-      StringRef name = func.getArgName(i);
-      bool invariant = role == Role::Invariant || role == Role::CotInvariant;
-      size_t count = role == Role::Carried      ? carried
-                     : role == Role::CotCarried ? results
-                                                : run.getInvariants().size();
-      if (!invariant && role != Role::Carried && role != Role::CotCarried)
+      nn::Label label = func.getArgLabel(i);
+      std::optional<TypeRange> values = typesInRun(run, label.role);
+      if (!values || (label.position && *label.position < values->size()))
         continue;
-      if (failed(checkName(run, callee, name, invariant ? 'i' : 'c', count)))
-        return failure();
+      InFlightDiagnostic diag = run.emitOpError("gives layer ")
+                                << callee.name << " " << values->size() << " values of role "
+                                << nn::stringifyRole(label.role) << "; part "
+                                << nn::stringifyPart(p) << " also takes " << label.name;
+      if (!label.position)
+        diag.attachNote(func.getLoc())
+            << "it has no nn.position, which says the number of the value";
+      return diag;
     }
-  }
-  for (auto [p, func] : callee.existing())
-    for (unsigned k = 0; nn::isForward(p) && k < results; ++k)
-      if (!findResult(func, Role::Carried, callee.carriedOut[k]))
+    for (unsigned k = 0, e = run->getNumResults(); nn::isForward(p) && k < e; ++k)
+      if (!callee.gives(p, Role::Carried, k))
         return run.emitOpError("has more results than part ")
-               << nn::stringifyPart(p) << " of layer " << callee.name
-               << " carries out: " << results;
+               << nn::stringifyPart(p) << " of layer " << callee.name << " carries out: " << e;
+  }
   return success();
 }
 
@@ -179,49 +156,35 @@ static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding
   return success();
 }
 
-/// (C1) and (C2) of `nn.run`: what a part takes and F carries out has the types of the run's
-/// values, which their cotangents share, and of its parameters. Not asked of part `evaluate`,
+/// (C1) and (C2) of `nn.run`: what a part takes and `forward` carries out has the types of the
+/// run's values, which their cotangents share, and of its parameters. Not asked of part `evaluate`,
 /// whose batch has a bound.
 static LogicalResult checkTypes(nn::RunOp run, Callee &callee) {
   for (auto [p, func] : callee.existing()) {
     if (nn::factsOf(p).runs != nn::PartRuns::EachMicrobatch)
       continue;
     for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
-      Role role = func.getArgRole(i);
-      StringRef name = func.getArgName(i);
+      nn::Label label = func.getArgLabel(i);
       Type takes = func.getArgumentTypes()[i], given = takes;
-      if (role == Role::Carried)
-        given = run.getCarried()[*positionOf(name, 'c')].getType();
-      else if (role == Role::CotCarried)
-        given = run->getResultTypes()[*positionOf(name, 'c')];
-      else if (role == Role::Invariant || role == Role::CotInvariant)
-        given = run.getInvariants()[*positionOf(name, 'i')].getType();
-      else if (nn::ParamOp param = role == Role::Param ? callee.params.lookup(name) : nn::ParamOp())
+      if (std::optional<TypeRange> values = typesInRun(run, label.role))
+        given = (*values)[*label.position];
+      else if (nn::ParamOp param =
+                   label.role == Role::Param ? callee.paramOf(label) : nn::ParamOp())
         given = param.getType();
       if (given != takes)
         return run.emitOpError("gives part ")
-               << nn::stringifyPart(p) << " of layer " << callee.name << " " << name << " as "
+               << nn::stringifyPart(p) << " of layer " << callee.name << " " << label.name << " as "
                << given << ", it takes " << takes;
     }
   }
   rt::FuncOp func = callee.part(Part::Forward);
-  for (auto [name, takes] : llvm::zip(callee.carriedOut, run->getResultTypes()))
-    if (std::optional<unsigned> i = func ? findResult(func, Role::Carried, name) : std::nullopt;
+  for (auto [k, takes] : llvm::enumerate(run->getResultTypes()))
+    if (auto i = func ? func.findResult(Role::Carried, k) : std::nullopt;
         i && func.getResultTypes()[*i] != takes)
       return run.emitOpError("takes ")
-             << name << " of part forward of layer " << callee.name << " as " << takes << ", it is "
-             << func.getResultTypes()[*i];
+             << func.getResultName(*i) << " of part forward of layer " << callee.name << " as "
+             << takes << ", it is " << func.getResultTypes()[*i];
   return success();
-}
-
-static void nameValues(nn::RunOp run, Callee &callee) {
-  auto fill = [](auto &names, char letter, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-      names.push_back(letter + std::to_string(i));
-  };
-  fill(callee.carriedIn, 'c', run.getCarried().size());
-  fill(callee.carriedOut, 'c', run.getResults().size());
-  fill(callee.invariants, 'i', run.getInvariants().size());
 }
 
 static std::string titleOf(nn::RunOp run) {
@@ -263,8 +226,7 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
         callee.parts[static_cast<unsigned>(facts.part)] = parts.lookup(ref, facts.part);
       if (!callee.part(Part::Forward) && !callee.part(Part::Evaluate))
         return runOp.emitOpError("has neither part forward nor evaluate of layer ") << callee.name;
-      nameValues(runOp, callee);
-      if (failed(checkNames(runOp, callee)) || failed(bindParams(runOp, callee, binding)) ||
+      if (failed(checkPositions(runOp, callee)) || failed(bindParams(runOp, callee, binding)) ||
           failed(checkTypes(runOp, callee)))
         return failure();
       run.callees.push_back(std::move(callee));

@@ -4,9 +4,8 @@
 // runs in which part, what its arguments are in terms of the run, who reads a
 // value. Read from the IR each time; nothing is kept between passes.
 //
-// One decision: a run names its operands by position, a part its arguments by
-// name, and a part takes only what it reads. So the names say the position:
-// carried value k of a run is `c<k>` in its layers, invariant k is `i<k>`.
+// One decision: a run has its operands by position, and a part takes only what it
+// reads. So what a part takes or gives says which operand of the run it is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_CHAIN_H
@@ -26,32 +25,21 @@ using nn::Part;
 /// What a kind of task runs.
 Part partOf(sched::TaskKind kind);
 
-/// Number of the argument or result with this role and name, or none.
-std::optional<unsigned> findArg(rt::FuncOp func, nn::Role role, llvm::StringRef name);
-std::optional<unsigned> findResult(rt::FuncOp func, nn::Role role, llvm::StringRef name);
-
-/// For result i the argument that it updates: same role and name, and a role
-/// that is updated in place (carried values and their cotangents are not).
-std::optional<unsigned> inPlaceArg(rt::FuncOp func, unsigned result);
-
 /// One layer function of a run, with its parts.
 struct Callee {
   llvm::StringRef name;
   std::array<rt::FuncOp, nn::kPartFacts.size()> parts;
-  /// Names of the run's operands and results inside the layer, by position.
-  std::vector<std::string> carriedIn, carriedOut, invariants;
   llvm::StringMap<nn::ParamOp> params;
 
   rt::FuncOp part(Part p) const { return parts[static_cast<unsigned>(p)]; }
   /// The parts that the layer has, with their functions.
   llvm::SmallVector<std::pair<Part, rt::FuncOp>> existing() const;
-  bool reads(Part p, nn::Role role, llvm::StringRef name) const;
-  bool gives(Part p, nn::Role role, llvm::StringRef name) const;
-  /// The parameter of an optimizer state, by its name: `q.weight.m` is state `m`
-  /// of `q.weight`. Null where no parameter's name begins it.
-  nn::ParamOp paramOfState(llvm::StringRef state) const;
-  /// A state of the model is bound itself, as the weights are.
-  nn::ParamOp ownState(llvm::StringRef state) const { return params.lookup(state); }
+  /// Whether a part takes, or gives, what has this role and position.
+  bool reads(Part p, nn::Role role, unsigned position) const;
+  bool gives(Part p, nn::Role role, unsigned position) const;
+  /// The parameter, gradient or state of the model that a part means, or the parameter of an
+  /// optimizer state. Null where none is bound.
+  nn::ParamOp paramOf(const nn::Label &label) const;
 };
 
 struct Run {

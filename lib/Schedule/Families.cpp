@@ -118,7 +118,7 @@ void FamilyBuilder::addResiduals(const Run &run, Family &fi, Family &fw, Family 
 void FamilyBuilder::addInputs(const Run &run, Family &fi, Family &fw) {
   for (auto [j, callee] : llvm::enumerate(run.callees)) {
     int64_t count = run.times() - (j == 0);
-    for (unsigned k = 0, e = callee.carriedIn.size(); k < e && count > 0; ++k) {
+    for (unsigned k = 0, e = nn::RunOp(run.op).getCarried().size(); k < e && count > 0; ++k) {
       bool inW = split && readsInput(callee, Part::BackwardWeights, k);
       bool inI = readsInput(callee, split ? Part::BackwardInputs : Part::Backward, k);
       if (inW || inI)
@@ -134,7 +134,7 @@ void FamilyBuilder::addInputs(const Run &run, Family &fi, Family &fw) {
 void FamilyBuilder::addCotangents(const Run &run, Family &iw) {
   for (auto [j, callee] : llvm::enumerate(run.callees)) {
     int64_t count = run.times() - (j + 1 == run.callees.size());
-    for (unsigned k = 0, e = callee.carriedOut.size(); k < e && count > 0; ++k)
+    for (unsigned k = 0, e = nn::RunOp(run.op)->getNumResults(); k < e && count > 0; ++k)
       if (split && readsCotangent(callee, Part::BackwardWeights, k))
         iw.values.push_back({cotangentKey(run, j, k), Owner::Cotangent,
                              nn::bytesOf(nn::RunOp(run.op)->getResult(k).getType()), count});
@@ -168,11 +168,9 @@ SmallVector<Reader> schedule::cotangentWriters(const Chain &chain, Value value) 
     const Run &run = chain.runs[reader.run];
     auto gives = [&](const Callee &callee) {
       Role role = reader.carried ? Role::CotCarried : Role::CotInvariant;
-      StringRef name =
-          reader.carried ? callee.carriedIn[reader.number] : callee.invariants[reader.number];
       return llvm::any_of(callee.existing(), [&](auto part) {
         return nn::factsOf(part.first).givesInputCotangents &&
-               findResult(part.second, role, name).has_value();
+               callee.gives(part.first, role, reader.number);
       });
     };
     bool writes = reader.carried ? gives(run.callees.front()) : llvm::any_of(run.callees, gives);
@@ -211,7 +209,7 @@ void FamilyBuilder::addChainValue(Value value) {
       for (const Callee &callee : run.callees)
         reads |= reader.carried
                      ? &callee == &run.callees.front() && readsInput(callee, part, reader.number)
-                     : callee.reads(part, Role::Invariant, callee.invariants[reader.number]);
+                     : callee.reads(part, Role::Invariant, reader.number);
       if (reads)
         family.readers.push_back({kind, run.stage});
     }

@@ -23,20 +23,20 @@ inline std::string residualKey(const Run &run, unsigned j, nn::Role role, llvm::
 }
 /// Carried input number k of the layers of function j, kept for the backward.
 inline std::string inputKey(const Run &run, unsigned j, unsigned k) {
-  return layerKey(run, j) + ".in." + run.callees[j].carriedIn[k];
+  return layerKey(run, j) + ".in.c" + std::to_string(k);
 }
 /// Cotangent of carried result number k of the layers of function j, kept for W.
 inline std::string cotangentKey(const Run &run, unsigned j, unsigned k) {
-  return layerKey(run, j) + ".cot." + run.callees[j].carriedOut[k];
+  return layerKey(run, j) + ".cot.c" + std::to_string(k);
 }
-/// A value of the chain: "tokens+1" for an input, "r0.embed.0.out.x" for a result.
+/// A value of the chain: "tokens+1" for an input, "r0.embed.0.out.c0" for a result.
 inline std::string chainKey(const Chain &chain, mlir::Value value) {
   nn::ChainOp op = chain.op;
   std::string prefix = op.getSymName() == "counts" ? "counts." : "";
   if (auto producer = chain.producerOf(value)) {
     const Run &run = chain.runs[producer->first];
     unsigned last = run.callees.size() - 1;
-    return prefix + layerKey(run, last) + ".out." + run.callees[last].carriedOut[producer->second];
+    return prefix + layerKey(run, last) + ".out.c" + std::to_string(producer->second);
   }
   auto input = value.getDefiningOp<nn::InputOp>();
   return prefix + input.getSource().str() + "+" + std::to_string(input.getShift());

@@ -192,14 +192,13 @@ private:
   /// that takes it otherwise than the backward leaves it.
   void reduce(SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp reader, unsigned i,
               const Borders &borders) {
-    Role role = reader.getArgRole(i);
-    StringRef name = reader.getArgName(i);
+    Label label = reader.getArgLabel(i);
     BlockArgument read = reader.getArgument(i);
     FlatSymbolRefAttr whole = reader.getWholeLayer();
     auto type = cast<Tensor>(read.getType());
     LayoutAttr after = dist::layoutOf(read);
     OpBuilder b(reader);
-    LayoutAttr before = borders.of({whole, Part::Reduce, reader.getLoc()}, role, name, type,
+    LayoutAttr before = borders.of({whole, Part::Reduce, reader.getLoc()}, label, type,
                                    /*isResult=*/false);
     if (before == after)
       return;
@@ -209,12 +208,12 @@ private:
       symbols.insert(layer);
       parts.insert(layer);
     }
-    BlockArgument arg = layer.addArg(role, name, type, read.getLoc());
+    BlockArgument arg = layer.addArg(label, type, read.getLoc());
     layer.setArgAttr(arg.getArgNumber(), dist::kLayout, before);
     b.setInsertionPoint(layer.getReturn());
     auto op = dist::ReshardOp::create(b, read.getLoc(), type, arg);
     setLayouts(op, after);
-    layer.addResult(role, name, op.getResult());
+    layer.addResult(label, op.getResult());
     layer.setResultAttr(layer.getNumResults() - 1, dist::kLayout, after);
   }
 

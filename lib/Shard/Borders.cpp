@@ -27,13 +27,13 @@ static llvm::DenseSet<Value> residualValues(ModuleOp module) {
 FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
   Borders borders(placement);
   SymbolTable symbols(module);
-  // Paths of weights that have a working copy: "q.weight" of "q.weight.bf16", "q.weight.f16".
-  llvm::StringSet<> copied;
+  DenseSet<Attribute> copied; // weights that have a working copy
   for (auto param : module.getOps<ParamOp>())
-    if (param.getKind() == "copy")
-      copied.insert(param.getPath().rsplit('.').first);
+    if (param.isCopy())
+      copied.insert(param.getCopyOfAttr());
   for (auto param : module.getOps<ParamOp>()) {
-    WeightLayouts layouts = placement.weightOf(param, copied.contains(param.getPath()));
+    WeightLayouts layouts =
+        placement.weightOf(param, copied.contains(FlatSymbolRefAttr::get(param)));
     if (!layouts.weight)
       return failure();
     borders.weights[param] = layouts;
@@ -46,13 +46,14 @@ FailureOr<Borders> Borders::read(ModuleOp module, const Placement &placement) {
         for (NamedAttribute entry : params)
           borders.bound[callee][entry.getName()] =
               symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(entry.getValue()).getValue());
-        auto mark = [&](StringRef side, ValueRange values) {
+        auto mark = [&](auto &positions, ValueRange values) {
           for (auto [k, v] : llvm::enumerate(values))
             if (borders.stream.contains(v))
-              borders.residual[callee].insert((side + " c" + Twine(k)).str());
+              positions.insert(k);
         };
-        mark("in", run.getCarried());
-        mark("out", run.getResults());
+        Residual &residual = borders.residual[callee];
+        mark(residual.in, run.getCarried());
+        mark(residual.out, run.getResults());
       }
   return borders;
 }
@@ -62,14 +63,14 @@ ParamOp Borders::paramOf(FlatSymbolRefAttr layer, StringRef name) const {
   return names == bound.end() ? ParamOp() : names->second.lookup(name);
 }
 
-bool Borders::isResidual(const LayerPart &at, Role role, StringRef name, bool isResult) const {
-  if ((role != Role::Carried && role != Role::CotCarried) || at.part == Part::Norm)
+bool Borders::isResidual(const LayerPart &at, const Label &label, bool isResult) const {
+  auto marked = residual.find(at.layer);
+  if ((label.role != Role::Carried && label.role != Role::CotCarried) || !label.position ||
+      marked == residual.end())
     return false;
   // A cotangent flows the other way.
-  bool out = isResult == (role == Role::Carried);
-  auto marked = residual.find(at.layer);
-  return marked != residual.end() &&
-         marked->second.count((StringRef(out ? "out " : "in ") + name).str());
+  bool out = isResult == (label.role == Role::Carried);
+  return (out ? marked->second.out : marked->second.in).contains(*label.position);
 }
 
 std::string Borders::pendingKey(FlatSymbolRefAttr layer, Role role, StringRef name) const {
@@ -107,19 +108,19 @@ LayoutAttr Borders::ofChain(Value v) const {
   return layout && stream.contains(v) ? withResidual(layout, typeOf(v)) : layout;
 }
 
-LayoutAttr Borders::of(const LayerPart &at, Role role, StringRef name, Tensor type,
-                       bool isResult) const {
+LayoutAttr Borders::of(const LayerPart &at, const Label &label, Tensor type, bool isResult) const {
+  StringRef name = label.name;
   LayoutAttr whole = LayoutAttr::get(type.getContext(), {}, {}, {}, {});
   std::optional<Part> part = at.part;
   // Sums over ranks that are pending are made by part `reduce`.
   bool isReduced = part && (isResult ? *part == Part::Reduce : factsOf(*part).readsReduced);
   auto waiting = [&](LayoutAttr layout) {
-    auto found = pending.find(pendingKey(at.layer, role, name));
+    auto found = pending.find(pendingKey(at.layer, label.role, name));
     if (found == pending.end())
       return layout;
     return layout.withSum(dist::difference(found->second, layout.used()));
   };
-  switch (role) {
+  switch (label.role) {
   case Role::Carried:
   case Role::Invariant:
   case Role::CotCarried:
@@ -127,22 +128,16 @@ LayoutAttr Borders::of(const LayerPart &at, Role role, StringRef name, Tensor ty
     if (part == Part::Norm) //: every rank has the squares that it alone counts
       return whole.withSum(placement->allAxes());
     LayoutAttr layout = placement->layoutOf(type, at.loc);
-    return layout && isResidual(at, role, name, isResult) ? withResidual(layout, type) : layout;
+    return layout && isResidual(at, label, isResult) ? withResidual(layout, type) : layout;
   }
   case Role::Param:
     if (ParamOp param = paramOf(at.layer, name))
       return weightOf(param).weight;
     return whole;
-  case Role::State: {
-    StringRef weight = name;
-    for (; !weight.empty(); weight = weight.rsplit('.').first) {
-      if (ParamOp param = paramOf(at.layer, weight))
-        return weight == name ? weightOf(param).weight : weightOf(param).state;
-      if (!weight.contains('.'))
-        break;
-    }
+  case Role::State:
+    if (ParamOp param = paramOf(at.layer, label.slot ? label.slot.getParam() : name))
+      return label.slot ? weightOf(param).state : weightOf(param).weight;
     return whole;
-  }
   case Role::CotParam:
     if (ParamOp param = paramOf(at.layer, name)) {
       const WeightLayouts &layouts = weightOf(param);
@@ -166,11 +161,9 @@ LayoutAttr Borders::of(const LayerPart &at, Role role, StringRef name, Tensor ty
 }
 
 LayoutAttr Borders::ofArg(LayerOp layer, unsigned i) const {
-  return of(layer, layer.getArgRole(i), layer.getArgName(i),
-            cast<Tensor>(layer.getArgumentTypes()[i]), false);
+  return of(layer, layer.getArgLabel(i), cast<Tensor>(layer.getArgumentTypes()[i]), false);
 }
 
 LayoutAttr Borders::ofResult(LayerOp layer, unsigned i) const {
-  return of(layer, layer.getResultRole(i), layer.getResultName(i),
-            cast<Tensor>(layer.getResultTypes()[i]), true);
+  return of(layer, layer.getResultLabel(i), cast<Tensor>(layer.getResultTypes()[i]), true);
 }

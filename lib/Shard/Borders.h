@@ -34,7 +34,7 @@ public:
   dist::LayoutAttr ofArg(nn::LayerOp layer, unsigned i) const;
   dist::LayoutAttr ofResult(nn::LayerOp layer, unsigned i) const;
   /// Whether a value belongs to the residual stream.
-  bool isResidual(const LayerPart &at, nn::Role role, llvm::StringRef name, bool isResult) const;
+  bool isResidual(const LayerPart &at, const nn::Label &label, bool isResult) const;
 
   /// Notes that a contribution to an accumulator is pending over `axes`.
   void addPending(const LayerPart &at, nn::Role role, llvm::StringRef name,
@@ -46,8 +46,8 @@ public:
   nn::ParamOp paramOf(mlir::FlatSymbolRefAttr layer, llvm::StringRef name) const;
   const WeightLayouts &weightOf(nn::ParamOp param) const { return weights.find(param)->second; }
 
-  /// Layout of a value with this role and name, as a part of a layer takes it or gives it.
-  dist::LayoutAttr of(const LayerPart &at, nn::Role role, llvm::StringRef name, nn::Tensor type,
+  /// Layout of a value, as a part of a layer takes it or gives it.
+  dist::LayoutAttr of(const LayerPart &at, const nn::Label &label, nn::Tensor type,
                       bool isResult) const;
   /// Layout of a value of a chain.
   dist::LayoutAttr ofChain(mlir::Value v) const;
@@ -58,9 +58,12 @@ private:
 
   const Placement *placement;
   llvm::DenseMap<mlir::Operation *, WeightLayouts> weights;
-  /// By whole layer: name -> weight; "in c0", "out c0" of the residual stream.
-  llvm::DenseMap<mlir::Attribute, llvm::StringMap<nn::ParamOp>> bound;
-  llvm::DenseMap<mlir::Attribute, std::set<std::string>> residual;
+  /// Positions of the carried values of a layer that are residual, and of what it carries out.
+  struct Residual {
+    llvm::SmallDenseSet<unsigned> in, out;
+  };
+  llvm::DenseMap<mlir::Attribute, llvm::StringMap<nn::ParamOp>> bound; // by whole layer and name
+  llvm::DenseMap<mlir::Attribute, Residual> residual;                  // by whole layer
   llvm::DenseSet<mlir::Value> stream; // the values of the chain that are residual
   dist::LayoutAttr withResidual(dist::LayoutAttr layout, nn::Tensor type) const;
   std::map<std::string, dist::Axes> pending;

@@ -158,29 +158,25 @@ private:
 
   /// What the chain hands a function, and takes from it.
   LogicalResult checkRun(RunOp run, LayerOp layer) {
-    auto check = [&](StringRef what, Role role, StringRef name,
-                     LayoutAttr layout) -> LogicalResult {
-      ValueRange values = role == Role::Invariant ? ValueRange(run.getInvariants())
-                          : what == "result"      ? ValueRange(run.getResults())
-                                                  : ValueRange(run.getCarried());
-      unsigned at;
-      if ((role != Role::Carried && role != Role::Invariant) ||
-          name.drop_front().getAsInteger(10, at) || at >= values.size() ||
+    auto check = [&](StringRef what, const Label &label, LayoutAttr layout) -> LogicalResult {
+      ValueRange values = label.role == Role::Invariant ? ValueRange(run.getInvariants())
+                          : what == "result"            ? ValueRange(run.getResults())
+                                                        : ValueRange(run.getCarried());
+      unsigned at = label.position.value_or(values.size());
+      if ((label.role != Role::Carried && label.role != Role::Invariant) || at >= values.size() ||
           dist::layoutOf(values[at]) == layout)
         return success();
       auto diag = run.emitError("chain and function must agree on the layout of ")
-                  << what << " " << nameOf(role, name) << ": " << dist::layoutOf(values[at])
-                  << ", found " << layout;
+                  << what << " " << nameOf(label.role, label.name) << ": "
+                  << dist::layoutOf(values[at]) << ", found " << layout;
       diag.attachNote(layer.getLoc()) << layer.getSymName() << " stands here";
       return diag;
     };
     for (BlockArgument arg : layer.getArguments())
-      if (failed(check("argument", layer.getArgRole(arg.getArgNumber()),
-                       layer.getArgName(arg.getArgNumber()), dist::layoutOf(arg))))
+      if (failed(check("argument", layer.getArgLabel(arg.getArgNumber()), dist::layoutOf(arg))))
         return failure();
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
-      if (failed(check("result", layer.getResultRole(i), layer.getResultName(i),
-                       layoutOfResult(layer, i))))
+      if (failed(check("result", layer.getResultLabel(i), layoutOfResult(layer, i))))
         return failure();
     return success();
   }

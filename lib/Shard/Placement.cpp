@@ -282,10 +282,9 @@ WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {
   if (!param.isState())
     rows = rowsOver(type, base, dist::difference(zeroAxes, base.used()));
   LayoutAttr cut = rows ? base.withRows(rows) : base;
-  bool isCopy = param.getKind() == "copy";
   WeightLayouts layouts;
   // A weight with a working copy is read by its update alone.
-  layouts.weight = zeroStage == 3 || (hasCopy && !isCopy) ? cut : base;
+  layouts.weight = zeroStage == 3 || (hasCopy && !param.isCopy()) ? cut : base;
   layouts.state = cut;
   layouts.accumulator = accumulateSharded ? cut : base;
   layouts.reduced = cut;

@@ -387,7 +387,7 @@ nn.chain @hands {
 
 // nn.layer (C3)
 // expected-error @+1 {{a forward takes no cotangent, found argument 0}}
-nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_invariant", nn.name = "i0"}) attributes {layer = @layer, part = #nn.part<forward>} {
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_invariant", nn.name = "i0", nn.position = 0 : i64}) attributes {layer = @layer, part = #nn.part<forward>} {
   nn.return
 }
 
@@ -421,3 +421,58 @@ nn.layer @g.N() attributes {layer = @g, part = #nn.part<norm>} {
 nn.layer @f.again() attributes {layer = @f, part = #nn.part<norm>} {
   nn.return
 }
+
+// -----
+
+// nn.layer (C6)
+// expected-error @+1 {{argument 0 needs a whole number as its position, found -1 : i64}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "c0", nn.position = -1 : i64}) {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C6)
+// expected-error @+1 {{argument 0 has a position, which carried and invariant values and their cotangents have; found role param}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "param", nn.name = "w", nn.position = 0 : i64}) {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C6)
+// expected-error @+1 {{argument 2 has the position of another one of role carried: 0}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "x", nn.position = 0 : i64},
+            %i: !nn.tensor<[D 3], f32> {nn.role = "invariant", nn.name = "x", nn.position = 0 : i64},
+            %y: !nn.tensor<[D 3], f32> {nn.role = "carried", nn.name = "y", nn.position = 0 : i64}) {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C7)
+// expected-error @+1 {{argument 0 has a slot, which states of an optimizer have: #nn.slot<"m" of "w">}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "param", nn.name = "w", nn.slot = #nn.slot<"m" of "w">}) {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C7)
+// expected-error @+1 {{result 0 is a state that has another slot as an argument: "w.m"}}
+nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "state", nn.name = "w.m", nn.slot = #nn.slot<"m" of "w">})
+    -> (!nn.tensor<[D 3], f32> {nn.role = "state", nn.name = "w.m"}) {
+  nn.return %x : !nn.tensor<[D 3], f32>
+}
+
+// -----
+
+// nn.param (C2)
+// expected-error @+1 {{needs the weight of which it is a copy, `copy_of @...`: kind copy}}
+nn.param @w.bf16 : !nn.tensor<[D 3], bf16> x 1 path "w.bf16" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "copy"
+
+// -----
+
+// nn.param (C2)
+// expected-error @+1 {{says of which weight it is a copy, but is of kind linear}}
+nn.param @w.bf16 : !nn.tensor<[D 3], bf16> x 1 path "w.bf16" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear" copy_of @w

@@ -523,3 +523,20 @@ rt.func @f.U() attributes {layer = @f, part = #nn.part<update>} {
 rt.func @f.again() attributes {layer = @f, part = #nn.part<update>} {
   rt.return
 }
+
+// -----
+
+// rt.func (C3)
+// expected-error @+1 {{argument 1 has the position of another one of role cot_carried: 3}}
+rt.func @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_carried", nn.name = "x", nn.position = 3 : i64},
+           %y: !nn.tensor<[D 3], f32> {nn.role = "cot_carried", nn.name = "y", nn.position = 3 : i64}) {
+  rt.return
+}
+
+// -----
+
+// rt.func (C3)
+// expected-error @+1 {{argument 0 has a slot, which states of an optimizer have: #nn.slot<"m" of "w">}}
+rt.func @f(%x: !nn.tensor<[D 3], f32> {nn.role = "scalar", nn.name = "lr", nn.slot = #nn.slot<"m" of "w">}) {
+  rt.return
+}

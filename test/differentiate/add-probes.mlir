@@ -22,8 +22,8 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK:         %[[ROWS:.+]] = nn.reduce sum %[[KEPT]]
 // CHECK:         %[[SUM:.+]] = nn.reduce sum %[[ROWS]]
 // CHECK:         nn.add %{{.+}}, %[[SUM]] : (<[], f32>, <[], f32>) -> <[], f32>
-nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
-    -> (!x {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"})
+    -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %y = nn.mul %x, %w : (<[D 4, B 2], f32>, <[D 4], f32>) -> <[D 4, B 2], f32>
   nn.return %y : !x
 }

@@ -17,7 +17,7 @@ nn.layer @exit() { nn.return }
 // CHECK-NOT:     "load"
 // CHECK:         nn.mul %arg1, %arg1
 // CHECK-LABEL: nn.layer @entry.U
-// CHECK:         nn.name = "embed.m", nn.role = "state"
+// CHECK:         nn.name = "embed.m", nn.role = "state", nn.slot = #nn.slot<"m" of "embed">
 // CHECK:         nn.sqrt
 // CHECK:         %[[SCALED:.+]] = nn.mul %arg1
 // CHECK:         nn.add %{{.+}}, %[[SCALED]]

@@ -19,7 +19,7 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK:         %[[M:.+]] = nn.mul %[[D]], %arg0
 // CHECK:         %[[DW:.+]] = nn.reduce sum %[[M]] : <[B 2, D 4], f32> -> <[D 4], f32>
 // CHECK:         nn.add %arg4, %[[DW]]
-nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"},
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"},
                 %acc: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"})
     -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) {
   %y = nn.mul %x, %w : (<[B 2, D 4], f32>, <[D 4], f32>) -> <[B 2, D 4], f32>

@@ -17,11 +17,11 @@ nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : !x
   %y = nn.run [@f] x 1 layer 0 carried(%x) invariant() params [{}] : (!x) -> !y
 }
-rt.func @f.F(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @f, part = #nn.part<forward>} {
+rt.func @f.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @f, part = #nn.part<forward>} {
   %0 = rt.launch @double(%x) : (!x) -> !x
   rt.return %0 : !x
 }
-rt.func @f.E(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"}) -> (!y {nn.role = "carried", nn.name = "c0"}) attributes {layer = @f, part = #nn.part<evaluate>} {
+rt.func @f.E(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"}) -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @f, part = #nn.part<evaluate>} {
   %0 = rt.launch @double(%x) : (!x) -> !x
   %1 = rt.launch @only_in_e(%0) : (!x) -> !x
   %2 = rt.matmul %1, %w : (!x, !w) -> !y
@@ -49,7 +49,7 @@ nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : !nn.tensor<[B 2], i32>
   %y = nn.run [@g] x 1 layer 0 carried(%x) invariant() params [{}] : (!nn.tensor<[B 2], i32>) -> !x
 }
-rt.func @g.E(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @g, part = #nn.part<evaluate>} {
+rt.func @g.E(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @g, part = #nn.part<evaluate>} {
   %0 = rt.launch @k(%x) : (!x) -> !x
   rt.return %0 : !x
 }
@@ -70,7 +70,7 @@ nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : !q
   %y = nn.run [@a] x 1 layer 0 carried(%x) invariant() params [{}] : (!q) -> !q
 }
-rt.func @a.E(%x: !q {nn.role = "carried", nn.name = "c0"}) -> (!q {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<evaluate>} {
+rt.func @a.E(%x: !q {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) -> (!q {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<evaluate>} {
   %0:2 = rt.attention forward %x, %x, %x <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
   rt.return %0#0 : !q
 }

@@ -15,7 +15,7 @@ nn.chain @train {
 }
 rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"},
              %l: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"})
-    -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+    -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k(%w) : (!x) -> !x
   rt.return %0 : !x
 }
@@ -59,7 +59,7 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
 rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"})
-    -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+    -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k(%w) : (!x) -> !x
   rt.return %0 : !x
 }
@@ -75,6 +75,6 @@ nn.chain @train {
 rt.func @a.F() attributes {layer = @a, part = #nn.part<forward>} {
   rt.return
 }
-rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m"}) attributes {layer = @a, part = #nn.part<update>} {
+rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m", nn.slot = #nn.slot<"m" of "v">}) attributes {layer = @a, part = #nn.part<update>} {
   rt.return
 }

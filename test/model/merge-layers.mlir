@@ -18,15 +18,15 @@ nn.chain @train losses {main = 1.0 : f64} {
   %z = nn.run [@back] x 2 layer 3 carried(%y) invariant() params [{gain = @back.gain}] : (!x) -> !x
   %u = nn.run [@last] x 1 layer 5 carried(%z) invariant() params [{gain = @last.gain}] : (!x) -> !x
 }
-nn.layer @front(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "gain"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @front(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "gain"}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %0 = nn.mul %x, %w : (!x, !w) -> !x
   nn.return %0 : !x
 }
-nn.layer @back(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "gain"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @back(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "gain"}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %0 = nn.mul %x, %w : (!x, !w) -> !x
   nn.return %0 : !x
 }
-nn.layer @last(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "gain"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @last(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "gain"}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %0 = nn.add %x, %w : (!x, !w) -> !x
   nn.return %0 : !x
 }

@@ -18,9 +18,9 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK:         %[[X:.+]] = nn.cast %arg0 : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
 // CHECK:         nn.contract %[[X]], %arg4 : {{.*}} -> <[B 2, F 8], bf16>
 // CHECK:         nn.contract %arg2, %{{.+}} : (<[B 2, F 8], bf16>, <[B 2, D 4], bf16>) -> <[F 8, D 4], f32>
-nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"},
-                %dy: !y {nn.role = "cot_carried", nn.name = "c0"}, %dw: !w {nn.role = "cot_param", nn.name = "w"})
-    -> (!y {nn.role = "carried", nn.name = "c0"}, !w {nn.role = "cot_param", nn.name = "w"}) {
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"},
+                %dy: !y {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %dw: !w {nn.role = "cot_param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, !w {nn.role = "cot_param", nn.name = "w"}) {
   %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
   %1 = nn.contract %dy, %x : (<[B 2, F 8], f32>, <[B 2, D 4], f32>) -> <[F 8, D 4], f32>
   %2 = nn.add %dw, %1 : (<[F 8, D 4], f32>, <[F 8, D 4], f32>) -> <[F 8, D 4], f32>
@@ -44,12 +44,12 @@ nn.chain @train losses {main = 1.0 : f64} {
   %h = nn.run [@table] x 1 layer 0 carried() invariant(%ids) params [{embed = @embed}] : (!nn.tensor<[B 2], i32>) -> !h
   nn.run [@head] x 1 layer 1 carried(%h) invariant() params [{w = @embed}] : (!h) -> ()
 }
-nn.layer @table(%ids: !nn.tensor<[B 2], i32> {nn.role = "invariant", nn.name = "i0"},
-                %w: !t {nn.role = "param", nn.name = "embed"}) -> (!h {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @table(%ids: !nn.tensor<[B 2], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64},
+                %w: !t {nn.role = "param", nn.name = "embed"}) -> (!h {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %0 = nn.lookup %w["V" = %ids] : (<[V 8, D 4], f32>, <[B 2], i32>) -> <[B 2, D 4], f32>
   nn.return %0 : !h
 }
-nn.layer @head(%h: !h {nn.role = "carried", nn.name = "c0"}, %w: !t {nn.role = "param", nn.name = "w"})
+nn.layer @head(%h: !h {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !t {nn.role = "param", nn.name = "w"})
     -> (!l {nn.role = "output", nn.name = "y"}) {
   %0 = nn.contract %h, %w : (<[B 2, D 4], f32>, <[V 8, D 4], f32>) -> <[B 2, V 8], f32>
   nn.return %0 : !l
@@ -79,19 +79,19 @@ nn.chain @train losses {main = 1.0 : f64} {
   %y = nn.run [@first] x 1 layer 0 carried(%x) invariant() params [{v = @v}] : (!g) -> !g
   nn.run [@list] x 2 layer 1 carried() invariant(%y) params [{}] : (!g) -> ()
 }
-nn.layer @first(%x: !g {nn.role = "carried", nn.name = "c0"}, %v: !nn.tensor<[D 4], f32> {nn.role = "param", nn.name = "v"},
-                %dy: !g {nn.role = "cot_carried", nn.name = "c0"}) -> (!g {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @first(%x: !g {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %v: !nn.tensor<[D 4], f32> {nn.role = "param", nn.name = "v"},
+                %dy: !g {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}) -> (!g {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %0 = nn.mul %x, %v : (<[B 2, D 4], f32>, <[D 4], f32>) -> <[B 2, D 4], f32>
   nn.return %0 : !g
 }
 // CHECK-LABEL: nn.layer @list
-// CHECK-SAME:    %arg0: !nn.tensor<[B 2, D 4], bf16> {nn.name = "i0", nn.role = "invariant"}
-// CHECK-SAME:    %arg1: !nn.tensor<[B 2, D 4], bf16> {nn.name = "i0", nn.role = "cot_invariant"}
+// CHECK-SAME:    %arg0: !nn.tensor<[B 2, D 4], bf16> {nn.name = "i0", nn.position = 0 : i64, nn.role = "invariant"}
+// CHECK-SAME:    %arg1: !nn.tensor<[B 2, D 4], bf16> {nn.name = "i0", nn.position = 0 : i64, nn.role = "cot_invariant"}
 // CHECK:         %[[S:.+]] = nn.add %{{.+}}, %{{.+}} : (<[B 2, D 4], f32>, <[B 2, D 4], f32>)
 // CHECK:         %[[N:.+]] = nn.cast %[[S]] : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
 // CHECK:         nn.return %[[N]]
-nn.layer @list(%g: !g {nn.role = "invariant", nn.name = "i0"}, %dg: !g {nn.role = "cot_invariant", nn.name = "i0"})
-    -> (!g {nn.role = "cot_invariant", nn.name = "i0"}) {
+nn.layer @list(%g: !g {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}, %dg: !g {nn.role = "cot_invariant", nn.name = "i0", nn.position = 0 : i64})
+    -> (!g {nn.role = "cot_invariant", nn.name = "i0", nn.position = 0 : i64}) {
   %0 = nn.exp %g : <[B 2, D 4], f32>
   %1 = nn.add %dg, %0 : (<[B 2, D 4], f32>, <[B 2, D 4], f32>) -> <[B 2, D 4], f32>
   nn.return %1 : !g
@@ -123,7 +123,7 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK:         %[[R:.+]] = nn.cast %[[Q]]
 // CHECK:         %[[T:.+]] = nn.add %[[R]], %arg2
 // CHECK:         nn.mul %[[T]], %[[T]]
-nn.layer @biased(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"},
+nn.layer @biased(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"},
                  %b: !b {nn.role = "param", nn.name = "b"}) -> (!x {nn.role = "output", nn.name = "o"}, !y {nn.role = "output", nn.name = "p"}) {
   %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
   %1 = nn.add %0, %b : (<[B 2, F 8], f32>, <[F 8], f32>) -> <[B 2, F 8], f32>
@@ -142,7 +142,7 @@ nn.layer @biased(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role =
 !y = !nn.tensor<[B 2, F 8], f32>
 tplan.plan @p {precision = "f16"}
 
-// CHECK:       nn.param @w.f16 : !nn.tensor<[F 8, D 4], f16> x 1 path "w.f16" {{.*}} "copy"
+// CHECK:       nn.param @w.f16 : !nn.tensor<[F 8, D 4], f16> x 1 path "w.f16" {{.*}} "copy" copy_of @w
 // CHECK:       nn.run [@layer] {{.*}} params [{w = @w, w.f16 = @w.f16}]
 nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
 nn.chain @train losses {main = 1.0 : f64} {
@@ -152,8 +152,8 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK-LABEL: nn.layer @layer
 // CHECK:         %[[X:.+]] = nn.cast %arg0 : <[B 2, D 4], f32> -> <[B 2, D 4], f16>
 // CHECK:         nn.contract %[[X]], %arg2 : {{.*}} -> <[B 2, F 8], f16>
-nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
-    -> (!y {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
   nn.return %0 : !y
 }
@@ -176,7 +176,7 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK:         %[[P:.+]] = nn.contract {{.*}} -> <[B 2, H 3, F 8], bf16>
 // CHECK:         %[[R:.+]] = nn.cast %[[P]]
 // CHECK:         nn.add %[[R]], %arg2
-nn.layer @partly(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"},
+nn.layer @partly(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"},
                  %b: !b {nn.role = "param", nn.name = "b"}) -> (!x {nn.role = "output", nn.name = "o"}) {
   %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[H 3, F 8, D 4], f32>) -> <[B 2, H 3, F 8], f32>
   %1 = nn.add %0, %b : (<[B 2, H 3, F 8], f32>, <[F 8], f32>) -> <[B 2, H 3, F 8], f32>

@@ -4,7 +4,7 @@
 tplan.plan @p {precision = "bf16", computed_in = "f64"}
 
 // CHECK:       nn.param @w.bf16 : !nn.tensor<[F 8, D 4], f64>
-nn.param @w.bf16 : !nn.tensor<[F 8, D 4], bf16> x 1 path "w.bf16" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "copy"
+nn.param @w.bf16 : !nn.tensor<[F 8, D 4], bf16> x 1 path "w.bf16" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "copy" copy_of @w
 
 // CHECK-LABEL: nn.layer @layer
 // CHECK-NOT:     f32

@@ -9,13 +9,13 @@
 // CHECK-SAME:    nn.role = "carried"
 // CHECK:         nn.return %{{.+}}, %{{.+}}
 // CHECK-LABEL: nn.layer @layer.I
-// CHECK-SAME:    nn.role = "cot_carried"{{.*}}) -> (!nn.tensor<[D 4], f32> {nn.name = "c0", nn.role = "cot_carried"})
+// CHECK-SAME:    nn.role = "cot_carried"{{.*}}) -> (!nn.tensor<[D 4], f32> {nn.name = "c0", nn.position = 0 : i64, nn.role = "cot_carried"})
 // CHECK-LABEL: nn.layer @layer.W
 // CHECK-SAME:    -> (!nn.tensor<[D 4], f32> {nn.name = "w", nn.role = "cot_param"})
 // CHECK-LABEL: nn.layer @layer.E
-nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !x {nn.role = "param", nn.name = "w"},
-                %dy: !x {nn.role = "cot_carried", nn.name = "c0"}, %dw: !x {nn.role = "cot_param", nn.name = "w"})
-    -> (!x {nn.role = "carried", nn.name = "c0"}, !x {nn.role = "cot_carried", nn.name = "c0"},
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !x {nn.role = "param", nn.name = "w"},
+                %dy: !x {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %dw: !x {nn.role = "cot_param", nn.name = "w"})
+    -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, !x {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64},
         !x {nn.role = "cot_param", nn.name = "w"}) {
   %x2 = nn.mul %x, %x : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
   %y = nn.mul %x2, %w : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>

@@ -15,7 +15,7 @@ nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : <[D 4], f32>
   %y = nn.run [@blocks] x 5 layer 0 carried(%x) invariant() params [{}] : (!x) -> !x
 }
-nn.layer @blocks(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+nn.layer @blocks(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   nn.return %x : !x
 }
 nn.layer @blocks.R(%g: !x {nn.role = "cot_param", nn.name = "w"}) -> (!x {nn.role = "cot_param", nn.name = "w"}) attributes {layer = @blocks, part = #nn.part<reduce>} {

@@ -11,7 +11,7 @@ tplan.recipe @r {batch = 6 : i64}
 nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -25,7 +25,7 @@ tplan.recipe @r {batch = 6 : i64}
 nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -45,7 +45,7 @@ nn.chain @train {
   // expected-error@below {{has no part forward of layer a}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
-rt.func @a.E() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<evaluate>} {
+rt.func @a.E() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<evaluate>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -57,7 +57,7 @@ nn.chain @train {
   // expected-error@below {{needs part backward of layer a}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -74,7 +74,7 @@ nn.chain @train {
   // expected-error@below {{does not belong into a chain}}
   %y = nn.neg %x : !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -87,7 +87,7 @@ nn.chain @train {
   // expected-error@below {{needs a dictionary of parameters for each of its layers, found 0}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [] : () -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -100,7 +100,7 @@ nn.chain @train {
   // expected-error@below {{binds parameters by name, found @w}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [@w] : () -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -113,7 +113,7 @@ nn.chain @train {
   // expected-error@below {{binds w of layer a to no nn.param: @w}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -128,7 +128,7 @@ nn.chain @train {
   // expected-error@below {{needs 3 instances of @w, which has 2}}
   %x = nn.run [@a] x 3 layer 0 carried(%in) invariant() params [{w = @w}] : (!x) -> !x
 }
-rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k(%c) : (!x) -> !x
   rt.return %0 : !x
 }
@@ -138,10 +138,25 @@ rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "ca
 // nn.run (C1)
 !x = !nn.tensor<[B 1], f32>
 nn.chain @train {
-  // expected-error@below {{gives layer a 0 values called i0, i1, ...; it also takes i0}}
+  // expected-error@below {{gives layer a 0 values of role invariant; part forward also takes i0}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
-rt.func @a.F(%i: !x {nn.role = "invariant", nn.name = "i0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F(%i: !x {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+
+// -----
+
+// nn.run (C1)
+!x = !nn.tensor<[B 1], f32>
+nn.chain @train {
+  %i = nn.input "x" shift 0 vocabulary 0 : !x
+  // expected-error@below {{gives layer a 1 values of role invariant; part forward also takes i0}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant(%i) params [{}] : (!x) -> !x
+}
+// expected-note@below {{it has no nn.position, which says the number of the value}}
+rt.func @a.F(%i: !x {nn.role = "invariant", nn.name = "i0"}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -154,7 +169,7 @@ nn.chain @train {
   // expected-error@below {{has more results than part forward of layer a carries out: 2}}
   %x:2 = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> (!x, !x)
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -169,7 +184,7 @@ nn.chain @train {
   // expected-error@below {{gives part forward of layer a c0 as '!nn.tensor<[B 1], f64>', it takes '!nn.tensor<[B 1], f32>'}}
   %x = nn.run [@a] x 1 layer 0 carried(%in) invariant() params [{}] : (!y) -> !x
 }
-rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F(%c: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k(%c) : (!x) -> !x
   rt.return %0 : !x
 }
@@ -183,7 +198,7 @@ nn.chain @train {
   // expected-error@below {{takes c0 of part forward of layer a as '!nn.tensor<[B 1], f64>', it is '!nn.tensor<[B 1], f32>'}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !y
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -199,14 +214,14 @@ nn.chain @train {
   // expected-note@below {{given here, as carried}}
   nn.run [@b] x 1 layer 2 carried(%x) invariant() params [{}] : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
-rt.func @b.B() -> (!x {nn.role = "cot_carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<backward>} {
+rt.func @b.B() -> (!x {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<backward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -220,7 +235,7 @@ tplan.recipe @r {batch = 16385 : i64}
 nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
@@ -235,7 +250,7 @@ nn.chain @train {
   // expected-error@below {{gives part forward of layer a w as '!nn.tensor<[B 1], f64>', it takes '!nn.tensor<[B 1], f32>'}}
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> !x
 }
-rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"}) -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k(%w) : (!x) -> !x
   rt.return %0 : !x
 }

@@ -9,11 +9,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -28,11 +28,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -47,11 +47,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -66,11 +66,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -85,11 +85,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -104,11 +104,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -123,11 +123,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -142,11 +142,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -163,11 +163,11 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }
 
@@ -182,10 +182,10 @@ nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
   nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
 }
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0"}) attributes {layer = @b, part = #nn.part<forward>} {
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return
 }

@@ -26,7 +26,7 @@ nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : <[B 4, D 16], f64>
   nn.run [@layer] x 1 layer 0 carried() invariant(%x) params [{w = @w}] : (!nn.tensor<[B 4, D 16], f64>) -> ()
 }
-nn.layer @layer(%x: !nn.tensor<[B 4, D 16], f64> {nn.role = "invariant", nn.name = "i0"},
+nn.layer @layer(%x: !nn.tensor<[B 4, D 16], f64> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64},
                 %w: !nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"},
                 %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"},
                 %g: !nn.tensor<[F 128, D 16], f64> {nn.role = "cot_param", nn.name = "w"})
@@ -55,11 +55,11 @@ nn.layer @layer.U(%w: !nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name
 // CHECK: module attributes {dist.mesh = #dist.mesh<granules <"V", 8>>}
 // CHECK: nn.contract %arg0, %arg1 {dist.layouts = [#dist.layout<>]} : {{.*}} -> <[S 514, V 514], bf16>
 tplan.plan @p {}
-nn.layer @layer(%x: !nn.tensor<[S 514, D 512], bf16> {nn.role = "invariant", nn.name = "i0"},
+nn.layer @layer(%x: !nn.tensor<[S 514, D 512], bf16> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64},
                 %w: !nn.tensor<[V 514, D 512], bf16> {nn.role = "param", nn.name = "w"},
                 %few: !nn.tensor<[E 100, D 512], bf16> {nn.role = "param", nn.name = "few"},
-                %q: !nn.tensor<[H 2, S 514, K 8], bf16> {nn.role = "invariant", nn.name = "i1"},
-                %k: !nn.tensor<[H 2, T 514, K 8], bf16> {nn.role = "invariant", nn.name = "i2"}) {
+                %q: !nn.tensor<[H 2, S 514, K 8], bf16> {nn.role = "invariant", nn.name = "i1", nn.position = 1 : i64},
+                %k: !nn.tensor<[H 2, T 514, K 8], bf16> {nn.role = "invariant", nn.name = "i2", nn.position = 2 : i64}) {
   %0 = nn.contract %x, %w : (<[S 514, D 512], bf16>, <[V 514, D 512], bf16>) -> <[S 514, V 514], bf16>
   %1 = nn.contract %x, %few : (<[S 514, D 512], bf16>, <[E 100, D 512], bf16>) -> <[S 514, E 100], bf16>
   %2 = nn.contract %w, %0 : (<[V 514, D 512], bf16>, <[S 514, V 514], bf16>) -> <[D 512, S 514], bf16>
@@ -73,7 +73,7 @@ nn.layer @layer(%x: !nn.tensor<[S 514, D 512], bf16> {nn.role = "invariant", nn.
 // CHECK: module {
 // CHECK-NOT: dist
 tplan.plan @p {}
-nn.layer @layer(%x: !nn.tensor<[S 512, D 512], f32> {nn.role = "invariant", nn.name = "i0"},
+nn.layer @layer(%x: !nn.tensor<[S 512, D 512], f32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64},
                 %w: !nn.tensor<[V 516, D 512], f32> {nn.role = "param", nn.name = "w"}) {
   %0 = nn.contract %x, %w : (<[S 512, D 512], f32>, <[V 516, D 512], f32>) -> <[S 512, V 516], f32>
   nn.return

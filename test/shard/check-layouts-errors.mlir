@@ -4,7 +4,7 @@
 // NVIDIA/Megatron-LM#1446: the norm's gradient differs over tensor ranks. Under sequence parallelism each
 // has a part of the positions, so its sum over them waits for tp.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @norm(%dy: !nn.tensor<[S 8, D 6], f32> {nn.role = "cot_carried", nn.name = "c0", dist.layout = #dist.layout<S over [tp]>},
+nn.layer @norm(%dy: !nn.tensor<[S 8, D 6], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<S over [tp]>},
     %acc: !nn.tensor<[D 6], f32> {nn.role = "cot_param", nn.name = "weight", dist.layout = #dist.layout<>}) -> (!nn.tensor<[D 6], f32> {nn.role = "cot_param", nn.name = "weight", dist.layout = #dist.layout<>}) {
   // expected-error @+2 {{result 0 is left pending over tp, which its layout lacks: #dist.layout<>}}
   // expected-note @+1 {{each rank has a part of it; name the axes, and reduce it where it is read}}
@@ -18,8 +18,8 @@ nn.layer @norm(%dy: !nn.tensor<[S 8, D 6], f32> {nn.role = "cot_carried", nn.nam
 
 // NVIDIA/Megatron-LM#7452: gathered logits meet a vocabulary-parallel loss.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @head(%logits: !nn.tensor<[B 4, V 10], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}, %target: !nn.tensor<[B 4, V 10], f32> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<V over [tp]>})
-    -> (!nn.tensor<[B 4, V 10], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @head(%logits: !nn.tensor<[B 4, V 10], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}, %target: !nn.tensor<[B 4, V 10], f32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64, dist.layout = #dist.layout<V over [tp]>})
+    -> (!nn.tensor<[B 4, V 10], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @-2 {{change the layout of one of them: dist.reshard}}
   // expected-error @+1 {{operands must be cut alike along V, found no axis in operand 0 and tp in operand 1}}
   %0 = nn.mul %logits, %target {dist.layouts = [#dist.layout<V over [tp]>]} : (<[B 4, V 10], f32>, <[B 4, V 10], f32>) -> <[B 4, V 10], f32>
@@ -31,7 +31,7 @@ nn.layer @head(%logits: !nn.tensor<[B 4, V 10], f32> {nn.role = "carried", nn.na
 
 // NVIDIA/Megatron-LM#7452, finding 9, and #673: ranks divide by their own count of valid tokens.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @mean(%loss: !nn.tensor<[], f32> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<sum over [dp]>}, %x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp]>}, %valid: !nn.tensor<[B 4], f32> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<B over [dp]>})
+nn.layer @mean(%loss: !nn.tensor<[], f32> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<sum over [dp]>}, %x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp]>}, %valid: !nn.tensor<[B 4], f32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp]>})
     -> (!nn.tensor<[], f32> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<sum over [dp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 4], f32> -> <[], f32>
   // expected-note @+1 {{each rank has a part of this value: reduce it first}}
@@ -91,7 +91,7 @@ nn.layer @block.R(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "
 
 // deepspeedai/DeepSpeed#1488, #1800: an accumulator in blocks takes what is not yet reduced.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @block(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<rows [D] by 4 over [dp]>}, %x: !nn.tensor<[B 4, D 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp]>})
+nn.layer @block(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<rows [D] by 4 over [dp]>}, %x: !nn.tensor<[B 4, D 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp]>})
     -> (!nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<rows [D] by 4 over [dp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 4, D 8], f32> -> <[D 8], f32>
   // expected-error @+1 {{operands must have the same rows, found none in operand 1 beside #dist.rows<[D] by 4 over [dp]>}}
@@ -105,8 +105,8 @@ nn.layer @block(%g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w"
 // openxla/xla#42481: the gradient of a lookup is gathered where it is to be summed.
 // dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @embed(%dy: !nn.tensor<[B 4, D 6], f32> {nn.role = "cot_carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp]>}, %ids: !nn.tensor<[B 4], i32> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<B over [dp]>})
-    -> (!nn.tensor<[V 10, D 6], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @embed(%dy: !nn.tensor<[B 4, D 6], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp]>}, %ids: !nn.tensor<[B 4], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp]>})
+    -> (!nn.tensor<[V 10, D 6], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   %0 = nn.lookup_grad %dy["V" = %ids] {dist.layouts = [#dist.layout<sum over [dp]>]} : (<[B 4, D 6], f32>, <[B 4], i32>) -> <[V 10, D 6], f32>
   // expected-error @+1 {{cannot go over dp: the last cuts of V are not those; found #dist.layout<sum over [dp]>}}
   %1 = dist.collective all_gather sum %0 over ["dp"] dim "V" {dist.layouts = [#dist.layout<>]} : <[V 10, D 6], f32> -> <[V 10, D 6], f32>
@@ -119,7 +119,7 @@ nn.layer @embed(%dy: !nn.tensor<[B 4, D 6], f32> {nn.role = "cot_carried", nn.na
 // NVIDIA/Megatron-LM#442: a maximum for a scale is reduced over another group of ranks.
 // dist.collective (C4)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @scale(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @scale(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reducing what is whole counts it once a rank}}
   %0 = nn.reduce max %x {dist.layouts = [#dist.layout<max over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{cannot go over dp: no maximum is pending; found #dist.layout<max over [tp]>}}
@@ -132,7 +132,7 @@ nn.layer @scale(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = 
 
 // The same maximum, used before it is made.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @scale(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) {
+nn.layer @scale(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) {
   // expected-note @+1 {{each rank has a part of this value: reduce it first}}
   %0 = nn.reduce max %x {dist.layouts = [#dist.layout<max over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 1, where a maximum is pending over tp}}
@@ -145,7 +145,7 @@ nn.layer @scale(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = 
 
 // NVIDIA/Megatron-LM#1464: keys are cut, and each rank attends to its own.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @attend(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<S over [tp]>}) -> (!nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<S over [tp]>}) {
+nn.layer @attend(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<S over [tp]>}) -> (!nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<S over [tp]>}) {
   // expected-error @+2 {{needs all of a dimension on each rank, found S cut over tp}}
   // expected-note @+1 {{gather S first, or cut another dimension}}
   %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> {dist.layouts = [#dist.layout<S over [tp]>, #dist.layout<S over [tp]>]} : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2], f32>)
@@ -157,8 +157,8 @@ nn.layer @attend(%q: !nn.tensor<[S 8, H 2, K 4], f32> {nn.role = "carried", nn.n
 
 // huggingface/transformers#48687: the loss is right, a gradient that goes through the ranks' parts is not.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @route(%dy: !nn.tensor<[B 4, F 8], f32> {nn.role = "cot_carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}, %w: !nn.tensor<[E 6, F 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<F over [tp]>}, %score: !nn.tensor<[B 4, E 6], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>})
-    -> (!nn.tensor<[B 4, E 6], f32> {nn.role = "cot_carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @route(%dy: !nn.tensor<[B 4, F 8], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}, %w: !nn.tensor<[E 6, F 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<F over [tp]>}, %score: !nn.tensor<[B 4, E 6], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>})
+    -> (!nn.tensor<[B 4, E 6], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   %0 = nn.contract %dy, %w {dist.layouts = [#dist.layout<sum over [tp]>]} : (<[B 4, F 8], f32>, <[E 6, F 8], f32>) -> <[B 4, E 6], f32>
   // expected-error @+2 {{result 0 is left pending over tp, which its layout lacks: #dist.layout<>}}
   // expected-note @+1 {{each rank has a part of it}}
@@ -177,7 +177,7 @@ nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {"gradient 
   nn.run [@head] x 1 layer 0 carried() invariant(%x) params [{}] {dist.layouts = [#dist.layout<>]} : (!nn.tensor<[B 4], f64>) -> ()
 }
 // expected-note @+1 {{the ranks' parts are added here; list their axes in dist.pending}}
-nn.layer @head(%x: !nn.tensor<[B 4], f64> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<B over [dp]>}, %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<>}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<>}) {
+nn.layer @head(%x: !nn.tensor<[B 4], f64> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp]>}, %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<>}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 4], f64> -> <[], f64>
   %1 = dist.collective all_reduce sum %0 over ["dp"] {dist.layouts = [#dist.layout<>]} : <[], f64> -> <[], f64>
   %2 = nn.add %loss, %1 {dist.layouts = [#dist.layout<>]} : (<[], f64>, <[], f64>) -> <[], f64>
@@ -209,7 +209,7 @@ nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {}} {
   nn.run [@block] x 1 layer 0 carried() invariant(%x) params [{w = @w}] {dist.layouts = [#dist.layout<>]} : (!nn.tensor<[B 4, D 8], f32>) -> ()
 }
 // expected-note @+1 {{of another layout here; a gradient is reduced in part reduce of its layer}}
-nn.layer @block(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<B over [dp]>}, %w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}, %g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<sum over [dp]>})
+nn.layer @block(%x: !nn.tensor<[B 4, D 8], f32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp]>}, %w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<>}, %g: !nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<sum over [dp]>})
     -> (!nn.tensor<[D 8], f32> {nn.role = "cot_param", nn.name = "w", dist.layout = #dist.layout<sum over [dp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 4, D 8], f32> -> <[D 8], f32>
   %1 = nn.add %g, %0 {dist.layouts = [#dist.layout<sum over [dp]>]} : (<[D 8], f32>, <[D 8], f32>) -> <[D 8], f32>
@@ -239,7 +239,7 @@ nn.layer @block.U(%w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", 
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+2 {{pending where it must be made: result carried c0 of f, a sum over tp}}
 // expected-note @+1 {{reduce it before}}
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<sum over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<sum over [tp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   nn.return %0 : !nn.tensor<[B 4], f32>
 }
@@ -251,7 +251,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+2 {{pending where it must be made: result output y of f, a sum over tp}}
 // expected-note @+1 {{reduce it before}}
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "output", nn.name = "y", dist.layout = #dist.layout<sum over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "output", nn.name = "y", dist.layout = #dist.layout<sum over [tp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   nn.return %0 : !nn.tensor<[B 4], f32>
 }
@@ -263,7 +263,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+2 {{pending where it must be made: result param w of f, a sum over tp}}
 // expected-note @+1 {{reduce it before}}
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<sum over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<sum over [tp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   nn.return %0 : !nn.tensor<[B 4], f32>
 }
@@ -275,7 +275,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+2 {{pending where it must be made: result loss main of f, a maximum over tp}}
 // expected-note @+1 {{reduce it before}}
-nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[], f32> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<max over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[], f32> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<max over [tp]>}) {
   %0 = nn.reduce max %x {dist.layouts = [#dist.layout<max over [tp]>]} : <[F 8], f32> -> <[], f32>
   nn.return %0 : !nn.tensor<[], f32>
 }
@@ -285,7 +285,7 @@ nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", dis
 
 // What is returned is not what the function says.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{made here; change its layout with dist.reshard}}
   %0 = nn.exp %x {dist.layouts = [#dist.layout<F over [tp]>]} : <[F 8], f32>
   // expected-error @+1 {{returns another layout than result carried c0 has: #dist.layout<>, found #dist.layout<F over [tp]>}}
@@ -314,7 +314,7 @@ nn.chain @train attributes {dist.pending = {}} {
   nn.run [@f] x 1 layer 0 carried() invariant(%x) params [{}] {dist.layouts = [#dist.layout<>]} : (!nn.tensor<[B 4], f32>) -> ()
 }
 // expected-note @+1 {{f stands here}}
-nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   nn.return
 }
 }
@@ -323,7 +323,7 @@ nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "invariant", nn.name = "i0", d
 
 // Not linear: exp.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 0, where a sum is pending over tp}}
@@ -336,7 +336,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Not linear: log.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 0, where a sum is pending over tp}}
@@ -349,7 +349,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Not linear: tanh.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 0, where a sum is pending over tp}}
@@ -362,7 +362,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Not linear: rsqrt.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 0, where a sum is pending over tp}}
@@ -375,7 +375,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Not linear: cmp.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c1", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c1", nn.position = 1 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 0, where a sum is pending over tp}}
@@ -388,7 +388,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Not linear: cast.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c1", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c1", nn.position = 1 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 0, where a sum is pending over tp}}
@@ -401,7 +401,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Not linear: max.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c1", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c1", nn.position = 1 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{not linear in operand 0, where a sum is pending over tp}}
@@ -414,7 +414,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // The product of two sums is not the sum of products.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) {
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+2 {{product of two values that are both pending over tp}}
   // expected-note @+1 {{reduce one of them first}}
@@ -427,7 +427,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Parts of a sum, each times another block.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4, E 6], f32> {nn.role = "carried", nn.name = "c1", dist.layout = #dist.layout<E over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4, E 6], f32> {nn.role = "carried", nn.name = "c1", nn.position = 1 : i64, dist.layout = #dist.layout<E over [tp]>}) {
   // expected-note @+1 {{ranks along it hold parts of one sum: reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{cut over an axis over which operand 0 is pending: tp}}
@@ -440,7 +440,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // Nothing is pending; a reduction would count it twice.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-error @+2 {{nothing leaves result 0 pending over tp: #dist.layout<sum over [tp]>}}
   // expected-note @+1 {{a reduction of it would count it once a rank}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
@@ -452,7 +452,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 
 // A result is cut as its operand is.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) {
   // expected-error @+1 {{result 0 must have the layout #dist.layout<F over [tp]>, found #dist.layout<B over [tp]>}}
   %0 = nn.exp %x {dist.layouts = [#dist.layout<B over [tp]>]} : <[B 4, F 8], f32>
   nn.return
@@ -475,7 +475,7 @@ nn.layer @f() {
 
 // One axis cuts two factors.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, D 6], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [tp]>}, %w: !nn.tensor<[D 6, F 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<F over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, D 6], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [tp]>}, %w: !nn.tensor<[D 6, F 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<F over [tp]>}) {
   // expected-error @+2 {{one computation cannot be cut twice over axis tp, found the dimensions B and F}}
   // expected-note @+1 {{gather one of them first, or cut it over another axis}}
   %0 = nn.contract %x, %w {dist.layouts = [#dist.layout<B over [tp]>]} : (<[B 4, D 6], f32>, <[D 6, F 8], f32>) -> <[B 4, F 8], f32>
@@ -499,7 +499,7 @@ nn.layer @f(%x: !nn.tensor<[E 6], f32> {nn.role = "param", nn.name = "x", dist.l
 
 // Blocks of heads are equal.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%q: !nn.tensor<[S 8, H 3, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<H over [tp]>}) {
+nn.layer @f(%q: !nn.tensor<[S 8, H 3, K 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<H over [tp]>}) {
   // expected-error @+1 {{blocks must be equal: H of size 3, found 2 ranks}}
   %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>> {dist.layouts = [#dist.layout<H over [tp]>, #dist.layout<H over [tp]>]} : (!nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3, K 4], f32>) -> (!nn.tensor<[S 8, H 3, K 4], f32>, !nn.tensor<[S 8, H 3], f32>)
   nn.return
@@ -511,7 +511,7 @@ nn.layer @f(%q: !nn.tensor<[S 8, H 3, K 4], f32> {nn.role = "carried", nn.name =
 // A rank has four heads, the first of which have group 0; it counts the heads that it has from zero, so the last
 // two would read group 1.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%q: !nn.tensor<[S 8, H 8, K 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<H over [tp]>}, %k: !nn.tensor<[S 8, G 2, K 4], f32> {nn.role = "carried", nn.name = "c1", dist.layout = #dist.layout<>}) {
+nn.layer @f(%q: !nn.tensor<[S 8, H 8, K 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<H over [tp]>}, %k: !nn.tensor<[S 8, G 2, K 4], f32> {nn.role = "carried", nn.name = "c1", nn.position = 1 : i64, dist.layout = #dist.layout<>}) {
   // expected-error @+2 {{blocks of heads must be whole groups or lie within one, found H over tp and G over no axis}}
   // expected-note @+1 {{give G the first axes of H; further ones only where a rank has one group}}
   %0:2 = nn.attention %q, %k, %k <query = "S", key = "S", heads = "H", groups = "G", scale = 0.5, mask = <causal>> {dist.layouts = [#dist.layout<H over [tp]>, #dist.layout<H over [tp]>]} : (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>, !nn.tensor<[S 8, G 2, K 4], f32>) -> (!nn.tensor<[S 8, H 8, K 4], f32>, !nn.tensor<[S 8, H 8], f32>)
@@ -535,7 +535,7 @@ nn.layer @f() {
 // A layout that the value cannot have.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+1 {{axis is not of the mesh, in the layout of argument carried c0: pp}}
-nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [pp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [pp]>}) {
   nn.return
 }
 }
@@ -546,7 +546,7 @@ nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dis
 // dist.layout (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+1 {{dimension of a layout is none of argument carried c0: E in #dist.layout<E over [tp]>}}
-nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<E over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<E over [tp]>}) {
   nn.return
 }
 }
@@ -557,7 +557,7 @@ nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dis
 // dist.layout (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+1 {{dimension of a layout is none of argument carried c0: E in #dist.layout<rows [B, E] by 2 over}}
-nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0",
+nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64,
                                         dist.layout = #dist.layout<rows [B, E] by 2 over [tp]>}) {
   nn.return
 }
@@ -568,7 +568,7 @@ nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0",
 // A layout that the value cannot have.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+1 {{blocks do not hold the rows of argument carried c0, which are 4: #dist.rows<[B] by 1 over [tp]>}}
-nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<rows [B] by 1 over [tp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<rows [B] by 1 over [tp]>}) {
   nn.return
 }
 }
@@ -610,7 +610,7 @@ nn.layer @f(%w: !nn.tensor<[D 6], f32> {nn.role = "param", nn.name = "w", dist.l
 
 // A contraction takes no rows.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
-nn.layer @f(%x: !nn.tensor<[B 4, D 6], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<>}, %w: !nn.tensor<[D 6, F 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<rows [D] by 3 over [dp]>}) {
+nn.layer @f(%x: !nn.tensor<[B 4, D 6], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}, %w: !nn.tensor<[D 6, F 8], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<rows [D] by 3 over [dp]>}) {
   // expected-error @+2 {{cannot work on blocks of rows: nn.contract}}
   // expected-note @+1 {{gather the rows first, or cut dimensions by name}}
   %0 = nn.contract %x, %w {dist.layouts = [#dist.layout<sum over [dp]>]} : (<[B 4, D 6], f32>, <[D 6, F 8], f32>) -> <[B 4, F 8], f32>

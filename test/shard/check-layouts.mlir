@@ -10,7 +10,7 @@ nn.chain @train losses {main = 1.0 : f64} attributes {dist.pending = {"gradient 
   %x = nn.input "x" shift 0 vocabulary 0 {dist.layouts = [#dist.layout<B over [dp], S over [tp]>]} : <[B 4, S 6, D 4], f64>
   nn.run [@head] x 1 layer 0 carried() invariant(%x) params [{n = @n, w = @w}] {dist.layouts = []} : (!nn.tensor<[B 4, S 6, D 4], f64>) -> ()
 }
-nn.layer @head(%x: !nn.tensor<[B 4, S 6, D 4], f64> {nn.role = "invariant", nn.name = "i0", dist.layout = #dist.layout<B over [dp], S over [tp]>},
+nn.layer @head(%x: !nn.tensor<[B 4, S 6, D 4], f64> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64, dist.layout = #dist.layout<B over [dp], S over [tp]>},
                %n: !nn.tensor<[D 4], f64> {nn.role = "param", nn.name = "n"},
                %w: !nn.tensor<[V 7, D 4], f64> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<V over [tp]>},
                %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main", dist.layout = #dist.layout<sum over [dp, tp]>},

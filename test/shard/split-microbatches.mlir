@@ -9,7 +9,7 @@ nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "tokens" shift 0 vocabulary 9 : <[B 8, S 8], i32>
   nn.run [@layer] x 1 layer 0 carried() invariant(%x) params [{}] : (!nn.tensor<[B 8, S 8], i32>) -> ()
 }
-nn.layer @layer(%x: !nn.tensor<[B 8, S 8], i32> {nn.role = "invariant", nn.name = "i0"})
+nn.layer @layer(%x: !nn.tensor<[B 8, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64})
     -> (!nn.tensor<[B 8, S 8], f32> {nn.role = "output", nn.name = "y"}) {
   %0 = nn.cast %x : <[B 8, S 8], i32> -> <[B 8, S 8], f32>
   nn.return %0 : !nn.tensor<[B 8, S 8], f32>
@@ -18,7 +18,7 @@ nn.layer @layer(%x: !nn.tensor<[B 8, S 8], i32> {nn.role = "invariant", nn.name 
 // A loss may be scaled: that adds over microbatches too.
 // CHECK: nn.layer @scaled
 // CHECK: nn.reduce sum %arg0 : <[B 2], f64> -> <[], f64>
-nn.layer @scaled(%x: !nn.tensor<[B 8], f64> {nn.role = "carried", nn.name = "c0"},
+nn.layer @scaled(%x: !nn.tensor<[B 8], f64> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64},
                  %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"})
     -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) {
   %0 = nn.reduce sum %x : <[B 8], f64> -> <[], f64>

@@ -30,18 +30,18 @@ std::pair<StringRef, int64_t> lower::sourceOf(Location loc) {
 //===----------------------------------------------------------------------===//
 
 std::optional<unsigned> lower::tableIndexOfResult(rt::FuncOp func, unsigned result) {
-  if (schedule::inPlaceArg(func, result))
+  if (func.findUpdatedArg(result))
     return std::nullopt;
   unsigned index = func.getNumArguments();
   for (unsigned i = 0; i < result; ++i)
-    index += !schedule::inPlaceArg(func, i);
+    index += !func.findUpdatedArg(i);
   return index;
 }
 
 unsigned lower::tableIndexOfFrame(rt::FuncOp func) {
   unsigned index = func.getNumArguments();
   for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-    index += !schedule::inPlaceArg(func, i);
+    index += !func.findUpdatedArg(i);
   return index;
 }
 

@@ -143,7 +143,7 @@ void ProgramEmitter::clear(Value rank, Value arena, StringRef key) {
 
 void ProgramEmitter::emitCotangentsOfLosses(Value rank, Value arena) {
   forEachLoss(train.op, [&](StringRef loss, double) {
-    std::string to = cotLossKey(loss), count = "count." + loss.str();
+    std::string to = cotLossKey(loss), count = nn::countOf(loss);
     if (!places.has(to))
       return;
     SmallVector<Value> inputs;
@@ -215,7 +215,7 @@ void ProgramEmitter::emitStep() {
   host.begin("tplan.step", {host.ptr, host.ptr});
   Value rank = host.argument(0), arena = host.argument(1);
   auto begin = [&](StringRef name) {
-    for (std::string key : {lossKey(name), lossKey(("count." + name).str())})
+    for (std::string key : {lossKey(name), lossKey(nn::countOf(name))})
       if (places.has(key))
         clear(rank, arena, key);
   };
@@ -292,9 +292,8 @@ void lower::forEachMetric(const Chain &train, llvm::function_ref<void(StringRef)
     for (const Callee &callee : run.callees) {
       rt::FuncOp func = callee.part(Part::States);
       for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
-        if (StringRef name = func.getResultName(i); func.getResultRole(i) == Role::Metric &&
-                                                    !name.starts_with("count.") &&
-                                                    seen.insert(name).second)
+        if (StringRef name = func.getResultName(i);
+            func.getResultRole(i) == Role::Metric && !nn::isCount(name) && seen.insert(name).second)
           body(name);
     }
 }
@@ -303,7 +302,7 @@ std::optional<nn::Tensor> lower::logitsType(const Chain &train) {
   for (const Run &run : train.runs)
     for (const Callee &callee : run.callees)
       if (rt::FuncOp func = callee.part(Part::Evaluate))
-        if (auto i = findResult(func, Role::Output, "logits"))
+        if (auto i = func.findResult(Role::Output, "logits"))
           return cast<nn::Tensor>(func.getResultTypes()[*i]);
   return std::nullopt;
 }

@@ -17,22 +17,11 @@ using namespace tplan::lower;
 using namespace tplan::schedule;
 using nn::Role;
 
-static unsigned numberOf(StringRef name) {
-  unsigned number = 0;
-  (void)name.drop_front().getAsInteger(10, number);
-  return number;
-}
-
-static nn::ParamOp paramOf(const Callee &callee, StringRef name) {
-  nn::ParamOp own = callee.params.lookup(name);
-  return own ? own : callee.paramOfState(name);
-}
-
-static std::string parameterKey(const Callee &callee, Role role, StringRef name) {
-  nn::ParamOp param = paramOf(callee, name);
-  return role == Role::CotParam         ? gradientKey(param)
-         : callee.params.contains(name) ? paramKey(param)
-                                        : stateKey(name.drop_front(name.rfind('.') + 1), param);
+static std::string parameterKey(const Callee &callee, const nn::Label &label) {
+  nn::ParamOp param = callee.paramOf(label);
+  return label.role == Role::CotParam ? gradientKey(param)
+         : label.slot                 ? stateKey(label.slot.getName(), param)
+                                      : paramKey(param);
 }
 
 //===----------------------------------------------------------------------===//
@@ -89,10 +78,10 @@ bool HostRuns::isRepeated(const Run &run, unsigned j, Part part) {
   if (!func || !repeats(func))
     return false;
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
-    Role role = func.getArgRole(i);
-    if (role == Role::Scalar || run.times() == 1)
+    nn::Label label = func.getArgLabel(i);
+    if (label.role == Role::Scalar || run.times() == 1)
       continue;
-    sched::ValueOp value = places.find(parameterKey(callee, role, func.getArgName(i)));
+    sched::ValueOp value = places.find(parameterKey(callee, label));
     if (value.getCount() == 1 ||
         value.getStride() != sched::alignUp(nn::bytesOf(func.getArgumentTypes()[i])))
       return false;
@@ -106,10 +95,10 @@ void HostRuns::call(const Layer &layer, Value layers) {
   rt::FuncOp func = layer.run.callees[layer.j].part(layer.part);
   Value table = host.pointers(tableSize(func));
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    host.storePointer(argument(layer, func.getArgRole(i), func.getArgName(i)), table, i);
+    host.storePointer(argument(layer, func.getArgLabel(i)), table, i);
   for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
     if (auto index = tableIndexOfResult(func, i))
-      host.storePointer(result(layer, func.getResultRole(i), func.getResultName(i)), table, *index);
+      host.storePointer(result(layer, func.getResultLabel(i)), table, *index);
   std::string frame = frameKey(chain, layer.run, layer.part);
   host.storePointer(places.has(frame) ? places.at(layer.context.arena, frame) : layer.context.arena,
                     table, tableIndexOfFrame(func));
@@ -227,10 +216,10 @@ Value HostRuns::instanceOf(const Layer &layer, StringRef scalar) {
   return scalar == kOffsetScalar ? layer.context.microbatch : host.number(0);
 }
 
-Value HostRuns::parameter(const Layer &layer, Role role, StringRef name) {
+Value HostRuns::parameter(const Layer &layer, const nn::Label &label) {
   const Callee &callee = layer.run.callees[layer.j];
-  return places.at(layer.context.arena, parameterKey(callee, role, name),
-                   instanceOf(layer, paramOf(callee, name)));
+  return places.at(layer.context.arena, parameterKey(callee, label),
+                   instanceOf(layer, callee.paramOf(label)));
 }
 
 /// The two scalars that hand the squared norm from call to call.
@@ -241,23 +230,24 @@ Value HostRuns::normCell(const Layer &layer, int64_t plus) {
   return places.at(layer.context.arena, normKey(), which);
 }
 
-Value HostRuns::argument(const Layer &layer, Role role, StringRef name) {
+Value HostRuns::argument(const Layer &layer, const nn::Label &label) {
   Value arena = layer.context.arena;
   nn::RunOp op = layer.run.op;
-  auto invariant = [&] { return op.getInvariants()[numberOf(name)]; };
-  switch (role) {
+  StringRef name = label.name;
+  auto invariant = [&] { return op.getInvariants()[*label.position]; };
+  switch (label.role) {
   case Role::Carried:
-    return layer.part == Part::Norm ? normCell(layer, 0) : input(layer, numberOf(name));
+    return layer.part == Part::Norm ? normCell(layer, 0) : input(layer, *label.position);
   case Role::Invariant:
     return chainPlace(layer, chainKey(chain, invariant()));
   case Role::CotInvariant:
     return chainPlace(layer, chainCotangentKey(chain, invariant()));
   case Role::CotCarried:
-    return cotangentIn(layer, numberOf(name));
+    return cotangentIn(layer, *label.position);
   case Role::Param:
   case Role::State:
   case Role::CotParam:
-    return parameter(layer, role, name);
+    return parameter(layer, label);
   case Role::Scalar:
     return places.at(arena, scalarKey(name), instanceOf(layer, name));
   case Role::Loss:
@@ -270,7 +260,7 @@ Value HostRuns::argument(const Layer &layer, Role role, StringRef name) {
   case Role::ResFI:
   case Role::ResFW:
   case Role::ResIW:
-    return keyed(layer, residualKey(layer.run, layer.j, role, name), layer.period);
+    return keyed(layer, residualKey(layer.run, layer.j, label.role, name), layer.period);
   case Role::Contribution:
     return places.at(arena, contributionKey(layer.run, layer.j, name), layer.period);
   }
@@ -278,12 +268,12 @@ Value HostRuns::argument(const Layer &layer, Role role, StringRef name) {
 }
 
 /// Results that update no argument; the others are not in the table.
-Value HostRuns::result(const Layer &layer, Role role, StringRef name) {
-  if (role == Role::Carried)
-    return layer.part == Part::Norm ? normCell(layer, 1) : output(layer, numberOf(name));
-  if (role == Role::CotCarried)
-    return cotangentOut(layer, numberOf(name));
-  return argument(layer, role, name);
+Value HostRuns::result(const Layer &layer, const nn::Label &label) {
+  if (label.role == Role::Carried)
+    return layer.part == Part::Norm ? normCell(layer, 1) : output(layer, *label.position);
+  if (label.role == Role::CotCarried)
+    return cotangentOut(layer, *label.position);
+  return argument(layer, label);
 }
 
 //===----------------------------------------------------------------------===//
@@ -368,11 +358,11 @@ void HostRuns::zeroMissing(const Layer &layer) {
   unsigned n = layer.run.callees.size();
   const Callee &before = layer.run.callees[(layer.j + n - 1) % n];
   nn::RunOp op = layer.run.op;
-  for (unsigned k = 0, e = callee.carriedIn.size(); k < e; ++k) {
-    bool taken = k < before.carriedOut.size() && takesCotangent(before, k);
+  for (unsigned k = 0, e = op.getCarried().size(); k < e; ++k) {
+    bool taken = k < op->getNumResults() && takesCotangent(before, k);
     // Before the run's first layer lies a value of the chain, which its writer clears.
     bool inner = layer.j > 0 || layer.run.times() > 1;
-    if (!taken || !inner || callee.gives(layer.part, Role::CotCarried, callee.carriedIn[k]))
+    if (!taken || !inner || callee.gives(layer.part, Role::CotCarried, k))
       continue;
     if (layer.j == 0 && !hasCotangent(chain, op.getCarried()[k]))
       continue;

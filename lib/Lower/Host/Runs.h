@@ -52,9 +52,9 @@ private:
   void emitLayer(const Layer &layer);
   void call(const Layer &layer, mlir::Value layers);
   bool isRepeated(const schedule::Run &run, unsigned j, schedule::Part part);
-  mlir::Value argument(const Layer &layer, nn::Role role, llvm::StringRef name);
-  mlir::Value result(const Layer &layer, nn::Role role, llvm::StringRef name);
-  mlir::Value parameter(const Layer &layer, nn::Role role, llvm::StringRef name);
+  mlir::Value argument(const Layer &layer, const nn::Label &label);
+  mlir::Value result(const Layer &layer, const nn::Label &label);
+  mlir::Value parameter(const Layer &layer, const nn::Label &label);
   mlir::Value instanceOf(const Layer &layer, nn::ParamOp param);
   mlir::Value instanceOf(const Layer &layer, llvm::StringRef scalar);
   mlir::Value keyed(const Layer &layer, const std::string &key, mlir::Value instance);

@@ -172,23 +172,23 @@ dist::Axes TableEmitter::rowAxes() {
 SmallVector<Record> TableEmitter::scalars() {
   const std::optional<lang::Optimizer> &optimizer = settings.recipe.optimizer;
   SmallVector<Record> table;
-  std::string rows = "count."; // of the batch
+  std::string rows; // of the batch
   if (!train.inputs.empty()) {
     nn::InputOp input = train.inputs.front();
-    rows += cast<nn::Tensor>(input.getType()).getDims().front().getName();
+    rows = nn::countOf(cast<nn::Tensor>(input.getType()).getDims().front().getName());
   }
   for (StringRef name :
        {"seed", "step", "lr", rows.c_str(), "beta1_power", "beta2_power", "layer", "offset"}) {
     std::string key = scalarKey(name);
     if (!places.has(key))
       continue;
-    int64_t kind = llvm::StringSwitch<int64_t>(name)
-                       .Case("seed", TP_SEED)
-                       .Case("step", TP_STEP)
-                       .Case("lr", TP_LR)
-                       .StartsWith("count.", TP_ROWS)
-                       .Cases({"layer", "offset"}, TP_INDEX)
-                       .Default(TP_POWER);
+    int64_t kind = name == rows ? TP_ROWS
+                                : llvm::StringSwitch<int64_t>(name)
+                                      .Case("seed", TP_SEED)
+                                      .Case("step", TP_STEP)
+                                      .Case("lr", TP_LR)
+                                      .Cases({"layer", "offset"}, TP_INDEX)
+                                      .Default(TP_POWER);
     double base = kind == TP_POWER && optimizer
                       ? (name == "beta1_power" ? optimizer->beta1 : optimizer->beta2)
                   : name == "offset" ? microbatch()
@@ -244,7 +244,7 @@ SmallVector<Record> TableEmitter::metrics() {
   DictionaryAttr losses = chain.getLossesAttr();
   auto add = [&](StringRef loss) {
     auto factor = losses ? losses.getAs<FloatAttr>(loss) : FloatAttr();
-    std::string key = lossKey(loss), count = lossKey(("count." + loss).str());
+    std::string key = lossKey(loss), count = lossKey(nn::countOf(loss));
     if (places.has(key))
       table.push_back(
           {Field::string(factor && losses.size() == 1 ? "loss" : loss),
@@ -252,7 +252,7 @@ SmallVector<Record> TableEmitter::metrics() {
            Field::i64(places.offsetOf(key)),
            Field::i64(places.has(count) ? places.offsetOf(count) : -1),
            Field::i32(groups.numberOf(train.pendingAxes(loss))),
-           Field::i32(counts ? groups.numberOf(counts->pendingAxes(("count." + loss).str())) : -1),
+           Field::i32(counts ? groups.numberOf(counts->pendingAxes(nn::countOf(loss))) : -1),
            Field::i32(0), Field::i32(factor != nullptr),
            Field::f64(factor ? factor.getValueAsDouble() : 0)});
   };
@@ -282,7 +282,7 @@ SmallVector<Record> TableEmitter::slots() {
   llvm::StringSet<> evaluation;
   for (const Run &run : train.runs) {
     evaluation.insert(frameKey(train, run, Part::Evaluate));
-    for (unsigned k = 0, e = run.callees.front().carriedIn.size(); k < e; ++k)
+    for (unsigned k = 0, e = nn::RunOp(run.op).getCarried().size(); k < e; ++k)
       evaluation.insert(handoverKey(train, run, Part::Evaluate, k));
   }
   auto addValue = [&](sched::ValueOp value, int64_t base) {

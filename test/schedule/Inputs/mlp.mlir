@@ -202,27 +202,27 @@ rt.kernel @update_head map rows [#nn.dim<"D", 16>] cols [#nn.dim<"V", 32>] grain
   rt.yield %q, %z, %b : f32, f32, f32
 }
 
-rt.func @entry.F(%t: !nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}) attributes {layer = @entry, part = #nn.part<forward>} {
+rt.func @entry.F(%t: !nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @entry, part = #nn.part<forward>} {
   %x = rt.launch @gather(%t, %i) : (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[B 2, S 8], i32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
   rt.return %x : !nn.tensor<[B 2, S 8, D 16], f32>
 }
 
-rt.func @entry.E(%t: !nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}) attributes {layer = @entry, part = #nn.part<evaluate>} {
+rt.func @entry.E(%t: !nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @entry, part = #nn.part<evaluate>} {
   %x = rt.launch @gather(%t, %i) : (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[B 2, S 8], i32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
   rt.return %x : !nn.tensor<[B 2, S 8, D 16], f32>
 }
 
-rt.func @entry.B(%i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, %g: !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) -> (!nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) attributes {layer = @entry, part = #nn.part<backward>} {
+rt.func @entry.B(%i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %g: !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) -> (!nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) attributes {layer = @entry, part = #nn.part<backward>} {
   %r = rt.launch @scatter(%d, %i) onto(%g : !nn.tensor<[V 32, D 16], f32>) : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8], i32>) -> !nn.tensor<[V 32, D 16], f32>
   rt.return %r : !nn.tensor<[V 32, D 16], f32>
 }
 
-rt.func @entry.W(%i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, %g: !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) -> (!nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) attributes {layer = @entry, part = #nn.part<backward_weights>} {
+rt.func @entry.W(%i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %g: !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) -> (!nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}) attributes {layer = @entry, part = #nn.part<backward_weights>} {
   %r = rt.launch @scatter(%d, %i) onto(%g : !nn.tensor<[V 32, D 16], f32>) : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8], i32>) -> !nn.tensor<[V 32, D 16], f32>
   rt.return %r : !nn.tensor<[V 32, D 16], f32>
 }
 
-rt.func @block.F(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}) attributes {layer = @block, part = #nn.part<forward>} {
+rt.func @block.F(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}) attributes {layer = @block, part = #nn.part<forward>} {
   %h = rt.matmul %x, %w1 : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, F 32], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %a = rt.launch @relu(%h) : (!nn.tensor<[B 2, S 8, F 32], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %y = rt.matmul %a, %w2 : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[F 32, D 16], f32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
@@ -230,7 +230,7 @@ rt.func @block.F(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.
   rt.return %o, %h : !nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8, F 32], f32>
 }
 
-rt.func @block.E(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}) attributes {layer = @block, part = #nn.part<evaluate>} {
+rt.func @block.E(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @block, part = #nn.part<evaluate>} {
   %h = rt.matmul %x, %w1 : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, F 32], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %a = rt.launch @relu(%h) {in_place = array<i64: 0, 0>} : (!nn.tensor<[B 2, S 8, F 32], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %y = rt.matmul %a, %w2 : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[F 32, D 16], f32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
@@ -238,7 +238,7 @@ rt.func @block.E(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.
   rt.return %o : !nn.tensor<[B 2, S 8, D 16], f32>
 }
 
-rt.func @block.B(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, %h: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, %g1: !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, %g2: !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) attributes {layer = @block, part = #nn.part<backward>} {
+rt.func @block.B(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, %h: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %g1: !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, %g2: !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) attributes {layer = @block, part = #nn.part<backward>} {
   %da = rt.matmul %d, %w2 : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[F 32, D 16], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %dh = rt.launch @relu_grad(%da, %h) {in_place = array<i64: 0, 0>} : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[B 2, S 8, F 32], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %dm = rt.matmul %dh, %w1 : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[D 16, F 32], f32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
@@ -249,7 +249,7 @@ rt.func @block.B(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.
   rt.return %dx, %n1, %n2 : !nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[F 32, D 16], f32>
 }
 
-rt.func @block.I(%w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, %h: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_iw", nn.name = "d0"}) attributes {layer = @block, part = #nn.part<backward_inputs>} {
+rt.func @block.I(%w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %w2: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, %h: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_iw", nn.name = "d0"}) attributes {layer = @block, part = #nn.part<backward_inputs>} {
   %da = rt.matmul %d, %w2 : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[F 32, D 16], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %dh = rt.launch @relu_grad(%da, %h) {in_place = array<i64: 0, 0>} : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[B 2, S 8, F 32], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %dm = rt.matmul %dh, %w1 : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[D 16, F 32], f32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
@@ -257,28 +257,28 @@ rt.func @block.I(%w1: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name 
   rt.return %dx, %dh : !nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8, F 32], f32>
 }
 
-rt.func @block.W(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %h: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}, %dh: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_iw", nn.name = "d0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, %g1: !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, %g2: !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) -> (!nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) attributes {layer = @block, part = #nn.part<backward_weights>} {
+rt.func @block.W(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %h: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_fw", nn.name = "r0"}, %dh: !nn.tensor<[B 2, S 8, F 32], f32> {nn.role = "res_iw", nn.name = "d0"}, %d: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %g1: !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, %g2: !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) -> (!nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}) attributes {layer = @block, part = #nn.part<backward_weights>} {
   %a = rt.launch @relu(%h) : (!nn.tensor<[B 2, S 8, F 32], f32>) -> !nn.tensor<[B 2, S 8, F 32], f32>
   %n1 = rt.matmul %x, %dh onto %g1 : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[D 16, F 32], f32>) -> !nn.tensor<[D 16, F 32], f32>
   %n2 = rt.matmul %a, %d onto %g2 : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[F 32, D 16], f32>) -> !nn.tensor<[F 32, D 16], f32>
   rt.return %n1, %n2 : !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[F 32, D 16], f32>
 }
 
-rt.func @exit.F(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}, %s: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) attributes {layer = @exit, part = #nn.part<forward>} {
+rt.func @exit.F(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}, %s: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) attributes {layer = @exit, part = #nn.part<forward>} {
   %l = rt.matmul %x, %w : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, V 32], f32>) -> !nn.tensor<[B 2, S 8, V 32], f32>
   %r = rt.launch @cross_entropy(%l, %i) : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[B 2, S 8], i32>) -> !nn.tensor<[B 2, S 8], f32>
   %n = rt.launch @sum_rows(%r, %s) {in_place = array<i64: 1, 0>} : (!nn.tensor<[B 2, S 8], f32>, !nn.tensor<[], f64>) -> !nn.tensor<[], f64>
   rt.return %n : !nn.tensor<[], f64>
 }
 
-rt.func @exit.E(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}, %s: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}, !nn.tensor<[B 2, S 8, V 32], f32> {nn.role = "output", nn.name = "logits"}) attributes {layer = @exit, part = #nn.part<evaluate>} {
+rt.func @exit.E(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}, %s: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}, !nn.tensor<[B 2, S 8, V 32], f32> {nn.role = "output", nn.name = "logits"}) attributes {layer = @exit, part = #nn.part<evaluate>} {
   %l = rt.matmul %x, %w : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, V 32], f32>) -> !nn.tensor<[B 2, S 8, V 32], f32>
   %r = rt.launch @cross_entropy(%l, %i) : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[B 2, S 8], i32>) -> !nn.tensor<[B 2, S 8], f32>
   %n = rt.launch @sum_rows(%r, %s) {in_place = array<i64: 1, 0>} : (!nn.tensor<[B 2, S 8], f32>, !nn.tensor<[], f64>) -> !nn.tensor<[], f64>
   rt.return %n, %l : !nn.tensor<[], f64>, !nn.tensor<[B 2, S 8, V 32], f32>
 }
 
-rt.func @exit.B(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}, %k: !nn.tensor<[], f32> {nn.role = "cot_loss", nn.name = "main"}, %g: !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) attributes {layer = @exit, part = #nn.part<backward>} {
+rt.func @exit.B(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}, %k: !nn.tensor<[], f32> {nn.role = "cot_loss", nn.name = "main"}, %g: !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) attributes {layer = @exit, part = #nn.part<backward>} {
   %l = rt.matmul %x, %w : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, V 32], f32>) -> !nn.tensor<[B 2, S 8, V 32], f32>
   %dl = rt.launch @cross_entropy_grad(%l, %i, %k) : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[B 2, S 8], i32>, !nn.tensor<[], f32>) -> !nn.tensor<[B 2, S 8, V 32], f32>
   %dx = rt.matmul %dl, %w : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[D 16, V 32], f32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
@@ -286,14 +286,14 @@ rt.func @exit.B(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.n
   rt.return %dx, %q : !nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, V 32], f32>
 }
 
-rt.func @exit.I(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0"}, %k: !nn.tensor<[], f32> {nn.role = "cot_loss", nn.name = "main"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0"}, !nn.tensor<[B 2, S 8, V 32], f32> {nn.role = "res_iw", nn.name = "d0"}) attributes {layer = @exit, part = #nn.part<backward_inputs>} {
+rt.func @exit.I(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %i: !nn.tensor<[B 2, S 8], i32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64}, %k: !nn.tensor<[], f32> {nn.role = "cot_loss", nn.name = "main"}) -> (!nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, !nn.tensor<[B 2, S 8, V 32], f32> {nn.role = "res_iw", nn.name = "d0"}) attributes {layer = @exit, part = #nn.part<backward_inputs>} {
   %l = rt.matmul %x, %w : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[D 16, V 32], f32>) -> !nn.tensor<[B 2, S 8, V 32], f32>
   %dl = rt.launch @cross_entropy_grad(%l, %i, %k) : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[B 2, S 8], i32>, !nn.tensor<[], f32>) -> !nn.tensor<[B 2, S 8, V 32], f32>
   %dx = rt.matmul %dl, %w : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[D 16, V 32], f32>) -> !nn.tensor<[B 2, S 8, D 16], f32>
   rt.return %dx, %dl : !nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8, V 32], f32>
 }
 
-rt.func @exit.W(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0"}, %dl: !nn.tensor<[B 2, S 8, V 32], f32> {nn.role = "res_iw", nn.name = "d0"}, %g: !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) -> (!nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) attributes {layer = @exit, part = #nn.part<backward_weights>} {
+rt.func @exit.W(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %dl: !nn.tensor<[B 2, S 8, V 32], f32> {nn.role = "res_iw", nn.name = "d0"}, %g: !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) -> (!nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}) attributes {layer = @exit, part = #nn.part<backward_weights>} {
   %q = rt.matmul %x, %dl onto %g : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[D 16, V 32], f32>) -> !nn.tensor<[D 16, V 32], f32>
   rt.return %q : !nn.tensor<[D 16, V 32], f32>
 }
@@ -308,7 +308,7 @@ rt.func @entry.N(%n0: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm"
   rt.return %n1 : !nn.tensor<[], f64>
 }
 
-rt.func @entry.U(%p0: !nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, %g0: !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}, %m0: !nn.tensor<[V 32, D 16], f32> {nn.role = "state", nn.name = "embed.m"}, %lr: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"}) -> (!nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}, !nn.tensor<[V 32, D 16], f32> {nn.role = "state", nn.name = "embed.m"}) attributes {layer = @entry, part = #nn.part<update>} {
+rt.func @entry.U(%p0: !nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, %g0: !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}, %m0: !nn.tensor<[V 32, D 16], f32> {nn.role = "state", nn.name = "embed.m", nn.slot = #nn.slot<"m" of "embed">}, %lr: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"}) -> (!nn.tensor<[V 32, D 16], f32> {nn.role = "param", nn.name = "embed"}, !nn.tensor<[V 32, D 16], f32> {nn.role = "cot_param", nn.name = "embed"}, !nn.tensor<[V 32, D 16], f32> {nn.role = "state", nn.name = "embed.m", nn.slot = #nn.slot<"m" of "embed">}) attributes {layer = @entry, part = #nn.part<update>} {
   %u0:3 = rt.launch @update_embed(%p0, %g0, %m0, %lr) {in_place = array<i64: 0, 0, 1, 1, 2, 2>} : (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>)
   rt.return %u0#0, %u0#1, %u0#2 : !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>
 }
@@ -319,7 +319,7 @@ rt.func @block.N(%n0: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm"
   rt.return %n2 : !nn.tensor<[], f64>
 }
 
-rt.func @block.U(%p0: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %g0: !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, %m0: !nn.tensor<[D 16, F 32], f32> {nn.role = "state", nn.name = "w1.m"}, %p1: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, %g1: !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}, %m1: !nn.tensor<[F 32, D 16], f32> {nn.role = "state", nn.name = "w2.m"}, %lr: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"}) -> (!nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, !nn.tensor<[D 16, F 32], f32> {nn.role = "state", nn.name = "w1.m"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "state", nn.name = "w2.m"}) attributes {layer = @block, part = #nn.part<update>} {
+rt.func @block.U(%p0: !nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, %g0: !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, %m0: !nn.tensor<[D 16, F 32], f32> {nn.role = "state", nn.name = "w1.m", nn.slot = #nn.slot<"m" of "w1">}, %p1: !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, %g1: !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}, %m1: !nn.tensor<[F 32, D 16], f32> {nn.role = "state", nn.name = "w2.m", nn.slot = #nn.slot<"m" of "w2">}, %lr: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"}) -> (!nn.tensor<[D 16, F 32], f32> {nn.role = "param", nn.name = "w1"}, !nn.tensor<[D 16, F 32], f32> {nn.role = "cot_param", nn.name = "w1"}, !nn.tensor<[D 16, F 32], f32> {nn.role = "state", nn.name = "w1.m", nn.slot = #nn.slot<"m" of "w1">}, !nn.tensor<[F 32, D 16], f32> {nn.role = "param", nn.name = "w2"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "cot_param", nn.name = "w2"}, !nn.tensor<[F 32, D 16], f32> {nn.role = "state", nn.name = "w2.m", nn.slot = #nn.slot<"m" of "w2">}) attributes {layer = @block, part = #nn.part<update>} {
   %u0:3 = rt.launch @update_w1(%p0, %g0, %m0, %lr) {in_place = array<i64: 0, 0, 1, 1, 2, 2>} : (!nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>)
   %u1:3 = rt.launch @update_w2(%p1, %g1, %m1, %lr) {in_place = array<i64: 0, 0, 1, 1, 2, 2>} : (!nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>)
   rt.return %u0#0, %u0#1, %u0#2, %u1#0, %u1#1, %u1#2 : !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>
@@ -330,7 +330,7 @@ rt.func @exit.N(%n0: !nn.tensor<[], f64> {nn.role = "carried", nn.name = "norm"}
   rt.return %n1 : !nn.tensor<[], f64>
 }
 
-rt.func @exit.U(%p0: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %g0: !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}, %m0: !nn.tensor<[D 16, V 32], f32> {nn.role = "state", nn.name = "head.m"}, %lr: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"}) -> (!nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}, !nn.tensor<[D 16, V 32], f32> {nn.role = "state", nn.name = "head.m"}) attributes {layer = @exit, part = #nn.part<update>} {
+rt.func @exit.U(%p0: !nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, %g0: !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}, %m0: !nn.tensor<[D 16, V 32], f32> {nn.role = "state", nn.name = "head.m", nn.slot = #nn.slot<"m" of "head">}, %lr: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"}) -> (!nn.tensor<[D 16, V 32], f32> {nn.role = "param", nn.name = "head"}, !nn.tensor<[D 16, V 32], f32> {nn.role = "cot_param", nn.name = "head"}, !nn.tensor<[D 16, V 32], f32> {nn.role = "state", nn.name = "head.m", nn.slot = #nn.slot<"m" of "head">}) attributes {layer = @exit, part = #nn.part<update>} {
   %u0:3 = rt.launch @update_head(%p0, %g0, %m0, %lr) {in_place = array<i64: 0, 0, 1, 1, 2, 2>} : (!nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>)
   rt.return %u0#0, %u0#1, %u0#2 : !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>
 }
