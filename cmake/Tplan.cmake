@@ -7,6 +7,20 @@ function(tplan_headers)
   target_precompile_headers(tplan_headers PRIVATE ${CMAKE_SOURCE_DIR}/cmake/Headers.h)
 endfunction()
 
+# tplan_structs(): what the compiler fills of the C headers, lib/Lower/Host/Structs.inc.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+function(tplan_structs)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/structs.py)
+  set(headers ${CMAKE_SOURCE_DIR}/include/tplan/attention.h ${CMAKE_SOURCE_DIR}/include/tplan/runtime.h)
+  set(out ${CMAKE_BINARY_DIR}/lib/Lower/Host/Structs.inc)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/Lower/Host
+    COMMAND ${Python3_EXECUTABLE} ${script} ${headers} -o ${out}
+    DEPENDS ${script} ${headers} VERBATIM)
+  add_custom_target(tplan_structs_gen DEPENDS ${out})
+  set_property(GLOBAL APPEND PROPERTY TPLAN_GEN tplan_structs_gen)
+endfunction()
+
 function(_tplan_precompiled name)
   target_precompile_headers(${name} REUSE_FROM tplan_headers)
 endfunction()

@@ -196,15 +196,15 @@ std::string HostBuilder::stringSymbol(StringRef text) {
   return symbol;
 }
 
-std::string HostBuilder::tableSymbol(StringRef name, ArrayRef<int32_t> values) {
-  return tableSymbol(name, b.getI32TensorAttr(values));
+Table<int32_t> HostBuilder::numbers(StringRef name, ArrayRef<int32_t> values) {
+  return {{numbersSymbol(name, b.getI32TensorAttr(values))}, static_cast<int64_t>(values.size())};
 }
 
-std::string HostBuilder::tableSymbol(StringRef name, ArrayRef<int64_t> values) {
-  return tableSymbol(name, b.getI64TensorAttr(values));
+Table<int64_t> HostBuilder::numbers(StringRef name, ArrayRef<int64_t> values) {
+  return {{numbersSymbol(name, b.getI64TensorAttr(values))}, static_cast<int64_t>(values.size())};
 }
 
-std::string HostBuilder::tableSymbol(StringRef name, DenseIntElementsAttr values) {
+std::string HostBuilder::numbersSymbol(StringRef name, DenseIntElementsAttr values) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
   std::string symbol = fresh(name);
@@ -245,7 +245,7 @@ HostBuilder::Value HostBuilder::constant(OpBuilder &at, const Field &field) {
   llvm_unreachable("kinds of fields");
 }
 
-std::string HostBuilder::external(StringRef symbol) {
+std::string HostBuilder::externalSymbol(StringRef symbol) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
   if (!module.lookupSymbol(symbol))
@@ -254,17 +254,16 @@ std::string HostBuilder::external(StringRef symbol) {
   return symbol.str();
 }
 
-std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records,
-                                       StringRef exported) {
-  if (records.empty())
+std::string HostBuilder::structs(StringRef name, ArrayRef<Fields> rows, StringRef exported) {
+  if (rows.empty())
     return "";
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
   SmallVector<Type> fields;
-  for (const Field &field : records.front())
+  for (const Field &field : rows.front())
     fields.push_back(typeOf(field));
   auto record = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
-  auto type = LLVM::LLVMArrayType::get(record, records.size());
+  auto type = LLVM::LLVMArrayType::get(record, rows.size());
   std::string symbol = exported.empty() ? fresh(name) : exported.str();
   auto linkage = exported.empty() ? LLVM::Linkage::Internal : LLVM::Linkage::External;
   auto global =
@@ -272,7 +271,7 @@ std::string HostBuilder::recordsSymbol(StringRef name, ArrayRef<Record> records,
   OpBuilder at(b.getContext());
   at.createBlock(&global.getInitializerRegion());
   Value all = LLVM::UndefOp::create(at, loc, type);
-  for (auto [i, fields] : llvm::enumerate(records)) {
+  for (auto [i, fields] : llvm::enumerate(rows)) {
     Value one = LLVM::UndefOp::create(at, loc, record);
     for (auto [k, field] : llvm::enumerate(fields))
       one = LLVM::InsertValueOp::create(at, loc, one, constant(at, field),

@@ -1,35 +1,21 @@
 //===- Host/Builder.h - host code in the LLVM dialect, in few words -------===//
 //
-// Loops, checked calls, constants and records of the runtime's structs. One
+// Loops, checked calls, constants, and structs of the runtime as constants. One
 // function is open at a time; a call that fails leaves it with the status.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LOWER_HOST_BUILDER_H
 #define TPLAN_LOWER_HOST_BUILDER_H
 
+#include "lib/Lower/Host/Structs.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <string>
 
 namespace tplan::lower {
-
-/// A field of a constant struct: a number, or the address of a symbol.
-struct Field {
-  enum Kind { I32, I64, F64, Address, String, Null } kind;
-  int64_t integer = 0;
-  double real = 0;
-  std::string text; // symbol, or characters
-
-  static Field i32(int64_t v) { return {I32, v, 0, {}}; }
-  static Field i64(int64_t v) { return {I64, v, 0, {}}; }
-  static Field f64(double v) { return {F64, 0, v, {}}; }
-  static Field address(llvm::StringRef symbol) { return {Address, 0, 0, symbol.str()}; }
-  static Field string(llvm::StringRef text) { return {String, 0, 0, text.str()}; }
-  static Field null() { return {Null, 0, 0, {}}; }
-};
-using Record = std::vector<Field>;
 
 class HostBuilder {
 public:
@@ -65,6 +51,9 @@ public:
   Value number32(int64_t v);
   Value real(double v);
   Value address(llvm::StringRef symbol);
+  template <typename T> Value address(const Address<T> &of) {
+    return address(llvm::StringRef(of.symbol));
+  }
   Value null();
   Value offset(Value base, Value bytes);
   Value offset(Value base, int64_t bytes);
@@ -78,20 +67,30 @@ public:
   Value select(Value condition, Value yes, Value no);
   std::optional<int64_t> constantOf(Value v);
 
-  // Globals.
-  std::string stringSymbol(llvm::StringRef text);
-  /// An array of i32 as a constant; returns its symbol.
-  std::string tableSymbol(llvm::StringRef name, llvm::ArrayRef<int32_t> values);
-  std::string tableSymbol(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
-  /// An array of structs with the given fields (one type for all); returns its
-  /// symbol, `exported` if that is given. An empty array has no symbol.
-  std::string recordsSymbol(llvm::StringRef name, llvm::ArrayRef<Record> records,
-                            llvm::StringRef exported = "");
-  /// A constant of another object; returns its symbol.
-  std::string external(llvm::StringRef symbol);
+  // Constants of the object. `name` is part of their symbols.
+  Table<int32_t> numbers(llvm::StringRef name, llvm::ArrayRef<int32_t> values);
+  Table<int64_t> numbers(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+  /// An array of numbers, texts or addresses; of none, null.
+  template <typename T> Table<T> array(llvm::StringRef name, llvm::ArrayRef<Cell<T>> values) {
+    auto rows = llvm::map_to_vector(values, [](const Cell<T> &value) { return Fields{value}; });
+    return {{structs(name, rows, "")}, static_cast<int64_t>(values.size())};
+  }
+  /// An array of structs; of none, null.
+  template <typename T> Table<T> table(llvm::StringRef name, llvm::ArrayRef<Record<T>> records) {
+    auto rows = llvm::map_to_vector(records, [](const Record<T> &each) { return fieldsOf(each); });
+    return {{structs(name, rows, "")}, static_cast<int64_t>(records.size())};
+  }
+  /// One struct, whose symbol is `exported` if that is given.
+  template <typename T>
+  Address<T> record(llvm::StringRef name, const Record<T> &record, llvm::StringRef exported = "") {
+    return {structs(name, fieldsOf(record), exported)};
+  }
+  /// A constant of another object.
+  template <typename T> Address<T> external(llvm::StringRef symbol) {
+    return {externalSymbol(symbol)};
+  }
 
 private:
-  std::string tableSymbol(llvm::StringRef name, mlir::DenseIntElementsAttr values);
   mlir::ModuleOp module;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Block *failed = nullptr;
@@ -102,6 +101,10 @@ private:
   mlir::Type typeOf(const Field &field);
   Value constant(mlir::OpBuilder &at, const Field &field);
   std::string fresh(llvm::StringRef name);
+  std::string stringSymbol(llvm::StringRef text);
+  std::string numbersSymbol(llvm::StringRef name, mlir::DenseIntElementsAttr values);
+  std::string structs(llvm::StringRef name, llvm::ArrayRef<Fields> rows, llvm::StringRef exported);
+  std::string externalSymbol(llvm::StringRef symbol);
 };
 
 } // namespace tplan::lower

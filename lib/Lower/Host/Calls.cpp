@@ -20,18 +20,20 @@ int64_t lower::runtimeType(Type element) {
   return id;
 }
 
-Record lower::collectiveFields(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
-                               Type element, const rt::BlockShape &shape,
-                               ArrayRef<int32_t> sources) {
-  Record fields;
-  for (int64_t v : {kind, reduction, runtimeType(element), group})
-    fields.push_back(Field::i32(v));
-  for (int64_t v : {shape.outer, shape.inner, shape.middle, shape.last, shape.whole})
-    fields.push_back(Field::i64(v));
-  fields.push_back(Field::i32(shape.splitLast));
-  fields.push_back(sources.empty() ? Field::null()
-                                   : Field::address(host.tableSymbol("sources", sources)));
-  return fields;
+Record<tp_collective> lower::collectiveOf(HostBuilder &host, int64_t group, int64_t kind,
+                                          int64_t reduction, Type element,
+                                          const rt::BlockShape &shape, ArrayRef<int32_t> sources) {
+  return {.kind = kind,
+          .reduction = reduction,
+          .type = runtimeType(element),
+          .group = group,
+          .outer = shape.outer,
+          .inner = shape.inner,
+          .middle = shape.middle,
+          .last = shape.last,
+          .whole = shape.whole,
+          .split_last = shape.splitLast,
+          .source = sources.empty() ? Table<int32_t>() : host.numbers("sources", sources)};
 }
 
 HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
@@ -62,10 +64,13 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
 
 Value HostCalls::address(const CallFacts &call) {
   auto [file, line] = sourceOf(call.loc);
-  return host.address(host.recordsSymbol(
-      "call", Record{Field::string(call.name), Field::string(file), Field::i32(line),
-                     Field::i32(call.category), Field::i64(call.flops), Field::i64(call.bytes),
-                     Field::i32(call.stream)}));
+  return host.address(host.record<tp_call>("call", {.name = call.name,
+                                                    .file = file,
+                                                    .line = line,
+                                                    .category = call.category,
+                                                    .flops = call.flops,
+                                                    .bytes = call.bytes,
+                                                    .stream = call.stream}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -80,10 +85,11 @@ Value HostCalls::tableOf(ArrayRef<Value> pointers) {
 }
 
 /// A kernel's tp_device_kernel: one for all its calls, whose operands have the same types.
-std::string HostCalls::kernelSymbol(StringRef kernel, ArrayRef<int64_t> bytes, unsigned inputs) {
-  std::string &symbol = kernelSymbols[kernel];
-  if (!symbol.empty())
-    return symbol;
+Address<tp_device_kernel> HostCalls::kernelOf(StringRef kernel, ArrayRef<int64_t> bytes,
+                                              unsigned inputs) {
+  Address<tp_device_kernel> &known = kernelSymbols[kernel];
+  if (!known.symbol.empty())
+    return known;
   auto launches = kernels ? kernels->getAttrOfType<DictionaryAttr>(kLaunches) : DictionaryAttr();
   auto launch = launches ? launches.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
   if (!launch)
@@ -94,15 +100,19 @@ std::string HostCalls::kernelSymbol(StringRef kernel, ArrayRef<int64_t> bytes, u
     all.push_back(8);
   auto strides = kernels->getAttrOfType<DictionaryAttr>(kStrides);
   auto ofLayers = strides ? strides.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
-  symbol = host.recordsSymbol(
+  known = host.record<tp_device_kernel>(
       "kernel",
-      Record{Field::string(ptxName(kernel)), Field::i32(kernelTable.size()), Field::i32(launch[0]),
-             Field::i32(launch[1]), Field::i32(inputs), Field::i32(bytes.size() - inputs),
-             Field::i32(all.size()), Field::address(host.tableSymbol("bytes", all)),
-             ofLayers ? Field::address(host.tableSymbol("strides", ofLayers.asArrayRef()))
-                      : Field::null()});
-  kernelTable.push_back(symbol);
-  return symbol;
+      {.name = ptxName(kernel),
+       .number = kernelTable.size(),
+       .grid = launch[0],
+       .block = launch[1],
+       .inputs = inputs,
+       .outputs = bytes.size() - inputs,
+       .num_args = all.size(),
+       .bytes = host.numbers("bytes", all),
+       .strides = ofLayers ? host.numbers("strides", ofLayers.asArrayRef()) : Table<int64_t>()});
+  kernelTable.push_back(known);
+  return known;
 }
 
 void HostCalls::launch(Value rank, const CallFacts &call, StringRef kernel, ArrayRef<Value> args,
@@ -110,23 +120,22 @@ void HostCalls::launch(Value rank, const CallFacts &call, StringRef kernel, Arra
   Value table = tableOf(args);
   if (onDevice())
     host.call("tp_launch_device",
-              {rank, address(call), host.address(kernelSymbol(kernel, bytes, inputs)), table,
+              {rank, address(call), host.address(kernelOf(kernel, bytes, inputs)), table,
                layers ? layers : host.number(1)});
   else
     host.call("tp_launch", {rank, address(call), host.address(kernel), table, tasks});
 }
 
-void HostCalls::matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b,
-                       Value bias, Value c, Value rows) {
-  host.call("tp_matmul", {rank, address(call), host.address(host.recordsSymbol("gemm", gemm)), a, b,
-                          bias, c, rows});
+void HostCalls::matmul(Value rank, const CallFacts &call, const Record<tp_gemm> &gemm, Value a,
+                       Value b, Value bias, Value c, Value rows) {
+  host.call("tp_matmul",
+            {rank, address(call), host.address(host.record("gemm", gemm)), a, b, bias, c, rows});
 }
 
-void HostCalls::attend(Value rank, const CallFacts &call, const Record &attention,
+void HostCalls::attend(Value rank, const CallFacts &call, const Record<tp_attention> &attention,
                        ArrayRef<Value> pointers) {
-  host.call("tp_attend",
-            {rank, address(call), host.address(host.recordsSymbol("attention", attention)),
-             tableOf(pointers)});
+  host.call("tp_attend", {rank, address(call), host.address(host.record("attention", attention)),
+                          tableOf(pointers)});
 }
 
 void HostCalls::copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes) {
@@ -141,21 +150,21 @@ void HostCalls::zero(Value rank, const CallFacts &call, Value place, int64_t byt
 // Ranks and streams
 //===----------------------------------------------------------------------===//
 
-void HostCalls::slice(Value rank, const CallFacts &call, const Record &what, Value in, Value out) {
-  host.call("tp_slice",
-            {rank, address(call), host.address(host.recordsSymbol("slice", what)), in, out});
+void HostCalls::slice(Value rank, const CallFacts &call, const Record<tp_collective> &what,
+                      Value in, Value out) {
+  host.call("tp_slice", {rank, address(call), host.address(host.record("slice", what)), in, out});
 }
 
 void HostCalls::collectives(Value rank, const CallFacts &call, ArrayRef<CollectiveCall> all) {
   Value pointers = host.pointers(2 * all.size());
-  SmallVector<Record> records;
+  std::vector<Record<tp_collective>> records;
   for (auto [i, collective] : llvm::enumerate(all)) {
     records.push_back(collective.what);
     host.storePointer(collective.in, pointers, 2 * i);
     host.storePointer(collective.out, pointers, 2 * i + 1);
   }
   host.call("tp_collectives",
-            {rank, address(call), host.address(host.recordsSymbol("collectives", records)),
+            {rank, address(call), host.address(host.table<tp_collective>("collectives", records)),
              host.number(records.size()), pointers});
 }
 
@@ -194,9 +203,8 @@ void HostCalls::collectiveInTurn(Value rank, CallFacts call, ArrayRef<StringAttr
   wait(rank, 0, behind);
 }
 
-/// The kernels that add up the parts of ranks, by type and reduction.
-SmallVector<Record> HostCalls::sums() {
-  SmallVector<Record> table;
+std::vector<Record<tp_device_sum>> HostCalls::sums() {
+  std::vector<Record<tp_device_sum>> table;
   auto kernelsOfSums = kernels ? kernels->getAttrOfType<DictionaryAttr>(kSums) : DictionaryAttr();
   for (NamedAttribute entry :
        kernelsOfSums ? kernelsOfSums.getValue() : ArrayRef<NamedAttribute>()) {
@@ -204,25 +212,9 @@ SmallVector<Record> HostCalls::sums() {
     Type type = cast<TypeAttr>(facts[0]).getValue();
     int64_t reduction = cast<IntegerAttr>(facts[1]).getInt();
     // Sizes are told with each call.
-    std::string kernel = kernelSymbol(entry.getName(), {0, 0, 8, 8, 8}, 1);
-    table.push_back({Field::i32(runtimeType(type)), Field::i32(reduction), Field::address(kernel)});
+    table.push_back({.type = runtimeType(type),
+                     .reduction = reduction,
+                     .kernel = kernelOf(entry.getName(), {0, 0, 8, 8, 8}, 1)});
   }
   return table;
-}
-
-Record HostCalls::deviceFields() {
-  Record record;
-  auto add = [&](StringRef name, ArrayRef<Record> table) {
-    record.push_back(table.empty() ? Field::null()
-                                   : Field::address(host.recordsSymbol(name, table)));
-    record.push_back(Field::i64(table.size()));
-  };
-  SmallVector<Record> sumTable = sums(), table;
-  for (StringRef symbol : kernelTable)
-    table.push_back({Field::address(symbol)});
-  add("kernels", table);
-  add("sums", sumTable);
-  record.push_back(Field::i64(1 + streams.size()));
-  record.push_back(Field::i64(numEvents));
-  return record;
 }

@@ -23,7 +23,7 @@ struct CallFacts {
 
 /// A collective to be issued, with its memory.
 struct CollectiveCall {
-  Record what; // tp_collective
+  Record<tp_collective> what;
   mlir::Value in, out;
 };
 
@@ -39,13 +39,14 @@ public:
   /// those of the first; null: one.
   void launch(Value rank, const CallFacts &call, llvm::StringRef kernel, llvm::ArrayRef<Value> args,
               llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers = {});
-  void matmul(Value rank, const CallFacts &call, const Record &gemm, Value a, Value b, Value bias,
-              Value c, Value rows);
-  void attend(Value rank, const CallFacts &call, const Record &attention,
+  void matmul(Value rank, const CallFacts &call, const Record<tp_gemm> &gemm, Value a, Value b,
+              Value bias, Value c, Value rows);
+  void attend(Value rank, const CallFacts &call, const Record<tp_attention> &attention,
               llvm::ArrayRef<Value> pointers);
   void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);
   void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
-  void slice(Value rank, const CallFacts &call, const Record &what, Value in, Value out);
+  void slice(Value rank, const CallFacts &call, const Record<tp_collective> &what, Value in,
+             Value out);
   /// All of one group on a device.
   void collectives(Value rank, const CallFacts &call, llvm::ArrayRef<CollectiveCall> all);
   void record(Value rank, int64_t stream, int64_t event);
@@ -63,29 +64,33 @@ public:
   const std::vector<dist::Axes> &groupsOfStreams() const { return streams; }
   int64_t freshEvent() { return numEvents++; }
 
-  /// Fields of tp_device that follow from the calls: kernels, and numbers of streams and events.
-  Record deviceFields();
+  /// The kernels that add up the parts of ranks, by type and reduction.
+  std::vector<Record<tp_device_sum>> sums();
+  /// The kernels that calls have named so far, and sums.
+  llvm::ArrayRef<Address<tp_device_kernel>> kernelsOfCalls() const { return kernelTable; }
+  int64_t countStreams() const { return 1 + streams.size(); }
+  int64_t countEvents() const { return numEvents; }
 
 private:
   HostBuilder &host;
   HostGroups &groups;
   bool device = false;
   mlir::Operation *kernels = nullptr; // gpu.module
-  llvm::StringMap<std::string> kernelSymbols;
-  llvm::SmallVector<std::string> kernelTable;
+  llvm::StringMap<Address<tp_device_kernel>> kernelSymbols;
+  std::vector<Address<tp_device_kernel>> kernelTable;
   std::vector<dist::Axes> streams; // of groups
   int64_t numEvents = 0;
 
-  llvm::SmallVector<Record> sums();
   Value address(const CallFacts &call);
   Value tableOf(llvm::ArrayRef<Value> pointers);
-  std::string kernelSymbol(llvm::StringRef kernel, llvm::ArrayRef<int64_t> bytes, unsigned inputs);
+  Address<tp_device_kernel> kernelOf(llvm::StringRef kernel, llvm::ArrayRef<int64_t> bytes,
+                                     unsigned inputs);
 };
 
-/// The fields of a tp_collective.
-Record collectiveFields(HostBuilder &host, int64_t group, int64_t kind, int64_t reduction,
-                        mlir::Type element, const rt::BlockShape &shape,
-                        llvm::ArrayRef<int32_t> sources = {});
+Record<tp_collective> collectiveOf(HostBuilder &host, int64_t group, int64_t kind,
+                                   int64_t reduction, mlir::Type element,
+                                   const rt::BlockShape &shape,
+                                   llvm::ArrayRef<int32_t> sources = {});
 
 /// Values of tp_type.
 int64_t runtimeType(mlir::Type element);

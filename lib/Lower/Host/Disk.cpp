@@ -26,16 +26,15 @@ struct Row {
 class DiskTables {
 public:
   DiskTables(HostBuilder &host, sched::ProgramOp program) : host(host) { readRows(program); }
-  Field emit(lang::DiskOp disk);
+  Address<tp_disk> emit(lang::DiskOp disk);
 
 private:
   void readRows(sched::ProgramOp program);
-  void addTensor(lang::StoredOp op, SmallVector<Record> &table);
-  Record stored(lang::StoredOp op, const Row &row, int64_t place);
-  Record config(lang::ConfigOp op);
-  Field constant(Attribute value);
-  Field strings(ArrayRef<Attribute> texts);
-  void append(Record &to, StringRef name, ArrayRef<Record> table);
+  void addTensor(lang::StoredOp op, std::vector<Record<tp_stored>> &table);
+  Record<tp_stored> stored(lang::StoredOp op, const Row &row, int64_t place);
+  Record<tp_config> config(lang::ConfigOp op);
+  Address<tp_constant> constant(Attribute value);
+  Table<const char *> strings(ArrayRef<Attribute> texts);
 
   HostBuilder &host;
   std::vector<Row> rows;
@@ -62,20 +61,15 @@ void DiskTables::readRows(sched::ProgramOp program) {
   }
 }
 
-void DiskTables::append(Record &to, StringRef name, ArrayRef<Record> table) {
-  to.push_back(table.empty() ? Field::null() : Field::address(host.recordsSymbol(name, table)));
-  to.push_back(Field::i64(table.size()));
-}
-
-Field DiskTables::strings(ArrayRef<Attribute> texts) {
-  SmallVector<Record> table;
+Table<const char *> DiskTables::strings(ArrayRef<Attribute> texts) {
+  std::vector<Cell<const char *>> table;
   for (Attribute text : texts)
-    table.push_back({Field::string(cast<StringAttr>(text).getValue())});
-  return table.empty() ? Field::null() : Field::address(host.recordsSymbol("strings", table));
+    table.emplace_back(cast<StringAttr>(text).getValue());
+  return host.array<const char *>("strings", table);
 }
 
 /// Weight number `place` of those in the tensor.
-Record DiskTables::stored(lang::StoredOp op, const Row &row, int64_t place) {
+Record<tp_stored> DiskTables::stored(lang::StoredOp op, const Row &row, int64_t place) {
   int64_t weights = op.getWeights().size(), stride = 1, first = 0;
   auto sizeOf = [&](StringRef dim) { return row.type.getDims()[row.type.find(dim)].getSize(); };
   std::vector<int64_t> strides(row.type.getRank(), 0), shape;
@@ -95,23 +89,25 @@ Record DiskTables::stored(lang::StoredOp op, const Row &row, int64_t place) {
     shape.insert(shape.begin(), size);
   }
   ArrayRef<Attribute> names = op.getNames().getValue();
-  auto name = [&](size_t i) {
-    return i < names.size() ? Field::string(cast<StringAttr>(names[i]).getValue()) : Field::null();
+  auto name = [&](size_t i) -> Cell<const char *> {
+    if (i < names.size())
+      return cast<StringAttr>(names[i]).getValue();
+    return nullptr;
   };
   auto table = [&](StringRef what, ArrayRef<int64_t> numbers) {
-    return numbers.empty() ? Field::null() : Field::address(host.tableSymbol(what, numbers));
+    return numbers.empty() ? Table<int64_t>() : host.numbers(what, numbers);
   };
-  return {Field::i64(row.number),
-          name(0),
-          name(1),
-          Field::i32(shape.size()),
-          table("shape", shape),
-          Field::i64(first),
-          table("strides", strides)};
+  return {.tensor = row.number,
+          .name = name(0),
+          .bare = name(1),
+          .rank = shape.size(),
+          .shape = table("shape", shape),
+          .first = first,
+          .strides = table("strides", strides)};
 }
 
 /// The rows of one path are layers of a list that differ: each has tensors of its own on disk.
-void DiskTables::addTensor(lang::StoredOp op, SmallVector<Record> &table) {
+void DiskTables::addTensor(lang::StoredOp op, std::vector<Record<tp_stored>> &table) {
   std::vector<std::vector<const Row *>> all;
   for (Attribute path : op.getWeights()) {
     all.emplace_back();
@@ -124,34 +120,40 @@ void DiskTables::addTensor(lang::StoredOp op, SmallVector<Record> &table) {
       table.push_back(stored(op, *all[place][i], place));
 }
 
-Field DiskTables::constant(Attribute value) {
-  Record record = {Field::i32(TP_NULL), Field::i64(0), Field::f64(0), Field::null(), Field::i64(0)};
-  auto set = [&](int64_t kind, int64_t integer, double real) {
-    record[0] = Field::i32(kind), record[1] = Field::i64(integer), record[2] = Field::f64(real);
+Address<tp_constant> DiskTables::constant(Attribute value) {
+  auto emit = [&](tp_constant_kind kind, int64_t integer, double real,
+                  const Table<const char *> &strings = {}) {
+    return host.record<tp_constant>("constant", {.kind = kind,
+                                                 .integer = integer,
+                                                 .real = real,
+                                                 .strings = strings,
+                                                 .num_strings = strings.size});
   };
-  auto list = dyn_cast<ArrayAttr>(value);
-  if (auto boolean = dyn_cast<BoolAttr>(value)) {
-    set(TP_BOOLEAN, boolean.getValue(), 0);
-  } else if (auto integer = dyn_cast<IntegerAttr>(value)) {
-    set(TP_INTEGER, integer.getInt(), integer.getInt());
-  } else if (auto real = dyn_cast<FloatAttr>(value)) {
-    set(TP_REAL, 0, real.getValueAsDouble());
-  } else if (list || isa<StringAttr>(value)) {
-    set(list ? TP_STRINGS : TP_STRING, 0, 0);
-    ArrayRef<Attribute> texts = list ? list.getValue() : ArrayRef(value);
-    record[3] = strings(texts), record[4] = Field::i64(texts.size());
-  }
-  return Field::address(host.recordsSymbol("constant", {record}));
+  if (auto boolean = dyn_cast<BoolAttr>(value))
+    return emit(TP_BOOLEAN, boolean.getValue(), 0);
+  if (auto integer = dyn_cast<IntegerAttr>(value))
+    return emit(TP_INTEGER, integer.getInt(), integer.getInt());
+  if (auto real = dyn_cast<FloatAttr>(value))
+    return emit(TP_REAL, 0, real.getValueAsDouble());
+  if (auto list = dyn_cast<ArrayAttr>(value))
+    return emit(TP_STRINGS, 0, 0, strings(list.getValue()));
+  if (isa<StringAttr>(value))
+    return emit(TP_STRING, 0, 0, strings(value));
+  return emit(TP_NULL, 0, 0);
 }
 
-Record DiskTables::config(lang::ConfigOp op) {
-  return {strings(op.getKeys().getValue()), Field::i64(op.getKeys().size()),
-          constant(op.getValue()), op.getAbsent() ? constant(*op.getAbsent()) : Field::null(),
-          Field::i32(op.getWritten())};
+Record<tp_config> DiskTables::config(lang::ConfigOp op) {
+  Table<const char *> keys = strings(op.getKeys().getValue());
+  return {.keys = keys,
+          .num_keys = keys.size,
+          .value = constant(op.getValue()),
+          .absent = op.getAbsent() ? constant(*op.getAbsent()) : Address<tp_constant>(),
+          .only_written = op.getWritten()};
 }
 
-Field DiskTables::emit(lang::DiskOp disk) {
-  SmallVector<Record> tensors, configs;
+Address<tp_disk> DiskTables::emit(lang::DiskOp disk) {
+  std::vector<Record<tp_stored>> tensors;
+  std::vector<Record<tp_config>> configs;
   SmallVector<Attribute> ignored;
   for (Operation &op : disk.getBody().front()) {
     if (auto tensor = dyn_cast<lang::StoredOp>(op))
@@ -161,16 +163,19 @@ Field DiskTables::emit(lang::DiskOp disk) {
     else if (auto key = dyn_cast<lang::ConfigOp>(op))
       configs.push_back(config(key));
   }
-  Record record;
-  append(record, "stored", tensors);
-  record.push_back(strings(ignored));
-  record.push_back(Field::i64(ignored.size()));
-  append(record, "config", configs);
-  return Field::address(host.recordsSymbol("disk", {record}));
+  auto storedTable = host.table<tp_stored>("stored", tensors);
+  auto ignoredTable = strings(ignored);
+  auto configTable = host.table<tp_config>("config", configs);
+  return host.record<tp_disk>("disk", {.tensors = storedTable,
+                                       .num_tensors = storedTable.size,
+                                       .ignored = ignoredTable,
+                                       .num_ignored = ignoredTable.size,
+                                       .config = configTable,
+                                       .num_config = configTable.size});
 }
 
-Field lower::diskTable(HostBuilder &host, sched::ProgramOp program) {
+Address<tp_disk> lower::diskTable(HostBuilder &host, sched::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   auto disks = module.getOps<lang::DiskOp>();
-  return disks.empty() ? Field::null() : DiskTables(host, program).emit(*disks.begin());
+  return disks.empty() ? Address<tp_disk>() : DiskTables(host, program).emit(*disks.begin());
 }

@@ -7,8 +7,8 @@
 
 namespace tplan::lower {
 
-/// Address of the tp_disk that tplan.disk of the module says; null where there is none.
-Field diskTable(HostBuilder &host, sched::ProgramOp program);
+/// The tp_disk that tplan.disk of the module says; null where there is none.
+Address<tp_disk> diskTable(HostBuilder &host, sched::ProgramOp program);
 
 } // namespace tplan::lower
 

@@ -230,15 +230,23 @@ private:
     rt::Gemm gemm = *rt::matchGemm(nn::typeOf(a), nn::typeOf(b), nn::typeOf(c));
     if (gemm.swapped)
       std::swap(a, b);
-    Record fields;
-    for (int64_t v : {gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc, gemm.batch,
-                      gemm.strideA, gemm.strideB, gemm.strideC})
-      fields.push_back(Field::i64(v));
-    for (int64_t v :
-         {int64_t(gemm.transA), int64_t(gemm.transB), int64_t(bool(matmul.getAcc())),
-          runtimeType(nn::typeOf(a).getElementType()), runtimeType(nn::typeOf(c).getElementType()),
-          int64_t(tf32 && nn::typeOf(a).getElementType().isF32()), int64_t(bool(matmul.getBias()))})
-      fields.push_back(Field::i32(v));
+    Record<tp_gemm> fields = {.m = gemm.m,
+                              .n = gemm.n,
+                              .k = gemm.k,
+                              .lda = gemm.lda,
+                              .ldb = gemm.ldb,
+                              .ldc = gemm.ldc,
+                              .batch = gemm.batch,
+                              .stride_a = gemm.strideA,
+                              .stride_b = gemm.strideB,
+                              .stride_c = gemm.strideC,
+                              .trans_a = gemm.transA,
+                              .trans_b = gemm.transB,
+                              .accumulate = bool(matmul.getAcc()),
+                              .in = runtimeType(nn::typeOf(a).getElementType()),
+                              .out = runtimeType(nn::typeOf(c).getElementType()),
+                              .tf32 = tf32 && nn::typeOf(a).getElementType().isF32(),
+                              .bias = bool(matmul.getBias())};
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
     Value bias = matmul.getBias() ? pointer[matmul.getBias()] : host.null();
@@ -261,16 +269,21 @@ private:
         llvm::append_values(strides, each.batch, each.head, each.row);
         pointers.push_back(pointer[value]);
       }
-    Record fields = {Field::i32(static_cast<int64_t>(op.getPass())),
-                     Field::i32(runtimeType(nn::typeOf(op.getArgs()[0]).getElementType()))};
-    for (int64_t v : {it.batch, it.heads, it.groups, it.queries, it.keys, it.width, it.batchChunk,
-                      it.groupChunk})
-      fields.push_back(Field::i64(v));
-    fields.push_back(Field::i32(it.causal));
-    fields.push_back(Field::i64(it.window));
-    fields.push_back(Field::f64(spec.getScale().getValueAsDouble()));
-    fields.push_back(Field::i64(op.getWorkspace()));
-    fields.push_back(Field::address(host.tableSymbol("strides", strides)));
+    Record<tp_attention> fields = {.pass = op.getPass(),
+                                   .type = runtimeType(nn::typeOf(op.getArgs()[0]).getElementType()),
+                                   .batch = it.batch,
+                                   .heads = it.heads,
+                                   .groups = it.groups,
+                                   .queries = it.queries,
+                                   .keys = it.keys,
+                                   .width = it.width,
+                                   .batch_chunk = it.batchChunk,
+                                   .group_chunk = it.groupChunk,
+                                   .causal = it.causal,
+                                   .window = it.window,
+                                   .scale = spec.getScale().getValueAsDouble(),
+                                   .workspace = op.getWorkspace(),
+                                   .strides = host.numbers("strides", strides)};
     bool forward = op.getPass() == rt::AttentionPass::Forward;
     calls.attend(rank, factsOf(op, forward ? "attention" : "attention backward"), fields, pointers);
   }
@@ -280,13 +293,13 @@ private:
                nn::typeOf(copy.getX()).getBytes());
   }
 
-  Record fieldsOf(rt::CollectiveOp op) {
+  Record<tp_collective> recordOf(rt::CollectiveOp op) {
     auto sources = op.getSources();
-    return collectiveFields(host, groups.numberOf(dist::axesOf(op.getAxes())),
-                            static_cast<int64_t>(op.getKind()),
-                            op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
-                            nn::typeOf(op.getX()).getElementType(), op.getShape(),
-                            sources ? *sources : ArrayRef<int32_t>());
+    return collectiveOf(host, groups.numberOf(dist::axesOf(op.getAxes())),
+                        static_cast<int64_t>(op.getKind()),
+                        op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
+                        nn::typeOf(op.getX()).getElementType(), op.getShape(),
+                        sources ? *sources : ArrayRef<int32_t>());
   }
 
   /// A device issues to the stream of a group.
@@ -298,11 +311,11 @@ private:
   void issue() {
     if (waiting.empty())
       return;
-    SmallVector<CollectiveCall> all;
+    std::vector<CollectiveCall> all;
     int64_t bytes = 0;
     for (rt::CollectiveOp op : waiting) {
       waitForEvents(op);
-      all.push_back({fieldsOf(op), pointer[op.getX()], pointer[op.getResult()]});
+      all.push_back({recordOf(op), pointer[op.getX()], pointer[op.getResult()]});
       bytes += fact(op, "bytes");
     }
     rt::CollectiveOp first = waiting.front();
@@ -316,8 +329,9 @@ private:
   }
 
   void emit(rt::SliceOp op) {
-    Record what = collectiveFields(host, groups.numberOf(dist::axesOf(op.getAxes())), TP_SLICE,
-                                   TP_SUM, nn::typeOf(op.getX()).getElementType(), op.getShape());
+    Record<tp_collective> what =
+        collectiveOf(host, groups.numberOf(dist::axesOf(op.getAxes())), TP_SLICE, TP_SUM,
+                     nn::typeOf(op.getX()).getElementType(), op.getShape());
     calls.slice(rank, factsOf(op, "slice"), what, pointer[op.getX()], pointer[op.getResult()]);
   }
 

@@ -16,15 +16,15 @@ int64_t HostGroups::numberOf(ArrayRef<StringAttr> axes) {
   return found - known.begin();
 }
 
-SmallVector<Record> HostGroups::axes() const {
-  SmallVector<Record> table;
+std::vector<Record<tp_axis>> HostGroups::axes() const {
+  std::vector<Record<tp_axis>> table;
   for (dist::AxisAttr axis : mesh.getAxes())
-    table.push_back({Field::string(axis.getPlanAxis()), Field::i64(axis.getSize())});
+    table.push_back({.name = axis.getPlanAxis(), .size = axis.getSize()});
   return table;
 }
 
-SmallVector<Record> HostGroups::groups(HostBuilder &host) const {
-  SmallVector<Record> table;
+std::vector<Record<tp_group>> HostGroups::groups(HostBuilder &host) const {
+  std::vector<Record<tp_group>> table;
   for (const dist::Axes &group : known) {
     SmallVector<int32_t> numbers;
     SmallVector<StringRef> names; // of the plan, each once
@@ -37,8 +37,9 @@ SmallVector<Record> HostGroups::groups(HostBuilder &host) const {
     std::string name;
     for (auto [i, part] : llvm::enumerate(names))
       name += (i ? " and " : "") + part.str();
-    table.push_back({Field::string(name), Field::i32(numbers.size()),
-                     Field::address(host.tableSymbol("group", numbers))});
+    table.push_back({.name = name,
+                     .num_axes = numbers.size(),
+                     .axes = host.numbers("group", ArrayRef(numbers))});
   }
   return table;
 }

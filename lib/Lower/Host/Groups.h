@@ -18,9 +18,8 @@ public:
 
   /// -1 for no axes.
   int64_t numberOf(llvm::ArrayRef<mlir::StringAttr> axes);
-  /// Records of tp_axis and tp_group.
-  llvm::SmallVector<Record> axes() const;
-  llvm::SmallVector<Record> groups(HostBuilder &host) const;
+  std::vector<Record<tp_axis>> axes() const;
+  std::vector<Record<tp_group>> groups(HostBuilder &host) const;
 
   dist::MeshAttr mesh;
 

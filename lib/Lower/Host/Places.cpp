@@ -36,7 +36,7 @@ Value HostPlaces::at(Value arena, StringRef key, Value instance, Value microbatc
   if (table.empty()) {
     auto offsets = llvm::map_to_vector(family.getSlotOf(),
                                        [&](int32_t slot) { return (*family.getAt())[slot]; });
-    table = host.tableSymbol("slots", offsets);
+    table = host.numbers("slots", offsets).symbol;
   }
   Value entry = host.offset(host.address(table), host.multiplyAdd(host.number(0), microbatch, 8));
   sched::ValueOp value = find(key);

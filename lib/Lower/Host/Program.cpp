@@ -99,13 +99,14 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
     which.push_back(number);
     microbatches.push_back(task.microbatch);
   }
-  SmallVector<Record> addresses;
-  for (StringRef function : functions)
-    addresses.push_back({Field::address(function)});
-  std::string functionTable = host.recordsSymbol("functions", addresses);
-  std::string whichTable = host.tableSymbol("tasks", which);
-  std::string microbatchTable = host.tableSymbol("microbatches", microbatches);
-  auto entry = [&](StringRef table, Value i) -> Value {
+  using Function = int(tp_rank *, char *, int64_t);
+  std::vector<Cell<Function *>> addresses;
+  for (const std::string &function : functions)
+    addresses.emplace_back(Address<Function>{function});
+  Table<Function *> functionTable = host.array<Function *>("functions", addresses);
+  Table<int32_t> whichTable = host.numbers("tasks", which);
+  Table<int32_t> microbatchTable = host.numbers("microbatches", microbatches);
+  auto entry = [&](const Table<int32_t> &table, Value i) -> Value {
     Value place = host.offset(host.address(table), host.multiplyAdd(host.number(0), i, 4));
     return LLVM::SExtOp::create(host.b, host.loc, host.i64, host.load(host.i32, place));
   };
@@ -173,7 +174,8 @@ Value ProgramEmitter::emitSum(Value rank, Value arena, const Chain &chain, Strin
   rt::BlockShape one;
   one.whole = 1;
   Value sum = places.at(arena, sumKey(name));
-  Record what = collectiveFields(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
+  Record<tp_collective> what =
+      collectiveOf(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
   std::string title = "sum of " + name.str();
   CallFacts call{title, program.getLoc(), TP_COLLECTIVE};
   call.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));

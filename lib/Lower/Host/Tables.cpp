@@ -1,19 +1,16 @@
 //===- Host/Tables.cpp - the constant tp_program, and main ----------------===//
-//
-// Fields stand in the order of include/tplan/runtime.h, which is the only other
-// place that knows it.
-//
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Disk.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
+#include "lib/Lower/Host/Recipe.h"
+#include "lib/Lower/Host/Slots.h"
 #include "lib/Lower/Host/Streams.h"
 #include "lib/Schedule/Keys.h"
 #include "tplan/runtime.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/SHA256.h"
 
@@ -36,7 +33,18 @@ public:
   void emit(const EntryPoints &entries);
 
 private:
-  using AddSlot = llvm::function_ref<void(StringRef, int64_t, int64_t, tp_slot_use)>;
+  struct Tables {
+    Table<tp_source> data;
+    Address<tp_source> eval;
+    Table<tp_tensor> tensors;
+    Table<tp_input> inputs;
+    Table<tp_scalar> scalars;
+    Table<tp_lr_piece> rates;
+    Table<tp_metric> metrics;
+    Table<tp_slot> slots;
+    Table<tp_axis> axes;
+    Table<tp_group> groups;
+  };
 
   HostBuilder &host;
   HostGroups &groups;
@@ -50,49 +58,40 @@ private:
   lang::Settings settings;
   const lang::Target &target;
 
-  SmallVector<Record> tensors();
-  SmallVector<Record> inputs();
+  std::vector<Record<tp_tensor>> tensors();
+  std::vector<Record<tp_input>> inputs();
   dist::Axes rowAxes();
-  SmallVector<Record> scalars();
+  std::vector<Record<tp_scalar>> scalars();
   int64_t microbatch();
-  SmallVector<Record> rates();
-  SmallVector<Record> metrics();
-  SmallVector<Record> slots();
-  void addFrame(const Chain &chain, const Run &run, Part part, tp_slot_use use, AddSlot add);
+  std::vector<Record<tp_metric>> metrics();
   std::string fingerprint();
-  SmallVector<Record> data();
-  Field evaluated();
-  Field saved();
-  std::pair<int64_t, int64_t> given();
-  Record scratchOfStreams();
-  Field device();
-  void emitMain(StringRef program);
+  std::pair<Table<int64_t>, Table<int64_t>> scratchOfStreams();
+  Address<tp_device> device();
+  Tables emitTables();
+  void emitMain(const Address<tp_program> &program);
 };
+
+tp_tensor_role roleOf(Owner owner) {
+  return owner == Owner::Parameter ? TP_WEIGHT
+         : owner == Owner::State   ? TP_OPTIMIZER_STATE
+         : owner == Owner::Copy    ? TP_WORKING_COPY
+                                   : TP_GRADIENT;
+}
 
 nn::Tensor typeOf(sched::ValueOp value) {
   return cast<nn::Tensor>(value->getAttrOfType<TypeAttr>("type").getValue());
 }
 
-/// Address of a table and its length.
-void append(HostBuilder &host, Record &to, StringRef name, ArrayRef<Record> table) {
-  to.push_back(table.empty() ? Field::null() : Field::address(host.recordsSymbol(name, table)));
-  to.push_back(Field::i64(table.size()));
-}
-
 } // namespace
 
-SmallVector<Record> TableEmitter::tensors() {
-  SmallVector<Record> table;
+std::vector<Record<tp_tensor>> TableEmitter::tensors() {
+  std::vector<Record<tp_tensor>> table;
   for (auto value : program.getBody().getOps<sched::ValueOp>()) {
     auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
     if (!symbol)
       continue;
     auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
-    Owner owner = value.getOwner();
-    int64_t role = owner == Owner::Parameter ? TP_WEIGHT
-                   : owner == Owner::State   ? TP_OPTIMIZER_STATE
-                   : owner == Owner::Copy    ? TP_WORKING_COPY
-                                             : TP_GRADIENT;
+    tp_tensor_role role = roleOf(value.getOwner());
     nn::Tensor type = typeOf(value), logical = type;
     dist::LayoutAttr layout;
     if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal)) {
@@ -102,59 +101,60 @@ SmallVector<Record> TableEmitter::tensors() {
                                                                                  : dist::kWeight);
     }
     dist::RowsAttr rows = layout ? layout.getRows() : dist::RowsAttr();
-    SmallVector<Record> shape, whole, cuts;
+    std::vector<Cell<int64_t>> shape, whole;
+    std::vector<Cell<int32_t>> cuts;
     int64_t rowLength = 1;
     for (nn::DimAttr dim : logical.getDims()) {
       ArrayRef<StringAttr> axes = layout ? layout.axesOf(dim.getName()) : ArrayRef<StringAttr>();
       int64_t size = groups.mesh.blockOf(dim, axes);
-      whole.push_back({Field::i64(dim.getSize())});
-      shape.push_back({Field::i64(size)});
-      cuts.push_back({Field::i32(groups.numberOf(axes))});
+      whole.emplace_back(dim.getSize());
+      shape.emplace_back(size);
+      cuts.emplace_back(groups.numberOf(axes));
       if (rows && llvm::none_of(rows.getDims(), [&](StringAttr d) { return d == dim.getName(); }))
         rowLength *= size;
     }
-    auto array = [&](StringRef name, ArrayRef<Record> numbers) {
-      return numbers.empty() ? Field::null() : Field::address(host.recordsSymbol(name, numbers));
-    };
     nn::InitAttr init = param.getInit();
     // Only weights start at random; everything else at zero, but for what is no weight's.
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
     bool own = role == TP_WEIGHT || param.isState();
     double start = own ? init.getValue().getValueAsDouble() : 0;
-    table.push_back({Field::string(param.getPath()),
-                     Field::string(value->getAttrOfType<StringAttr>("slot").getValue()),
-                     Field::i32(role),
-                     Field::i32(runtimeType(type.getElementType())),
-                     Field::i32(logical.getRank()),
-                     array("shape", shape),
-                     Field::i64(param.getCount()),
-                     Field::i64(param.getFirst()),
-                     Field::i64(param.getStep()),
-                     Field::i64(*value.getAt()),
-                     Field::i64(value.getStride()),
-                     Field::i64(param.getId()),
-                     Field::i64(param.getIdStep()),
-                     Field::i32(normal ? TP_NORMAL : TP_CONSTANT),
-                     Field::f64(start),
-                     array("whole", whole),
-                     array("groups", cuts),
-                     Field::i64(rows ? rows.getBlock() * rowLength : 0),
-                     Field::i32(rows ? groups.numberOf(rows.getAxes()) : -1),
-                     Field::i32(rows && rows.getInWhole()),
-                     Field::i64(value.getBytes())});
+    table.push_back({.path = param.getPath(),
+                     .slot = value->getAttrOfType<StringAttr>("slot").getValue(),
+                     .role = role,
+                     .type = runtimeType(type.getElementType()),
+                     .rank = logical.getRank(),
+                     .shape = host.array<int64_t>("shape", shape),
+                     .count = param.getCount(),
+                     .first = param.getFirst(),
+                     .step = param.getStep(),
+                     .offset = *value.getAt(),
+                     .stride = value.getStride(),
+                     .id = param.getId(),
+                     .id_step = param.getIdStep(),
+                     .init = normal ? TP_NORMAL : TP_CONSTANT,
+                     .init_value = start,
+                     .whole = host.array<int64_t>("whole", whole),
+                     .dim_groups = host.array<int32_t>("groups", cuts),
+                     .chunk = rows ? rows.getBlock() * rowLength : 0,
+                     .chunk_group = rows ? groups.numberOf(rows.getAxes()) : -1,
+                     .in_whole = rows && rows.getInWhole(),
+                     .memory = value.getBytes()});
   }
   return table;
 }
 
-SmallVector<Record> TableEmitter::inputs() {
-  SmallVector<Record> table;
+std::vector<Record<tp_input>> TableEmitter::inputs() {
+  std::vector<Record<tp_input>> table;
   for (auto value : program.getBody().getOps<sched::ValueOp>())
     if (auto source = value->getAttrOfType<StringAttr>("source")) {
       auto fact = [&](StringRef key) { return value->getAttrOfType<IntegerAttr>(key).getInt(); };
-      table.push_back({Field::string(source.getValue()), Field::i64(*value.getAt()),
-                       Field::i64(fact("rows")), Field::i64(fact("length")),
-                       Field::i64(fact("positions")), Field::i64(fact("vocabulary")),
-                       Field::i32(groups.numberOf(rowAxes()))});
+      table.push_back({.source = source.getValue(),
+                       .offset = *value.getAt(),
+                       .rows = fact("rows"),
+                       .length = fact("length"),
+                       .positions = fact("positions"),
+                       .vocabulary = fact("vocabulary"),
+                       .group = groups.numberOf(rowAxes())});
     }
   return table;
 }
@@ -169,9 +169,9 @@ dist::Axes TableEmitter::rowAxes() {
 }
 
 /// The scalars that the runtime sets; the squared norm is computed.
-SmallVector<Record> TableEmitter::scalars() {
+std::vector<Record<tp_scalar>> TableEmitter::scalars() {
   const std::optional<lang::Optimizer> &optimizer = settings.recipe.optimizer;
-  SmallVector<Record> table;
+  std::vector<Record<tp_scalar>> table;
   std::string rows; // of the batch
   if (!train.inputs.empty()) {
     nn::InputOp input = train.inputs.front();
@@ -194,9 +194,11 @@ SmallVector<Record> TableEmitter::scalars() {
                   : name == "offset" ? microbatch()
                                      : 1;
     sched::ValueOp value = places.find(key);
-    table.push_back({Field::i32(kind), Field::i32(runtimeType(typeOf(value).getElementType())),
-                     Field::i64(places.offsetOf(key)), Field::f64(base),
-                     Field::i64(value.getCount())});
+    table.push_back({.kind = kind,
+                     .type = runtimeType(typeOf(value).getElementType()),
+                     .offset = places.offsetOf(key),
+                     .value = base,
+                     .count = value.getCount()});
   }
   for (auto value : program.getBody().getOps<sched::ValueOp>()) {
     StringRef key = value.getKey();
@@ -206,9 +208,11 @@ SmallVector<Record> TableEmitter::scalars() {
     key.split(names, '+');
     dist::Axes axes = llvm::map_to_vector<2>(
         names, [&](StringRef name) { return StringAttr::get(module.getContext(), name); });
-    table.push_back({Field::i32(TP_MEMBER), Field::i32(TP_I32),
-                     Field::i64(places.offsetOf(value.getKey())), Field::f64(groups.numberOf(axes)),
-                     Field::i64(1)});
+    table.push_back({.kind = TP_MEMBER,
+                     .type = TP_I32,
+                     .offset = places.offsetOf(value.getKey()),
+                     .value = static_cast<double>(groups.numberOf(axes)),
+                     .count = 1});
   }
   return table;
 }
@@ -216,30 +220,10 @@ SmallVector<Record> TableEmitter::scalars() {
 /// Sequences that all ranks have in a microbatch.
 int64_t TableEmitter::microbatch() { return settings.dataRanks() * settings.microbatch(); }
 
-static int64_t shapeOf(lang::RateShape shape) {
-  switch (shape) {
-  case lang::RateShape::Flat:
-    return TP_FLAT;
-  case lang::RateShape::Linear:
-    return TP_LINEAR;
-  case lang::RateShape::Cosine:
-    return TP_COSINE;
-  }
-  llvm_unreachable("a shape of the learning rate that no case has");
-}
-
-SmallVector<Record> TableEmitter::rates() {
-  SmallVector<Record> table;
-  for (const lang::RatePiece &piece : settings.recipe.lr)
-    table.push_back({Field::i64(piece.begin), Field::i64(piece.end), Field::f64(piece.from),
-                     Field::f64(piece.to), Field::i32(shapeOf(piece.shape))});
-  return table;
-}
-
 /// Losses come first, of these the main one. What is the only one is called `loss`; of several the
 /// runtime adds up what they are together.
-SmallVector<Record> TableEmitter::metrics() {
-  SmallVector<Record> table;
+std::vector<Record<tp_metric>> TableEmitter::metrics() {
+  std::vector<Record<tp_metric>> table;
   nn::ChainOp chain = train.op;
   DictionaryAttr losses = chain.getLossesAttr();
   auto add = [&](StringRef loss) {
@@ -247,14 +231,15 @@ SmallVector<Record> TableEmitter::metrics() {
     std::string key = lossKey(loss), count = lossKey(nn::countOf(loss));
     if (places.has(key))
       table.push_back(
-          {Field::string(factor && losses.size() == 1 ? "loss" : loss),
-           Field::i32(runtimeType(typeOf(places.find(key)).getElementType())),
-           Field::i64(places.offsetOf(key)),
-           Field::i64(places.has(count) ? places.offsetOf(count) : -1),
-           Field::i32(groups.numberOf(train.pendingAxes(loss))),
-           Field::i32(counts ? groups.numberOf(counts->pendingAxes(nn::countOf(loss))) : -1),
-           Field::i32(0), Field::i32(factor != nullptr),
-           Field::f64(factor ? factor.getValueAsDouble() : 0)});
+          {.name = factor && losses.size() == 1 ? "loss" : loss,
+           .type = runtimeType(typeOf(places.find(key)).getElementType()),
+           .offset = places.offsetOf(key),
+           .count_offset = places.has(count) ? places.offsetOf(count) : -1,
+           .group = groups.numberOf(train.pendingAxes(loss)),
+           .count_group = counts ? groups.numberOf(counts->pendingAxes(nn::countOf(loss))) : -1,
+           .unbounded = false,
+           .is_loss = factor != nullptr,
+           .factor = factor ? factor.getValueAsDouble() : 0.0});
   };
   if (losses && losses.get("main"))
     add("main");
@@ -266,88 +251,16 @@ SmallVector<Record> TableEmitter::metrics() {
   for (StringRef key :
        {StringRef("grad_norm"), StringRef(kLossScaleMetric), StringRef(kSkippedMetric)})
     if (places.has(key))
-      table.push_back({Field::string(key), Field::i32(TP_F64), Field::i64(places.offsetOf(key)),
-                       Field::i64(-1), Field::i32(-1), Field::i32(-1),
-                       Field::i32(places.has(kSkippedMetric)), Field::i32(0), Field::f64(0)});
+      table.push_back({.name = key,
+                       .type = TP_F64,
+                       .offset = places.offsetOf(key),
+                       .count_offset = -1,
+                       .group = -1,
+                       .count_group = -1,
+                       .unbounded = places.has(kSkippedMetric),
+                       .is_loss = false,
+                       .factor = 0.0});
   return table;
-}
-
-/// Every byte that calls touch: values without the padding between them, frames
-/// without their holes.
-SmallVector<Record> TableEmitter::slots() {
-  SmallVector<Record> table;
-  auto add = [&](StringRef name, int64_t offset, int64_t bytes, tp_slot_use use) {
-    table.push_back({Field::string(name), Field::i64(offset), Field::i64(bytes), Field::i32(use)});
-  };
-  llvm::StringSet<> evaluation;
-  for (const Run &run : train.runs) {
-    evaluation.insert(frameKey(train, run, Part::Evaluate));
-    for (unsigned k = 0, e = nn::RunOp(run.op).getCarried().size(); k < e; ++k)
-      evaluation.insert(handoverKey(train, run, Part::Evaluate, k));
-  }
-  auto addValue = [&](sched::ValueOp value, int64_t base) {
-    bool evaluates = value.getOwner() == Owner::Logits || evaluation.contains(value.getKey());
-    tp_slot_use use = evaluates                              ? TP_EVALUATION
-                      : value.getOwner() == Owner::Workspace ? TP_OPTIONAL
-                                                             : TP_WRITTEN;
-    int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
-    if (bytes == stride)
-      return add(value.getKey(), base, bytes * count, use);
-    for (int64_t i = 0; i < count; ++i)
-      add(value.getKey(), base + i * stride, bytes, use);
-  };
-  for (Operation &op : program.getBody().front()) {
-    auto value = dyn_cast<sched::ValueOp>(op);
-    if (value && value.getOwner() != Owner::Frame)
-      addValue(value, *value.getAt());
-    auto family = dyn_cast<sched::FamilyOp>(op);
-    for (int64_t slot = 0, e = family ? family.getSlots() : 0; slot < e; ++slot)
-      for (auto member : family.getBody().getOps<sched::ValueOp>())
-        addValue(member, (*family.getAt())[slot] + *member.getAt());
-  }
-  if (auto [begin, end] = given(); calls.onDevice()) // one piece, with what lies between values
-    add("given", begin, end - begin, TP_OPTIONAL);
-  bool split = program.isSplit();
-  for (const Run &run : train.runs)
-    for (const nn::PartFacts &facts : nn::kPartFacts)
-      if (nn::isOfStep(facts.part) && nn::isRunBy(facts.part, split))
-        addFrame(train, run, facts.part, TP_WRITTEN, add);
-  if (counts)
-    for (const Run &run : counts->runs)
-      addFrame(*counts, run, Part::Evaluate, TP_WRITTEN, add);
-  for (const Run &run : train.runs)
-    addFrame(train, run, Part::Evaluate, TP_EVALUATION, add);
-  return table;
-}
-
-/// The temporaries of a run's functions, as runs of bytes without holes. One that nothing reads is
-/// room to work in, which kernels of a GPU do without: the workspace of attention.
-void TableEmitter::addFrame(const Chain &chain, const Run &run, Part part, tp_slot_use use,
-                            AddSlot add) {
-  std::string key = frameKey(chain, run, part);
-  if (!places.has(key))
-    return;
-  int64_t base = places.offsetOf(key);
-  std::vector<std::pair<int64_t, int64_t>> pieces;
-  for (const Callee &callee : run.callees)
-    if (rt::FuncOp func = callee.part(part))
-      for (Operation &op : func.getBlock().without_terminator())
-        for (auto [result, attr] :
-             llvm::zip(op.getResults(), op.getAttrOfType<ArrayAttr>(sched::kPlaces)))
-          if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == "frame") {
-            int64_t begin = place.getN(), bytes = cast<nn::Tensor>(result.getType()).getBytes();
-            if (calls.onDevice() && result.use_empty())
-              add(key, base + begin, bytes, use == TP_WRITTEN ? TP_OPTIONAL : use);
-            else
-              pieces.push_back({begin, begin + bytes});
-          }
-  llvm::sort(pieces);
-  for (size_t i = 0; i < pieces.size();) {
-    auto [begin, end] = pieces[i];
-    for (++i; i < pieces.size() && pieces[i].first <= end; ++i)
-      end = std::max(end, pieces[i].second);
-    add(key, base + begin, end - begin, use);
-  }
 }
 
 /// What a checkpoint must agree on: the weights, and how they are trained. Not
@@ -375,93 +288,63 @@ std::string TableEmitter::fingerprint() {
   return llvm::toHex(ArrayRef(hash).take_front(16), /*LowerCase=*/true);
 }
 
-/// Files of tokens, by an entry of the recipe.
-static Record sourceOf(StringRef name, double weight, StringRef stated, StringRef path) {
-  static constexpr StringRef formats[] = {
-#define FORMAT(name, bytes, hasSign, separator, meaning) name,
-#include "include/tplan/token_formats.def"
-  };
-  const auto *format = llvm::find(formats, stated);
-  return {Field::string(name), Field::string(path),
-          Field::i32(format == std::end(formats) ? -1 : format - std::begin(formats)),
-          Field::f64(weight)};
-}
-
-SmallVector<Record> TableEmitter::data() {
-  SmallVector<Record> table;
-  for (const lang::DataFiles &files : settings.recipe.data)
-    table.push_back(sourceOf(files.name, files.weight, files.format, files.path));
-  return table;
-}
-
-Field TableEmitter::evaluated() {
-  const std::optional<lang::Evaluation> &eval = settings.recipe.eval;
-  if (!eval || eval->path.empty())
-    return Field::null();
-  return Field::address(host.recordsSymbol("eval", sourceOf("", 1, eval->format, eval->path)));
-}
-
-/// The folder of checkpoints; one that the recipe does not name is called like the plan.
-Field TableEmitter::saved() {
-  const std::optional<lang::Saving> &save = settings.recipe.save;
-  if (!save)
-    return Field::null();
-  return Field::string(save->path.empty() ? (settings.planName + ".checkpoint").str() : save->path);
-}
-
-/// The piece of the arena that the host gives for each step.
-std::pair<int64_t, int64_t> TableEmitter::given() {
-  int64_t begin = 0, end = 0;
-  for (auto value : program.getBody().getOps<sched::ValueOp>())
-    if (isGiven(value.getKey())) {
-      int64_t at = *value.getAt();
-      begin = end ? std::min(begin, at) : at;
-      end = std::max(end, at + value.getTotal());
-    }
-  return {begin, end};
-}
-
 /// Of each stream but the first, its group's scratch: offset and bytes.
-Record TableEmitter::scratchOfStreams() {
+std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   SmallVector<int64_t> offsets(1, 0), bytes(1, 0);
   for (const dist::Axes &axes : calls.groupsOfStreams()) {
     std::string key = scratchKey(axes);
     offsets.push_back(places.has(key) ? places.offsetOf(key) : 0);
     bytes.push_back(places.has(key) ? places.find(key).getBytes() : 0);
   }
-  return {Field::address(host.tableSymbol("scratch", offsets)),
-          Field::address(host.tableSymbol("scratch_bytes", bytes))};
+  return {host.numbers("scratch", offsets), host.numbers("scratch_bytes", bytes)};
 }
 
 /// What only a device has. The text of the kernels is written when they are: in `emit`.
-Field TableEmitter::device() {
+Address<tp_device> TableEmitter::device() {
   if (!calls.onDevice())
-    return Field::null();
+    return {};
   auto place = [&](StringRef key) { return places.has(key) ? places.offsetOf(key) : 0; };
-  auto bytes = [&](StringRef key) { return places.has(key) ? places.find(key).getBytes() : 0; };
-  Record record = {Field::string(target.arch)};
-  for (StringRef image : {kPtx, kCubin, kCubinBytes})
-    record.push_back(Field::address(host.external(image)));
-  llvm::append_range(record, calls.deviceFields());
-  llvm::append_range(record, scratchOfStreams());
-  auto [begin, end] = given();
-  for (int64_t number : {begin, end - begin, place(kStagingKey), place(kWorkspaceKey),
-                         static_cast<int64_t>(bytes(kWorkspaceKey))})
-    record.push_back(Field::i64(number));
-  record.push_back(Field::i32(settings.plan.reduce == lang::Reduce::Native));
-  record.push_back(Field::i64(stepCalls));
-  return Field::address(host.recordsSymbol("device", record));
+  auto ptx = host.external<char>(kPtx), cubin = host.external<char>(kCubin);
+  auto cubinBytes = host.external<int64_t>(kCubinBytes);
+  std::vector<Record<tp_device_sum>> sums = calls.sums(); // names kernels of its own
+  std::vector<Cell<const tp_device_kernel *>> kernels(calls.kernelsOfCalls().begin(),
+                                                      calls.kernelsOfCalls().end());
+  auto kernelTable = host.array<const tp_device_kernel *>("kernels", kernels);
+  auto sumTable = host.table<tp_device_sum>("sums", sums);
+  auto [scratch, scratchBytes] = scratchOfStreams();
+  auto [begin, end] = givenPiece(program);
+  return host.record<tp_device>(
+      "device",
+      {.arch = target.arch,
+       .ptx = ptx,
+       .cubin = cubin,
+       .cubin_bytes = cubinBytes,
+       .kernels = kernelTable,
+       .num_kernels = kernelTable.size,
+       .sums = sumTable,
+       .num_sums = sumTable.size,
+       .num_streams = calls.countStreams(),
+       .num_events = calls.countEvents(),
+       .scratch_offsets = scratch,
+       .scratch_bytes = scratchBytes,
+       .given_offset = begin,
+       .given_bytes = end - begin,
+       .staging_offset = place(kStagingKey),
+       .workspace_offset = place(kWorkspaceKey),
+       .workspace_bytes = places.has(kWorkspaceKey) ? places.find(kWorkspaceKey).getBytes() : 0,
+       .native_sums = settings.plan.reduce == lang::Reduce::Native,
+       .step_calls = stepCalls});
 }
 
 /// The object of the last target has `main`, which names the programs of all.
-void TableEmitter::emitMain(StringRef program) {
+void TableEmitter::emitMain(const Address<tp_program> &program) {
   if (!target.hasMain || !target.embedAs.empty())
     return;
-  SmallVector<Record> programs;
+  std::vector<Cell<const tp_program *>> programs;
   for (const std::string &name : target.others)
-    programs.push_back({Field::address(host.external(name))});
-  programs.push_back({Field::address(program)});
-  std::string table = host.recordsSymbol("programs", programs);
+    programs.emplace_back(host.external<tp_program>(name));
+  programs.emplace_back(program);
+  auto table = host.array<const tp_program *>("programs", programs);
   host.declare("tp_main", {host.i32, host.ptr, host.ptr, host.i64});
   host.begin("main", {host.i32, host.ptr}, /*exported=*/true);
   host.call("tp_main", {host.argument(0), host.argument(1), host.address(table),
@@ -469,47 +352,79 @@ void TableEmitter::emitMain(StringRef program) {
   host.end();
 }
 
+/// The tables of tp_program but those of a device and of the disk, in the order of its fields.
+TableEmitter::Tables TableEmitter::emitTables() {
+  Tables all;
+  all.data = host.table<tp_source>("data", sourcesOf(settings));
+  if (std::optional<Record<tp_source>> eval = evaluatedSource(settings))
+    all.eval = host.record("eval", *eval);
+  all.tensors = host.table<tp_tensor>("tensors", tensors());
+  all.inputs = host.table<tp_input>("inputs", inputs());
+  all.scalars = host.table<tp_scalar>("scalars", scalars());
+  all.rates = host.table<tp_lr_piece>("rates", ratesOf(settings));
+  all.metrics = host.table<tp_metric>("metrics", metrics());
+  all.slots = host.table<tp_slot>("places", slotsOf(program, places, calls, train, counts));
+  all.axes = host.table<tp_axis>("axes", groups.axes());
+  all.groups = host.table<tp_group>("groups", groups.groups(host)); // others have asked for theirs
+  return all;
+}
+
 void TableEmitter::emit(const EntryPoints &entries) {
-  const lang::Recipe &recipe = settings.recipe;
-  Record record = {Field::i32(TP_ABI_VERSION),
-                   Field::string(settings.planName),
-                   Field::string(fingerprint()),
-                   Field::string(target.needs),
-                   Field::i64(*program.getArena()),
-                   Field::i64(program.getMicrobatches()),
-                   Field::i64(recipe.batch * recipe.sequence),
-                   Field::i64(recipe.steps)};
-  append(host, record, "data", data());
-  record.push_back(evaluated());
-  const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
-  const lang::Saving save = recipe.save.value_or(lang::Saving());
-  record.push_back(Field::i64(eval.tokens));
-  record.push_back(saved());
-  for (int64_t number : {eval.every, save.every, save.keep})
-    record.push_back(Field::i64(number));
-  append(host, record, "tensors", tensors());
-  append(host, record, "inputs", inputs());
-  append(host, record, "scalars", scalars());
-  append(host, record, "rates", rates());
-  append(host, record, "metrics", metrics());
-  append(host, record, "places", slots());
-  append(host, record, "axes", groups.axes());
-  append(host, record, "groups", groups.groups(host)); // the last: others have asked for theirs
-  record.push_back(Field::i32(settings.plan.read == lang::Read::First));
-  for (StringRef entry : {StringRef(entries.prepare), StringRef(entries.step),
-                          StringRef(entries.evaluate), StringRef(entries.predict)})
-    record.push_back(entry.empty() ? Field::null() : Field::address(entry));
+  Tables all = emitTables();
+  using Entry = Address<int(tp_rank *, char *)>;
   std::optional<nn::Tensor> logits = logitsType(train);
-  record.push_back(Field::i64(logits ? places.offsetOf(outputKey("logits")) : 0));
-  record.push_back(Field::i64(logits ? logits->getDims().back().getSize() : 0));
-  record.push_back(Field::i32(logits ? runtimeType(logits->getElementType()) : 0));
-  record.push_back(device());
   std::optional<lang::LossScale> scale = settings.plan.lossScale;
   std::string moving = paramKey(lang::kLossScale);
-  record.push_back(Field::i64(places.has(moving) ? places.offsetOf(moving) : -1));
-  record.push_back(Field::f64(scale ? scale->start : 0));
-  record.push_back(diskTable(host, program));
-  emitMain(host.recordsSymbol("program", record, target.program()));
+  const lang::Recipe &recipe = settings.recipe;
+  const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
+  const lang::Saving save = recipe.save.value_or(lang::Saving());
+  emitMain(host.record<tp_program>(
+      "program",
+      {.abi_version = TP_ABI_VERSION,
+       .plan = settings.planName,
+       .fingerprint = fingerprint(),
+       .cpu = target.needs,
+       .arena_bytes = *program.getArena(),
+       .microbatches = program.getMicrobatches(),
+       .tokens_per_step = recipe.batch * recipe.sequence,
+       .steps = recipe.steps,
+       .data = all.data,
+       .num_data = all.data.size,
+       .eval = all.eval,
+       .eval_tokens = eval.tokens,
+       .save = saveFolder(settings),
+       .eval_every = eval.every,
+       .save_every = save.every,
+       .save_keep = save.keep,
+       .tensors = all.tensors,
+       .num_tensors = all.tensors.size,
+       .inputs = all.inputs,
+       .num_inputs = all.inputs.size,
+       .scalars = all.scalars,
+       .num_scalars = all.scalars.size,
+       .lr = all.rates,
+       .num_lr = all.rates.size,
+       .metrics = all.metrics,
+       .num_metrics = all.metrics.size,
+       .slots = all.slots,
+       .num_slots = all.slots.size,
+       .axes = all.axes,
+       .num_axes = all.axes.size,
+       .groups = all.groups,
+       .num_groups = all.groups.size,
+       .read_first = settings.plan.read == lang::Read::First,
+       .prepare = Entry{entries.prepare},
+       .step = Entry{entries.step},
+       .evaluate = Entry{entries.evaluate},
+       .predict = Entry{entries.predict},
+       .logits_offset = logits ? places.offsetOf(outputKey("logits")) : 0,
+       .logits_vocabulary = logits ? logits->getDims().back().getSize() : 0,
+       .logits_type = logits ? runtimeType(logits->getElementType()) : 0,
+       .device = device(),
+       .scale_offset = places.has(moving) ? places.offsetOf(moving) : -1,
+       .scale = scale ? scale->start : 0.0,
+       .disk = diskTable(host, program)},
+      target.program()));
 }
 
 void lower::emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,

@@ -1,0 +1,22 @@
+//===- Host/Slots.h - which bytes of the arena are whose ------------------===//
+#ifndef TPLAN_LOWER_HOST_SLOTS_H
+#define TPLAN_LOWER_HOST_SLOTS_H
+
+#include "lib/Lower/Host/Calls.h"
+#include "lib/Lower/Host/Places.h"
+#include "lib/Schedule/Chain.h"
+
+namespace tplan::lower {
+
+/// Every byte that calls touch: values without the padding between them, frames without their
+/// holes. `counts` may be null.
+std::vector<Record<tp_slot>> slotsOf(sched::ProgramOp program, HostPlaces &places,
+                                     const HostCalls &calls, const schedule::Chain &train,
+                                     const schedule::Chain *counts);
+
+/// The piece of the arena that the host gives for each step: where it begins and ends.
+std::pair<int64_t, int64_t> givenPiece(sched::ProgramOp program);
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_SLOTS_H
