@@ -166,6 +166,16 @@ LayerRef Elaborator::fillBrackets(const LayerDecl &decl, const Args &args, SMLoc
 // Arguments bind dimensions by name
 //===----------------------------------------------------------------------===//
 
+/// Whether a declared type says nothing of its elements, or one of the words that it may; else an
+/// error.
+static bool knowsElement(Report &report, const TypeExpr &want) {
+  StringRef text = want.element.text;
+  if (text.empty() || text == "f32" || text == "i32")
+    return true;
+  report.error(want.element.loc, "unknown element type: {0}; known are f32, i32 and mask", text);
+  return false;
+}
+
 /// Checks one argument against its declared type and binds its dimensions.
 bool Elaborator::bindDims(const LayerValue &layer, const ArgDecl &decl, const Val &arg,
                           const Expr &call, Env &env) {
@@ -182,13 +192,9 @@ bool Elaborator::bindDims(const LayerValue &layer, const ArgDecl &decl, const Va
   if (!wantTensor(arg, call.loc, "argument " + decl.name.text.str()))
     return false;
   nn::Tensor type = arg.type();
-  bool ids = want.element.text == "i32";
-  if (!want.element.text.empty() && !ids && want.element.text != "f32") {
-    report.error(want.element.loc, "unknown element type: {0}; known are f32, i32 and mask",
-                 want.element.text);
+  if (!knowsElement(report, want))
     return false;
-  }
-  bool fits = type.getElementType().isInteger(32) == ids;
+  bool fits = type.getElementType().isInteger(32) == (want.element.text == "i32");
   llvm::StringMap<SMLoc> named;
   for (const DimDecl &dim : want.dims) {
     if (auto [it, fresh] = named.try_emplace(dim.name.text, dim.name.loc); !fresh) {
@@ -409,6 +415,8 @@ void Elaborator::checkResults(const LayerDecl &decl, const Env &env, Scope &scop
     if (val.kind == Val::Error)
       continue;
     if (!wantTensor(val, loc, "a returned value"))
+      continue;
+    if (want->kind == TypeExpr::Tensor && !knowsElement(report, *want))
       continue;
     nn::Tensor type = val.type();
     std::optional<std::vector<nn::DimAttr>> declared = dims(want->dims, env);
