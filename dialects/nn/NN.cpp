@@ -1,8 +1,10 @@
 //===- NN.cpp - registration, types and attributes of the nn dialect ------===//
 #include "dialects/nn/NN.h"
+#include "include/tplan/runtime.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -125,6 +127,15 @@ LogicalResult Tensor::verify(function_ref<InFlightDiagnostic()> emitError, Array
   }
   if (!elementType.isIntOrFloat())
     return emitError() << "elements must be numbers, found " << elementType;
+  // Nothing below has a way for any other: no GEMM, no file, no sum over ranks.
+#define TYPE(ID, NAME, BYTES) NAME,
+  static constexpr llvm::StringLiteral known[] = {TP_TYPES(TYPE)};
+#undef TYPE
+  std::string name;
+  llvm::raw_string_ostream(name) << elementType;
+  if (!llvm::is_contained(known, name))
+    return emitError() << "elements must be one of " << llvm::join(ArrayRef(known), ", ")
+                       << ", found " << elementType;
   return success();
 }
 

@@ -129,6 +129,8 @@ constexpr Formulas kF16ByMachine = {extendByMachine, truncateByMachine};
 const Formulas &formulasOf(Operation *func, Type narrow) {
   if (narrow.isBF16())
     return kBf16;
+  if (!narrow.isF16())
+    llvm::reportFatalInternalError("expand-narrow converts bf16 and f16, and no other narrow type");
   const lang::Target &target = lang::targetOf(func->getParentOfType<ModuleOp>());
   return isa<gpu::GPUFuncOp>(func) || target.f16c ? kF16ByMachine : kF16;
 }

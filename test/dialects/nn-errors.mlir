@@ -278,6 +278,16 @@ func.func private @elements(!nn.tensor<[D 3], none>)
 
 // -----
 
+// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, found 'f8E4M3FN'}}
+func.func private @unknown_float(!nn.tensor<[D 3], f8E4M3FN>)
+
+// -----
+
+// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, found 'i8'}}
+func.func private @unknown_integer(!nn.tensor<[D 3], i8>)
+
+// -----
+
 // expected-error @+1 {{unknown mask: casual}}
 func.func private @mask() attributes {m = #nn.mask<casual>}
 
