@@ -11,6 +11,7 @@
 
 #include "runtime/device/cuda_attention.h"
 
+#include "runtime/libraries/foreign_types.h"
 #include "runtime/support/types.h"
 
 #include <cinttypes>
@@ -44,7 +45,7 @@ struct Builder {
   int64_t s = it.queries, t = it.keys, d = it.width;
   Sizes scores = {b, h, s, t}, rows = {b, h, s, 1};
 
-  int elements = it.type == TP_F16 ? float16 : bfloat16;
+  int elements = foreignType(it.type).cudnn;
 
   Sizes stridesOf(int pointer) const {
     const int64_t *each = it.strides + 3 * pointer;
@@ -217,6 +218,9 @@ Status CudaAttention::State::findPlan(const tp_attention &it, const CudnnPlan *&
   if (found == plans.end()) {
     TP_TRY(open());
     TP_TRY(checkVersion(*library, it));
+    if (it.type != TP_BF16 && it.type != TP_F16)
+      return errorf("attention by cuDNN is of bf16 or f16, found type %d (%s)", it.type,
+                    nameOf(it.type));
     if (it.workspace > workspaceBytes)
       return errorf("attention needs a workspace of %" PRId64 " bytes, the plan has %" PRId64,
                     it.workspace, workspaceBytes);

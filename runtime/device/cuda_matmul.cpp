@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda_matmul.h"
 
+#include "runtime/libraries/foreign_types.h"
 #include "runtime/support/types.h"
 
 #include <algorithm>
@@ -23,7 +24,6 @@ constexpr int mostAlgorithms = 8;
 /// An algorithm that the library holds for slower is taken if it takes this part of the time, at
 /// most: what lies between is the clock's, and differs from run to run.
 constexpr float clearlyFaster = 0.97f;
-constexpr int types[TP_NUM_TYPES] = {r64F, r32F, r16BF, r16F}; // of TP_F64, TP_F32, ...
 
 } // namespace
 
@@ -105,7 +105,10 @@ Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
   }
   auto make = [&](Layout *&layout, int32_t type, int64_t rows, int64_t columns, int64_t leading,
                   int64_t stride) -> Status {
-    TP_CUBLASLT(LayoutCreate(&layout, types[type], rows, columns, leading));
+    int code = foreignType(type).cublaslt;
+    if (code == noCode)
+      return errorf("cuBLASLt multiplies no matrices of type %d (%s)", type, nameOf(type));
+    TP_CUBLASLT(LayoutCreate(&layout, code, rows, columns, leading));
     if (g.batch == 1)
       return {};
     auto batch = (int32_t)g.batch;

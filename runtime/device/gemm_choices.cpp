@@ -6,6 +6,8 @@
 
 #include "runtime/device/gemm_choices.h"
 
+#include "runtime/libraries/foreign_types.h"
+
 #include <charconv>
 #include <cinttypes>
 #include <string_view>
@@ -72,8 +74,8 @@ bool takeChoice(std::string_view line, GemmKey &key, GemmAlgorithm &algorithm) {
       return false;
   // Another number would be cut off where a field is shorter.
   GemmUse use = useOf(key);
-  auto isType = [](int32_t type) { return type >= TP_F64 && type <= TP_F16; };
-  return line.empty() && keyOf(use) == key && isType(use.gemm.in) && isType(use.gemm.out);
+  auto isKnown = [](int32_t type) { return foreignType(type).cublaslt != noCode; };
+  return line.empty() && keyOf(use) == key && isKnown(use.gemm.in) && isKnown(use.gemm.out);
 }
 
 } // namespace

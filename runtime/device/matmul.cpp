@@ -104,7 +104,7 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, c
     TP_TRY(state->library.prepare(team, g, tiling, way));
     function = LibraryBf16::tile;
   } else {
-    TP_TRY(state->widened.prepare(team));
+    TP_TRY(state->widened.prepare(team, g.in));
     function = Widened::tile;
     way = &state->widened;
   }

@@ -135,8 +135,10 @@ Status LibraryBf16::State::make(const tp_gemm &g, int64_t m, int64_t n, Variant 
                       "describing A"));
   TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&b, 2, dimsB, dnnl_bf16, stridesB),
                       "describing B"));
-  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(
-                          &c, 2, dimsC, g.out == TP_BF16 ? dnnl_bf16 : dnnl_f32, stridesC),
+  auto typeC = g.out == TP_BF16 ? dnnl_bf16 : g.out == TP_F32 ? dnnl_f32 : dnnl_data_type_undef;
+  if (typeC == dnnl_data_type_undef)
+    return errorf("oneDNN's bf16 matmul gives bf16 or f32, found type %d", g.out);
+  TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&c, 2, dimsC, typeC, stridesC),
                       "describing C"));
   TP_TRY(checkLibrary(dnnl_memory_desc_init_by_strides(&bias, 2, dimsBias, dnnl_bf16, stridesBias),
                       "describing a bias"));

@@ -44,7 +44,7 @@ private:
 /// ascending K, a bias added, and rounded once where C is as they.
 class Widened {
 public:
-  Status prepare(Team &team);
+  Status prepare(Team &team, int32_t type);
   int64_t bytes() const { return held; }
   static bool tile(void *way, const tp_gemm &gemm, const Tile &tile);
 

@@ -67,7 +67,24 @@ BLOCKS(bf16)
 BLOCKS(f16)
 #undef BLOCKS
 
-Status Widened::prepare(Team &team) {
+/// A type of 16 bits: from it into f32 and back.
+struct NarrowType {
+  int32_t type;
+  void (*widen)(const char *from, int64_t stride, int64_t rows, int64_t columns, float *to);
+  void (*round)(const float *from, int64_t rows, int64_t columns, char *to, int64_t stride);
+};
+static constexpr NarrowType narrowTypes[] = {{TP_BF16, widen_bf16, round_bf16},
+                                             {TP_F16, widen_f16, round_f16}};
+static const NarrowType *findNarrow(int32_t type) {
+  for (const NarrowType &narrow : narrowTypes)
+    if (narrow.type == type)
+      return &narrow;
+  return nullptr;
+}
+
+Status Widened::prepare(Team &team, int32_t type) {
+  if (!findNarrow(type))
+    return errorf("a matmul is widened into f32 from bf16 or f16, found type %d", type);
   if (storage)
     return {};
   held = floatsThread * team.size() * (int64_t)sizeof(float);
@@ -83,8 +100,7 @@ Status Widened::prepare(Team &team) {
 
 bool Widened::tile(void *way, const tp_gemm &g, const Tile &t) {
   const Panels &p = static_cast<Widened *>(way)->panels[t.thread];
-  auto widenBlock = g.in == TP_F16 ? widen_f16 : widen_bf16;
-  auto roundBlock = g.in == TP_F16 ? round_f16 : round_bf16;
+  auto [type, widenBlock, roundBlock] = *findNarrow(g.in);
   bool rounds = g.out == g.in;
   float *c = rounds ? p.c : (float *)t.c;
   int64_t ldc = rounds ? t.n : g.ldc;

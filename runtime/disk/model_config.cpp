@@ -7,6 +7,8 @@
 
 #include "runtime/disk/model_folder.h"
 
+#include "runtime/libraries/foreign_types.h"
+
 #include <cmath>
 #include <iterator>
 #include <span>
@@ -15,13 +17,6 @@ using namespace tplan::runtime;
 using nlohmann::json;
 
 namespace {
-
-struct ConfigType {
-  int32_t type;
-  const char *name;
-};
-constexpr ConfigType configTypes[] = {
-    {TP_F64, "float64"}, {TP_F32, "float32"}, {TP_BF16, "bfloat16"}, {TP_F16, "float16"}};
 
 std::span<const char *const> keysOf(const tp_config &config) {
   return {config.keys, (size_t)config.num_keys};
@@ -126,12 +121,7 @@ Status checkTypes(const ModelFolder &folder) {
 
 } // namespace
 
-const char *tplan::runtime::configTypeName(int32_t type) {
-  for (const ConfigType &entry : configTypes)
-    if (entry.type == type)
-      return entry.name;
-  return nullptr;
-}
+const char *tplan::runtime::configTypeName(int32_t type) { return foreignType(type).config; }
 
 Status tplan::runtime::checkConfig(const tp_disk &disk, const ModelFolder &folder) {
   for (int64_t i = 0; i < disk.num_config; ++i)

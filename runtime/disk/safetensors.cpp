@@ -2,12 +2,14 @@
 
 #include "runtime/disk/safetensors.h"
 
+#include "runtime/libraries/foreign_types.h"
 #include "runtime/support/json.h"
 #include "runtime/support/text.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 using namespace tplan::runtime;
@@ -26,11 +28,16 @@ struct TypeName {
   int32_t type; // -1: files of others may hold it, no program does
   int64_t bytes;
 };
-constexpr TypeName typeNames[] = {{"F64", TP_F64, 8}, {"F32", TP_F32, 4}, {"BF16", TP_BF16, 2},
-                                  {"F16", TP_F16, 2}, {"I32", TP_I32, 4}, {"I64", TP_I64, 8},
-                                  {"BOOL", TP_I1, 1}, {"U8", -1, 1},      {"I8", -1, 1},
-                                  {"U16", -1, 2},     {"I16", -1, 2},     {"U32", -1, 4},
-                                  {"U64", -1, 8},     {"F8_E4M3", -1, 1}, {"F8_E5M2", -1, 1}};
+#define TYPE(ID, NAME, BYTES) {foreignTypes[ID].safetensors, ID, BYTES},
+constexpr TypeName typeNames[] = {TP_TYPES(TYPE){"U8", -1, 1},
+                                  {"I8", -1, 1},
+                                  {"U16", -1, 2},
+                                  {"I16", -1, 2},
+                                  {"U32", -1, 4},
+                                  {"U64", -1, 8},
+                                  {"F8_E4M3", -1, 1},
+                                  {"F8_E5M2", -1, 1}};
+#undef TYPE
 
 /// Of a file, which may say anything.
 std::string shownShape(const std::vector<int64_t> &shape) {
@@ -108,12 +115,7 @@ bool tplan::runtime::isFloat(int32_t type) {
   return type == TP_F64 || type == TP_F32 || type == TP_BF16 || type == TP_F16;
 }
 
-const char *tplan::runtime::storedName(int32_t type) {
-  for (const TypeName &entry : typeNames)
-    if (entry.type == type)
-      return entry.name;
-  return "?";
-}
+const char *tplan::runtime::storedName(int32_t type) { return foreignTypes[type].safetensors; }
 
 std::string tplan::runtime::shapeText(const std::vector<int64_t> &shape) {
   std::string text;
@@ -297,7 +299,7 @@ template <typename Bits> int64_t firstNotFinite(const char *data, int64_t count,
 }
 
 int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
-  switch (type) {
+  switch ((tp_type)type) {
   case TP_F64:
     return firstNotFinite<uint64_t>(data, count, 0x7ff0000000000000);
   case TP_F32:
@@ -306,9 +308,14 @@ int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
     return firstNotFinite<uint16_t>(data, count, 0x7f80);
   case TP_F16:
     return firstNotFinite<uint16_t>(data, count, 0x7c00);
-  default:
+  case TP_I32:
+  case TP_I64:
+  case TP_I1:
     return -1;
+  case TP_NUM_TYPES:
+    break;
   }
+  abort(); // what is read has the type of a tensor, or a floating-point one
 }
 
 /// As getElement(), of bytes that may lie anywhere.

@@ -2,6 +2,7 @@
 
 #include "runtime/ranks/collectives.h"
 
+#include "runtime/ranks/reduce.h"
 #include "runtime/support/types.h"
 
 #include <iterator>
@@ -79,7 +80,7 @@ Status tplan::runtime::checkCollective(const tp_collective &c, int members, cons
     return errorf("a collective over '%s' has an unknown kind: %d", group, c.kind);
   if (!known(c.type, TP_NUM_TYPES))
     return errorf("the %s over '%s' has an unknown type: %d", kind, group, c.type);
-  if (reduces(c) && (!known(c.reduction, TP_MAX + 1) || c.type == TP_I1))
+  if (reduces(c) && !findReducer(c.type, c.reduction))
     return errorf("the %s over '%s' cannot combine %s by reduction %d", kind, group, nameOf(c.type),
                   c.reduction);
   int64_t elements;

@@ -148,9 +148,9 @@ constexpr Row table[] = {
 
 } // namespace
 
-const Reducer &tplan::runtime::reducerOf(int32_t type, int32_t reduction) {
-  const Row *row = table;
-  while (row->type != type)
-    ++row;
-  return reduction == TP_SUM ? row->sum : row->max;
+const Reducer *tplan::runtime::findReducer(int32_t type, int32_t reduction) {
+  for (const Row &row : table)
+    if (row.type == type)
+      return reduction == TP_SUM ? &row.sum : reduction == TP_MAX ? &row.max : nullptr;
+  return nullptr;
 }

@@ -26,8 +26,12 @@ struct Reducer {
                   int outputs, int64_t count);
 };
 
+/// Null for a type that is not reduced, or a reduction that nobody knows.
+const Reducer *findReducer(int32_t type, int32_t reduction);
 /// For what checkCollective lets through.
-const Reducer &reducerOf(int32_t type, int32_t reduction);
+inline const Reducer &reducerOf(int32_t type, int32_t reduction) {
+  return *findReducer(type, reduction);
+}
 
 /// Reduces `count` elements at in(0), in(1), ... into each of out(0), out(1), ..., which give
 /// addresses as char pointers. An output may be an input, and overlaps nothing else.

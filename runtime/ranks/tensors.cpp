@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 using namespace tplan::runtime;
@@ -65,8 +66,15 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
     return errorf("%s '%s' [%lld, +%lld) does not lie in the arena of %lld bytes", what, name,
                   (long long)offset, (long long)bytes, (long long)p.arena_bytes);
   };
+  auto typed = [](const char *what, const char *name, int32_t type) {
+    return isType(type) ? Status()
+                        : errorf("%s '%s' has an unknown element type: %d", what, name, type);
+  };
+  if (p.predict)
+    TP_TRY(typed("output", "logits", p.logits_type));
   for (int64_t i = 0; i < p.num_tensors; ++i) {
     const tp_tensor &t = p.tensors[i];
+    TP_TRY(typed("tensor", t.path, t.type));
     TP_TRY(checkShare(p, t));
     int64_t bytes = Share(p, t, 0).stored() * bytesOf(t.type);
     for (int64_t instance : {int64_t(0), t.count - 1})
@@ -81,6 +89,7 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
     const tp_scalar &s = p.scalars[i];
     if (s.count < 1)
       return errorf("a scalar of kind %d has %lld instances", s.kind, (long long)s.count);
+    TP_TRY(typed("scalar", "step", s.type));
     TP_TRY(inside("scalar", "step", s.offset, (s.count - 1) * scalarStride + bytesOf(s.type)));
     if (s.kind == TP_MEMBER)
       TP_TRY(groupOf("scalar", "member", (int64_t)s.value));
@@ -88,6 +97,7 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
   for (int64_t i = 0; i < p.num_metrics; ++i) {
     const tp_metric &m = p.metrics[i];
     TP_TRY(groupOf("metric", m.name, std::max(m.group, m.count_group)));
+    TP_TRY(typed("metric", m.name, m.type));
     TP_TRY(inside("metric", m.name, m.offset, bytesOf(m.type)));
     if (m.count_offset >= 0)
       TP_TRY(inside("count of metric", m.name, m.count_offset, bytesOf(m.type)));
@@ -158,7 +168,7 @@ Status tplan::runtime::initializeTensors(const tp_program &program, char *arena,
 }
 
 double tplan::runtime::getElement(const void *data, int32_t type, int64_t index) {
-  switch (type) {
+  switch ((tp_type)type) {
   case TP_F64:
     return ((const double *)data)[index];
   case TP_F32:
@@ -171,9 +181,12 @@ double tplan::runtime::getElement(const void *data, int32_t type, int64_t index)
     return ((const int32_t *)data)[index];
   case TP_I64:
     return (double)((const int64_t *)data)[index];
-  default:
+  case TP_I1:
     return ((const uint8_t *)data)[index];
+  case TP_NUM_TYPES:
+    break;
   }
+  abort(); // checkProgram, and readers of files, refuse it
 }
 
 /// f32 rounded to odd: keeps what a second rounding, to bf16 or f16, needs to be that of the
@@ -190,7 +203,7 @@ static float roundToOdd(double value) {
 }
 
 void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double value) {
-  switch (type) {
+  switch ((tp_type)type) {
   case TP_F64:
     ((double *)data)[index] = value;
     return;
@@ -209,7 +222,11 @@ void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double 
   case TP_I64:
     ((int64_t *)data)[index] = (int64_t)value;
     return;
-  default:
+  case TP_I1:
     ((uint8_t *)data)[index] = value != 0;
+    return;
+  case TP_NUM_TYPES:
+    break;
   }
+  abort();
 }

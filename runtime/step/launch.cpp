@@ -172,6 +172,8 @@ int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all,
 
 static Status slice(tp_rank &rank, const tp_call &call, const tp_collective &what, const void *in,
                     void *out) {
+  if (!isType(what.type))
+    return errorf("a slice has an unknown type: %d", what.type);
   Communicator *group = nullptr;
   TP_TRY(findGroup(rank, what, group));
   tp_collective scatter = what; // without its sum

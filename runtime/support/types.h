@@ -16,12 +16,12 @@ inline constexpr TypeFacts typeFacts[] = {
 #undef TYPE
 };
 
-/// Bytes of one element.
+/// Whether the number is a tp_type.
+inline bool isType(int32_t type) { return type >= 0 && type < TP_NUM_TYPES; }
+/// Bytes of one element of a type that has been checked.
 inline int64_t bytesOf(int32_t type) { return typeFacts[type].bytes; }
 /// "f32", "bf16", ...
-inline const char *nameOf(int32_t type) {
-  return type >= 0 && type < TP_NUM_TYPES ? typeFacts[type].name : "unknown";
-}
+inline const char *nameOf(int32_t type) { return isType(type) ? typeFacts[type].name : "unknown"; }
 
 } // namespace tplan::runtime
 

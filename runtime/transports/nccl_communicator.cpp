@@ -2,19 +2,13 @@
 
 #include "runtime/transports/nccl_communicator.h"
 
+#include "runtime/libraries/foreign_types.h"
 #include "runtime/ranks/device_blocks.h"
 #include "runtime/support/types.h"
 
 #include <vector>
 
 using namespace tplan::runtime;
-
-/// What NCCL adds by itself; -1: not this.
-static int typeOf(int32_t type) {
-  constexpr int types[TP_NUM_TYPES] = {
-      nccl::float64, nccl::float32, nccl::bfloat16, nccl::float16, nccl::int32, nccl::int64, -1};
-  return types[type];
-}
 
 //===----------------------------------------------------------------------===//
 // For the runtime itself
@@ -59,14 +53,15 @@ Status NcclCommunicator::allGather(const Work &work, const char *from, char *to,
 bool NcclCommunicator::isNative(const tp_collective &what) const {
   bool isWhole = what.kind == TP_ALL_REDUCE || (what.kind == TP_REDUCE_SCATTER && what.outer == 1 &&
                                                 what.whole == size() * what.inner);
-  return rank.native && isWhole && what.reduction == TP_SUM && typeOf(what.type) >= 0;
+  return rank.native && isWhole && what.reduction == TP_SUM &&
+         foreignType(what.type).nccl != noCode;
 }
 
 Status NcclCommunicator::exchangeNative(const Work &work, Stream stream) {
   const auto &[what, in, out, call] = *work.operation;
   void *queue = stream.device->handle(stream.number);
   count(work, tp_bytes_sent(what, size(), group.self, work.bytes));
-  int type = typeOf(what->type);
+  int type = foreignType(what->type).nccl;
   if (what->kind == TP_ALL_REDUCE)
     TP_NCCL(rank,
             AllReduce(in, out, what->outer * what->inner, type, nccl::sum, handle->get(), queue));

@@ -103,6 +103,29 @@ TEST(Tensors, CheckTheProgramAgainstItsArena) {
                "runtime has " + std::to_string(TP_ABI_VERSION));
 }
 
+TEST(Tensors, TypesAreKnown) {
+  tp_program program = toy::program();
+  std::vector<tp_tensor> tensors(program.tensors, program.tensors + program.num_tensors);
+  std::vector<tp_scalar> scalars(program.scalars, program.scalars + program.num_scalars);
+  std::vector<tp_metric> metrics(program.metrics, program.metrics + program.num_metrics);
+  program.tensors = tensors.data(), program.scalars = scalars.data();
+  program.metrics = metrics.data();
+  EXPECT_OK(checkProgram(program));
+  auto refuse = [&](int32_t &type, const char *what) {
+    for (int32_t unknown : {TP_NUM_TYPES + 0, -1}) {
+      int32_t before = std::exchange(type, unknown);
+      EXPECT_FAILS(checkProgram(program), what,
+                   "has an unknown element type: " + std::to_string(unknown));
+      type = before;
+    }
+  };
+  refuse(tensors.back().type, "tensor '");
+  refuse(scalars.back().type, "scalar 'step'");
+  refuse(metrics.back().type, "metric '");
+  ASSERT_TRUE(program.predict);
+  refuse(program.logits_type, "output 'logits'");
+}
+
 TEST(Scalars, LearningRatePieces) {
   tp_lr_piece pieces[] = {{0, 100, 0, 3e-4, TP_LINEAR},
                           {100, 300, 3e-4, 3e-5, TP_COSINE},

@@ -71,6 +71,15 @@ TEST(CollectiveCalls, NeedATransportAndAGroup) {
   EXPECT_FAILS(without.error, "toy.tplan:9: ", "'mesh'", "no transport");
 }
 
+TEST(CollectiveCalls, ASliceHasAKnownType) {
+  Mesh mesh({1}, {{0}});
+  float from = 1, to = 0;
+  tp_collective what = {TP_SLICE, TP_SUM, TP_NUM_TYPES, 0, 1, 1, 1, 1, 1, 0, nullptr};
+  Alone alone(mesh);
+  EXPECT_EQ(tp_slice(&alone.rank, &call, &what, &from, &to), 1);
+  EXPECT_FAILS(alone.rank.error, "toy.tplan:9: ", "a slice has an unknown type: 7");
+}
+
 TEST(CollectiveCalls, NeighboursOfOneGroupAreIssuedTogether) {
   Mesh mesh({2}, {{0}, {}});
   std::vector<Recording> logs(2);

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -121,8 +122,10 @@ double read(const char *base, int type, int64_t at) {
     return load<float, float, false>(base, at);
   case typeF16:
     return load<float, Half, false>(base, at);
-  default:
+  case typeBf16:
     return load<float, Brain, false>(base, at);
+  default:
+    abort(); // checks of the problem refuse it
   }
 }
 
@@ -137,8 +140,10 @@ void write(char *base, int type, int64_t at, double value) {
     return store(base, at, (float)value);
   case typeF16:
     return store(base, at, (Half)(float)value);
-  default:
+  case typeBf16:
     return store(base, at, Brain((float)value));
+  default:
+    abort();
   }
 }
 

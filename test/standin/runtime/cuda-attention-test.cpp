@@ -358,6 +358,14 @@ TEST_F(CudaAttentionTest, StaysWithinItsWorkspace) {
       "cuDNN 9.19.0 has no engine for it: a workspace of ");
 }
 
+TEST_F(CudaAttentionTest, RefusesOtherTypes) {
+  auto refusal = [](int32_t type) {
+    return Attention({}).issue(TP_ATTENTION_FORWARD, [=](tp_attention &it) { it.type = type; });
+  };
+  expectText(refusal(TP_F32), "attention by cuDNN is of bf16 or f16, found type 1 (f32)");
+  expectText(refusal(99), "attention by cuDNN is of bf16 or f16, found type 99 (unknown)");
+}
+
 TEST_F(CudaAttentionTest, SaysThatNoEngineTakesIt) {
   expectText(Attention({.width = 20}).issue(TP_ATTENTION_FORWARD),
              "has no engine for it: no engine; a plan that is compiled with --attention=generated");

@@ -53,4 +53,26 @@ TEST(CudaMatmul, PartsOfSumsAreNotRounded) {
   EXPECT_EQ(product({2048, 1, -2048, 0}), 1);
 }
 
+TEST(CudaMatmul, RefusesTypesThatTheLibraryLacks) {
+  setenv("TPLAN_CUBLASLT", STANDIN_CUBLASLT, 1);
+  fake::setDevice(0);
+  auto bytes = (int64_t)1 << 20;
+  fake::Stream stream;
+  CudaDriver driver;
+  void *memory = fake::allocate(bytes);
+  {
+    CudaMatmul matmul;
+    ASSERT_TRUE(matmul.start(driver, memory, bytes).ok());
+    auto refusal = [&](int32_t in, int32_t out) {
+      tp_gemm gemm = {1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, in, out, 0, 0};
+      return matmul.run(gemm, memory, memory, nullptr, memory, (cuda::StreamHandle *)&stream)
+          .message();
+    };
+    EXPECT_EQ(refusal(TP_I32, TP_I32), "cuBLASLt multiplies no matrices of type 4 (i32)");
+    EXPECT_EQ(refusal(TP_F32, TP_I1), "cuBLASLt multiplies no matrices of type 6 (i1)");
+    EXPECT_EQ(refusal(99, 99), "cuBLASLt multiplies no matrices of type 99 (unknown)");
+  }
+  fake::release(memory);
+}
+
 } // namespace

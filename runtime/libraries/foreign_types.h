@@ -1,0 +1,50 @@
+//===- foreign_types.h - what others call our element types ----------------===//
+//
+// One row a tp_type. A type that is added to TP_TYPES does not compile before it has its row, and
+// where a library has none of it, whoever asks gets an error.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_LIBRARIES_FOREIGN_TYPES_H
+#define TPLAN_RUNTIME_LIBRARIES_FOREIGN_TYPES_H
+
+#include "runtime/libraries/cublaslt_library.h"
+#include "runtime/libraries/cudnn_library.h"
+#include "runtime/libraries/nccl_library.h"
+#include "runtime/support/types.h"
+
+namespace tplan::runtime {
+
+struct ForeignType {
+  int cublaslt, cudnn, nccl; // of a matrix, an array, and what NCCL adds; noCode: it does not
+  const char *safetensors;   // in headers of files
+  const char *config;        // in config.json of transformers; null: it has no name for it
+};
+inline constexpr int noCode = -1;
+
+namespace foreign {
+inline constexpr ForeignType
+    // type     cuBLASLt        cuDNN            NCCL            safetensors  config.json
+    of_TP_F64 = {cublaslt::r64F, noCode, nccl::float64, "F64", "float64"},
+    of_TP_F32 = {cublaslt::r32F, cudnn::float32, nccl::float32, "F32", "float32"},
+    of_TP_BF16 = {cublaslt::r16BF, cudnn::bfloat16, nccl::bfloat16, "BF16", "bfloat16"},
+    of_TP_F16 = {cublaslt::r16F, cudnn::float16, nccl::float16, "F16", "float16"},
+    of_TP_I32 = {noCode, cudnn::int32, nccl::int32, "I32", nullptr},
+    of_TP_I64 = {noCode, noCode, nccl::int64, "I64", nullptr},
+    of_TP_I1 = {noCode, noCode, noCode, "BOOL", nullptr};
+} // namespace foreign
+
+inline constexpr ForeignType foreignTypes[TP_NUM_TYPES] = {
+#define TYPE(ID, NAME, BYTES) foreign::of_##ID,
+    TP_TYPES(TYPE)
+#undef TYPE
+};
+
+/// The row of a type; of a number that is no type, one in which nobody has it.
+inline const ForeignType &foreignType(int32_t type) {
+  static constexpr ForeignType none = {noCode, noCode, noCode, nullptr, nullptr};
+  return isType(type) ? foreignTypes[type] : none;
+}
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_LIBRARIES_FOREIGN_TYPES_H
