@@ -1,4 +1,5 @@
 //===- LowerHost.cpp - the host program becomes LLVM ----------------------===//
+#include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
 #include "lib/Lower/Lower.h"
@@ -42,6 +43,7 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (op.getName().getDialectNamespace() != "llvm" && !isa<gpu::GPUModuleOp>(op))
         op.erase();
+    module->removeAttr(lang::kTarget);
     return success();
   }
 

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Attention/Mask.h"
-#include "lib/Lower/Attention/Score.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -133,22 +132,4 @@ rt::Sight<Value> lower::emitSight(Code &code, MaskAttr mask, const PositionRange
                                   const PositionRange &k) {
   CodeMath math{code, code.getI32Type()};
   return rt::sightOf<CodeMath, Value>(mask, math, q.min, q.max, k.min, k.max);
-}
-
-void lower::emitHide(TileCode &code, AttentionAttr spec, const Scratch &scores,
-                     const Positions &rowSide, const Positions &laneSide, Value rows,
-                     bool lanesAreQueries) {
-  code.loop(code.index(0), rows, 1, [&](Value i) {
-    Value row = code.splat(code.loadScalar(rowSide.table, i));
-    code.loop(code.index(0), code.index(scores.panels()), 1, [&](Value panel) {
-      for (int64_t v = 0; v < scores.panel; v += code.lanes) {
-        Value lane = code.load(laneSide.table, code.add(code.mul(panel, scores.panel), v));
-        Value q = lanesAreQueries ? lane : row, k = lanesAreQueries ? row : lane;
-        Value at = code.add(code.mul(panel, scores.panelStride),
-                            code.add(code.mul(i, scores.rowStride), v));
-        Value x = code.load(scores.memory, at);
-        code.store(emitMaskedScore(code, spec, x, q, k), scores.memory, at);
-      }
-    });
-  });
 }

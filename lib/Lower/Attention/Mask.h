@@ -41,12 +41,6 @@ mlir::Value emitMask(Code &code, nn::MaskAttr mask, mlir::Value q, mlir::Value k
 rt::Sight<mlir::Value> emitSight(Code &code, nn::MaskAttr mask, const PositionRange &q,
                                  const PositionRange &k);
 
-/// Makes the scores that the mask hides -inf. The lanes are queries or keys;
-/// `rows` counts the rows of the other side.
-void emitHide(TileCode &code, nn::AttentionAttr spec, const Scratch &scores,
-              const Positions &rowSide, const Positions &laneSide, mlir::Value rows,
-              bool lanesAreQueries);
-
 } // namespace tplan::lower
 
 #endif // TPLAN_LOWER_ATTENTION_MASK_H

@@ -1,6 +1,5 @@
 //===- Attention/Score.cpp - how a score is made, and its derivative ------===//
 #include "lib/Lower/Attention/Score.h"
-#include "lib/Lower/Attention/Mask.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <limits>
 
@@ -27,4 +26,22 @@ Value lower::emitMaskedScore(Code &code, nn::AttentionAttr spec, Value score, Va
 Value lower::emitScoreDerivative(Code &code, nn::AttentionAttr spec, Type type,
                                  function_ref<Value()> score) {
   return code.number(type, spec.getScale().getValueAsDouble());
+}
+
+void lower::emitHide(TileCode &code, nn::AttentionAttr spec, const Scratch &scores,
+                     const Positions &rowSide, const Positions &laneSide, Value rows,
+                     bool lanesAreQueries) {
+  code.loop(code.index(0), rows, 1, [&](Value i) {
+    Value row = code.splat(code.loadScalar(rowSide.table, i));
+    code.loop(code.index(0), code.index(scores.panels()), 1, [&](Value panel) {
+      for (int64_t v = 0; v < scores.panel; v += code.lanes) {
+        Value lane = code.load(laneSide.table, code.add(code.mul(panel, scores.panel), v));
+        Value q = lanesAreQueries ? lane : row, k = lanesAreQueries ? row : lane;
+        Value at = code.add(code.mul(panel, scores.panelStride),
+                            code.add(code.mul(i, scores.rowStride), v));
+        Value x = code.load(scores.memory, at);
+        code.store(emitMaskedScore(code, spec, x, q, k), scores.memory, at);
+      }
+    });
+  });
 }

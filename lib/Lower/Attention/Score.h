@@ -8,7 +8,7 @@
 #ifndef TPLAN_LOWER_ATTENTION_SCORE_H
 #define TPLAN_LOWER_ATTENTION_SCORE_H
 
-#include "lib/Lower/Attention/Tiles.h"
+#include "lib/Lower/Attention/Mask.h"
 
 namespace tplan::lower {
 
@@ -25,6 +25,12 @@ mlir::Value emitMaskedScore(Code &code, nn::AttentionAttr spec, mlir::Value scor
 /// the derivative depends on it: a GPU has overwritten the score by its probability.
 mlir::Value emitScoreDerivative(Code &code, nn::AttentionAttr spec, mlir::Type type,
                                 llvm::function_ref<mlir::Value()> score);
+
+/// Makes the scores that the mask hides -inf. The lanes are queries or keys;
+/// `rows` counts the rows of the other side.
+void emitHide(TileCode &code, nn::AttentionAttr spec, const Scratch &scores,
+              const Positions &rowSide, const Positions &laneSide, mlir::Value rows,
+              bool lanesAreQueries);
 
 } // namespace tplan::lower
 

@@ -270,7 +270,8 @@ private:
         pointers.push_back(pointer[value]);
       }
     Record<tp_attention> fields = {.pass = op.getPass(),
-                                   .type = runtimeType(nn::typeOf(op.getArgs()[0]).getElementType()),
+                                   .type =
+                                       runtimeType(nn::typeOf(op.getArgs()[0]).getElementType()),
                                    .batch = it.batch,
                                    .heads = it.heads,
                                    .groups = it.groups,

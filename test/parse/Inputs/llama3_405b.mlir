@@ -95,6 +95,6 @@ module {
     tplan.config ["max_position_embeddings"] is 8192 : i64 written
   }
   tplan.recipe @pretrain {batch = 2048 : i64, data = [{format = "i32", name = "web", path = "web/*.bin", weight = 1.000000e+00 : f64}], lr = [{begin = 0 : i64, end = 8000 : i64, from = 0.000000e+00 : f64, shape = "linear", to = 8.000000e-05 : f64}, {begin = 8000 : i64, end = 894070 : i64, from = 8.000000e-05 : f64, shape = "cosine", to = 7.9999999999999996E-7 : f64}], model = {name = "llama", sizes = {D = 16384 : i64, F = 53248 : i64, G = 8 : i64, H = 128 : i64, K = 128 : i64, L = 126 : i64, V = 128256 : i64, base = 500000 : i64, eps = 1.000000e-05 : f64}}, optimizer = {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, clip = 1.000000e+00 : f64, decay = 1.000000e-01 : f64, eps = 1.000000e-08 : f64, kind = "adamw", momentum = 0.000000e+00 : f64, no_decay = ["blocks.norm1.gain", "blocks.norm2.gain", "norm.gain"]}, sequence = 8192 : i64, steps = 894070 : i64}
-  tplan.plan @llama_405b {fuse = true, microbatch = 1 : i64, pipeline = "accumulate", precision = "bf16", recipe = "pretrain", recompute = {default = "full", rules = []}, stages = [126]}
+  tplan.plan @llama_405b {fuse = true, microbatch = 1 : i64, pipeline = "accumulate", precision = "bf16", read = "every", recipe = "pretrain", recompute = {default = "full", rules = []}, reduce = "ordered", stages = [126]}
 }
 

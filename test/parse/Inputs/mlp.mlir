@@ -31,6 +31,6 @@ module {
     tplan.loss "main" weight 1.000000e+00 %9#0 count %9#1 terms 0 : <[], f64>, !nn.tensor<[], f64>
   }
   tplan.recipe @recipe.train {batch = 16 : i64, data = [{format = "", name = "data", path = "train.txt", weight = 1.000000e+00 : f64}], lr = [{begin = 0 : i64, end = 20 : i64, from = 0.000000e+00 : f64, shape = "linear", to = 3.000000e-03 : f64}, {begin = 20 : i64, end = 200 : i64, from = 3.000000e-03 : f64, shape = "cosine", to = 3.000000e-04 : f64}], model = {name = "mlp", sizes = {D = 64 : i64, F = 256 : i64, L = 2 : i64, V = 256 : i64}}, optimizer = {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, clip = 0.000000e+00 : f64, decay = 1.000000e-02 : f64, eps = 1.000000e-08 : f64, kind = "adamw", momentum = 0.000000e+00 : f64, no_decay = ["embed.weight", "head.bias", "layers.down.bias", "layers.up.bias"]}, sequence = 64 : i64, steps = 200 : i64}
-  tplan.plan @serial {fuse = true, microbatch = 8 : i64, pipeline = "accumulate", precision = "f32", recipe = "recipe.train", recompute = {default = "none", rules = []}, stages = [2]}
+  tplan.plan @serial {fuse = true, microbatch = 8 : i64, pipeline = "accumulate", precision = "f32", read = "every", recipe = "recipe.train", recompute = {default = "none", rules = []}, reduce = "ordered", stages = [2]}
 }
 

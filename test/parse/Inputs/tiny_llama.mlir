@@ -95,6 +95,6 @@ module {
     tplan.config ["max_position_embeddings"] is 256 : i64 written
   }
   tplan.recipe @recipe.train {batch = 8 : i64, data = [{format = "", name = "data", path = "README.md", weight = 1.000000e+00 : f64}], eval = {every = 500 : i64, format = "", path = "CONTRIBUTING.md", tokens = 0 : i64}, lr = [{begin = 0 : i64, end = 100 : i64, from = 0.000000e+00 : f64, shape = "linear", to = 3.000000e-03 : f64}, {begin = 100 : i64, end = 3000 : i64, from = 3.000000e-03 : f64, shape = "cosine", to = 3.000000e-04 : f64}], model = {name = "llama", sizes = {D = 192 : i64, F = 512 : i64, G = 3 : i64, H = 6 : i64, K = 32 : i64, L = 6 : i64, V = 256 : i64, base = 10000 : i64, eps = 1.000000e-05 : f64}}, optimizer = {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, clip = 1.000000e+00 : f64, decay = 1.000000e-01 : f64, eps = 1.000000e-08 : f64, kind = "adamw", momentum = 0.000000e+00 : f64, no_decay = ["blocks.norm1.gain", "blocks.norm2.gain", "embed.weight", "norm.gain"]}, sequence = 256 : i64, steps = 3000 : i64}
-  tplan.plan @tiny {fuse = true, microbatch = 8 : i64, pipeline = "accumulate", precision = "f32", recipe = "recipe.train", recompute = {default = "none", rules = []}, stages = [6]}
+  tplan.plan @tiny {fuse = true, microbatch = 8 : i64, pipeline = "accumulate", precision = "f32", read = "every", recipe = "recipe.train", recompute = {default = "none", rules = []}, reduce = "ordered", stages = [6]}
 }
 
