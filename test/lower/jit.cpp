@@ -1,6 +1,7 @@
 //===- jit.cpp - compiles kernels in process ------------------------------===//
 #include "test/lower/jit.h"
 #include "dialects/rt/RT.h"
+#include "dialects/tplan/Tplan.h"
 #include "lib/Emit/Object.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/IR/MLIRContext.h"
@@ -92,7 +93,7 @@ Jit::Jit(const std::string &text, const std::string &cpu,
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   mlir::DialectRegistry registry;
-  registry.insert<nn::NNDialect, rt::RTDialect>();
+  registry.insert<lang::TplanDialect, nn::NNDialect, rt::RTDialect>();
   mlir::registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
