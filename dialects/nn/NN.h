@@ -73,6 +73,52 @@ inline bool isCotangent(Role role) { return role >= Role::CotCarried && role <= 
 bool isInPlace(Role role);
 } // namespace tplan::nn
 
+namespace tplan::nn {
+/// A function of a layer, whose arguments and results say what they are: `nn.layer`, `rt.func`.
+template <typename Op> class Labelled : public mlir::OpTrait::TraitBase<Op, Labelled> {
+public:
+  Role getArgRole(unsigned i) { return *symbolizeRole(textOf(op().getArgAttr(i, kRole))); }
+  Role getResultRole(unsigned i) { return *symbolizeRole(textOf(op().getResultAttr(i, kRole))); }
+  llvm::StringRef getArgName(unsigned i) { return textOf(op().getArgAttr(i, kName)); }
+  llvm::StringRef getResultName(unsigned i) { return textOf(op().getResultAttr(i, kName)); }
+  Label getArgLabel(unsigned i) { return labelOf(op().getArgAttrDict(i)); }
+  Label getResultLabel(unsigned i) { return labelOf(op().getResultAttrDict(i)); }
+
+  /// Number of the argument or result with a role and a name, or with a role and a position.
+  std::optional<unsigned> findArg(Role role, llvm::StringRef name) {
+    return first(op().getNumArguments(),
+                 [&](unsigned i) { return getArgRole(i) == role && getArgName(i) == name; });
+  }
+  std::optional<unsigned> findArg(Role role, unsigned position) {
+    return first(op().getNumArguments(), [&](unsigned i) {
+      return getArgRole(i) == role && getArgLabel(i).position == position;
+    });
+  }
+  std::optional<unsigned> findResult(Role role, llvm::StringRef name) {
+    return first(op().getNumResults(),
+                 [&](unsigned i) { return getResultRole(i) == role && getResultName(i) == name; });
+  }
+  std::optional<unsigned> findResult(Role role, unsigned position) {
+    return first(op().getNumResults(), [&](unsigned i) {
+      return getResultRole(i) == role && getResultLabel(i).position == position;
+    });
+  }
+
+private:
+  Op op() { return llvm::cast<Op>(this->getOperation()); }
+  static llvm::StringRef textOf(mlir::Attribute text) {
+    return llvm::cast<mlir::StringAttr>(text).getValue();
+  }
+  template <typename Matches>
+  static std::optional<unsigned> first(unsigned count, Matches matches) {
+    for (unsigned i = 0; i < count; ++i)
+      if (matches(i))
+        return i;
+    return std::nullopt;
+  }
+};
+} // namespace tplan::nn
+
 #include "dialects/nn/NNInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/nn/NNOps.h.inc"

@@ -230,7 +230,12 @@ def NN_ParamOp : NN_Op<"param", [Symbol]> {
   let hasVerifier = 1;
 }
 
-def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
+// Accessors of what arguments and results are, by number and the other way round.
+def NN_Labelled : NativeOpTrait<"Labelled"> {
+  let cppNamespace = "::tplan::nn";
+}
+
+def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol, NN_Labelled,
                                  DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                  AutomaticAllocationScope]> {
   let summary = "a function of one distinct layer";
@@ -263,17 +268,6 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
-    Role getArgRole(unsigned i);
-    Role getResultRole(unsigned i);
-    ::llvm::StringRef getArgName(unsigned i);
-    ::llvm::StringRef getResultName(unsigned i);
-    Label getArgLabel(unsigned i);
-    Label getResultLabel(unsigned i);
-    /// Number of the argument or result with a role and a name, or with a role and a position.
-    std::optional<unsigned> findArg(Role role, ::llvm::StringRef name);
-    std::optional<unsigned> findArg(Role role, unsigned position);
-    std::optional<unsigned> findResult(Role role, ::llvm::StringRef name);
-    std::optional<unsigned> findResult(Role role, unsigned position);
     ReturnOp getReturn();
     /// The layer that this is, or that this is a part of.
     ::mlir::FlatSymbolRefAttr getWholeLayer();

@@ -30,32 +30,6 @@ template <typename Op> void printFunction(mlir::OpAsmPrinter &printer, Op op) {
       op.getResAttrsAttrName());
 }
 
-/// Number of the argument or result with a role and a name, or with a role and a position.
-template <typename Op> std::optional<unsigned> findArg(Op op, Role role, llvm::StringRef name) {
-  for (unsigned i = 0, e = op.getNumArguments(); i < e; ++i)
-    if (op.getArgRole(i) == role && op.getArgName(i) == name)
-      return i;
-  return std::nullopt;
-}
-template <typename Op> std::optional<unsigned> findArg(Op op, Role role, unsigned position) {
-  for (unsigned i = 0, e = op.getNumArguments(); i < e; ++i)
-    if (op.getArgRole(i) == role && op.getArgLabel(i).position == position)
-      return i;
-  return std::nullopt;
-}
-template <typename Op> std::optional<unsigned> findResult(Op op, Role role, llvm::StringRef name) {
-  for (unsigned i = 0, e = op.getNumResults(); i < e; ++i)
-    if (op.getResultRole(i) == role && op.getResultName(i) == name)
-      return i;
-  return std::nullopt;
-}
-template <typename Op> std::optional<unsigned> findResult(Op op, Role role, unsigned position) {
-  for (unsigned i = 0, e = op.getNumResults(); i < e; ++i)
-    if (op.getResultRole(i) == role && op.getResultLabel(i).position == position)
-      return i;
-  return std::nullopt;
-}
-
 /// Positions and slots of arguments and results: (C6) and (C7) of `nn.layer`.
 mlir::LogicalResult verifyLabels(mlir::Operation *op, mlir::ArrayAttr args,
                                  mlir::ArrayAttr results);

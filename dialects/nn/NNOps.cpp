@@ -112,14 +112,6 @@ LogicalResult tplan::nn::verifyLabels(Operation *op, ArrayAttr args, ArrayAttr r
   return verifySide(op, "result", results, slots);
 }
 
-Role LayerOp::getArgRole(unsigned i) { return *roleOf(getArgAttr(i, kRole)); }
-Role LayerOp::getResultRole(unsigned i) { return *roleOf(getResultAttr(i, kRole)); }
-StringRef LayerOp::getArgName(unsigned i) {
-  return cast<StringAttr>(getArgAttr(i, kName)).getValue();
-}
-StringRef LayerOp::getResultName(unsigned i) {
-  return cast<StringAttr>(getResultAttr(i, kName)).getValue();
-}
 ReturnOp LayerOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
 FlatSymbolRefAttr LayerOp::getWholeLayer() {
   return getPart() ? getLayerAttr() : FlatSymbolRefAttr::get(getSymNameAttr());
@@ -170,22 +162,6 @@ Label tplan::nn::labelOf(DictionaryAttr attributes) {
   return {*roleOf(attributes.get(kRole)), attributes.getAs<StringAttr>(kName).getValue(),
           position ? std::optional<unsigned>(position.getInt()) : std::nullopt,
           attributes.getAs<SlotAttr>(kSlot)};
-}
-
-Label LayerOp::getArgLabel(unsigned i) { return labelOf(getArgAttrDict(i)); }
-Label LayerOp::getResultLabel(unsigned i) { return labelOf(getResultAttrDict(i)); }
-
-std::optional<unsigned> LayerOp::findArg(Role role, StringRef name) {
-  return nn::findArg(*this, role, name);
-}
-std::optional<unsigned> LayerOp::findArg(Role role, unsigned position) {
-  return nn::findArg(*this, role, position);
-}
-std::optional<unsigned> LayerOp::findResult(Role role, StringRef name) {
-  return nn::findResult(*this, role, name);
-}
-std::optional<unsigned> LayerOp::findResult(Role role, unsigned position) {
-  return nn::findResult(*this, role, position);
 }
 
 BlockArgument LayerOp::addArg(const Label &label, Type type, Location loc) {

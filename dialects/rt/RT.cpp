@@ -141,35 +141,10 @@ LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 ReturnOp FuncOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
-static StringRef stringOf(Attribute attr) { return cast<StringAttr>(attr).getValue(); }
-nn::Role FuncOp::getArgRole(unsigned i) {
-  return *nn::symbolizeRole(stringOf(getArgAttr(i, nn::kRole)));
-}
-nn::Role FuncOp::getResultRole(unsigned i) {
-  return *nn::symbolizeRole(stringOf(getResultAttr(i, nn::kRole)));
-}
-StringRef FuncOp::getArgName(unsigned i) { return stringOf(getArgAttr(i, nn::kName)); }
-StringRef FuncOp::getResultName(unsigned i) { return stringOf(getResultAttr(i, nn::kName)); }
 BlockArgument FuncOp::addArg(nn::Role role, StringRef name, Type type, Location loc) {
   unsigned i = getNumArguments();
   (void)insertArgument(i, type, nn::attributesOf(getContext(), {role, name}), loc);
   return getArgument(i);
-}
-
-nn::Label FuncOp::getArgLabel(unsigned i) { return nn::labelOf(getArgAttrDict(i)); }
-nn::Label FuncOp::getResultLabel(unsigned i) { return nn::labelOf(getResultAttrDict(i)); }
-
-std::optional<unsigned> FuncOp::findArg(nn::Role role, StringRef name) {
-  return nn::findArg(*this, role, name);
-}
-std::optional<unsigned> FuncOp::findArg(nn::Role role, unsigned position) {
-  return nn::findArg(*this, role, position);
-}
-std::optional<unsigned> FuncOp::findResult(nn::Role role, StringRef name) {
-  return nn::findResult(*this, role, name);
-}
-std::optional<unsigned> FuncOp::findResult(nn::Role role, unsigned position) {
-  return nn::findResult(*this, role, position);
 }
 
 std::optional<unsigned> FuncOp::findUpdatedArg(unsigned result) {

@@ -170,7 +170,8 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
     where the mask is empty are skipped; keys, queries and the heads of a group are
     added in ascending order. On a GPU a pass is one launch, of blocks instead of tasks; 16
     threads share the sum of a row's exponentials, and neighbours are added first; d_q needs
-    no workspace, which is not touched. `spec` is that of the `nn.attention`. The width K is innermost; the other dimensions are in any order.
+    no workspace, which is not touched. `spec` is that of the `nn.attention`. The width K is
+    innermost; the other dimensions are in any order.
 
     Rounding: operands are widened to the type of the sums when a tile is packed;
     scores, probabilities and all sums stay in it; each output is rounded once.
@@ -202,7 +203,7 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
 // The host program of a function
 //===----------------------------------------------------------------------===//
 
-def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol,
+def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol, NN_Labelled,
                                DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one part of a layer, as a list of calls";
   let description = [{
@@ -226,17 +227,6 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::mlir::Block &getBlock() { return getBody().front(); }
     ReturnOp getReturn();
-    nn::Role getArgRole(unsigned i);
-    nn::Role getResultRole(unsigned i);
-    ::llvm::StringRef getArgName(unsigned i);
-    ::llvm::StringRef getResultName(unsigned i);
-    nn::Label getArgLabel(unsigned i);
-    nn::Label getResultLabel(unsigned i);
-    /// Number of the argument or result with a role and a name, or with a role and a position.
-    std::optional<unsigned> findArg(nn::Role role, ::llvm::StringRef name);
-    std::optional<unsigned> findArg(nn::Role role, unsigned position);
-    std::optional<unsigned> findResult(nn::Role role, ::llvm::StringRef name);
-    std::optional<unsigned> findResult(nn::Role role, unsigned position);
     /// The argument that result i updates: it has the same role, one that is updated in place
     /// (carried values and their cotangents are not), and the same name.
     std::optional<unsigned> findUpdatedArg(unsigned result);

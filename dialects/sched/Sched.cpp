@@ -231,6 +231,10 @@ LogicalResult FamilyOp::verify() {
   return verifySlots(*this, program);
 }
 
+nn::Tensor ValueOp::getTensor() {
+  return cast<nn::Tensor>((*this)->getAttrOfType<TypeAttr>("type").getValue());
+}
+
 LogicalResult ValueOp::verify() {
   if (static_cast<int64_t>(getBytes()) < 0 || static_cast<int64_t>(getCount()) < 1 ||
       (getAt() && *getAt() % kAlign)) // (C1)

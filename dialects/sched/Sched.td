@@ -135,6 +135,8 @@ def Sched_ValueOp : Sched_Op<"value", []> {
     /// Bytes from one instance to the next.
     int64_t getStride() { return (static_cast<int64_t>(getBytes()) + 63) / 64 * 64; }
     int64_t getTotal() { return getStride() * getCount(); }
+    /// The type of one instance; `memory` writes it on what lives from step to step.
+    nn::Tensor getTensor();
   }];
 }
 

@@ -3,7 +3,7 @@
 #define TPLAN_DIALECTS_TPLAN_PLAN_H
 
 #include "dialects/tplan/Fields.h"
-#include "dialects/tplan/Words.h"
+#include "dialects/tplan/TplanEnums.h"
 
 namespace tplan::lang {
 
@@ -86,13 +86,13 @@ struct Plan {
   std::optional<Zero> zero{};
   Reduce reduce = Reduce::Ordered;
   Read read = Read::Every;
-  std::optional<int64_t> microbatch{}; // sequences of one rank; all of its part of the batch
+  std::optional<int64_t> microbatch{}; // sequences of one rank; without it, its part of the batch
   Precision precision = Precision::F32;
-  std::optional<Precision>
-      computedIn{}; // f64: the oracle of a bf16 or f16 plan, which rounds as it
+  /// F64 in the oracle of a bf16 or f16 plan, which rounds where that plan does.
+  std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};
   std::string pipeline = "accumulate"; // a row of lib/Schedule/Policies.cpp
-  std::vector<int64_t> stages{};       // layers of lists in each; one stage
+  std::vector<int64_t> stages{};       // layers of lists in each; without it, one stage has all
   Recompute recompute{};
   bool fuse = true;
   std::optional<int64_t> memory{}; // bytes of a rank

@@ -3,7 +3,7 @@
 #define TPLAN_DIALECTS_TPLAN_RECIPE_H
 
 #include "dialects/tplan/Fields.h"
-#include "dialects/tplan/Words.h"
+#include "dialects/tplan/TplanEnums.h"
 
 namespace tplan::lang {
 

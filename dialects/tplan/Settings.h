@@ -9,7 +9,7 @@
 
 namespace tplan::lang {
 
-/// The recipe, plan and cluster of a module; what a default says where it has none.
+/// The recipe, plan and cluster of a module; the defaults where it has none.
 struct Settings {
   const Recipe &recipe;
   const Plan &plan;
@@ -43,8 +43,8 @@ private:
 /// Each dimension of the values in a module, and its size where it first occurs.
 llvm::MapVector<llvm::StringRef, int64_t> dimensionsOf(mlir::ModuleOp module);
 
-/// The machine that a plan is compiled for, which the driver writes on the module; the default,
-/// which no GPU is, where nobody has.
+/// The machine that a plan is compiled for, which the driver writes on the module. Without it, the
+/// default: a CPU.
 inline constexpr llvm::StringLiteral kTarget = "tplan.target";
 const Target &targetOf(mlir::ModuleOp module);
 

@@ -8,7 +8,7 @@
 #define TPLAN_DIALECTS_TPLAN_TARGET_H
 
 #include "dialects/tplan/Fields.h"
-#include "dialects/tplan/Words.h"
+#include "dialects/tplan/TplanEnums.h"
 
 namespace tplan::lang {
 
@@ -27,9 +27,10 @@ struct Target {
   /// objects has `main`.
   std::vector<std::string> others{};
   bool hasMain = true;
-  std::string embedAs{}; // NAME, where a program of a user's links the object
+  std::string embedAs{}; // NAME, where a program of a user's links the object and has `main`
 
   bool isGpu() const { return !arch.empty(); }
+  bool makesMain() const { return hasMain && embedAs.empty(); }
   /// Symbol of the tp_program.
   std::string program() const {
     return !embedAs.empty() ? embedAs + "_program"

@@ -102,25 +102,21 @@ Value clipped(PartBuilder &part, const Optimizer &optimizer, ParamOp param, Valu
   return b.mul(g, b.cast(scale, typeOf(g).getElementType()));
 }
 
-/// Calls `body` with what state `slot` of a weight is called, and that it is one.
-template <typename Body> auto withState(StringRef name, StringRef slot, ParamOp param, Body body) {
-  std::string full = (name + "." + slot).str();
-  return body(
-      Label{Role::State, full, std::nullopt, SlotAttr::get(param.getContext(), slot, name)});
+/// State `slot` of a weight, `q.weight.m`; the context keeps the name.
+Label labelOfState(StringRef name, StringRef slot, ParamOp param) {
+  MLIRContext *ctx = param.getContext();
+  return {Role::State, StringAttr::get(ctx, name + "." + slot), std::nullopt,
+          SlotAttr::get(ctx, slot, name)};
 }
 
 Value state(PartBuilder &part, StringRef name, StringRef slot, ParamOp param) {
-  return withState(name, slot, param, [&](const Label &label) -> Value {
-    return part.layer.addArg(label, param.getType(), param.getLoc());
-  });
+  return part.layer.addArg(labelOfState(name, slot, param), param.getType(), param.getLoc());
 }
 
 /// m and what it becomes.
 void setState(PartBuilder &part, StringRef name, StringRef slot, ParamOp param, Value updated,
               Value old) {
-  withState(name, slot, param, [&](const Label &label) {
-    part.layer.addResult(label, part.unlessSkipped(param, updated, old));
-  });
+  part.layer.addResult(labelOfState(name, slot, param), part.unlessSkipped(param, updated, old));
 }
 
 /// p after m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, both corrected for their start at 0.

@@ -57,9 +57,7 @@ private:
 };
 
 /// Element type of a placed value.
-Type elementOf(sched::ValueOp value) {
-  return cast<nn::Tensor>(value->getAttrOfType<TypeAttr>("type").getValue()).getElementType();
-}
+Type elementOf(sched::ValueOp value) { return value.getTensor().getElementType(); }
 
 /// The scale in a kernel: its last input where steps move it, else a constant.
 Value scaleIn(Builder &make, const lang::LossScale &scale, ValueRange in, size_t at) {

@@ -307,8 +307,7 @@ struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
           }
     for (auto layer : llvm::make_early_inc_range(getOperation().getOps<LayerOp>()))
       if (!layer.getPart()) {
-        auto policy = layer->getAttrOfType<StringAttr>("recompute");
-        Cutter(layer, policy && policy.getValue() == "full").emitParts();
+        Cutter(layer, recompute::policyOf(layer) == lang::RecomputePolicy::Full).emitParts();
         layer.erase();
       }
   }

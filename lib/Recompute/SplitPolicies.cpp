@@ -14,9 +14,21 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
 
-namespace {
+using lang::RecomputePolicy;
 
-constexpr StringLiteral kPolicy = "recompute";
+static constexpr StringLiteral kPolicy = "recompute";
+
+std::optional<RecomputePolicy> tplan::recompute::policyOf(LayerOp layer) {
+  auto policy = layer->getAttrOfType<StringAttr>(kPolicy);
+  return policy ? lang::symbolizeRecomputePolicy(policy.getValue()) : std::nullopt;
+}
+
+void tplan::recompute::setPolicy(LayerOp layer, RecomputePolicy policy) {
+  layer->setAttr(kPolicy,
+                 StringAttr::get(layer.getContext(), lang::stringifyRecomputePolicy(policy)));
+}
+
+namespace {
 
 /// The parts that exist beside a joint function: all that its cut does not make.
 SmallVector<Part> partsBesideJoint() {
@@ -33,15 +45,15 @@ public:
       : symbols(module), parts(module), plan(plan) {}
 
   /// Policy of layer `layer`, counted over all lists; later rules win.
-  StringRef of(int64_t layer) const {
-    lang::RecomputePolicy policy = plan.standard;
+  RecomputePolicy of(int64_t layer) const {
+    RecomputePolicy policy = plan.standard;
     for (const lang::RecomputeRule &rule : plan.rules)
       if (rule.first <= layer && layer <= rule.last)
         policy = rule.policy;
-    return lang::stringifyRecomputePolicy(policy);
+    return policy;
   }
 
-  void apply(RunOp run, StringRef policy) {
+  void apply(RunOp run, RecomputePolicy policy) {
     SmallVector<Attribute> callees;
     for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
       callees.push_back(withPolicy(callee.getValue(), policy));
@@ -50,25 +62,24 @@ public:
 
 private:
   /// The layer under a policy: itself the first time, then a copy.
-  FlatSymbolRefAttr withPolicy(StringRef name, StringRef policy) {
+  FlatSymbolRefAttr withPolicy(StringRef name, RecomputePolicy policy) {
     auto layer = symbols.lookup<LayerOp>(name);
-    MLIRContext *ctx = layer.getContext();
-    auto has = layer->getAttrOfType<StringAttr>(kPolicy);
+    std::optional<RecomputePolicy> has = recompute::policyOf(layer);
     if (!has)
-      layer->setAttr(kPolicy, StringAttr::get(ctx, policy));
-    if (!has || has.getValue() == policy)
+      recompute::setPolicy(layer, policy);
+    if (!has || has == policy)
       return FlatSymbolRefAttr::get(layer);
-    FlatSymbolRefAttr &copy = copies[(name + "." + policy).str()];
+    FlatSymbolRefAttr &copy = copies[{layer.getSymNameAttr(), policy}];
     if (!copy) {
-      LayerOp other =
-          copyLayer(symbols, parts, layer, (name + "_" + policy).str(), partsBesideJoint());
-      other->setAttr(kPolicy, StringAttr::get(ctx, policy));
+      std::string symbol = (name + "_" + lang::stringifyRecomputePolicy(policy)).str();
+      LayerOp other = copyLayer(symbols, parts, layer, symbol, partsBesideJoint());
+      recompute::setPolicy(other, policy);
       copy = FlatSymbolRefAttr::get(other);
     }
     return copy;
   }
 
-  llvm::StringMap<FlatSymbolRefAttr> copies; // by name and policy
+  DenseMap<std::pair<StringAttr, RecomputePolicy>, FlatSymbolRefAttr> copies; // of a layer
   SymbolTable symbols;
   PartTable<LayerOp> parts;
   const lang::Recompute &plan;
@@ -93,10 +104,10 @@ struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp
         continue;
       }
       SmallVector<int64_t> borders;
-      SmallVector<StringRef> of = {policies.of(layer)};
+      SmallVector<RecomputePolicy> of = {policies.of(layer)};
       int64_t layers = layersOf(run);
       for (int64_t i = 1; i < layers; ++i)
-        if (StringRef next = policies.of(layer + i); next != of.back()) {
+        if (RecomputePolicy next = policies.of(layer + i); next != of.back()) {
           borders.push_back(i);
           of.push_back(next);
         }

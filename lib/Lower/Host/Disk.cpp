@@ -54,7 +54,7 @@ void DiskTables::readRows(sched::ProgramOp program) {
     if (value.getOwner() != sched::Owner::Parameter)
       continue;
     auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
-    auto type = cast<nn::Tensor>(value->getAttrOfType<TypeAttr>("type").getValue());
+    nn::Tensor type = value.getTensor();
     if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
       type = cast<nn::Tensor>(global.getValue());
     rows.push_back({mine, param, type});

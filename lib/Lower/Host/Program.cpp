@@ -118,9 +118,7 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
   });
 }
 
-int64_t ProgramEmitter::bytesAt(StringRef key) {
-  return cast<nn::Tensor>(places.find(key)->getAttrOfType<TypeAttr>("type").getValue()).getBytes();
-}
+int64_t ProgramEmitter::bytesAt(StringRef key) { return places.find(key).getTensor().getBytes(); }
 
 /// Launches a kernel of step-kernels, from so many f64 to the values of these keys.
 void ProgramEmitter::launch(Value rank, Value arena, StringRef kernel, ArrayRef<Value> inputs,

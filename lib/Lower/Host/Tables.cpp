@@ -1,5 +1,4 @@
 //===- Host/Tables.cpp - the constant tp_program, and main ----------------===//
-//===----------------------------------------------------------------------===//
 #include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Disk.h"
@@ -78,10 +77,6 @@ tp_tensor_role roleOf(Owner owner) {
                                    : TP_GRADIENT;
 }
 
-nn::Tensor typeOf(sched::ValueOp value) {
-  return cast<nn::Tensor>(value->getAttrOfType<TypeAttr>("type").getValue());
-}
-
 } // namespace
 
 std::vector<Record<tp_tensor>> TableEmitter::tensors() {
@@ -92,7 +87,7 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
       continue;
     auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
     tp_tensor_role role = roleOf(value.getOwner());
-    nn::Tensor type = typeOf(value), logical = type;
+    nn::Tensor type = value.getTensor(), logical = type;
     dist::LayoutAttr layout;
     if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal)) {
       logical = cast<nn::Tensor>(global.getValue());
@@ -195,7 +190,7 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
                                      : 1;
     sched::ValueOp value = places.find(key);
     table.push_back({.kind = kind,
-                     .type = runtimeType(typeOf(value).getElementType()),
+                     .type = runtimeType(value.getTensor().getElementType()),
                      .offset = places.offsetOf(key),
                      .value = base,
                      .count = value.getCount()});
@@ -232,7 +227,7 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
     if (places.has(key))
       table.push_back(
           {.name = factor && losses.size() == 1 ? "loss" : loss,
-           .type = runtimeType(typeOf(places.find(key)).getElementType()),
+           .type = runtimeType(places.find(key).getTensor().getElementType()),
            .offset = places.offsetOf(key),
            .count_offset = places.has(count) ? places.offsetOf(count) : -1,
            .group = groups.numberOf(train.pendingAxes(loss)),
@@ -271,7 +266,7 @@ std::string TableEmitter::fingerprint() {
     if (auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
         symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
       auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
-      nn::Tensor type = typeOf(value);
+      nn::Tensor type = value.getTensor();
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
       llvm::raw_string_ostream(lines.emplace_back())
@@ -338,7 +333,7 @@ Address<tp_device> TableEmitter::device() {
 
 /// The object of the last target has `main`, which names the programs of all.
 void TableEmitter::emitMain(const Address<tp_program> &program) {
-  if (!target.hasMain || !target.embedAs.empty())
+  if (!target.makesMain())
     return;
   std::vector<Cell<const tp_program *>> programs;
   for (const std::string &name : target.others)

@@ -1,6 +1,6 @@
-//===- Words.h - words of recipes, plans and targets --------------------------===//
-#ifndef TPLAN_DIALECTS_TPLAN_WORDS_H
-#define TPLAN_DIALECTS_TPLAN_WORDS_H
+//===- TplanEnums.h - words of recipes, plans and targets ----------------------===//
+#ifndef TPLAN_DIALECTS_TPLAN_ENUMS_H
+#define TPLAN_DIALECTS_TPLAN_ENUMS_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/DenseMapInfo.h"
@@ -11,4 +11,4 @@
 
 #include "dialects/tplan/TplanEnums.h.inc"
 
-#endif // TPLAN_DIALECTS_TPLAN_WORDS_H
+#endif // TPLAN_DIALECTS_TPLAN_ENUMS_H
