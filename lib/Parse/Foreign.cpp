@@ -91,7 +91,8 @@ StringRef wordAfter(const char *at) {
 }
 StringRef firstWord(StringRef source, const char *at) {
   StringRef before = between(source.data(), at);
-  return wordAfter(before.data() + before.rfind('\n') + 1);
+  size_t begin = before.rfind('\n') + 1; // 0 where there is none
+  return wordAfter(before.data() + begin);
 }
 
 /// Lists of layers, told from how they are declared: `layers : block x L`.
