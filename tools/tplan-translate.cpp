@@ -8,6 +8,7 @@
 #include "dialects/rt/RT.h"
 #include "lib/Emit/Ptx.h"
 #include "lib/Lower/Lower.h"
+#include "lib/Parse/Builtins.h"
 #include "lib/Parse/Parse.h"
 #include "lib/Parse/Text.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,12 +1,13 @@
-//===- Builtins.cpp - calls of built-in functions, and losses ---------------===//
+//===- Builtins.cpp - calls of built-in functions --------------------------===//
 //
 // The rules behind the forms of Builtins.def: operands, attributes and result
-// shapes. Dimensions in arguments are names, not values.
+// shapes.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Builtins.h"
+#include "lib/Parse/Features.h"
 #include "lib/Parse/Foreign.h"
-#include "lib/Parse/Parse.h"
+#include "lib/Parse/Operators.h"
 #include <cmath>
 
 using namespace mlir;
@@ -15,135 +16,13 @@ using namespace tplan::parse;
 using llvm::SMLoc;
 using llvm::StringRef;
 
-namespace tplan::parse {
-/// One call: its values by position, dimensions after `over`, and named arguments.
-struct Builtins {
-  Elaborator &e;
-  const Expr &call;
-  Scope &scope;
-  StringRef name;
-  std::vector<Val> values;
-  std::vector<Name> over;
-  std::map<StringRef, const Arg *> named;
+namespace {
 
-  template <class... A> Val fail(SMLoc loc, const char *text, A &&...args) {
-    e.report.error(loc, text, std::forward<A>(args)...);
-    return {};
-  }
-
-  /// `softmax(x, dim = D)` for `softmax(x over D)`.
-  void explainOver(Report::Error &error, const Arg &arg) {
-    error.say("; dimensions come after `over`: {0}(x over D)", name);
-    const char *comma = arg.key.loc.getPointer(); // of the call, so a bracket ends the search
-    while (*comma != ',' && *comma != '(')
-      --comma;
-    if (*comma == ',' && arg.value->kind == Expr::Ref)
-      error.fix(
-          {{StringRef(comma, arg.value->text.end() - comma), (" over " + arg.value->text).str()}});
-  }
-
-  /// Sorts the arguments; `takes` are the names it knows, `bare` keeps values
-  /// unevaluated (dimension names).
-  bool read(ArrayRef<StringRef> takes, size_t least, size_t most, bool hasOver) {
-    for (const Arg &arg : call.args) {
-      if (!arg.key.text.empty()) {
-        if (!llvm::is_contained(takes, arg.key.text)) {
-          auto error =
-              e.report.error(arg.key.loc, "{0} has no argument named {1}", name, arg.key.text);
-          if (hasOver && (arg.key.text == "dim" || arg.key.text == "axis"))
-            explainOver(error, arg);
-          else
-            error.suggest(arg.key.text, takes);
-          return false;
-        }
-        if (!named.try_emplace(arg.key.text, &arg).second) {
-          fail(arg.key.loc, "given twice: {0}", arg.key.text);
-          return false;
-        }
-        continue;
-      }
-      if (!over.empty()) {
-        if (arg.value->kind != Expr::Ref || !arg.over.text.empty()) {
-          fail(arg.value->loc, "expected the name of a dimension after `over`");
-          return false;
-        }
-        over.push_back({arg.value->text, arg.value->loc});
-        continue;
-      }
-      values.push_back(e.eval(*arg.value, scope));
-      if (values.back().kind == Val::Error)
-        return false;
-      if (!arg.over.text.empty())
-        over.push_back(arg.over);
-    }
-    if (values.size() < least || values.size() > most) {
-      fail(call.loc, "{0} takes {1} values, found {2}", name,
-           least == most ? std::to_string(least) : llvm::formatv("{0} to {1}", least, most).str(),
-           values.size());
-      return false;
-    }
-    if (!hasOver && !over.empty()) {
-      fail(over.front().loc, "{0} takes no `over`", name);
-      return false;
-    }
-    return true;
-  }
-
-  /// Position of dimension `dim` in x, or -1 after an error.
-  int64_t find(nn::Tensor x, const Name &dim, StringRef what) {
-    int64_t i = x.find(dim.text);
-    if (i < 0) {
-      std::vector<StringRef> names;
-      for (nn::DimAttr d : x.getDims())
-        names.push_back(d.getName());
-      e.report.error(dim.loc, "{0} has no dimension {1}: {2}", what, dim.text, spell(x))
-          .suggest(dim.text, names);
-    }
-    return i;
-  }
-
-  /// The dimension given as `key = D`, or the default.
-  Name dimArg(StringRef key, StringRef standard) {
-    auto it = named.find(key);
-    if (it == named.end())
-      return {standard, call.loc};
-    if (it->second->value->kind != Expr::Ref) {
-      fail(it->second->key.loc, "{0} must name a dimension", key);
-      return {"", it->second->key.loc};
-    }
-    return {it->second->value->text, it->second->value->loc};
-  }
-
-  std::optional<double> numberArg(StringRef key, double standard) {
-    auto it = named.find(key);
-    if (it == named.end())
-      return standard;
-    Val v = e.eval(*it->second->value, scope);
-    if (v.kind == Val::Error)
-      return std::nullopt;
-    if (v.kind == Val::Num)
-      return v.number.real;
-    fail(it->second->key.loc, "{0} must be a number", key);
-    return std::nullopt;
-  }
-
-  NamedAttribute text(StringRef key, StringRef value) {
-    return e.builder.getNamedAttr(key, e.builder.getStringAttr(value));
-  }
-  NamedAttribute real(StringRef key, double value) {
-    return e.builder.getNamedAttr(key, e.builder.getF64FloatAttr(value));
-  }
-  bool wantFloat(unsigned i) {
-    values[i] = e.asTensor(values[i], call.loc);
-    return e.wantFloat(values[i], call.loc, "the operand of " + name.str());
-  }
-
-  //===--- forms ----------------------------------------------------------===//
-
+struct Forms : BuiltinCall {
   Val formUnary() {
     if (!read({}, 1, 1, false) || !wantFloat(0))
       return {};
-    return e.apply(name, values[0].value, values[0].type(), call.loc);
+    return model.apply(name, values[0].value, values[0].type(), call.loc);
   }
 
   Val reduce(StringRef function) {
@@ -158,10 +37,10 @@ struct Builtins {
       if (llvm::is_contained(names, dim.text))
         return fail(dim.loc, "given twice: {0}", dim.text);
       names.push_back(dim.text);
-      attrs.push_back(e.builder.getStringAttr(dim.text));
+      attrs.push_back(model.builder.getStringAttr(dim.text));
     }
-    return e.apply(function, values[0].value, x.without(names), call.loc,
-                   e.builder.getNamedAttr("over", e.builder.getArrayAttr(attrs)));
+    return model.apply(function, values[0].value, x.without(names), call.loc,
+                       model.builder.getNamedAttr("over", model.builder.getArrayAttr(attrs)));
   }
 
   Val formReduce() {
@@ -180,7 +59,7 @@ struct Builtins {
     if (values.size() != 2 || !over.empty())
       return fail(call.loc, "{0} takes two values{1}", name,
                   name == "max" ? ", or one `over` dimensions" : "");
-    return e.binary(name == "max" ? "max2" : "min2", values[0], values[1], call.loc);
+    return binary(model, name == "max" ? "max2" : "min2", values[0], values[1], call.loc);
   }
 
   Val formSoftmax() {
@@ -190,7 +69,8 @@ struct Builtins {
       return fail(call.loc, "softmax needs one dimension: softmax(x over D)");
     if (find(values[0].type(), over[0], "the operand") < 0)
       return {};
-    return e.apply(name, values[0].value, values[0].type(), call.loc, text("over", over[0].text));
+    return model.apply(name, values[0].value, values[0].type(), call.loc,
+                       text("over", over[0].text));
   }
 
   Val formRope() {
@@ -217,14 +97,17 @@ struct Builtins {
                   size - 1, size + 1, size);
     if (*base <= 0)
       return fail(call.loc, "base must be positive, found {0}", spell(Number::of(*base)));
-    return e.apply(name, values[0].value, x, call.loc,
-                   {text("over", turned.text), text("positions", along.text), real("base", *base)});
+    return model.apply(
+        name, values[0].value, x, call.loc,
+        {text("over", turned.text), text("positions", along.text), real("base", *base)});
   }
+
+  //===--- attention ------------------------------------------------------===//
 
   Val formAttention() {
     if (!read({"scale", "query", "key", "heads", "groups", "size"}, 3, 4, false))
       return {};
-    nn::MaskAttr mask = nn::MaskAttr::getLeaf(e.context, "all");
+    nn::MaskAttr mask = nn::MaskAttr::getLeaf(model.context, "all");
     if (values.size() == 4) {
       if (values[3].kind != Val::Mask)
         return fail(call.loc, "the fourth value of attention must be a mask");
@@ -234,62 +117,97 @@ struct Builtins {
       if (!wantFloat(i))
         return {};
     nn::Tensor q = values[0].type(), k = values[1].type(), v = values[2].type();
-    Name query = dimArg("query", "S"), key = dimArg("key", "S"), heads = dimArg("heads", "H");
-    Name groups = dimArg("groups", k.has("G") ? "G" : heads.text), size = dimArg("size", "K");
-    for (const Name *n : {&query, &key, &heads, &groups, &size})
-      if (n->text.empty())
+    AttentionDims dims = attentionDims(k);
+    for (const Name *dim : {&dims.query, &dims.key, &dims.heads, &dims.groups, &dims.size})
+      if (dim->text.empty())
         return {};
     if (k != v)
       return fail(call.loc, "attention needs k and v of one type, found {0} and {1}", spell(k),
                   spell(v));
-    int64_t h = find(q, heads, "q of attention"), g = find(k, groups, "k of attention");
-    int64_t sq = find(q, size, "q of attention"), sk = find(k, size, "k of attention");
-    if (h < 0 || g < 0 || sq < 0 || sk < 0 || find(q, query, "q of attention") < 0 ||
-        find(k, key, "k of attention") < 0)
+    if (!checkAttention(q, k, dims) ||
+        !checkGroups(sizeOf(q, dims.heads), sizeOf(k, dims.groups), dims))
       return {};
-    if (q.getDims()[sq] != k.getDims()[sk])
-      return fail(call.loc, "q and k of attention disagree on {0}: {1} and {2}", size.text,
-                  spell(q), spell(k));
-    if (sq + 1 != q.getRank() || sk + 1 != k.getRank())
-      return fail(call.loc, "attention needs {0} as the last dimension, found {1} and {2}",
-                  size.text, spell(q), spell(k));
-    // Whatever is left is a batch, and the same for both.
-    SmallVector<nn::DimAttr> rest(q.without({query.text, heads.text, size.text}).getDims());
-    nn::Tensor other = k.without({key.text, groups.text, size.text});
+    std::optional<double> scale =
+        numberArg("scale", 1.0 / std::sqrt(static_cast<double>(sizeOf(q, dims.size))));
+    if (!scale)
+      return {};
+    auto spec =
+        nn::AttentionAttr::get(model.context, dims.query.text, dims.key.text, dims.heads.text,
+                               dims.groups.text, model.builder.getF64FloatAttr(*scale), mask);
+    return model.apply(name, {values[0].value, values[1].value, values[2].value}, q, call.loc,
+                       {model.builder.getNamedAttr("spec", spec)});
+  }
+
+  /// What each dimension of q and k is called, by the arguments or as usual.
+  struct AttentionDims {
+    Name query, key, heads, groups, size;
+  };
+  AttentionDims attentionDims(nn::Tensor k) {
+    Name query = dimArg("query", "S"), key = dimArg("key", "S");
+    Name heads = dimArg("heads", "H");
+    StringRef usual = k.has("G") ? StringRef("G") : heads.text;
+    Name groups = dimArg("groups", usual), size = dimArg("size", "K");
+    return {query, key, heads, groups, size};
+  }
+
+  static int64_t sizeOf(nn::Tensor x, const Name &dim) {
+    return x.getDims()[x.find(dim.text)].getSize();
+  }
+
+  /// False after an error: q and k have their dimensions, the last of them is that of a head, and
+  /// whatever is left is a batch, and the same for both.
+  bool checkAttention(nn::Tensor q, nn::Tensor k, const AttentionDims &dims) {
+    int64_t h = find(q, dims.heads, "q of attention"), g = find(k, dims.groups, "k of attention");
+    int64_t sq = find(q, dims.size, "q of attention"), sk = find(k, dims.size, "k of attention");
+    if (h < 0 || g < 0 || sq < 0 || sk < 0 || find(q, dims.query, "q of attention") < 0 ||
+        find(k, dims.key, "k of attention") < 0)
+      return false;
+    if (q.getDims()[sq] != k.getDims()[sk]) {
+      fail(call.loc, "q and k of attention disagree on {0}: {1} and {2}", dims.size.text, spell(q),
+           spell(k));
+      return false;
+    }
+    if (sq + 1 != q.getRank() || sk + 1 != k.getRank()) {
+      fail(call.loc, "attention needs {0} as the last dimension, found {1} and {2}", dims.size.text,
+           spell(q), spell(k));
+      return false;
+    }
+    SmallVector<nn::DimAttr> rest(
+        q.without({dims.query.text, dims.heads.text, dims.size.text}).getDims());
+    nn::Tensor other = k.without({dims.key.text, dims.groups.text, dims.size.text});
     bool same =
         static_cast<int64_t>(rest.size()) == other.getRank() &&
         llvm::all_of(rest, [&](nn::DimAttr d) { return llvm::is_contained(other.getDims(), d); });
-    if (!same || (query.text == key.text &&
-                  q.getDims()[q.find(query.text)] != k.getDims()[k.find(key.text)]))
-      return fail(call.loc, "q and k of attention disagree outside of heads: {0} and {1}", spell(q),
-                  spell(k));
-    int64_t nh = q.getDims()[h].getSize(), ng = k.getDims()[g].getSize();
-    if (nh % ng) {
-      auto cut = e.ranks.find(groups.text);
-      int64_t ranks = cut == e.ranks.end() ? 1 : cut->second;
-      auto error =
-          e.report.error(call.loc,
-                         "{0} = {1} key heads do not divide {2} = {3} query heads; the "
-                         "nearest that do: {4}",
-                         groups.text, ng, heads.text, nh, nearestDivisors(nh, ng, "and", ranks));
-      if (auto it = scope.env->numbers.find(groups.text); it != scope.env->numbers.end())
-        fixNumber(error, valueOf(it->second.loc), divisorsBeside(nh, ng, ranks));
-      return {};
-    }
-    std::optional<double> scale =
-        numberArg("scale", 1.0 / std::sqrt(static_cast<double>(q.getDims()[sq].getSize())));
-    if (!scale)
-      return {};
-    auto spec = nn::AttentionAttr::get(e.context, query.text, key.text, heads.text, groups.text,
-                                       e.builder.getF64FloatAttr(*scale), mask);
-    return e.apply(name, {values[0].value, values[1].value, values[2].value}, q, call.loc,
-                   {e.builder.getNamedAttr("spec", spec)});
+    if (same && (dims.query.text != dims.key.text ||
+                 q.getDims()[q.find(dims.query.text)] == k.getDims()[k.find(dims.key.text)]))
+      return true;
+    fail(call.loc, "q and k of attention disagree outside of heads: {0} and {1}", spell(q),
+         spell(k));
+    return false;
   }
+
+  /// Each head of k serves equally many of q.
+  bool checkGroups(int64_t heads, int64_t groups, const AttentionDims &dims) {
+    if (heads % groups == 0)
+      return true;
+    auto cut = model.proposals.ranks.find(dims.groups.text);
+    int64_t ranks = cut == model.proposals.ranks.end() ? 1 : cut->second;
+    auto error = model.report.error(call.loc,
+                                    "{0} = {1} key heads do not divide {2} = {3} query heads; the "
+                                    "nearest that do: {4}",
+                                    dims.groups.text, groups, dims.heads.text, heads,
+                                    nearestDivisors(heads, groups, "and", ranks));
+    if (auto it = scope.env->numbers.find(dims.groups.text); it != scope.env->numbers.end())
+      fixNumber(error, valueOf(it->second.loc), divisorsBeside(heads, groups, ranks));
+    return false;
+  }
+
+  //===--- others ---------------------------------------------------------===//
 
   Val formCrossEntropy() {
     if (!read({}, 2, 2, true) || !wantFloat(0))
       return {};
-    if (!e.wantTensor(values[1], call.loc, "the targets of cross_entropy"))
+    if (!wantTensor(model.report, values[1], call.loc, "the targets of cross_entropy"))
       return {};
     nn::Tensor logits = values[0].type(), targets = values[1].type();
     if (!targets.getElementType().isInteger(32))
@@ -306,21 +224,18 @@ struct Builtins {
       return fail(call.loc,
                   "cross_entropy needs logits [.., V] and targets i32[..], found {0} and {1}",
                   spell(logits), spell(targets));
-    Type scalar = nn::Tensor::get(e.context, {}, e.builder.getF64Type());
-    if (e.tooLarge(call.loc))
+    Type scalar = nn::Tensor::get(model.context, {}, model.builder.getF64Type());
+    if (model.tooLarge(call.loc))
       return {};
-    if (!e.logitsOut && scope.model && !scope.loop) {
-      lang::OutputOp::create(e.builder, e.report.at(call.loc), "logits", values[0].value);
-      e.logitsOut = true;
+    if (!model.logitsOut && scope.model && !scope.loop) {
+      lang::OutputOp::create(model.builder, model.report.at(call.loc), "logits", values[0].value);
+      model.logitsOut = true;
     }
-    auto op = lang::ApplyOp::create(e.builder, e.report.at(call.loc), TypeRange{scalar, scalar},
-                                    name, ValueRange{values[0].value, values[1].value});
-    op->setAttr("over", e.builder.getStringAttr(classes.getName()));
-    Val v;
-    v.kind = Val::Loss;
-    v.value = op.getResult(0);
-    v.count = op.getResult(1);
-    return v;
+    auto op =
+        lang::ApplyOp::create(model.builder, model.report.at(call.loc), TypeRange{scalar, scalar},
+                              name, ValueRange{values[0].value, values[1].value});
+    op->setAttr("over", model.builder.getStringAttr(classes.getName()));
+    return {.kind = Val::Loss, .value = op.getResult(0), .count = op.getResult(1)};
   }
 
   Val formDropout() {
@@ -331,9 +246,10 @@ struct Builtins {
                   values[1].kind == Val::Num ? ", found " + spell(values[1].number) : "");
     if (values[1].number.real == 0)
       return values[0];
-    return e.apply(name, values[0].value, values[0].type(), call.loc,
-                   {real("rate", values[1].number.real),
-                    e.builder.getNamedAttr("site", e.builder.getI64IntegerAttr(e.sites++))});
+    return model.apply(
+        name, values[0].value, values[0].type(), call.loc,
+        {real("rate", values[1].number.real),
+         model.builder.getNamedAttr("site", model.builder.getI64IntegerAttr(model.dropouts++))});
   }
 
   Val formPositions() {
@@ -341,43 +257,41 @@ struct Builtins {
         !call.args[0].key.text.empty() || !call.args[0].over.text.empty())
       return fail(call.loc, "positions takes the name of one dimension: positions(S)");
     DimDecl decl{{call.args[0].value->text, call.args[0].value->loc}, nullptr};
-    std::optional<nn::DimAttr> dim = e.dim(decl, *scope.env);
-    if (!dim)
+    std::optional<nn::DimAttr> along = dim(model.report, decl, *scope.env);
+    if (!along)
       return {};
-    return e.apply(name, {}, nn::Tensor::get(e.context, *dim, e.builder.getI32Type()), call.loc,
-                   text("dim", dim->getName()));
+    nn::Tensor type = nn::Tensor::get(model.context, *along, model.builder.getI32Type());
+    return model.apply(name, {}, type, call.loc, text("dim", along->getName()));
   }
 
   Val formShift() {
     if (!read({}, 2, 2, false))
       return {};
-    auto it = values[0].kind == Val::Tensor ? e.inputs.find(values[0].value.getAsOpaquePointer())
-                                            : e.inputs.end();
-    if (it == e.inputs.end())
+    auto it = values[0].kind == Val::Tensor
+                  ? model.inputs.find(values[0].value.getAsOpaquePointer())
+                  : model.inputs.end();
+    if (it == model.inputs.end())
       return fail(call.loc, "shift takes an input of the model");
     constexpr int64_t most = 1 << 20;
     if (values[1].kind != Val::Num || !values[1].number.integer || values[1].number.whole < 0 ||
-        values[1].number.whole > most - it->second.second)
+        values[1].number.whole > most - it->second.shift)
       return fail(call.loc, "shift takes a whole number of positions from 0 to {0}", most);
-    auto [source, by] = it->second;
-    by += values[1].number.whole;
-    if (e.tooLarge(call.loc))
+    if (model.tooLarge(call.loc))
       return {};
-    Val v = values[0];
-    v.value = lang::InputOp::create(e.builder, e.report.at(call.loc), v.type(), source, by, 0);
-    e.inputs[v.value.getAsOpaquePointer()] = {source, by};
-    return v;
+    ModelBuilder::Input input = it->second;
+    return model.input(input.source, values[0].type(), input.shift + values[1].number.whole,
+                       call.loc);
   }
 
   Val formCast() {
     if (!read({}, 1, 1, false))
       return {};
-    values[0] = e.asTensor(values[0], call.loc);
-    if (!e.wantTensor(values[0], call.loc, "the operand of " + name.str()))
+    values[0] = model.asTensor(values[0], call.loc);
+    if (!wantTensor(model.report, values[0], call.loc, "the operand of " + name.str()))
       return {};
-    Type to = e.builder.getF32Type();
-    return e.apply("cast", values[0].value, values[0].type().withElement(to), call.loc,
-                   e.builder.getNamedAttr("to", TypeAttr::get(to)));
+    Type to = model.builder.getF32Type();
+    return model.apply("cast", values[0].value, values[0].type().withElement(to), call.loc,
+                       model.builder.getNamedAttr("to", TypeAttr::get(to)));
   }
 
   Val formMaskNumber() {
@@ -385,38 +299,33 @@ struct Builtins {
       return {};
     if (values[0].kind != Val::Num || !values[0].number.integer || values[0].number.whole < 1)
       return fail(call.loc, "{0} takes a whole number of positions from 1", name);
-    Val v;
-    v.kind = Val::Mask;
-    v.mask = nn::MaskAttr::getLeaf(e.context, name, values[0].number.whole);
-    return v;
+    return Val::of(nn::MaskAttr::getLeaf(model.context, name, values[0].number.whole));
   }
 
   Val notBuilt(Feature feature) {
-    e.refuse(call.loc, feature);
+    refuse(model.report, call.loc, feature);
     return {};
   }
   Val formMaskOfData() { return notBuilt(Feature::MaskOfData); }
   Val formExperts() { return notBuilt(Feature::Experts); }
 };
-} // namespace tplan::parse
 
-namespace {
 struct Row {
   StringRef name, arguments, result, meaning;
-  Val (Builtins::*form)();
+  Val (Forms::*form)();
 };
 const Row kRows[] = {
 #define BUILTIN(name, rule, arguments, result, meaning)                                            \
-  {name, arguments, result, meaning, &Builtins::form##rule},
+  {name, arguments, result, meaning, &Forms::form##rule},
 #include "lib/Parse/Builtins.def"
 };
 } // namespace
 
-bool Elaborator::isBuiltin(StringRef name) const {
+bool tplan::parse::isBuiltin(StringRef name) {
   return llvm::any_of(kRows, [&](const Row &row) { return row.name == name; });
 }
 
-std::vector<StringRef> Elaborator::builtinNames() {
+std::vector<StringRef> tplan::parse::builtinNames() {
   std::vector<StringRef> names;
   for (const Row &row : kRows)
     names.push_back(row.name);
@@ -429,85 +338,12 @@ void tplan::parse::printBuiltins(llvm::raw_ostream &os) {
        << " |\n";
 }
 
-Val Elaborator::callBuiltin(const Expr &call, Scope &scope) {
+Val tplan::parse::callBuiltin(ModelBuilder &model, const Expr &call, Scope &scope,
+                              Evaluate evaluate) {
   for (const Row &row : kRows)
     if (row.name == call.lhs->text) {
-      Builtins rules{*this, call, scope, row.name, {}, {}, {}};
-      return (rules.*row.form)();
+      Forms forms{{model, call, scope, evaluate, row.name}};
+      return (forms.*row.form)();
     }
   return {};
-}
-
-//===----------------------------------------------------------------------===//
-// Losses
-//===----------------------------------------------------------------------===//
-
-/// `loss name = factor * term`, where term is a cross_entropy or a sum or mean
-/// over tokens: a mean is its sum and the number of terms, so that microbatches add.
-void Elaborator::evalLoss(const Stmt &stmt, Scope &scope) {
-  const Expr *term = stmt.values.front();
-  double factor = 1;
-  std::function<bool(const Expr &)> isNumber = [&](const Expr &e) {
-    return e.kind == Expr::Literal || (e.kind == Expr::Unary && isNumber(*e.lhs)) ||
-           (e.kind == Expr::Ref && !findVariable(e.text, scope) && scope.env->own.count(e.text) &&
-            scope.env->numbers.count(e.text));
-  };
-  while (term->kind == Expr::Unary ||
-         (term->kind == Expr::Binary && (term->text == "*" || term->text == "/"))) {
-    if (term->kind == Expr::Unary) {
-      factor = -factor;
-      term = term->lhs;
-      continue;
-    }
-    const Expr *other = isNumber(*term->lhs) && term->text == "*" ? term->lhs
-                        : isNumber(*term->rhs)                    ? term->rhs
-                                                                  : nullptr;
-    if (!other)
-      break;
-    Val v = eval(*other, scope);
-    if (term->text == "/" && v.number.real == 0) {
-      report.error(term->loc, "division by zero");
-      return;
-    }
-    factor = term->text == "*" ? factor * v.number.real : factor / v.number.real;
-    term = other == term->lhs ? term->rhs : term->lhs;
-  }
-  const Name &name = stmt.names.front();
-  if (!declareNumber(name))
-    return;
-  bool isCall = term->kind == Expr::Call && term->lhs->kind == Expr::Ref;
-  bool isMean = isCall && term->lhs->text == "mean", isSum = isCall && term->lhs->text == "sum";
-  if ((isMean || isSum) && !findMember(term->lhs->text, scope)) {
-    Expr sum = *term, callee = *term->lhs;
-    callee.text = "sum";
-    sum.lhs = &callee;
-    Val v = eval(sum, scope);
-    if (v.kind == Val::Error)
-      return;
-    if (!v.type().isScalar()) {
-      report.error(term->loc, "a loss must be a number, found {0}: reduce over its dimensions too",
-                   spell(v.type()));
-      return;
-    }
-    auto x = cast<nn::Tensor>(v.value.getDefiningOp()->getOperand(0).getType());
-    if (!x.has("B")) {
-      refuse(term->loc, Feature::PlainLoss);
-      return;
-    }
-    lang::LossOp::create(builder, report.at(name.loc), builder.getStringAttr(name.text),
-                         builder.getF64FloatAttr(factor), v.value, Value(),
-                         builder.getI64IntegerAttr(isMean ? x.getNumElements() : 1));
-    return;
-  }
-  Val v = eval(*term, scope);
-  if (v.kind == Val::Error)
-    return;
-  if (v.kind != Val::Loss) {
-    report.error(term->loc, "a loss is cross_entropy(..), or mean(.. over B, ..) or sum(.. over B, "
-                            "..), times a number");
-    return;
-  }
-  lang::LossOp::create(builder, report.at(name.loc), builder.getStringAttr(name.text),
-                       builder.getF64FloatAttr(factor * v.factor), v.value, v.count,
-                       builder.getI64IntegerAttr(0));
 }

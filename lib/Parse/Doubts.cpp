@@ -1,5 +1,6 @@
 //===- Doubts.cpp - what compiles, and is hardly meant -----------------------===//
 #include "lib/Parse/Doubts.h"
+#include "lib/Parse/Spelling.h"
 #include <set>
 
 using namespace mlir;
@@ -142,9 +143,9 @@ void tplan::parse::doubtTargets(ModuleOp module) {
 // Clusters and plans
 //===----------------------------------------------------------------------===//
 
-void tplan::parse::doubtHeads(PlanContext &c) {
+void tplan::parse::doubtHeads(Report &report, ModuleOp module, const Layout &layout) {
   std::set<std::pair<StringRef, int64_t>> heads;
-  c.e.module->walk([&](lang::ApplyOp op) {
+  module.walk([&](lang::ApplyOp op) {
     if (op.getFunction() != "attention")
       return;
     auto spec = op->getAttrOfType<nn::AttentionAttr>("spec");
@@ -154,15 +155,15 @@ void tplan::parse::doubtHeads(PlanContext &c) {
     }
   });
   for (auto [name, size] : heads) {
-    const Shard *shard = c.layout.find(name);
-    int64_t ranks = c.layout.ranks(shard);
+    const Shard *shard = layout.find(name);
+    int64_t ranks = layout.ranks(shard);
     if (ranks > size && ranks % size == 0)
-      c.e.report
+      report
           .warning(shard->loc,
                    "{0} has fewer heads than ranks, of which {1} compute the same: shard it over "
                    "at most {2}, found {3}",
                    name, ranks / size, size, ranks)
-          .note(c.layout.mesh, "the mesh is given here");
+          .note(layout.mesh, "the mesh is given here");
   }
 }
 

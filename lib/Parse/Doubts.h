@@ -6,7 +6,9 @@
 #ifndef TPLAN_PARSE_DOUBTS_H
 #define TPLAN_PARSE_DOUBTS_H
 
-#include "lib/Parse/Plans.h"
+#include "dialects/tplan/Tplan.h"
+#include "lib/Parse/Layout.h"
+#include "lib/Parse/Report.h"
 
 namespace tplan::parse {
 
@@ -26,7 +28,7 @@ void doubtRate(Report &report, llvm::ArrayRef<RatePart> parts, int64_t steps, ll
 void doubtTargets(mlir::ModuleOp module);
 
 /// Heads of an attention that are fewer than their ranks.
-void doubtHeads(PlanContext &c);
+void doubtHeads(Report &report, mlir::ModuleOp module, const Layout &layout);
 
 void doubtDevice(Report &report, const Name &device);
 

@@ -11,6 +11,7 @@
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Plans.h"
+#include "lib/Parse/Spelling.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -43,11 +44,11 @@ template <class Map> std::vector<StringRef> keys(const Map &map) {
   return names;
 }
 
-bool tooMany(PlanContext &c, const Setting &line) {
+bool tooMany(PlanContext &plan, const Setting &line) {
   if (line.items.size() <= limits::parts)
     return false;
-  c.e.report.error(line.loc, "{0} has at most {1} parts, found {2}", line.key, limits::parts,
-                   line.items.size());
+  plan.report.error(line.loc, "{0} has at most {1} parts, found {2}", line.key, limits::parts,
+                    line.items.size());
   return true;
 }
 
@@ -55,26 +56,26 @@ bool tooMany(PlanContext &c, const Setting &line) {
 // mesh dp = 2, tp = 4
 //===----------------------------------------------------------------------===//
 
-void checkCluster(PlanContext &c, const Setting &line, int64_t ranks) {
-  const Cluster *cluster = c.cluster;
+void checkCluster(PlanContext &plan, const Setting &line, int64_t ranks) {
+  const Cluster *cluster = plan.cluster;
   // One rank is the serial meaning, on whatever machine.
   if (!cluster || !cluster->nodes || ranks == 1)
     return;
   if (ranks % cluster->devices || ranks / cluster->devices != cluster->nodes)
-    c.e.report
+    plan.report
         .error(line.loc, "a mesh has one rank for each device of its cluster, {0} x {1}, found {2}",
                cluster->nodes, cluster->devices, ranks)
         .note(cluster->loc, "the cluster has {0} nodes of {1} devices", cluster->nodes,
               cluster->devices);
 }
 
-void readMesh(PlanContext &c, const Setting &line) {
-  Report &report = c.e.report;
+void readMesh(PlanContext &plan, const Setting &line) {
+  Report &report = plan.report;
   if (!line.name.text.empty())
-    return c.e.refuse(line.name.loc, Feature::Factoring);
-  if (tooMany(c, line))
+    return refuse(plan.report, line.name.loc, Feature::Factoring);
+  if (tooMany(plan, line))
     return;
-  c.layout.mesh = line.loc;
+  plan.layout.mesh = line.loc;
   int64_t ranks = 1;
   std::vector<lang::Axis> axes;
   std::vector<std::string> sizes;
@@ -86,12 +87,12 @@ void readMesh(PlanContext &c, const Setting &line) {
                    sizes.back());
       continue;
     }
-    auto [it, fresh] = c.layout.axes.insert({item.name.text, Axis{n.whole, item.loc}});
+    auto [it, fresh] = plan.layout.axes.insert({item.name.text, Axis{n.whole, item.loc}});
     if (!fresh)
       report.error(item.loc, "a mesh names an axis once, found twice: {0}", item.name.text)
           .note(it->second.loc, "{0} is given here", item.name.text);
     if (item.name.text == "pp" && n.whole > 1)
-      c.e.refuse(item.loc, Feature::PipelineRanks);
+      refuse(plan.report, item.loc, Feature::PipelineRanks);
     ranks = n.whole > lang::kMostRanks / ranks ? lang::kMostRanks + 1 : ranks * n.whole;
     if (ranks > lang::kMostRanks)
       break;
@@ -101,8 +102,8 @@ void readMesh(PlanContext &c, const Setting &line) {
     report.error(line.loc, "a mesh has at most {0} ranks, found {1}", lang::kMostRanks,
                  llvm::join(sizes, " x "));
   else
-    checkCluster(c, line, ranks);
-  c.plan.mesh = std::move(axes);
+    checkCluster(plan, line, ranks);
+  plan.fields.mesh = std::move(axes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,34 +111,34 @@ void readMesh(PlanContext &c, const Setting &line) {
 //===----------------------------------------------------------------------===//
 
 /// The axis, or an error that lists those of the mesh.
-Axis *findAxis(PlanContext &c, const Name &name) {
-  auto it = c.layout.axes.find(name.text);
-  if (it != c.layout.axes.end())
+Axis *findAxis(PlanContext &plan, const Name &name) {
+  auto it = plan.layout.axes.find(name.text);
+  if (it != plan.layout.axes.end())
     return &it->second;
-  if (!c.layout.mesh.isValid()) {
-    auto error = c.e.report.error(
+  if (!plan.layout.mesh.isValid()) {
+    auto error = plan.report.error(
         name.loc, "the plan has no mesh: add `mesh {0} = 2`, found over {0}", name.text);
     for (StringRef key : {"shard", "layout", "zero"})
-      if (const Setting *line = c.settings.find(key)) {
+      if (const Setting *line = plan.settings.find(key)) {
         error.fix(
             {{StringRef(line->loc.getPointer(), 0), ("mesh " + name.text + " = 2\n  ").str()}});
         break;
       }
     return nullptr;
   }
-  std::vector<StringRef> names = keys(c.layout.axes);
-  c.e.report
+  std::vector<StringRef> names = keys(plan.layout.axes);
+  plan.report
       .error(name.loc, "the axes of the mesh are {0}, found {1}", llvm::join(names, ", "),
              name.text)
       .suggest(name.text, names)
-      .note(c.layout.mesh, "the mesh is given here");
+      .note(plan.layout.mesh, "the mesh is given here");
   return nullptr;
 }
 
 using Dimensions = llvm::MapVector<StringRef, int64_t>;
 
-bool checkDim(PlanContext &c, const Name &dim, const Name &of, const Dimensions &dims) {
-  Report &report = c.e.report;
+bool checkDim(PlanContext &plan, const Name &dim, const Name &of, const Dimensions &dims) {
+  Report &report = plan.report;
   if (!dims.count(dim.text)) {
     std::vector<StringRef> names = keys(dims);
     report
@@ -147,9 +148,9 @@ bool checkDim(PlanContext &c, const Name &dim, const Name &of, const Dimensions 
     return false;
   }
   if (!of.text.empty()) {
-    if (!oneOf(c, of, {"residual"}, "part of the model"))
+    if (!oneOf(plan, of, {"residual"}, "part of the model"))
       return false;
-    if (c.e.info.lists.empty()) {
+    if (plan.model.info.lists.empty()) {
       report.error(of.loc,
                    "the residual is what the layers of a list hand on: drop `{0} of residual`, "
                    "found a model without a list",
@@ -164,17 +165,17 @@ bool checkDim(PlanContext &c, const Name &dim, const Name &of, const Dimensions 
   }
   for (const Refused &refused : kRefused)
     if (refused.dim == dim.text) {
-      c.e.refuse(dim.loc, refused.feature);
+      refuse(plan.report, dim.loc, refused.feature);
       return false;
     }
   return true;
 }
 
-void addShard(PlanContext &c, Shard shard, const Dimensions &dims) {
-  Layout &layout = c.layout;
-  bool ok = findAxes(c, shard.axes);
+void addShard(PlanContext &plan, Shard shard, const Dimensions &dims) {
+  Layout &layout = plan.layout;
+  bool ok = findAxes(plan, shard.axes);
   for (const Name &dim : shard.dims) {
-    if (!checkDim(c, dim, shard.of, dims)) {
+    if (!checkDim(plan, dim, shard.of, dims)) {
       ok = false;
       break;
     }
@@ -183,7 +184,7 @@ void addShard(PlanContext &c, Shard shard, const Dimensions &dims) {
       continue;
     ok = false;
     SMLoc first = it->second < layout.shards.size() ? layout.shards[it->second].loc : shard.loc;
-    c.e.report
+    plan.report
         .error(dim.loc,
                "one item shards a dimension over all its axes, as in `B over pod, dp`, "
                "found twice: {0}",
@@ -199,18 +200,18 @@ void addShard(PlanContext &c, Shard shard, const Dimensions &dims) {
 }
 
 /// layout megatron(tp)
-void readStandard(PlanContext &c, const Setting &line, const Dimensions &dims) {
+void readStandard(PlanContext &plan, const Setting &line, const Dimensions &dims) {
   const Item &item = line.items[0];
   std::vector<StringRef> names;
   for (const StandardLayout &layout : kLayouts)
     names.push_back(layout.name);
-  if (!oneOf(c, item.name, names, "layout"))
+  if (!oneOf(plan, item.name, names, "layout"))
     return;
   if (item.args.size() > 1)
-    return c.e.refuse(item.args[1].value->loc, Feature::ContextRanks);
+    return refuse(plan.report, item.args[1].value->loc, Feature::ContextRanks);
   const Arg *arg = item.args.empty() ? nullptr : &item.args[0];
   if (!arg || arg->value->kind != Expr::Ref || !arg->key.text.empty() || !arg->over.text.empty()) {
-    c.e.report.error(item.loc, "a layout takes the name of an axis: {0}(tp)", item.name.text);
+    plan.report.error(item.loc, "a layout takes the name of an axis: {0}(tp)", item.name.text);
     return;
   }
   const StandardLayout *standard = llvm::find_if(
@@ -220,85 +221,86 @@ void readStandard(PlanContext &c, const Setting &line, const Dimensions &dims) {
     if (dims.count(dim))
       shard.dims.push_back({dim, line.loc});
   if (shard.dims.empty())
-    c.e.report.error(item.loc, "the layout {0} shards {1}, found a model with the dimensions {2}",
-                     standard->name, llvm::join(standard->dims, ", "),
-                     llvm::join(keys(dims), ", "));
-  addShard(c, std::move(shard), dims);
+    plan.report.error(item.loc, "the layout {0} shards {1}, found a model with the dimensions {2}",
+                      standard->name, llvm::join(standard->dims, ", "),
+                      llvm::join(keys(dims), ", "));
+  addShard(plan, std::move(shard), dims);
 }
 
 /// What no layout pads must be a multiple of its ranks.
-void checkMultiple(PlanContext &c, const Shard *shard, StringRef what, int64_t size, SMLoc given) {
-  int64_t ranks = c.layout.ranks(shard);
+void checkMultiple(PlanContext &plan, const Shard *shard, StringRef what, int64_t size,
+                   SMLoc given) {
+  int64_t ranks = plan.layout.ranks(shard);
   if (size % ranks == 0)
     return;
   int64_t down = size / ranks * ranks, up = down + ranks;
-  auto error = c.e.report.error(
+  auto error = plan.report.error(
       shard->loc, "{0} must be a multiple of its {1} ranks: {2}, found {3}", what, ranks,
       down ? llvm::formatv("{0} or {1}", down, up).str() : std::to_string(up), size);
-  error.note(given, "{0} is given here", what).note(c.layout.mesh, "the mesh is given here");
+  error.note(given, "{0} is given here", what).note(plan.layout.mesh, "the mesh is given here");
   StringRef place = given.isValid() ? restOfLine(StringRef(given.getPointer(), 0)) : StringRef();
   if (size_t digit = place.find_first_of("0123456789"); digit != StringRef::npos)
     fixNumber(error, tokenAt(SMLoc::getFromPointer(place.data() + digit)),
               down ? ArrayRef<int64_t>{down, up} : ArrayRef<int64_t>{up});
 }
 
-void writeShards(PlanContext &c) {
-  for (auto [i, shard] : llvm::enumerate(c.layout.shards)) {
-    c.plan.shard.push_back({strings(shard.dims), strings(shard.axes), shard.of.text.str()});
-    c.places.add(lang::shardKey(i), shard.loc);
+void writeShards(PlanContext &plan) {
+  for (auto [i, shard] : llvm::enumerate(plan.layout.shards)) {
+    plan.fields.shard.push_back({strings(shard.dims), strings(shard.axes), shard.of.text.str()});
+    plan.places.add(lang::shardKey(i), shard.loc);
   }
 }
 
-void readShards(PlanContext &c) {
-  const Setting *shard = c.settings.find("shard"), *standard = c.settings.find("layout");
-  if ((!shard && !standard) || (shard && tooMany(c, *shard)))
+void readShards(PlanContext &plan) {
+  const Setting *shard = plan.settings.find("shard"), *standard = plan.settings.find("layout");
+  if ((!shard && !standard) || (shard && tooMany(plan, *shard)))
     return;
-  Dimensions dims = lang::dimensionsOf(*c.e.module);
+  Dimensions dims = lang::dimensionsOf(*plan.model.module);
   if (shard)
     for (const Item &item : shard->items)
-      addShard(c, Shard{item.names, item.axes, item.second, item.loc}, dims);
+      addShard(plan, Shard{item.names, item.axes, item.second, item.loc}, dims);
   if (standard)
-    readStandard(c, *standard, dims);
-  checkMultiple(c, c.layout.find("B"), "the batch", c.recipe.batch,
-                c.recipe.data.find("B")->second.loc);
-  if (const Shard *residual = c.layout.find("S", "residual"); residual && dims.count("S")) {
-    auto given = c.recipe.data.find("S");
-    checkMultiple(c, residual, "S", dims["S"],
-                  given == c.recipe.data.end() ? SMLoc() : given->second.loc);
+    readStandard(plan, *standard, dims);
+  checkMultiple(plan, plan.layout.find("B"), "the batch", plan.recipe.batch,
+                plan.recipe.data.find("B")->second.loc);
+  if (const Shard *residual = plan.layout.find("S", "residual"); residual && dims.count("S")) {
+    auto given = plan.recipe.data.find("S");
+    checkMultiple(plan, residual, "S", dims["S"],
+                  given == plan.recipe.data.end() ? SMLoc() : given->second.loc);
   }
   if (!shard) // the line that shards
-    c.places.add("shard", standard->loc);
-  writeShards(c);
+    plan.places.add("shard", standard->loc);
+  writeShards(plan);
 }
 
 /// What an axis could shard, so that the plan compiles: B where nothing shards it yet, else those
 /// dimensions of standard models that are free.
-std::string useOf(PlanContext &c, int64_t size) {
-  Dimensions dims = lang::dimensionsOf(*c.e.module);
-  if (!c.layout.find("B") && dims.count("B") && c.recipe.batch % size == 0)
+std::string useOf(PlanContext &plan, int64_t size) {
+  Dimensions dims = lang::dimensionsOf(*plan.model.module);
+  if (!plan.layout.find("B") && dims.count("B") && plan.recipe.batch % size == 0)
     return "B";
   std::string text;
   for (StringRef dim : kLayouts[0].dims)
-    if (dims.count(dim) && !c.layout.find(dim) && dims[dim] % size == 0)
+    if (dims.count(dim) && !plan.layout.find(dim) && dims[dim] % size == 0)
       text += (text.empty() ? "" : ", ") + dim.str();
   return text;
 }
 
-void refuseIdle(PlanContext &c, StringRef name, const Axis &axis) {
-  std::string use = useOf(c, axis.size);
+void refuseIdle(PlanContext &plan, StringRef name, const Axis &axis) {
+  std::string use = useOf(plan, axis.size);
   if (use.empty()) {
-    c.e.report.error(axis.loc, "an axis of the mesh shards nothing: drop it, found {0} = {1}", name,
-                     axis.size);
+    plan.report.error(axis.loc, "an axis of the mesh shards nothing: drop it, found {0} = {1}",
+                      name, axis.size);
     return;
   }
-  auto error = c.e.report.error(
+  auto error = plan.report.error(
       axis.loc, "an axis of the mesh shards nothing: add `shard {2} over {0}`, found {0} = {1}",
       name, axis.size, use);
   std::string item = use + " over " + name.str();
-  if (const Setting *shard = c.settings.find("shard"))
+  if (const Setting *shard = plan.settings.find("shard"))
     error.fix({{StringRef(shard->items.front().loc.getPointer(), 0), item + "; "}});
   else
-    error.fix({{StringRef(c.layout.mesh.getPointer(), 0), "shard " + item + "\n  "}});
+    error.fix({{StringRef(plan.layout.mesh.getPointer(), 0), "shard " + item + "\n  "}});
 }
 
 } // namespace
@@ -310,30 +312,17 @@ std::vector<std::string> tplan::parse::strings(ArrayRef<Name> names) {
   return texts;
 }
 
-bool tplan::parse::findAxes(PlanContext &c, ArrayRef<Name> names) {
+bool tplan::parse::findAxes(PlanContext &plan, ArrayRef<Name> names) {
   std::map<StringRef, SMLoc> seen;
   bool ok = true;
   for (const Name &name : names) {
     auto [it, fresh] = seen.try_emplace(name.text, name.loc);
     if (!fresh)
-      c.e.report.error(name.loc, "a list of axes names each once, found twice: {0}", name.text)
+      plan.report.error(name.loc, "a list of axes names each once, found twice: {0}", name.text)
           .note(it->second, "{0} is given here", name.text);
-    ok &= fresh && findAxis(c, name);
+    ok &= fresh && findAxis(plan, name);
   }
   return ok;
-}
-
-const Shard *Layout::find(StringRef dim, StringRef of) const {
-  auto it = sharded.find({dim, of});
-  return it == sharded.end() ? nullptr : &shards[it->second];
-}
-
-int64_t Layout::ranks(const Shard *shard) const {
-  int64_t ranks = 1;
-  if (shard)
-    for (const Name &axis : shard->axes)
-      ranks *= axes.find(axis.text)->second.size;
-  return ranks;
 }
 
 std::map<StringRef, int64_t> tplan::parse::ranksOf(const Settings &settings) {
@@ -359,22 +348,22 @@ std::map<StringRef, int64_t> tplan::parse::ranksOf(const Settings &settings) {
   return ranks;
 }
 
-void tplan::parse::readLayout(PlanContext &c) {
-  unsigned before = c.e.report.errors();
-  auto clean = [&] { return c.e.report.errors() == before; };
-  if (const Setting *mesh = c.settings.find("mesh"))
-    readMesh(c, *mesh);
+void tplan::parse::readLayout(PlanContext &plan) {
+  unsigned before = plan.report.errors();
+  auto clean = [&] { return plan.report.errors() == before; };
+  if (const Setting *mesh = plan.settings.find("mesh"))
+    readMesh(plan, *mesh);
   // What a wrong mesh makes of the other lines says nothing about them.
   if (!clean())
     return;
-  readShards(c);
+  readShards(plan);
   // What an item with a mistake was to shard is not known.
   bool known = clean();
   if (known)
-    doubtHeads(c);
-  for (auto &[name, axis] : c.layout.axes)
+    doubtHeads(plan.report, *plan.model.module, plan.layout);
+  for (auto &[name, axis] : plan.layout.axes)
     if (known && axis.size > 1 && !axis.used)
-      refuseIdle(c, name, axis);
-  if (const Setting *zero = c.settings.find("zero"))
-    readZero(c, *zero);
+      refuseIdle(plan, name, axis);
+  if (const Setting *zero = plan.settings.find("zero"))
+    readZero(plan, *zero);
 }

@@ -8,8 +8,9 @@
 #include "lib/Parse/Parse.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Parse/Foreign.h"
+#include "lib/Parse/Model.h"
 #include "lib/Parse/Plans.h"
-#include "lib/Parse/Settings.h"
+#include "lib/Parse/Sizes.h"
 #include "lib/Parse/Syntax.h"
 #include "lib/Parse/Text.h"
 #include "mlir/IR/Verifier.h"
@@ -58,7 +59,20 @@ private:
   const ModelDecl *findModel(const Name &name);
   bool merge(const BlockDecl &block, Settings &into);
   void applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &into);
+
+  /// The blocks of a plan, and their lines with --set over them.
+  struct Chosen {
+    const BlockDecl *plan = nullptr, *recipe = nullptr,
+                    *cluster = nullptr; // plan, cluster: or null
+    Settings planLines, recipeLines, clusterLines;
+  };
+  SMLoc beginOfMain() const;
+  const BlockDecl *onlyRecipe();
+  bool choose(Chosen &chosen);
+  void mergeOverrides(Chosen &chosen);
+  std::optional<Recipe> readSizes(Chosen &chosen);
   OwningOpRef<ModuleOp> elaborate();
+  bool emit(ModelBuilder &model, Chosen &chosen, const Recipe &recipe, const ModelDecl &decl);
   bool list(const ModelInfo &info, ModuleOp made);
 
   Report report;
@@ -78,6 +92,10 @@ private:
     Bound number;
     SMLoc loc;
   };
+  std::optional<Override> readOverride(StringRef text);
+  bool checkPath(StringRef text, const Override &override, bool numeric);
+  bool readValue(StringRef value, bool numeric, Override &override);
+  bool addOverride(const Override &override, bool replaces);
   std::vector<Override> overrides;
 };
 
@@ -262,8 +280,6 @@ const ModelDecl *Program::findModel(const Name &name) {
 
 /// The plan to compile; null with `ok` if there is none and the default serves.
 const BlockDecl *Program::choosePlan(bool &ok) {
-  SMLoc begin =
-      SMLoc::getFromPointer(sources.getMemoryBuffer(sources.getMainFileID())->getBufferStart());
   std::vector<const BlockDecl *> plans;
   std::vector<StringRef> names;
   for (const BlockDecl *block : file.blocks)
@@ -278,7 +294,7 @@ const BlockDecl *Program::choosePlan(bool &ok) {
         ok = true;
         return plan;
       }
-    report.error(begin, "no plan is named {0}", options.plan).suggest(options.plan, names);
+    report.error(beginOfMain(), "no plan is named {0}", options.plan).suggest(options.plan, names);
     return nullptr;
   }
   // Plans of the main file come before imported ones.
@@ -344,6 +360,84 @@ bool Program::merge(const BlockDecl &block, Settings &into) {
   return ok;
 }
 
+/// Where errors that are about no line stand.
+SMLoc Program::beginOfMain() const {
+  return SMLoc::getFromPointer(sources.getMemoryBuffer(sources.getMainFileID())->getBufferStart());
+}
+
+//===----------------------------------------------------------------------===//
+// --set
+//===----------------------------------------------------------------------===//
+
+/// False after an error: no line or size can be at the path of the override. `text` is all of it.
+bool Program::checkPath(StringRef text, const Override &override, bool numeric) {
+  SMLoc begin = SMLoc::getFromPointer(text.data());
+  auto [block, key] = std::pair(override.block, override.key);
+  if (!numeric && block != "plan" && block != "recipe") {
+    report.error(begin, "--set changes plan, recipe, model or data, found {0}", block)
+        .suggest(block, ArrayRef<StringRef>{"plan", "recipe", "model", "data"});
+    return false;
+  }
+  if (!numeric && !settingToken(key)) {
+    report.error(override.loc, "a {0} has no line {1}", block, key)
+        .suggest(key, settingKeys(block == "plan" ? BlockDecl::Plan : BlockDecl::Recipe));
+    return false;
+  }
+  return true;
+}
+
+/// False after an error. A size of the model or the data is a number, all else a line.
+bool Program::readValue(StringRef value, bool numeric, Override &override) {
+  Syntax &syntax = parses.emplace_back(report, arena, value);
+  if (!parseText(syntax, numeric ? Start::Expression : Start::Setting,
+                 numeric ? StringRef() : override.key))
+    return false;
+  override.setting = syntax.setting;
+  if (!numeric)
+    return true;
+  std::optional<Number> size = number(report, *syntax.expr, Env());
+  if (size)
+    override.number = {*size, override.loc};
+  return size.has_value();
+}
+
+/// PATH=VALUE
+std::optional<Program::Override> Program::readOverride(StringRef text) {
+  if (!checkText(report, text))
+    return std::nullopt;
+  auto [path, value] = text.split('=');
+  auto [block, key] = path.split('.');
+  if (value.empty() || key.empty()) {
+    report.error(SMLoc::getFromPointer(text.data()),
+                 "expected --set PATH=VALUE, such as plan.microbatch=2, found {0}", text);
+    return std::nullopt;
+  }
+  Override override{block, key, nullptr, {}, SMLoc::getFromPointer(key.data())};
+  bool numeric = block == "model" || block == "data";
+  if (!checkPath(text, override, numeric) || !readValue(value, numeric, override))
+    return std::nullopt;
+  return override;
+}
+
+/// False after an error: the path has been set, and this one does not replace it.
+bool Program::addOverride(const Override &override, bool replaces) {
+  auto first = llvm::find_if(overrides, [&](const Override &other) {
+    return other.block == override.block && other.key == override.key;
+  });
+  if (first == overrides.end()) {
+    overrides.push_back(override);
+  } else if (replaces) {
+    *first = override;
+  } else {
+    report
+        .error(SMLoc::getFromPointer(override.block.data()), "given twice: {0}",
+               (override.block + "." + override.key).str())
+        .note(first->loc, "the first is here");
+    return false;
+  }
+  return true;
+}
+
 /// Each --set is a buffer of its own, so that errors point into it.
 bool Program::readOverrides() {
   bool ok = true;
@@ -358,62 +452,14 @@ bool Program::readOverrides() {
     unsigned id = sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(text, "--set " + text), SMLoc());
     StringRef all = sources.getMemoryBuffer(id)->getBuffer();
-    SMLoc begin = SMLoc::getFromPointer(all.data());
     bytes += all.size();
     if (bytes > kMaxFile) {
-      report.error(begin, "a source has at most 4 MiB with its overrides, found more");
+      report.error(SMLoc::getFromPointer(all.data()),
+                   "a source has at most 4 MiB with its overrides, found more");
       return false;
     }
-    if (!checkText(report, all)) {
-      ok = false;
-      continue;
-    }
-    auto [path, value] = all.split('=');
-    auto [block, key] = path.split('.');
-    if (value.empty() || key.empty()) {
-      report.error(begin, "expected --set PATH=VALUE, such as plan.microbatch=2, found {0}", all);
-      ok = false;
-      continue;
-    }
-    Override o{block, key, nullptr, {}, SMLoc::getFromPointer(key.data())};
-    bool numeric = block == "model" || block == "data";
-    if (!numeric && block != "plan" && block != "recipe") {
-      report.error(begin, "--set changes plan, recipe, model or data, found {0}", block)
-          .suggest(block, ArrayRef<StringRef>{"plan", "recipe", "model", "data"});
-      ok = false;
-      continue;
-    }
-    if (!numeric && !settingToken(key)) {
-      report.error(o.loc, "a {0} has no line {1}", block, key)
-          .suggest(key, settingKeys(block == "plan" ? BlockDecl::Plan : BlockDecl::Recipe));
-      ok = false;
-      continue;
-    }
-    Syntax &syntax = parses.emplace_back(report, arena, value);
-    if (!parseText(syntax, numeric ? Start::Expression : Start::Setting,
-                   numeric ? StringRef() : key)) {
-      ok = false;
-      continue;
-    }
-    o.setting = syntax.setting;
-    if (numeric) {
-      Elaborator numbers(report, file);
-      std::optional<Number> n = numbers.number(*syntax.expr, Env());
-      if (!n) {
-        ok = false;
-        continue;
-      }
-      o.number = {*n, o.loc};
-    }
-    auto same = [&](const Override &other) { return other.block == block && other.key == key; };
-    if (auto first = llvm::find_if(overrides, same); first == overrides.end()) {
-      overrides.push_back(o);
-    } else if (replaces) {
-      *first = o;
-    } else {
-      report.error(begin, "given twice: {0}", path).note(first->loc, "the first is here");
-      ok = false;
-    }
+    std::optional<Override> override = readOverride(all);
+    ok &= override && addOverride(*override, replaces);
   }
   return ok;
 }
@@ -434,99 +480,127 @@ void Program::applyOverrides(StringRef block, BlockDecl::Kind kind, Settings &in
 // Elaboration
 //===----------------------------------------------------------------------===//
 
-OwningOpRef<ModuleOp> Program::elaborate() {
-  bool ok = false;
-  const BlockDecl *plan = choosePlan(ok);
-  if (!ok)
-    return nullptr;
+/// The recipe where there is no plan, or null after an error.
+const BlockDecl *Program::onlyRecipe() {
+  std::vector<StringRef> names;
   const BlockDecl *recipe = nullptr;
-  Settings planSettings, recipeSettings;
-  if (plan) {
-    recipe = findBlock(BlockDecl::Recipe, plan->base, "recipe");
-    ok = recipe && merge(*plan, planSettings);
+  for (const BlockDecl *block : file.blocks)
+    if (block->kind == BlockDecl::Recipe) {
+      recipe = block;
+      names.push_back(block->name.text);
+    }
+  if (names.size() == 1)
+    return recipe;
+  if (names.empty())
+    report.error(beginOfMain(), "nothing to compile: add a recipe, such as "
+                                "`recipe train {{ model .. data .. batch .. length .. lr .. }`");
+  else
+    report.error(beginOfMain(),
+                 "several recipes and no plan: add `plan serial : {0} {{ }`; recipes are {1}",
+                 names[0], llvm::join(names, ", "));
+  return nullptr;
+}
+
+/// The plan and its recipe; false after an error.
+bool Program::choose(Chosen &chosen) {
+  bool ok = false;
+  chosen.plan = choosePlan(ok);
+  if (!ok)
+    return false;
+  if (const BlockDecl *plan = chosen.plan) {
+    chosen.recipe = findBlock(BlockDecl::Recipe, plan->base, "recipe");
+    ok = chosen.recipe && merge(*plan, chosen.planLines);
   } else {
-    SMLoc begin =
-        SMLoc::getFromPointer(sources.getMemoryBuffer(sources.getMainFileID())->getBufferStart());
-    std::vector<StringRef> names;
-    for (const BlockDecl *block : file.blocks)
-      if (block->kind == BlockDecl::Recipe) {
-        recipe = block;
-        names.push_back(block->name.text);
-      }
-    if (names.empty())
-      report.error(begin, "nothing to compile: add a recipe, such as "
-                          "`recipe train {{ model .. data .. batch .. length .. lr .. }`");
-    else if (names.size() > 1)
-      report.error(begin,
-                   "several recipes and no plan: add `plan serial : {0} {{ }`; recipes are {1}",
-                   names[0], llvm::join(names, ", "));
-    ok = names.size() == 1;
+    chosen.recipe = onlyRecipe();
+    ok = chosen.recipe;
     if (ok)
-      planSettings.name = recipe->name;
+      chosen.planLines.name = chosen.recipe->name;
   }
-  if (!ok || !merge(*recipe, recipeSettings))
-    return nullptr;
-  unsigned before = report.errors();
-  applyOverrides("plan", BlockDecl::Plan, planSettings);
-  applyOverrides("recipe", BlockDecl::Recipe, recipeSettings);
+  return ok && merge(*chosen.recipe, chosen.recipeLines);
+}
+
+void Program::mergeOverrides(Chosen &chosen) {
+  applyOverrides("plan", BlockDecl::Plan, chosen.planLines);
+  applyOverrides("recipe", BlockDecl::Recipe, chosen.recipeLines);
   if (options.serial)
-    std::erase_if(planSettings.lines, [](const auto &line) {
+    std::erase_if(chosen.planLines.lines, [](const auto &line) {
       return line.first != "microbatch" && line.first != "precision";
     });
+}
 
-  Elaborator e(report, file);
-  std::map<StringRef, Bound> sizes, data;
-  for (const Override &o : overrides) {
-    if (o.block == "model")
-      sizes[o.key] = o.number;
-    if (o.block != "data")
+/// The recipe with sizes of model and data, by its lines or by --set, which wins.
+std::optional<Recipe> Program::readSizes(Chosen &chosen) {
+  unsigned before = report.errors();
+  mergeOverrides(chosen);
+  Sizes sizes, data;
+  for (const Override &override : overrides) {
+    if (override.block == "model")
+      sizes[override.key] = override.number;
+    if (override.block != "data")
       continue;
-    const Number &n = o.number.number;
-    if (!n.integer || n.whole < 1 || n.whole > limits::size)
-      report.error(o.loc, "a size of the data must be a whole number from 1 to 2^40, found {0}",
-                   spell(n));
-    data[o.key] = o.number;
+    const Number &size = override.number.number;
+    if (!size.integer || size.whole < 1 || size.whole > limits::size)
+      report.error(override.loc,
+                   "a size of the data must be a whole number from 1 to 2^40, found {0}",
+                   spell(size));
+    data[override.key] = override.number;
   }
   if (report.errors() != before)
+    return std::nullopt;
+  std::optional<Recipe> recipe = readRecipe(report, chosen.recipeLines, data);
+  if (recipe)
+    for (auto &[name, bound] : sizes)
+      recipe->sizes[name] = bound;
+  return recipe;
+}
+
+OwningOpRef<ModuleOp> Program::elaborate() {
+  Chosen chosen;
+  if (!choose(chosen))
     return nullptr;
-  e.dataLine = recipeSettings.find("data");
-  std::optional<Recipe> read = readRecipe(e, recipeSettings, data);
-  if (!read)
+  unsigned before = report.errors();
+  std::optional<Recipe> recipe = readSizes(chosen);
+  if (!recipe)
     return nullptr;
-  read->sizes.insert(sizes.begin(), sizes.end());
-  for (auto &[name, bound] : sizes)
-    read->sizes[name] = bound;
-  const ModelDecl *model = findModel(read->model);
-  if (!model)
+  const ModelDecl *decl = findModel(recipe->model);
+  if (!decl)
     return nullptr;
-  report.setOrigin(read->model.loc, model->name.text);
+  report.setOrigin(recipe->model.loc, decl->name.text);
   if (options.origin)
-    *options.origin = {report.libraryFiles(), report.at(read->model.loc)};
-  e.ranks = ranksOf(planSettings);
-  // The user's names come before those of specialised layers, and first what a binary shows.
-  std::string planSymbol = e.symbol(plan ? plan->name.text : StringRef("serial"), "plan"),
-              modelSymbol = e.symbol(model->name.text, "model"),
-              recipeSymbol = e.symbol(recipe->name.text, "recipe"), clusterSymbol;
-  Settings clusterSettings;
+    *options.origin = {report.libraryFiles(), report.at(recipe->model.loc)};
+  ModelBuilder model(report, file);
+  model.proposals = {ranksOf(chosen.planLines), chosen.recipeLines.find("data")};
+  if (!emit(model, chosen, *recipe, *decl) || report.errors() != before)
+    return nullptr;
+  if (!list(model.info, *model.module) || failed(verify(*model.module)))
+    return nullptr;
+  return std::move(model.module);
+}
+
+/// False after an error that leaves no module. The user's symbols come before those of specialised
+/// layers, and first what a binary shows.
+bool Program::emit(ModelBuilder &model, Chosen &chosen, const Recipe &recipe,
+                   const ModelDecl &decl) {
+  const BlockDecl *plan = chosen.plan;
+  std::string planSymbol = model.symbol(plan ? plan->name.text : StringRef("serial"), "plan"),
+              modelSymbol = model.symbol(decl.name.text, "model"),
+              recipeSymbol = model.symbol(chosen.recipe->name.text, "recipe"), clusterSymbol;
   if (plan && !plan->on.text.empty()) {
-    const BlockDecl *cluster = findBlock(BlockDecl::Cluster, plan->on, "cluster");
-    if (!cluster || !merge(*cluster, clusterSettings))
-      return nullptr;
-    clusterSymbol = e.symbol(cluster->name.text, "cluster");
+    chosen.cluster = findBlock(BlockDecl::Cluster, plan->on, "cluster");
+    if (!chosen.cluster || !merge(*chosen.cluster, chosen.clusterLines))
+      return false;
+    clusterSymbol = model.symbol(chosen.cluster->name.text, "cluster");
   }
-  e.module->getOperation()->setLoc(report.at(model->name.loc));
-  if (!e.buildModel(*model, read->sizes, read->data, modelSymbol))
-    return nullptr;
-  emitRecipe(e, *read, recipeSymbol);
+  model.module->getOperation()->setLoc(report.at(decl.name.loc));
+  if (!buildModel(model, decl, recipe.sizes, recipe.data, modelSymbol))
+    return false;
+  emitRecipe(model, recipe, recipeSymbol);
   std::optional<Cluster> cluster;
-  if (!clusterSymbol.empty())
-    cluster = emitCluster(e, clusterSettings, clusterSymbol);
-  emitPlan(e, planSettings, *read, recipeSymbol, cluster ? &*cluster : nullptr, planSymbol);
-  if (report.errors() != before)
-    return nullptr;
-  if (!list(e.info, *e.module) || failed(verify(*e.module)))
-    return nullptr;
-  return std::move(e.module);
+  if (chosen.cluster)
+    cluster = emitCluster(model, chosen.clusterLines, clusterSymbol);
+  emitPlan(model, chosen.planLines, recipe, recipeSymbol, cluster ? &*cluster : nullptr,
+           planSymbol);
+  return true;
 }
 
 /// Prints what the selector of the options matches; false after an error.

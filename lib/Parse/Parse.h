@@ -59,9 +59,6 @@ mlir::OwningOpRef<mlir::ModuleOp> parseSource(mlir::MLIRContext &context, llvm::
 /// source tree it was built in.
 std::vector<std::string> defaultModelDirs(const char *program);
 
-/// The table of built-in functions as markdown rows: name, shapes, meaning.
-void printBuiltins(llvm::raw_ostream &os);
-
 } // namespace tplan::parse
 
 #endif // TPLAN_PARSE_PARSE_H

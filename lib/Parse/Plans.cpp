@@ -4,9 +4,11 @@
 // value changes nothing (overlap none) passes. Those about the mesh: Layouts.cpp.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Parse/Plans.h"
 #include "dialects/tplan/LossScale.h"
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
+#include "lib/Parse/Sizes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
@@ -23,24 +25,25 @@ struct Line {
   LineReader read;
 };
 
-void readMicrobatch(PlanContext &c, const Setting &line) {
-  auto n = amount(c.e.report, line.items[0].quantity, Unit::Sequences, "a microbatch");
+void readMicrobatch(PlanContext &plan, const Setting &line) {
+  auto n = amount(plan.report, line.items[0].quantity, Unit::Sequences, "a microbatch");
   if (!n)
     return;
-  int64_t ranks = c.layout.ranks(c.layout.find("B")), rows = c.recipe.batch / ranks;
+  int64_t ranks = plan.layout.ranks(plan.layout.find("B")), rows = plan.recipe.batch / ranks;
   // That the ranks divide the batch has been checked.
-  if (c.recipe.batch % ranks == 0 && rows % n->value) {
+  if (plan.recipe.batch % ranks == 0 && rows % n->value) {
     std::string of = llvm::formatv(
         ranks > 1 ? "the {0} sequences of a rank" : "the batch of {0} sequences", rows);
-    auto error = c.e.report.error(line.items[0].loc, "a microbatch must divide {0}: {1}, found {2}",
-                                  of, nearestDivisors(rows, n->value, "or"), n->value);
-    error.note(c.recipe.data.find("B")->second.loc, "the batch is given here");
+    auto error =
+        plan.report.error(line.items[0].loc, "a microbatch must divide {0}: {1}, found {2}", of,
+                          nearestDivisors(rows, n->value, "or"), n->value);
+    error.note(plan.recipe.data.find("B")->second.loc, "the batch is given here");
     fixNumber(error, tokenAt(line.items[0].loc), divisorsBeside(rows, n->value));
     if (ranks > 1)
-      error.note(c.layout.mesh, "the mesh is given here");
+      error.note(plan.layout.mesh, "the mesh is given here");
     return;
   }
-  c.plan.microbatch = n->value;
+  plan.fields.microbatch = n->value;
 }
 
 /// An argument of f16: from 1 to `most`, a power of two or a whole number.
@@ -65,7 +68,7 @@ bool holds(const ScaleArg &arg, double value) {
 }
 
 /// What multiplies the cotangents of the losses: `f16(scale = 1024)`, or by what steps show.
-void readLossScale(PlanContext &c, const Item &item) {
+void readLossScale(PlanContext &plan, const Item &item) {
   SmallVector<StringRef> names = llvm::map_to_vector(kScaleArgs, [](auto &a) { return a.name; });
   llvm::StringMap<double> values;
   for (const ScaleArg &arg : kScaleArgs)
@@ -77,157 +80,157 @@ void readLossScale(PlanContext &c, const Item &item) {
         llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == given.key.text; });
     if (arg == std::end(kScaleArgs)) {
       bool named = !given.key.text.empty();
-      c.e.report
+      plan.report
           .error(named ? given.key.loc : given.value->loc, "f16 takes {0}, found an argument {1}",
                  llvm::join(names, ", "), named ? given.key.text : StringRef("without a name"))
           .suggest(given.key.text, names);
       return;
     }
     if (auto [it, fresh] = first.try_emplace(arg->name, given.key.loc); !fresh) {
-      c.e.report.error(given.key.loc, "given twice: {0}", arg->name)
+      plan.report.error(given.key.loc, "given twice: {0}", arg->name)
           .note(it->second, "the first is here");
       return;
     }
     if (given.except) {
-      c.e.report.error(given.key.loc, "`except` belongs to decay, not to {0}", arg->name);
+      plan.report.error(given.key.loc, "`except` belongs to decay, not to {0}", arg->name);
       return;
     }
-    std::optional<Number> number = c.e.number(*given.value, Env());
-    if (!number)
+    std::optional<Number> value = number(plan.report, *given.value, Env());
+    if (!value)
       return;
-    if (!holds(*arg, number->real)) {
-      c.e.report.error(given.value->loc, "{0} is {1}, found {2}", arg->name, arg->what,
-                       spell(*number));
+    if (!holds(*arg, value->real)) {
+      plan.report.error(given.value->loc, "{0} is {1}, found {2}", arg->name, arg->what,
+                        spell(*value));
       return;
     }
-    values[arg->name] = number->real;
+    values[arg->name] = value->real;
     (arg == kScaleArgs ? constant : dynamic) = &given;
   }
   if (constant && dynamic) {
-    c.e.report
+    plan.report
         .error(dynamic->key.loc, "a constant scale has no {0}: drop it, or `scale`",
                dynamic->key.text)
         .note(constant->key.loc, "the constant scale is given here");
     return;
   }
-  c.plan.lossScale =
+  plan.fields.lossScale =
       lang::LossScale{.start = values[constant ? "scale" : "init_scale"],
                       .interval = constant ? 0 : static_cast<int64_t>(values["growth_interval"])};
 }
 
-void readPrecision(PlanContext &c, const Setting &line) {
+void readPrecision(PlanContext &plan, const Setting &line) {
   const Item &first = line.items[0];
   bool whole = line.items.size() == 1 && !first.selector;
   if (!whole || (first.called && !lang::symbolizePrecision(first.name.text))) {
     const Item &at = line.items.size() > 1 ? line.items[1] : first;
-    c.e.refuse(at.loc, Feature::Fp8);
+    refuse(plan.report, at.loc, Feature::Fp8);
     return;
   }
-  std::optional<lang::Precision> precision = wordOf<lang::Precision>(c, first.name, "precision");
+  std::optional<lang::Precision> precision = wordOf<lang::Precision>(plan, first.name, "precision");
   if (!precision)
     return;
   if (first.called && precision != lang::Precision::F16) {
-    c.e.report.error(first.name.loc,
-                     "a loss is scaled for f16 alone: drop the arguments, found {0}",
-                     first.name.text);
+    plan.report.error(first.name.loc,
+                      "a loss is scaled for f16 alone: drop the arguments, found {0}",
+                      first.name.text);
     return;
   }
   if (precision == lang::Precision::F16)
-    readLossScale(c, first);
-  c.plan.precision = *precision;
+    readLossScale(plan, first);
+  plan.fields.precision = *precision;
   const Name &in = first.second;
   if (in.text.empty())
     return;
   // Of f32 and f64 the program in f64 is `f64` itself: there is no rounding to keep.
   bool rounds = precision == lang::Precision::BF16 || precision == lang::Precision::F16;
   if (rounds && in.text == "f64")
-    c.plan.computedIn = lang::Precision::F64;
+    plan.fields.computedIn = lang::Precision::F64;
   else
-    c.e.report.error(in.loc, "an oracle is `bf16 in f64` or `f16 in f64`, found {0} in {1}",
-                     first.name.text, in.text);
+    plan.report.error(in.loc, "an oracle is `bf16 in f64` or `f16 in f64`, found {0} in {1}",
+                      first.name.text, in.text);
 }
 
 /// The name is a row of the registry of policies, which a later phase knows.
-void readPipeline(PlanContext &c, const Setting &line) {
+void readPipeline(PlanContext &plan, const Setting &line) {
   const Item &item = line.items[0];
-  c.plan.pipeline = item.name.text;
+  plan.fields.pipeline = item.name.text;
   if (!item.args.empty())
-    c.e.refuse(item.args.front().value->loc, Feature::PipelineArguments);
+    refuse(plan.report, item.args.front().value->loc, Feature::PipelineArguments);
 }
 
-void readStages(PlanContext &c, const Setting &line) {
+void readStages(PlanContext &plan, const Setting &line) {
   std::vector<int64_t> layers;
   int64_t total = 0;
   for (const Item &item : line.items) {
     const Number &n = item.quantity.number;
     if (!n.integer || n.whole < 1 || n.whole > limits::layers) {
-      c.e.report.error(item.loc, "a stage holds a whole number of layers from 1 to {0}, found {1}",
-                       limits::layers, spell(n));
+      plan.report.error(item.loc, "a stage holds a whole number of layers from 1 to {0}, found {1}",
+                        limits::layers, spell(n));
       return;
     }
     layers.push_back(n.whole);
     total += n.whole;
   }
-  if (total != c.e.info.layers) {
-    c.e.report.error(line.loc,
-                     "stages must add up to the {0} layers of the model's lists, found {1}",
-                     c.e.info.layers, total);
+  if (total != plan.model.info.layers) {
+    plan.report.error(line.loc,
+                      "stages must add up to the {0} layers of the model's lists, found {1}",
+                      plan.model.info.layers, total);
     return;
   }
-  c.plan.stages = std::move(layers);
+  plan.fields.stages = std::move(layers);
 }
 
 /// blocks[0..1] as numbers of layers of the whole model.
-std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &c, const SelectorItem &item) {
+std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &plan, const SelectorItem &item) {
   const Segment &s = item.path[0];
   std::vector<StringRef> lists;
-  for (const ModelInfo::List &list : c.e.info.lists) {
+  for (const ModelInfo::List &list : plan.model.info.lists) {
     lists.push_back(list.name);
     if (list.name != s.name.text || item.path.size() != 1)
       continue;
     if (!s.ranged)
       return std::pair(list.first, list.first + list.count - 1);
     if (s.first < 0 || s.first > s.last || s.last >= list.count) {
-      c.e.report.error(s.rangeLoc, "{0} has the layers 0 to {1}, found {2}", list.name,
-                       list.count - 1, item.str());
+      plan.report.error(s.rangeLoc, "{0} has the layers 0 to {1}, found {2}", list.name,
+                        list.count - 1, item.str());
       return std::nullopt;
     }
     return std::pair(list.first + s.first, list.first + s.last);
   }
-  c.e.report.error(item.loc, "recompute takes lists of layers, found {0}", item.str())
+  plan.report.error(item.loc, "recompute takes lists of layers, found {0}", item.str())
       .suggest(s.name.text, lists);
   return std::nullopt;
 }
 
-void readRecompute(PlanContext &c, const Setting &line) {
+void readRecompute(PlanContext &plan, const Setting &line) {
   std::optional<lang::RecomputePolicy> standard;
   lang::Recompute recompute;
   SmallVector<std::pair<std::pair<int64_t, int64_t>, SMLoc>> chosen;
   for (const Item &item : line.items) {
-    auto policy = wordOf<lang::RecomputePolicy>(c, item.name, "recompute policy");
+    auto policy = wordOf<lang::RecomputePolicy>(plan, item.name, "recompute policy");
     if (!policy)
       return;
     if (!item.selector) {
       if (standard) {
-        c.e.report.error(item.loc, "a second policy needs its layers: {0} for blocks[0..1]",
-                         item.name.text);
+        plan.report.error(item.loc, "a second policy needs its layers: {0} for blocks[0..1]",
+                          item.name.text);
         return;
       }
       standard = policy;
       continue;
     }
     if (!item.selector->except.empty()) {
-      c.e.report.error(item.selector->except[0].loc,
-                       "recompute takes no `except`: name the layers");
+      plan.report.error(item.selector->except[0].loc,
+                        "recompute takes no `except`: name the layers");
       return;
     }
     for (const SelectorItem &selected : item.selector->include) {
-      auto range = layerRange(c, selected);
+      auto range = layerRange(plan, selected);
       if (!range)
         return;
       for (const auto &[other, loc] : chosen)
         if (range->first <= other.second && other.first <= range->second) {
-          c.e.report
+          plan.report
               .error(selected.loc, "a layer has one policy of recompute, found a second for {0}",
                      selected.str())
               .note(loc, "the first is here");
@@ -238,38 +241,38 @@ void readRecompute(PlanContext &c, const Setting &line) {
     }
   }
   recompute.standard = standard.value_or(lang::RecomputePolicy::None);
-  c.plan.recompute = std::move(recompute);
+  plan.fields.recompute = std::move(recompute);
 }
 
-void readFuse(PlanContext &c, const Setting &line) {
-  if (oneOf(c, line.items[0].name, {"on", "off"}, "value of fuse"))
-    c.plan.fuse = line.items[0].name.text == "on";
+void readFuse(PlanContext &plan, const Setting &line) {
+  if (oneOf(plan, line.items[0].name, {"on", "off"}, "value of fuse"))
+    plan.fields.fuse = line.items[0].name.text == "on";
 }
 
-void readOverlap(PlanContext &c, const Setting &line) {
+void readOverlap(PlanContext &plan, const Setting &line) {
   if (line.items.size() != 1 || line.items[0].name.text != "none")
-    c.e.refuse(line.loc, Feature::Overlap);
+    refuse(plan.report, line.loc, Feature::Overlap);
 }
 
 /// Whether sums of ranks have one order on every transport, or NCCL's where that moves the data.
-void readReduce(PlanContext &c, const Setting &line) {
-  if (auto reduce = wordOf<lang::Reduce>(c, line.items[0].name, "kind of reduction"))
-    c.plan.reduce = *reduce;
+void readReduce(PlanContext &plan, const Setting &line) {
+  if (auto reduce = wordOf<lang::Reduce>(plan, line.items[0].name, "kind of reduction"))
+    plan.fields.reduce = *reduce;
 }
 
 /// Which ranks read the data files: each its rows, or the first, which sends them.
-void readRead(PlanContext &c, const Setting &line) {
-  if (auto read = wordOf<lang::Read>(c, line.items[0].name, "value of read"))
-    c.plan.read = *read;
+void readRead(PlanContext &plan, const Setting &line) {
+  if (auto read = wordOf<lang::Read>(plan, line.items[0].name, "value of read"))
+    plan.fields.read = *read;
 }
 
-void readMemory(PlanContext &c, const Setting &line) {
-  if (auto bytes = amount(c.e.report, line.items[0].quantity, Unit::Bytes, "memory"))
-    c.plan.memory = bytes->value;
+void readMemory(PlanContext &plan, const Setting &line) {
+  if (auto bytes = amount(plan.report, line.items[0].quantity, Unit::Bytes, "memory"))
+    plan.fields.memory = bytes->value;
 }
 
-template <Feature feature> void notBuilt(PlanContext &c, const Setting &line) {
-  c.e.refuse(line.loc, feature);
+template <Feature feature> void notBuilt(PlanContext &plan, const Setting &line) {
+  refuse(plan.report, line.loc, feature);
 }
 
 const Line kLines[] = {
@@ -287,36 +290,38 @@ const Line kLines[] = {
 };
 } // namespace
 
-bool tplan::parse::oneOf(PlanContext &c, const Name &word, ArrayRef<StringRef> known,
+bool tplan::parse::oneOf(PlanContext &plan, const Name &word, ArrayRef<StringRef> known,
                          StringRef what) {
   if (llvm::is_contained(known, word.text))
     return true;
-  auto error = c.e.report.error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text,
-                                llvm::join(known, ", "));
+  auto error = plan.report.error(word.loc, "unknown {0}: {1}; known are {2}", what, word.text,
+                                 llvm::join(known, ", "));
   suggestOurs(error, Habit::Format, word.text, known);
   return false;
 }
 
-void tplan::parse::emitPlan(Elaborator &e, const Settings &settings, const Recipe &recipe,
+void tplan::parse::emitPlan(ModelBuilder &model, const Settings &settings, const Recipe &recipe,
                             StringRef recipeSymbol, const Cluster *cluster, StringRef symbol) {
-  PlanContext c{e, settings, recipe, cluster, {}, Places(e.report, settings.name.loc), {}};
-  c.plan.recipe = recipeSymbol;
+  PlanContext plan{
+      model, model.report, settings, recipe, cluster, {}, Places(model.report, settings.name.loc),
+      {}};
+  plan.fields.recipe = recipeSymbol;
   if (cluster)
-    c.plan.cluster = cluster->symbol;
+    plan.fields.cluster = cluster->symbol;
   for (const auto &[key, line] : settings.lines)
-    c.places.add(key, line->loc);
-  readLayout(c);
+    plan.places.add(key, line->loc);
+  readLayout(plan);
   for (const Line &line : kLines)
     if (const Setting *given = settings.find(line.key))
-      line.read(c, *given);
+      line.read(plan, *given);
   // What the phases take for granted, in the IR where people look for it.
-  if (!c.plan.microbatch)
-    c.plan.microbatch = recipe.batch / c.layout.ranks(c.layout.find("B"));
-  if (c.plan.stages.empty())
-    c.plan.stages = {e.info.layers};
-  e.builder.setInsertionPointToEnd(e.module->getBody());
-  lang::PlanOp::create(e.builder, c.places.location(), symbol,
-                       lang::PlanAttr::get(e.context, c.plan));
+  if (!plan.fields.microbatch)
+    plan.fields.microbatch = recipe.batch / plan.layout.ranks(plan.layout.find("B"));
+  if (plan.fields.stages.empty())
+    plan.fields.stages = {model.info.layers};
+  model.builder.setInsertionPointToEnd(model.module->getBody());
+  lang::PlanOp::create(model.builder, plan.places.location(), symbol,
+                       lang::PlanAttr::get(model.context, plan.fields));
 }
 
 //===----------------------------------------------------------------------===//
@@ -325,43 +330,43 @@ void tplan::parse::emitPlan(Elaborator &e, const Settings &settings, const Recip
 
 /// A link's rate is per direction; names whose rates are often given as the sum of
 /// both must say so.
-static lang::Link readLink(Elaborator &e, const Item &item, StringRef where) {
+static lang::Link readLink(Report &report, const Item &item, StringRef where) {
   if (item.second.text != where)
-    e.report.error(item.second.loc, "expected {0}, found {1}", where, item.second.text);
-  auto rate = amount(e.report, item.quantity, Unit::Rate, "the rate of a link");
+    report.error(item.second.loc, "expected {0}, found {1}", where, item.second.text);
+  auto rate = amount(report, item.quantity, Unit::Rate, "the rate of a link");
   std::string per;
   for (const Name &word : item.names)
     per += (per.empty() ? "" : " ") + word.text.str();
   bool both = per == "gpu both ways", each = per == "gpu each way";
   if (!both && !each && !per.empty() && per != "gpu")
-    e.report.error(item.names[0].loc,
-                   "expected `per gpu`, `per gpu each way` or `per gpu both ways`, "
-                   "found: per {0}",
-                   per);
+    report.error(item.names[0].loc,
+                 "expected `per gpu`, `per gpu each way` or `per gpu both ways`, "
+                 "found: per {0}",
+                 per);
   if (!both && !each && item.name.text != "infiniband" && item.name.text != "ethernet")
-    e.report.error(item.name.loc,
-                   "the rate of {0} leaves its direction open: add `per gpu each way` "
-                   "or `per gpu both ways`",
-                   item.name.text);
+    report.error(item.name.loc,
+                 "the rate of {0} leaves its direction open: add `per gpu each way` "
+                 "or `per gpu both ways`",
+                 item.name.text);
   int64_t rails = item.to.loc.isValid() && item.to.number.integer ? item.to.number.whole : 1;
   return {item.name.text.str(), rate ? (both ? rate->value / 2 : rate->value) : 0, rails};
 }
 
-Cluster tplan::parse::emitCluster(Elaborator &e, const Settings &settings, StringRef symbol) {
+Cluster tplan::parse::emitCluster(ModelBuilder &model, const Settings &settings, StringRef symbol) {
   Cluster cluster{symbol.str(), 0, 0, {}};
-  Places places(e.report, settings.name.loc);
+  Places places(model.report, settings.name.loc);
   lang::Cluster fields;
   const Setting *nodes = settings.find("nodes");
   if (!nodes) {
-    e.report.error(settings.name.loc, "cluster {0} needs its nodes: 4 nodes of 8 \"H100\"",
-                   settings.name.text);
+    model.report.error(settings.name.loc, "cluster {0} needs its nodes: 4 nodes of 8 \"H100\"",
+                       settings.name.text);
     return cluster;
   }
   const Item &item = nodes->items[0];
-  auto count = amount(e.report, item.quantity, Unit::Nodes, "a cluster");
+  auto count = amount(model.report, item.quantity, Unit::Nodes, "a cluster");
   if (!item.to.number.integer || item.to.number.whole < 1 || item.to.number.whole > limits::size) {
-    e.report.error(item.to.loc, "a node has a whole number of devices from 1, found {0}",
-                   spell(item.to.number));
+    model.report.error(item.to.loc, "a node has a whole number of devices from 1, found {0}",
+                       spell(item.to.number));
     return cluster;
   }
   if (count)
@@ -371,21 +376,23 @@ Cluster tplan::parse::emitCluster(Elaborator &e, const Settings &settings, Strin
   fields.device = item.string;
   for (StringRef key : {"nodes", "devices", "device"})
     places.add(key, nodes->loc);
-  doubtDevice(e.report, {item.string, SMLoc::getFromPointer(item.string.data())});
+  doubtDevice(model.report, {item.string, SMLoc::getFromPointer(item.string.data())});
   auto readLine = [&](StringRef key, auto read) {
     if (const Setting *line = settings.find(key)) {
       places.add(key, line->loc);
       read(line->items[0]);
     }
   };
-  readLine("between", [&](const Item &item) { fields.between = readLink(e, item, "nodes"); });
-  readLine("inside", [&](const Item &item) { fields.inside = readLink(e, item, "node"); });
+  readLine("between",
+           [&](const Item &item) { fields.between = readLink(model.report, item, "nodes"); });
+  readLine("inside",
+           [&](const Item &item) { fields.inside = readLink(model.report, item, "node"); });
   readLine("memory", [&](const Item &item) {
-    if (auto bytes = amount(e.report, item.quantity, Unit::Bytes, "memory"))
+    if (auto bytes = amount(model.report, item.quantity, Unit::Bytes, "memory"))
       fields.memory = bytes->value;
   });
-  e.builder.setInsertionPointToEnd(e.module->getBody());
-  lang::ClusterOp::create(e.builder, places.location(), symbol,
-                          lang::ClusterAttr::get(e.context, fields));
+  model.builder.setInsertionPointToEnd(model.module->getBody());
+  lang::ClusterOp::create(model.builder, places.location(), symbol,
+                          lang::ClusterAttr::get(model.context, fields));
   return cluster;
 }

@@ -8,7 +8,7 @@
 #ifndef TPLAN_PARSE_SETTINGS_H
 #define TPLAN_PARSE_SETTINGS_H
 
-#include "lib/Parse/Elaborate.h"
+#include "lib/Parse/ModelBuilder.h"
 
 namespace tplan::parse {
 
@@ -90,30 +90,31 @@ void printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches, bool wi
 struct Recipe {
   const Settings *settings;
   Name model;
-  std::map<llvm::StringRef, Bound> sizes; // of the model, by the recipe or --set
-  std::map<llvm::StringRef, Bound> data;  // B and the data's dimensions
+  Sizes sizes; // of the model, by the recipe or --set
+  Sizes data;  // B and the data's dimensions
   int64_t batch = 0, sequence = 0, steps = 0;
 };
 
 /// Reads model, data, batch and length.
-std::optional<Recipe> readRecipe(Elaborator &e, const Settings &settings,
-                                 const std::map<llvm::StringRef, Bound> &dataOverrides);
-void emitRecipe(Elaborator &e, const Recipe &recipe, llvm::StringRef symbol);
+std::optional<Recipe> readRecipe(Report &report, const Settings &settings,
+                                 const Sizes &dataOverrides);
+void emitRecipe(ModelBuilder &model, const Recipe &recipe, llvm::StringRef symbol);
 
 /// The files of a training: its lines `data`, `eval` and `save`. The model is built, so the
 /// vocabulary is known.
-std::vector<lang::DataFiles> readFiles(Elaborator &e, const Setting &line);
-lang::Evaluation readEval(Elaborator &e, const Setting &line, llvm::ArrayRef<lang::DataFiles> data);
-lang::Saving readSave(Elaborator &e, const Setting &line);
+std::vector<lang::DataFiles> readFiles(ModelBuilder &model, const Setting &line);
+lang::Evaluation readEval(ModelBuilder &model, const Setting &line,
+                          llvm::ArrayRef<lang::DataFiles> data);
+lang::Saving readSave(ModelBuilder &model, const Setting &line);
 
 struct Cluster {
   std::string symbol;
   int64_t nodes, devices; // 0 after an error
   llvm::SMLoc loc;        // of the line with both
 };
-Cluster emitCluster(Elaborator &e, const Settings &settings, llvm::StringRef symbol);
+Cluster emitCluster(ModelBuilder &model, const Settings &settings, llvm::StringRef symbol);
 /// `cluster` is null where the plan names none.
-void emitPlan(Elaborator &e, const Settings &settings, const Recipe &recipe,
+void emitPlan(ModelBuilder &model, const Settings &settings, const Recipe &recipe,
               llvm::StringRef recipeSymbol, const Cluster *cluster, llvm::StringRef symbol);
 
 } // namespace tplan::parse

@@ -11,6 +11,7 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Settings.h"
+#include "lib/Parse/Spelling.h"
 #include <limits>
 
 using namespace mlir;
@@ -47,8 +48,8 @@ std::vector<StringRef> formatNames() {
 }
 
 /// The ids that the model's tables and logits have; 0 where nothing bounds them.
-int64_t vocabularyOf(Elaborator &e) {
-  for (auto input : e.model.getBody().getOps<lang::InputOp>())
+int64_t vocabularyOf(ModelBuilder &model) {
+  for (auto input : model.op.getBody().getOps<lang::InputOp>())
     if (input.getVocabulary() < std::numeric_limits<int32_t>::max())
       return input.getVocabulary();
   return 0;
@@ -58,15 +59,15 @@ int64_t vocabularyOf(Elaborator &e) {
 StringRef placeOfFormat(const Item &item) { return {item.string.data() - 1, 0}; }
 
 /// How a file holds tokens: as stated, else as bytes. Null after an error.
-const Format *readFormat(Elaborator &e, const Item &item) {
+const Format *readFormat(ModelBuilder &model, const Item &item) {
   if (item.string.empty()) {
-    e.report.error(item.loc, "a file needs a name, found an empty text");
+    model.report.error(item.loc, "a file needs a name, found an empty text");
     return nullptr;
   }
   if (const Name &word = item.second; !word.text.empty()) {
     const Format *format = findFormat(word.text);
     if (!format) {
-      auto error = e.report.error(word.loc, "unknown format of tokens: {0}", word.text);
+      auto error = model.report.error(word.loc, "unknown format of tokens: {0}", word.text);
       suggestOurs(error, Habit::Tokens, word.text, formatNames());
     }
     return format;
@@ -74,27 +75,29 @@ const Format *readFormat(Elaborator &e, const Item &item) {
   auto [prefix, rest] = item.string.split(':');
   if (rest.empty() || !findFormat(prefix))
     return &kBytes;
-  e.report.error(item.loc, "in a recipe a format stands before the path: {0} \"{1}\"", prefix, rest)
+  model.report
+      .error(item.loc, "in a recipe a format stands before the path: {0} \"{1}\"", prefix, rest)
       .fix({{StringRef(item.string.data() - 1, item.string.size() + 2),
              (prefix + " \"" + rest + "\"").str()}});
   return nullptr;
 }
 
 /// Whether ids of the format are those of the model.
-bool checkVocabulary(Elaborator &e, const Item &item, const Format &format) {
-  int64_t vocabulary = vocabularyOf(e);
+bool checkVocabulary(ModelBuilder &model, const Item &item, const Format &format) {
+  int64_t vocabulary = vocabularyOf(model);
   if (vocabulary <= format.ids)
     return true;
   if (!item.second.text.empty()) {
-    e.report.warning(item.second.loc,
-                     "{0} has ids below {1}, and the model has a vocabulary of {2}", format.name,
-                     format.ids, vocabulary);
+    model.report.warning(item.second.loc,
+                         "{0} has ids below {1}, and the model has a vocabulary of {2}",
+                         format.name, format.ids, vocabulary);
     return true;
   }
-  auto error = e.report.error(item.loc,
-                              "a file without a format is read as bytes, ids below 256: write {0} "
-                              "before the path, found a vocabulary of {1}",
-                              llvm::join(formatNames(), ", "), vocabulary);
+  auto error =
+      model.report.error(item.loc,
+                         "a file without a format is read as bytes, ids below 256: write {0} "
+                         "before the path, found a vocabulary of {1}",
+                         llvm::join(formatNames(), ", "), vocabulary);
   for (const Format &other : kFormats)
     if (other.ids >= vocabulary)
       error.fix({{placeOfFormat(item), (other.name + " ").str()}});
@@ -109,13 +112,13 @@ struct Source {
 };
 
 /// A single word before a path is a format if there is one of that name.
-bool readSource(Elaborator &e, Source &source) {
+bool readSource(ModelBuilder &model, Source &source) {
   Name &name = source.item.name, &format = source.item.second;
   bool isFormat = findFormat(format.text) || !ours(Habit::Tokens, format.text).empty();
   if (name.text.empty() && !isFormat)
     std::swap(name, format);
   if (findFormat(name.text)) {
-    auto error = e.report.error(
+    auto error = model.report.error(
         name.loc,
         "a format stands directly before the path, as in `web 0.8 {0} \"web.bin\"`; no "
         "source is called {0}",
@@ -124,38 +127,39 @@ bool readSource(Elaborator &e, Source &source) {
       error.fix({{name.text, "data"}, {placeOfFormat(source.item), (name.text + " ").str()}});
     return false;
   }
-  source.format = readFormat(e, source.item);
-  return source.format && checkVocabulary(e, source.item, *source.format);
+  source.format = readFormat(model, source.item);
+  return source.format && checkVocabulary(model, source.item, *source.format);
 }
 
 /// Sources of a mixture agree in what a token is and in whether they have weights.
-bool checkMixture(Elaborator &e, ArrayRef<Source> sources) {
+bool checkMixture(ModelBuilder &model, ArrayRef<Source> sources) {
   bool ok = true;
-  Once once(e.report);
+  Once once(model.report);
   const Source &first = sources.front();
   for (const Source &source : sources) {
     const Item &item = source.item;
     StringRef name = item.name.text;
     if (name.empty() && sources.size() > 1) {
-      e.report.error(item.loc, "each source of several needs a name: data web 0.8 \"web/*.bin\", "
-                               "code 0.2 \"code/*.bin\"");
+      model.report.error(item.loc,
+                         "each source of several needs a name: data web 0.8 \"web/*.bin\", "
+                         "code 0.2 \"code/*.bin\"");
       return false;
     }
     ok &= once(name, item.loc);
     if (item.hasNumber && item.quantity.number.real <= 0) {
-      e.report.error(item.quantity.loc, "the weight of a source must be positive: {0}",
-                     spell(item.quantity.number));
+      model.report.error(item.quantity.loc, "the weight of a source must be positive: {0}",
+                         spell(item.quantity.number));
       ok = false;
     }
     if (item.hasNumber != first.item.hasNumber) {
-      e.report
+      model.report
           .error(item.loc, "weights are for all sources or for none, and {0} has {1}", name,
                  item.hasNumber ? "one" : "none")
           .note(first.item.loc, "the first source is here");
       ok = false;
     }
     if ((source.format == &kBytes) != (first.format == &kBytes)) {
-      e.report
+      model.report
           .error(item.loc,
                  "sources of one training have tokens of one meaning: {0} is read as {1}, {2} as "
                  "{3}",
@@ -169,14 +173,14 @@ bool checkMixture(Elaborator &e, ArrayRef<Source> sources) {
 
 } // namespace
 
-std::vector<lang::DataFiles> tplan::parse::readFiles(Elaborator &e, const Setting &line) {
+std::vector<lang::DataFiles> tplan::parse::readFiles(ModelBuilder &model, const Setting &line) {
   std::vector<Source> sources;
   bool ok = true;
   for (const Item &item : line.items)
     if (item.hasString)
-      ok &= readSource(e, sources.emplace_back(Source{item}));
+      ok &= readSource(model, sources.emplace_back(Source{item}));
   // Without a file the command line names it, or a program that embeds the training has the rows.
-  if (sources.empty() || !ok || !checkMixture(e, sources))
+  if (sources.empty() || !ok || !checkMixture(model, sources))
     return {};
   std::vector<lang::DataFiles> files;
   for (const auto &[item, format] : sources)
@@ -188,7 +192,7 @@ std::vector<lang::DataFiles> tplan::parse::readFiles(Elaborator &e, const Settin
 
 /// Files that are scored hold tokens as those that are trained on: nobody means ids here and bytes
 /// there.
-static bool checkLikeData(Elaborator &e, const Item &item, const Format &format,
+static bool checkLikeData(ModelBuilder &model, const Item &item, const Format &format,
                           ArrayRef<lang::DataFiles> data) {
   if (data.empty() || !item.second.text.empty())
     return true;
@@ -196,59 +200,59 @@ static bool checkLikeData(Elaborator &e, const Item &item, const Format &format,
   const Format *trained = stated.empty() ? &kBytes : findFormat(stated);
   if (trained == &format)
     return true;
-  e.report
+  model.report
       .error(item.loc, "`eval` states no format, and is read as {0}; `data` is read as {1}",
              format.name, trained->name)
       .fix({{placeOfFormat(item), (trained->name + " ").str()}});
   return false;
 }
 
-lang::Evaluation tplan::parse::readEval(Elaborator &e, const Setting &line,
+lang::Evaluation tplan::parse::readEval(ModelBuilder &model, const Setting &line,
                                         ArrayRef<lang::DataFiles> data) {
   int64_t every = 0, tokens = 0;
   const Item *file = nullptr;
-  Once once(e.report);
+  Once once(model.report);
   for (const Item &item : line.items) {
     once(item.hasString ? "the file" : item.hasNumber ? "tokens" : "every", item.loc);
     if (item.hasString) {
       file = &item;
-      const Format *format = readFormat(e, item);
-      if (format && checkLikeData(e, item, *format, data))
-        checkVocabulary(e, item, *format);
+      const Format *format = readFormat(model, item);
+      if (format && checkLikeData(model, item, *format, data))
+        checkVocabulary(model, item, *format);
     } else if (item.hasNumber) {
-      if (auto n = amount(e.report, item.quantity, Unit::Tokens, "an evaluation"))
+      if (auto n = amount(model.report, item.quantity, Unit::Tokens, "an evaluation"))
         tokens = n->value;
-    } else if (auto n = amount(e.report, item.quantity, Unit::Steps, "`every`")) {
+    } else if (auto n = amount(model.report, item.quantity, Unit::Steps, "`every`")) {
       every = n->value;
     }
   }
   if (!every)
-    e.report.error(line.loc, "eval needs how often: eval \"val.bin\", every 100 steps");
+    model.report.error(line.loc, "eval needs how often: eval \"val.bin\", every 100 steps");
   return {every, tokens, file ? file->second.text.str() : "", file ? file->string.str() : ""};
 }
 
-lang::Saving tplan::parse::readSave(Elaborator &e, const Setting &line) {
+lang::Saving tplan::parse::readSave(ModelBuilder &model, const Setting &line) {
   int64_t every = 0, keep = 0;
   StringRef path;
-  Once once(e.report);
+  Once once(model.report);
   for (const Item &item : line.items) {
     bool isKeep = item.name.text.starts_with("keep");
     once(item.hasString ? "the folder" : isKeep ? "keep" : "every", item.loc);
     if (item.hasString) {
       path = item.string;
       if (path.empty())
-        e.report.error(item.loc, "a folder needs a name, found an empty text");
+        model.report.error(item.loc, "a folder needs a name, found an empty text");
       continue;
     }
     if (isKeep && !item.quantity.unit.text.empty()) {
-      e.report.error(item.quantity.unit.loc, "`keep` counts checkpoints, found a unit: {0}",
-                     item.quantity.unit.text);
+      model.report.error(item.quantity.unit.loc, "`keep` counts checkpoints, found a unit: {0}",
+                         item.quantity.unit.text);
       continue;
     }
-    auto n = amount(e.report, item.quantity, Unit::Steps, isKeep ? "`keep`" : "`every`");
+    auto n = amount(model.report, item.quantity, Unit::Steps, isKeep ? "`keep`" : "`every`");
     (isKeep ? keep : every) = n ? n->value : 1;
   }
   if (!every)
-    e.report.error(line.loc, "save needs how often: save every 500 steps");
+    model.report.error(line.loc, "save needs how often: save every 500 steps");
   return {every, keep, path.str()};
 }

@@ -1,6 +1,7 @@
 //===- Units.cpp - quantities, and entries of settings -----------------------===//
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Settings.h"
+#include "lib/Parse/Spelling.h"
 #include <cmath>
 
 using namespace mlir;

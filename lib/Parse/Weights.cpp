@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Weights.h"
+#include "lib/Parse/Sizes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -25,7 +26,8 @@ struct DiskName {
 
 class MapReader {
 public:
-  MapReader(Elaborator &e, const Stmt &stmt, const Env &env) : e(e), stmt(stmt), env(env) {}
+  MapReader(ModelBuilder &model, const Stmt &stmt, const Env &env)
+      : model(model), stmt(stmt), env(env) {}
   void read();
 
 private:
@@ -46,7 +48,7 @@ private:
   Attribute value(const ConfigValue &value);
   void checkAllNamed();
 
-  Elaborator &e;
+  ModelBuilder &model;
   const Stmt &stmt;
   const Env &env;
   std::map<const WeightInfo *, SMLoc> named;
@@ -81,22 +83,23 @@ ArrayAttr strings(Builder &b, llvm::ArrayRef<std::string> texts) {
 MapReader::Weights MapReader::find(const WeightPath &path) {
   Weights found;
   if (path.twice) {
-    e.report.error(path.loc, "a weight stands in one list, found several placeholders: {0}",
-                   path.text);
+    model.report.error(path.loc, "a weight stands in one list, found several placeholders: {0}",
+                       path.text);
     return found;
   }
-  for (const WeightInfo &weight : e.info.weights)
+  for (const WeightInfo &weight : model.info.weights)
     if (weight.path == path.text || weight.path == path.text + ".weight")
       found.push_back(&weight);
   if (found.empty())
-    e.report.error(path.loc, "unknown weight: {0}", path.text).suggest(path.text, pathsOf(e.info));
+    model.report.error(path.loc, "unknown weight: {0}", path.text)
+        .suggest(path.text, pathsOf(model.info));
   return found;
 }
 
 bool MapReader::isNamedOnce(const WeightPath &path, const Weights &weights) {
   for (const WeightInfo *weight : weights)
     if (auto [it, fresh] = named.try_emplace(weight, path.loc); !fresh) {
-      e.report.error(path.loc, "a weight has one place on disk, found twice: {0}", path.text)
+      model.report.error(path.loc, "a weight has one place on disk, found twice: {0}", path.text)
           .note(it->second, "the first is here");
       return false;
     }
@@ -131,7 +134,7 @@ std::optional<DiskName> MapReader::readName(const Name &name) {
     bare += optional ? "" : text;
   }
   if (!good || optional || bare.empty() || (hasOptional && bare == full)) {
-    e.report.error(
+    model.report.error(
         name.loc,
         "a name on disk is text with {{i} for the number of a layer and one part in "
         "brackets that a file may lack, such as \"[transformer.]h.{{i}.ln\", found \"{0}\"",
@@ -147,7 +150,7 @@ std::optional<DiskName> MapReader::readName(const Name &name) {
 bool MapReader::takeName(const Name &name, const DiskName &read) {
   for (const std::string &form : read.forms)
     if (auto [it, fresh] = names.try_emplace(form, name.loc); !fresh) {
-      e.report.error(name.loc, "a name on disk stands for one tensor, found twice: {0}", form)
+      model.report.error(name.loc, "a name on disk stands for one tensor, found twice: {0}", form)
           .note(it->second, "the first is here");
       return false;
     }
@@ -159,7 +162,7 @@ bool MapReader::fitsPath(const Name &name, const DiskName &read, const WeightPat
   StringRef known = path.placeholder.text;
   for (const Name &placeholder : read.placeholders)
     if (placeholder.text != known) {
-      e.report
+      model.report
           .error(placeholder.loc, "unknown placeholder: {{{0}}; {1}", placeholder.text,
                  known.empty() ? "the weight stands in no list"
                                : llvm::formatv("the path has {{{0}}", known).str())
@@ -168,9 +171,9 @@ bool MapReader::fitsPath(const Name &name, const DiskName &read, const WeightPat
       return false;
     }
   if (!known.empty() && read.placeholders.empty()) {
-    e.report.error(name.loc,
-                   "the layers of a list have names of their own: put {{{0}} into \"{1}\"", known,
-                   name.text);
+    model.report.error(name.loc,
+                       "the layers of a list have names of their own: put {{{0}} into \"{1}\"",
+                       known, name.text);
     return false;
   }
   return true;
@@ -183,11 +186,12 @@ bool MapReader::isAlike(const MapEntry &entry, llvm::ArrayRef<Weights> all) {
   };
   for (auto [i, weights] : llvm::enumerate(all))
     if (!llvm::equal(weights, all.front(), alike)) {
-      e.report.error(entry.paths[i].loc,
-                     "weights of one tensor have the same layers and dimensions: {0} has {1}, {2} "
-                     "has {3}",
-                     entry.paths[i].text, spell(weights.front()->type), entry.paths[0].text,
-                     spell(all.front().front()->type));
+      model.report.error(
+          entry.paths[i].loc,
+          "weights of one tensor have the same layers and dimensions: {0} has {1}, {2} "
+          "has {3}",
+          entry.paths[i].text, spell(weights.front()->type), entry.paths[0].text,
+          spell(all.front().front()->type));
       return false;
     }
   return true;
@@ -201,20 +205,21 @@ bool MapReader::checkDims(const MapEntry &entry, const WeightInfo &weight, const
       if (dim.empty())
         continue;
       if (weight.type.find(dim) < 0) {
-        e.report.error(factor.loc, "{0} has no dimension {1}: it has {2}", path.text, dim,
-                       spell(weight.type));
+        model.report.error(factor.loc, "{0} has no dimension {1}: it has {2}", path.text, dim,
+                           spell(weight.type));
         return false;
       }
       if (auto [it, fresh] = seen.try_emplace(dim, factor.loc); !fresh) {
-        e.report.error(factor.loc, "a layout has each dimension once, found twice: {0}", dim)
+        model.report.error(factor.loc, "a layout has each dimension once, found twice: {0}", dim)
             .note(it->second, "the first is here");
         return false;
       }
     }
   for (nn::DimAttr dim : weight.type.getDims())
     if (!seen.count(dim.getName())) {
-      e.report.error(entry.names[0].loc, "the layout lacks a dimension of {0}, which has {1}: {2}",
-                     path.text, spell(weight.type), dim.getName());
+      model.report.error(entry.names[0].loc,
+                         "the layout lacks a dimension of {0}, which has {1}: {2}", path.text,
+                         spell(weight.type), dim.getName());
       return false;
     }
   return true;
@@ -231,23 +236,25 @@ bool MapReader::checkNumber(const MapEntry &entry) {
           number = &factor;
           continue;
         }
-        e.report.error(factor.loc,
-                       "a number in a layout counts through the weights of the tensor, once, and "
-                       "only where it has several: {0} here",
-                       weights);
+        model.report.error(
+            factor.loc,
+            "a number in a layout counts through the weights of the tensor, once, and "
+            "only where it has several: {0} here",
+            weights);
         return false;
       }
   if (number || weights == 1)
     return true;
-  e.report.error(entry.names[0].loc,
-                 "a tensor of {0} weights says where it counts through them: write {0} into the "
-                 "layout, such as [D, ({0} H K)]",
-                 weights);
+  model.report.error(
+      entry.names[0].loc,
+      "a tensor of {0} weights says where it counts through them: write {0} into the "
+      "layout, such as [D, ({0} H K)]",
+      weights);
   return false;
 }
 
 ArrayAttr MapReader::layout(const MapEntry &entry) {
-  Builder &b = e.builder;
+  Builder &b = model.builder;
   SmallVector<Attribute> dims;
   for (const Factors &factors : entry.layout)
     dims.push_back(b.getArrayAttr(llvm::map_to_vector(factors, [&](const Factor &f) -> Attribute {
@@ -260,7 +267,7 @@ ArrayAttr MapReader::layout(const MapEntry &entry) {
 
 void MapReader::readTensor(const MapEntry &entry) {
   if (entry.names.size() > 1) {
-    e.report.error(entry.names[1].loc, "a tensor has one name, found {0}", entry.names.size());
+    model.report.error(entry.names[1].loc, "a tensor has one name, found {0}", entry.names.size());
     return;
   }
   const Name &name = entry.names.front();
@@ -284,26 +291,27 @@ void MapReader::readTensor(const MapEntry &entry) {
   std::vector<std::string> paths;
   for (const Weights &weights : all)
     paths.push_back(weights.front()->path);
-  lang::StoredOp::create(e.builder, e.report.at(name.loc), strings(e.builder, paths),
-                         strings(e.builder, read->forms), layout(entry));
+  lang::StoredOp::create(model.builder, model.report.at(name.loc), strings(model.builder, paths),
+                         strings(model.builder, read->forms), layout(entry));
 }
 
 void MapReader::readWord(const MapEntry &entry) {
   if (entry.paths.size() != 1 || entry.paths[0].text != kIgnore) {
-    e.report.error(entry.names.back().loc,
-                   "expected a layout behind the name, such as [V, D]; names that are passed over "
-                   "stand behind `ignore`");
+    model.report.error(
+        entry.names.back().loc,
+        "expected a layout behind the name, such as [V, D]; names that are passed over "
+        "stand behind `ignore`");
     return;
   }
   for (const Name &name : entry.names)
     if (std::optional<DiskName> read = readName(name); read && takeName(name, *read))
       for (const std::string &form : read->forms)
-        lang::IgnoredOp::create(e.builder, e.report.at(name.loc), form);
+        lang::IgnoredOp::create(model.builder, model.report.at(name.loc), form);
 }
 
 /// Null after an error.
 Attribute MapReader::value(const ConfigValue &value) {
-  Builder &b = e.builder;
+  Builder &b = model.builder;
   if (value.isList)
     return b.getStrArrayAttr(
         llvm::map_to_vector(value.strings, [](const Name &n) { return n.text; }));
@@ -314,7 +322,7 @@ Attribute MapReader::value(const ConfigValue &value) {
     return b.getBoolAttr(word == "true");
   if (word == "none")
     return b.getUnitAttr();
-  std::optional<Number> n = e.number(*value.expr, env);
+  std::optional<Number> n = number(model.report, *value.expr, env);
   if (!n)
     return {};
   return n->integer ? Attribute(b.getI64IntegerAttr(n->whole)) : b.getF64FloatAttr(n->real);
@@ -322,8 +330,8 @@ Attribute MapReader::value(const ConfigValue &value) {
 
 void MapReader::readConfig(const MapEntry &entry) {
   if (entry.paths[0].text != kConfig) {
-    e.report.error(entry.paths[0].loc, "expected `config` in front of keys, found {0}",
-                   entry.paths[0].text);
+    model.report.error(entry.paths[0].loc, "expected `config` in front of keys, found {0}",
+                       entry.paths[0].text);
     return;
   }
   for (const ConfigItem &item : entry.items) {
@@ -332,52 +340,53 @@ void MapReader::readConfig(const MapEntry &entry) {
     for (const Name &key : item.keys) {
       auto [it, fresh] = keys.try_emplace(key.text.str(), key.loc);
       if (!fresh)
-        e.report.error(key.loc, "given twice: {0}", key.text)
+        model.report.error(key.loc, "given twice: {0}", key.text)
             .note(it->second, "{0} is given here", key.text);
       good &= fresh;
       all.push_back(key.text.str());
     }
     if (item.onlyWritten && item.absent) {
-      e.report.error(item.absent->loc,
-                     "a key that is written and not compared has no value where it is absent: {0}",
-                     item.keys[0].text);
+      model.report.error(
+          item.absent->loc,
+          "a key that is written and not compared has no value where it is absent: {0}",
+          item.keys[0].text);
       good = false;
     }
     Attribute what = value(*item.value), absent = item.absent ? value(*item.absent) : Attribute();
     if (good && what && (absent || !item.absent))
-      lang::ConfigOp::create(e.builder, e.report.at(item.keys[0].loc), strings(e.builder, all),
-                             what, absent, item.onlyWritten);
+      lang::ConfigOp::create(model.builder, model.report.at(item.keys[0].loc),
+                             strings(model.builder, all), what, absent, item.onlyWritten);
   }
 }
 
 void MapReader::checkAllNamed() {
   std::vector<StringRef> missing;
-  for (const WeightInfo &weight : e.info.weights)
+  for (const WeightInfo &weight : model.info.weights)
     if (!named.count(&weight) && !llvm::is_contained(missing, shown(weight)))
       missing.push_back(shown(weight));
   constexpr size_t kShown = 4;
   if (!missing.empty())
-    e.report.error(stmt.loc, "weights without a name on disk: {0}{1}",
-                   llvm::join(llvm::ArrayRef(missing).take_front(kShown), ", "),
-                   missing.size() > kShown
-                       ? llvm::formatv(" and {0} more", missing.size() - kShown).str()
-                       : std::string());
+    model.report.error(stmt.loc, "weights without a name on disk: {0}{1}",
+                       llvm::join(llvm::ArrayRef(missing).take_front(kShown), ", "),
+                       missing.size() > kShown
+                           ? llvm::formatv(" and {0} more", missing.size() - kShown).str()
+                           : std::string());
 }
 
 void MapReader::read() {
   StringRef format = stmt.names.front().text;
   if (format != kFormat) {
-    e.report
+    model.report
         .error(stmt.names.front().loc, "weights are named as on disk of {0}, found {1}", kFormat,
                format)
         .fix({{format, kFormat.str()}});
     return;
   }
-  unsigned before = e.report.errors();
-  OpBuilder::InsertionGuard guard(e.builder);
-  e.builder.setInsertionPointToEnd(e.module->getBody());
-  auto disk = lang::DiskOp::create(e.builder, e.report.at(stmt.loc), kFormat);
-  e.builder.createBlock(&disk.getBody());
+  unsigned before = model.report.errors();
+  OpBuilder::InsertionGuard guard(model.builder);
+  model.builder.setInsertionPointToEnd(model.module->getBody());
+  auto disk = lang::DiskOp::create(model.builder, model.report.at(stmt.loc), kFormat);
+  model.builder.createBlock(&disk.getBody());
   for (const MapEntry &entry : stmt.maps)
     switch (entry.kind) {
     case MapEntry::Tensor:
@@ -390,21 +399,21 @@ void MapReader::read() {
       readConfig(entry);
       break;
     }
-  if (e.report.errors() == before)
+  if (model.report.errors() == before)
     checkAllNamed();
 }
 
-void tplan::parse::readWeightMaps(Elaborator &e, const Body &body, const Env &env) {
+void tplan::parse::readWeightMaps(ModelBuilder &model, const Body &body, const Env &env) {
   const Stmt *first = nullptr;
   for (const Stmt *stmt : body) {
     if (stmt->kind != Stmt::WeightMap)
       continue;
     if (first) {
-      e.report.error(stmt->loc, "given twice: {0}", "weights")
+      model.report.error(stmt->loc, "given twice: {0}", "weights")
           .note(first->loc, "{0} is given here", "weights");
       return;
     }
     first = stmt;
-    MapReader(e, *stmt, env).read();
+    MapReader(model, *stmt, env).read();
   }
 }

@@ -2,12 +2,12 @@
 #ifndef TPLAN_PARSE_WEIGHTS_H
 #define TPLAN_PARSE_WEIGHTS_H
 
-#include "lib/Parse/Elaborate.h"
+#include "lib/Parse/ModelBuilder.h"
 
 namespace tplan::parse {
 
 /// Makes tplan.disk of what a model's body says of its weights on disk, when the model is built.
-void readWeightMaps(Elaborator &e, const Body &body, const Env &env);
+void readWeightMaps(ModelBuilder &model, const Body &body, const Env &env);
 
 } // namespace tplan::parse
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Plans.h"
+#include "lib/Parse/Spelling.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,36 +23,36 @@ template <class Range> std::string listed(const Range &names) {
                     ", ");
 }
 /// An axis that could shard the batch and shards nothing yet.
-StringRef freeAxis(PlanContext &c) {
-  for (auto &[name, axis] : c.layout.axes)
-    if (!axis.used && axis.size > 1 && c.recipe.batch % axis.size == 0)
+StringRef freeAxis(PlanContext &plan) {
+  for (auto &[name, axis] : plan.layout.axes)
+    if (!axis.used && axis.size > 1 && plan.recipe.batch % axis.size == 0)
       return name;
   return {};
 }
 
 /// The axes of zero: some of B's, all of them by default. Empty after an error.
-Names zeroAxes(PlanContext &c, const Setting &line, const Item &item) {
-  bool ok = findAxes(c, item.axes);
-  const Shard *batch = c.layout.find("B");
-  if (!batch && ok && c.layout.axes.empty()) {
-    auto error = c.e.report.error(
+Names zeroAxes(PlanContext &plan, const Setting &line, const Item &item) {
+  bool ok = findAxes(plan, item.axes);
+  const Shard *batch = plan.layout.find("B");
+  if (!batch && ok && plan.layout.axes.empty()) {
+    auto error = plan.report.error(
         item.loc, "zero shards among ranks: add `mesh dp = 2` and `shard B over dp`, or drop it");
-    if (c.recipe.batch % 2 == 0)
+    if (plan.recipe.batch % 2 == 0)
       error.fix({{StringRef(line.loc.getPointer(), 0), "mesh dp = 2\n  shard B over dp\n  "}});
     error.fix({{restOfLine(StringRef(line.loc.getPointer(), 0)), ""}});
-  } else if (StringRef axis = freeAxis(c); !batch && ok && axis.empty()) {
-    auto error = c.e.report.error(
+  } else if (StringRef axis = freeAxis(plan); !batch && ok && axis.empty()) {
+    auto error = plan.report.error(
         item.loc, "zero shards among the ranks of the batch: add `dp = 2` to the mesh and `B over "
                   "dp` to shard, or drop it");
-    const Setting *shard = c.settings.find("shard");
-    if (shard && c.recipe.batch % 2 == 0 && !c.layout.axes.count("dp"))
-      error.fix({{StringRef(c.settings.find("mesh")->items[0].loc.getPointer(), 0), "dp = 2, "},
+    const Setting *shard = plan.settings.find("shard");
+    if (shard && plan.recipe.batch % 2 == 0 && !plan.layout.axes.count("dp"))
+      error.fix({{StringRef(plan.settings.find("mesh")->items[0].loc.getPointer(), 0), "dp = 2, "},
                  {StringRef(shard->items[0].loc.getPointer(), 0), "B over dp; "}});
     error.fix({{restOfLine(StringRef(line.loc.getPointer(), 0)), ""}});
   } else if (!batch && ok) {
-    auto error = c.e.report.error(
+    auto error = plan.report.error(
         item.loc, "zero needs an axis over which B is sharded: add `shard B over {0}`", axis);
-    if (const Setting *shard = c.settings.find("shard"))
+    if (const Setting *shard = plan.settings.find("shard"))
       error.fix(
           {{StringRef(shard->items.front().loc.getPointer(), 0), ("B over " + axis + "; ").str()}});
     error.fix({{restOfLine(StringRef(line.loc.getPointer(), 0)), ""}});
@@ -66,7 +67,7 @@ Names zeroAxes(PlanContext &c, const Setting &line, const Item &item) {
     if (!ok || batch->axes.empty() || llvm::any_of(batch->axes, same))
       continue;
     ok = false;
-    c.e.report
+    plan.report
         .error(axis.loc, "zero goes over axes over which B is sharded, {0}, found {1}",
                listed(batch->axes), axis.text)
         .note(batch->loc, "B is sharded here");
@@ -87,23 +88,23 @@ int64_t strideOf(const Layout &layout, StringRef axis) {
 
 /// `within node` takes of each axis the part that lies in a node. Every node must hold an equal
 /// part, and all together more than one rank.
-void checkWithin(PlanContext &c, const Item &word, const Names &axes) {
-  const Cluster *cluster = c.cluster;
+void checkWithin(PlanContext &plan, const Item &word, const Names &axes) {
+  const Cluster *cluster = plan.cluster;
   if (!cluster) {
-    c.e.report.error(word.loc, "`within node` needs the nodes of a cluster: plan {0} : {1} on ..",
-                     c.settings.name.text, c.recipe.settings->name.text);
+    plan.report.error(word.loc, "`within node` needs the nodes of a cluster: plan {0} : {1} on ..",
+                      plan.settings.name.text, plan.recipe.settings->name.text);
     return;
   }
   int64_t devices = cluster->devices, ranks = 1, inside = 1;
   auto addNotes = [&](Report::Error error) {
-    error.note(c.layout.mesh, "the mesh is given here")
+    error.note(plan.layout.mesh, "the mesh is given here")
         .note(cluster->loc, "the cluster has {0} nodes of {1} devices", cluster->nodes, devices);
   };
   if (!devices) // the cluster has a mistake
     return;
   for (const Name &name : axes) {
-    int64_t size = c.layout.axes.find(name.text)->second.size,
-            stride = strideOf(c.layout, name.text);
+    int64_t size = plan.layout.axes.find(name.text)->second.size,
+            stride = strideOf(plan.layout, name.text);
     int64_t reach = size * stride;
     ranks *= size;
     if (devices % reach == 0)
@@ -111,7 +112,7 @@ void checkWithin(PlanContext &c, const Item &word, const Names &axes) {
     else if (devices % stride == 0 && reach % devices == 0)
       inside *= devices / stride;
     else if (stride < devices)
-      return addNotes(c.e.report.error(
+      return addNotes(plan.report.error(
           word.loc,
           "`within node` needs equal parts of {0} in all nodes: choose sizes of {0} and of the "
           "axes "
@@ -119,48 +120,48 @@ void checkWithin(PlanContext &c, const Item &word, const Names &axes) {
           name.text, stride, devices, size));
   }
   if (ranks > 1 && inside == 1)
-    addNotes(c.e.report.error(word.loc,
-                              "`within node` shards nothing, for a node has one rank along {0}: "
-                              "put that last in the mesh, or drop `within node`",
-                              listed(axes)));
+    addNotes(plan.report.error(word.loc,
+                               "`within node` shards nothing, for a node has one rank along {0}: "
+                               "put that last in the mesh, or drop `within node`",
+                               listed(axes)));
 }
 
 } // namespace
 
-void tplan::parse::readZero(PlanContext &c, const Setting &line) {
+void tplan::parse::readZero(PlanContext &plan, const Setting &line) {
   const Item &first = line.items[0];
   const Number &stage = first.quantity.number;
   if (!stage.integer || stage.whole < 1 || stage.whole > 3) {
-    c.e.report.error(first.loc, "zero has the stages 1, 2 and 3, found {0}", spell(stage));
+    plan.report.error(first.loc, "zero has the stages 1, 2 and 3, found {0}", spell(stage));
     return;
   }
-  Names axes = zeroAxes(c, line, first);
+  Names axes = zeroAxes(plan, line, first);
   lang::Zero zero{.stage = stage.whole, .axes = strings(axes)};
   std::map<StringRef, SMLoc> seen;
   for (const Item &word : llvm::drop_begin(line.items)) {
     StringRef key = word.name.text;
-    if (!oneOf(c, word.name, {"accumulate", "within"}, "word of zero"))
+    if (!oneOf(plan, word.name, {"accumulate", "within"}, "word of zero"))
       return;
     if (auto [it, fresh] = seen.try_emplace(key, word.loc); !fresh) {
-      c.e.report.error(word.loc, "zero has each word once, found twice: {0}", key)
+      plan.report.error(word.loc, "zero has each word once, found twice: {0}", key)
           .note(it->second, "{0} is given here", key);
       return;
     }
     bool accumulate = key == "accumulate";
     if (accumulate) {
-      auto where = wordOf<lang::Accumulate>(c, word.second, "value of accumulate");
+      auto where = wordOf<lang::Accumulate>(plan, word.second, "value of accumulate");
       if (!where)
         return;
       if (stage.whole != 2)
-        c.e.report.error(word.loc, "`accumulate` says where zero 2 adds gradients, found zero {0}",
-                         stage.whole);
+        plan.report.error(word.loc, "`accumulate` says where zero 2 adds gradients, found zero {0}",
+                          stage.whole);
       zero.accumulate = *where;
     } else {
-      if (!oneOf(c, word.second, {"node"}, "value of within"))
+      if (!oneOf(plan, word.second, {"node"}, "value of within"))
         return;
-      checkWithin(c, word, axes);
+      checkWithin(plan, word, axes);
       zero.withinNode = true;
     }
   }
-  c.plan.zero = std::move(zero);
+  plan.fields.zero = std::move(zero);
 }

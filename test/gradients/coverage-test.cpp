@@ -1,7 +1,7 @@
 //===- coverage-test.cpp - every op and every function has a row ----------===//
 #include "dialects/nn/NN.h"
 #include "lib/Differentiate/Differentiate.h"
-#include "lib/Parse/Elaborate.h"
+#include "lib/Parse/Builtins.h"
 #include "test/gradients/compiled-program.h"
 #include "test/gradients/rows.h"
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ bool isRefused(llvm::StringRef function) {
 }
 
 TEST(Coverage, EachFunctionHasARow) {
-  for (llvm::StringRef name : parse::Elaborator::builtinNames()) {
+  for (llvm::StringRef name : parse::builtinNames()) {
     bool called = llvm::any_of(rows(), [&](const Row &row) { return calls(row, name.str()); });
     EXPECT_NE(called, isRefused(name)) << name.str() << " needs a row in rows.txt";
   }
