@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Builtins.h"
+#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Features.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Operators.h"
@@ -78,8 +79,8 @@ struct Forms : BuiltinCall {
       return {};
     if (over.size() > 1)
       return fail(over[1].loc, "rope turns one dimension, found also {0}", over[1].text);
-    Name turned = over.empty() ? Name{"K", call.loc} : over[0];
-    Name along = dimArg("positions", "S");
+    Name turned = over.empty() ? Name{dimension::headSize, call.loc} : over[0];
+    Name along = dimArg("positions", dimension::sequence);
     std::optional<double> base = numberArg("base", 10000.0);
     if (!base || along.text.empty())
       return {};
@@ -143,10 +144,10 @@ struct Forms : BuiltinCall {
     Name query, key, heads, groups, size;
   };
   AttentionDims attentionDims(nn::Tensor k) {
-    Name query = dimArg("query", "S"), key = dimArg("key", "S");
-    Name heads = dimArg("heads", "H");
-    StringRef usual = k.has("G") ? StringRef("G") : heads.text;
-    Name groups = dimArg("groups", usual), size = dimArg("size", "K");
+    Name query = dimArg("query", dimension::sequence), key = dimArg("key", dimension::sequence);
+    Name heads = dimArg("heads", dimension::heads);
+    StringRef usual = k.has(dimension::groups) ? StringRef(dimension::groups) : heads.text;
+    Name groups = dimArg("groups", usual), size = dimArg("size", dimension::headSize);
     return {query, key, heads, groups, size};
   }
 

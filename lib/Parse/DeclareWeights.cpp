@@ -1,5 +1,6 @@
 //===- DeclareWeights.cpp - `linear`, `table`, `weight` and `state` --------===//
 #include "lib/Parse/DeclareWeights.h"
+#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Sizes.h"
 
 using namespace mlir;
@@ -44,7 +45,7 @@ static Value weight(ModelBuilder &model, StringRef name, StringRef kind, nn::Ini
                     nn::Tensor type, Scope &scope, SMLoc loc) {
   if (model.tooLarge(loc))
     return {};
-  if (type.has("B")) {
+  if (type.has(dimension::batch)) {
     model.report.error(loc, "a weight is the same for all sequences of a batch: drop B, found {0}",
                        spell(type));
     return {};

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
+#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Plans.h"
@@ -28,14 +29,21 @@ struct StandardLayout {
   StringRef name;
   std::array<StringRef, 4> dims;
 };
-const StandardLayout kLayouts[] = {{"megatron", {"H", "G", "F", "V"}}};
+const StandardLayout kLayouts[] = {{"megatron",
+                                    {
+#define MEGATRON(id) dimension::id,
+#include "lib/Parse/Dimensions.def"
+                                    }}};
 
 /// Dimensions with a meaning of their own, and what sharding them would be.
 struct Refused {
   StringRef dim;
   Feature feature;
 };
-const Refused kRefused[] = {{"S", Feature::ContextRanks}, {"E", Feature::ExpertRanks}};
+const Refused kRefused[] = {
+#define REFUSED(id, feature) {dimension::id, Feature::feature},
+#include "lib/Parse/Dimensions.def"
+};
 
 template <class Map> std::vector<StringRef> keys(const Map &map) {
   std::vector<StringRef> names;
@@ -157,11 +165,11 @@ bool checkDim(PlanContext &plan, const Name &dim, const Name &of, const Dimensio
                    dim.text);
       return false;
     }
-    if (dim.text != "S")
+    if (dim.text != dimension::sequence)
       report.error(dim.loc,
                    "of the residual only the sequence is sharded: S of residual, found {0}",
                    dim.text);
-    return dim.text == "S";
+    return dim.text == dimension::sequence;
   }
   for (const Refused &refused : kRefused)
     if (refused.dim == dim.text) {
@@ -261,11 +269,12 @@ void readShards(PlanContext &plan) {
       addShard(plan, Shard{item.names, item.axes, item.second, item.loc}, dims);
   if (standard)
     readStandard(plan, *standard, dims);
-  checkMultiple(plan, plan.layout.find("B"), "the batch", plan.recipe.batch,
-                plan.recipe.data.find("B")->second.loc);
-  if (const Shard *residual = plan.layout.find("S", "residual"); residual && dims.count("S")) {
-    auto given = plan.recipe.data.find("S");
-    checkMultiple(plan, residual, "S", dims["S"],
+  checkMultiple(plan, plan.layout.find(dimension::batch), "the batch", plan.recipe.batch,
+                plan.recipe.data.find(dimension::batch)->second.loc);
+  if (const Shard *residual = plan.layout.find(dimension::sequence, "residual");
+      residual && dims.count(dimension::sequence)) {
+    auto given = plan.recipe.data.find(dimension::sequence);
+    checkMultiple(plan, residual, dimension::sequence, dims[dimension::sequence],
                   given == plan.recipe.data.end() ? SMLoc() : given->second.loc);
   }
   if (!shard) // the line that shards
@@ -277,8 +286,9 @@ void readShards(PlanContext &plan) {
 /// dimensions of standard models that are free.
 std::string useOf(PlanContext &plan, int64_t size) {
   Dimensions dims = lang::dimensionsOf(*plan.model.module);
-  if (!plan.layout.find("B") && dims.count("B") && plan.recipe.batch % size == 0)
-    return "B";
+  if (!plan.layout.find(dimension::batch) && dims.count(dimension::batch) &&
+      plan.recipe.batch % size == 0)
+    return dimension::batch.str();
   std::string text;
   for (StringRef dim : kLayouts[0].dims)
     if (dims.count(dim) && !plan.layout.find(dim) && dims[dim] % size == 0)

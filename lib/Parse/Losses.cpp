@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Losses.h"
+#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Features.h"
 #include "lib/Parse/Operators.h"
 #include "lib/Parse/Sizes.h"
@@ -128,7 +129,7 @@ static void addReduction(ModelBuilder &model, Expressions &expressions, const Na
     return;
   }
   auto reduced = cast<nn::Tensor>(val.value.getDefiningOp()->getOperand(0).getType());
-  if (!reduced.has("B")) {
+  if (!reduced.has(dimension::batch)) {
     refuse(model.report, term.loc, Feature::PlainLoss);
     return;
   }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Plans.h"
 #include "dialects/tplan/LossScale.h"
+#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Sizes.h"
@@ -29,7 +30,8 @@ void readMicrobatch(PlanContext &plan, const Setting &line) {
   auto n = amount(plan.report, line.items[0].quantity, Unit::Sequences, "a microbatch");
   if (!n)
     return;
-  int64_t ranks = plan.layout.ranks(plan.layout.find("B")), rows = plan.recipe.batch / ranks;
+  int64_t ranks = plan.layout.ranks(plan.layout.find(dimension::batch)),
+          rows = plan.recipe.batch / ranks;
   // That the ranks divide the batch has been checked.
   if (plan.recipe.batch % ranks == 0 && rows % n->value) {
     std::string of = llvm::formatv(
@@ -37,7 +39,7 @@ void readMicrobatch(PlanContext &plan, const Setting &line) {
     auto error =
         plan.report.error(line.items[0].loc, "a microbatch must divide {0}: {1}, found {2}", of,
                           nearestDivisors(rows, n->value, "or"), n->value);
-    error.note(plan.recipe.data.find("B")->second.loc, "the batch is given here");
+    error.note(plan.recipe.data.find(dimension::batch)->second.loc, "the batch is given here");
     fixNumber(error, tokenAt(line.items[0].loc), divisorsBeside(rows, n->value));
     if (ranks > 1)
       error.note(plan.layout.mesh, "the mesh is given here");
@@ -316,7 +318,7 @@ void tplan::parse::emitPlan(ModelBuilder &model, const Settings &settings, const
       line.read(plan, *given);
   // What the phases take for granted, in the IR where people look for it.
   if (!plan.fields.microbatch)
-    plan.fields.microbatch = recipe.batch / plan.layout.ranks(plan.layout.find("B"));
+    plan.fields.microbatch = recipe.batch / plan.layout.ranks(plan.layout.find(dimension::batch));
   if (plan.fields.stages.empty())
     plan.fields.stages = {model.info.layers};
   model.builder.setInsertionPointToEnd(model.module->getBody());
