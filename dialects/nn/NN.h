@@ -37,6 +37,13 @@ int64_t elementBytes(mlir::Type element);
 /// Element type of lhs. Sizes must agree where names do.
 Tensor broadcastType(Tensor lhs, Tensor rhs);
 
+/// Whether a type is that of a start: an i32 scalar.
+bool isStart(mlir::Type type);
+/// That there is a start for each piece of a dimension, and that pieces cover its `size` elements.
+/// Without starts there are no pieces.
+mlir::LogicalResult verifyPieces(mlir::Operation *op, llvm::StringRef dim, int64_t size,
+                                 size_t starts, std::optional<llvm::ArrayRef<int64_t>> pieces);
+
 inline Tensor typeOf(mlir::Value v) { return llvm::cast<Tensor>(v.getType()); }
 /// Bytes of a tensor, or of a value that is one, without padding.
 inline int64_t bytesOf(mlir::Type tensor) { return llvm::cast<Tensor>(tensor).getBytes(); }

@@ -131,20 +131,6 @@ def NN_AttentionAttr : NN_Attr<"Attention", "attention"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-def NN_SegmentAttr : NN_Attr<"Segment", "segment"> {
-  let summary = "an affine run of logical positions";
-  let description = [{
-    `#nn.segment<begin, size, first, step>`: the local positions begin,
-    begin + 1, ... stand for the logical positions first, first + step, ...
-    A list of them, in order and without holes, maps a local dimension (zig-zag
-    rows, a key block, a shard) onto the logical one. No phase makes one yet:
-    local positions are the logical ones.
-  }];
-  let parameters = (ins "int64_t":$begin, "int64_t":$size, "int64_t":$first, "int64_t":$step);
-  let assemblyFormat = "`<` $begin `,` $size `,` $first `,` $step `>`";
-}
-def NN_SegmentArray : TypedArrayAttrBase<NN_SegmentAttr, "affine segments of logical positions">;
-
 def NN_InitAttr : NN_Attr<"Init", "init"> {
   let summary = "initial value of a parameter: constant c, or normal with deviation c";
   let parameters = (ins StringRefParameter<"constant|normal">:$kind, "::mlir::FloatAttr":$value);
@@ -170,6 +156,12 @@ def NN_AnyTensor : Type<CPred<"::llvm::isa<::tplan::nn::Tensor>($_self)">, "nn t
 def NN_Scalar : Type<CPred<"::llvm::isa<::tplan::nn::Tensor>($_self) && "
                            "::llvm::cast<::tplan::nn::Tensor>($_self).isScalar()">,
                      "nn scalar", "::tplan::nn::Tensor">;
+
+/// A logical position that is known when a step runs: where a piece of a dimension begins.
+def NN_Start : Type<CPred<"::tplan::nn::isStart($_self)">, "i32 nn scalar", "::tplan::nn::Tensor">,
+               BuildableType<"::tplan::nn::Tensor::get($_builder.getContext(), {}, "
+                             "$_builder.getI32Type())">;
+def NN_PiecesArray : TypedArrayAttrBase<DenseI64ArrayAttr, "sizes of pieces, a dimension each">;
 
 //===----------------------------------------------------------------------===//
 // Roles: what a value of a layer function is
@@ -456,13 +448,21 @@ def NN_ConstantOp : NN_Op<"constant", [Pure, NN_Elemental]> {
 def NN_IndexOp : NN_Op<"index", [Pure, NN_Elemental]> {
   let summary = "the logical position along the result's only dimension, as i32";
   let description = [{
-    Without segments, position i is i. With them, which no phase sets yet, see
-    `#nn.segment`.
+    Made by `model` without starts: local positions are the logical ones. `localize` adds the start
+    of the rank's block where axes cut the dimension. `fuse` makes an `rt.position` of it.
+
+    *Starts and pieces*, here and on every op that reads positions: a rank has a dimension as
+    pieces, one after the other, of the static sizes `pieces`. Piece i begins at the logical position
+    `starts[i]`, which a step computes, so that one function serves all ranks. A block is one piece;
+    zig-zag order is two. Pieces may be in any order. Without starts there are no pieces.
+
     (C1) the result has one dimension and element type i32.
+    (C2) there is a start for each piece, and the pieces, of at least one element each, cover the
+    dimension.
   }];
-  let arguments = (ins OptionalAttr<NN_SegmentArray>:$segments);
+  let arguments = (ins Variadic<NN_Start>:$starts, OptionalAttr<DenseI64ArrayAttr>:$pieces);
   let results = (outs NN_AnyTensor:$result);
-  let assemblyFormat = "(`segments` $segments^)? attr-dict `:` type($result)";
+  let assemblyFormat = "(`from` $starts^ `pieces` $pieces)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -483,21 +483,26 @@ def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_Elemental]> {
     Element e is kept where the 32-bit number of e is at least rate * 2^32. That number is word
     e mod 4 of Philox 4x32-10 with key (seed, layer * 65536 + site) and counter (e / 4 low, e / 4 high,
     step, 0), where e is the linear index of the element in the result's type, with `offset` added to
-    the position along the first dimension: its place in the global batch. On a rank that has blocks of
-    the dimensions, `whole` are their logical sizes and `starts` the logical positions of the rank's
-    first elements, which count instead of those of the type. Equal under every plan, and
+    the position along the first dimension: its place in the global batch. On a rank that has parts of
+    the dimensions, `whole` are their logical sizes, which count instead of those of the type, and
+    each dimension has `pieces` and their `starts`, as those of `nn.index`, dimension after
+    dimension. `localize` adds the three. Equal under every plan, and
     computed again rather than kept. Part E has a constant 1 in its place.
     Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+
+    (C1) with starts, and only then, there are `whole` and `pieces`, an entry for each dimension.
+    (C2) there is a start for each piece, and the pieces of a dimension cover it.
   }];
   let arguments = (ins NN_Scalar:$seed, NN_Scalar:$step, NN_Scalar:$layer, NN_Scalar:$offset,
-                       I64Attr:$site, F64Attr:$rate, Variadic<NN_Scalar>:$starts,
-                       OptionalAttr<DenseI64ArrayAttr>:$whole);
+                       I64Attr:$site, F64Attr:$rate, Variadic<NN_Start>:$starts,
+                       OptionalAttr<DenseI64ArrayAttr>:$whole, OptionalAttr<NN_PiecesArray>:$pieces);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = [{
     $seed `,` $step `,` $layer `,` $offset `site` $site `rate` $rate
-    (`of` $whole^ `from` $starts)? attr-dict
+    (`of` $whole^ `from` $starts `pieces` $pieces)? attr-dict
     `:` functional-type(operands, $result)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -591,7 +596,7 @@ def NN_LookupGradOp : NN_Op<"lookup_grad", [Pure]> {
 // Attention
 //===----------------------------------------------------------------------===//
 
-def NN_AttentionOp : NN_Op<"attention", [Pure]> {
+def NN_AttentionOp : NN_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "softmax(scale * q k^T + mask) v, row by row online";
   let description = [{
     q [B.., S, H, K], k [B.., T, G, K], v [B.., T, G, K] -> out [B.., S, H, K],
@@ -599,38 +604,47 @@ def NN_AttentionOp : NN_Op<"attention", [Pure]> {
     f64). `spec` names S, T, H and G, and says how a score is made; query
     head h reads key head h / (H / G). A row that sees no key yields 0 and
     lse = -inf. Never a buffer of S x T.
-    `q_positions`, `k_positions` map rows to logical positions for the mask; no phase
-    sets them yet.
+    For the mask, queries and keys lie at logical positions: their own, or those of starts and
+    pieces as of `nn.index`. No phase makes these yet: `shard` keeps queries and keys whole.
 
-    (C1) H is a multiple of G. (C2) k and v agree; K is that of q.
+    (C1) H is a multiple of G. (C2) k and v agree; K is that of q. (C3) for queries and for keys,
+    there is a start for each piece, and the pieces cover the dimension.
     Source: Dao, "FlashAttention-2", 2023.
   }];
-  let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v, NN_AttentionAttr:$spec,
-                       OptionalAttr<NN_SegmentArray>:$q_positions,
-                       OptionalAttr<NN_SegmentArray>:$k_positions);
+  let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v,
+                       Variadic<NN_Start>:$q_starts, Variadic<NN_Start>:$k_starts,
+                       NN_AttentionAttr:$spec, OptionalAttr<DenseI64ArrayAttr>:$q_pieces,
+                       OptionalAttr<DenseI64ArrayAttr>:$k_pieces);
   let results = (outs NN_AnyTensor:$out, NN_AnyTensor:$lse);
   let assemblyFormat = [{
-    $q `,` $k `,` $v $spec attr-dict `:` functional-type(operands, results)
+    $q `,` $k `,` $v (`queries` `from` $q_starts^ `pieces` $q_pieces)?
+    (`keys` `from` $k_starts^ `pieces` $k_pieces)? $spec attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
 
-def NN_AttentionGradOp : NN_Op<"attention_grad", [Pure]> {
+def NN_AttentionGradOp : NN_Op<"attention_grad", [Pure, AttrSizedOperandSegments]> {
   let summary = "cotangents of q, k and v from those of out and lse";
   let description = [{
     Scores are computed again from q, k and lse, tile by tile. `d_lse` is zero
-    unless the result was merged. Made by `differentiate`.
+    unless the result was merged. Made by `differentiate`, with the spec, starts and pieces of the
+    `nn.attention`.
+    (C1) for queries and for keys, there is a start for each piece, and the pieces cover the
+    dimension.
   }];
   let arguments = (ins NN_AnyTensor:$q, NN_AnyTensor:$k, NN_AnyTensor:$v, NN_AnyTensor:$out,
                        NN_AnyTensor:$lse, NN_AnyTensor:$d_out, Optional<NN_AnyTensor>:$d_lse,
-                       NN_AttentionAttr:$spec,
-                       OptionalAttr<NN_SegmentArray>:$q_positions,
-                       OptionalAttr<NN_SegmentArray>:$k_positions);
+                       Variadic<NN_Start>:$q_starts, Variadic<NN_Start>:$k_starts,
+                       NN_AttentionAttr:$spec, OptionalAttr<DenseI64ArrayAttr>:$q_pieces,
+                       OptionalAttr<DenseI64ArrayAttr>:$k_pieces);
   let results = (outs NN_AnyTensor:$d_q, NN_AnyTensor:$d_k, NN_AnyTensor:$d_v);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $out `,` $lse `,` $d_out (`,` $d_lse^)?
-    $spec attr-dict `:` functional-type(operands, results)
+    (`queries` `from` $q_starts^ `pieces` $q_pieces)?
+    (`keys` `from` $k_starts^ `pieces` $k_pieces)? $spec attr-dict
+    `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // TPLAN_NN

@@ -56,8 +56,12 @@ public:
     Tensor type = broadcastType(broadcastType(typeOf(yes), typeOf(no)), typeOf(condition));
     return create<SelectOp>(type.withElement(typeOf(yes).getElementType()), condition, yes, no);
   }
-  Value index(DimAttr dim) {
-    return create<IndexOp>(Tensor::get(getContext(), {dim}, getI32Type()), mlir::ArrayAttr());
+  /// Positions along a dimension, of which a rank has one piece where there is a start.
+  Value index(DimAttr dim, Value start = {}) {
+    return create<IndexOp>(Tensor::get(getContext(), {dim}, getI32Type()),
+                           start ? mlir::ValueRange(start) : mlir::ValueRange(),
+                           start ? getDenseI64ArrayAttr({dim.getSize()})
+                                 : mlir::DenseI64ArrayAttr());
   }
   Value broadcast(Value x, Tensor shape) {
     Tensor type = shape.withElement(typeOf(x).getElementType());

@@ -210,10 +210,53 @@ LogicalResult DivOp::verify() { return verifyBinary(*this); }
 LogicalResult MaxOp::verify() { return verifyBinary(*this); }
 LogicalResult MinOp::verify() { return verifyBinary(*this); }
 
+bool tplan::nn::isStart(Type type) {
+  auto tensor = dyn_cast<Tensor>(type);
+  return tensor && tensor.isScalar() && tensor.getElementType().isInteger(32);
+}
+
+LogicalResult tplan::nn::verifyPieces(Operation *op, StringRef dim, int64_t size, size_t starts,
+                                      std::optional<ArrayRef<int64_t>> pieces) {
+  size_t found = pieces ? pieces->size() : 0;
+  if (found != starts)
+    return op->emitOpError("needs a start for each piece of ")
+           << dim << ", found " << starts << " and " << found;
+  int64_t sum = 0;
+  for (int64_t piece : pieces.value_or(ArrayRef<int64_t>())) {
+    if (piece < 1)
+      return op->emitOpError("pieces of ") << dim << " have at least 1 element, found " << piece;
+    sum += piece;
+  }
+  if (pieces && sum != size)
+    return op->emitOpError("pieces must cover the ")
+           << size << " elements of " << dim << ", found " << sum;
+  return success();
+}
+
 LogicalResult IndexOp::verify() {
   Tensor type = typeOf(getResult());
   if (type.getRank() != 1 || !type.getElementType().isInteger(32)) // (C1)
     return emitOpError("result must have one dimension and element type i32, found ") << type;
+  DimAttr dim = type.getDims().front();
+  return verifyPieces(*this, dim.getName(), dim.getSize(), getStarts().size(), getPieces()); // (C2)
+}
+
+LogicalResult DropoutMaskOp::verify() {
+  ArrayRef<DimAttr> dims = typeOf(getResult()).getDims();
+  bool placed = !getStarts().empty();
+  size_t whole = getWhole() ? getWhole()->size() : 0,
+         pieces = getPieces() ? getPieces()->size() : 0;
+  if (whole != (placed ? dims.size() : 0) || pieces != whole) // (C1)
+    return emitOpError("with starts, and only then, needs a whole size and pieces for each of ")
+           << dims.size() << " dimensions, found " << whole << " and " << pieces;
+  size_t left = getStarts().size();
+  for (size_t i = 0; i < pieces; ++i) { // (C2)
+    auto sizes = cast<DenseI64ArrayAttr>((*getPieces())[i]).asArrayRef();
+    size_t starts = i + 1 == pieces ? left : std::min<size_t>(left, sizes.size());
+    left -= starts;
+    if (failed(verifyPieces(*this, dims[i].getName(), dims[i].getSize(), starts, sizes)))
+      return failure();
+  }
   return success();
 }
 
@@ -278,6 +321,16 @@ LogicalResult LookupOp::verify() {
   return success();
 }
 
+template <typename Op> static LogicalResult verifyPositions(Op op) {
+  Tensor q = typeOf(op.getQ()), k = typeOf(op.getK());
+  StringRef query = op.getSpec().getQuery(), key = op.getSpec().getKey();
+  if (failed(verifyPieces(op, query, q.getDims()[q.find(query)].getSize(), op.getQStarts().size(),
+                          op.getQPieces())))
+    return failure();
+  return verifyPieces(op, key, k.getDims()[k.find(key)].getSize(), op.getKStarts().size(),
+                      op.getKPieces());
+}
+
 LogicalResult AttentionOp::verify() {
   Tensor q = typeOf(getQ()), k = typeOf(getK()), v = typeOf(getV());
   AttentionAttr spec = getSpec();
@@ -292,5 +345,12 @@ LogicalResult AttentionOp::verify() {
            << heads << " and " << groups;
   if (k != v || k.getDims().back() != q.getDims().back()) // (C2)
     return emitOpError("q, k and v must agree, found ") << q << ", " << k << ", " << v;
-  return success();
+  return verifyPositions(*this); // (C3)
+}
+
+LogicalResult AttentionGradOp::verify() {
+  AttentionAttr spec = getSpec();
+  if (!typeOf(getQ()).has(spec.getQuery()) || !typeOf(getK()).has(spec.getKey()))
+    return emitOpError("q needs dimension ") << spec.getQuery() << ", k needs " << spec.getKey();
+  return verifyPositions(*this); // (C1)
 }

@@ -97,8 +97,8 @@ mlir::FailureOr<AttentionStrides> stridesOf(nn::Tensor tensor, llvm::StringRef r
 int64_t workspaceOf(AttentionPass pass, const LibraryAttention &attention);
 
 /// Pairs of a query and a key in tiles of which the mask shows any.
-int64_t pairsInTiles(nn::MaskAttr mask, mlir::ArrayAttr qPositions, mlir::ArrayAttr kPositions,
-                     int64_t queries, int64_t keys, int64_t queryTile, int64_t keyTile);
+int64_t pairsInTiles(nn::MaskAttr mask, int64_t queries, int64_t keys, int64_t queryTile,
+                     int64_t keyTile);
 /// FLOPs of attention over such pairs of all heads.
 int64_t attentionFlops(AttentionPass pass, int64_t pairs, int64_t heads, int64_t width);
 

@@ -63,7 +63,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     ops on f64, f32, bf16, f16, i32, i64, i1 (conversions to and from bf16 and f16 by
     `arith.extf`, `arith.truncf`; all arithmetic in f32 or f64), and
 
-    - `rt.position`: the logical index along a loop;
+    - `rt.position`: the index along a loop. Logical positions are computed from it and from starts,
+      which are inputs;
     - `rt.row_reduce`: over all columns of the row; its result is the same in the
       whole row;
     - `rt.col_reduce`: over the rows of the task, in ascending order.
@@ -148,10 +149,10 @@ def RT_ColReduceOp : RT_Op<"col_reduce", [Pure, SameOperandsAndResultType]> {
 }
 
 def RT_PositionOp : RT_Op<"position", [Pure]> {
-  let summary = "logical index along a loop, as i32";
-  let arguments = (ins StrAttr:$dim, OptionalAttr<NN_SegmentArray>:$segments);
+  let summary = "index along a loop, as i32";
+  let arguments = (ins StrAttr:$dim);
   let results = (outs I32:$result);
-  let assemblyFormat = "$dim (`segments` $segments^)? attr-dict";
+  let assemblyFormat = "$dim attr-dict";
 }
 
 def RT_TileOp : RT_Op<"tile", [Symbol]> {
@@ -159,19 +160,22 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
   let description = [{
     The tile skeleton. Made by `fuse` from `nn.attention` and its gradient, code
     by `lower`. Inputs and outputs, in this order:
-    - forward: q, k, v -> out, lse. Tasks: (batch, head, block of queries).
-    - backward: q, k, v, d_out, lse, delta -> d_q, d_k, d_v, where delta [B, S, H] =
+    - forward: q, k, v, starts -> out, lse. Tasks: (batch, head, block of queries).
+    - backward: q, k, v, d_out, lse, delta, starts -> d_q, d_k, d_v, where delta [B, S, H] =
       sum over K of out * d_out, less d_lse. Tasks: (batch, key head). Where q is
       narrower than its sums (bf16), a fourth output has the type of d_q in f32: the
       workspace in which d_q adds up, as d_q is complete only after the last key.
-    lse and delta have the type of the sums: f64 for f64, else f32.
+    lse and delta have the type of the sums: f64 for f64, else f32. Starts are i32 scalars, those of
+    the pieces of queries, then those of keys (see `nn.index`); there are none where positions are
+    the local ones.
 
     Other scratch is on the stack of the task: tiles, never a row of scores. Tiles
-    where the mask is empty are skipped; keys, queries and the heads of a group are
-    added in ascending order. On a GPU a pass is one launch, of blocks instead of tasks; 16
-    threads share the sum of a row's exponentials, and neighbours are added first; d_q needs
-    no workspace, which is not touched. `spec` is that of the `nn.attention`. The width K is
-    innermost; the other dimensions are in any order.
+    where the mask is empty are skipped. With starts a task finds out which these are, and the
+    FLOPs are those of all pairs of a query and a key, as many as any starts could need. Keys,
+    queries and the heads of a group are added in ascending order. On a GPU a pass is one launch,
+    of blocks instead of tasks; 16 threads share the sum of a row's exponentials, and neighbours
+    are added first; d_q needs no workspace, which is not touched. `spec` is that of the
+    `nn.attention`. The width K is innermost; the other dimensions are in any order.
 
     Rounding: operands are widened to the type of the sums when a tile is packed;
     scores, probabilities and all sums stay in it; each output is rounded once.
@@ -179,22 +183,25 @@ def RT_TileOp : RT_Op<"tile", [Symbol]> {
     (C1) as many inputs and outputs as the pass has. (C2) q, k, v and the other
     tensors of their shape have one element type, K innermost, and the same other
     dimensions as q or k; lse and delta have q's without K, in the type of the sums.
-    (C3) H is a multiple of G. (C4) positions cover their dimension in order. (C5) only
-    the outermost dimension, and no query, key or head, may have a bound.
+    (C3) H is a multiple of G. (C4) there is a start for each piece, and the pieces cover
+    the dimension. (C5) only the outermost dimension, and no query, key or head, may have a bound.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, RT_AttentionPass:$pass,
                        TypeAttrOf<FunctionType>:$function_type, NN_AttentionAttr:$spec,
-                       OptionalAttr<NN_SegmentArray>:$q_positions,
-                       OptionalAttr<NN_SegmentArray>:$k_positions);
+                       OptionalAttr<DenseI64ArrayAttr>:$q_pieces,
+                       OptionalAttr<DenseI64ArrayAttr>:$k_pieces);
   let assemblyFormat = [{
-    $sym_name $pass `:` $function_type $spec attr-dict
+    $sym_name $pass `:` $function_type (`queries` $q_pieces^)? (`keys` $k_pieces^)?
+    $spec attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Sizes of the operands and of the tiles.
     AttentionShape getShape();
     int64_t getNumTasks();
-    /// FLOPs of the tiles that are not skipped.
+    /// How many inputs are tensors: the starts come after them.
+    unsigned getNumTensors();
+    /// FLOPs of the tiles that are not skipped; with starts, of all tiles.
     int64_t getFlops();
   }];
 }

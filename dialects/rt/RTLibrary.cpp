@@ -254,8 +254,8 @@ LogicalResult AttentionOp::verify() {
 
 int64_t AttentionOp::getFlops() {
   LibraryAttention attention = getShape();
-  int64_t pairs = pairsInTiles(getSpec().getMask(), {}, {}, attention.queries, attention.keys,
-                               tileRows, tileRows);
+  int64_t pairs =
+      pairsInTiles(getSpec().getMask(), attention.queries, attention.keys, tileRows, tileRows);
   return attentionFlops(getPass(), pairs, attention.batch * attention.heads, attention.width);
 }
 int64_t AttentionOp::getBytes() { return bytesOf(*this); }

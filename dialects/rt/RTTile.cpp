@@ -13,7 +13,6 @@ using namespace tplan;
 using namespace tplan::rt;
 using nn::DimAttr;
 using nn::MaskAttr;
-using nn::SegmentAttr;
 using nn::Tensor;
 
 Type rt::sumType(Type element) {
@@ -59,6 +58,8 @@ AttentionShape TileOp::getShape() {
   return shape;
 }
 
+unsigned TileOp::getNumTensors() { return getPass() == AttentionPass::Forward ? 3 : 6; }
+
 int64_t TileOp::getNumTasks() {
   AttentionShape shape = getShape();
   return getPass() == AttentionPass::Forward ? shape.batch * shape.heads * shape.getQueryTiles()
@@ -81,44 +82,18 @@ struct IntMath {
   bool either(bool a, bool b) { return a || b; }
 };
 
-/// Rows of a tile and the range of their logical positions.
-struct TileRows {
-  int64_t rows, min, max;
-};
 } // namespace
 
-static SmallVector<TileRows> rowsOfTiles(ArrayAttr segments, int64_t size, int64_t tile) {
-  SmallVector<TileRows> tiles;
-  for (int64_t begin = 0; begin < size; begin += tile) {
-    int64_t end = std::min(begin + tile, size);
-    TileRows rows{end - begin, begin, end - 1};
-    if (segments)
-      rows.min = INT64_MAX, rows.max = INT64_MIN;
-    for (Attribute attr : segments ? segments.getValue() : ArrayRef<Attribute>()) {
-      auto segment = cast<SegmentAttr>(attr);
-      int64_t from = std::max(begin, segment.getBegin());
-      int64_t to = std::min(end, segment.getBegin() + segment.getSize());
-      if (from >= to)
-        continue;
-      for (int64_t row : {from, to - 1}) {
-        int64_t at = segment.getFirst() + (row - segment.getBegin()) * segment.getStep();
-        rows.min = std::min(rows.min, at), rows.max = std::max(rows.max, at);
-      }
-    }
-    tiles.push_back(rows);
-  }
-  return tiles;
-}
-
-int64_t rt::pairsInTiles(MaskAttr mask, ArrayAttr qPositions, ArrayAttr kPositions, int64_t queries,
-                         int64_t keys, int64_t queryTile, int64_t keyTile) {
+int64_t rt::pairsInTiles(MaskAttr mask, int64_t queries, int64_t keys, int64_t queryTile,
+                         int64_t keyTile) {
   IntMath math;
   int64_t pairs = 0;
-  auto keyTiles = rowsOfTiles(kPositions, keys, keyTile);
-  for (TileRows q : rowsOfTiles(qPositions, queries, queryTile))
-    for (TileRows k : keyTiles)
-      if (!sightOf<IntMath, int64_t>(mask, math, q.min, q.max, k.min, k.max).none)
-        pairs += q.rows * k.rows;
+  for (int64_t q = 0; q < queries; q += queryTile)
+    for (int64_t k = 0; k < keys; k += keyTile) {
+      int64_t qEnd = std::min(q + queryTile, queries), kEnd = std::min(k + keyTile, keys);
+      if (!sightOf<IntMath, int64_t>(mask, math, q, qEnd - 1, k, kEnd - 1).none)
+        pairs += (qEnd - q) * (kEnd - k);
+    }
   return pairs;
 }
 
@@ -129,8 +104,10 @@ int64_t rt::attentionFlops(AttentionPass pass, int64_t pairs, int64_t heads, int
 
 int64_t TileOp::getFlops() {
   AttentionShape shape = getShape();
-  int64_t pairs = pairsInTiles(getSpec().getMask(), getQPositionsAttr(), getKPositionsAttr(),
-                               shape.queries, shape.keys, shape.queryTile, shape.keyTile);
+  int64_t pairs = getFunctionType().getNumInputs() > getNumTensors()
+                      ? shape.queries * shape.keys
+                      : pairsInTiles(getSpec().getMask(), shape.queries, shape.keys,
+                                     shape.queryTile, shape.keyTile);
   return attentionFlops(getPass(), pairs, shape.batch * shape.heads, shape.width);
 }
 
@@ -139,19 +116,17 @@ int64_t TileOp::getFlops() {
 //===----------------------------------------------------------------------===//
 
 /// (C4)
-static LogicalResult verifyPositions(TileOp op, StringRef name, ArrayAttr segments, int64_t size) {
-  int64_t end = 0;
-  for (Attribute attr : segments ? segments.getValue() : ArrayRef<Attribute>()) {
-    auto segment = cast<SegmentAttr>(attr);
-    if (segment.getBegin() != end || segment.getSize() < 1)
-      return op.emitOpError("positions of ")
-             << name << " must continue at " << end << ", found " << segment;
-    end += segment.getSize();
-  }
-  if (segments && end != size)
-    return op.emitOpError("positions must cover the ")
-           << size << " elements of " << name << ", found " << end;
-  return success();
+static LogicalResult verifyStarts(TileOp op, TypeRange starts) {
+  AttentionShape shape = op.getShape();
+  for (Type type : starts)
+    if (!nn::isStart(type))
+      return op.emitOpError("starts must be i32 scalars, found ") << type;
+  size_t queries = op.getQPieces() ? op.getQPieces()->size() : 0;
+  size_t given = std::min(queries, starts.size());
+  if (failed(nn::verifyPieces(op, op.getSpec().getQuery(), shape.queries, given, op.getQPieces())))
+    return failure();
+  return nn::verifyPieces(op, op.getSpec().getKey(), shape.keys, starts.size() - given,
+                          op.getKPieces());
 }
 
 LogicalResult TileOp::verify() {
@@ -164,8 +139,8 @@ LogicalResult TileOp::verify() {
       to->push_back(cast<Tensor>(t));
     }
   bool forward = getPass() == AttentionPass::Forward;
-  if (in.size() != (forward ? 3 : 6)) // (C1)
-    return emitOpError("needs ") << (forward ? 3 : 6) << " inputs, found " << in.size();
+  if (in.size() < getNumTensors()) // (C1)
+    return emitOpError("needs ") << getNumTensors() << " inputs, found " << in.size();
   Tensor q = in[0], k = in[1];
   Type element = q.getElementType(), sum = sumType(element);
   bool workspace = !forward && sum != element;
@@ -231,7 +206,5 @@ LogicalResult TileOp::verify() {
   if (shape.groups < 1 || shape.heads % shape.groups) // (C3)
     return emitOpError("heads must be a multiple of key heads, found ")
            << shape.heads << " and " << shape.groups;
-  if (failed(verifyPositions(*this, spec.getQuery(), getQPositionsAttr(), shape.queries)))
-    return failure();
-  return verifyPositions(*this, spec.getKey(), getKPositionsAttr(), shape.keys);
+  return verifyStarts(*this, type.getInputs().drop_front(getNumTensors()));
 }

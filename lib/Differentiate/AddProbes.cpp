@@ -78,10 +78,10 @@ private:
     SmallVector<DimAttr> dims(type.getDims());
     if (int64_t at = type.find(batch); at > 0)
       std::rotate(dims.begin(), dims.begin() + at, dims.begin() + at + 1);
-    Value mask = b.create<DropoutMaskOp>(type.withDims(dims), scalar("seed"), scalar("step"),
-                                         scalar("layer"), scalar("offset"),
-                                         b.getI64IntegerAttr(kFirstSite + count),
-                                         b.getF64FloatAttr(0.5), ValueRange(), DenseI64ArrayAttr());
+    Value mask = b.create<DropoutMaskOp>(
+        type.withDims(dims), scalar("seed"), scalar("step"), scalar("layer"), scalar("offset"),
+        b.getI64IntegerAttr(kFirstSite + count), b.getF64FloatAttr(0.5), ValueRange(),
+        DenseI64ArrayAttr(), ArrayAttr());
     return b.sumAll(b.mul(v, mask));
   }
 

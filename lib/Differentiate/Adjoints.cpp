@@ -117,10 +117,10 @@ struct Adjoint {
     Value dOut = cotangents[0], dLse = cotangents[1];
     if (!dOut)
       dOut = b.broadcast(b.like(op.getOut(), 0), typeOf(op.getOut()));
-    auto grad = b.create<AttentionGradOp>(op.getQ().getType(), op.getK().getType(),
-                                          op.getV().getType(), op.getQ(), op.getK(), op.getV(),
-                                          op.getOut(), op.getLse(), dOut, dLse, op.getSpecAttr(),
-                                          op.getQPositionsAttr(), op.getKPositionsAttr());
+    auto grad = b.create<AttentionGradOp>(
+        op.getQ().getType(), op.getK().getType(), op.getV().getType(), op.getQ(), op.getK(),
+        op.getV(), op.getOut(), op.getLse(), dOut, dLse, op.getQStarts(), op.getKStarts(),
+        op.getSpecAttr(), op.getQPiecesAttr(), op.getKPiecesAttr());
     for (unsigned i = 0; i < 3; ++i)
       set(i, grad->getResult(i));
   }

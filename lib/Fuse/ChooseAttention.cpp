@@ -58,8 +58,8 @@ private:
   template <typename Op> Refusal refusal(Op op, Pass pass) {
     if (generated)
       return {"--attention=generated", ""};
-    if (op.getQPositionsAttr() || op.getKPositionsAttr())
-      return {"positions in segments", "queries and keys in their order"};
+    if (!op.getQStarts().empty() || !op.getKStarts().empty())
+      return {"positions that a step computes", "queries and keys from position 0 on"};
     rt::LibraryAttention attention;
     return rt::matchLibraryAttention(pass, cast<Tensor>(op.getQ().getType()),
                                      cast<Tensor>(op.getK().getType()), op.getSpec(), arch, room,

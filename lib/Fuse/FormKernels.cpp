@@ -119,7 +119,7 @@ void FunctionBuilder::launch(BuiltKernel built, Value onto) {
 /// What the op, and the kernel or call that is made of it, have in common.
 SmallVector<NamedAttribute> FunctionBuilder::attentionAttrs(Operation *op, rt::AttentionPass pass) {
   SmallVector<NamedAttribute> attrs;
-  for (StringRef name : {"spec", "q_positions", "k_positions"})
+  for (StringRef name : {"spec", "q_pieces", "k_pieces"})
     if (Attribute attr = op->getPropertiesAsAttribute()
                              ? op->getInherentAttr(name).value_or(Attribute())
                              : op->getAttr(name))
@@ -170,7 +170,9 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
     launch(buildScatter(kernels.module, grad, kernelName("scatter")), onto);
     values[last->getResult(0)] = lookup(grad.getResult());
   } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-    Value inputs[] = {attention.getQ(), attention.getK(), attention.getV()};
+    SmallVector<Value> inputs = {attention.getQ(), attention.getK(), attention.getV()};
+    llvm::append_range(inputs, attention.getQStarts());
+    llvm::append_range(inputs, attention.getKStarts());
     auto pass = rt::AttentionPass::Forward;
     Operation *call =
         op->hasAttr(kLibrary) ? callLibrary(op, pass, inputs) : launchTile(op, pass, inputs);
@@ -183,9 +185,12 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
     auto pass = rt::AttentionPass::Backward;
     Value q = back.getQ(), k = back.getK(), v = back.getV(), dOut = back.getDOut(),
           lse = back.getLse();
+    SmallVector<Value> inputs = {q, k, v, dOut, lse, back.getDLse()};
+    llvm::append_range(inputs, back.getQStarts());
+    llvm::append_range(inputs, back.getKStarts());
     Operation *call = op->hasAttr(kLibrary)
                           ? callLibrary(op, pass, {q, k, v, back.getOut(), dOut, lse})
-                          : launchTile(op, pass, {q, k, v, dOut, lse, back.getDLse()});
+                          : launchTile(op, pass, inputs);
     for (unsigned i = 0; i < 3; ++i)
       values[back->getResult(i)] = call->getResult(i);
   }

@@ -95,17 +95,40 @@ Value philox(OpBuilder &b, Location loc, Value key[2], Value counter[4], Value l
   return word;
 }
 
+/// The logical position along a dimension, by the last piece that begins at or before the local
+/// one.
+Value position(OpBuilder &b, Location loc, DimAttr dim, ArrayRef<Value> starts,
+               ArrayRef<int64_t> pieces) {
+  Type i32 = b.getI32Type();
+  Value local = rt::PositionOp::create(b, loc, i32, b.getStringAttr(dim.getName()));
+  if (starts.empty())
+    return local;
+  Value result = arith::AddIOp::create(b, loc, local, starts.front());
+  int64_t begin = pieces.front();
+  for (auto [start, size] : llvm::zip(starts.drop_front(), pieces.drop_front())) {
+    Value first = constantOf(b, loc, i32, begin);
+    Value at = arith::AddIOp::create(b, loc, local, arith::SubIOp::create(b, loc, start, first));
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, local, first);
+    result = arith::SelectOp::create(b, loc, inside, at, result);
+    begin += size;
+  }
+  return result;
+}
+
 Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
   Location loc = op.getLoc();
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
   // Linear logical index; the first dimension counts from the microbatch's offset.
   Value index;
   auto whole = op.getWhole();
+  ArrayRef<Value> starts = scalars.drop_front(4);
   for (auto [d, dim] : llvm::enumerate(typeOf(op.getResult()).getDims())) {
     int64_t size = whole ? (*whole)[d] : dim.getSize();
-    Value at = rt::PositionOp::create(b, loc, i32, b.getStringAttr(dim.getName()), ArrayAttr());
+    ArrayRef<int64_t> pieces;
     if (whole)
-      at = arith::AddIOp::create(b, loc, at, scalars[4 + d]);
+      pieces = cast<DenseI64ArrayAttr>((*op.getPieces())[d]).asArrayRef();
+    Value at = position(b, loc, dim, starts.take_front(pieces.size()), pieces);
+    starts = starts.drop_front(pieces.size());
     if (!index)
       at = arith::AddIOp::create(b, loc, at, scalars[3]);
     at = arith::ExtSIOp::create(b, loc, i64, at);
@@ -171,9 +194,8 @@ Value fuse::buildScalar(OpBuilder &b, Operation *op, ArrayRef<Value> x) {
       .Case(
           [&](ConstantOp c) { return constantOf(b, loc, element, c.getValue().convertToDouble()); })
       .Case([&](IndexOp index) -> Value {
-        StringRef dim = typeOf(index.getResult()).getDims().front().getName();
-        return rt::PositionOp::create(b, loc, b.getI32Type(), b.getStringAttr(dim),
-                                      index.getSegmentsAttr());
+        return position(b, loc, typeOf(index.getResult()).getDims().front(), x,
+                        index.getPieces().value_or(ArrayRef<int64_t>()));
       })
       .Case([&](DropoutMaskOp mask) { return dropoutMask(b, mask, x); })
       .Default([](Operation *other) -> Value {

@@ -35,12 +35,12 @@ static bool isWideNumber(Operation *op) {
 static bool isCheap(Operation *op, unsigned &budget) {
   if (!isa<Elemental>(op) || budget-- == 0)
     return false;
-  if (isa<ConstantOp, IndexOp>(op))
+  if (isa<ConstantOp>(op))
     return true;
   Tensor type = typeOf(op->getResult(0));
-  // Positions of a rank's block: its own number and where the block begins.
+  // Positions that are shifted by a number.
   bool isPosition = isa<AddOp>(op) && type.getElementType().isInteger();
-  if (!isa<BroadcastOp, CmpOp, CastOp>(op) && !isPosition && !type.isScalar())
+  if (!isa<BroadcastOp, CmpOp, CastOp, IndexOp>(op) && !isPosition && !type.isScalar())
     return false;
   // A change of order is work of its own.
   if (auto broadcast = dyn_cast<BroadcastOp>(op))

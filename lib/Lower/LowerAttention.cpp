@@ -1,5 +1,6 @@
 //===- LowerAttention.cpp - lower-attention: rt.tile to vector code -------===//
 #include "dialects/tplan/Settings.h"
+#include "lib/Lower/Attention/Mask.h"
 #include "lib/Lower/Attention/Tiles.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,7 +44,8 @@ static void emitAttention(OpBuilder &builder, rt::TileOp tile, RegisterBlock blo
     args.push_back({tensor, memory});
   auto emit =
       tile.getPass() == rt::AttentionPass::Forward ? emitAttentionForward : emitAttentionBackward;
-  emit(code, tile, args, func.getArguments().back());
+  Places places = Places::take(code, tile, args);
+  emit(code, tile, args, places, func.getArguments().back());
   func::ReturnOp::create(code);
 }
 

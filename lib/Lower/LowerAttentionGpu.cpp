@@ -43,7 +43,8 @@ static LogicalResult lowerTile(rt::TileOp op, gpu::GPUModuleOp kernels) {
   for (auto [i, arg] : llvm::enumerate(args))
     arg.memory = func.getArgument(i);
   BlockCode code(op.getLoc(), b, rt::sumType(element), layout, func);
-  (forward ? emitAttentionForwardGpu : emitAttentionBackwardGpu)(code, op, args);
+  Places places = Places::take(code, op, args);
+  (forward ? emitAttentionForwardGpu : emitAttentionBackwardGpu)(code, op, args, places);
   op.erase();
   return success();
 }

@@ -149,8 +149,9 @@ Values attention(NNBuilder &b, ApplyOp op) {
   StringRef width = q.getDims().back().getName(), query = spec.getQuery();
   SmallVector<DimAttr> rows(q.without({width, query}).getDims());
   rows.push_back(q.getDims()[q.find(query)]);
-  auto call = b.create<AttentionOp>(q, q.withDims(rows), arg(op, 0), arg(op, 1), arg(op, 2), spec,
-                                    ArrayAttr(), ArrayAttr());
+  auto call =
+      b.create<AttentionOp>(q, q.withDims(rows), arg(op, 0), arg(op, 1), arg(op, 2), ValueRange(),
+                            ValueRange(), spec, DenseI64ArrayAttr(), DenseI64ArrayAttr());
   return {call.getOut()};
 }
 
@@ -161,7 +162,7 @@ Values dropout(NNBuilder &b, ApplyOp op) {
   Value mask = b.create<DropoutMaskOp>(
       typeOf(arg(op)), scalar("seed"), scalar("step"), scalar("layer"), scalar("offset"),
       op->getAttrOfType<IntegerAttr>("site"), op->getAttrOfType<FloatAttr>("rate"), ValueRange(),
-      DenseI64ArrayAttr());
+      DenseI64ArrayAttr(), ArrayAttr());
   return {b.mul(arg(op), mask)};
 }
 

@@ -123,8 +123,7 @@ private:
 
   /// Logical positions of the rank's elements along a dimension that is `local` here.
   Value positions(NNBuilder &b, DimAttr local, ArrayRef<StringAttr> axes, DimAttr dim) {
-    Value here = b.index(local);
-    return axes.empty() ? here : b.add(here, start(b, axes, dim));
+    return b.index(local, axes.empty() ? Value() : start(b, axes, dim));
   }
 
   void localizeIndex(IndexOp op) {
@@ -133,7 +132,6 @@ private:
     if (axes.empty())
       return;
     NNBuilder b(op.getLoc(), op);
-    b.setInsertionPointAfter(op);
     replace(op, positions(b, typeOf(op.getResult()).getDims().front(), axes, dim));
   }
 
@@ -145,12 +143,15 @@ private:
     NNBuilder b(op.getLoc(), op);
     SmallVector<int64_t> sizes;
     SmallVector<Value> starts;
-    for (DimAttr dim : type.getDims()) {
+    SmallVector<Attribute> pieces;
+    for (auto [dim, local] : llvm::zip(type.getDims(), localOf(op.getResult()).getDims())) {
       sizes.push_back(dim.getSize());
       starts.push_back(start(b, layout.axesOf(dim.getName()), dim));
+      pieces.push_back(b.getDenseI64ArrayAttr({local.getSize()}));
     }
     op.setWhole(sizes);
     op.getStartsMutable().assign(starts);
+    op.setPiecesAttr(b.getArrayAttr(pieces));
   }
 
   /// Ids of rows that the rank has, as its own positions; others are padding (-1), whose row is

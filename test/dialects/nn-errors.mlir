@@ -138,6 +138,78 @@ func.func @index() {
 
 // -----
 
+// nn.index (C2)
+func.func @index(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{needs a start for each piece of S, found 2 and 1}}
+  %0 = nn.index from %i, %i pieces [3] : <[S 3], i32>
+  return
+}
+
+// -----
+
+// nn.index (C2)
+func.func @index(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{pieces must cover the 3 elements of S, found 4}}
+  %0 = nn.index from %i, %i pieces [2, 2] : <[S 3], i32>
+  return
+}
+
+// -----
+
+// nn.index (C2)
+func.func @index(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{pieces of S have at least 1 element, found 0}}
+  %0 = nn.index from %i, %i pieces [3, 0] : <[S 3], i32>
+  return
+}
+
+// -----
+
+// nn.dropout_mask (C1)
+func.func @dropout(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{with starts, and only then, needs a whole size and pieces for each of 2 dimensions, found 1 and 2}}
+  %0 = nn.dropout_mask %i, %i, %i, %i site 0 rate 0.5 of [8] from %i, %i pieces [array<i64: 2>, array<i64: 3>] : (!nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> !nn.tensor<[B 2, D 3], f32>
+  return
+}
+
+// -----
+
+// nn.dropout_mask (C2)
+func.func @dropout(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{needs a start for each piece of D, found 1 and 2}}
+  %0 = nn.dropout_mask %i, %i, %i, %i site 0 rate 0.5 of [8, 3] from %i, %i pieces [array<i64: 2>, array<i64: 1, 2>] : (!nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> !nn.tensor<[B 2, D 3], f32>
+  return
+}
+
+// -----
+
+// nn.dropout_mask (C2)
+func.func @dropout(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{pieces must cover the 2 elements of B, found 4}}
+  %0 = nn.dropout_mask %i, %i, %i, %i site 0 rate 0.5 of [8, 3] from %i, %i pieces [array<i64: 4>, array<i64: 3>] : (!nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> !nn.tensor<[B 2, D 3], f32>
+  return
+}
+
+// -----
+
+// nn.dropout_mask (C2)
+func.func @dropout(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{needs a start for each piece of B, found 1 and 2}}
+  %0 = nn.dropout_mask %i, %i, %i, %i site 0 rate 0.5 of [8, 3] from %i pieces [array<i64: 1, 1>, array<i64: 3>] : (!nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> !nn.tensor<[B 2, D 3], f32>
+  return
+}
+
+// -----
+
+// nn.dropout_mask (C2)
+func.func @dropout(%i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{pieces must cover the 3 elements of D, found 0}}
+  %0 = nn.dropout_mask %i, %i, %i, %i site 0 rate 0.5 of [8, 3] from %i pieces [array<i64: 2>, array<i64>] : (!nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> !nn.tensor<[B 2, D 3], f32>
+  return
+}
+
+// -----
+
 // nn.reduce (C1)
 func.func @reduce(%a: !nn.tensor<[D 3], f32>) {
   // expected-error @+1 {{operand lacks the result's dimension S}}
@@ -197,6 +269,41 @@ func.func @ids(%table: !t, %ids: !nn.tensor<[S 2], f32>) {
 func.func @table(%table: !t, %ids: !nn.tensor<[S 2], i32>) {
   // expected-error @+1 {{table lacks dimension W}}
   %0 = nn.lookup %table["W" = %ids] : (!t, !nn.tensor<[S 2], i32>) -> !nn.tensor<[S 2, V 9, D 3], f32>
+  return
+}
+
+// -----
+
+// nn.attention (C3)
+func.func @pieces(%q: !nn.tensor<[S 8, H 2, K 4], f32>, %i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{pieces must cover the 8 elements of S, found 7}}
+  %0:2 = nn.attention %q, %q, %q queries from %i, %i pieces [4, 3] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5> : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[H 2, S 8], f32>)
+  return
+}
+
+// -----
+
+// nn.attention (C3)
+func.func @pieces(%q: !nn.tensor<[S 8, H 2, K 4], f32>, %i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{needs a start for each piece of S, found 1 and 2}}
+  %0:2 = nn.attention %q, %q, %q keys from %i pieces [4, 4] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5> : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[H 2, S 8], f32>)
+  return
+}
+
+// -----
+
+func.func @names(%q: !nn.tensor<[S 8, H 2, K 4], f32>, %l: !nn.tensor<[H 2, S 8], f32>) {
+  // expected-error @+1 {{q needs dimension R, k needs S}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q, %l, %q <query = "R", key = "S", heads = "H", groups = "H", scale = 0.5> : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[H 2, S 8], f32>, !nn.tensor<[S 8, H 2, K 4], f32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>)
+  return
+}
+
+// -----
+
+// nn.attention_grad (C1)
+func.func @pieces(%q: !nn.tensor<[S 8, H 2, K 4], f32>, %l: !nn.tensor<[H 2, S 8], f32>, %i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{pieces must cover the 8 elements of S, found 9}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q, %l, %q keys from %i pieces [9] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5> : (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[H 2, S 8], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>, !nn.tensor<[S 8, H 2, K 4], f32>)
   return
 }
 

@@ -298,14 +298,32 @@ rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 3, K
 // -----
 
 // rt.tile (C4)
-// expected-error @below {{positions of S must continue at 4, found #nn.segment<5, 3, 0, 1>}}
-rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>> {q_positions = [#nn.segment<0, 4, 0, 1>, #nn.segment<5, 3, 0, 1>]}
+// expected-error @below {{needs a start for each piece of S, found 1 and 2}}
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) queries [4, 4] <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>>
 
 // -----
 
 // rt.tile (C4)
-// expected-error @below {{positions must cover the 8 elements of T, found 4}}
-rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>> {k_positions = [#nn.segment<0, 4, 0, 1>]}
+// expected-error @below {{pieces must cover the 8 elements of T, found 4}}
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) keys [4] <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>>
+
+// -----
+
+// rt.tile (C4)
+// expected-error @below {{pieces of S have at least 1 element, found 0}}
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) queries [8, 0] <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>>
+
+// -----
+
+// rt.tile (C4)
+// expected-error @below {{needs a start for each piece of T, found 1 and 0}}
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>>
+
+// -----
+
+// rt.tile (C4)
+// expected-error @below {{starts must be i32 scalars, found '!nn.tensor<[], f32>'}}
+rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, !nn.tensor<[], f32>) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) keys [8] <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>>
 
 // -----
 

@@ -28,6 +28,20 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
 }
 
 // -----
+!q = !nn.tensor<[B 2, S 8, H 4, K 64], bf16>
+!l = !nn.tensor<[B 2, H 4, S 8], f32>
+!i = !nn.tensor<[], i32>
+// CHECK: nn.attention {{.*}} {fuse.generated_for = "positions that a step computes"}
+// CHECK: nn.attention_grad {{.*}} {fuse.generated_for = "positions that a step computes"}
+module attributes {tplan.target = {arch = "sm_90"}} {
+  nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}, %i: !i {nn.role = "scalar", nn.name = "i"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
+    %0:2 = nn.attention %q, %q, %q queries from %i pieces [8] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q, !i) -> (!q, !l)
+    %1:3 = nn.attention_grad %q, %q, %q, %0#0, %0#1, %q keys from %i pieces [8] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q, !q, !l, !q, !i) -> (!q, !q, !q)
+    nn.return %1#0 : !q
+  }
+}
+
+// -----
 !q = !nn.tensor<[B 2, S 65536, H 8, K 64], bf16>
 !k = !nn.tensor<[B 2, S 65536, G 1, K 64], bf16>
 !l = !nn.tensor<[B 2, H 8, S 65536], f32>

@@ -44,13 +44,12 @@ static std::string typeOf(const Problem &p, const std::string &order, const std:
   return text + "], " + element + ">";
 }
 
-static std::string segmentsText(const std::string &name, const std::vector<Segment> &segments) {
-  std::string text = name + " = [";
-  for (const Segment &s : segments)
-    text += (text.back() == '[' ? "" : ", ") + std::string("#nn.segment<") +
-            std::to_string(s.begin) + ", " + std::to_string(s.size) + ", " +
-            std::to_string(s.first) + ", " + std::to_string(s.step) + ">";
-  return text + "]";
+/// `queries [50, 20]`
+static std::string piecesText(const std::string &side, const std::vector<Piece> &pieces) {
+  std::string text = " " + side + " [";
+  for (const Piece &piece : pieces)
+    text += (text.back() == '[' ? "" : ", ") + std::to_string(piece.size);
+  return pieces.empty() ? "" : text + "]";
 }
 
 static std::string sumElement(const Problem &p) { return p.element == "f64" ? "f64" : "f32"; }
@@ -58,34 +57,36 @@ static std::string sumElement(const Problem &p) { return p.element == "f64" ? "f
 std::string Problem::text(const std::string &pass) const {
   std::string q = typeOf(*this, qOrder, element), k = typeOf(*this, kOrder, element);
   std::string lse = typeOf(*this, lseOrder, sumElement(*this));
-  std::string type = "(" + q + ", " + k + ", " + k + ") -> (" + q + ", " + lse + ")";
+  std::string starts;
+  for (size_t i = 0; i < qPieces.size() + kPieces.size(); ++i)
+    starts += ", !nn.tensor<[], i32>";
+  std::string type = "(" + q + ", " + k + ", " + k + starts + ") -> (" + q + ", " + lse + ")";
   if (pass == "backward") {
-    type = "(" + q + ", " + k + ", " + k + ", " + q + ", " + lse + ", " + lse + ") -> (" + q +
-           ", " + k + ", " + k;
+    type = "(" + q + ", " + k + ", " + k + ", " + q + ", " + lse + ", " + lse + starts + ") -> (" +
+           q + ", " + k + ", " + k;
     if (element == "bf16" || element == "f16")
       type += ", " + typeOf(*this, qOrder, "f32");
     type += ")";
   }
-  std::string attrs;
-  if (!qPositions.empty())
-    attrs = segmentsText("q_positions", qPositions);
-  if (!kPositions.empty())
-    attrs += (attrs.empty() ? "" : ", ") + segmentsText("k_positions", kPositions);
   char number[40];
   snprintf(number, sizeof number, "%.17e", scale);
-  return "rt.tile @tile " + pass + " : " + type +
+  return "rt.tile @tile " + pass + " : " + type + piecesText("queries", qPieces) +
+         piecesText("keys", kPieces) +
          " <query = \"S\", key = \"T\", heads = \"H\", groups = \"G\", scale = " + number +
-         ", mask = <" + mask + ">> {" + attrs + "}";
+         ", mask = <" + mask + ">>";
 }
 
-static int64_t positionOf(const std::vector<Segment> &segments, int64_t row) {
-  for (const Segment &s : segments)
-    if (s.begin <= row && row < s.begin + s.size)
-      return s.first + (row - s.begin) * s.step;
+static int64_t positionOf(const std::vector<Piece> &pieces, int64_t row) {
+  int64_t begin = 0;
+  for (const Piece &piece : pieces) {
+    if (row < begin + piece.size)
+      return piece.start + row - begin;
+    begin += piece.size;
+  }
   return row;
 }
-int64_t Problem::qPosition(int64_t row) const { return positionOf(qPositions, row); }
-int64_t Problem::kPosition(int64_t row) const { return positionOf(kPositions, row); }
+int64_t Problem::qPosition(int64_t row) const { return positionOf(qPieces, row); }
+int64_t Problem::kPosition(int64_t row) const { return positionOf(kPieces, row); }
 
 Tensor::Tensor(const Problem &p, const std::string &order) : order(order) {
   size_t n = 1;
@@ -236,7 +237,7 @@ void tplan::test::referenceBackward(const Problem &p, Tensors &t) {
 //===----------------------------------------------------------------------===//
 
 static size_t bytesOf(const std::string &element) {
-  return element == "f64" ? 8 : element == "f32" ? 4 : 2;
+  return element == "f64" ? 8 : element == "f32" || element == "i32" ? 4 : 2;
 }
 
 namespace {
@@ -284,7 +285,9 @@ static void pack(const std::vector<double> &data, const std::string &element, ch
     uint16_t high = std::bit_cast<uint32_t>(f) >> 16;
     if (element == "f16")
       high = std::bit_cast<uint16_t>(static_cast<_Float16>(f));
+    auto number = static_cast<int32_t>(data[i]);
     const void *from = element == "f64"   ? (const void *)&data[i]
+                       : element == "i32" ? (const void *)&number
                        : element == "f32" ? (const void *)&f
                                           : (const void *)&high;
     memcpy(to + i * bytes, from, bytes);
@@ -317,7 +320,13 @@ struct Argument {
 } // namespace
 
 static void runKernel(const AttentionKernel &kernel, const Problem &p, Tensors &t,
-                      const std::vector<Argument> &inputs, const std::vector<Argument> &outputs) {
+                      std::vector<Argument> inputs, const std::vector<Argument> &outputs) {
+  for (const std::vector<Piece> *pieces : {&p.qPieces, &p.kPieces})
+    for (const Piece &piece : *pieces) {
+      inputs.push_back({"start" + std::to_string(inputs.size()), "", "i32"});
+      Tensor &start = t[inputs.back().name] = Tensor(p, "");
+      start.data = {static_cast<double>(piece.start)};
+    }
   std::vector<Guarded> memory;
   std::vector<void *> args;
   for (const Argument &in : inputs) {

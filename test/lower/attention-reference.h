@@ -15,8 +15,9 @@
 
 namespace tplan::test {
 
-struct Segment {
-  int64_t begin, size, first, step;
+/// Rows that lie at the logical positions start, start + 1, ...
+struct Piece {
+  int64_t size, start;
 };
 
 /// Dimensions by letter: B and C are batches, S queries, T keys, H heads, G key
@@ -26,7 +27,8 @@ struct Problem {
   int64_t batch = 2, batch2 = 3, queries = 70, keys = 70, heads = 4, groups = 2, width = 24;
   double scale = 0.2;
   std::string mask = "causal", element = "f64";
-  std::vector<Segment> qPositions, kPositions;
+  /// All rows, in order; none where each row's number is its position.
+  std::vector<Piece> qPieces, kPieces;
 
   int64_t size(char dim) const;
   std::string text(const std::string &pass) const;

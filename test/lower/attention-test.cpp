@@ -97,7 +97,7 @@ TEST_P(Targets, RowsThatSeeNoKey) {
     Problem p;
     p.element = element;
     p.queries = 150, p.keys = 90;
-    p.kPositions = {{0, 90, 77, 1}}; // rows before 77 see nothing
+    p.kPieces = {{90, 77}}; // rows before 77 see nothing
     expectForward(p, options());
     expectBackward(p, options());
     p.mask = "prefix(0)";
@@ -124,12 +124,12 @@ static double reordered(const Problem &p, Tensor &a, Tensor &b) {
 }
 
 /// Rows in another order of positions, forward and backward.
-static void expectReordered(std::vector<Segment> segments, const JitOptions &options) {
+static void expectReordered(std::vector<Piece> pieces, const JitOptions &options) {
   for (const char *mask : kMasks) {
     Problem whole;
     whole.queries = whole.keys = 200, whole.mask = mask, whole.heads = 2, whole.batch = 1;
     Problem cut = whole;
-    cut.qPositions = cut.kPositions = segments;
+    cut.qPieces = cut.kPieces = pieces;
     SCOPED_TRACE(cut.text("forward"));
     Tensors t = randomTensors(whole), c = t;
     for (const char *name : {"q", "k", "v", "d_out", "d_lse"}) {
@@ -155,18 +155,52 @@ static void expectReordered(std::vector<Segment> segments, const JitOptions &opt
 }
 
 // Blocks of 50 and 37 rows: tiles lie across their borders.
-TEST_P(Targets, ZigZag) {
-  expectReordered({{0, 50, 0, 1}, {50, 50, 150, 1}, {100, 50, 50, 1}, {150, 50, 100, 1}},
-                  options());
+TEST_P(Targets, ZigZag) { expectReordered({{50, 0}, {50, 150}, {50, 50}, {50, 100}}, options()); }
+TEST_P(Targets, LastPieceFirst) { expectReordered({{37, 163}, {163, 0}}, options()); }
+TEST_P(Targets, PiecesOfFewRows) {
+  expectReordered({{1, 199}, {63, 0}, {2, 197}, {70, 63}, {64, 133}}, options());
 }
-TEST_P(Targets, Strided) { expectReordered({{0, 100, 0, 2}, {100, 100, 1, 2}}, options()); }
-TEST_P(Targets, Reversed) { expectReordered({{0, 37, 199, -1}, {37, 163, 0, 1}}, options()); }
+
+/// Rank r of `ranks` has the parts r and 2 ranks - 1 - r of the queries, or one block of them; of
+/// the keys it sees one block after another. One kernel computes all of it.
+TEST_P(Targets, OneKernelServesAllRanks) {
+  const int64_t ranks = 4, rows = 200, part = rows / ranks / 2;
+  for (const char *mask : {"causal", "and(causal, window(40))", "or(causal, prefix(70))"})
+    for (bool zigzag : {false, true}) {
+      Problem p;
+      p.mask = mask, p.queries = 2 * part, p.keys = rows / 2, p.batch = 1;
+      auto place = [&](int64_t rank, int64_t keys) {
+        p.qPieces = {{2 * part, 2 * part * rank}};
+        if (zigzag)
+          p.qPieces = {{part, part * rank}, {part, part * (2 * ranks - 1 - rank)}};
+        p.kPieces = {{p.keys, keys}};
+      };
+      place(0, 0);
+      AttentionKernel forward(p.text("forward"), options());
+      AttentionKernel backward(p.text("backward"), options());
+      for (int64_t rank = 0; rank < ranks; ++rank)
+        for (int64_t keys : {int64_t(0), rows / 2}) {
+          place(rank, keys);
+          SCOPED_TRACE(testing::Message() << mask << " rank " << rank << " keys from " << keys);
+          Tensors t = randomTensors(p), expected = t;
+          referenceForward(p, expected);
+          runForward(p, t, forward);
+          EXPECT_LE(difference(t["out"], expected["out"]), tolerance(p));
+          EXPECT_LE(difference(t["lse"], expected["lse"]), tolerance(p));
+          referenceBackward(p, expected);
+          referenceDelta(p, t);
+          runBackward(p, t, backward);
+          for (const char *name : {"d_q", "d_k", "d_v"})
+            EXPECT_LE(difference(t[name], expected[name]), tolerance(p)) << name;
+        }
+    }
+}
 
 /// Keys [first, first + size) of a problem.
 static Problem pieceOf(const Problem &p, int64_t first, int64_t size) {
   Problem piece = p;
   piece.keys = size;
-  piece.kPositions = {{0, size, first, 1}};
+  piece.kPieces = {{size, first}};
   return piece;
 }
 
@@ -400,5 +434,8 @@ TEST(Attention, TasksAndFlops) {
     int64_t each = 2 * p.batch * p.heads * p.width;
     EXPECT_EQ(forward.flops, 2 * each * visiblePairs(p, 32, 64));
     EXPECT_EQ(backward.flops, 5 * each * visiblePairs(p, 64, 32));
+    p.kPieces = {{p.keys, 0}}; // all pairs, because any start may come
+    EXPECT_EQ(AttentionKernel(p.text("forward")).flops, 2 * each * p.queries * p.keys);
+    EXPECT_EQ(AttentionKernel(p.text("backward")).flops, 5 * each * p.queries * p.keys);
   }
 }

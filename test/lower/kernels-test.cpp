@@ -149,13 +149,14 @@ TYPED_TEST(Floats, MapBroadcast) {
   // [B,S,H,K] with operands that lack dimensions on every side, and positions.
   for (int64_t K : {1, 5, 16, 24, 64}) {
     const int64_t B = 3, S = 37, H = 4;
-    auto jit = compile<TypeParam>({"map",
-                                   "B=3,S=37",
-                                   "H=4," + size("K", K),
-                                   7,
-                                   {"B,S,H,K:T", "S,K:T", "B:T", "H:T", "K:T", ":T"},
-                                   {"B,S,H,K:T", "B,S,H,K:i32"},
-                                   R"(
+    auto jit =
+        compile<TypeParam>({"map",
+                            "B=3,S=37",
+                            "H=4," + size("K", K),
+                            7,
+                            {"B,S,H,K:T", "S,K:T", "B:T", "H:T", "K:T", ":T", ":i32", ":i32"},
+                            {"B,S,H,K:T", "B,S,H,K:i32"},
+                            R"(
       %a = arith.mulf %0, %1 : T
       %b = arith.addf %a, %2 : T
       %c = arith.mulf %b, %3 : T
@@ -163,9 +164,11 @@ TYPED_TEST(Floats, MapBroadcast) {
       %e = arith.mulf %d, %5 : T
       %s = rt.position "S"
       %h = rt.position "H"
-      %k = rt.position "K" segments [#nn.segment<0, 2, 10, 1>, #nn.segment<2, 98, 5, -3>]
-      %m = arith.constant 1000 : i32
-      %p = arith.muli %s, %m : i32
+      %at = rt.position "K" %two = arith.constant 2 : i32
+      %first = arith.addi %at, %6 : i32 %shift = arith.subi %7, %two : i32
+      %second = arith.addi %at, %shift : i32 %in = arith.cmpi sge, %at, %two : i32
+      %k = arith.select %in, %second, %first : i32
+      %m = arith.constant 1000 : i32 %p = arith.muli %s, %m : i32
       %q = arith.addi %p, %h : i32
       %r = arith.muli %q, %m : i32
       %t = arith.addi %r, %k : i32
@@ -177,11 +180,12 @@ TYPED_TEST(Floats, MapBroadcast) {
     for (int64_t i = 0; i < int64_t(x.size()); ++i) {
       int64_t ki = i % K, hi = i / K % H, si = i / K / H % S, bi = i / K / H / S;
       want[i] = ((x[i] * sk[si * K + ki] + b[bi]) * h[hi] - k[ki]) * u[0];
-      wantI[i] = (si * 1000 + hi) * 1000 + (ki < 2 ? 10 + ki : 5 - 3 * (ki - 2));
+      wantI[i] = (si * 1000 + hi) * 1000 + (ki < 2 ? 10 + ki : 5 + (ki - 2));
     }
-    jit->run(
-        "k", (B * S + 6) / 7,
-        {x.data(), sk.data(), b.data(), h.data(), k.data(), u.data(), got.data(), gotI.data()});
+    std::vector<int32_t> starts[] = {{10}, {5}}; // of two pieces of K, the first of two elements
+    jit->run("k", (B * S + 6) / 7,
+             {x.data(), sk.data(), b.data(), h.data(), k.data(), u.data(), starts[0].data(),
+              starts[1].data(), got.data(), gotI.data()});
     expectSame(got, want);
     expectSame(gotI, wantI);
   }

@@ -84,3 +84,19 @@ rt.tile @backward backward : (!nn.tensor<[S 128, H 4, K 64], bf16>, !nn.tensor<[
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 6, 1, 1>
 // CHECK-COUNT-3: arith.cmpi ult, {{.*}}, %c2{{.*}} : index
 rt.tile @wide backward : (!nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1], f32>, !nn.tensor<[S 128, H 1], f32>) -> (!nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>, !nn.tensor<[S 128, H 1, K 256], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125, mask = <causal>>
+
+// -----
+
+// Where rows lie is loaded, piece by piece; a tile's range is that of the pieces that it meets.
+// CHECK-LABEL: gpu.func @starts(
+// CHECK: %[[FIRST:.*]] = memref.load %arg3
+// CHECK: %[[SECOND:.*]] = memref.load %arg4
+// CHECK: %[[SHIFT:.*]] = arith.subi %[[SECOND]], %c50_i32
+// CHECK: %[[KEYS:.*]] = memref.load %arg5
+// CHECK: %[[FROM:.*]] = arith.maxsi %{{.*}}, %c50_i32
+// CHECK: arith.addi %[[FROM]], %[[SHIFT]] : i32
+// CHECK: scf.for
+// CHECK: arith.addi %{{.*}}, %[[KEYS]] : i32
+// CHECK: arith.cmpi slt, %{{.*}} : i32
+// CHECK: scf.if
+rt.tile @starts forward : (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[T 100, G 2, K 64], f32>, !nn.tensor<[T 100, G 2, K 64], f32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[S 200, H 4], f32>) queries [50, 150] keys [100] <query = "S", key = "T", heads = "H", groups = "G", scale = 0.125, mask = <causal>>

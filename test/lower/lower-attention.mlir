@@ -66,3 +66,25 @@ rt.tile @six forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 
 module attributes {tplan.target = #tplan.target<{registers = 32 : i64, vector_bytes = 64 : i64}>} {
   rt.tile @eight forward : (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1, K 64], f32>) -> (!nn.tensor<[S 64, H 1, K 64], f32>, !nn.tensor<[S 64, H 1], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125>
 }
+
+// -----
+
+// Where rows lie is loaded, piece by piece; which tiles are skipped follows from that.
+// CHECK-LABEL: func.func @starts(
+// CHECK-SAME: %arg3: memref<1xi32>, %arg4: memref<1xi32>, %arg5: memref<1xi32>
+// CHECK: %[[FIRST:.*]] = memref.load %arg3
+// CHECK: %[[SECOND:.*]] = memref.load %arg4
+// CHECK: %[[SHIFT:.*]] = arith.subi %[[SECOND]], %c50_i32
+// CHECK: %[[KEYS:.*]] = memref.load %arg5
+// CHECK: %[[A:.*]] = vector.broadcast %[[FIRST]] : i32 to vector<16xi32>
+// CHECK: %[[AT:.*]] = arith.addi %[[ROWS:.*]], %[[A]] : vector<16xi32>
+// CHECK: %[[B:.*]] = vector.broadcast %[[SHIFT]] : i32 to vector<16xi32>
+// CHECK: %[[NEXT:.*]] = arith.addi %[[ROWS]], %[[B]] : vector<16xi32>
+// CHECK: %[[IN:.*]] = arith.cmpi sge, %[[ROWS]], %{{.*}} : vector<16xi32>
+// CHECK: arith.select %[[IN]], %[[NEXT]], %[[AT]]
+// CHECK: scf.for
+// CHECK: vector.broadcast %[[KEYS]] : i32 to vector<16xi32>
+// CHECK: vector.reduction <minsi>
+// CHECK: arith.cmpi slt, %{{.*}} : i32
+// CHECK: scf.if
+rt.tile @starts forward : (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[T 100, G 2, K 64], f32>, !nn.tensor<[T 100, G 2, K 64], f32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>, !nn.tensor<[], i32>) -> (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[S 200, H 4], f32>) queries [50, 150] keys [100] <query = "S", key = "T", heads = "H", groups = "G", scale = 0.125, mask = <causal>>

@@ -19,8 +19,8 @@ nn.layer @layer(%t: !nn.tensor<[V 10, D 4], f64> {nn.role = "param", nn.name = "
   %0 = nn.lookup %t["V" = %ids] {dist.layouts = [#dist.layout<sum over [tp]>]} : (<[V 10, D 4], f64>, <[B 4], i32>) -> <[B 4, D 4], f64>
   // CHECK: dist.collective all_reduce sum
   %1 = dist.collective all_reduce sum %0 over ["tp"] {dist.layouts = [#dist.layout<>]} : <[B 4, D 4], f64> -> <[B 4, D 4], f64>
-  // CHECK: nn.index : <[V 3], i32>
-  // CHECK: nn.add
+  // CHECK: %[[FIRST:.+]] = nn.mul %[[RANK]],
+  // CHECK: nn.index from %[[FIRST]] pieces [3] {{.*}} : <[V 3], i32>
   %2 = nn.index {dist.layouts = [#dist.layout<V over [tp]>]} : <[V 10], i32>
   // CHECK: %[[INSIDE:.+]] = nn.cmp lt
   // CHECK: %[[KEPT:.+]] = nn.select %[[INSIDE]], %arg2
@@ -77,7 +77,7 @@ nn.layer @stored.S(%s: !nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "co
 // CHECK:   %[[KEPT:.+]] = nn.select %[[INSIDE]], %arg0
 // CHECK:   nn.reduce sum %[[KEPT]]
 // CHECK:   %[[START:.+]] = nn.mul %arg2,
-// CHECK:   nn.add %{{.+}}, %[[START]]
+// CHECK:   nn.index from %[[START]] pieces [8] : <[V 8], i32>
 // CHECK:   nn.reduce sum
 module attributes {dist.mesh = #dist.mesh<<"tp", 2>, granules <"V", 8>>} {
 tplan.plan @p {mesh = [{name = "tp", size = 2 : i64}]}

@@ -52,7 +52,7 @@ static void emitScoreGrads(TileCode &c, const Scratch &scores, const Scratch &dS
 }
 
 void lower::emitAttentionBackward(TileCode &c, rt::TileOp tile, ArrayRef<Operand> args,
-                                  Value task) {
+                                  const Places &places, Value task) {
   rt::AttentionShape shape = tile.getShape();
   const Operand &q = args[0], &k = args[1], &v = args[2], &dOut = args[3], &lse = args[4],
                 &delta = args[5], &dQ = args[6], &dK = args[7], &dV = args[8];
@@ -72,8 +72,8 @@ void lower::emitAttentionBackward(TileCode &c, rt::TileOp tile, ArrayRef<Operand
   Scratch dQRows = c.rowMajor(shape.queryTile, padded);
   Scratch scores = c.rowMajor(shape.queryTile, shape.keyTile);
   Scratch dScores = c.rowMajor(shape.queryTile, shape.keyTile);
-  Positions qPositions(c, tile.getQPositionsAttr(), shape.queryTile, shape.queries);
-  Positions kPositions(c, tile.getKPositionsAttr(), shape.keyTile, shape.keys);
+  Positions qPositions(c, places.queries, shape.queryTile, shape.queries);
+  Positions kPositions(c, places.keys, shape.keyTile, shape.keys);
 
   auto rowsOf = [&](const Operand &x, StringRef dim, StringRef headDim, Value head, Value first,
                     Value count) {

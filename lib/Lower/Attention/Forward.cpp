@@ -96,7 +96,8 @@ static void emitFinish(TileCode &c, const Scratch &out, const State &state) {
   });
 }
 
-void lower::emitAttentionForward(TileCode &c, rt::TileOp tile, ArrayRef<Operand> args, Value task) {
+void lower::emitAttentionForward(TileCode &c, rt::TileOp tile, ArrayRef<Operand> args,
+                                 const Places &places, Value task) {
   rt::AttentionShape shape = tile.getShape();
   const Operand &q = args[0], &k = args[1], &v = args[2], &out = args[3], &lse = args[4];
   int64_t width = shape.width, blocks = shape.getQueryTiles();
@@ -116,8 +117,8 @@ void lower::emitAttentionForward(TileCode &c, rt::TileOp tile, ArrayRef<Operand>
   Scratch sums = c.panels(width, shape.queryTile);
   State state{c.rowMajor(1, shape.queryTile), c.rowMajor(1, shape.queryTile),
               c.rowMajor(1, shape.queryTile)};
-  Positions qPositions(c, tile.getQPositionsAttr(), shape.queryTile, shape.queries);
-  Positions kPositions(c, tile.getKPositionsAttr(), shape.keyTile, shape.keys);
+  Positions qPositions(c, places.queries, shape.queryTile, shape.queries);
+  Positions kPositions(c, places.keys, shape.keyTile, shape.keys);
 
   auto rowsOf = [&](const Operand &x, StringRef dim, StringRef headDim, Value head, Value first,
                     Value count) {

@@ -15,7 +15,6 @@ using namespace tplan;
 using namespace tplan::lower;
 using nn::AttentionAttr;
 using nn::MaskAttr;
-using nn::SegmentAttr;
 
 namespace {
 /// Arithmetic on i32 positions and i1, scalars or vectors, as code.
@@ -55,25 +54,50 @@ struct CodeMath {
 
 constexpr int64_t kTableLanes = 16; // i32 in 64 bytes
 
-Positions::Positions(TileCode &code, ArrayAttr segments, int64_t tile, int64_t size)
-    : code(code), segments(segments), tile(tile), size(size) {
+static SmallVector<Piece> loadPieces(Code &code, std::optional<ArrayRef<int64_t>> sizes,
+                                     ArrayRef<Operand> starts) {
+  SmallVector<Piece> pieces;
+  CodeMath math{code, code.getI32Type()};
+  int64_t begin = 0;
+  for (auto [size, start] : llvm::zip(sizes.value_or(ArrayRef<int64_t>()), starts)) {
+    Value at = memref::LoadOp::create(code, start.memory, code.index(0));
+    pieces.push_back({begin, begin + size, begin ? math.minus(at, begin) : at});
+    begin += size;
+  }
+  return pieces;
+}
+
+Places Places::take(Code &code, rt::TileOp tile, SmallVectorImpl<Operand> &args) {
+  auto first = args.begin() + tile.getNumTensors();
+  size_t queries = tile.getQPieces() ? tile.getQPieces()->size() : 0;
+  ArrayRef<Operand> starts(first, args.begin() + tile.getFunctionType().getNumInputs());
+  Places places{loadPieces(code, tile.getQPieces(), starts.take_front(queries)),
+                loadPieces(code, tile.getKPieces(), starts.drop_front(queries))};
+  args.erase(first, first + starts.size());
+  return places;
+}
+
+Positions::Positions(TileCode &code, ArrayRef<Piece> pieces, int64_t tile, int64_t size)
+    : code(code), pieces(pieces), tile(tile), size(size) {
   int64_t padded = (tile + kTableLanes - 1) / kTableLanes * kTableLanes;
   auto type = MemRefType::get({padded}, code.getI32Type());
   table = memref::AllocaOp::create(code, type, code.getI64IntegerAttr(64));
 }
 
-// Of the last segment that begins at or before each.
-Value lower::positionsOf(Code &code, ArrayAttr segments, Value rows) {
-  if (!segments)
+// By the last piece that begins at or before each row.
+Value lower::positionsOf(Code &code, ArrayRef<Piece> pieces, Value rows) {
+  if (pieces.empty())
     return rows;
   CodeMath math{code, rows.getType()};
+  auto vector = dyn_cast<VectorType>(rows.getType());
   Value result;
-  for (auto segment : segments.getAsRange<SegmentAttr>()) {
-    Value at = math.minus(rows, segment.getBegin());
-    at = code.createOrFold<arith::MulIOp>(at, math.constant(segment.getStep()));
-    at = code.createOrFold<arith::AddIOp>(at, math.constant(segment.getFirst()));
+  for (const Piece &piece : pieces) {
+    Value shift = piece.shift;
+    if (vector)
+      shift = vector::BroadcastOp::create(code, vector, shift);
+    Value at = code.createOrFold<arith::AddIOp>(rows, shift);
     if (result) {
-      Value inside = math.lessEqual(math.constant(segment.getBegin()), rows);
+      Value inside = math.lessEqual(math.constant(piece.begin), rows);
       at = code.createOrFold<arith::SelectOp>(inside, at, result);
     }
     result = at;
@@ -94,7 +118,7 @@ void Positions::fill(Value begin) {
     if (i)
       row = arith::AddIOp::create(code, row, math.constant(i));
     row = arith::MinSIOp::create(code, row, math.constant(size - 1));
-    Value position = positionsOf(code, segments, row);
+    Value position = positionsOf(code, pieces, row);
     vector::StoreOp::create(code, position, table, code.index(i));
     low = low ? arith::MinSIOp::create(code, low, position) : position;
     high = high ? arith::MaxSIOp::create(code, high, position) : position;

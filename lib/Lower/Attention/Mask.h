@@ -12,15 +12,29 @@ struct PositionRange {
   mlir::Value min, max;
 };
 
+/// Rows begin .. end of a side: row r lies at logical position r + shift, an i32.
+struct Piece {
+  int64_t begin, end;
+  mlir::Value shift;
+};
+/// Where the rows of queries and of keys lie: pieces in order, none where each row's number is its
+/// position.
+struct Places {
+  llvm::SmallVector<Piece> queries, keys;
+
+  /// Takes the starts out of a kernel's arguments, inputs then outputs, and loads them.
+  static Places take(Code &code, rt::TileOp tile, llvm::SmallVectorImpl<Operand> &args);
+};
+
 /// The logical positions of rows; i32, or vectors of them.
-mlir::Value positionsOf(Code &code, mlir::ArrayAttr segments, mlir::Value rows);
+mlir::Value positionsOf(Code &code, llvm::ArrayRef<Piece> pieces, mlir::Value rows);
 
 /// Logical positions of the rows of a tile: a table of i32 on the stack, and its
-/// range. Rows may cross segments, and segments may run in any order.
+/// range. Rows may cross pieces, and pieces may lie in any order.
 class Positions : public PositionRange {
 public:
   /// Reserves the table, so only at the beginning of the kernel.
-  Positions(TileCode &code, mlir::ArrayAttr segments, int64_t tile, int64_t size);
+  Positions(TileCode &code, llvm::ArrayRef<Piece> pieces, int64_t tile, int64_t size);
 
   /// Fills the table for the rows from `begin` on. Rows at and after the end of
   /// the dimension repeat its last.
@@ -30,7 +44,7 @@ public:
 
 private:
   TileCode &code;
-  mlir::ArrayAttr segments;
+  llvm::ArrayRef<Piece> pieces;
   int64_t tile, size;
 };
 

@@ -140,11 +140,12 @@ private:
   RegisterBlock block;
 };
 
-/// Emits the body of a kernel; the arguments are inputs, then outputs.
+struct Places;
+/// Emits the body of a kernel; the arguments are inputs without starts, then outputs.
 void emitAttentionForward(TileCode &code, rt::TileOp tile, llvm::ArrayRef<Operand> args,
-                          mlir::Value task);
+                          const Places &places, mlir::Value task);
 void emitAttentionBackward(TileCode &code, rt::TileOp tile, llvm::ArrayRef<Operand> args,
-                           mlir::Value task);
+                           const Places &places, mlir::Value task);
 
 /// Index along each batch dimension, from the linear one in the order of q.
 llvm::SmallVector<mlir::Value> batchIndices(Code &code, const rt::AttentionShape &shape,

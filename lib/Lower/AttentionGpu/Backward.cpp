@@ -34,8 +34,8 @@ struct Role {
 
 class BackwardGpu {
 public:
-  BackwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args)
-      : c(c), walk(c, op), q(args[0]), k(args[1]), v(args[2]), dOut(args[3]), lse(args[4]),
+  BackwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args, const Places &places)
+      : c(c), walk(c, op, places), q(args[0]), k(args[1]), v(args[2]), dOut(args[3]), lse(args[4]),
         delta(args[5]), dQ(args[6]), dK(args[7]), dV(args[8]) {}
   void run();
 
@@ -189,6 +189,7 @@ int64_t lower::backwardBlocks(rt::TileOp op, const BlockLayout &layout) {
   return blocks;
 }
 
-void lower::emitAttentionBackwardGpu(BlockCode &code, rt::TileOp op, ArrayRef<Operand> args) {
-  BackwardGpu(code, op, args).run();
+void lower::emitAttentionBackwardGpu(BlockCode &code, rt::TileOp op, ArrayRef<Operand> args,
+                                     const Places &places) {
+  BackwardGpu(code, op, args, places).run();
 }

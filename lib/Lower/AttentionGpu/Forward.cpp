@@ -43,7 +43,8 @@ struct State {
 
 class ForwardGpu {
 public:
-  ForwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args) : c(c), walk(c, op), args(args) {}
+  ForwardGpu(BlockCode &c, rt::TileOp op, ArrayRef<Operand> args, const Places &places)
+      : c(c), walk(c, op, places), args(args) {}
   void run();
 
 private:
@@ -157,6 +158,7 @@ int64_t lower::forwardBlocks(rt::TileOp op) {
   return shape.batch * shape.heads * llvm::divideCeil(shape.queries, BlockLayout::side);
 }
 
-void lower::emitAttentionForwardGpu(BlockCode &code, rt::TileOp op, ArrayRef<Operand> args) {
-  ForwardGpu(code, op, args).run();
+void lower::emitAttentionForwardGpu(BlockCode &code, rt::TileOp op, ArrayRef<Operand> args,
+                                    const Places &places) {
+  ForwardGpu(code, op, args, places).run();
 }

@@ -12,13 +12,11 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
-using nn::SegmentAttr;
 
-Walk::Walk(BlockCode &code, rt::TileOp op)
+Walk::Walk(BlockCode &code, rt::TileOp op, const Places &places)
     : op(op), shape(op.getShape()), queries{true, op.getSpec().getQuery(), op.getSpec().getHeads(),
-                                            shape.queries, op.getQPositionsAttr()},
-      keys{false, op.getSpec().getKey(), op.getSpec().getGroups(), shape.keys,
-           op.getKPositionsAttr()},
+                                            shape.queries, places.queries},
+      keys{false, op.getSpec().getKey(), op.getSpec().getGroups(), shape.keys, places.keys},
       c(code) {}
 
 SideTile Walk::owned(const Side &side, int64_t heads, Value block) {
@@ -39,7 +37,7 @@ TileRows Walk::rowsOf(const Operand &x, const SideTile &tile) {
 // Positions
 //===----------------------------------------------------------------------===//
 
-/// Ends of the segments' parts that lie in the tile.
+/// Ends of the pieces' parts that lie in the tile.
 PositionRange Walk::rangeOf(const SideTile &tile) {
   const Side &side = *tile.side;
   auto number = [&](int64_t n) -> Value { return arith::ConstantIntOp::create(c, n, 32); };
@@ -49,17 +47,19 @@ PositionRange Walk::rangeOf(const SideTile &tile) {
   Value last = c.createOrFold<arith::AddIOp>(begin, number(BlockLayout::side - 1));
   if (side.ragged())
     last = min(last, number(side.size - 1));
-  if (!side.positions)
+  if (side.pieces.empty())
     return {begin, last};
+  auto shifted = [&](Value row, const Piece &piece) {
+    return c.createOrFold<arith::AddIOp>(row, piece.shift);
+  };
+  if (side.pieces.size() == 1)
+    return {shifted(begin, side.pieces.front()), shifted(last, side.pieces.front())};
   PositionRange range{number(std::numeric_limits<int32_t>::max()),
                       number(std::numeric_limits<int32_t>::min())};
-  for (auto segment : side.positions.getAsRange<SegmentAttr>()) {
-    Value from = max(begin, number(segment.getBegin()));
-    Value to = min(last, number(segment.getBegin() + segment.getSize() - 1));
+  for (const Piece &piece : side.pieces) {
+    Value from = max(begin, number(piece.begin)), to = min(last, number(piece.end - 1));
     Value inside = arith::CmpIOp::create(c, arith::CmpIPredicate::sle, from, to);
-    ArrayAttr only = c.getArrayAttr(segment);
-    Value a = positionsOf(c, only, from), b = positionsOf(c, only, to);
-    Value low = min(range.min, min(a, b)), high = max(range.max, max(a, b));
+    Value low = min(range.min, shifted(from, piece)), high = max(range.max, shifted(to, piece));
     range.min = arith::SelectOp::create(c, inside, low, range.min);
     range.max = arith::SelectOp::create(c, inside, high, range.max);
   }
@@ -112,11 +112,11 @@ void Walk::hideEach(const SideTile &owned, const SideTile &streamed) {
     Value at = arith::AddIOp::create(c, first, steps);
     inside.push_back(arith::CmpIOp::create(c, arith::CmpIPredicate::slt, at, constant(side.size)));
     at = arith::MinSIOp::create(c, at, constant(side.size - 1));
-    columns.push_back(positionsOf(c, side.positions, at));
+    columns.push_back(positionsOf(c, side.pieces, at));
   }
   c.forRows([&](Value i, MutableArrayRef<Value> scores) {
     Value at = c.min(c.add(owned.first, c.row(i)), c.index(owned.side->size - 1));
-    Value row = c.splat(positionsOf(c, owned.side->positions, c.toI32(at)), type);
+    Value row = c.splat(positionsOf(c, owned.side->pieces, c.toI32(at)), type);
     for (auto [x, column, there] : llvm::zip(scores, columns, inside)) {
       Value q = side.isQuery ? column : row, k = side.isQuery ? row : column;
       x = emitMaskedScore(c, op.getSpec(), x, q, k, there);

@@ -16,7 +16,7 @@ struct Side {
   bool isQuery;
   llvm::StringRef dim, headDim;
   int64_t size;
-  mlir::ArrayAttr positions;
+  llvm::ArrayRef<Piece> pieces;
 
   int64_t tiles() const { return llvm::divideCeil(size, BlockLayout::side); }
   bool ragged() const { return size % BlockLayout::side; }
@@ -30,7 +30,7 @@ struct SideTile {
 
 class Walk {
 public:
-  Walk(BlockCode &code, rt::TileOp op);
+  Walk(BlockCode &code, rt::TileOp op, const Places &places);
 
   /// Tile, head and batch of a block; the batch is remembered.
   SideTile owned(const Side &side, int64_t heads, mlir::Value block);
@@ -60,9 +60,11 @@ private:
 };
 
 int64_t forwardBlocks(rt::TileOp op);
-void emitAttentionForwardGpu(BlockCode &code, rt::TileOp op, llvm::ArrayRef<Operand> args);
+void emitAttentionForwardGpu(BlockCode &code, rt::TileOp op, llvm::ArrayRef<Operand> args,
+                             const Places &places);
 int64_t backwardBlocks(rt::TileOp op, const BlockLayout &layout);
-void emitAttentionBackwardGpu(BlockCode &code, rt::TileOp op, llvm::ArrayRef<Operand> args);
+void emitAttentionBackwardGpu(BlockCode &code, rt::TileOp op, llvm::ArrayRef<Operand> args,
+                              const Places &places);
 
 } // namespace tplan::lower
 

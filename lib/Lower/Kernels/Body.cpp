@@ -112,43 +112,17 @@ Value Body::clone(Operation *op, unsigned result, bool onVectors) {
   return known[op->getResult(result)];
 }
 
-/// Logical position by segments; they cover the dimension in order.
-static Value throughSegments(ImplicitLocOpBuilder &b, Value local, rt::PositionOp op) {
-  auto constant = [&](int64_t i) -> Value {
-    TypedAttr attr = b.getI32IntegerAttr(i);
-    if (auto type = dyn_cast<VectorType>(local.getType()))
-      attr = DenseElementsAttr::get(type, attr);
-    return arith::ConstantOp::create(b, attr);
-  };
-  if (!op.getSegments() || op.getSegments()->empty())
-    return local;
-  Value result;
-  for (auto s : op.getSegments()->getAsRange<nn::SegmentAttr>()) {
-    // first + (local - begin) * step
-    Value scaled = arith::MulIOp::create(b, local, constant(s.getStep()));
-    Value here =
-        arith::AddIOp::create(b, scaled, constant(s.getFirst() - s.getBegin() * s.getStep()));
-    if (result) {
-      Value in = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, local, constant(s.getBegin()));
-      here = arith::SelectOp::create(b, in, here, result);
-    }
-    result = here;
-  }
-  return result;
-}
-
 Value Body::position(Operation *op, bool onVectors) {
   const Strides &s = plan.positions.find(op)->second;
   Value at = weigh(rowIndex, s.rows, nullptr);
   Type i32 = b.getI32Type();
   if (!onVectors)
-    return throughSegments(b, arith::IndexCastOp::create(b, i32, at ? at : index(0)),
-                           cast<rt::PositionOp>(op));
+    return arith::IndexCastOp::create(b, i32, at ? at : index(0));
   Value lanes = laneOffsets(s.cols, i32);
   if (at)
     lanes =
         arith::AddIOp::create(b, lanes, splat(arith::IndexCastOp::create(b, i32, at), plan.lanes));
-  return throughSegments(b, lanes, cast<rt::PositionOp>(op));
+  return lanes;
 }
 
 //===----------------------------------------------------------------------===//
