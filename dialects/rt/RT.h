@@ -76,19 +76,29 @@ mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor resul
 /// Whether the library adds a bias to this GEMM before it rounds: rt.matmul (C5).
 bool takesBias(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor bias, nn::Tensor result);
 
-/// Bytes of workspace that attention may have on a rank with so much memory, or with as much as its
-/// plan needs.
-int64_t roomForAttention(std::optional<int64_t> memory);
+/// What the library of a target takes of attention. The defaults are what that of any target takes;
+/// where it takes less, the driver says so on the module (lib/Driver/AttentionLimits.def).
+struct LibraryLimits {
+  /// Elements of a head at most, forward and backward; 0: none.
+  int64_t widestForward = 256, widestBackward = 256;
+  /// Bytes of workspace for one call at most, whatever a rank has; and as many as it may have
+  /// though a rank has little.
+  int64_t mostWorkspace = int64_t(8) << 30, leastWorkspace = int64_t(2) << 30;
+  /// Bytes of workspace that a call may have on the rank.
+  int64_t workspace = mostWorkspace;
+
+  /// For a rank with so much memory, or with as much as its plan needs.
+  LibraryLimits on(std::optional<int64_t> memory) const;
+};
 /// Why the library does not take something, as what was found, and what it takes instead; of what
 /// is none of its business it says no more. Empty where it takes it.
 struct LibraryRefusal {
   std::string found, instead;
   bool empty() const { return found.empty(); }
 };
-/// Whether the library takes attention of these operands, and as what. `arch` is the target
-/// ("sm_90"), or nothing for what any target takes; `room` for its workspace.
+/// Whether the library takes attention of these operands, and as what.
 LibraryRefusal matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k,
-                                     nn::AttentionAttr spec, llvm::StringRef arch, int64_t room,
+                                     nn::AttentionAttr spec, const LibraryLimits &limits,
                                      LibraryAttention &attention);
 /// Strides of a tensor of attention; failure where its batches are not one piece.
 mlir::FailureOr<AttentionStrides> stridesOf(nn::Tensor tensor, llvm::StringRef row,

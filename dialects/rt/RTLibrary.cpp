@@ -1,8 +1,8 @@
 //===- RTLibrary.cpp - attention by a library ------------------------------===//
 //
 // What cuDNN takes, by its support matrix: bf16 and f16; heads whose width is a multiple of 8, up
-// to what the architecture holds; all keys, causal, or causal with a window. `cudnn-plans-test`
-// asks the library itself, where there is one.
+// to what the limits of the target say; all keys, causal, or causal with a window.
+// `cudnn-plans-test` asks the library itself, where there is one.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Narrow.h"
@@ -22,33 +22,14 @@ using nn::typeOf;
 
 namespace {
 
-/// Heads at most so wide, forward and backward, from an architecture on.
-struct WidthLimit {
-  int64_t arch, forward, backward;
-};
-constexpr WidthLimit widthLimits[] = {{100, 128, 128}, {90, 256, 256}, {80, 128, 128}};
-/// Of any.
-constexpr int64_t widestOfAll = 256;
-
 /// Chunks need no more workspace than this, unless one head's group does.
 constexpr int64_t chunkBytes = 384 << 20;
-/// A head's group has so many, whatever a rank has; and so many, if they are a small part of it.
-constexpr int64_t alwaysBytes = int64_t(2) << 30, mostBytes = int64_t(8) << 30;
+/// A workspace is at most such a part of what a rank has.
 constexpr int64_t smallPart = 8;
 /// Rows of the tiles of the library, at most.
 constexpr int64_t tileRows = 128;
 /// What plans need beside what their sizes explain.
 constexpr int64_t slackBytes = 64 << 10;
-
-int64_t widestHead(AttentionPass pass, StringRef arch) {
-  int64_t number = 0;
-  if (arch.empty() || arch.drop_front(3).getAsInteger(10, number))
-    return widestOfAll;
-  for (WidthLimit limit : widthLimits)
-    if (number >= limit.arch)
-      return pass == AttentionPass::Forward ? limit.forward : limit.backward;
-  return 0;
-}
 
 /// all, causal, or causal with a window.
 bool matchMask(MaskAttr mask, LibraryAttention &attention) {
@@ -96,8 +77,11 @@ void chooseChunk(AttentionPass pass, LibraryAttention &attention) {
 
 } // namespace
 
-int64_t rt::roomForAttention(std::optional<int64_t> memory) {
-  return memory ? std::clamp(*memory / smallPart, alwaysBytes, mostBytes) : mostBytes;
+LibraryLimits LibraryLimits::on(std::optional<int64_t> memory) const {
+  LibraryLimits limits = *this;
+  limits.workspace =
+      memory ? std::clamp(*memory / smallPart, leastWorkspace, mostWorkspace) : mostWorkspace;
+  return limits;
 }
 
 /// Forward, plans need next to nothing. Backward: 2 bytes for each pair of a query and a key, in
@@ -141,11 +125,11 @@ static LibraryRefusal found(const llvm::Twine &what, const llvm::Twine &instead 
 }
 
 /// Of a group of heads that needs more than there is room for.
-static LibraryRefusal withoutRoom(int64_t bytes) {
+static LibraryRefusal withoutRoom(int64_t bytes, int64_t most) {
   std::string gib = llvm::formatv("{0:F1}", bytes * double(smallPart) / (1 << 30)).str();
   return found("a workspace of " + llvm::Twine(bytes) + " bytes",
-               bytes > mostBytes
-                   ? "at most " + llvm::Twine(mostBytes >> 30) +
+               bytes > most
+                   ? "at most " + llvm::Twine(most >> 30) +
                          " GiB, for one key head and its query heads: shorter sequences, or fewer "
                          "query heads to a key head"
                    : "it where a rank has " + llvm::Twine(gib) +
@@ -153,7 +137,7 @@ static LibraryRefusal withoutRoom(int64_t bytes) {
 }
 
 LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
-                                         nn::AttentionAttr spec, StringRef arch, int64_t room,
+                                         nn::AttentionAttr spec, const LibraryLimits &limits,
                                          LibraryAttention &attention) {
   StringRef query = spec.getQuery(), key = spec.getKey();
   StringRef heads = spec.getHeads(), groups = spec.getGroups();
@@ -179,11 +163,11 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
     llvm::raw_string_ostream(element) << q.getElementType();
     return found("elements of " + llvm::Twine(element), "bf16 and f16");
   }
-  int64_t widest = widestHead(pass, arch);
+  int64_t widest = pass == AttentionPass::Forward ? limits.widestForward : limits.widestBackward;
   if (attention.width % 8 || attention.width > widest)
     return found("heads of " + llvm::Twine(attention.width) + " elements",
                  widest ? "multiples of 8, at most " + llvm::Twine(widest)
-                        : llvm::Twine("any on no GPU before sm_80"));
+                        : llvm::Twine("none on this target"));
   if (attention.groups < 1 || attention.heads % attention.groups)
     return found(llvm::Twine(attention.heads) + " heads for " + llvm::Twine(attention.groups),
                  "as many heads for each key head");
@@ -201,8 +185,8 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
       failed(stridesOf(k, key, groups, width)))
     return found("batches in several pieces", "the dimensions of a batch beside each other");
   chooseChunk(pass, attention);
-  if (int64_t bytes = workspaceOf(pass, attention); bytes > room)
-    return withoutRoom(bytes);
+  if (int64_t bytes = workspaceOf(pass, attention); bytes > limits.workspace)
+    return withoutRoom(bytes, limits.mostWorkspace);
   return {};
 }
 
@@ -212,8 +196,8 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
 
 LibraryAttention AttentionOp::getShape() {
   LibraryAttention attention;
-  matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getSpec(), "",
-                        mostBytes, attention);
+  matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getSpec(), {},
+                        attention);
   return attention;
 }
 
@@ -226,7 +210,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("needs ") << results << " results, found " << getResults().size();
   Tensor q = typeOf(getArgs()[0]), k = typeOf(getArgs()[1]);
   LibraryAttention attention;
-  LibraryRefusal why = matchLibraryAttention(getPass(), q, k, getSpec(), "", mostBytes, attention);
+  LibraryRefusal why = matchLibraryAttention(getPass(), q, k, getSpec(), {}, attention);
   if (!why.empty()) // (C2)
     return emitOpError("no library takes ") << why.found;
 

@@ -24,7 +24,7 @@ namespace tplan::lang {
 
 /// Whether the text of the IR has a field.
 enum class InText {
-  Unless, // it is empty: an optional without a value, an empty list, an empty text
+  Unless, // it has its default
   Always, // when it is written; who reads takes the default where it is absent
   Needed  // and who reads refuses a text without it
 };
@@ -178,21 +178,13 @@ mlir::LogicalResult read(mlir::Attribute from, const std::string &key, T &to, Em
   return mlir::success();
 }
 
-template <class T> bool isEmpty(const T &value) {
-  if constexpr (IsOptional<T>::value)
-    return !value;
-  else if constexpr (IsVector<T>::value || std::is_same_v<T, std::string>)
-    return value.empty();
-  else
-    return false;
-}
-
 /// Null for an optional without a value.
 template <class T> mlir::Attribute write(mlir::Builder &b, const T &value) {
   if constexpr (HasFields<T>) {
     llvm::SmallVector<mlir::NamedAttribute> entries;
+    const T defaults;
     forEachField<T>([&](auto field) {
-      if (!isEmpty(value.*field.member) || field.inText != InText::Unless)
+      if (value.*field.member != defaults.*field.member || field.inText != InText::Unless)
         entries.push_back(b.getNamedAttr(field.name, write(b, value.*field.member)));
     });
     return b.getDictionaryAttr(entries);

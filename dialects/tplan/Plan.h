@@ -36,7 +36,7 @@ struct Zero {
   bool withinNode = false;                     // over the pieces of the axes that lie in a node
   static constexpr auto fields() {
     return std::tuple(needed("stage", &Zero::stage), needed("axes", &Zero::axes),
-                      field("accumulate", &Zero::accumulate),
+                      field("accumulate", &Zero::accumulate, InText::Always),
                       field("within_node", &Zero::withinNode));
   }
   bool operator==(const Zero &) const = default;
@@ -72,7 +72,7 @@ struct Recompute {
   RecomputePolicy standard = RecomputePolicy::None; // where no rule says otherwise
   std::vector<RecomputeRule> rules{};
   static constexpr auto fields() {
-    return std::tuple(field("default", &Recompute::standard),
+    return std::tuple(field("default", &Recompute::standard, InText::Always),
                       field("rules", &Recompute::rules, InText::Always));
   }
   bool operator==(const Recompute &) const = default;
@@ -97,14 +97,16 @@ struct Plan {
   bool fuse = true;
   std::optional<int64_t> memory{}; // bytes of a rank
   static constexpr auto fields() {
-    return std::tuple(field("recipe", &Plan::recipe), field("cluster", &Plan::cluster),
-                      field("mesh", &Plan::mesh), field("shard", &Plan::shard),
-                      field("zero", &Plan::zero), field("reduce", &Plan::reduce),
-                      field("read", &Plan::read), field("microbatch", &Plan::microbatch),
-                      field("precision", &Plan::precision), field("computed_in", &Plan::computedIn),
-                      field("loss_scale", &Plan::lossScale), field("pipeline", &Plan::pipeline),
-                      field("stages", &Plan::stages), field("recompute", &Plan::recompute),
-                      field("fuse", &Plan::fuse), field("memory", &Plan::memory));
+    return std::tuple(
+        field("recipe", &Plan::recipe), field("cluster", &Plan::cluster),
+        field("mesh", &Plan::mesh), field("shard", &Plan::shard), field("zero", &Plan::zero),
+        field("reduce", &Plan::reduce, InText::Always), field("read", &Plan::read, InText::Always),
+        field("microbatch", &Plan::microbatch),
+        field("precision", &Plan::precision, InText::Always),
+        field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
+        field("pipeline", &Plan::pipeline, InText::Always), field("stages", &Plan::stages),
+        field("recompute", &Plan::recompute, InText::Always),
+        field("fuse", &Plan::fuse, InText::Always), field("memory", &Plan::memory));
   }
   bool operator==(const Plan &) const = default;
 };
@@ -115,8 +117,9 @@ struct Link {
   int64_t bitsPerSecond = 0;
   int64_t rails = 1;
   static constexpr auto fields() {
-    return std::tuple(field("kind", &Link::kind), needed("bits_per_second", &Link::bitsPerSecond),
-                      field("rails", &Link::rails));
+    return std::tuple(field("kind", &Link::kind, InText::Always),
+                      needed("bits_per_second", &Link::bitsPerSecond),
+                      field("rails", &Link::rails, InText::Always));
   }
   bool operator==(const Link &) const = default;
 };
@@ -127,9 +130,11 @@ struct Cluster {
   std::optional<Link> between{}, inside{}; // nodes
   std::optional<int64_t> memory{};         // bytes of a device
   static constexpr auto fields() {
-    return std::tuple(field("nodes", &Cluster::nodes), field("devices", &Cluster::devices),
-                      field("device", &Cluster::device), field("between", &Cluster::between),
-                      field("inside", &Cluster::inside), field("memory", &Cluster::memory));
+    return std::tuple(field("nodes", &Cluster::nodes, InText::Always),
+                      field("devices", &Cluster::devices, InText::Always),
+                      field("device", &Cluster::device, InText::Always),
+                      field("between", &Cluster::between), field("inside", &Cluster::inside),
+                      field("memory", &Cluster::memory));
   }
   bool operator==(const Cluster &) const = default;
 };

@@ -26,10 +26,13 @@ struct Optimizer {
   double clip = 0;                    // the largest norm of all gradients; 0: any
   std::vector<std::string> noDecay{}; // paths of weights, without the numbers of layers
   static constexpr auto fields() {
-    return std::tuple(needed("kind", &Optimizer::kind), field("beta1", &Optimizer::beta1),
-                      field("beta2", &Optimizer::beta2), field("eps", &Optimizer::eps),
-                      field("momentum", &Optimizer::momentum), field("decay", &Optimizer::decay),
-                      field("clip", &Optimizer::clip),
+    return std::tuple(needed("kind", &Optimizer::kind),
+                      field("beta1", &Optimizer::beta1, InText::Always),
+                      field("beta2", &Optimizer::beta2, InText::Always),
+                      field("eps", &Optimizer::eps, InText::Always),
+                      field("momentum", &Optimizer::momentum, InText::Always),
+                      field("decay", &Optimizer::decay, InText::Always),
+                      field("clip", &Optimizer::clip, InText::Always),
                       field("no_decay", &Optimizer::noDecay, InText::Always));
   }
   bool operator==(const Optimizer &) const = default;
@@ -96,11 +99,12 @@ struct Recipe {
   std::optional<Evaluation> eval{};
   std::optional<Saving> save{};
   static constexpr auto fields() {
-    return std::tuple(field("model", &Recipe::model), field("batch", &Recipe::batch),
-                      field("sequence", &Recipe::sequence), field("steps", &Recipe::steps),
-                      field("optimizer", &Recipe::optimizer), field("lr", &Recipe::lr),
-                      field("data", &Recipe::data), field("eval", &Recipe::eval),
-                      field("save", &Recipe::save));
+    return std::tuple(
+        field("model", &Recipe::model), field("batch", &Recipe::batch, InText::Always),
+        field("sequence", &Recipe::sequence, InText::Always),
+        field("steps", &Recipe::steps, InText::Always), field("optimizer", &Recipe::optimizer),
+        field("lr", &Recipe::lr), field("data", &Recipe::data), field("eval", &Recipe::eval),
+        field("save", &Recipe::save));
   }
   bool operator==(const Recipe &) const = default;
 };

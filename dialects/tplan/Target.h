@@ -23,6 +23,8 @@ struct Target {
   std::string arch{};       // of a GPU: "sm_90"; then the CPU runs the host program alone
   int64_t workspace = 0;    // bytes that GEMM and attention libraries of the GPU may use
   AttentionBy attention = AttentionBy::Library; // of a GPU
+  /// Elements of a head that the library takes at most; any, where nobody says.
+  std::optional<int64_t> attentionForward{}, attentionBackward{};
   /// The same plan for other targets is in the same binary: symbols of their programs. One of the
   /// objects has `main`.
   std::vector<std::string> others{};
@@ -41,12 +43,15 @@ struct Target {
   static constexpr auto fields() {
     return std::tuple(
         field("cpu", &Target::cpu), field("features", &Target::features, InText::Always),
-        field("needs", &Target::needs, InText::Always), field("vector_bytes", &Target::vectorBytes),
-        field("registers", &Target::registers), field("f16c", &Target::f16c),
-        field("bf16_gemm", &Target::bf16Gemm), field("arch", &Target::arch),
-        field("workspace", &Target::workspace), field("attention", &Target::attention),
-        field("others", &Target::others), field("has_main", &Target::hasMain),
-        field("embed_as", &Target::embedAs));
+        field("needs", &Target::needs, InText::Always),
+        field("vector_bytes", &Target::vectorBytes, InText::Always),
+        field("registers", &Target::registers, InText::Always),
+        field("f16c", &Target::f16c, InText::Always), field("bf16_gemm", &Target::bf16Gemm),
+        field("arch", &Target::arch), field("workspace", &Target::workspace),
+        field("attention", &Target::attention, InText::Always),
+        field("attention_forward", &Target::attentionForward),
+        field("attention_backward", &Target::attentionBackward), field("others", &Target::others),
+        field("has_main", &Target::hasMain), field("embed_as", &Target::embedAs));
   }
   bool operator==(const Target &) const = default;
 };

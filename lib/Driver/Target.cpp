@@ -63,11 +63,29 @@ Target fromFeatures(const StringSet<> &present) {
   return target;
 }
 
-/// What cuBLASLt is worth on these machines, as its documentation says: 32 MiB from Hopper on.
-int64_t workspaceOf(StringRef arch) {
+/// 90 of sm_90.
+int64_t numberOf(StringRef arch) {
   int64_t number = 0;
   (void)arch.drop_front(3).getAsInteger(10, number);
-  return number >= 90 ? 32 << 20 : 4 << 20;
+  return number;
+}
+
+/// What cuBLASLt is worth on these machines, as its documentation says: 32 MiB from Hopper on.
+int64_t workspaceOf(StringRef arch) { return numberOf(arch) >= 90 ? 32 << 20 : 4 << 20; }
+
+void setAttentionLimits(Target &target) {
+  struct Row {
+    int64_t from, forward, backward;
+  };
+  static constexpr Row rows[] = {
+#define ATTENTION_LIMITS(FROM, FORWARD, BACKWARD) {FROM, FORWARD, BACKWARD},
+#include "lib/Driver/AttentionLimits.def"
+  };
+  for (const Row &row : rows)
+    if (numberOf(target.arch) >= row.from) {
+      target.attentionForward = row.forward, target.attentionBackward = row.backward;
+      return;
+    }
 }
 
 /// The host program computes nothing, so any CPU will do.
@@ -75,7 +93,9 @@ Expected<Target> fromArchitecture(StringRef arch) {
   if (!is_contained(emit::gpuArchitectures(), arch))
     return createStringError("no GPU architecture is called '" + arch + "'; there are " +
                              join(emit::gpuArchitectures(), ", "));
-  return Target{.cpu = levels[0].name.str(), .arch = arch.str(), .workspace = workspaceOf(arch)};
+  Target target{.cpu = levels[0].name.str(), .arch = arch.str(), .workspace = workspaceOf(arch)};
+  setAttentionLimits(target);
+  return target;
 }
 
 } // namespace

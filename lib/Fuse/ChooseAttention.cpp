@@ -35,9 +35,10 @@ struct ChooseAttention : PassWrapper<ChooseAttention, OperationPass<ModuleOp>> {
     const lang::Target &target = lang::targetOf(getOperation());
     if (!target.isGpu())
       return;
-    arch = target.arch;
     generated = target.attention == lang::AttentionBy::Generated;
-    room = rt::roomForAttention(lang::Settings(getOperation()).memoryLimit());
+    limits.widestForward = target.attentionForward.value_or(limits.widestForward);
+    limits.widestBackward = target.attentionBackward.value_or(limits.widestBackward);
+    limits = limits.on(lang::Settings(getOperation()).memoryLimit());
     getOperation().walk(
         [&](AttentionOp op) { mark(op, Pass::Forward, refusal(op, Pass::Forward)); });
     getOperation().walk([&](AttentionGradOp op) {
@@ -50,9 +51,8 @@ struct ChooseAttention : PassWrapper<ChooseAttention, OperationPass<ModuleOp>> {
 private:
   using Pass = rt::AttentionPass;
   using Refusal = rt::LibraryRefusal;
-  std::string arch;
   bool generated = false;
-  int64_t room = 0;
+  rt::LibraryLimits limits;
   std::set<std::tuple<const void *, Pass, std::string>> warned; // a line, of several functions
 
   template <typename Op> Refusal refusal(Op op, Pass pass) {
@@ -62,7 +62,7 @@ private:
       return {"positions that a step computes", "queries and keys from position 0 on"};
     rt::LibraryAttention attention;
     return rt::matchLibraryAttention(pass, cast<Tensor>(op.getQ().getType()),
-                                     cast<Tensor>(op.getK().getType()), op.getSpec(), arch, room,
+                                     cast<Tensor>(op.getK().getType()), op.getSpec(), limits,
                                      attention);
   }
 

@@ -3,7 +3,7 @@
 !q = !nn.tensor<[B 2, S 8, H 4, K 256], bf16>
 !l = !nn.tensor<[B 2, H 4, S 8], f32>
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "heads of 256 elements"}
-module attributes {tplan.target = #tplan.target<{arch = "sm_80"}>} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_80", attention_forward = 128 : i64, attention_backward = 128 : i64}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
     %0:2 = nn.attention %q, %q, %q <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
     nn.return %0#0 : !q
@@ -33,7 +33,7 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
 !i = !nn.tensor<[], i32>
 // CHECK: nn.attention {{.*}} {fuse.generated_for = "positions that a step computes"}
 // CHECK: nn.attention_grad {{.*}} {fuse.generated_for = "positions that a step computes"}
-module attributes {tplan.target = {arch = "sm_90"}} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
   nn.layer @f(%q: !q {nn.role = "carried", nn.name = "q"}, %i: !i {nn.role = "scalar", nn.name = "i"}) -> (!q {nn.role = "carried", nn.name = "o"}) {
     %0:2 = nn.attention %q, %q, %q queries from %i pieces [8] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q, !i) -> (!q, !l)
     %1:3 = nn.attention_grad %q, %q, %q, %0#0, %0#1, %q keys from %i pieces [8] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q, !q, !l, !q, !i) -> (!q, !q, !q)

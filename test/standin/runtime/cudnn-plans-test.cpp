@@ -98,6 +98,18 @@ nn::MaskAttr maskOf(const Case &it, mlir::MLIRContext &context) {
       {nn::MaskAttr::getLeaf(&context, "causal"), nn::MaskAttr::getLeaf(&context, "window", 100)});
 }
 
+/// Those that the driver writes on the module.
+rt::LibraryLimits limitsOf(const char *arch) {
+  int number = atoi(arch + 3);
+  rt::LibraryLimits limits;
+  limits.widestForward = limits.widestBackward = 0;
+#define ATTENTION_LIMITS(FROM, FORWARD, BACKWARD)                                                  \
+  if (!limits.widestForward && number >= FROM)                                                     \
+    limits.widestForward = FORWARD, limits.widestBackward = BACKWARD;
+#include "lib/Driver/AttentionLimits.def"
+  return limits;
+}
+
 /// A chunk of the attention as the host program tells it.
 struct Chunk {
   tp_attention call = {};
@@ -125,10 +137,7 @@ void describe(const Case &it, Chunk &chunk) {
   auto spec =
       nn::AttentionAttr::get(&context, "S", "T", "H", "G",
                              mlir::Builder(&context).getF64FloatAttr(0.125), maskOf(it, context));
-  ASSERT_EQ(
-      rt::matchLibraryAttention(it.pass, q, keys, spec, it.arch, rt::roomForAttention({}), shape)
-          .found,
-      "");
+  ASSERT_EQ(rt::matchLibraryAttention(it.pass, q, keys, spec, limitsOf(it.arch), shape).found, "");
   tp_attention &call = chunk.call;
   call.pass = it.pass == forward ? TP_ATTENTION_FORWARD : TP_ATTENTION_BACKWARD;
   call.type = it.half ? TP_F16 : TP_BF16;
