@@ -7,32 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "test/lower/gpu-on-cpu.h"
 #include "test/lower/jit.h"
+#include "test/lower/numbers.h"
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
-
-template <typename T> constexpr const char *typeName = "f32";
-template <> constexpr const char *typeName<double> = "f64";
-template <> constexpr const char *typeName<bf16> = "bf16";
-template <> constexpr const char *typeName<f16> = "f16";
-
-template <typename T> std::vector<T> numbers(size_t n, unsigned seed) {
-  std::vector<T> x(n);
-  uint64_t state = seed * 0x9E3779B97F4A7C15ull + 1;
-  for (T &v : x) {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    v = T(float(double(int64_t(state >> 11)) / double(1ull << 52) - 1.0) * 3.0f);
-  }
-  return x;
-}
-
-template <typename T> void expectSame(const std::vector<T> &a, const std::vector<T> &b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i)
-    if (std::memcmp(&a[i], &b[i], sizeof(T)) != 0)
-      FAIL() << "element " << i << " of " << a.size() << ": " << double(a[i]) << " and "
-             << double(b[i]);
-}
 
 // avx2: registers half as wide, f16 converted by the machine and not in integers, the same bits.
 enum class On { cpu, avx2, gpu };
