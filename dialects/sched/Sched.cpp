@@ -1,12 +1,12 @@
-//===- Sched.cpp - registration, syntax and verifiers of the sched dialect ===//
+//===- Sched.cpp - registration and syntax of the sched dialect ------------===//
 //
-// Each check cites its constraint in Sched.td as (Cn).
+// SchedProgram.cpp and SchedSteps.cpp have what the ops answer, and their verifiers.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/sched/Sched.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -43,10 +43,146 @@ static void printTasks(OpAsmPrinter &printer, Operation *, DenseI32ArrayAttr tas
   printer << "]";
 }
 
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
+
+static constexpr llvm::StringLiteral kPeriod = "period", kMicrobatch = "microbatch";
+
+AffineExpr sched::periodOf(MLIRContext *context) { return getAffineSymbolExpr(0, context); }
+AffineExpr sched::microbatchOf(MLIRContext *context) { return getAffineSymbolExpr(1, context); }
+
+static AffineMap instanceMap(AffineExpr instance) { return AffineMap::get(0, 2, instance); }
+
+Use sched::use(Value value, AffineExpr instance) {
+  if (!instance)
+    instance = getAffineConstantExpr(0, value.getContext());
+  return {value, instanceMap(instance), std::nullopt, {}};
+}
+
+UseLists::UseLists(ArrayRef<Use> read, ArrayRef<Use> written) : reads(read.size()) {
+  for (ArrayRef<Use> uses : {read, written})
+    for (const Use &use : uses) {
+      llvm::append_range(values, use.values());
+      instances.push_back(use.instance);
+      borders.push_back(use.border ? static_cast<int32_t>(*use.border) : -1);
+    }
+}
+
+ArrayAttr UseLists::instancesAttr(OpBuilder &b) const { return b.getAffineMapArrayAttr(instances); }
+
+/// %x[period + 1] first %y
+static ParseResult parseUse(OpAsmParser &parser,
+                            SmallVectorImpl<OpAsmParser::UnresolvedOperand> &values,
+                            SmallVectorImpl<Attribute> &instances,
+                            SmallVectorImpl<int32_t> &borders) {
+  MLIRContext *context = parser.getContext();
+  AffineExpr instance = getAffineConstantExpr(0, context);
+  std::pair<StringRef, AffineExpr> symbols[] = {{kPeriod, sched::periodOf(context)},
+                                                {kMicrobatch, sched::microbatchOf(context)}};
+  if (parser.parseOperand(values.emplace_back()))
+    return failure();
+  if (succeeded(parser.parseOptionalLSquare()))
+    if (parser.parseAffineExpr(symbols, instance) || parser.parseRSquare())
+      return failure();
+  int32_t border = -1;
+  for (Border each : {Border::First, Border::Last})
+    if (succeeded(parser.parseOptionalKeyword(stringifyBorder(each)))) {
+      border = static_cast<int32_t>(each);
+      if (parser.parseOperand(values.emplace_back()))
+        return failure();
+    }
+  instances.push_back(AffineMapAttr::get(instanceMap(instance)));
+  borders.push_back(border);
+  return success();
+}
+
+static ParseResult parseUses(OpAsmParser &parser,
+                             SmallVectorImpl<OpAsmParser::UnresolvedOperand> &values,
+                             ArrayAttr &instances, DenseI32ArrayAttr &borders, IntegerAttr &reads) {
+  SmallVector<Attribute> maps;
+  SmallVector<int32_t> numbers;
+  auto parseOne = [&] { return parseUse(parser, values, maps, numbers); };
+  auto parseList = [&](StringRef keyword) -> ParseResult {
+    if (failed(parser.parseOptionalKeyword(keyword)))
+      return success();
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOne);
+  };
+  if (parseList("from"))
+    return failure();
+  reads = parser.getBuilder().getI64IntegerAttr(maps.size());
+  if (parseList("to"))
+    return failure();
+  instances = parser.getBuilder().getArrayAttr(maps);
+  borders = DenseI32ArrayAttr::get(parser.getContext(), numbers);
+  return success();
+}
+
+static std::string spellInstance(AffineExpr instance) {
+  std::string text, spelt;
+  llvm::raw_string_ostream(text) << instance;
+  for (char c : text)
+    spelt += c;
+  for (auto [symbol, name] : {std::pair(StringRef("s0"), StringRef(kPeriod)),
+                              std::pair(StringRef("s1"), StringRef(kMicrobatch))})
+    for (size_t at = 0; (at = spelt.find(symbol.str(), at)) != std::string::npos; at += name.size())
+      spelt.replace(at, symbol.size(), name.str());
+  return spelt;
+}
+
+static void printUses(OpAsmPrinter &printer, Operation *, OperandRange values, ArrayAttr instances,
+                      DenseI32ArrayAttr borders, IntegerAttr reads) {
+  unsigned next = 0, i = 0, e = instances.size();
+  auto printList = [&](StringRef keyword, unsigned end) {
+    if (i == end)
+      return;
+    printer << (next ? " " : "") << keyword << "(";
+    for (bool first = true; i < end; ++i, first = false) {
+      printer << (first ? "" : ", ") << values[next++];
+      AffineExpr instance = cast<AffineMapAttr>(instances[i]).getValue().getResult(0);
+      auto constant = dyn_cast<AffineConstantExpr>(instance);
+      if (!constant || constant.getValue())
+        printer << "[" << spellInstance(instance) << "]";
+      if (borders[i] >= 0)
+        printer << " " << stringifyBorder(static_cast<Border>(borders[i])) << " " << values[next++];
+    }
+    printer << ")";
+  };
+  printList("from", std::min<int64_t>(reads.getInt(), e));
+  printList("to", e);
+}
+
+/// A name or a section, where there is one.
+template <typename A> static ParseResult parseOptional(AsmParser &parser, A &attr) {
+  OptionalParseResult parsed = parser.parseOptionalAttribute(attr);
+  return parsed.has_value() ? *parsed : success();
+}
+static void printOptional(AsmPrinter &printer, Attribute attr) {
+  if (attr)
+    printer << " " << attr;
+}
+static ParseResult parseName(AsmParser &parser, StringAttr &name) {
+  return parseOptional(parser, name);
+}
+static void printName(AsmPrinter &printer, StringAttr name) { printOptional(printer, name); }
+static ParseResult parseSection(AsmParser &parser, FlatSymbolRefAttr &section) {
+  SymbolRefAttr symbol;
+  if (parseOptional(parser, symbol))
+    return failure();
+  section = dyn_cast_if_present<FlatSymbolRefAttr>(symbol);
+  return success();
+}
+static void printSection(AsmPrinter &printer, FlatSymbolRefAttr section) {
+  printOptional(printer, section);
+}
+
 #include "dialects/sched/SchedDialect.cpp.inc"
 #include "dialects/sched/SchedEnums.cpp.inc"
+#include "dialects/sched/SchedInterfaces.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/sched/SchedAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/sched/SchedTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/sched/SchedOps.cpp.inc"
 
@@ -55,6 +191,10 @@ void SchedDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dialects/sched/SchedAttrs.cpp.inc"
       >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/sched/SchedTypes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/sched/SchedOps.cpp.inc"
@@ -62,184 +202,46 @@ void SchedDialect::initialize() {
 }
 
 //===----------------------------------------------------------------------===//
-// Program
+// Keys
 //===----------------------------------------------------------------------===//
 
-Task ProgramOp::getTask(int64_t i) {
-  ArrayRef<int32_t> data = getTasks();
-  return {static_cast<TaskKind>(data[3 * i]), data[3 * i + 1], data[3 * i + 2]};
-}
-
-bool ProgramOp::isSplit() {
-  for (int64_t i = 0, e = getNumTasks(); i < e; ++i)
-    if (getTask(i).kind == TaskKind::I)
-      return true;
-  return false;
-}
-
-nn::ChainOp ProgramOp::getChain(StringRef name) {
-  for (auto chain : getBody().getOps<nn::ChainOp>())
-    if (chain.getSymName() == name)
-      return chain;
-  return {};
-}
-
-namespace {
-/// Position of each (kind, stage, microbatch) in the order, or -1.
-struct Positions {
-  int64_t stages, microbatches;
-  SmallVector<int64_t> at;
-
-  Positions(int64_t stages, int64_t microbatches)
-      : stages(stages), microbatches(microbatches), at(4 * stages * microbatches, -1) {}
-  int64_t &operator()(TaskKind kind, int64_t stage, int64_t microbatch) {
-    return at[(static_cast<int64_t>(kind) * stages + stage) * microbatches + microbatch];
+std::string KeyAttr::spell() {
+  std::string name = getName() ? getName().str() : "", of = getOf() ? getOf().getValue().str() : "";
+  switch (getKind()) {
+  case ValueKind::Parameter:
+    return "param " + of;
+  case ValueKind::Gradient:
+    return "grad " + of;
+  case ValueKind::State:
+    return "state " + of + "." + name;
+  case ValueKind::Rows:
+    return "input " + name;
+  case ValueKind::Scalar:
+    return "scalar " + name;
+  case ValueKind::Member: {
+    std::string text = "scalar member.";
+    for (auto axis : getAxes().getAsRange<StringAttr>())
+      text += (text.back() == '.' ? "" : "+") + axis.str();
+    return text;
   }
-  /// Where the cotangents of carried values are made: B, or I.
-  int64_t backward(int64_t stage, int64_t microbatch) {
-    int64_t b = (*this)(TaskKind::B, stage, microbatch);
-    return b >= 0 ? b : (*this)(TaskKind::I, stage, microbatch);
+  case ValueKind::Loss:
+    return "loss " + name;
+  case ValueKind::LossCotangent:
+    return "cot_loss " + name;
+  case ValueKind::Sum:
+    return "sum " + name;
+  case ValueKind::Output:
+    return "output " + name;
+  case ValueKind::Frame:
+    return "frame " + name;
+  case ValueKind::StepNumber:
+  case ValueKind::Activation:
+    return name;
+  case ValueKind::Staging:
+  case ValueKind::Workspace:
+    return stringifyValueKind(getKind()).str();
+  case ValueKind::Scratch:
+    return "scratch of " + dist::spell(dist::axesOf(getAxes()));
   }
-};
-} // namespace
-
-std::string tplan::sched::describe(Task task) {
-  return (stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) + ", microbatch " +
-          Twine(task.microbatch))
-      .str();
-}
-
-static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
-  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) { // (C3)
-    Task task = op.getTask(i);
-    auto [kind, s, m] = task;
-    auto needs = [&](int64_t position, StringRef what) -> LogicalResult {
-      if (position >= 0 && position < i)
-        return success();
-      return op.emitOpError("task comes before ") << what << ": " << describe(task);
-    };
-    LogicalResult ok = success();
-    if (kind == TaskKind::F && s > 0)
-      ok = needs(at(TaskKind::F, s - 1, m), "F of the stage before it");
-    else if (kind == TaskKind::W)
-      ok = needs(at(TaskKind::I, s, m), "its I");
-    else if (kind == TaskKind::B || kind == TaskKind::I) {
-      ok = needs(at(TaskKind::F, s, m), "its F");
-      if (succeeded(ok) && s + 1 < at.stages)
-        ok = needs(at.backward(s + 1, m), "the backward of the stage behind it");
-    }
-    if (failed(ok))
-      return failure();
-  }
-  return success();
-}
-
-LogicalResult ProgramOp::verify() {
-  int64_t stages = getStages(), microbatches = getMicrobatches();
-  if (getTasks().size() % 3 || stages < 1 || microbatches < 1) // (C1)
-    return emitOpError("needs at least one stage and microbatch, and triples as tasks");
-  Positions at(stages, microbatches);
-  for (int64_t i = 0, e = getNumTasks(); i < e; ++i) {
-    Task task = getTask(i);
-    if (!symbolizeTaskKind(static_cast<uint32_t>(task.kind)))
-      return emitOpError("no such kind of task: ") << static_cast<int32_t>(task.kind);
-    if (task.stage < 0 || task.stage >= stages || task.microbatch < 0 ||
-        task.microbatch >= microbatches)
-      return emitOpError("no such stage or microbatch: ") << describe(task);
-    int64_t &position = at(task.kind, task.stage, task.microbatch);
-    if (position >= 0) // (C2)
-      return emitOpError("task stands twice: ") << describe(task);
-    position = i;
-  }
-  for (int64_t s = 0; s < stages; ++s) // (C2)
-    for (int64_t m = 0; m < microbatches; ++m) {
-      bool f = at(TaskKind::F, s, m) >= 0, b = at(TaskKind::B, s, m) >= 0;
-      bool i = at(TaskKind::I, s, m) >= 0, w = at(TaskKind::W, s, m) >= 0;
-      if (!f || b == i || i != w)
-        return emitOpError("needs F, and B or both I and W, of stage ")
-               << s << ", microbatch " << m;
-    }
-  if (failed(verifyOrder(*this, at)))
-    return failure();
-  llvm::StringSet<> names;
-  for (Operation &op : getBody().front()) { // (C4)
-    if (!isa<nn::ChainOp, FamilyOp, ValueOp>(op))
-      return emitOpError("holds chains, families and values, found ") << op.getName();
-    if (auto family = dyn_cast<FamilyOp>(op))
-      if (!names.insert(family.getName()).second)
-        return family.emitOpError("name stands twice: ") << family.getName();
-  }
-  // (C5)
-  for (auto family : getBody().getOps<FamilyOp>()) {
-    auto inArena = [&](int64_t at) {
-      return at >= 0 &&
-             at + static_cast<int64_t>(family.getBytes()) <= static_cast<int64_t>(*getArena());
-    };
-    if (getArena() && (!family.getAt() || !llvm::all_of(*family.getAt(), inArena)))
-      return family.emitOpError("lies outside of the arena of bytes ") << *getArena();
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Families and values
-//===----------------------------------------------------------------------===//
-
-/// (C2): walks the tasks; a slot is taken from the producer to the last reader.
-static LogicalResult verifySlots(FamilyOp family, ProgramOp program) {
-  SmallVector<int64_t> holder(family.getSlots(), -1);
-  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
-    Task task = program.getTask(i);
-    int64_t &held = holder[family.getSlotOf()[task.microbatch]];
-    if (task.kind == family.getProducer() && task.stage == (int64_t)family.getProducerStage()) {
-      if (held >= 0 && held != task.microbatch)
-        return family.emitOpError("microbatches share a slot while both are live: ")
-               << held << " and " << task.microbatch;
-      held = task.microbatch;
-    }
-    if (task.kind == family.getReader() && task.stage == (int64_t)family.getReaderStage() &&
-        held == task.microbatch)
-      held = -1;
-  }
-  return success();
-}
-
-LogicalResult FamilyOp::verify() {
-  auto program = cast<ProgramOp>((*this)->getParentOp());
-  int64_t slots = getSlots();
-  if (slots < 1 || getSlotOf().size() != program.getMicrobatches()) // (C1)
-    return emitOpError("needs at least one slot and a slot for each microbatch, found ")
-           << slots << " slots for " << getSlotOf().size() << " microbatches";
-  for (int32_t slot : getSlotOf())
-    if (slot < 0 || slot >= slots)
-      return emitOpError("no such slot: ") << slot;
-  if (static_cast<int64_t>(getProducerStage()) >= static_cast<int64_t>(program.getStages()) ||
-      static_cast<int64_t>(getReaderStage()) >= static_cast<int64_t>(program.getStages()))
-    return emitOpError("names a stage that the program lacks");
-  int64_t sum = 0;
-  for (Operation &op : getBody().front()) {
-    auto value = dyn_cast<ValueOp>(op);
-    if (!value)
-      return emitOpError("holds values only, found ") << op.getName();
-    sum += value.getTotal();
-  }
-  if (sum != static_cast<int64_t>(getBytes())) // (C3)
-    return emitOpError("bytes must be the sum of its values, ") << sum << ", found " << getBytes();
-  if (getAt() && static_cast<int64_t>(getAt()->size()) != slots) // (C4)
-    return emitOpError("needs an offset for each slot, found ")
-           << getAt()->size() << " for " << slots;
-  return verifySlots(*this, program);
-}
-
-nn::Tensor ValueOp::getTensor() {
-  return cast<nn::Tensor>((*this)->getAttrOfType<TypeAttr>("type").getValue());
-}
-
-LogicalResult ValueOp::verify() {
-  if (static_cast<int64_t>(getBytes()) < 0 || static_cast<int64_t>(getCount()) < 1 ||
-      (getAt() && *getAt() % kAlign)) // (C1)
-    return emitOpError("needs bytes of at least 0, a count of at least 1 and an offset that is a "
-                       "multiple of ")
-           << kAlign;
-  return success();
+  llvm_unreachable("a kind of value without a spelling");
 }

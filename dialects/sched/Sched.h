@@ -3,13 +3,43 @@
 #define TPLAN_DIALECTS_SCHED_H
 
 #include "dialects/nn/NN.h"
+#include "dialects/rt/RT.h"
+#include "mlir/IR/AffineMap.h"
 
 #include "dialects/sched/SchedDialect.h.inc"
 #include "dialects/sched/SchedEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/sched/SchedAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/sched/SchedTypes.h.inc"
 
 namespace tplan::sched {
+/// A value that an op reads or writes, and which instance of it.
+struct Use {
+  mlir::Value value;
+  mlir::AffineMap instance; // of the period and the microbatch, its symbols
+  /// In this period of the run instance 0 of `outer` is used.
+  std::optional<Border> border;
+  mlir::Value outer;
+  bool reads = false, writes = false;
+
+  llvm::SmallVector<mlir::Value, 2> values() const {
+    return outer ? llvm::SmallVector<mlir::Value, 2>{value, outer}
+                 : llvm::SmallVector<mlir::Value, 2>{value};
+  }
+};
+
+/// What runs an op.
+struct Resource {
+  mlir::ArrayAttr axes; // of the group whose channel it is; null: the compute units
+  bool operator==(const Resource &) const = default;
+};
+
+/// The symbols of an instance.
+mlir::AffineExpr periodOf(mlir::MLIRContext *context);
+mlir::AffineExpr microbatchOf(mlir::MLIRContext *context);
+/// A use of an instance, of 0 where none is given.
+Use use(mlir::Value value, mlir::AffineExpr instance = {});
 /// One piece of work: a part of all runs of a stage, for one microbatch.
 struct Task {
   TaskKind kind;
@@ -29,10 +59,32 @@ inline constexpr llvm::StringLiteral kPlaces = "sched.places", kFrame = "sched.f
                                      kLive = "sched.live";
 } // namespace tplan::sched
 
+#include "dialects/sched/SchedInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/sched/SchedOps.h.inc"
 
 namespace tplan::sched {
+/// The op of a value.
+inline ValueOp valueOf(mlir::Value memory) { return memory.getDefiningOp<ValueOp>(); }
+
+/// How uses stand in an op: those that are read first.
+struct UseLists {
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::AffineMap> instances;
+  llvm::SmallVector<int32_t> borders;
+  int64_t reads = 0;
+  UseLists(llvm::ArrayRef<Use> reads, llvm::ArrayRef<Use> writes);
+  mlir::ArrayAttr instancesAttr(mlir::OpBuilder &b) const;
+};
+/// Creates an op with uses; `args` stand before them.
+template <typename Op, typename... Args>
+Op createStep(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<Use> reads,
+              llvm::ArrayRef<Use> writes, Args... args) {
+  UseLists lists(reads, writes);
+  return Op::create(b, loc, args..., lists.values, lists.instancesAttr(b),
+                    llvm::ArrayRef<int32_t>(lists.borders), static_cast<uint64_t>(lists.reads));
+}
+
 /// Where `memory` has put the result of a call.
 inline PlaceAttr placeOf(mlir::OpResult result) {
   auto places = result.getOwner()->getAttrOfType<mlir::ArrayAttr>(kPlaces);

@@ -1,11 +1,13 @@
 //===- Sched.td - the order of a training step, and its memory -------------===//
 //
-// What `schedule` makes of the chains: tasks in order, and the values that live
-// from one task to another. `memory` gives every value its place, `lower` reads
-// both. After `schedule` the order is final; after `memory` no byte moves.
+// What `schedule` makes of the chains: sections of work, entries that execute them
+// in order, and the values that they read and write. `memory` gives every value its
+// place, `lower` reads both. After `schedule` the order is final; after `memory` no
+// byte moves.
 //
-// One decision: tasks and slots are compact data, not ops. A step of thousands
-// of tasks is one array; the IR grows with the runs of the chain alone.
+// One decision: what is done is ops, how often it is done is data. The tasks of a step
+// are one array and the layers of a run one loop, so the IR grows with the distinct
+// code alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHED
@@ -13,12 +15,15 @@
 
 include "dialects/nn/NN.td"
 include "dialects/sched/SchedEnums.td"
+include "dialects/sched/SchedInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 
 def Sched_Dialect : Dialect {
   let name = "sched";
   let cppNamespace = "::tplan::sched";
   let summary = "tasks of a training step in order, and where their values live";
   let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::tplan::nn::NNDialect"];
 }
 
@@ -42,29 +47,89 @@ def Sched_PlaceAttr : AttrDef<Sched_Dialect, "Place"> {
   let assemblyFormat = "`<` $kind `,` $n (`,` `block` $axes^ `by` $bytes)? `>`";
 }
 
+def Sched_KeyAttr : AttrDef<Sched_Dialect, "Key"> {
+  let mnemonic = "key";
+  let summary = "what a value of the program is";
+  let description = [{
+    A kind with what tells values of this kind apart: a name, the parameter that it belongs to, the
+    axes of a group. Two values have unlike keys. Nobody takes a name apart; `spell` makes the one
+    that people read: "state blocks.w.m".
+
+    - `#sched.key<parameter of @blocks.w>`, `#sched.key<state "m" of @blocks.w>`
+    - `#sched.key<scalar "lr">`, `#sched.key<scratch over ["dp"]>`
+    - `#sched.key<activation "r1.block.0.res_fw.h">`
+  }];
+  let parameters = (ins EnumParameter<Sched_ValueKind>:$kind,
+                        OptionalParameter<"::mlir::StringAttr">:$name,
+                        OptionalParameter<"::mlir::FlatSymbolRefAttr">:$of,
+                        OptionalParameter<"::mlir::ArrayAttr">:$axes);
+  let assemblyFormat = "`<` $kind `` custom<Name>($name) (`of` $of^)? (`over` $axes^)? `>`";
+  let extraClassDeclaration = [{
+    std::string spell();
+    static KeyAttr get(::mlir::MLIRContext *context, ValueKind kind, ::llvm::StringRef name) {
+      return get(context, kind, ::mlir::StringAttr::get(context, name), {}, {});
+    }
+    /// Of a parameter: its value (name ""), its gradient, a state.
+    static KeyAttr get(ValueKind kind, ::mlir::FlatSymbolRefAttr of, ::llvm::StringRef name = "") {
+      return get(of.getContext(), kind,
+                 name.empty() ? ::mlir::StringAttr() : ::mlir::StringAttr::get(of.getContext(), name),
+                 of, {});
+    }
+  }];
+}
+
+def Sched_RowsAttr : AttrDef<Sched_Dialect, "Rows"> {
+  let mnemonic = "rows";
+  let summary = "rows of tokens that the host gives";
+  let description = [{
+    Of a microbatch `rows` rows of `length` tokens, of which an input takes `positions` from its
+    shift on; tokens are below `vocabulary`. `axes` share the rows of the batch.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$length, "int64_t":$positions,
+                        "int64_t":$vocabulary, OptionalParameter<"::mlir::ArrayAttr">:$axes);
+  let assemblyFormat = [{
+    `<` $rows `x` $length `positions` $positions `vocabulary` $vocabulary (`over` $axes^)? `>`
+  }];
+}
+
+def Sched_ExecuteAttr : AttrDef<Sched_Dialect, "Execute"> {
+  let mnemonic = "execute";
+  let summary = "that an entry executes a section once, or for each microbatch; or all tasks";
+  let parameters = (ins EnumParameter<Sched_Times>:$times,
+                        OptionalParameter<"::mlir::FlatSymbolRefAttr">:$section);
+  let assemblyFormat = "`<` $times `` custom<Section>($section) `>`";
+}
+
+def Sched_Memory : TypeDef<Sched_Dialect, "Memory">,
+                   BuildableType<"::tplan::sched::MemoryType::get($_builder.getContext())"> {
+  let mnemonic = "memory";
+  let summary = "what a sched.value is: instances of one type, at a constant stride";
+}
+
 //===----------------------------------------------------------------------===//
 // The program
 //===----------------------------------------------------------------------===//
 
 def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, SingleBlock, Symbol,
                                            SymbolTable]> {
-  let summary = "one training step of this rank";
+  let summary = "what a rank does: entries of sections, and their values";
   let description = [{
-    Made by `schedule`, completed by `memory`, turned into host code by `lower`.
+    Made by `order-tasks` with the tasks and the chains, which `form-program` turns into values,
+    sections and entries; `count-slots` adds families, `memory` places, `lower` translates.
 
-    A step is: the chain `counts` for every microbatch; the cotangents of the
-    losses, weight / count; `tasks` in order; the parts `reduce` of all runs; the parts `norm`, whose sum
-    is the squared gradient norm; the parts `update`; the parts `states`. `tasks` holds (kind, stage,
-    microbatch) triples. The body holds the chains `train` and `counts`, whose
-    runs lie in one stage each, then `sched.family` and `sched.value` ops.
+    `tasks` holds (kind, stage, microbatch) triples. The section of a task has its kind and stage.
 
     ```mlir
     sched.program @step policy "gpipe" stages 1 microbatches 2
-        tasks [F 0 0, F 0 1, B 0 0, B 0 1] {
-      nn.chain @train { ... }
-      sched.family "s0.fw" from F 0 to B 0 slots 2 bytes 4096 slot_of [0, 1] {
-        sched.value "r0.0.h" residual bytes 1024 x 4
+        tasks [F 0 0, F 0 1, B 0 0, B 0 1] losses {main = 1.0} {
+      sched.family @s0.fw from F 0 to B 0 slots 2 bytes 4096 slot_of [0, 1]
+      %h = sched.value <activation "r0.a.0.res_fw.h"> residual microbatch bytes 1024 x 4 in @s0.fw
+      sched.section @F.0 task F 0 {
+        sched.run "forward" "a[0..3]" x 4 {
+          sched.call @a.F from (...) to (%h[period], ...)
+        }
       }
+      sched.entry @step [#sched.execute<once @begin>, #sched.execute<tasks>, ...]
     }
     ```
 
@@ -72,18 +137,24 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     (C2) each stage does each microbatch once forward, and backward once: B, or I and W.
     (C3) a task follows what it needs: F after F of the stage before, B and I after
     F of their stage and B or I of the stage behind, W after I.
-    (C4) the body holds chains, families and values; families have unlike names.
-    (C5) with an arena, each family lies inside it.
+    (C4) the body holds chains, or families, values, sections and entries; values have unlike keys.
+    (C5) with an arena, each family and value lies inside it.
+    (C6) values say which family they are in, or none; they fill its slot: `bytes` of a family is
+    the sum of its values', each rounded up to 64.
+    (C7) an entry that executes tasks finds a section for each kind and stage of them.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$policy, I64Attr:$stages,
                        I64Attr:$microbatches, DenseI32ArrayAttr:$tasks,
-                       OptionalAttr<I64Attr>:$arena, OptionalAttr<I64Attr>:$live);
+                       OptionalAttr<DictionaryAttr>:$losses, OptionalAttr<I64Attr>:$arena,
+                       OptionalAttr<I64Attr>:$live);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `policy` $policy `stages` $stages `microbatches` $microbatches
-    `tasks` custom<Tasks>($tasks) (`arena` $arena^ `live` $live)? attr-dict-with-keyword $body
+    `tasks` custom<Tasks>($tasks) (`losses` $losses^)? (`arena` $arena^ `live` $live)?
+    attr-dict-with-keyword $body
   }];
-  let hasVerifier = 1;
+  let hasVerifier = 1;       // tasks, before what counts on them
+  let hasRegionVerifier = 1; // what the body says together
   let extraClassDeclaration = [{
     /// Number of tasks, and task i as (kind, stage, microbatch).
     int64_t getNumTasks() { return getTasks().size() / 3; }
@@ -91,53 +162,180 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     /// Whether the backward is cut into I and W.
     bool isSplit();
     nn::ChainOp getChain(::llvm::StringRef name);
+    /// The value with this key, or null; a scan.
+    ValueOp findValue(KeyAttr key);
+    FamilyOp findFamily(::mlir::FlatSymbolRefAttr name);
+    SectionOp findSection(TaskKind kind, int64_t stage);
+    SectionOp findSection(::mlir::FlatSymbolRefAttr name);
   }];
 }
 
-def Sched_FamilyOp : Sched_Op<"family", [NoTerminator, SingleBlock, HasParent<"ProgramOp">]> {
+def Sched_FamilyOp : Sched_Op<"family", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "values with one producer task and one last reader, per microbatch";
   let description = [{
-    Microbatch m has its values in slot `slot_of[m]` while it is between producer
-    and last reader. `bytes` is one slot. The body lists the values. `at` has the
-    offset of each slot in the arena.
+    Microbatch m has its values in slot `slot_of[m]` while it is between producer and last reader.
+    `bytes` is one slot: the values that name the family, in their order. `at` has the offset of
+    each slot in the arena.
 
     (C1) slots >= 1; slot_of has an entry per microbatch, each below slots.
     (C2) two microbatches that are live at once have unlike slots.
-    (C3) the values fill the slot: `bytes` is their sum, each rounded up to 64 bytes.
-    (C4) `at` has an entry per slot.
+    (C3) `at` has an entry per slot.
   }];
-  let arguments = (ins StrAttr:$name, Sched_TaskKind:$producer, I64Attr:$producer_stage,
+  let arguments = (ins SymbolNameAttr:$sym_name, Sched_TaskKind:$producer, I64Attr:$producer_stage,
                        Sched_TaskKind:$reader, I64Attr:$reader_stage, I64Attr:$slots,
                        I64Attr:$bytes, DenseI32ArrayAttr:$slot_of,
                        OptionalAttr<DenseI64ArrayAttr>:$at);
-  let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $name `from` $producer $producer_stage `to` $reader $reader_stage `slots` $slots
-    `bytes` $bytes `slot_of` $slot_of (`at` $at^)? attr-dict-with-keyword $body
+    $sym_name `from` $producer $producer_stage `to` $reader $reader_stage `slots` $slots
+    `bytes` $bytes `slot_of` $slot_of (`at` $at^)? attr-dict
   }];
   let hasVerifier = 1;
 }
 
-def Sched_ValueOp : Sched_Op<"value", []> {
-  let summary = "a value, or one for each layer of a run at a constant stride";
+def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
+                                       DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "memory for a value, or for one of each layer of a run at a constant stride";
   let description = [{
-    `bytes` is one instance, `count` how many stand one after the other, each
-    rounded up to 64 bytes. `at` is the offset in the arena (inside a family: in
-    the slot). The key is what `lower` asks for (lib/Schedule/Keys.h).
+    `bytes` is one instance, `count` how many stand one after the other, each rounded up to 64
+    bytes. `at` is the offset in the arena (of a family's value: in the slot). `type` is that of
+    one instance; memory that functions share has none. `given`: the host writes it for each step.
+    `pending`: axes over which the sum of a loss is pending when an entry has ended.
 
     (C1) bytes >= 0, count >= 1, `at` a multiple of 64.
+    (C2) only what lives as long as a microbatch is in a family.
   }];
-  let arguments = (ins StrAttr:$key, Sched_Owner:$owner, I64Attr:$bytes, I64Attr:$count,
-                       OptionalAttr<I64Attr>:$at);
-  let assemblyFormat = "$key $owner `bytes` $bytes `x` $count (`at` $at^)? attr-dict";
+  let arguments = (ins Sched_KeyAttr:$key, Sched_Owner:$owner, Sched_Life:$lives, I64Attr:$bytes,
+                       I64Attr:$count, OptionalAttr<TypeAttr>:$type,
+                       OptionalAttr<FlatSymbolRefAttr>:$family, OptionalAttr<I64Attr>:$at,
+                       UnitAttr:$given, OptionalAttr<Sched_RowsAttr>:$rows,
+                       OptionalAttr<ArrayAttr>:$pending);
+  let results = (outs Sched_Memory:$memory);
+  let assemblyFormat = [{
+    $key $owner $lives `bytes` $bytes `x` $count (`of` $type^)? (`in` $family^)? (`at` $at^)?
+    (`given` $given^)? (`rows` $rows^)? (`pending` $pending^)? attr-dict
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bytes from one instance to the next.
     int64_t getStride() { return (static_cast<int64_t>(getBytes()) + 63) / 64 * 64; }
     int64_t getTotal() { return getStride() * getCount(); }
-    /// The type of one instance; `memory` writes it on what lives from step to step.
     nn::Tensor getTensor();
+    std::string getName() { return getKey().spell(); }
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// The order
+//===----------------------------------------------------------------------===//
+
+def Sched_EntryOp : Sched_Op<"entry", [HasParent<"ProgramOp">]> {
+  let summary = "what the runtime calls: sections in order";
+  let description = [{
+    `prepare` runs once before the first step, `step` is a training step, `evaluate` one microbatch
+    of an evaluation, `predict` one of samples.
+
+    (C1) each item but `tasks` names a section of the program.
+  }];
+  let arguments = (ins StrAttr:$name, ArrayAttr:$sections);
+  let assemblyFormat = "$name $sections attr-dict";
+  let hasVerifier = 1;
+}
+
+def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, HasParent<"ProgramOp">]> {
+  let summary = "ops that are executed in order, for one microbatch or for the step";
+  let description = [{
+    The section of a task has its kind and stage. With `slots` its values are those of the
+    microbatch for which it is executed; without, those of slot 0: nothing is kept.
+
+    (C1) the body holds ops with the interface Step, and runs.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
+                       OptionalAttr<I64Attr>:$stage, UnitAttr:$slots);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name (`task` $kind^ $stage)? (`slots` $slots^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"SectionOp">]> {
+  let summary = "a loop over the periods of a run of layers";
+  let description = [{
+    The body is executed for period 0 to `times` - 1, or descending. `what` (a part) and
+    `title` (the layers) are for the report.
+
+    (C1) times >= 1; the body holds ops with the interface Step.
+  }];
+  let arguments = (ins StrAttr:$what, StrAttr:$title, I64Attr:$times, UnitAttr:$descending);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$what $title `x` $times (`descending` $descending^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+/// An op with values, of which each has an instance for the op to read or write. The instance is an
+/// expression of the period of the run and the microbatch. In the first, or last, period another
+/// value may be used instead, the border's: `%kept[period - 1] first %chain`. Its instance is 0.
+///
+/// (U1) a use has an operand, and one more where it has a border; `reads` of the uses come first.
+/// (U2) an instance has no dimension but period and microbatch, and exists.
+class Sched_StepOp<string mnemonic, list<string> methods = [], list<Trait> traits = []>
+    : Sched_Op<mnemonic, traits # [DeclareOpInterfaceMethods<Sched_Step, methods>]> {
+  dag uses = (ins Variadic<Sched_Memory>:$values, AffineMapArrayAttr:$instances,
+                  DenseI32ArrayAttr:$borders, I64Attr:$reads);
+  string uses_format = "custom<Uses>($values, $instances, $borders, $reads)";
+  let hasVerifier = 1;
+}
+
+def Sched_CallOp : Sched_StepOp<"call", ["getTitle"], [AttrSizedOperandSegments]> {
+  let summary = "calls the function of a layer";
+  let description = [{
+    `from` are the arguments, `to` the results that update no argument; `frame` is the memory of its
+    temporaries. With `layers` one call does the work of so many layers, from this instance on.
+
+    (C1) it has as many values as the function has arguments and such results, of their bytes.
+  }];
+  let arguments = !con((ins FlatSymbolRefAttr:$callee, Optional<Sched_Memory>:$frame,
+                            DefaultValuedAttr<I64Attr, "1">:$layers), uses);
+  let assemblyFormat = "$callee " # uses_format # " (`frame` $frame^)? (`layers` $layers^)? attr-dict";
+  let extraClassDeclaration = [{ rt::FuncOp getFunction(); }];
+}
+
+def Sched_ZeroOp : Sched_StepOp<"zero"> {
+  let summary = "writes zeros";
+  let arguments = uses;
+  let assemblyFormat = uses_format # " attr-dict";
+}
+
+def Sched_UnpackOp : Sched_StepOp<"unpack"> {
+  let summary = "an input of the model, of the rows that the host gave";
+  let description = [{
+    Rows in memory are longer than those of a value, by the largest shift. (C1) `from` has `rows`.
+  }];
+  let arguments = !con((ins I64Attr:$shift), uses);
+  let assemblyFormat = "`shift` $shift " # uses_format # " attr-dict";
+}
+
+def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"]> {
+  let summary = "the sum of what the ranks of a group have of a number";
+  let description = [{ Of f64. `of` names it in the report: "sum of norm". }];
+  let arguments = !con((ins ArrayAttr:$axes, StrAttr:$of), uses);
+  let assemblyFormat = "$of `over` $axes " # uses_format # " attr-dict";
+}
+
+def Sched_LaunchOp : Sched_StepOp<"launch", ["getTitle"]> {
+  let summary = "launches a kernel of the step itself";
+  let description = [{
+    On single numbers: those of `from` and `to` are the kernel's inputs and outputs.
+  }];
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel), uses);
+  let assemblyFormat = "$kernel " # uses_format # " attr-dict";
+}
+
+def Sched_ReadyOp : Sched_Op<"ready", [DeclareOpInterfaceMethods<Sched_Step>]> {
+  let summary = "tells the runtime that the gradients of the step are complete";
+  let assemblyFormat = "attr-dict";
 }
 
 #endif // TPLAN_SCHED

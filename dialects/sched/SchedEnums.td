@@ -33,4 +33,49 @@ def Sched_Owner : I32EnumAttr<"Owner", "what a piece of memory holds", [
   let cppNamespace = "::tplan::sched";
 }
 
+def Sched_ValueKind : I32EnumAttr<"ValueKind", "what a value of the program is", [
+    I32EnumAttrCase<"Parameter", 0, "parameter">,      // also a state of the model
+    I32EnumAttrCase<"Gradient", 1, "gradient">,
+    I32EnumAttrCase<"State", 2, "state">,              // of the optimizer, by name
+    I32EnumAttrCase<"Rows", 3, "rows">,                // of tokens, as the host gives them
+    I32EnumAttrCase<"Scalar", 4, "scalar">,            // a number that the host sets
+    I32EnumAttrCase<"Member", 5, "member">,            // the rank's number in a group
+    I32EnumAttrCase<"Loss", 6, "loss">,                // of a loss or metric, or its count: the sum
+    I32EnumAttrCase<"LossCotangent", 7, "loss_cotangent">,
+    I32EnumAttrCase<"StepNumber", 8, "number">,        // one that the step makes itself
+    I32EnumAttrCase<"Sum", 9, "sum">,                  // of what all ranks have of a number
+    I32EnumAttrCase<"Output", 10, "output">,           // for the runtime: logits
+    I32EnumAttrCase<"Activation", 11, "activation">,   // of a layer, or between layers
+    I32EnumAttrCase<"Frame", 12, "frame">,             // temporaries of functions
+    I32EnumAttrCase<"Staging", 13, "staging">,         // of a device: the next step's inputs
+    I32EnumAttrCase<"Workspace", 14, "workspace">,     // of a device: for library calls
+    I32EnumAttrCase<"Scratch", 15, "scratch">          // of a device: where parts of ranks meet
+  ]> {
+  let cppNamespace = "::tplan::sched";
+}
+
+def Sched_Life : I32EnumAttr<"Life", "how long a value is kept", [
+    I32EnumAttrCase<"Always", 0, "always">,         // from step to step
+    I32EnumAttrCase<"Microbatch", 1, "microbatch">, // from its first writer to its last reader, of each
+    I32EnumAttrCase<"Section", 2, "section">,       // within one execution of a section
+    I32EnumAttrCase<"Entry", 3, "entry">            // until the entry that writes it has ended
+  ]> {
+  let cppNamespace = "::tplan::sched";
+}
+
+def Sched_Times : I32EnumAttr<"Times", "how often an entry executes a section", [
+    I32EnumAttrCase<"Once", 0, "once">,
+    I32EnumAttrCase<"EachMicrobatch", 1, "each_microbatch">,
+    I32EnumAttrCase<"Tasks", 2, "tasks">
+  ]> {
+  let cppNamespace = "::tplan::sched";
+}
+
+def Sched_Border : I32EnumAttr<"Border", "the period of a run in which a use is of another value", [
+    I32EnumAttrCase<"First", 0, "first">,
+    I32EnumAttrCase<"Last", 1, "last">
+  ]> {
+  let cppNamespace = "::tplan::sched";
+}
+
 #endif // TPLAN_SCHED_ENUMS

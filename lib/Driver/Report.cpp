@@ -9,7 +9,7 @@
 #include "include/tplan/collectives.h"
 #include "include/tplan/runtime.h"
 #include "lib/Lower/Lower.h"
-#include "lib/Schedule/Chain.h"
+#include "lib/Schedule/Walk.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -60,48 +60,43 @@ void addCollective(StepReport &report, Collective row) {
     report.collectives.push_back(std::move(row));
 }
 
-void addSum(StepReport &report, const schedule::Chain &chain, llvm::StringRef in,
-            llvm::StringRef name, ArrayRef<StringAttr> axes, int64_t count) {
-  nn::ChainOp op = chain.op;
+/// A sum of f64 that no function makes.
+void addSum(StepReport &report, ModuleOp module, llvm::StringRef in, llvm::StringRef title,
+            ArrayAttr over, int64_t count, Location loc) {
+  dist::Axes axes = dist::axesOf(over);
   Collective row;
   row.in = in.str();
   row.kind = "all_reduce";
   row.axes = dist::spell(axes);
-  row.function = "sum of " + name.str();
+  row.function = title.str();
   row.type = count == 1 ? "[], f64" : "[" + std::to_string(count) + "], f64";
-  std::tie(row.file, row.line) = lower::sourceOf(op.getLoc());
+  std::tie(row.file, row.line) = lower::sourceOf(loc);
   row.calls = 1;
   rt::BlockShape shape;
   shape.inner = shape.whole = count;
-  row.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, shape, 8,
-                            dist::meshOf(op->getParentOfType<ModuleOp>()).sizeOf(axes));
+  row.bytes =
+      rt::bytesSent(dist::CollectiveKind::AllReduce, shape, 8, dist::meshOf(module).sizeOf(axes));
   report.collectives.push_back(row);
 }
 
-/// Sums that no function makes: the program those of counts, which scale the cotangents, and of the
-/// norm; the runtime those of losses and counts of one group together, behind the step.
-void addSums(StepReport &report, const schedule::Chain &train, const schedule::Chain *counts) {
-  std::map<std::string, std::pair<dist::Axes, int64_t>> read;
-  auto forPending = [](const schedule::Chain &chain, auto &&body) {
-    nn::ChainOp op = chain.op;
-    if (auto pending = op->getAttrOfType<DictionaryAttr>(dist::kPending))
-      for (NamedAttribute entry : pending)
-        body(entry.getName(), dist::axesOf(cast<ArrayAttr>(entry.getValue())));
-  };
-  auto readLater = [&](const dist::Axes &axes) {
-    auto &[same, numbers] = read[dist::spell(axes)];
-    same = axes, ++numbers;
-  };
-  if (counts)
-    forPending(*counts, [&](StringAttr name, const dist::Axes &axes) {
-      addSum(report, *counts, "step", name, axes, 1);
-      readLater(axes);
+/// Sums that no function makes: those of the program, and those of losses and counts, which the
+/// runtime makes of one group together, after the step.
+void addSums(StepReport &report, sched::ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
+  if (sched::EntryOp step = schedule::findEntry(program, "step"))
+    schedule::forEachStep(step, [&](sched::Step op, int64_t times) {
+      if (auto sum = dyn_cast<sched::AllReduceOp>(op.getOperation()))
+        addSum(report, module, "step", op.getTitle(), sum.getAxes(), 1, sum.getLoc());
     });
-  forPending(train, [&](StringAttr name, const dist::Axes &axes) {
-    name == dist::kNormSum ? addSum(report, train, "step", name, axes, 1) : readLater(axes);
-  });
+  std::map<std::string, std::pair<ArrayAttr, int64_t>> read;
+  for (auto value : program.getBody().getOps<sched::ValueOp>())
+    if (ArrayAttr axes = value.getPendingAttr()) {
+      auto &[same, numbers] = read[dist::spell(dist::axesOf(axes))];
+      same = axes, ++numbers;
+    }
   for (const auto &[spelled, sum] : read)
-    addSum(report, train, "metrics", "losses and counts", sum.first, sum.second);
+    addSum(report, module, "metrics", "sum of losses and counts", sum.first, sum.second,
+           program.getLoc());
 }
 
 /// A slice chooses from what all ranks have; other copies are staging where collectives take or
@@ -165,34 +160,35 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
 }
 
 /// What parts `prepare` exchange, once.
-void addPreparation(StepReport &report, const schedule::Run &run) {
-  for (const schedule::Callee &callee : run.callees)
-    if (rt::FuncOp func = callee.part(schedule::Part::Prepare))
+void addPreparation(StepReport &report, sched::ProgramOp program) {
+  sched::EntryOp prepare = schedule::findEntry(program, "prepare");
+  if (!prepare)
+    return;
+  schedule::forEachStep(prepare, [&](sched::Step step, int64_t times) {
+    auto call = dyn_cast<sched::CallOp>(step.getOperation());
+    rt::FuncOp func = call ? call.getFunction() : rt::FuncOp();
+    if (func)
       func.walk([&](rt::CollectiveOp op) {
-        addCollective(report, describe(op, func, run.times(), "preparation"));
+        addCollective(report, describe(op, func, times, "preparation"));
       });
+  });
 }
 
 bool isForGpu(ModuleOp module) { return lang::targetOf(module).isGpu(); }
 
-LogicalResult addWork(StepReport &report, sched::ProgramOp program) {
-  FailureOr<schedule::Chains> chains = schedule::readChains(program);
-  if (failed(chains))
-    return failure();
+void addWork(StepReport &report, sched::ProgramOp program) {
   llvm::raw_string_ostream tasks(report.tasks);
   for (int64_t i = 0; i < program.getNumTasks(); ++i) {
     sched::Task task = program.getTask(i);
     tasks << (i ? " " : "") << sched::stringifyTaskKind(task.kind) << task.stage << "."
           << task.microbatch;
   }
-  schedule::forEachFunction(
-      program, *chains, [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
-  addSums(report, chains->train, chains->counts ? &*chains->counts : nullptr);
-  for (const schedule::Run &run : chains->train.runs)
-    addPreparation(report, run);
+  schedule::forEachCall(program,
+                        [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
+  addSums(report, program);
+  addPreparation(report, program);
   if (isForGpu(program->getParentOfType<ModuleOp>()))
-    report.graphCalls = lower::callsOfStep(program, *chains);
-  return success();
+    report.graphCalls = lower::callsOfStep(program);
 }
 
 /// Which GEMMs need memory beside the arena, as bits.
@@ -331,8 +327,7 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   if (report.ranks > 1)
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
-  if (failed(addWork(report, program)))
-    return failure();
+  addWork(report, program);
   if (isForGpu(module))
     report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphCalls : 0);
   return report;

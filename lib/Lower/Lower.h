@@ -9,14 +9,8 @@
 namespace tplan::sched {
 class ProgramOp;
 }
-namespace tplan::schedule {
-struct Chains;
-}
 
 namespace tplan::lower {
-
-/// --step-kernels: cotangents of losses and the gradient norm become kernels on single numbers.
-std::unique_ptr<mlir::Pass> createStepKernelsPass();
 
 /// --record-calls: writes beside each call what the host and the profile must
 /// know of it (tasks, FLOPs, bytes, category), before its kernel becomes code.
@@ -96,7 +90,7 @@ bool isNothing(mlir::Operation *call);
 
 /// Calls that the functions of a step make on each rank, an attention of the library one a chunk:
 /// by their number a GPU gets a step as one graph, or call by call.
-int64_t callsOfStep(sched::ProgramOp program, const schedule::Chains &chains);
+int64_t callsOfStep(sched::ProgramOp program);
 
 /// File and line of the .tplan source that a location comes from; ("", 0) where
 /// it comes from none.

@@ -22,23 +22,17 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     auto program = module.lookupSymbol<sched::ProgramOp>("step");
     if (!program || !program.getArena())
       return module.emitError("there is no placed sched.program @step to lower");
-    FailureOr<schedule::Chains> chains = schedule::readChains(program);
-    if (failed(chains))
-      return failure();
-    auto &[train, counts] = *chains;
-
     HostBuilder host(module);
     HostGroups groups(module);
     HostCalls calls(host, groups, module);
-    // The chains read the functions, so those go only when all code is written.
+    // The program reads the functions, so those go only when all code is written.
     auto functions = llvm::to_vector(module.getOps<rt::FuncOp>());
     for (rt::FuncOp func : functions)
       lowerFunction(host, groups, calls, func);
     HostPlaces places(host, program);
-    int64_t stepCalls = calls.onDevice() ? callsOfStep(program, *chains) : 0;
-    const schedule::Chain *counted = counts ? &*counts : nullptr;
-    EntryPoints entries = emitEntryPoints(host, groups, calls, places, program, train, counted);
-    emitTables(host, groups, calls, places, program, train, counted, entries, stepCalls);
+    int64_t stepCalls = calls.onDevice() ? callsOfStep(program) : 0;
+    EntryPoints entries = emitEntryPoints(host, groups, calls, places, program);
+    emitTables(host, groups, calls, places, program, entries, stepCalls);
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (op.getName().getDialectNamespace() != "llvm" && !isa<gpu::GPUModuleOp>(op))

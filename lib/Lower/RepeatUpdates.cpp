@@ -14,8 +14,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Lower.h"
-#include "lib/Schedule/Chain.h"
-#include "lib/Schedule/Keys.h"
+#include "lib/Schedule/Values.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -107,9 +106,47 @@ struct RepeatUpdates : PassWrapper<RepeatUpdates, OperationPass<ModuleOp>> {
     for (auto func : getOperation().getOps<rt::FuncOp>())
       if (func.getPart() == nn::Part::Update && repeat(func, symbols))
         func->setAttr(kRepeats, UnitAttr::get(&getContext()));
+    getOperation().walk([&](sched::RunOp run) { hoist(run); });
   }
 
 private:
+  static ArrayAttr ofFirstPeriod(ArrayAttr instances) {
+    MLIRContext *context = instances.getContext();
+    auto maps = llvm::map_to_vector(instances.getAsRange<AffineMapAttr>(), [&](AffineMapAttr map) {
+      return map.getValue().replace(sched::periodOf(context), getAffineConstantExpr(0, context), 0,
+                                    2);
+    });
+    return Builder(context).getAffineMapArrayAttr(maps);
+  }
+
+  /// Calls that do the work of all periods leave the run, in their order.
+  static void hoist(sched::RunOp run) {
+    for (auto call : llvm::make_early_inc_range(run.getBody().getOps<sched::CallOp>()))
+      if (call.getFunction()->hasAttr(kRepeats) && liesAtStrides(call)) {
+        call.setLayers(run.getTimes());
+        call.setInstancesAttr(ofFirstPeriod(call.getInstances()));
+        call->moveBefore(run);
+      }
+    if (run.getBody().front().empty())
+      run.erase();
+  }
+
+  /// Whether the memory of the layers lies as their function takes it to.
+  static bool liesAtStrides(sched::CallOp call) {
+    rt::FuncOp func = call.getFunction();
+    auto run = cast<sched::RunOp>(call->getParentOp());
+    for (auto [i, use] : llvm::enumerate(call.getUses())) {
+      if (i >= func.getNumArguments() || func.getArgRole(i) == Role::Scalar || run.getTimes() == 1)
+        continue;
+      sched::ValueOp value = sched::valueOf(use.value);
+      if (value.getCount() == 1 ||
+          value.getStride() !=
+              sched::alignUp(cast<nn::Tensor>(func.getArgumentTypes()[i]).getBytes()))
+        return false;
+    }
+    return true;
+  }
+
   /// Kernels get their strides, if all calls of the function may be launched so.
   bool repeat(rt::FuncOp func, const SymbolTable &symbols) {
     Update update(func);

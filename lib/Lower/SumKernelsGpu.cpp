@@ -118,11 +118,12 @@ struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
                 op.getKind()))
           want(cast<nn::Tensor>(op.getX().getType()).getElementType(),
                op.getReduction() == nn::ReduceKind::max);
-    for (auto program : getOperation().getOps<sched::ProgramOp>())
-      program.walk([&](nn::ChainOp chain) { // its sums are f64
-        if (chain->hasAttr(dist::kPending))
-          want(Float64Type::get(&getContext()), false);
-      });
+    // Sums between functions are of f64, and so are those of losses, which the runtime makes.
+    getOperation().walk([&](Operation *op) {
+      auto value = dyn_cast<sched::ValueOp>(op);
+      if (isa<sched::AllReduceOp>(op) || (value && value.getPending()))
+        want(Float64Type::get(&getContext()), false);
+    });
     if (wanted.empty())
       return;
     gpu::GPUModuleOp kernels = kernelsOf(getOperation());

@@ -1,39 +1,34 @@
 //===- Liveness.h - what is in memory at each point of a program ----------===//
 //
-// A point is one run of one task, in the order of the program: prepare, counts,
-// tasks, N, U, S, evaluate. A block is a piece of memory that has one place: a slot of
-// a family, a value of the chain @counts, the frame of a run and part. What lives
-// from step to step is no block; it is added to the arena.
+// A point is one execution of an op of a section, in the order of the entries. A block is a piece
+// of memory that has one place: a slot of a family, or a value that lives as long as a section or
+// an entry. What lives from step to step is no block; it is added to the arena.
 //
 // One decision: where there are more slots than kMostSlots, all of a family are one
-// block, for the time to place blocks grows with the square of their number.
+// block, because the time to place blocks grows with the square of their number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_MEMORY_LIVENESS_H
 #define TPLAN_MEMORY_LIVENESS_H
 
 #include "dialects/sched/Sched.h"
-#include "lib/Schedule/Chain.h"
 #include "llvm/ADT/BitVector.h"
-#include <map>
+#include "llvm/ADT/DenseMap.h"
 #include <string>
 #include <vector>
 
 namespace tplan::memory {
 
 struct Piece {
-  std::string key;
-  sched::Owner owner;
-  int64_t bytes = 0;      // of one instance
-  int64_t count = 1;      // instances at a constant stride
+  sched::ValueOp value;   // of which it is the memory, or null
   sched::FamilyOp family; // of which it is the memory, or null
   int64_t slot = -1;      // of the family, or -1: all of them
-  int64_t total() const { return sched::alignUp(bytes) * count; }
+  int64_t bytes = 0;      // in all
 };
 
 class Liveness {
 public:
-  Liveness(sched::ProgramOp program, const schedule::Chain &train, const schedule::Chain *counts);
+  explicit Liveness(sched::ProgramOp program);
 
   std::vector<Piece> blocks;
   /// Blocks that are live at one point, by pairs.
@@ -50,33 +45,35 @@ private:
     int64_t begin, end, bytes;
   };
   struct Point {
-    const schedule::Chain *chain;
-    const schedule::Run *run;
-    schedule::Part part;
-    int64_t stage, microbatch; // of a task, or -1
+    mlir::Operation *op; // of the section's body
+    int64_t microbatch;
+  };
+  /// What an op touches.
+  struct Touched {
+    size_t block; // of a family: its first
+    sched::Life lives;
+    int64_t bytes;                // that are live: of a frame less than it has
+    const sched::FamilyOp family; // or null
+  };
+  /// The first and the last point that touched something.
+  struct Span {
+    int64_t begin = -1, end = -1, bytes = 0;
+    void touch(int64_t point, int64_t live);
   };
 
   sched::ProgramOp program;
-  const schedule::Chain &train;
-  bool split;
+  bool apart = true; // slots are blocks of their own
   std::vector<Interval> intervals;
   std::vector<Point> points;
-  std::map<std::string, size_t> byKey;
+  llvm::DenseMap<mlir::Operation *, size_t> blockOf; // of values and families
+  llvm::DenseMap<mlir::Operation *, std::vector<Touched>> touchedBy;
 
-  size_t addBlock(Piece block);
-  void addTransients(const schedule::Chain &chain, const schedule::Run &run, schedule::Part part);
-  int64_t addPoint(const schedule::Chain &chain, const schedule::Run &run, schedule::Part part,
-                   int64_t stage = -1, int64_t microbatch = -1);
-  void addTaskPoints();
-  void addFamilies();
-  size_t addFamily(sched::FamilyOp family, bool apart);
-  void addChainPass(const schedule::Chain &chain);
+  void addBlocks();
+  const std::vector<Touched> &touched(mlir::Operation *op);
+  void addEntry(sched::EntryOp entry);
+  void close(llvm::DenseMap<size_t, Span> &spans, int64_t until = -1);
   void sweep();
   std::string describe(const Point &point) const;
-
-  /// Points of task (kind, stage, microbatch): [first, last].
-  std::map<std::tuple<int, int64_t, int64_t>, std::pair<int64_t, int64_t>> taskPoints;
-  int64_t pointOf(sched::TaskKind kind, int64_t stage, int64_t microbatch, unsigned run) const;
 };
 
 } // namespace tplan::memory

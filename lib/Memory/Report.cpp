@@ -19,33 +19,33 @@ Report memory::getReport(ModuleOp module) {
       report.frames.push_back({func.getSymName().str(), frame.getInt(),
                                func->getAttrOfType<IntegerAttr>(sched::kLive).getInt()});
 
-  FailureOr<schedule::Chains> chains = schedule::readChains(program);
-  if (failed(chains))
-    return report;
-  auto &[train, counts] = *chains;
-  Liveness liveness(program, train, counts ? &*counts : nullptr);
+  Liveness liveness(program);
   report.peak = liveness.peakName;
-  std::map<std::string, int64_t> atPeak;
-  for (auto [block, bytes] : llvm::zip(liveness.blocks, liveness.atPeak))
-    atPeak[block.key] += bytes; // slots of a family may be blocks of their own
+  llvm::DenseMap<Operation *, int64_t> atPeak;
+  for (auto [block, bytes] :
+       llvm::zip(liveness.blocks, liveness.atPeak)) // slots of a family add up
+    atPeak[block.family ? block.family.getOperation() : block.value.getOperation()] += bytes;
 
-  for (Operation &op : program.getBody().front()) {
-    OwnerReport owner;
-    if (auto family = dyn_cast<sched::FamilyOp>(op)) {
-      sched::ValueOp first = *family.getBody().getOps<sched::ValueOp>().begin();
-      owner = {family.getName().str(), first.getOwner(), family.getAt()->front(),
-               static_cast<int64_t>(family.getBytes() * family.getSlots()), 0};
-    } else if (auto value = dyn_cast<sched::ValueOp>(op)) {
-      owner = {value.getKey().str(), value.getOwner(), static_cast<int64_t>(*value.getAt()),
-               value.getTotal(), 0};
-    } else {
+  llvm::DenseMap<StringAttr, sched::Owner> ownerOf; // of families
+  for (auto value : program.getBody().getOps<sched::ValueOp>()) {
+    if (FlatSymbolRefAttr family = value.getFamilyAttr()) {
+      ownerOf.try_emplace(family.getAttr(), value.getOwner());
       continue;
     }
+    int64_t bytes = value.getTotal();
+    if (value.getOwner() == sched::Owner::Frame && !bytes)
+      continue;
     // What is no block lives from step to step.
-    auto found = atPeak.find(owner.name);
-    owner.atPeak = found == atPeak.end() ? owner.bytes : found->second;
-    report.owners.push_back(owner);
+    auto found = atPeak.find(value);
+    report.owners.push_back({value.getName(), value.getOwner(),
+                             static_cast<int64_t>(*value.getAt()), bytes,
+                             found == atPeak.end() ? bytes : found->second});
   }
+  for (auto family : program.getBody().getOps<sched::FamilyOp>())
+    report.owners.push_back({family.getSymName().str(), ownerOf.lookup(family.getSymNameAttr()),
+                             family.getAt()->front(),
+                             static_cast<int64_t>(family.getBytes() * family.getSlots()),
+                             atPeak.lookup(family)});
   llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
     return std::pair(a.offset, a.name) < std::pair(b.offset, b.name);
   });

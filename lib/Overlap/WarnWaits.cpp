@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
 #include "lib/Overlap/Overlap.h"
-#include "lib/Schedule/Chain.h"
+#include "lib/Schedule/Walk.h"
 #include "lib/Shard/Links.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -53,12 +53,9 @@ struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
     dist::MeshAttr mesh = dist::meshOf(getOperation());
     if (!program || mesh.getNumRanks() == 1)
       return;
-    FailureOr<schedule::Chains> chains = schedule::readChains(program);
-    if (failed(chains))
-      return signalPassFailure();
     lang::Settings settings(getOperation());
     shard::Links links(settings, mesh);
-    schedule::forEachFunction(program, *chains, [&](rt::FuncOp func, int64_t times) {
+    schedule::forEachCall(program, [&](rt::FuncOp func, int64_t times) {
       for (auto op : func.getOps<rt::CollectiveOp>())
         add(op, times, links);
     });

@@ -2,11 +2,12 @@
 //
 // Asks the plan's policy for the order of each stage, checks it, and merges the
 // orders for this rank, which holds all stages. The chains move into the
-// program: they say what a task runs. What no task runs goes.
+// program, for form-program: they say what a task runs. What no task runs goes.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
-#include "lib/Schedule/Families.h"
+#include "lib/Schedule/Between.h"
+#include "lib/Schedule/Policy.h"
 #include "lib/Schedule/Schedule.h"
 
 using namespace mlir;
@@ -117,8 +118,9 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     for (Task task : mergeOrders(orders, stages, *microbatches))
       tasks.append({static_cast<int32_t>(task.kind), task.stage, task.microbatch});
     OpBuilder b(train);
-    auto program = sched::ProgramOp::create(b, train.getLoc(), "step", (*policy)->name, stages,
-                                            *microbatches, tasks, IntegerAttr(), IntegerAttr());
+    auto program =
+        sched::ProgramOp::create(b, train.getLoc(), "step", (*policy)->name, stages, *microbatches,
+                                 tasks, DictionaryAttr(), IntegerAttr(), IntegerAttr());
     Block *body = b.createBlock(&program.getBody());
     if (failed(checkParts(*chain, program.isSplit())) || failed(checkCotangents(*chain)))
       return failure();
@@ -126,8 +128,6 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     train->moveBefore(body, body->end());
     if (counts)
       counts->moveBefore(body, body->end());
-    if (failed(addFamilies(program, *chain)))
-      return failure();
     eraseUnused(module, *chain, program.isSplit());
     return success();
   }

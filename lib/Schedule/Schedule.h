@@ -8,8 +8,14 @@
 namespace tplan::schedule {
 /// --split-stages: cuts the runs of @train at the plan's stage borders.
 std::unique_ptr<mlir::Pass> createSplitStagesPass();
-/// --order-tasks: the chains become `sched.program`: tasks in order, families.
+/// --order-tasks: the chains stand in a `sched.program`, with its tasks in order.
 std::unique_ptr<mlir::Pass> createOrderTasksPass();
+/// --form-program: the chains become values, sections and entries.
+std::unique_ptr<mlir::Pass> createFormProgramPass();
+/// --step-kernels: cotangents of losses and the gradient norm become kernels on single numbers.
+std::unique_ptr<mlir::Pass> createStepKernelsPass();
+/// --count-slots: what is kept for a microbatch gets slots, as many as are live at once.
+std::unique_ptr<mlir::Pass> createCountSlotsPass();
 } // namespace tplan::schedule
 
 #endif // TPLAN_SCHEDULE_SCHEDULE_H

@@ -4,9 +4,8 @@
 // sched.program (C1)
 // expected-error@below {{needs at least one stage and microbatch, and triples as tasks}}
 sched.program @step policy "p" stages 0 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -23,9 +22,8 @@ sched.program @step policy "p" stages 0 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.program (C1)
 // expected-error@below {{no such stage or microbatch: F of stage 1, microbatch 0}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 1 0] {
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -42,9 +40,8 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 1 0] {
 // sched.program (C2)
 // expected-error@below {{task stands twice: F of stage 0, microbatch 0}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 0] {
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -52,9 +49,8 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 0] {
 // sched.program (C2)
 // expected-error@below {{needs F, and B or both I and W, of stage 0, microbatch 1}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, I 0 1] {
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -62,9 +58,8 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.program (C3)
 // expected-error@below {{task comes before its F: B of stage 0, microbatch 1}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, B 0 1, F 0 1] {
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -92,13 +87,11 @@ sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, F 1 0, B 0 
 
 // sched.program (C4)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
-  // expected-error@below {{name stands twice: s0.fw}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  // expected-note@below {{see existing symbol definition here}}
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
+  // expected-error@below {{redefinition of symbol named 's0.fw'}}
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
 }
 
 // -----
@@ -106,9 +99,8 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.program (C5)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] arena 100 live 100 {
   // expected-error@below {{lies outside of the arena of bytes 100}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at [0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at [0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -116,9 +108,8 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.program (C5)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] arena 1000 live 1000 {
   // expected-error@below {{lies outside of the arena of bytes 1000}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0] at [-64] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0] at [-64]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -126,9 +117,8 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] aren
 // sched.family (C1)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-error@below {{needs at least one slot and a slot for each microbatch, found 1 slots for 1 microbatches}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -136,28 +126,25 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.family (C1)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-error@below {{no such slot: 1}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 1] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 1]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
 
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-error@below {{names a stage that the program lacks}}
-  sched.family "s0.fw" from F 0 to B 1 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 1 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
 
-// sched.family (C3)
+// sched.program (C6)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-error@below {{bytes must be the sum of its values, 192, found 120}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 120 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 120 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -165,9 +152,8 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.family (C2)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 0, B 0 1] {
   // expected-error@below {{microbatches share a slot while both are live: 0 and 1}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
-  }
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
 }
 
 // -----
@@ -175,7 +161,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 
 // sched.value (C1)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-error@below {{needs bytes of at least 0, a count of at least 1 and an offset that is a multiple of 64}}
-  sched.value "x" scalar bytes 8 x 1 at 8
+  sched.value <scalar "x"> scalar always bytes 8 x 1 at 8
 }
 
 // -----
@@ -183,7 +169,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.value (C1)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-error@below {{needs bytes of at least 0, a count of at least 1 and an offset that is a multiple of 64}}
-  sched.value "x" scalar bytes -8 x 1
+  sched.value <scalar "x"> scalar always bytes -8 x 1
 }
 
 // -----
@@ -191,7 +177,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // sched.value (C1)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-error@below {{needs bytes of at least 0, a count of at least 1 and an offset that is a multiple of 64}}
-  sched.value "x" scalar bytes 8 x 0
+  sched.value <scalar "x"> scalar always bytes 8 x 0
 }
 
 // -----
@@ -204,26 +190,240 @@ sched.program @step policy "p" stages 1 microbatches 1
 // -----
 
 // sched.program (C4)
-// expected-error@below {{holds chains, families and values, found nn.param}}
+// expected-error@below {{holds chains, families, values, sections and entries, found nn.param}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   nn.param @w : !nn.tensor<[B 2], f32> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
 }
 
 // -----
 
-sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
-  // expected-error@below {{holds values only, found nn.param}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 0 slot_of [0, 0] {
-    nn.param @w : !nn.tensor<[B 2], f32> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+// sched.family (C3)
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] arena 1000 live 1000 {
+  // expected-error@below {{needs an offset for each slot, found 2 for 1}}
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at [0, 192]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
+}
+
+// -----
+
+// sched.program (C4)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  sched.value <scalar "lr"> scalar always bytes 8 x 1
+  // expected-error@below {{key stands twice: scalar lr}}
+  sched.value <scalar "lr"> scalar always bytes 8 x 1
+}
+
+// -----
+
+// sched.program (C5)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] arena 64 live 64 {
+  // expected-error@below {{lies outside of the arena of bytes 64}}
+  sched.value <scalar "lr"> scalar always bytes 8 x 1 at 64
+}
+
+// -----
+
+// sched.program (C6)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{there is no family: f}}
+  sched.value <activation "h"> residual microbatch bytes 8 x 1 in @f
+}
+
+// -----
+
+// sched.program (C7)
+// expected-error@below {{has no section for B of stage 0, microbatch 0}}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  sched.section @F.0 task F 0 slots {
+  }
+  sched.entry "step" [#sched.execute<tasks>]
+}
+
+// -----
+
+// sched.value (C2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  sched.family @f from F 0 to B 0 slots 1 bytes 64 slot_of [0]
+  // expected-error@below {{is in a family, so it must live as long as a microbatch, found always}}
+  sched.value <activation "h"> residual always bytes 8 x 1 in @f
+}
+
+// -----
+
+// sched.entry (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{needs a section of the program, or the tasks, found #sched.execute<once @end>}}
+  sched.entry "step" [#sched.execute<once @end>]
+}
+
+// -----
+
+// sched.entry (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{executes sections, found @end}}
+  sched.entry "step" [@end]
+}
+
+// -----
+
+// sched.section (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{holds the work of a step and runs, found sched.value}}
+  sched.section @end {
+    sched.value <scalar "lr"> scalar always bytes 8 x 1
   }
 }
 
 // -----
 
-// sched.family (C4)
-sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] arena 1000 live 1000 {
-  // expected-error@below {{needs an offset for each slot, found 2 for 1}}
-  sched.family "s0.fw" from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0] at [0, 192] {
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3
+// sched.run (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  sched.section @end {
+    // expected-error@below {{needs at least one period, found 0}}
+    sched.run "update" "block" x 0 {
+    }
+  }
+}
+
+// -----
+
+// sched.run (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  sched.section @end {
+    // expected-error@below {{holds the work of a step, found sched.run}}
+    sched.run "update" "block" x 1 {
+      sched.run "update" "block" x 1 {
+      }
+    }
+  }
+}
+
+// -----
+
+// Uses (U2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    sched.run "zero" "block" x 4 {
+      // expected-error@below {{uses an instance that x, which has 3, has not: 3}}
+      sched.zero to(%x[period])
+    }
+  }
+}
+
+// -----
+
+// Uses (U2): the border takes the first period off.
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  %y = sched.value <activation "y"> residual section bytes 8 x 1
+  sched.section @end {
+    sched.run "zero" "block" x 4 {
+      sched.zero to(%x[period - 1] first %y)
+      // expected-error@below {{uses an instance that x, which has 3, has not: -1}}
+      sched.zero to(%x[period - 1] last %y)
+    }
+  }
+}
+
+// -----
+
+// Uses (U1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{needs a value for each use and each border, found 1 for 1 and 1}}
+    "sched.zero"(%x) <{instances = [affine_map<()[s0, s1] -> (0)>], borders = array<i32: 0>, reads = 0 : i64}> : (!sched.memory) -> ()
+  }
+}
+
+// -----
+
+// sched.zero
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{reads nothing, found values: 1}}
+    sched.zero from(%x)
+  }
+}
+
+// -----
+
+// sched.call
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{there is no function: f}}
+    sched.call @f from(%x)
+  }
+}
+
+// -----
+
+// sched.call (C1)
+rt.func @f(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
+  rt.return
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{gives 2 values, of them 1 to read, to a function that has 1, of them 1 arguments}}
+    sched.call @f from(%x) to(%x)
+  }
+}
+
+// -----
+
+// sched.unpack (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{takes the rows of an input to a value}}
+    sched.unpack shift 0 from(%x) to(%x)
+  }
+}
+
+// -----
+
+// sched.all_reduce
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{takes one value to another}}
+    sched.all_reduce "x" over ["dp"] from(%x)
+  }
+}
+
+// -----
+
+// Uses (U2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{an instance is a sum of the period and the microbatch, each times a number, or its remainder by a power of two, found affine_map<()[s0, s1] -> (s0 mod 3)>}}
+    sched.zero to(%x[period mod 3])
+  }
+}
+
+// -----
+
+// Uses (U2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{an instance is a sum of the period and the microbatch, each times a number, or its remainder by a power of two, found affine_map<()[s0, s1] -> (s0 mod 2 + 1)>}}
+    sched.zero to(%x[period mod 2 + 1])
+  }
+}
+
+// -----
+
+// Uses (U2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  sched.section @end {
+    // expected-error@below {{an instance is a sum of the period and the microbatch, each times a number, or its remainder by a power of two, found affine_map<()[s0, s1] -> (s0 floordiv 2)>}}
+    sched.zero to(%x[period floordiv 2])
   }
 }

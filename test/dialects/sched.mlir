@@ -2,19 +2,62 @@
 // RUN: tplan-opt --mlir-print-op-generic %s | tplan-opt | FileCheck %s
 // The syntax of the sched dialect, there and back.
 
-// CHECK: sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] arena 640 live 512 {
+// CHECK: sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] losses {main = 1.000000e+00 : f64} arena 1344 live 1280 {
 sched.program @step policy "p" stages 1 microbatches 2
-    tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] arena 640 live 512 {
-  // CHECK: sched.family "s0.fw" from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320] {
-  sched.family "s0.fw" from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320] {
-    // CHECK-NEXT: sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3 at 0
-    sched.value "r0.a.0.res_fw.r0" residual bytes 40 x 3 at 0
+    tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] losses {main = 1.0 : f64} arena 1344 live 1280 {
+  // CHECK: sched.family @s0.fw from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320]
+  sched.family @s0.fw from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320]
+  // CHECK-NEXT: %[[R:.*]] = sched.value <activation "r0.a.0.res_fw.r0"> residual microbatch bytes 40 x 3 in @s0.fw at 0
+  %r = sched.value <activation "r0.a.0.res_fw.r0"> residual microbatch bytes 40 x 3 in @s0.fw at 0
+  // CHECK: sched.family @x from I 0 to I 0 slots 1 bytes 0 slot_of [0, 0] at [512]
+  sched.family @x from I 0 to I 0 slots 1 bytes 0 slot_of [0, 0] at [512]
+  // CHECK: %scalar_lr = sched.value <scalar "lr"> scalar always bytes 8 x 1 of !nn.tensor<[], f64> at 0 given {unit = "1"}
+  %lr = sched.value <scalar "lr"> scalar always bytes 8 x 1 of !nn.tensor<[], f64> at 0 given {unit = "1"}
+  // CHECK: sched.value <state "m" of @w> state always bytes 8 x 1 at 64
+  %m = sched.value <state "m" of @w> state always bytes 8 x 1 at 64
+  // CHECK: sched.value <scratch over ["dp"]> workspace always bytes 64 x 1 at 576
+  %s = sched.value <scratch over ["dp"]> workspace always bytes 64 x 1 at 576
+  // CHECK: %[[N:.*]] = sched.value <rows "tokens"> input always bytes 288 x 1 of !nn.tensor<[B 2, S 8], i32> at 640 given rows <2 x 9 positions 8 vocabulary 32 over ["dp"]>
+  %rows = sched.value <rows "tokens"> input always bytes 288 x 1 of !nn.tensor<[B 2, S 8], i32> at 640 given rows <2 x 9 positions 8 vocabulary 32 over ["dp"]>
+  // CHECK: %[[L:.*]] = sched.value <loss "main"> scalar always bytes 8 x 2 at 960 pending ["dp"]
+  %l = sched.value <loss "main"> scalar always bytes 8 x 2 at 960 pending ["dp"]
+  // CHECK: %[[F:.*]] = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
+  %f = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
+  // CHECK: sched.section @F.0 task F 0 slots {
+  sched.section @F.0 task F 0 slots {
+    // CHECK-NEXT: sched.unpack shift 1 from(%[[N]]) to(%[[R]])
+    sched.unpack shift 1 from(%rows) to(%r)
+    // CHECK-NEXT: sched.run "forward" "a[0..3]" x 4 {
+    sched.run "forward" "a[0..3]" x 4 {
+      // CHECK-NEXT: sched.call @f from(%[[R]][period - 1] first %scalar_lr) frame %[[F]]
+      sched.call @f from(%r[period - 1] first %lr) frame %f
+    }
   }
-  // CHECK: sched.family "x" from I 0 to I 0 slots 1 bytes 0 slot_of [0, 0] at [512] {
-  sched.family "x" from I 0 to I 0 slots 1 bytes 0 slot_of [0, 0] at [512] {
+  // CHECK: sched.section @I.0 task I 0 slots {
+  sched.section @I.0 task I 0 slots {
+    // CHECK-NEXT: sched.run "backward" "a[0..3]" x 4 descending {
+    sched.run "backward" "a[0..3]" x 4 descending {
+      // CHECK-NEXT: sched.zero to(%[[R]][period] last %scalar_lr)
+      sched.zero to(%r[period] last %lr)
+      // CHECK-NEXT: sched.zero to(%[[L]][(period * 3 + 1) mod 2])
+      sched.zero to(%l[(period * 3 + 1) mod 2])
+    }
   }
-  // CHECK: sched.value "scalar lr" scalar bytes 8 x 1 at 0 {unit = "1"}
-  sched.value "scalar lr" scalar bytes 8 x 1 at 0 {unit = "1"}
+  sched.section @W.0 task W 0 slots {
+    // CHECK: sched.call @f from(%scalar_lr) layers 3
+    sched.call @f from(%lr) layers 3
+  }
+  // CHECK: sched.section @end {
+  sched.section @end {
+    // CHECK-NEXT: sched.ready
+    sched.ready
+    // CHECK-NEXT: sched.all_reduce "norm" over ["dp"] from(%[[L]]) to(%[[L]][1])
+    sched.all_reduce "norm" over ["dp"] from(%l) to(%l[1])
+    // CHECK-NEXT: sched.launch @k from(%[[L]], %[[L]][microbatch]) to(%scalar_lr)
+    sched.launch @k from(%l, %l[microbatch]) to(%lr)
+  }
+  // CHECK: sched.entry "step" [#sched.execute<each_microbatch @end>, #sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry "step" [#sched.execute<each_microbatch @end>, #sched.execute<tasks>, #sched.execute<once @end>]
 }
 
 // CHECK: rt.func @f

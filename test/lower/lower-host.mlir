@@ -1,5 +1,5 @@
-// RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
-// RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels --record-calls --repeat-updates --order-streams --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
+// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --plan-arena --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
+// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --plan-arena --record-calls --repeat-updates --order-streams --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
 
 // A function takes the rank and one table of pointers: arguments, results, frame. It
 // leaves with the status of a call that fails.
@@ -22,6 +22,7 @@
 // CHECK:         llvm.call @tplan.layer.exit.F
 
 // A step: counts, where the backward begins, tasks by a table, norm, updates.
+// CHECK-LABEL: llvm.func internal @tplan.prepare(
 // CHECK-LABEL: llvm.func internal @tplan.step(
 // CHECK:         llvm.call @tplan.layer.count_terms.E
 // CHECK:         llvm.mlir.addressof @tplan.cot_loss.main
@@ -32,7 +33,6 @@
 // CHECK:         llvm.mlir.addressof @tplan.norm
 // CHECK:         llvm.call @tp_launch
 // CHECK:         llvm.call @tplan.layer.exit.U
-// CHECK-LABEL: llvm.func internal @tplan.prepare(
 // CHECK-LABEL: llvm.func internal @tplan.evaluate(
 // CHECK:         llvm.call @tplan.layer.exit.E
 // CHECK-LABEL: llvm.func internal @tplan.predict(

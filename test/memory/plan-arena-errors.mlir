@@ -1,4 +1,4 @@
-// RUN: tplan-opt --order-tasks --plan-frames --plan-arena --split-input-file --verify-diagnostics %s
+// RUN: tplan-opt --order-tasks --form-program --count-slots --plan-frames --plan-arena --split-input-file --verify-diagnostics %s
 !x = !nn.tensor<[B 100], f32>
 // expected-error@below {{a rank may use 512 bytes of memory, found a plan that needs 960}}
 // expected-note@below {{the peak is at forward of a, stage 0, microbatch 0}}

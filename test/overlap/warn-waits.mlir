@@ -1,4 +1,4 @@
-// RUN: tplan-opt --order-tasks --warn-waits -verify-diagnostics -split-input-file %s
+// RUN: tplan-opt --order-tasks --form-program --warn-waits -verify-diagnostics -split-input-file %s
 // Six calls in a step, of three layers for two microbatches: each has a latency of 15 us and sends
 // 524,288 bytes at 1 GB/s.
 !w = !nn.tensor<[H 512, D 256], f32>

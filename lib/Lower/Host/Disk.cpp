@@ -7,6 +7,7 @@
 #include "lib/Lower/Host/Disk.h"
 #include "dialects/dist/Dist.h"
 #include "dialects/tplan/Tplan.h"
+#include "lib/Lower/Host/Places.h"
 #include "tplan/runtime.h"
 
 using namespace mlir;
@@ -46,8 +47,8 @@ void DiskTables::readRows(sched::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   int64_t number = 0;
   // As the table of tensors counts.
-  for (auto value : program.getBody().getOps<sched::ValueOp>()) {
-    auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
+  for (sched::ValueOp value : valuesInPlace(program)) {
+    FlatSymbolRefAttr symbol = value.getKey().getOf();
     if (!symbol)
       continue;
     int64_t mine = number++;

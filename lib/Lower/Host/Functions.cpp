@@ -4,7 +4,7 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Lower.h"
-#include "lib/Schedule/Chain.h"
+#include "lib/Schedule/Walk.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -66,9 +66,9 @@ bool lower::isNothing(Operation *op) {
   return place && isInPlace(place);
 }
 
-int64_t lower::callsOfStep(sched::ProgramOp program, const schedule::Chains &chains) {
+int64_t lower::callsOfStep(sched::ProgramOp program) {
   int64_t calls = 0;
-  schedule::forEachFunction(program, chains, [&](rt::FuncOp func, int64_t times) {
+  schedule::forEachCall(program, [&](rt::FuncOp func, int64_t times) {
     func.walk([&](rt::Call call) {
       auto library = dyn_cast<rt::AttentionOp>(call.getOperation());
       calls += times * (isNothing(call) ? 0 : library ? library.getShape().chunks() : 1);

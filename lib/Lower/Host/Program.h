@@ -4,7 +4,6 @@
 
 #include "lib/Lower/Host/Calls.h"
 #include "lib/Lower/Host/Places.h"
-#include "lib/Schedule/Chain.h"
 
 namespace tplan::lower {
 
@@ -14,21 +13,13 @@ struct EntryPoints {
   std::string prepare, step, evaluate, predict;
 };
 
-/// The metrics that the parts `states` give, by name, each once.
-void forEachMetric(const schedule::Chain &train, llvm::function_ref<void(llvm::StringRef)> body);
-
-/// Emits the entry points. `train` and `counts` (or null) are the program's chains.
+/// Emits the entry points.
 EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
-                            HostPlaces &places, sched::ProgramOp program,
-                            const schedule::Chain &train, const schedule::Chain *counts);
+                            HostPlaces &places, sched::ProgramOp program);
 
 /// Emits the tp_program with its tables, and `main` where the target has it.
 void emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
-                sched::ProgramOp program, const schedule::Chain &train,
-                const schedule::Chain *counts, const EntryPoints &entries, int64_t stepCalls);
-
-/// The value that part `evaluate` hands to the runtime as logits, if the model has one.
-std::optional<nn::Tensor> logitsType(const schedule::Chain &train);
+                sched::ProgramOp program, const EntryPoints &entries, int64_t stepCalls);
 
 } // namespace tplan::lower
 

@@ -4,15 +4,13 @@
 
 #include "lib/Lower/Host/Calls.h"
 #include "lib/Lower/Host/Places.h"
-#include "lib/Schedule/Chain.h"
 
 namespace tplan::lower {
 
 /// Every byte that calls touch: values without the padding between them, frames without their
-/// holes. `counts` may be null.
+/// holes.
 std::vector<Record<tp_slot>> slotsOf(sched::ProgramOp program, HostPlaces &places,
-                                     const HostCalls &calls, const schedule::Chain &train,
-                                     const schedule::Chain *counts);
+                                     const HostCalls &calls);
 
 /// The piece of the arena that the host gives for each step: where it begins and ends.
 std::pair<int64_t, int64_t> givenPiece(sched::ProgramOp program);

@@ -7,7 +7,7 @@
 #include "lib/Lower/Host/Recipe.h"
 #include "lib/Lower/Host/Slots.h"
 #include "lib/Lower/Host/Streams.h"
-#include "lib/Schedule/Keys.h"
+#include "lib/Schedule/Values.h"
 #include "tplan/runtime.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -16,18 +16,20 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
-using namespace tplan::schedule;
+using sched::KeyAttr;
 using sched::Owner;
+using sched::ValueKind;
+using sched::ValueOp;
 
 namespace {
 
 class TableEmitter {
 public:
   TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
-               sched::ProgramOp program, const Chain &train, const Chain *counts, int64_t stepCalls)
-      : host(host), groups(groups), calls(calls), places(places), program(program), train(train),
-        counts(counts), stepCalls(stepCalls), module(program->getParentOfType<ModuleOp>()),
-        settings(module), target(lang::targetOf(module)) {}
+               sched::ProgramOp program, int64_t stepCalls)
+      : host(host), groups(groups), calls(calls), places(places), program(program),
+        stepCalls(stepCalls), module(program->getParentOfType<ModuleOp>()), settings(module),
+        target(lang::targetOf(module)) {}
 
   void emit(const EntryPoints &entries);
 
@@ -50,8 +52,6 @@ private:
   HostCalls &calls;
   HostPlaces &places;
   sched::ProgramOp program;
-  const Chain &train;
-  const Chain *counts;
   const int64_t stepCalls;
   ModuleOp module;
   lang::Settings settings;
@@ -59,7 +59,6 @@ private:
 
   std::vector<Record<tp_tensor>> tensors();
   std::vector<Record<tp_input>> inputs();
-  dist::Axes rowAxes();
   std::vector<Record<tp_scalar>> scalars();
   int64_t microbatch();
   std::vector<Record<tp_metric>> metrics();
@@ -77,12 +76,21 @@ tp_tensor_role roleOf(Owner owner) {
                                    : TP_GRADIENT;
 }
 
+/// What the checkpoint calls it, beside its parameter: "" is the parameter itself.
+StringRef slotOf(KeyAttr key) {
+  if (key.getKind() == ValueKind::Gradient)
+    return "grad";
+  return key.getName() ? key.getName().getValue() : "";
+}
+
+dist::Axes axesOf(ArrayAttr axes) { return axes ? dist::axesOf(axes) : dist::Axes(); }
+
 } // namespace
 
 std::vector<Record<tp_tensor>> TableEmitter::tensors() {
   std::vector<Record<tp_tensor>> table;
-  for (auto value : program.getBody().getOps<sched::ValueOp>()) {
-    auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
+  for (ValueOp value : valuesInPlace(program)) {
+    FlatSymbolRefAttr symbol = value.getKey().getOf();
     if (!symbol)
       continue;
     auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
@@ -114,7 +122,7 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
     bool own = role == TP_WEIGHT || param.isState();
     double start = own ? init.getValue().getValueAsDouble() : 0;
     table.push_back({.path = param.getPath(),
-                     .slot = value->getAttrOfType<StringAttr>("slot").getValue(),
+                     .slot = slotOf(value.getKey()),
                      .role = role,
                      .type = runtimeType(type.getElementType()),
                      .rank = logical.getRank(),
@@ -140,27 +148,16 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
 
 std::vector<Record<tp_input>> TableEmitter::inputs() {
   std::vector<Record<tp_input>> table;
-  for (auto value : program.getBody().getOps<sched::ValueOp>())
-    if (auto source = value->getAttrOfType<StringAttr>("source")) {
-      auto fact = [&](StringRef key) { return value->getAttrOfType<IntegerAttr>(key).getInt(); };
-      table.push_back({.source = source.getValue(),
+  for (ValueOp value : valuesInPlace(program))
+    if (std::optional<sched::RowsAttr> rows = value.getRows())
+      table.push_back({.source = value.getKey().getName().getValue(),
                        .offset = *value.getAt(),
-                       .rows = fact("rows"),
-                       .length = fact("length"),
-                       .positions = fact("positions"),
-                       .vocabulary = fact("vocabulary"),
-                       .group = groups.numberOf(rowAxes())});
-    }
+                       .rows = rows->getRows(),
+                       .length = rows->getLength(),
+                       .positions = rows->getPositions(),
+                       .vocabulary = rows->getVocabulary(),
+                       .group = groups.numberOf(axesOf(rows->getAxes()))});
   return table;
-}
-
-/// Axes that share the rows of the batch.
-dist::Axes TableEmitter::rowAxes() {
-  if (train.inputs.empty())
-    return {};
-  nn::InputOp input = train.inputs.front();
-  StringRef batch = cast<nn::Tensor>(input.getType()).getDims().front().getName();
-  return dist::Axes(dist::layoutOf(input.getValue()).axesOf(batch));
 }
 
 /// The scalars that the runtime sets; the squared norm is computed.
@@ -168,14 +165,13 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
   const std::optional<lang::Optimizer> &optimizer = settings.recipe.optimizer;
   std::vector<Record<tp_scalar>> table;
   std::string rows; // of the batch
-  if (!train.inputs.empty()) {
-    nn::InputOp input = train.inputs.front();
-    rows = nn::countOf(cast<nn::Tensor>(input.getType()).getDims().front().getName());
-  }
+  for (auto value : program.getBody().getOps<ValueOp>())
+    if (value.getRows() && rows.empty())
+      rows = nn::countOf(value.getTensor().getDims().front().getName());
   for (StringRef name :
        {"seed", "step", "lr", rows.c_str(), "beta1_power", "beta2_power", "layer", "offset"}) {
-    std::string key = scalarKey(name);
-    if (!places.has(key))
+    ValueOp value = places.find(ValueKind::Scalar, name);
+    if (name.empty() || !value)
       continue;
     int64_t kind = name == rows ? TP_ROWS
                                 : llvm::StringSwitch<int64_t>(name)
@@ -188,27 +184,20 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
                       ? (name == "beta1_power" ? optimizer->beta1 : optimizer->beta2)
                   : name == "offset" ? microbatch()
                                      : 1;
-    sched::ValueOp value = places.find(key);
     table.push_back({.kind = kind,
                      .type = runtimeType(value.getTensor().getElementType()),
-                     .offset = places.offsetOf(key),
+                     .offset = places.offsetOf(value),
                      .value = base,
                      .count = value.getCount()});
   }
-  for (auto value : program.getBody().getOps<sched::ValueOp>()) {
-    StringRef key = value.getKey();
-    if (!key.consume_front(scalarKey("member.")))
-      continue;
-    SmallVector<StringRef> names;
-    key.split(names, '+');
-    dist::Axes axes = llvm::map_to_vector<2>(
-        names, [&](StringRef name) { return StringAttr::get(module.getContext(), name); });
-    table.push_back({.kind = TP_MEMBER,
-                     .type = TP_I32,
-                     .offset = places.offsetOf(value.getKey()),
-                     .value = static_cast<double>(groups.numberOf(axes)),
-                     .count = 1});
-  }
+  for (ValueOp value : valuesInPlace(program))
+    if (value.getKey().getKind() == ValueKind::Member)
+      table.push_back(
+          {.kind = TP_MEMBER,
+           .type = TP_I32,
+           .offset = places.offsetOf(value),
+           .value = static_cast<double>(groups.numberOf(axesOf(value.getKey().getAxes()))),
+           .count = 1});
   return table;
 }
 
@@ -219,40 +208,44 @@ int64_t TableEmitter::microbatch() { return settings.dataRanks() * settings.micr
 /// runtime adds up what they are together.
 std::vector<Record<tp_metric>> TableEmitter::metrics() {
   std::vector<Record<tp_metric>> table;
-  nn::ChainOp chain = train.op;
-  DictionaryAttr losses = chain.getLossesAttr();
+  DictionaryAttr losses = program.getLossesAttr();
   auto add = [&](StringRef loss) {
     auto factor = losses ? losses.getAs<FloatAttr>(loss) : FloatAttr();
-    std::string key = lossKey(loss), count = lossKey(nn::countOf(loss));
-    if (places.has(key))
-      table.push_back(
-          {.name = factor && losses.size() == 1 ? "loss" : loss,
-           .type = runtimeType(places.find(key).getTensor().getElementType()),
-           .offset = places.offsetOf(key),
-           .count_offset = places.has(count) ? places.offsetOf(count) : -1,
-           .group = groups.numberOf(train.pendingAxes(loss)),
-           .count_group = counts ? groups.numberOf(counts->pendingAxes(nn::countOf(loss))) : -1,
-           .unbounded = false,
-           .is_loss = factor != nullptr,
-           .factor = factor ? factor.getValueAsDouble() : 0.0});
+    ValueOp value = places.find(ValueKind::Loss, loss);
+    ValueOp count = places.find(ValueKind::Loss, nn::countOf(loss));
+    if (value)
+      table.push_back({.name = factor && losses.size() == 1 ? "loss" : loss,
+                       .type = runtimeType(value.getTensor().getElementType()),
+                       .offset = places.offsetOf(value),
+                       .count_offset = count ? places.offsetOf(count) : -1,
+                       .group = groups.numberOf(axesOf(value.getPendingAttr())),
+                       .count_group = count ? groups.numberOf(axesOf(count.getPendingAttr())) : -1,
+                       .unbounded = false,
+                       .is_loss = factor != nullptr,
+                       .factor = factor ? factor.getValueAsDouble() : 0.0});
   };
   if (losses && losses.get("main"))
     add("main");
   for (NamedAttribute loss : losses ? losses.getValue() : ArrayRef<NamedAttribute>())
     if (loss.getName() != "main")
       add(loss.getName());
-  forEachMetric(train, add);
-  // Of a step with a scaled loss the norm may be infinite, for it is skipped.
-  for (StringRef key :
-       {StringRef("grad_norm"), StringRef(kLossScaleMetric), StringRef(kSkippedMetric)})
-    if (places.has(key))
-      table.push_back({.name = key,
+  for (auto value : program.getBody().getOps<ValueOp>())
+    if (StringAttr name = value.getKey().getName(); value.getKey().getKind() == ValueKind::Loss &&
+                                                    !nn::isCount(name) &&
+                                                    !(losses && losses.contains(name)))
+      add(name);
+  // Of a step with a scaled loss the norm may be infinite, because it is skipped.
+  ValueOp skipped = places.find(ValueKind::StepNumber, schedule::kSkippedMetric);
+  for (StringRef name : {StringRef(schedule::kGradNorm), StringRef(schedule::kLossScaleMetric),
+                         StringRef(schedule::kSkippedMetric)})
+    if (ValueOp value = places.find(ValueKind::StepNumber, name))
+      table.push_back({.name = name,
                        .type = TP_F64,
-                       .offset = places.offsetOf(key),
+                       .offset = places.offsetOf(value),
                        .count_offset = -1,
                        .group = -1,
                        .count_group = -1,
-                       .unbounded = places.has(kSkippedMetric),
+                       .unbounded = static_cast<bool>(skipped),
                        .is_loss = false,
                        .factor = 0.0});
   return table;
@@ -262,16 +255,16 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
 /// the layout, nor how long training lasts, nor the order in which a plan has them.
 std::string TableEmitter::fingerprint() {
   SmallVector<std::string> lines;
-  for (auto value : program.getBody().getOps<sched::ValueOp>())
-    if (auto symbol = value->getAttrOfType<FlatSymbolRefAttr>("param");
+  for (auto value : program.getBody().getOps<ValueOp>())
+    if (FlatSymbolRefAttr symbol = value.getKey().getOf();
         symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
       auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
       nn::Tensor type = value.getTensor();
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
       llvm::raw_string_ostream(lines.emplace_back())
-          << param.getPath() << " " << value->getAttrOfType<StringAttr>("slot").getValue() << " "
-          << type << " " << param.getCount() << " " << param.getFirst() << " " << param.getStep();
+          << param.getPath() << " " << slotOf(value.getKey()) << " " << type << " "
+          << param.getCount() << " " << param.getFirst() << " " << param.getStep();
     }
   llvm::sort(lines);
   DictionaryAttr recipe = lang::toDictionary(module.getContext(), settings.recipe);
@@ -287,9 +280,11 @@ std::string TableEmitter::fingerprint() {
 std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   SmallVector<int64_t> offsets(1, 0), bytes(1, 0);
   for (const dist::Axes &axes : calls.groupsOfStreams()) {
-    std::string key = scratchKey(axes);
-    offsets.push_back(places.has(key) ? places.offsetOf(key) : 0);
-    bytes.push_back(places.has(key) ? places.find(key).getBytes() : 0);
+    MLIRContext *context = module.getContext();
+    ValueOp scratch = places.find(
+        KeyAttr::get(context, ValueKind::Scratch, {}, {}, dist::arrayOf(context, axes)));
+    offsets.push_back(scratch ? places.offsetOf(scratch) : 0);
+    bytes.push_back(scratch ? static_cast<int64_t>(scratch.getBytes()) : 0);
   }
   return {host.numbers("scratch", offsets), host.numbers("scratch_bytes", bytes)};
 }
@@ -298,7 +293,7 @@ std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
 Address<tp_device> TableEmitter::device() {
   if (!calls.onDevice())
     return {};
-  auto place = [&](StringRef key) { return places.has(key) ? places.offsetOf(key) : 0; };
+  ValueOp staging = places.find(ValueKind::Staging), workspace = places.find(ValueKind::Workspace);
   auto ptx = host.external<char>(kPtx), cubin = host.external<char>(kCubin);
   auto cubinBytes = host.external<int64_t>(kCubinBytes);
   std::vector<Record<tp_device_sum>> sums = calls.sums(); // names kernels of its own
@@ -309,26 +304,25 @@ Address<tp_device> TableEmitter::device() {
   auto [scratch, scratchBytes] = scratchOfStreams();
   auto [begin, end] = givenPiece(program);
   return host.record<tp_device>(
-      "device",
-      {.arch = target.arch,
-       .ptx = ptx,
-       .cubin = cubin,
-       .cubin_bytes = cubinBytes,
-       .kernels = kernelTable,
-       .num_kernels = kernelTable.size,
-       .sums = sumTable,
-       .num_sums = sumTable.size,
-       .num_streams = calls.countStreams(),
-       .num_events = calls.countEvents(),
-       .scratch_offsets = scratch,
-       .scratch_bytes = scratchBytes,
-       .given_offset = begin,
-       .given_bytes = end - begin,
-       .staging_offset = place(kStagingKey),
-       .workspace_offset = place(kWorkspaceKey),
-       .workspace_bytes = places.has(kWorkspaceKey) ? places.find(kWorkspaceKey).getBytes() : 0,
-       .native_sums = settings.plan.reduce == lang::Reduce::Native,
-       .step_calls = stepCalls});
+      "device", {.arch = target.arch,
+                 .ptx = ptx,
+                 .cubin = cubin,
+                 .cubin_bytes = cubinBytes,
+                 .kernels = kernelTable,
+                 .num_kernels = kernelTable.size,
+                 .sums = sumTable,
+                 .num_sums = sumTable.size,
+                 .num_streams = calls.countStreams(),
+                 .num_events = calls.countEvents(),
+                 .scratch_offsets = scratch,
+                 .scratch_bytes = scratchBytes,
+                 .given_offset = begin,
+                 .given_bytes = end - begin,
+                 .staging_offset = staging ? places.offsetOf(staging) : 0,
+                 .workspace_offset = workspace ? places.offsetOf(workspace) : 0,
+                 .workspace_bytes = workspace ? static_cast<int64_t>(workspace.getBytes()) : 0,
+                 .native_sums = settings.plan.reduce == lang::Reduce::Native,
+                 .step_calls = stepCalls});
 }
 
 /// The object of the last target has `main`, which names the programs of all.
@@ -358,7 +352,7 @@ TableEmitter::Tables TableEmitter::emitTables() {
   all.scalars = host.table<tp_scalar>("scalars", scalars());
   all.rates = host.table<tp_lr_piece>("rates", ratesOf(settings));
   all.metrics = host.table<tp_metric>("metrics", metrics());
-  all.slots = host.table<tp_slot>("places", slotsOf(program, places, calls, train, counts));
+  all.slots = host.table<tp_slot>("places", slotsOf(program, places, calls));
   all.axes = host.table<tp_axis>("axes", groups.axes());
   all.groups = host.table<tp_group>("groups", groups.groups(host)); // others have asked for theirs
   return all;
@@ -367,9 +361,12 @@ TableEmitter::Tables TableEmitter::emitTables() {
 void TableEmitter::emit(const EntryPoints &entries) {
   Tables all = emitTables();
   using Entry = Address<int(tp_rank *, char *)>;
-  std::optional<nn::Tensor> logits = logitsType(train);
+  ValueOp logitsValue = places.find(ValueKind::Output, "logits");
+  std::optional<nn::Tensor> logits =
+      logitsValue ? std::optional(logitsValue.getTensor()) : std::nullopt;
   std::optional<lang::LossScale> scale = settings.plan.lossScale;
-  std::string moving = paramKey(lang::kLossScale);
+  auto state = module.lookupSymbol<nn::ParamOp>(lang::kLossScale);
+  ValueOp moving = state ? places.find(schedule::scaleKey(state)) : ValueOp();
   const lang::Recipe &recipe = settings.recipe;
   const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
   const lang::Saving save = recipe.save.value_or(lang::Saving());
@@ -412,19 +409,18 @@ void TableEmitter::emit(const EntryPoints &entries) {
                                .step = Entry{entries.step},
                                .evaluate = Entry{entries.evaluate},
                                .predict = Entry{entries.predict},
-                               .logits_offset = logits ? places.offsetOf(outputKey("logits")) : 0,
+                               .logits_offset = logits ? places.offsetOf(logitsValue) : 0,
                                .logits_vocabulary = logits ? logits->getDims().back().getSize() : 0,
                                .logits_type = logits ? runtimeType(logits->getElementType()) : 0,
                                .device = device(),
-                               .scale_offset = places.has(moving) ? places.offsetOf(moving) : -1,
+                               .scale_offset = moving ? places.offsetOf(moving) : -1,
                                .scale = scale ? scale->start : 0.0,
                                .disk = diskTable(host, program)},
                               target.program()));
 }
 
 void lower::emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
-                       sched::ProgramOp program, const Chain &train, const Chain *counts,
-                       const EntryPoints &entries, int64_t stepCalls) {
+                       sched::ProgramOp program, const EntryPoints &entries, int64_t stepCalls) {
   host.loc = program.getLoc();
-  TableEmitter(host, groups, calls, places, program, train, counts, stepCalls).emit(entries);
+  TableEmitter(host, groups, calls, places, program, stepCalls).emit(entries);
 }

@@ -7,19 +7,21 @@
 // leaves the device that computes it, and a whole step can be captured.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Lower/Host/StepKernels.h"
+#include "lib/Schedule/StepKernels.h"
 #include "dialects/rt/RT.h"
 #include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
-#include "lib/Lower/Lower.h"
-#include "lib/Schedule/Keys.h"
+#include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/Values.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace tplan;
-using namespace tplan::lower;
+using namespace tplan::schedule;
+using sched::KeyAttr;
+using sched::ValueKind;
 
 namespace {
 class Builder {
@@ -135,29 +137,25 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
 
   void runOnOperation() final {
     auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
-    nn::ChainOp train = program ? program.getChain("train") : nn::ChainOp();
-    if (!train)
+    if (!program || !program.getLosses())
       return;
-    llvm::StringMap<sched::ValueOp> values;
+    llvm::DenseMap<Attribute, sched::ValueOp> values;
     for (auto value : program.getBody().getOps<sched::ValueOp>())
       values[value.getKey()] = value;
+    auto find = [&](ValueKind kind, StringRef name) {
+      return values.lookup(KeyAttr::get(&getContext(), kind, name));
+    };
     Builder make(getOperation(), program.getLoc());
     std::optional<lang::LossScale> scale = lang::Settings(getOperation()).plan.lossScale;
-    forEachLoss(train, [&](StringRef loss, double weight) {
-      if (auto cotangent = values.lookup(schedule::cotLossKey(loss)))
-        emitCotangent(make, loss, weight, elementOf(cotangent),
-                      values.contains(schedule::lossKey(nn::countOf(loss))), scale);
-    });
-    if (values.contains(schedule::normKey()))
+    for (NamedAttribute loss : program.getLossesAttr())
+      if (auto cotangent = find(ValueKind::LossCotangent, loss.getName()))
+        emitCotangent(make, loss.getName(), cast<FloatAttr>(loss.getValue()).getValueAsDouble(),
+                      elementOf(cotangent),
+                      find(ValueKind::Loss, nn::countOf(loss.getName())) != nullptr, scale);
+    if (find(ValueKind::StepNumber, kNorm))
       scale ? emitScaledNorm(make, *scale) : emitNorm(make);
   }
 };
 } // namespace
 
-void lower::forEachLoss(nn::ChainOp train, function_ref<void(StringRef, double)> body) {
-  if (DictionaryAttr losses = train.getLossesAttr())
-    for (NamedAttribute loss : losses)
-      body(loss.getName(), cast<FloatAttr>(loss.getValue()).getValueAsDouble());
-}
-
-std::unique_ptr<Pass> lower::createStepKernelsPass() { return std::make_unique<StepKernels>(); }
+std::unique_ptr<Pass> schedule::createStepKernelsPass() { return std::make_unique<StepKernels>(); }

@@ -1,8 +1,8 @@
-// RUN: tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels %S/../schedule/Inputs/mlp.mlir | FileCheck %s
-// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 2 : i64}/' %S/../schedule/Inputs/mlp.mlir \
-// RUN:   | tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels | FileCheck %s --check-prefix=SCALED
-// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 0 : i64}/' %S/../schedule/Inputs/mlp.mlir \
-// RUN:   | tplan-opt --split-stages --order-tasks --plan-frames --plan-arena --step-kernels | FileCheck %s --check-prefix=CONSTANT
+// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels %S/Inputs/mlp.mlir | FileCheck %s
+// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 2 : i64}/' %S/Inputs/mlp.mlir \
+// RUN:   | tplan-opt --split-stages --order-tasks --form-program --step-kernels | FileCheck %s --check-prefix=SCALED
+// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 0 : i64}/' %S/Inputs/mlp.mlir \
+// RUN:   | tplan-opt --split-stages --order-tasks --form-program --step-kernels | FileCheck %s --check-prefix=CONSTANT
 // RUN: tplan-opt --step-kernels %s | FileCheck %s --check-prefix=NONE
 
 // What a step computes between its functions: where the backward begins, and the norm.

@@ -1,0 +1,27 @@
+//===- SchedInterfaces.td - what every op of a section answers -------------===//
+#ifndef TPLAN_SCHED_INTERFACES
+#define TPLAN_SCHED_INTERFACES
+
+include "mlir/IR/OpBase.td"
+
+def Sched_Step : OpInterface<"Step"> {
+  let cppNamespace = "::tplan::sched";
+  let description = [{
+    Work of a section. Who wants to know what a step does asks this and no list of ops: memory what
+    is touched, the report what is called, a device which calls may run at once.
+  }];
+  let methods = [
+    InterfaceMethod<"values that it reads and writes, and which instance of each",
+                    "::llvm::SmallVector<::tplan::sched::Use>", "getUses">,
+    InterfaceMethod<"what runs it: the compute units, or the channel of a group of ranks",
+                    "::tplan::sched::Resource", "getResource", (ins), [{}],
+                    [{ return ::tplan::sched::Resource{}; }]>,
+    InterfaceMethod<"the op at which its writes are complete and its reads are over",
+                    "::mlir::Operation *", "getCompletion", (ins), [{}],
+                    [{ return $_op.getOperation(); }]>,
+    InterfaceMethod<"what people know it by, in the report", "std::string", "getTitle", (ins), [{}],
+                    [{ return $_op->getName().stripDialect().str(); }]>
+  ];
+}
+
+#endif // TPLAN_SCHED_INTERFACES

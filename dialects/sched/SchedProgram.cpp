@@ -1,0 +1,270 @@
+//===- SchedProgram.cpp - the program, its families and values ------------===//
+//
+// Each check cites its constraint in Sched.td as (Cn).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/sched/Sched.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::sched;
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+Task ProgramOp::getTask(int64_t i) {
+  ArrayRef<int32_t> data = getTasks();
+  return {static_cast<TaskKind>(data[3 * i]), data[3 * i + 1], data[3 * i + 2]};
+}
+
+bool ProgramOp::isSplit() {
+  for (int64_t i = 0, e = getNumTasks(); i < e; ++i)
+    if (getTask(i).kind == TaskKind::I)
+      return true;
+  return false;
+}
+
+nn::ChainOp ProgramOp::getChain(StringRef name) {
+  for (auto chain : getBody().getOps<nn::ChainOp>())
+    if (chain.getSymName() == name)
+      return chain;
+  return {};
+}
+
+namespace {
+/// Position of each (kind, stage, microbatch) in the order, or -1.
+struct Positions {
+  int64_t stages, microbatches;
+  SmallVector<int64_t> at;
+
+  Positions(int64_t stages, int64_t microbatches)
+      : stages(stages), microbatches(microbatches), at(4 * stages * microbatches, -1) {}
+  int64_t &operator()(TaskKind kind, int64_t stage, int64_t microbatch) {
+    return at[(static_cast<int64_t>(kind) * stages + stage) * microbatches + microbatch];
+  }
+  /// Where the cotangents of carried values are made: B, or I.
+  int64_t backward(int64_t stage, int64_t microbatch) {
+    int64_t b = (*this)(TaskKind::B, stage, microbatch);
+    return b >= 0 ? b : (*this)(TaskKind::I, stage, microbatch);
+  }
+};
+} // namespace
+
+std::string tplan::sched::describe(Task task) {
+  return (stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) + ", microbatch " +
+          Twine(task.microbatch))
+      .str();
+}
+
+static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
+  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) { // (C3)
+    Task task = op.getTask(i);
+    auto [kind, s, m] = task;
+    auto needs = [&](int64_t position, StringRef what) -> LogicalResult {
+      if (position >= 0 && position < i)
+        return success();
+      return op.emitOpError("task comes before ") << what << ": " << describe(task);
+    };
+    LogicalResult ok = success();
+    if (kind == TaskKind::F && s > 0)
+      ok = needs(at(TaskKind::F, s - 1, m), "F of the stage before it");
+    else if (kind == TaskKind::W)
+      ok = needs(at(TaskKind::I, s, m), "its I");
+    else if (kind == TaskKind::B || kind == TaskKind::I) {
+      ok = needs(at(TaskKind::F, s, m), "its F");
+      if (succeeded(ok) && s + 1 < at.stages)
+        ok = needs(at.backward(s + 1, m), "the backward of the stage behind it");
+    }
+    if (failed(ok))
+      return failure();
+  }
+  return success();
+}
+
+ValueOp ProgramOp::findValue(KeyAttr key) {
+  for (auto value : getBody().getOps<ValueOp>())
+    if (value.getKey() == key)
+      return value;
+  return {};
+}
+
+FamilyOp ProgramOp::findFamily(FlatSymbolRefAttr name) {
+  return dyn_cast_if_present<FamilyOp>(
+      mlir::SymbolTable::lookupSymbolIn(getOperation(), name.getAttr()));
+}
+
+SectionOp ProgramOp::findSection(TaskKind kind, int64_t stage) {
+  for (auto section : getBody().getOps<SectionOp>())
+    if (section.getKind() == kind && static_cast<int64_t>(*section.getStage()) == stage)
+      return section;
+  return {};
+}
+
+SectionOp ProgramOp::findSection(FlatSymbolRefAttr name) {
+  return dyn_cast_if_present<SectionOp>(
+      mlir::SymbolTable::lookupSymbolIn(getOperation(), name.getAttr()));
+}
+
+static LogicalResult verifyTasks(ProgramOp op) {
+  int64_t stages = op.getStages(), microbatches = op.getMicrobatches();
+  if (op.getTasks().size() % 3 || stages < 1 || microbatches < 1) // (C1)
+    return op.emitOpError("needs at least one stage and microbatch, and triples as tasks");
+  Positions at(stages, microbatches);
+  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) {
+    Task task = op.getTask(i);
+    if (!symbolizeTaskKind(static_cast<uint32_t>(task.kind)))
+      return op.emitOpError("no such kind of task: ") << static_cast<int32_t>(task.kind);
+    if (task.stage < 0 || task.stage >= stages || task.microbatch < 0 ||
+        task.microbatch >= microbatches)
+      return op.emitOpError("no such stage or microbatch: ") << describe(task);
+    int64_t &position = at(task.kind, task.stage, task.microbatch);
+    if (position >= 0) // (C2)
+      return op.emitOpError("task stands twice: ") << describe(task);
+    position = i;
+  }
+  for (int64_t s = 0; s < stages; ++s) // (C2)
+    for (int64_t m = 0; m < microbatches; ++m) {
+      bool f = at(TaskKind::F, s, m) >= 0, b = at(TaskKind::B, s, m) >= 0;
+      bool i = at(TaskKind::I, s, m) >= 0, w = at(TaskKind::W, s, m) >= 0;
+      if (!f || b == i || i != w)
+        return op.emitOpError("needs F, and B or both I and W, of stage ")
+               << s << ", microbatch " << m;
+    }
+  if (failed(verifyOrder(op, at)))
+    return failure();
+  return success();
+}
+
+/// (C4)
+static LogicalResult verifyBody(ProgramOp op) {
+  llvm::SmallDenseSet<Attribute> keys;
+  for (Operation &nested : op.getBody().front()) {
+    if (!isa<nn::ChainOp, FamilyOp, ValueOp, SectionOp, EntryOp>(nested))
+      return op.emitOpError("holds chains, families, values, sections and entries, found ")
+             << nested.getName();
+    if (auto value = dyn_cast<ValueOp>(nested); value && !keys.insert(value.getKey()).second)
+      return value.emitOpError("key stands twice: ") << value.getName();
+  }
+  return success();
+}
+
+/// (C5) and (C6)
+static LogicalResult verifyPlaces(ProgramOp op) {
+  llvm::MapVector<StringAttr, std::pair<FamilyOp, int64_t>> filled;
+  for (auto family : op.getBody().getOps<FamilyOp>())
+    filled[family.getSymNameAttr()] = {family, 0};
+  auto isInArena = [&](int64_t at, int64_t bytes) {
+    return at >= 0 && at + bytes <= static_cast<int64_t>(*op.getArena());
+  };
+  for (auto value : op.getBody().getOps<ValueOp>()) {
+    if (FlatSymbolRefAttr name = value.getFamilyAttr()) {
+      auto found = filled.find(name.getAttr());
+      if (found == filled.end())
+        return value.emitOpError("there is no family: ") << name.getValue();
+      found->second.second += value.getTotal();
+    } else if (op.getArena() && (!value.getAt() || !isInArena(*value.getAt(), value.getTotal()))) {
+      return value.emitOpError("lies outside of the arena of bytes ") << *op.getArena();
+    }
+  }
+  for (auto &[name, sum] : filled) {
+    auto [family, bytes] = sum;
+    int64_t slot = family.getBytes();
+    if (bytes != slot)
+      return family.emitOpError("bytes must be the sum of its values, ")
+             << bytes << ", found " << slot;
+    if (op.getArena() && (!family.getAt() || !llvm::all_of(*family.getAt(), [&](int64_t at) {
+          return isInArena(at, slot);
+        })))
+      return family.emitOpError("lies outside of the arena of bytes ") << *op.getArena();
+  }
+  return success();
+}
+
+/// (C7)
+static LogicalResult verifySections(ProgramOp op) {
+  auto executesTasks = [](EntryOp entry) {
+    return llvm::any_of(entry.getSections().getAsRange<ExecuteAttr>(),
+                        [](ExecuteAttr item) { return item.getTimes() == Times::Tasks; });
+  };
+  if (llvm::none_of(op.getBody().getOps<EntryOp>(), executesTasks))
+    return success();
+  llvm::SmallDenseSet<std::pair<int, int64_t>> known;
+  for (auto section : op.getBody().getOps<SectionOp>())
+    if (section.getKind())
+      known.insert({static_cast<int>(*section.getKind()), section.getStage().value_or(-1)});
+  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) {
+    Task task = op.getTask(i);
+    if (!known.contains({static_cast<int>(task.kind), task.stage}))
+      return op.emitOpError("has no section for ") << describe(task);
+  }
+  return success();
+}
+
+LogicalResult ProgramOp::verify() { return verifyTasks(*this); }
+
+LogicalResult ProgramOp::verifyRegions() {
+  return failure(failed(verifyBody(*this)) || failed(verifyPlaces(*this)) ||
+                 failed(verifySections(*this)));
+}
+
+//===----------------------------------------------------------------------===//
+// Families and values
+//===----------------------------------------------------------------------===//
+
+/// (C2): walks the tasks; a slot is taken from the producer to the last reader.
+static LogicalResult verifySlots(FamilyOp family, ProgramOp program) {
+  SmallVector<int64_t> holder(family.getSlots(), -1);
+  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
+    Task task = program.getTask(i);
+    int64_t &held = holder[family.getSlotOf()[task.microbatch]];
+    if (task.kind == family.getProducer() && task.stage == (int64_t)family.getProducerStage()) {
+      if (held >= 0 && held != task.microbatch)
+        return family.emitOpError("microbatches share a slot while both are live: ")
+               << held << " and " << task.microbatch;
+      held = task.microbatch;
+    }
+    if (task.kind == family.getReader() && task.stage == (int64_t)family.getReaderStage() &&
+        held == task.microbatch)
+      held = -1;
+  }
+  return success();
+}
+
+LogicalResult FamilyOp::verify() {
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  int64_t slots = getSlots();
+  if (slots < 1 || getSlotOf().size() != program.getMicrobatches()) // (C1)
+    return emitOpError("needs at least one slot and a slot for each microbatch, found ")
+           << slots << " slots for " << getSlotOf().size() << " microbatches";
+  for (int32_t slot : getSlotOf())
+    if (slot < 0 || slot >= slots)
+      return emitOpError("no such slot: ") << slot;
+  if (static_cast<int64_t>(getProducerStage()) >= static_cast<int64_t>(program.getStages()) ||
+      static_cast<int64_t>(getReaderStage()) >= static_cast<int64_t>(program.getStages()))
+    return emitOpError("names a stage that the program lacks");
+  if (getAt() && static_cast<int64_t>(getAt()->size()) != slots) // (C3)
+    return emitOpError("needs an offset for each slot, found ")
+           << getAt()->size() << " for " << slots;
+  return verifySlots(*this, program);
+}
+
+nn::Tensor ValueOp::getTensor() { return cast<nn::Tensor>(*getType()); }
+
+void ValueOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
+  setName(getMemory(), getKey().spell());
+}
+
+LogicalResult ValueOp::verify() {
+  if (static_cast<int64_t>(getBytes()) < 0 || static_cast<int64_t>(getCount()) < 1 ||
+      (getAt() && *getAt() % kAlign)) // (C1)
+    return emitOpError("needs bytes of at least 0, a count of at least 1 and an offset that is a "
+                       "multiple of ")
+           << kAlign;
+  if (getFamily() && getLives() != Life::Microbatch) // (C2)
+    return emitOpError("is in a family, so it must live as long as a microbatch, found ")
+           << stringifyLife(getLives());
+  return success();
+}

@@ -1,0 +1,199 @@
+//===- SchedSteps.cpp - entries, sections and the ops in them -------------===//
+//
+// Each check cites its constraint in Sched.td as (Cn).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/sched/Sched.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::sched;
+
+//===----------------------------------------------------------------------===//
+// Entries, sections and runs
+//===----------------------------------------------------------------------===//
+
+LogicalResult EntryOp::verify() {
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  for (Attribute item : getSections()) { // (C1)
+    auto execute = dyn_cast<ExecuteAttr>(item);
+    if (!execute)
+      return emitOpError("executes sections, found ") << item;
+    bool named = execute.getSection() && program.findSection(execute.getSection());
+    if (named == (execute.getTimes() == Times::Tasks))
+      return emitOpError("needs a section of the program, or the tasks, found ") << item;
+  }
+  return success();
+}
+
+static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
+  for (Operation &nested : body)
+    if (!isa<Step>(nested) && !(runs && isa<RunOp>(nested)))
+      return op->emitOpError("holds the work of a step")
+             << (runs ? " and runs" : "") << ", found " << nested.getName();
+  return success();
+}
+
+LogicalResult SectionOp::verify() { return verifySteps(*this, getBody().front(), true); }
+
+LogicalResult RunOp::verify() {
+  if (static_cast<int64_t>(getTimes()) < 1)
+    return emitOpError("needs at least one period, found ") << static_cast<int64_t>(getTimes());
+  return verifySteps(*this, getBody().front(), false);
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+/// The uses of an op that has them as values, instances, borders and the number that are read.
+template <typename Op> static SmallVector<Use> usesOf(Op op) {
+  SmallVector<Use> uses;
+  unsigned next = 0;
+  for (auto [i, map] : llvm::enumerate(op.getInstances())) {
+    Use use{op.getValues()[next++], cast<AffineMapAttr>(map).getValue(), std::nullopt, {}};
+    if (int32_t border = op.getBorders()[i]; border >= 0) {
+      use.border = static_cast<Border>(border);
+      use.outer = op.getValues()[next++];
+    }
+    bool read = static_cast<int64_t>(i) < static_cast<int64_t>(op.getReads());
+    use.reads = read, use.writes = !read;
+    uses.push_back(use);
+  }
+  return uses;
+}
+
+/// A sum of the period and the microbatch, each times a number; at last its remainder by a power of
+/// two. That is what code computes without a division.
+static bool isInstance(AffineExpr instance, bool whole = true) {
+  if (isa<AffineConstantExpr, AffineSymbolExpr>(instance))
+    return true;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(instance);
+  if (!binary)
+    return false;
+  auto right = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  switch (instance.getKind()) {
+  case AffineExprKind::Add:
+    return isInstance(binary.getLHS(), false) && isInstance(binary.getRHS(), false);
+  case AffineExprKind::Mul:
+    return right && isInstance(binary.getLHS(), false);
+  case AffineExprKind::Mod:
+    return whole && right && right.getValue() > 0 && llvm::isPowerOf2_64(right.getValue()) &&
+           isInstance(binary.getLHS(), false);
+  default:
+    return false;
+  }
+}
+
+/// (U2): the instance exists in each period that uses it, and for each microbatch. Instances are
+/// linear, or take their remainder at last, so it is enough to look at both ends.
+static LogicalResult verifyInstance(Operation *op, const Use &use) {
+  AffineMap map = use.instance;
+  if (map.getNumDims() != 0 || map.getNumSymbols() != 2 || map.getNumResults() != 1 ||
+      !isInstance(map.getResult(0)))
+    return op->emitOpError("an instance is a sum of the period and the microbatch, each times a "
+                           "number, or its remainder by a power of two, found ")
+           << AffineMapAttr::get(map);
+  auto run = dyn_cast<RunOp>(op->getParentOp());
+  int64_t first = 0, last = run ? static_cast<int64_t>(run.getTimes()) - 1 : 0;
+  first += use.border == Border::First;
+  last -= use.border == Border::Last;
+  int64_t count = valueOf(use.value).getCount();
+  auto program = op->getParentOfType<ProgramOp>();
+  Builder b(op->getContext());
+  for (int64_t period : {first, last})
+    for (int64_t microbatch : {int64_t(0), static_cast<int64_t>(program.getMicrobatches()) - 1}) {
+      SmallVector<Attribute> results;
+      if (first > last ||
+          failed(map.constantFold({b.getIndexAttr(period), b.getIndexAttr(microbatch)}, results)))
+        continue;
+      int64_t instance = cast<IntegerAttr>(results.front()).getInt();
+      if (instance < 0 || instance >= count)
+        return op->emitOpError("uses an instance that ")
+               << valueOf(use.value).getName() << ", which has " << count
+               << ", has not: " << instance;
+    }
+  return success();
+}
+
+template <typename Op> static LogicalResult verifyUses(Op op) {
+  size_t borders = llvm::count_if(op.getBorders(), [](int32_t border) { return border >= 0; });
+  if (op.getBorders().size() != op.getInstances().size() ||
+      op.getValues().size() != op.getInstances().size() + borders) // (U1)
+    return op.emitOpError("needs a value for each use and each border, found ")
+           << op.getValues().size() << " for " << op.getInstances().size() << " and " << borders;
+  for (const Use &use : usesOf(op))
+    if (failed(verifyInstance(op, use)))
+      return failure();
+  return success();
+}
+
+rt::FuncOp CallOp::getFunction() {
+  return getOperation()->getParentOfType<ModuleOp>().lookupSymbol<rt::FuncOp>(getCallee());
+}
+
+SmallVector<Use> CallOp::getUses() {
+  SmallVector<Use> uses = usesOf(*this);
+  rt::FuncOp func = getFunction();
+  for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
+    if (std::optional<unsigned> arg = func.findUpdatedArg(i))
+      uses[*arg].writes = true;
+  if (Value frame = getFrame()) {
+    Use room = use(frame);
+    room.reads = room.writes = true;
+    uses.push_back(room);
+  }
+  return uses;
+}
+
+std::string CallOp::getTitle() { return getCallee().str(); }
+
+LogicalResult CallOp::verify() {
+  if (failed(verifyUses(*this)))
+    return failure();
+  rt::FuncOp func = getFunction();
+  if (!func)
+    return emitOpError("there is no function: ") << getCallee();
+  SmallVector<Type> types(func.getArgumentTypes());
+  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
+    if (!func.findUpdatedArg(i))
+      types.push_back(func.getResultTypes()[i]);
+  if (getReads() != func.getNumArguments() || types.size() != getInstances().size()) // (C1)
+    return emitOpError("gives ") << getInstances().size() << " values, of them " << getReads()
+                                 << " to read, to a function that has " << types.size()
+                                 << ", of them " << func.getNumArguments() << " arguments";
+  return success();
+}
+
+SmallVector<Use> ZeroOp::getUses() { return usesOf(*this); }
+LogicalResult ZeroOp::verify() {
+  if (getReads())
+    return emitOpError("reads nothing, found values: ") << getReads();
+  return verifyUses(*this);
+}
+
+SmallVector<Use> UnpackOp::getUses() { return usesOf(*this); }
+LogicalResult UnpackOp::verify() {
+  if (failed(verifyUses(*this)))
+    return failure();
+  if (getReads() != 1 || getInstances().size() != 2 || !valueOf(getValues()[0]).getRows()) // (C1)
+    return emitOpError("takes the rows of an input to a value");
+  return success();
+}
+
+SmallVector<Use> AllReduceOp::getUses() { return usesOf(*this); }
+Resource AllReduceOp::getResource() { return {getAxes()}; }
+std::string AllReduceOp::getTitle() { return "sum of " + getOf().str(); }
+LogicalResult AllReduceOp::verify() {
+  if (getReads() != 1 || getInstances().size() != 2)
+    return emitOpError("takes one value to another");
+  return verifyUses(*this);
+}
+
+SmallVector<Use> LaunchOp::getUses() { return usesOf(*this); }
+std::string LaunchOp::getTitle() { return getKernel().str(); }
+LogicalResult LaunchOp::verify() { return verifyUses(*this); }
+
+SmallVector<Use> ReadyOp::getUses() { return {}; }

@@ -1,0 +1,110 @@
+//===- Host/Sections.cpp - code of the sections of a program ---------------===//
+#include "lib/Lower/Host/Sections.h"
+#include "lib/Lower/Host/Functions.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+void HostSections::emit(sched::SectionOp section, const SectionContext &context) {
+  for (Operation &op : section.getBody().front()) {
+    if (auto run = dyn_cast<sched::RunOp>(op))
+      emit(run, context);
+    else
+      emitStep(&op, context);
+  }
+}
+
+void HostSections::emit(sched::RunOp run, SectionContext context) {
+  host.loc = run.getLoc();
+  context.times = run.getTimes();
+  host.loop(
+      context.times,
+      [&](Value period) {
+        context.period = period;
+        for (Operation &op : run.getBody().front())
+          emitStep(&op, context);
+      },
+      run.getDescending());
+}
+
+void HostSections::emitStep(Operation *op, const SectionContext &context) {
+  host.loc = op->getLoc();
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::AllReduceOp, sched::LaunchOp>(
+          [&](auto step) { emit(step, context); })
+      .Case<sched::ReadyOp>([&](auto) { host.call("tp_gradients_ready", {context.rank}); });
+}
+
+/// Calls the function of a layer with every pointer that it takes.
+void HostSections::emit(sched::CallOp call, const SectionContext &context) {
+  rt::FuncOp func = call.getFunction();
+  Value table = host.pointers(tableSize(func));
+  SmallVector<sched::Use> uses = call.getUses();
+  unsigned frame = call.getFrame() ? uses.size() - 1 : uses.size();
+  for (unsigned i = 0; i < frame; ++i) // arguments, then results that update none
+    host.storePointer(places.at(uses[i], context), table, i);
+  bool hasFrame = frame < uses.size() && sched::valueOf(uses[frame].value).getBytes();
+  host.storePointer(hasFrame ? places.at(uses[frame], context) : context.arena, table,
+                    tableIndexOfFrame(func));
+  if (repeats(func))
+    host.store(host.number(call.getLayers()), host.offset(table, 8 * tableIndexOfLayers(func)));
+  host.call(codeSymbol(func), {context.rank, table});
+}
+
+void HostSections::emit(sched::ZeroOp zero, const SectionContext &context) {
+  sched::Use use = zero.getUses().front();
+  int64_t bytes = sched::valueOf(use.value).getTensor().getBytes();
+  calls.zero(context.rank, {"zero", zero.getLoc(), TP_COPY, 0, bytes}, places.at(use, context),
+             bytes);
+}
+
+/// Rows in memory are longer than those of a value, by the largest shift.
+void HostSections::emit(sched::UnpackOp unpack, const SectionContext &context) {
+  SmallVector<sched::Use> uses = unpack.getUses();
+  sched::RowsAttr rows = *sched::valueOf(uses[0].value).getRows();
+  nn::Tensor type = sched::valueOf(uses[1].value).getTensor();
+  int64_t element = nn::elementBytes(type.getElementType());
+  int64_t bytes = type.getDims().back().getSize() * element, rowBytes = rows.getLength() * element;
+  int64_t shift = unpack.getShift();
+  Value from = places.at(uses[0], context);
+  from = host.offset(from, host.multiplyAdd(host.number(shift * element), context.microbatch,
+                                            rows.getRows() * rowBytes));
+  Value to = places.at(uses[1], context);
+  CallFacts call{"input", unpack.getLoc(), TP_COPY, 0, 2 * bytes};
+  host.loop(rows.getRows(), [&](Value row) {
+    calls.copy(context.rank, call, host.offset(to, host.multiplyAdd(host.number(0), row, bytes)),
+               host.offset(from, host.multiplyAdd(host.number(0), row, rowBytes)), bytes);
+  });
+}
+
+/// Of one f64.
+void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
+  SmallVector<sched::Use> uses = sum.getUses();
+  dist::Axes axes = dist::axesOf(sum.getAxes());
+  rt::BlockShape one;
+  one.whole = 1;
+  Value to = places.at(uses[1], context);
+  Record<tp_collective> what =
+      collectiveOf(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
+  std::string title = sum.getTitle();
+  CallFacts call{title, sum.getLoc(), TP_COLLECTIVE};
+  call.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
+  calls.collectiveInTurn(context.rank, call, axes, {what, places.at(uses[0], context), to});
+}
+
+/// A kernel on single numbers.
+void HostSections::emit(sched::LaunchOp launch, const SectionContext &context) {
+  SmallVector<Value> args;
+  SmallVector<int64_t> bytes;
+  for (const sched::Use &use : launch.getUses()) {
+    args.push_back(places.at(use, context));
+    bytes.push_back(sched::valueOf(use.value).getTensor().getBytes());
+  }
+  CallFacts call{launch.getKernel(), launch.getLoc(), TP_KERNEL};
+  call.bytes = std::accumulate(bytes.begin(), bytes.end(), int64_t(0));
+  calls.launch(context.rank, call, launch.getKernel(), args, bytes, launch.getReads(),
+               host.number(1));
+}

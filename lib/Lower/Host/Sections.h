@@ -1,0 +1,36 @@
+//===- Host/Sections.h - code of the sections of a program -----------------===//
+#ifndef TPLAN_LOWER_HOST_SECTIONS_H
+#define TPLAN_LOWER_HOST_SECTIONS_H
+
+#include "lib/Lower/Host/Calls.h"
+#include "lib/Lower/Host/Places.h"
+
+namespace tplan::lower {
+
+/// Emits the ops of a section, in order. The size of the code does not depend on the number of
+/// layers: a run is a loop.
+class HostSections {
+public:
+  HostSections(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places)
+      : host(host), groups(groups), calls(calls), places(places) {}
+
+  void emit(sched::SectionOp section, const SectionContext &context);
+
+private:
+  HostBuilder &host;
+  HostGroups &groups;
+  HostCalls &calls;
+  HostPlaces &places;
+
+  void emit(sched::RunOp run, SectionContext context);
+  void emitStep(mlir::Operation *op, const SectionContext &context);
+  void emit(sched::CallOp call, const SectionContext &context);
+  void emit(sched::ZeroOp zero, const SectionContext &context);
+  void emit(sched::UnpackOp unpack, const SectionContext &context);
+  void emit(sched::AllReduceOp sum, const SectionContext &context);
+  void emit(sched::LaunchOp launch, const SectionContext &context);
+};
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_SECTIONS_H

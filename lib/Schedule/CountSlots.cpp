@@ -1,0 +1,179 @@
+//===- CountSlots.cpp - count-slots: what is kept for a microbatch gets slots --===//
+//
+// Values with one producer task and one last reader are a family: they live as long, so that one
+// number of slots, and one slot of each microbatch, serves all of them.
+//
+// One decision: lives are read off the uses and the order, so the same code serves every policy and
+// every op: a value's life begins where it is first touched, and ends where it is touched last.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/Policy.h"
+#include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/Walk.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::schedule;
+using sched::Life;
+using sched::ValueOp;
+
+namespace {
+/// Where a value is touched: an op of a section's body.
+struct Touch {
+  sched::SectionOp section;
+  Operation *op = nullptr; // of the body: a run stands for all that it does
+  bool operator==(const Touch &) const = default;
+};
+
+/// All values that begin and end at the same ops.
+struct Family {
+  Touch first, last;
+  SmallVector<ValueOp> values;
+};
+
+class SlotCounter {
+public:
+  explicit SlotCounter(sched::ProgramOp program)
+      : program(program), b(OpBuilder::atBlockBegin(&program.getBody().front())) {}
+
+  LogicalResult count() {
+    findTouches();
+    for (auto value : llvm::make_early_inc_range(program.getBody().getOps<ValueOp>()))
+      if (value.getLives() == Life::Microbatch)
+        addToFamily(value);
+    for (auto &[key, family] : families)
+      if (failed(emit(family)))
+        return failure();
+    return success();
+  }
+
+private:
+  sched::ProgramOp program;
+  OpBuilder b;
+  llvm::DenseMap<std::pair<int, int64_t>, std::vector<int64_t>>
+      positions;                                              // of a task, by microbatch
+  llvm::DenseMap<Operation *, SmallVector<Touch, 4>> touches; // of values
+  llvm::MapVector<std::pair<Operation *, Operation *>, Family> families;
+  llvm::StringSet<> names;
+
+  static std::pair<int, int64_t> taskOf(sched::SectionOp section) {
+    return {static_cast<int>(*section.getKind()), *section.getStage()};
+  }
+  int64_t positionOf(const Touch &touch, int64_t microbatch) {
+    return positions[taskOf(touch.section)][microbatch];
+  }
+
+  void findTouches();
+  void addToFamily(ValueOp value);
+  std::string nameOf(Family &family);
+  LogicalResult emit(Family &family);
+};
+} // namespace
+
+/// Of the sections of tasks: what evaluations touch lives in a slot of training.
+void SlotCounter::findTouches() {
+  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
+    sched::Task task = program.getTask(i);
+    auto &ofTask = positions[{static_cast<int>(task.kind), task.stage}];
+    ofTask.resize(program.getMicrobatches());
+    ofTask[task.microbatch] = i;
+  }
+  for (auto section : program.getBody().getOps<sched::SectionOp>()) {
+    if (!section.getKind())
+      continue;
+    for (Operation &op : section.getBody().front())
+      op.walk([&](sched::Step step) {
+        for (const sched::Use &use : step.getUses())
+          for (Value value : use.values()) {
+            SmallVector<Touch, 4> &known = touches[value.getDefiningOp()];
+            if (Touch touch{section, &op}; known.empty() || known.back() != touch)
+              known.push_back(touch);
+          }
+      });
+  }
+}
+
+/// Tasks come in one order for all microbatches, so the first stands for the others. What no task
+/// touches is of evaluations alone, or of nobody.
+void SlotCounter::addToFamily(ValueOp value) {
+  SmallVector<Touch, 4> &found = touches[value];
+  if (found.empty()) {
+    value.setLives(Life::Section);
+    if (value->use_empty())
+      value.erase();
+    return;
+  }
+  Touch first = found.front(), last = found.front();
+  for (const Touch &touch : found) {
+    int64_t at = positionOf(touch, 0);
+    if (at < positionOf(first, 0) ||
+        (touch.section == first.section && touch.op->isBeforeInBlock(first.op)))
+      first = touch;
+    if (at > positionOf(last, 0) ||
+        (touch.section == last.section && last.op->isBeforeInBlock(touch.op)))
+      last = touch;
+  }
+  Family &family = families[{first.op, last.op}];
+  family.first = first, family.last = last;
+  family.values.push_back(value);
+}
+
+/// A value's own name, or what leaves several: "block[0..7], F to B".
+std::string SlotCounter::nameOf(Family &family) {
+  std::string name = family.values.front().getName();
+  if (auto run = dyn_cast<sched::RunOp>(family.first.op); run && family.values.size() > 1)
+    name = (run.getTitle() + ", " + sched::stringifyTaskKind(*family.first.section.getKind()) +
+            " to " + sched::stringifyTaskKind(*family.last.section.getKind()))
+               .str();
+  std::string unlike = name;
+  for (int64_t n = 2; !names.insert(unlike).second; ++n)
+    unlike = name + " (" + std::to_string(n) + ")";
+  return unlike;
+}
+
+LogicalResult SlotCounter::emit(Family &family) {
+  std::vector<Lifetime> lifetimes;
+  for (int64_t m = 0, e = program.getMicrobatches(); m < e; ++m)
+    lifetimes.push_back({positionOf(family.first, m), positionOf(family.last, m)});
+  Slots slots = countSlots(lifetimes);
+  auto [kind, stage] = taskOf(family.first.section);
+  int64_t bytes = 0;
+  for (ValueOp value : family.values) {
+    // One value is at most as much (split-microbatches); layers and slots multiply it.
+    int64_t most = nn::kMostBytes / slots.count - bytes;
+    if (value.getStride() > most / static_cast<int64_t>(value.getCount()))
+      return emitError(program.getLoc(), "a rank holds at most 16 TiB of what one task leaves to "
+                                         "another; recompute or use smaller microbatches, found "
+                                         "more in stage ")
+             << stage;
+    bytes += value.getTotal();
+  }
+  auto op = sched::FamilyOp::create(b, program.getLoc(), nameOf(family),
+                                    *family.first.section.getKind(), stage,
+                                    *family.last.section.getKind(), *family.last.section.getStage(),
+                                    slots.count, bytes, slots.slotOf, DenseI64ArrayAttr());
+  for (ValueOp value : family.values)
+    value.setFamilyAttr(FlatSymbolRefAttr::get(op.getSymNameAttr()));
+  return success();
+}
+
+namespace {
+struct CountSlots : PassWrapper<CountSlots, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CountSlots)
+  StringRef getArgument() const final { return "count-slots"; }
+
+  void runOnOperation() final {
+    for (auto program : getOperation().getOps<sched::ProgramOp>())
+      if (failed(SlotCounter(program).count()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> tplan::schedule::createCountSlotsPass() {
+  return std::make_unique<CountSlots>();
+}

@@ -1,0 +1,303 @@
+//===- Sections.cpp - the ops of a section ----------------------------------===//
+//
+// Layer i = period * n + j of a run takes what layer i - 1 gave. At the borders
+// of the run that is a value of the chain, inside it an array where the backward
+// needs it again, else two buffers in turn; so are cotangents, from the last
+// layer to the first.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/Sections.h"
+#include "lib/Schedule/Between.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::schedule;
+using nn::Role;
+using sched::Border;
+using sched::KeyAttr;
+using sched::Life;
+using sched::Owner;
+using sched::use;
+using sched::Use;
+using sched::ValueKind;
+using sched::ValueOp;
+
+AffineExpr SectionBuilder::number(int64_t value) {
+  return getAffineConstantExpr(value, b.getContext());
+}
+AffineExpr SectionBuilder::period() { return sched::periodOf(b.getContext()); }
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+/// Opens the loop of a run; its ops are to be inserted at the end of the body.
+sched::RunOp SectionBuilder::openRun(const Run &run, StringRef part, bool descending) {
+  auto op =
+      sched::RunOp::create(b, nn::RunOp(run.op).getLoc(), part, run.title, run.times(), descending);
+  b.createBlock(&op.getBody());
+  return op;
+}
+
+void SectionBuilder::addRun(const Run &run, Part part) {
+  if (nn::isForward(part))
+    unpackInputs(run);
+  if (!run.has(part))
+    return;
+  if (nn::factsOf(part).givesInputCotangents)
+    zeroCotangents(run);
+  int64_t n = run.callees.size();
+  SmallVector<int64_t> before(n + 1, 0); // functions of the period with this part, before j
+  for (int64_t j = 0; j < n; ++j)
+    before[j + 1] = before[j] + (run.callees[j].part(part) != nullptr);
+  sched::RunOp op = openRun(run, nn::stringifyPart(part), nn::isBackward(part));
+  for (int64_t step = 0; step < n; ++step) {
+    int64_t j = nn::isBackward(part) ? n - 1 - step : step;
+    addLayer({run, part, static_cast<unsigned>(j), normCalls, before[n], before[j]});
+  }
+  b.setInsertionPointAfter(op);
+  if (part == Part::Norm)
+    normCalls += run.times() * before[n];
+}
+
+void SectionBuilder::addLayer(const Layer &layer) {
+  if (nn::factsOf(layer.part).givesInputCotangents)
+    zeroMissing(layer);
+  rt::FuncOp func = layer.callee().part(layer.part);
+  if (!func)
+    return;
+  SmallVector<Use> from, to;
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    from.push_back(argument(layer, func.getArgLabel(i)));
+  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
+    if (!func.findUpdatedArg(i))
+      to.push_back(result(layer, func.getResultLabel(i)));
+  ValueOp frame = values.declareFrame(partName(chain, layer.run, layer.part));
+  sched::createStep<sched::CallOp>(b, nn::RunOp(layer.run.op).getLoc(), from, to, func.getSymName(),
+                                   frame.getMemory(), uint64_t(1));
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and results
+//===----------------------------------------------------------------------===//
+
+/// The instance of a value of the model or of the step that a layer uses.
+AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
+  nn::RunOp op = layer.run.op;
+  if (key.getOf())
+    return values.find(key).getCount() == 1 ? number(0) : period() + op.getFirstInstance();
+  if (key.getKind() == ValueKind::Activation) // a contribution
+    return period();
+  StringRef name = key.getName() ? key.getName().getValue() : "";
+  if (key.getKind() == ValueKind::Scalar && name == kLayerScalar)
+    return period() * layer.functions() + (layer.j + op.getFirstLayer());
+  if (key.getKind() == ValueKind::Scalar && name == kOffsetScalar)
+    return sched::microbatchOf(b.getContext());
+  return number(0);
+}
+
+Use SectionBuilder::chainUse(Value value, bool cotangent) {
+  return use(values.find(chainKey(chain, value, cotangent)).getMemory());
+}
+
+/// `outer` in the first (or last) period, `inner` in the others.
+Use SectionBuilder::atBorder(const Layer &layer, Border border, Use outer, Use inner) {
+  inner.border = border;
+  inner.outer = outer.value;
+  return inner;
+}
+
+/// Buffers that carried value k needs between the layers of a run in this part: a
+/// value that nothing keeps goes to the buffer of its layer's parity.
+static int64_t handoverBuffers(const ProgramValues &values, const Run &run, bool forward, bool kept,
+                               unsigned k) {
+  // A period of even length gives each function one parity.
+  int64_t n = run.callees.size(), last = std::min(run.layers() - 1, 2 * n + 1);
+  bool used[2] = {false, false};
+  for (int64_t i = 0; i < last; ++i) // layer i's cotangent, or layer i + 1's input
+    if (!kept || !values.find(keptKey(run, (forward ? i + 1 : i) % n, k, !forward)))
+      used[i & 1] = true;
+  return used[0] + used[1];
+}
+
+Use SectionBuilder::handover(const Layer &layer, unsigned k, AffineExpr number) {
+  nn::RunOp op = layer.run.op;
+  bool forward = nn::isForward(layer.part);
+  int64_t buffers = handoverBuffers(values, layer.run, forward, slots, k);
+  ValueOp value = values.declare(handoverKey(chain, layer.run, layer.part, k),
+                                 forward ? Owner::Carried : Owner::Cotangent, Life::Section,
+                                 op.getCarried()[k].getType(), buffers);
+  return use(value.getMemory(), number % buffers);
+}
+
+/// What layer (j, period) takes, if it is not the first of the run.
+Use SectionBuilder::innerInput(const Layer &layer, unsigned k, unsigned j, AffineExpr period) {
+  if (ValueOp kept = values.find(keptKey(layer.run, j, k, /*cotangent=*/false)); kept && slots)
+    return use(kept.getMemory(), period - (j == 0)); // the first layer's is not in the array
+  return handover(layer, k, period * layer.functions() + (j + 1));
+}
+
+Use SectionBuilder::input(const Layer &layer, unsigned k) {
+  nn::RunOp op = layer.run.op;
+  if (layer.j > 0)
+    return innerInput(layer, k, layer.j, period());
+  Use outer = chainUse(op.getCarried()[k]);
+  if (layer.run.times() == 1)
+    return outer;
+  return atBorder(layer, Border::First, outer, innerInput(layer, k, 0, period()));
+}
+
+Use SectionBuilder::output(const Layer &layer, unsigned k) {
+  nn::RunOp op = layer.run.op;
+  if (layer.j + 1 < layer.functions())
+    return innerInput(layer, k, layer.j + 1, period());
+  Use outer = chainUse(op->getResult(k));
+  if (layer.run.times() == 1)
+    return outer;
+  return atBorder(layer, Border::Last, outer, innerInput(layer, k, 0, period() + 1));
+}
+
+/// The cotangent of what layer (j, period) gives, if it is not the last of the run.
+Use SectionBuilder::innerCotangent(const Layer &layer, unsigned k, unsigned j, AffineExpr period) {
+  if (ValueOp kept = values.find(keptKey(layer.run, j, k, /*cotangent=*/true)))
+    return use(kept.getMemory(), period);
+  return handover(layer, k, period * layer.functions() + j);
+}
+
+Use SectionBuilder::cotangentIn(const Layer &layer, unsigned k) {
+  nn::RunOp op = layer.run.op;
+  if (layer.j + 1 < layer.functions())
+    return innerCotangent(layer, k, layer.j, period());
+  Use outer = chainUse(op->getResult(k), /*cotangent=*/true);
+  if (layer.run.times() == 1)
+    return outer;
+  return atBorder(layer, Border::Last, outer, innerCotangent(layer, k, layer.j, period()));
+}
+
+Use SectionBuilder::cotangentOut(const Layer &layer, unsigned k) {
+  nn::RunOp op = layer.run.op;
+  if (layer.j > 0)
+    return innerCotangent(layer, k, layer.j - 1, period());
+  Use outer = chainUse(op.getCarried()[k], /*cotangent=*/true);
+  if (layer.run.times() == 1)
+    return outer;
+  return atBorder(layer, Border::First, outer,
+                  innerCotangent(layer, k, layer.functions() - 1, period() - 1));
+}
+
+/// The two scalars that hand the squared norm from call to call.
+Use SectionBuilder::normUse(const Layer &layer, int64_t plus) {
+  AffineExpr call = period() * layer.normsPerPeriod + (layer.normBase + layer.normsBefore + plus);
+  return use(values.find(ValueKind::StepNumber, kNorm).getMemory(), call % 2);
+}
+
+Use SectionBuilder::argument(const Layer &layer, const nn::Label &label) {
+  nn::RunOp op = layer.run.op;
+  switch (label.role) {
+  case Role::Carried:
+    return layer.part == Part::Norm ? normUse(layer, 0) : input(layer, *label.position);
+  case Role::Invariant:
+  case Role::CotInvariant:
+    return chainUse(op.getInvariants()[*label.position], label.role == Role::CotInvariant);
+  case Role::CotCarried:
+    return cotangentIn(layer, *label.position);
+  case Role::ResFI:
+  case Role::ResFW:
+  case Role::ResIW:
+    return use(values.find(residualKey(layer.run, layer.j, label.role, label.name)).getMemory(),
+               period());
+  case Role::Output: {
+    KeyAttr key = keyOf(layer.run, layer.callee(), label);
+    rt::FuncOp func = layer.callee().part(layer.part);
+    Type type = func.getResultTypes()[*func.findResult(Role::Output, label.name)];
+    return use(values.declare(key, Owner::Logits, Life::Entry, type).getMemory());
+  }
+  default:
+    KeyAttr key = keyOf(layer.run, layer.callee(), label);
+    return use(values.find(key).getMemory(), instanceOf(layer, key));
+  }
+}
+
+/// Results that update no argument.
+Use SectionBuilder::result(const Layer &layer, const nn::Label &label) {
+  if (label.role == Role::Carried)
+    return layer.part == Part::Norm ? normUse(layer, 1) : output(layer, *label.position);
+  if (label.role == Role::CotCarried)
+    return cotangentOut(layer, *label.position);
+  return argument(layer, label);
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs and zeros
+//===----------------------------------------------------------------------===//
+
+/// The inputs of the chain that `run` is the first to read.
+void SectionBuilder::unpackInputs(const Run &run) {
+  for (nn::InputOp input : chain.inputs) {
+    SmallVector<Reader> readers = chain.readersOf(input.getValue());
+    if (readers.empty() || readers.front().run != run.index)
+      continue;
+    ValueOp rows = values.find(ValueKind::Rows, input.getSource());
+    sched::createStep<sched::UnpackOp>(b, input.getLoc(), {use(rows.getMemory())},
+                                       {chainUse(input.getValue())},
+                                       static_cast<uint64_t>(input.getShift()));
+  }
+}
+
+void SectionBuilder::zero(const Run &run, Use use) {
+  sched::createStep<sched::ZeroOp>(b, nn::RunOp(run.op).getLoc(), {}, {use});
+}
+
+void SectionBuilder::zeroContributions(const Run &run) {
+  for (auto [j, callee] : llvm::enumerate(run.callees)) {
+    rt::FuncOp func = callee.part(Part::Forward);
+    for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i) {
+      if (func.getResultRole(i) != Role::Contribution)
+        continue;
+      sched::RunOp op = openRun(run, "zero", /*descending=*/false);
+      ValueOp value = values.find(keyOf(run, callee, func.getResultLabel(i)));
+      zero(run, use(value.getMemory(), period()));
+      b.setInsertionPointAfter(op);
+    }
+  }
+}
+
+/// Before the backward of a run: cotangents of its results that no reader has
+/// written, and those of its invariants if it is the first to add to them.
+void SectionBuilder::zeroCotangents(const Run &run) {
+  nn::RunOp op = run.op;
+  auto clear = [&](Value value) {
+    if (ValueOp cotangent = values.find(chainKey(chain, value, /*cotangent=*/true)))
+      zero(run, use(cotangent.getMemory()));
+  };
+  for (Value result : op->getResults())
+    if (cotangentWriters(chain, result).empty())
+      clear(result);
+  SmallVector<Value> cleared;
+  for (Value invariant : op.getInvariants()) {
+    SmallVector<Reader> writers = cotangentWriters(chain, invariant);
+    if (writers.empty() || writers.back().run != run.index ||
+        llvm::is_contained(cleared, invariant))
+      continue;
+    cleared.push_back(invariant);
+    clear(invariant);
+  }
+}
+
+/// A layer that gives no cotangent of an input gives zeros, where the layer
+/// before it takes one.
+void SectionBuilder::zeroMissing(const Layer &layer) {
+  const Callee &callee = layer.callee();
+  const Callee &before = layer.run.callees[(layer.j + layer.functions() - 1) % layer.functions()];
+  nn::RunOp op = layer.run.op;
+  for (unsigned k = 0, e = op.getCarried().size(); k < e; ++k) {
+    bool taken = k < op->getNumResults() && takesCotangent(before, k);
+    // Before the run's first layer lies a value of the chain, which its writer clears.
+    bool inner = layer.j > 0 || layer.run.times() > 1;
+    if (!taken || !inner || callee.gives(layer.part, Role::CotCarried, k))
+      continue;
+    if (layer.j == 0 && !hasCotangent(chain, op.getCarried()[k]))
+      continue;
+    zero(layer.run, cotangentOut(layer, k));
+  }
+}

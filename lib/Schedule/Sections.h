@@ -1,0 +1,67 @@
+//===- Sections.h - the ops of a section ------------------------------------===//
+#ifndef TPLAN_SCHEDULE_SECTIONS_H
+#define TPLAN_SCHEDULE_SECTIONS_H
+
+#include "lib/Schedule/Values.h"
+
+namespace tplan::schedule {
+
+/// Builds what the runs of a chain do in a part. The size of it does not depend on the number of
+/// layers.
+class SectionBuilder {
+public:
+  /// Appends to the section.
+  SectionBuilder(ProgramValues &values, const Chain &chain, sched::SectionOp section)
+      : values(values), chain(chain), slots(section.getSlots()),
+        b(mlir::OpBuilder::atBlockEnd(&section.getBody().front())) {}
+
+  /// The layers of a run, in order (backward parts: from the last).
+  void addRun(const Run &run, Part part);
+  /// Before the first microbatch of a step.
+  void zeroContributions(const Run &run);
+  /// Where the squared norm is after the parts `norm` so far: 0 or 1 of the two scalars.
+  int64_t normCell() const { return normCalls & 1; }
+
+private:
+  ProgramValues &values;
+  const Chain &chain;
+  const bool slots; // of a microbatch: what the backward needs is kept
+  mlir::OpBuilder b;
+  int64_t normCalls = 0;
+
+  /// Function j of the period.
+  struct Layer {
+    const Run &run;
+    Part part;
+    unsigned j;
+    int64_t normBase, normsPerPeriod, normsBefore; // calls of part `norm`, for its cells
+    const Callee &callee() const { return run.callees[j]; }
+    int64_t functions() const { return run.callees.size(); }
+  };
+
+  mlir::AffineExpr number(int64_t value);
+  mlir::AffineExpr period();
+  sched::RunOp openRun(const Run &run, llvm::StringRef part, bool descending);
+  void unpackInputs(const Run &run);
+  void addLayer(const Layer &layer);
+  sched::Use argument(const Layer &layer, const nn::Label &label);
+  sched::Use result(const Layer &layer, const nn::Label &label);
+  mlir::AffineExpr instanceOf(const Layer &layer, sched::KeyAttr key);
+  sched::Use chainUse(mlir::Value value, bool cotangent = false);
+  sched::Use atBorder(const Layer &layer, sched::Border border, sched::Use outer, sched::Use inner);
+  sched::Use input(const Layer &layer, unsigned k);
+  sched::Use innerInput(const Layer &layer, unsigned k, unsigned j, mlir::AffineExpr period);
+  sched::Use output(const Layer &layer, unsigned k);
+  sched::Use cotangentIn(const Layer &layer, unsigned k);
+  sched::Use cotangentOut(const Layer &layer, unsigned k);
+  sched::Use innerCotangent(const Layer &layer, unsigned k, unsigned j, mlir::AffineExpr period);
+  sched::Use handover(const Layer &layer, unsigned k, mlir::AffineExpr number);
+  sched::Use normUse(const Layer &layer, int64_t plus);
+  void zeroCotangents(const Run &run);
+  void zeroMissing(const Layer &layer);
+  void zero(const Run &run, sched::Use use);
+};
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_SECTIONS_H

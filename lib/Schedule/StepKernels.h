@@ -1,0 +1,21 @@
+//===- StepKernels.h - kernels between the functions of a step --------------===//
+//
+// `form-program` launches them, step-kernels makes them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SCHEDULE_STEPKERNELS_H
+#define TPLAN_SCHEDULE_STEPKERNELS_H
+
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace tplan::schedule {
+
+/// (count where the loss has one, its scale where that moves; f64) -> the cotangent of a loss.
+inline std::string cotangentKernel(llvm::StringRef loss) { return "tplan.cot_loss." + loss.str(); }
+/// (squared norm) -> squared norm, norm; of a scaled loss step-kernels says more.
+inline constexpr llvm::StringLiteral kNormKernel = "tplan.norm";
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_STEPKERNELS_H

@@ -1,0 +1,73 @@
+//===- Values.h - the values of a program, by key --------------------------===//
+//
+// `form-program` declares them, and finds by their keys what the functions of layers name: a
+// parameter, a scalar, a loss. Nothing asks by keys once the uses stand in the IR.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SCHEDULE_VALUES_H
+#define TPLAN_SCHEDULE_VALUES_H
+
+#include "lib/Schedule/Chain.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace tplan::schedule {
+
+/// Scalars with an instance for each layer, its number in the model, and for each microbatch, the
+/// first sequence of it in the batch.
+inline constexpr llvm::StringLiteral kLayerScalar = "layer", kOffsetScalar = "offset";
+/// The squared norm, as a scalar of the optimizer and on its way from layer to layer; its root, for
+/// the metrics; what the ranks have together of it. Of a scaled loss: metrics of a step.
+inline constexpr llvm::StringLiteral kNorm = "norm", kGradNorm = "grad_norm",
+                                     kLossScaleMetric = "loss_scale", kSkippedMetric = "skipped";
+
+class ProgramValues {
+public:
+  explicit ProgramValues(sched::ProgramOp program)
+      : b(mlir::OpBuilder::atBlockEnd(&program.getBody().front())), program(program) {}
+
+  mlir::MLIRContext *context() const { return b.getContext(); }
+  /// The value with this key, or null.
+  sched::ValueOp find(sched::KeyAttr key) const { return values.lookup(key); }
+  sched::ValueOp find(sched::ValueKind kind, llvm::StringRef name) const {
+    return find(sched::KeyAttr::get(context(), kind, name));
+  }
+  /// The value with this key, which is declared where it is not yet.
+  sched::ValueOp declare(sched::KeyAttr key, sched::Owner owner, sched::Life lives, mlir::Type type,
+                         int64_t count = 1);
+  /// Memory for whatever functions need: `memory` says how much.
+  sched::ValueOp declareFrame(llvm::StringRef name);
+
+private:
+  mlir::OpBuilder b;
+  sched::ProgramOp program;
+  sched::ValueOp last; // that was declared
+  llvm::DenseMap<mlir::Attribute, sched::ValueOp> values;
+
+  sched::ValueOp create(sched::KeyAttr key, sched::Owner owner, sched::Life lives, int64_t bytes,
+                        int64_t count, mlir::TypeAttr type);
+};
+
+/// What a label of a layer's function means, of the model or of the step; null for what the layer
+/// hands to its neighbours or keeps for itself.
+sched::KeyAttr keyOf(const Run &run, const Callee &callee, const nn::Label &label);
+/// What the layers of function j contribute to their states and metrics, one instance a layer.
+std::string contributionName(const Run &run, unsigned j, llvm::StringRef name);
+/// "r1.block.0": layer function j of a run.
+std::string layerName(const Run &run, unsigned j);
+
+/// The key of what a step moves of a scaled loss: its scale, and its good steps.
+sched::KeyAttr scaleKey(nn::ParamOp state);
+
+/// Declares what lives from step to step, in the order of the chains. Error, at the run: a
+/// parameter or state that the run binds to nothing.
+mlir::LogicalResult declarePersistent(ProgramValues &values, const Chains &chains,
+                                      int64_t microbatches);
+/// Places for the sums over ranks of what a step reads of them itself.
+void declareSums(ProgramValues &values, const Chains &chains);
+/// What a scaled loss leaves behind: numbers of a step, and states where the scale moves.
+void declareScaling(ProgramValues &values, mlir::ModuleOp module);
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_VALUES_H

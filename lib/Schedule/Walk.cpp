@@ -1,0 +1,66 @@
+//===- Walk.cpp - what a program does, in order ------------------------------===//
+#include "lib/Schedule/Walk.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::schedule;
+using sched::Times;
+
+void schedule::forEachExecution(sched::EntryOp entry,
+                                function_ref<void(sched::SectionOp, int64_t)> visit) {
+  auto program = entry->getParentOfType<sched::ProgramOp>();
+  llvm::DenseMap<std::pair<int, int64_t>, sched::SectionOp> ofTasks;
+  for (auto section : program.getBody().getOps<sched::SectionOp>())
+    if (section.getKind())
+      ofTasks[{static_cast<int>(*section.getKind()), *section.getStage()}] = section;
+  int64_t microbatches = program.getMicrobatches();
+  for (auto item : entry.getSections().getAsRange<sched::ExecuteAttr>()) {
+    if (item.getTimes() == Times::Tasks) {
+      for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
+        sched::Task task = program.getTask(i);
+        visit(ofTasks.lookup({static_cast<int>(task.kind), task.stage}), task.microbatch);
+      }
+      continue;
+    }
+    sched::SectionOp section = program.findSection(item.getSection());
+    for (int64_t m = 0, e = item.getTimes() == Times::Once ? 1 : microbatches; m < e; ++m)
+      visit(section, m);
+  }
+}
+
+SmallVector<std::pair<sched::SectionOp, int64_t>> schedule::countExecutions(sched::EntryOp entry) {
+  llvm::MapVector<Operation *, int64_t> times;
+  forEachExecution(entry, [&](sched::SectionOp section, int64_t) { ++times[section]; });
+  return llvm::map_to_vector(times, [](auto &count) {
+    return std::pair(cast<sched::SectionOp>(count.first), count.second);
+  });
+}
+
+void schedule::forEachStep(sched::EntryOp entry, function_ref<void(sched::Step, int64_t)> visit) {
+  for (auto [section, executed] : countExecutions(entry))
+    for (Operation &op : section.getBody().front()) {
+      if (auto run = dyn_cast<sched::RunOp>(op)) {
+        for (Operation &nested : run.getBody().front())
+          visit(cast<sched::Step>(nested), executed * static_cast<int64_t>(run.getTimes()));
+        continue;
+      }
+      visit(cast<sched::Step>(op), executed);
+    }
+}
+
+void schedule::forEachCall(sched::ProgramOp program,
+                           function_ref<void(rt::FuncOp, int64_t)> visit) {
+  if (sched::EntryOp step = findEntry(program, "step"))
+    forEachStep(step, [&](sched::Step op, int64_t times) {
+      if (auto call = dyn_cast<sched::CallOp>(op.getOperation()))
+        visit(call.getFunction(), times * static_cast<int64_t>(call.getLayers()));
+    });
+}
+
+sched::EntryOp schedule::findEntry(sched::ProgramOp program, StringRef name) {
+  for (auto entry : program.getBody().getOps<sched::EntryOp>())
+    if (entry.getName() == name)
+      return entry;
+  return {};
+}

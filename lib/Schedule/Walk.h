@@ -1,0 +1,32 @@
+//===- Walk.h - what a program does, in order --------------------------------===//
+//
+// The one replay of a program. Memory, the report, what a device captures and the tests of an order
+// ask here what is executed, how often and when; none of them knows the parts of a step.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SCHEDULE_WALK_H
+#define TPLAN_SCHEDULE_WALK_H
+
+#include "dialects/sched/Sched.h"
+
+namespace tplan::schedule {
+
+/// Visits the sections that an entry executes, in order, each with its microbatch.
+void forEachExecution(sched::EntryOp entry,
+                      llvm::function_ref<void(sched::SectionOp, int64_t microbatch)> visit);
+
+/// How often an entry executes each section that it names, in the order of the first time.
+llvm::SmallVector<std::pair<sched::SectionOp, int64_t>> countExecutions(sched::EntryOp entry);
+
+/// Visits the ops that an entry executes, each once, with how many times that is.
+void forEachStep(sched::EntryOp entry, llvm::function_ref<void(sched::Step, int64_t times)> visit);
+
+/// Visits the functions that a training step calls, with how many times: one for each call op.
+void forEachCall(sched::ProgramOp program, llvm::function_ref<void(rt::FuncOp, int64_t)> visit);
+
+/// The entry of this name, or null.
+sched::EntryOp findEntry(sched::ProgramOp program, llvm::StringRef name);
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_WALK_H
