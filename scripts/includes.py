@@ -13,8 +13,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREES = ("include", "runtime", "dialects", "lib", "tools")
-# Loops that are still there. The list only shrinks: an entry without its loop is an offence too.
-KNOWN = []
 
 
 def sources():
@@ -69,17 +67,12 @@ def grouped(paths, group):
     return edges
 
 
-def check_loops(paths, group, known):
+def check_loops(paths, group):
     edges = grouped(paths, group)
-    found = loops(edges)
-    for loop in found:
-        if loop not in known:
-            yield "a loop of " + ", ".join(sorted(loop))
-            for node in sorted(loop):
-                yield from (f"  {line}" for other, line in edges[node].items() if other in loop)
-    for loop in known:
-        if loop not in found:
-            yield f"scripts/includes.py lists a loop that is gone: {', '.join(sorted(loop))}"
+    for loop in loops(edges):
+        yield "a loop of " + ", ".join(sorted(loop))
+        for node in sorted(loop):
+            yield from (f"  {line}" for other, line in edges[node].items() if other in loop)
 
 
 def check_rooms(paths):
@@ -105,8 +98,8 @@ def main():
     paths = sources()
     rules = {
         "rooms": lambda: check_rooms(paths),
-        "files": lambda: check_loops(paths, lambda path: path.rsplit(".", 1)[0], KNOWN),
-        "folders": lambda: check_loops(paths, lambda path: "/".join(path.split("/")[:2]), []),
+        "files": lambda: check_loops(paths, lambda path: path.rsplit(".", 1)[0]),
+        "folders": lambda: check_loops(paths, lambda path: "/".join(path.split("/")[:2])),
     }
     if len(sys.argv) != 2 or sys.argv[1] not in rules:
         sys.exit(f"usage: scripts/includes.py {'|'.join(rules)}")

@@ -285,7 +285,8 @@ def NN_ChainOp : NN_Op<"chain", [IsolatedFromAbove, NoTerminator, SingleBlock, S
   let summary = "the model as inputs and runs of layers, in order";
   let description = [{
     Made by `model`, moved into the `sched.program` by `schedule`, which cuts its
-    runs into stages, and read up to `lower`, which erases it. The body holds
+    runs into stages and makes sections of them (`form-program`), and the chain is
+    gone. The body holds
     `nn.input` and `nn.run` ops only; its length does not depend on the depth of
     the model. Repeated layers are one run with a count. `losses` maps the names
     of the emitted losses to their weights (f64).
@@ -325,7 +326,7 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
     (C1) a callee's carried arguments and results have the types of the run's (checked by `order-tasks`).
     (C2) `params[j]` binds every param argument of callee j to a param of its type
     with at least first_instance + times instances, or 1, shared by all (checked by `order-tasks`
-    and `plan-arena`).
+    and `form-program`).
     (C3) with times * n > 1 the carried types in and out agree.
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$callees, I64Attr:$times, I64Attr:$first_layer,

@@ -119,15 +119,12 @@ static ParseResult parseUses(OpAsmParser &parser,
 }
 
 static std::string spellInstance(AffineExpr instance) {
-  std::string text, spelt;
+  std::string text;
   llvm::raw_string_ostream(text) << instance;
-  for (char c : text)
-    spelt += c;
-  for (auto [symbol, name] : {std::pair(StringRef("s0"), StringRef(kPeriod)),
-                              std::pair(StringRef("s1"), StringRef(kMicrobatch))})
-    for (size_t at = 0; (at = spelt.find(symbol.str(), at)) != std::string::npos; at += name.size())
-      spelt.replace(at, symbol.size(), name.str());
-  return spelt;
+  for (auto [symbol, name] : {std::pair("s0", kPeriod), std::pair("s1", kMicrobatch)})
+    for (size_t at; (at = text.find(symbol)) != std::string::npos;)
+      text.replace(at, 2, name.str());
+  return text;
 }
 
 static void printUses(OpAsmPrinter &printer, Operation *, OperandRange values, ArrayAttr instances,

@@ -126,10 +126,10 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
       %h = sched.value <activation "r0.a.0.res_fw.h"> residual microbatch bytes 1024 x 4 in @s0.fw
       sched.section @F.0 task F 0 {
         sched.run "forward" "a[0..3]" x 4 {
-          sched.call @a.F from (...) to (%h[period], ...)
+          sched.call @a.F from(%w[period], ...) to(%h[period], ...) frame %f
         }
       }
-      sched.entry @step [#sched.execute<once @begin>, #sched.execute<tasks>, ...]
+      sched.entry "step" [#sched.execute<once @begin>, #sched.execute<tasks>, ...]
     }
     ```
 
@@ -162,11 +162,8 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     /// Whether the backward is cut into I and W.
     bool isSplit();
     nn::ChainOp getChain(::llvm::StringRef name);
-    /// The value with this key, or null; a scan.
-    ValueOp findValue(KeyAttr key);
-    FamilyOp findFamily(::mlir::FlatSymbolRefAttr name);
+    /// The section of a kind of task, or null. Others and families are found by their symbols.
     SectionOp findSection(TaskKind kind, int64_t stage);
-    SectionOp findSection(::mlir::FlatSymbolRefAttr name);
   }];
 }
 
@@ -214,6 +211,8 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
     $key $owner $lives `bytes` $bytes `x` $count (`of` $type^)? (`in` $family^)? (`at` $at^)?
     (`given` $given^)? (`rows` $rows^)? (`pending` $pending^)? attr-dict
   }];
+  let builders = [OpBuilder<(ins "KeyAttr":$key, "Owner":$owner, "Life":$lives, "int64_t":$bytes,
+                                 "int64_t":$count, CArg<"::mlir::Type", "{}">:$type)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bytes from one instance to the next.
@@ -244,16 +243,17 @@ def Sched_EntryOp : Sched_Op<"entry", [HasParent<"ProgramOp">]> {
 def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, HasParent<"ProgramOp">]> {
   let summary = "ops that are executed in order, for one microbatch or for the step";
   let description = [{
-    The section of a task has its kind and stage. With `slots` its values are those of the
-    microbatch for which it is executed; without, those of slot 0: nothing is kept.
+    The section of a task has its kind and stage: what lives as long as a microbatch is that of the
+    microbatch for which it is executed. In any other section it is that of slot 0: nothing is kept.
 
     (C1) the body holds ops with the interface Step, and runs.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
-                       OptionalAttr<I64Attr>:$stage, UnitAttr:$slots);
+                       OptionalAttr<I64Attr>:$stage);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name (`task` $kind^ $stage)? (`slots` $slots^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name (`task` $kind^ $stage)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{ bool isOfTask() { return getKind().has_value(); } }];
 }
 
 def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"SectionOp">]> {
@@ -294,7 +294,8 @@ def Sched_CallOp : Sched_StepOp<"call", ["getTitle"], [AttrSizedOperandSegments]
     `from` are the arguments, `to` the results that update no argument; `frame` is the memory of its
     temporaries. With `layers` one call does the work of so many layers, from this instance on.
 
-    (C1) it has as many values as the function has arguments and such results, of their bytes.
+    (C1) it has as many values as the function has arguments and such results, each of their bytes at
+    least.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$callee, Optional<Sched_Memory>:$frame,
                             DefaultValuedAttr<I64Attr, "1">:$layers), uses);
@@ -311,7 +312,8 @@ def Sched_ZeroOp : Sched_StepOp<"zero"> {
 def Sched_UnpackOp : Sched_StepOp<"unpack"> {
   let summary = "an input of the model, of the rows that the host gave";
   let description = [{
-    Rows in memory are longer than those of a value, by the largest shift. (C1) `from` has `rows`.
+    Rows in memory are longer than those of a value, by the largest shift. (C1) `from` has `rows`,
+    `to` a type.
   }];
   let arguments = !con((ins I64Attr:$shift), uses);
   let assemblyFormat = "`shift` $shift " # uses_format # " attr-dict";
@@ -319,7 +321,9 @@ def Sched_UnpackOp : Sched_StepOp<"unpack"> {
 
 def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"]> {
   let summary = "the sum of what the ranks of a group have of a number";
-  let description = [{ Of f64. `of` names it in the report: "sum of norm". }];
+  let description = [{
+    `of` names it in the report: "sum of norm". (C1) of an f64, from one value to another.
+  }];
   let arguments = !con((ins ArrayAttr:$axes, StrAttr:$of), uses);
   let assemblyFormat = "$of `over` $axes " # uses_format # " attr-dict";
 }

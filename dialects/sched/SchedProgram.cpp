@@ -84,28 +84,11 @@ static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
   return success();
 }
 
-ValueOp ProgramOp::findValue(KeyAttr key) {
-  for (auto value : getBody().getOps<ValueOp>())
-    if (value.getKey() == key)
-      return value;
-  return {};
-}
-
-FamilyOp ProgramOp::findFamily(FlatSymbolRefAttr name) {
-  return dyn_cast_if_present<FamilyOp>(
-      mlir::SymbolTable::lookupSymbolIn(getOperation(), name.getAttr()));
-}
-
 SectionOp ProgramOp::findSection(TaskKind kind, int64_t stage) {
   for (auto section : getBody().getOps<SectionOp>())
     if (section.getKind() == kind && static_cast<int64_t>(*section.getStage()) == stage)
       return section;
   return {};
-}
-
-SectionOp ProgramOp::findSection(FlatSymbolRefAttr name) {
-  return dyn_cast_if_present<SectionOp>(
-      mlir::SymbolTable::lookupSymbolIn(getOperation(), name.getAttr()));
 }
 
 static LogicalResult verifyTasks(ProgramOp op) {
@@ -249,6 +232,12 @@ LogicalResult FamilyOp::verify() {
     return emitOpError("needs an offset for each slot, found ")
            << getAt()->size() << " for " << slots;
   return verifySlots(*this, program);
+}
+
+void ValueOp::build(OpBuilder &b, OperationState &state, KeyAttr key, Owner owner, Life lives,
+                    int64_t bytes, int64_t count, Type type) {
+  build(b, state, key, owner, lives, bytes, count, type ? TypeAttr::get(type) : TypeAttr(),
+        FlatSymbolRefAttr(), IntegerAttr(), /*given=*/false, RowsAttr(), ArrayAttr());
 }
 
 nn::Tensor ValueOp::getTensor() { return cast<nn::Tensor>(*getType()); }

@@ -21,7 +21,8 @@ LogicalResult EntryOp::verify() {
     auto execute = dyn_cast<ExecuteAttr>(item);
     if (!execute)
       return emitOpError("executes sections, found ") << item;
-    bool named = execute.getSection() && program.findSection(execute.getSection());
+    bool named =
+        execute.getSection() && program.lookupSymbol<SectionOp>(execute.getSection().getValue());
     if (named == (execute.getTimes() == Times::Tasks))
       return emitOpError("needs a section of the program, or the tasks, found ") << item;
   }
@@ -164,6 +165,12 @@ LogicalResult CallOp::verify() {
     return emitOpError("gives ") << getInstances().size() << " values, of them " << getReads()
                                  << " to read, to a function that has " << types.size()
                                  << ", of them " << func.getNumArguments() << " arguments";
+  for (auto [use, type] : llvm::zip(usesOf(*this), types))
+    for (Value value : use.values())
+      if (ValueOp memory = valueOf(value);
+          static_cast<int64_t>(memory.getBytes()) < nn::bytesOf(type))
+        return emitOpError("gives ") << memory.getName() << " for " << nn::bytesOf(type)
+                                     << " bytes, it has " << memory.getBytes();
   return success();
 }
 
@@ -178,8 +185,9 @@ SmallVector<Use> UnpackOp::getUses() { return usesOf(*this); }
 LogicalResult UnpackOp::verify() {
   if (failed(verifyUses(*this)))
     return failure();
-  if (getReads() != 1 || getInstances().size() != 2 || !valueOf(getValues()[0]).getRows()) // (C1)
-    return emitOpError("takes the rows of an input to a value");
+  bool two = getReads() == 1 && getValues().size() == 2;
+  if (!two || !valueOf(getValues()[0]).getRows() || !valueOf(getValues()[1]).getType()) // (C1)
+    return emitOpError("takes the rows of an input to a value with a type");
   return success();
 }
 
@@ -187,9 +195,14 @@ SmallVector<Use> AllReduceOp::getUses() { return usesOf(*this); }
 Resource AllReduceOp::getResource() { return {getAxes()}; }
 std::string AllReduceOp::getTitle() { return "sum of " + getOf().str(); }
 LogicalResult AllReduceOp::verify() {
-  if (getReads() != 1 || getInstances().size() != 2)
+  if (failed(verifyUses(*this)))
+    return failure();
+  if (getReads() != 1 || getInstances().size() != 2) // (C1)
     return emitOpError("takes one value to another");
-  return verifyUses(*this);
+  for (Value value : getValues())
+    if (int64_t bytes = valueOf(value).getBytes(); bytes != 8) // (C1)
+      return emitOpError("adds up numbers of 8 bytes, found ") << bytes;
+  return success();
 }
 
 SmallVector<Use> LaunchOp::getUses() { return usesOf(*this); }

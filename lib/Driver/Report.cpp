@@ -60,9 +60,9 @@ void addCollective(StepReport &report, Collective row) {
     report.collectives.push_back(std::move(row));
 }
 
-/// A sum of f64 that no function makes.
+/// A sum of f64 that no function makes: of `count` numbers at once, `calls` times.
 void addSum(StepReport &report, ModuleOp module, llvm::StringRef in, llvm::StringRef title,
-            ArrayAttr over, int64_t count, Location loc) {
+            ArrayAttr over, int64_t count, int64_t calls, Location loc) {
   dist::Axes axes = dist::axesOf(over);
   Collective row;
   row.in = in.str();
@@ -71,7 +71,7 @@ void addSum(StepReport &report, ModuleOp module, llvm::StringRef in, llvm::Strin
   row.function = title.str();
   row.type = count == 1 ? "[], f64" : "[" + std::to_string(count) + "], f64";
   std::tie(row.file, row.line) = lower::sourceOf(loc);
-  row.calls = 1;
+  row.calls = calls;
   rt::BlockShape shape;
   shape.inner = shape.whole = count;
   row.bytes =
@@ -83,11 +83,10 @@ void addSum(StepReport &report, ModuleOp module, llvm::StringRef in, llvm::Strin
 /// runtime makes of one group together, after the step.
 void addSums(StepReport &report, sched::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
-  if (sched::EntryOp step = schedule::findEntry(program, "step"))
-    schedule::forEachStep(step, [&](sched::Step op, int64_t times) {
-      if (auto sum = dyn_cast<sched::AllReduceOp>(op.getOperation()))
-        addSum(report, module, "step", op.getTitle(), sum.getAxes(), 1, sum.getLoc());
-    });
+  schedule::forEachStep(program, "step", [&](sched::Step op, int64_t times) {
+    if (auto sum = dyn_cast<sched::AllReduceOp>(op.getOperation()))
+      addSum(report, module, "step", op.getTitle(), sum.getAxes(), 1, times, sum.getLoc());
+  });
   std::map<std::string, std::pair<ArrayAttr, int64_t>> read;
   for (auto value : program.getBody().getOps<sched::ValueOp>())
     if (ArrayAttr axes = value.getPendingAttr()) {
@@ -95,7 +94,7 @@ void addSums(StepReport &report, sched::ProgramOp program) {
       same = axes, ++numbers;
     }
   for (const auto &[spelled, sum] : read)
-    addSum(report, module, "metrics", "sum of losses and counts", sum.first, sum.second,
+    addSum(report, module, "metrics", "sum of losses and counts", sum.first, sum.second, 1,
            program.getLoc());
 }
 
@@ -161,16 +160,10 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
 
 /// What parts `prepare` exchange, once.
 void addPreparation(StepReport &report, sched::ProgramOp program) {
-  sched::EntryOp prepare = schedule::findEntry(program, "prepare");
-  if (!prepare)
-    return;
-  schedule::forEachStep(prepare, [&](sched::Step step, int64_t times) {
-    auto call = dyn_cast<sched::CallOp>(step.getOperation());
-    rt::FuncOp func = call ? call.getFunction() : rt::FuncOp();
-    if (func)
-      func.walk([&](rt::CollectiveOp op) {
-        addCollective(report, describe(op, func, times, "preparation"));
-      });
+  schedule::forEachCall(program, "prepare", [&](rt::FuncOp func, int64_t times) {
+    func.walk([&](rt::CollectiveOp op) {
+      addCollective(report, describe(op, func, times, "preparation"));
+    });
   });
 }
 
@@ -183,7 +176,7 @@ void addWork(StepReport &report, sched::ProgramOp program) {
     tasks << (i ? " " : "") << sched::stringifyTaskKind(task.kind) << task.stage << "."
           << task.microbatch;
   }
-  schedule::forEachCall(program,
+  schedule::forEachCall(program, "step",
                         [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
   addSums(report, program);
   addPreparation(report, program);

@@ -70,8 +70,9 @@ const std::vector<Liveness::Touched> &Liveness::touched(Operation *op) {
         ValueOp value = sched::valueOf(memory);
         if (value.getLives() == sched::Life::Always)
           continue;
-        sched::FamilyOp family =
-            value.getFamily() ? program.findFamily(value.getFamilyAttr()) : sched::FamilyOp();
+        sched::FamilyOp family = value.getFamily()
+                                     ? program.lookupSymbol<sched::FamilyOp>(*value.getFamily())
+                                     : sched::FamilyOp();
         size_t block = blockOf.at(family ? family.getOperation() : value.getOperation());
         int64_t live = family ? static_cast<int64_t>(family.getBytes()) : liveBytes(step, value);
         Touched &touched =
@@ -102,7 +103,7 @@ void Liveness::addEntry(sched::EntryOp entry) {
       for (const Touched &each : touched(&op)) {
         if (each.lives == sched::Life::Entry)
           ofEntry[each.block].touch(point, each.bytes);
-        else if (each.family && section.getSlots())
+        else if (each.family && section.isOfTask())
           ofMicrobatch[{each.block, microbatch}].touch(point, each.bytes);
         else
           ofSection[each.block].touch(point, each.bytes);

@@ -46,9 +46,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
       if (value.getGiven())
         given += value.getTotal();
     auto add = [&](KeyAttr key, Owner owner, int64_t bytes) {
-      ValueOp::create(b, program.getLoc(), key, owner, sched::Life::Always, bytes, 1, TypeAttr(),
-                      FlatSymbolRefAttr(), IntegerAttr(), /*given=*/false, sched::RowsAttr(),
-                      ArrayAttr());
+      ValueOp::create(b, program.getLoc(), key, owner, sched::Life::Always, bytes, 1);
     };
     add(KeyAttr::get(context, ValueKind::Staging, {}, {}, {}), Owner::Staging, given);
     if (int64_t bytes = workspaceOf(getOperation(), lang::targetOf(getOperation()).workspace))

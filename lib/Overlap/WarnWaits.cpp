@@ -55,7 +55,7 @@ struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
       return;
     lang::Settings settings(getOperation());
     shard::Links links(settings, mesh);
-    schedule::forEachCall(program, [&](rt::FuncOp func, int64_t times) {
+    schedule::forEachCall(program, "step", [&](rt::FuncOp func, int64_t times) {
       for (auto op : func.getOps<rt::CollectiveOp>())
         add(op, times, links);
     });

@@ -112,6 +112,13 @@ static void addLoss(ModelBuilder &model, const Name &name, double factor, Value 
                        builder.getI64IntegerAttr(divisor));
 }
 
+static bool wantNumber(Report &report, const Val &val, SMLoc loc, StringRef what) {
+  if (!val.type().isScalar())
+    report.error(loc, "{0} must be a number, found {1}: reduce over its dimensions too", what,
+                 spell(val.type()));
+  return val.type().isScalar();
+}
+
 static void addReduction(ModelBuilder &model, Expressions &expressions, const Name &name,
                          const Product &product, Scope &scope) {
   const Expr &term = *product.term;
@@ -122,12 +129,8 @@ static void addReduction(ModelBuilder &model, Expressions &expressions, const Na
   Val val = expressions.eval(sum, scope);
   if (val.kind == Val::Error)
     return;
-  if (!val.type().isScalar()) {
-    model.report.error(term.loc,
-                       "a loss must be a number, found {0}: reduce over its dimensions too",
-                       spell(val.type()));
+  if (!wantNumber(model.report, val, term.loc, "a loss"))
     return;
-  }
   auto reduced = cast<nn::Tensor>(val.value.getDefiningOp()->getOperand(0).getType());
   if (!reduced.has(dimension::batch)) {
     refuse(model.report, term.loc, Feature::PlainLoss);
@@ -167,13 +170,8 @@ void tplan::parse::elaborateMetric(ModelBuilder &model, Expressions &expressions
   if (!declareNumber(model, name))
     return;
   Val val = model.asTensor(expressions.eval(value, scope), name.loc);
-  if (val.kind == Val::Error || !wantFloat(model.report, val, name.loc, "a metric"))
+  if (val.kind == Val::Error || !wantFloat(model.report, val, name.loc, "a metric") ||
+      !wantNumber(model.report, val, value.loc, "a metric"))
     return;
-  if (!val.type().isScalar()) {
-    model.report.error(value.loc,
-                       "a metric must be a number, found {0}: reduce over its dimensions too",
-                       spell(val.type()));
-    return;
-  }
   lang::MetricOp::create(model.builder, model.report.at(name.loc), name.text, val.value);
 }

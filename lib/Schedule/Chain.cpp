@@ -249,24 +249,3 @@ FailureOr<Chains> schedule::readChains(sched::ProgramOp program) {
   }
   return chains;
 }
-
-void schedule::forEachFunction(sched::ProgramOp program, const Chains &chains,
-                               llvm::function_ref<void(rt::FuncOp, int64_t)> visit) {
-  auto visitRun = [&](const Run &run, Part part, int64_t times) {
-    for (const Callee &callee : run.callees)
-      if (rt::FuncOp func = callee.part(part))
-        visit(func, times * run.times());
-  };
-  for (int64_t i = 0; i < program.getNumTasks(); ++i) {
-    sched::Task task = program.getTask(i);
-    for (const Run &run : chains.train.runs)
-      if (run.stage == task.stage)
-        visitRun(run, partOf(task.kind), 1);
-  }
-  if (chains.counts)
-    for (const Run &run : chains.counts->runs)
-      visitRun(run, Part::Evaluate, program.getMicrobatches());
-  for (Part part : nn::kEndOfStepParts)
-    for (const Run &run : chains.train.runs)
-      visitRun(run, part, 1);
-}

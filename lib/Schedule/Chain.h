@@ -1,8 +1,8 @@
 //===- Chain.h - a chain with its runs bound to functions and parameters --===//
 //
-// What every phase from `schedule` on asks of a chain: which function a layer
-// runs in which part, what its arguments are in terms of the run, who reads a
-// value. Read from the IR each time; nothing is kept between passes.
+// What `schedule` asks of a chain: which function a layer runs in which part, what
+// its arguments are in terms of the run, who reads a value. After form-program the
+// program says all of it.
 //
 // One decision: a run has its operands by position, and a part takes only what it
 // reads. So what a part takes or gives says which operand of the run it is.
@@ -84,11 +84,6 @@ struct Chains {
   std::optional<Chain> counts; // where losses are counted
 };
 mlir::FailureOr<Chains> readChains(sched::ProgramOp program);
-
-/// Visits the functions that a training step runs, with how many times: those of each task in
-/// order, the counts of its losses, then what follows the last backward.
-void forEachFunction(sched::ProgramOp program, const Chains &chains,
-                     llvm::function_ref<void(rt::FuncOp, int64_t)> visit);
 
 /// Whether part `p` of the layer needs its own carried input number k.
 bool readsInput(const Callee &callee, Part p, unsigned k);

@@ -41,13 +41,12 @@ private:
   sched::ProgramOp program;
   const Chains &chains;
   ProgramValues values;
-  OpBuilder b; // of sections and entries, behind all values
+  OpBuilder b; // of sections and entries, after all values
   Location loc = program.getLoc();
 
-  SectionOp open(StringRef name, bool slots, std::optional<TaskKind> kind = std::nullopt,
-                 int64_t stage = -1);
+  SectionOp open(StringRef name, std::optional<TaskKind> kind = std::nullopt, int64_t stage = -1);
   void addTask(TaskKind kind, int64_t stage);
-  void addRuns(StringRef name, const Chain &chain, Part part, bool slots);
+  void addRuns(StringRef name, const Chain &chain, Part part);
   void addBegin();
   void addCotangentsOfLosses();
   void addEnd();
@@ -55,22 +54,20 @@ private:
   Use sumOf(OpBuilder &into, const Chain &chain, StringRef name, Use part);
   SmallVector<Use> scaleStates();
   void addEntry(StringRef name, ArrayRef<std::pair<Times, StringRef>> sections);
-  bool hasLogits() const;
 };
 } // namespace
 
-SectionOp ProgramBuilder::open(StringRef name, bool slots, std::optional<TaskKind> kind,
-                               int64_t stage) {
+SectionOp ProgramBuilder::open(StringRef name, std::optional<TaskKind> kind, int64_t stage) {
   auto section = SectionOp::create(
       b, loc, name, kind ? sched::TaskKindAttr::get(b.getContext(), *kind) : sched::TaskKindAttr(),
-      kind ? b.getI64IntegerAttr(stage) : IntegerAttr(), slots);
+      kind ? b.getI64IntegerAttr(stage) : IntegerAttr());
   OpBuilder(section).createBlock(&section.getBody());
   return section;
 }
 
 void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
   std::string name = (sched::stringifyTaskKind(kind) + "." + Twine(stage)).str();
-  SectionBuilder section(values, chains.train, open(name, /*slots=*/true, kind, stage));
+  SectionBuilder section(values, chains.train, open(name, kind, stage));
   std::vector<const Run *> ofStage;
   for (const Run &run : chains.train.runs)
     if (run.stage == stage)
@@ -81,8 +78,8 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
     section.addRun(*run, partOf(kind));
 }
 
-void ProgramBuilder::addRuns(StringRef name, const Chain &chain, Part part, bool slots) {
-  SectionBuilder section(values, chain, open(name, slots));
+void ProgramBuilder::addRuns(StringRef name, const Chain &chain, Part part) {
+  SectionBuilder section(values, chain, open(name));
   for (const Run &run : chain.runs)
     section.addRun(run, part);
 }
@@ -113,7 +110,7 @@ static void forEachMetric(const Chain &chain, llvm::function_ref<void(StringRef)
 
 /// Sums of the step begin at zero.
 void ProgramBuilder::addBegin() {
-  SectionOp section = open("begin", /*slots=*/false);
+  SectionOp section = open("begin");
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   auto begin = [&](StringRef name) {
     for (std::string each : {name.str(), nn::countOf(name)})
@@ -150,7 +147,7 @@ SmallVector<Use> ProgramBuilder::scaleStates() {
 }
 
 void ProgramBuilder::addCotangentsOfLosses() {
-  SectionOp section = open("cotangents", /*slots=*/false);
+  SectionOp section = open("cotangents");
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   forEachLoss(chains.train, [&](StringRef loss) {
     ValueOp to = values.find(ValueKind::LossCotangent, loss);
@@ -195,7 +192,7 @@ void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
 
 /// After the last task: sums over ranks that are pending, the norm, updates, states.
 void ProgramBuilder::addEnd() {
-  SectionOp op = open("end", /*slots=*/false);
+  SectionOp op = open("end");
   SectionBuilder section(values, chains.train, op);
   for (Part part : nn::kEndOfStepParts) {
     OpBuilder into = OpBuilder::atBlockEnd(&op.getBody().front());
@@ -223,10 +220,6 @@ void ProgramBuilder::addEntry(StringRef name, ArrayRef<std::pair<Times, StringRe
   sched::EntryOp::create(b, loc, name, b.getArrayAttr(items));
 }
 
-bool ProgramBuilder::hasLogits() const {
-  return static_cast<bool>(values.find(ValueKind::Output, "logits"));
-}
-
 LogicalResult ProgramBuilder::build() {
   const Chain &train = chains.train;
   if (failed(declarePersistent(values, chains, program.getMicrobatches())))
@@ -237,10 +230,10 @@ LogicalResult ProgramBuilder::build() {
   if (chains.counts)
     declareBetween(values, *chains.counts, program.isSplit());
 
-  addRuns("prepare", train, Part::Prepare, /*slots=*/false);
+  addRuns("prepare", train, Part::Prepare);
   addBegin();
   if (chains.counts)
-    addRuns("counts", *chains.counts, Part::Evaluate, /*slots=*/false);
+    addRuns("counts", *chains.counts, Part::Evaluate);
   addCotangentsOfLosses();
   llvm::SmallSetVector<std::pair<TaskKind, int64_t>, 8> kinds;
   for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i)
@@ -248,7 +241,7 @@ LogicalResult ProgramBuilder::build() {
   for (auto [kind, stage] : kinds)
     addTask(kind, stage);
   addEnd();
-  addRuns("evaluate", train, Part::Evaluate, /*slots=*/false);
+  addRuns("evaluate", train, Part::Evaluate);
 
   addEntry("prepare", {{Times::Once, "prepare"}});
   addEntry("step", {{Times::Once, "begin"},
@@ -257,7 +250,7 @@ LogicalResult ProgramBuilder::build() {
                     {Times::Tasks, ""},
                     {Times::Once, "end"}});
   addEntry("evaluate", {{Times::Once, "counts"}, {Times::Once, "evaluate"}});
-  if (hasLogits())
+  if (values.find(ValueKind::Output, "logits"))
     addEntry("predict", {{Times::Once, "evaluate"}});
   return success();
 }

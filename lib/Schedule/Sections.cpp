@@ -101,7 +101,7 @@ Use SectionBuilder::chainUse(Value value, bool cotangent) {
 }
 
 /// `outer` in the first (or last) period, `inner` in the others.
-Use SectionBuilder::atBorder(const Layer &layer, Border border, Use outer, Use inner) {
+Use SectionBuilder::atBorder(Border border, Use outer, Use inner) {
   inner.border = border;
   inner.outer = outer.value;
   return inner;
@@ -144,7 +144,7 @@ Use SectionBuilder::input(const Layer &layer, unsigned k) {
   Use outer = chainUse(op.getCarried()[k]);
   if (layer.run.times() == 1)
     return outer;
-  return atBorder(layer, Border::First, outer, innerInput(layer, k, 0, period()));
+  return atBorder(Border::First, outer, innerInput(layer, k, 0, period()));
 }
 
 Use SectionBuilder::output(const Layer &layer, unsigned k) {
@@ -154,7 +154,7 @@ Use SectionBuilder::output(const Layer &layer, unsigned k) {
   Use outer = chainUse(op->getResult(k));
   if (layer.run.times() == 1)
     return outer;
-  return atBorder(layer, Border::Last, outer, innerInput(layer, k, 0, period() + 1));
+  return atBorder(Border::Last, outer, innerInput(layer, k, 0, period() + 1));
 }
 
 /// The cotangent of what layer (j, period) gives, if it is not the last of the run.
@@ -171,7 +171,7 @@ Use SectionBuilder::cotangentIn(const Layer &layer, unsigned k) {
   Use outer = chainUse(op->getResult(k), /*cotangent=*/true);
   if (layer.run.times() == 1)
     return outer;
-  return atBorder(layer, Border::Last, outer, innerCotangent(layer, k, layer.j, period()));
+  return atBorder(Border::Last, outer, innerCotangent(layer, k, layer.j, period()));
 }
 
 Use SectionBuilder::cotangentOut(const Layer &layer, unsigned k) {
@@ -181,7 +181,7 @@ Use SectionBuilder::cotangentOut(const Layer &layer, unsigned k) {
   Use outer = chainUse(op.getCarried()[k], /*cotangent=*/true);
   if (layer.run.times() == 1)
     return outer;
-  return atBorder(layer, Border::First, outer,
+  return atBorder(Border::First, outer,
                   innerCotangent(layer, k, layer.functions() - 1, period() - 1));
 }
 

@@ -12,7 +12,7 @@ class SectionBuilder {
 public:
   /// Appends to the section.
   SectionBuilder(ProgramValues &values, const Chain &chain, sched::SectionOp section)
-      : values(values), chain(chain), slots(section.getSlots()),
+      : values(values), chain(chain), slots(section.isOfTask()),
         b(mlir::OpBuilder::atBlockEnd(&section.getBody().front())) {}
 
   /// The layers of a run, in order (backward parts: from the last).
@@ -48,7 +48,7 @@ private:
   sched::Use result(const Layer &layer, const nn::Label &label);
   mlir::AffineExpr instanceOf(const Layer &layer, sched::KeyAttr key);
   sched::Use chainUse(mlir::Value value, bool cotangent = false);
-  sched::Use atBorder(const Layer &layer, sched::Border border, sched::Use outer, sched::Use inner);
+  static sched::Use atBorder(sched::Border border, sched::Use outer, sched::Use inner);
   sched::Use input(const Layer &layer, unsigned k);
   sched::Use innerInput(const Layer &layer, unsigned k, unsigned j, mlir::AffineExpr period);
   sched::Use output(const Layer &layer, unsigned k);

@@ -18,26 +18,24 @@ using sched::ValueOp;
 //===----------------------------------------------------------------------===//
 
 ValueOp ProgramValues::declare(KeyAttr key, Owner owner, Life lives, Type type, int64_t count) {
-  return create(key, owner, lives, nn::bytesOf(type), count, TypeAttr::get(type));
+  return create(key, owner, lives, nn::bytesOf(type), count, type);
 }
 
 /// Values stand before all sections, whenever they are declared.
 ValueOp ProgramValues::create(KeyAttr key, Owner owner, Life lives, int64_t bytes, int64_t count,
-                              TypeAttr type) {
+                              Type type) {
   ValueOp &value = values[key];
   if (!value) {
     if (last)
       b.setInsertionPointAfter(last);
-    last = value = ValueOp::create(b, program.getLoc(), key, owner, lives, bytes, count, type,
-                                   FlatSymbolRefAttr(), IntegerAttr(), /*given=*/false,
-                                   sched::RowsAttr(), ArrayAttr());
+    last = value = ValueOp::create(b, program.getLoc(), key, owner, lives, bytes, count, type);
   }
   return value;
 }
 
 ValueOp ProgramValues::declareFrame(StringRef name) {
   return create(KeyAttr::get(context(), ValueKind::Frame, name), Owner::Frame, Life::Section, 0, 1,
-                TypeAttr());
+                Type());
 }
 
 std::string schedule::layerName(const Run &run, unsigned j) {

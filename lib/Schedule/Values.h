@@ -1,7 +1,8 @@
 //===- Values.h - the values of a program, by key --------------------------===//
 //
 // `form-program` declares them, and finds by their keys what the functions of layers name: a
-// parameter, a scalar, a loss. Nothing asks by keys once the uses stand in the IR.
+// parameter, a scalar, a loss. After it the uses in the IR say who has what; by keys ask only
+// step-kernels and the tables of the binary, which tell the host where a number is that it knows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_VALUES_H
@@ -45,7 +46,7 @@ private:
   llvm::DenseMap<mlir::Attribute, sched::ValueOp> values;
 
   sched::ValueOp create(sched::KeyAttr key, sched::Owner owner, sched::Life lives, int64_t bytes,
-                        int64_t count, mlir::TypeAttr type);
+                        int64_t count, mlir::Type type);
 };
 
 /// What a label of a layer's function means, of the model or of the step; null for what the layer

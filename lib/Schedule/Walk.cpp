@@ -23,7 +23,7 @@ void schedule::forEachExecution(sched::EntryOp entry,
       }
       continue;
     }
-    sched::SectionOp section = program.findSection(item.getSection());
+    sched::SectionOp section = program.lookupSymbol<sched::SectionOp>(item.getSection().getValue());
     for (int64_t m = 0, e = item.getTimes() == Times::Once ? 1 : microbatches; m < e; ++m)
       visit(section, m);
   }
@@ -49,18 +49,17 @@ void schedule::forEachStep(sched::EntryOp entry, function_ref<void(sched::Step, 
     }
 }
 
-void schedule::forEachCall(sched::ProgramOp program,
-                           function_ref<void(rt::FuncOp, int64_t)> visit) {
-  if (sched::EntryOp step = findEntry(program, "step"))
-    forEachStep(step, [&](sched::Step op, int64_t times) {
-      if (auto call = dyn_cast<sched::CallOp>(op.getOperation()))
-        visit(call.getFunction(), times * static_cast<int64_t>(call.getLayers()));
-    });
-}
-
-sched::EntryOp schedule::findEntry(sched::ProgramOp program, StringRef name) {
+void schedule::forEachStep(sched::ProgramOp program, StringRef name,
+                           function_ref<void(sched::Step, int64_t)> visit) {
   for (auto entry : program.getBody().getOps<sched::EntryOp>())
     if (entry.getName() == name)
-      return entry;
-  return {};
+      forEachStep(entry, visit);
+}
+
+void schedule::forEachCall(sched::ProgramOp program, StringRef entry,
+                           function_ref<void(rt::FuncOp, int64_t)> visit) {
+  forEachStep(program, entry, [&](sched::Step op, int64_t times) {
+    if (auto call = dyn_cast<sched::CallOp>(op.getOperation()))
+      visit(call.getFunction(), times * static_cast<int64_t>(call.getLayers()));
+  });
 }

@@ -234,7 +234,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 // sched.program (C7)
 // expected-error@below {{has no section for B of stage 0, microbatch 0}}
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
-  sched.section @F.0 task F 0 slots {
+  sched.section @F.0 task F 0 {
   }
   sched.entry "step" [#sched.execute<tasks>]
 }
@@ -379,7 +379,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %x = sched.value <activation "x"> residual section bytes 8 x 3
   sched.section @end {
-    // expected-error@below {{takes the rows of an input to a value}}
+    // expected-error@below {{takes the rows of an input to a value with a type}}
     sched.unpack shift 0 from(%x) to(%x)
   }
 }
@@ -425,5 +425,42 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @end {
     // expected-error@below {{an instance is a sum of the period and the microbatch, each times a number, or its remainder by a power of two, found affine_map<()[s0, s1] -> (s0 floordiv 2)>}}
     sched.zero to(%x[period floordiv 2])
+  }
+}
+
+// -----
+
+// sched.unpack (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %rows = sched.value <rows "tokens"> input always bytes 72 x 1 rows <2 x 9 positions 8 vocabulary 32>
+  %x = sched.value <activation "x"> residual section bytes 64 x 1
+  sched.section @end {
+    // expected-error@below {{takes the rows of an input to a value with a type}}
+    sched.unpack shift 0 from(%rows) to(%x)
+  }
+}
+
+// -----
+
+// sched.call (C1)
+rt.func @f(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
+  rt.return
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 4 x 1
+  sched.section @end {
+    // expected-error@below {{gives x for 8 bytes, it has 4}}
+    sched.call @f from(%x)
+  }
+}
+
+// -----
+
+// sched.all_reduce (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 4 x 1
+  sched.section @end {
+    // expected-error@below {{adds up numbers of 8 bytes, found 4}}
+    sched.all_reduce "x" over ["dp"] from(%x) to(%x)
   }
 }

@@ -7,8 +7,8 @@ sched.program @step policy "p" stages 1 microbatches 2
     tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] losses {main = 1.0 : f64} arena 1344 live 1280 {
   // CHECK: sched.family @s0.fw from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320]
   sched.family @s0.fw from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320]
-  // CHECK-NEXT: %[[R:.*]] = sched.value <activation "r0.a.0.res_fw.r0"> residual microbatch bytes 40 x 3 in @s0.fw at 0
-  %r = sched.value <activation "r0.a.0.res_fw.r0"> residual microbatch bytes 40 x 3 in @s0.fw at 0
+  // CHECK-NEXT: %[[R:.*]] = sched.value <activation "r0.a.0.res_fw.r0"> residual microbatch bytes 40 x 3 of !nn.tensor<[B 2, S 5], i32> in @s0.fw at 0
+  %r = sched.value <activation "r0.a.0.res_fw.r0"> residual microbatch bytes 40 x 3 of !nn.tensor<[B 2, S 5], i32> in @s0.fw at 0
   // CHECK: sched.family @x from I 0 to I 0 slots 1 bytes 0 slot_of [0, 0] at [512]
   sched.family @x from I 0 to I 0 slots 1 bytes 0 slot_of [0, 0] at [512]
   // CHECK: %scalar_lr = sched.value <scalar "lr"> scalar always bytes 8 x 1 of !nn.tensor<[], f64> at 0 given {unit = "1"}
@@ -23,8 +23,8 @@ sched.program @step policy "p" stages 1 microbatches 2
   %l = sched.value <loss "main"> scalar always bytes 8 x 2 at 960 pending ["dp"]
   // CHECK: %[[F:.*]] = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
   %f = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
-  // CHECK: sched.section @F.0 task F 0 slots {
-  sched.section @F.0 task F 0 slots {
+  // CHECK: sched.section @F.0 task F 0 {
+  sched.section @F.0 task F 0 {
     // CHECK-NEXT: sched.unpack shift 1 from(%[[N]]) to(%[[R]])
     sched.unpack shift 1 from(%rows) to(%r)
     // CHECK-NEXT: sched.run "forward" "a[0..3]" x 4 {
@@ -33,8 +33,8 @@ sched.program @step policy "p" stages 1 microbatches 2
       sched.call @f from(%r[period - 1] first %lr) frame %f
     }
   }
-  // CHECK: sched.section @I.0 task I 0 slots {
-  sched.section @I.0 task I 0 slots {
+  // CHECK: sched.section @I.0 task I 0 {
+  sched.section @I.0 task I 0 {
     // CHECK-NEXT: sched.run "backward" "a[0..3]" x 4 descending {
     sched.run "backward" "a[0..3]" x 4 descending {
       // CHECK-NEXT: sched.zero to(%[[R]][period] last %scalar_lr)
@@ -43,7 +43,7 @@ sched.program @step policy "p" stages 1 microbatches 2
       sched.zero to(%l[(period * 3 + 1) mod 2])
     }
   }
-  sched.section @W.0 task W 0 slots {
+  sched.section @W.0 task W 0 {
     // CHECK: sched.call @f from(%scalar_lr) layers 3
     sched.call @f from(%lr) layers 3
   }

@@ -15,7 +15,7 @@
 // CHECK-NEXT:   sched.launch @tplan.cot_loss.main from(%loss_count.main) to(%cot_loss_main)
 
 // A layer of a run takes what the one before it gave; the first and the last take and give values of the chain.
-// CHECK:      sched.section @F.0 task F 0 slots {
+// CHECK:      sched.section @F.0 task F 0 {
 // CHECK-NEXT:   sched.unpack shift 0 from(%input_tokens) to(%[[IDS:.*]])
 // CHECK-NEXT:   sched.run "forward" "entry" x 1 {
 // CHECK-NEXT:     sched.call @entry.F from(%param_embed, %[[IDS]]) to(%r0.entry.0.out.c0) frame %frame_r0.F
@@ -23,7 +23,7 @@
 // CHECK-NEXT:     sched.call @block.F from(%r1.block.0.in.c0[period - 1] first %r0.entry.0.out.c0, %param_blocks.w1[period], %param_blocks.w2[period])
 // CHECK-SAME:       to(%r1.block.0.in.c0[period] last %r1.block.0.out.c0, %r1.block.0.res_fw.r0[period]) frame %frame_r1.F
 // The backward goes from the last layer to the first, and hands cotangents on in a buffer of its own.
-// CHECK:      sched.section @B.0 task B 0 slots {
+// CHECK:      sched.section @B.0 task B 0 {
 // CHECK:        sched.run "backward" "block[1..2]" x 2 descending {
 // CHECK-NEXT:     sched.call @block.B {{.*}}%handover_r1.B.0 last %r1.block.0.out.c0.cot
 
@@ -41,7 +41,7 @@
 // CHECK-NEXT: sched.entry "predict" [#sched.execute<once @evaluate>]
 
 // Each kind of task of each stage is a section.
-// SPLIT:      sched.section @F.0 task F 0 slots
-// SPLIT:      sched.section @F.1 task F 1 slots
-// SPLIT:      sched.section @I.1 task I 1 slots
-// SPLIT:      sched.section @W.1 task W 1 slots
+// SPLIT:      sched.section @F.0 task F 0
+// SPLIT:      sched.section @F.1 task F 1
+// SPLIT:      sched.section @I.1 task I 1
+// SPLIT:      sched.section @W.1 task W 1

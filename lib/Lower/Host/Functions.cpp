@@ -68,7 +68,7 @@ bool lower::isNothing(Operation *op) {
 
 int64_t lower::callsOfStep(sched::ProgramOp program) {
   int64_t calls = 0;
-  schedule::forEachCall(program, [&](rt::FuncOp func, int64_t times) {
+  schedule::forEachCall(program, "step", [&](rt::FuncOp func, int64_t times) {
     func.walk([&](rt::Call call) {
       auto library = dyn_cast<rt::AttentionOp>(call.getOperation());
       calls += times * (isNothing(call) ? 0 : library ? library.getShape().chunks() : 1);

@@ -39,7 +39,7 @@ void ProgramEmitter::emitTask(sched::SectionOp section) {
   host.loc = program.getLoc();
   host.begin(taskName(section), {host.ptr, host.ptr, host.i64});
   sections.emit(
-      section, {host.argument(0), host.argument(1), host.argument(2), section.getSlots(), Value()});
+      section, {host.argument(0), host.argument(1), host.argument(2), section.isOfTask(), Value()});
   host.end();
 }
 
@@ -87,9 +87,9 @@ std::string ProgramEmitter::emitEntry(sched::EntryOp entry) {
       emitTasks(rank, arena);
       continue;
     }
-    sched::SectionOp section = program.findSection(item.getSection());
+    sched::SectionOp section = program.lookupSymbol<sched::SectionOp>(item.getSection().getValue());
     host.loop(item.getTimes() == Times::Once ? 1 : program.getMicrobatches(), [&](Value m) {
-      sections.emit(section, {rank, arena, m, section.getSlots(), Value()});
+      sections.emit(section, {rank, arena, m, section.isOfTask(), Value()});
     });
   }
   host.end();

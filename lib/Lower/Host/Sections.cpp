@@ -56,7 +56,7 @@ void HostSections::emit(sched::CallOp call, const SectionContext &context) {
 
 void HostSections::emit(sched::ZeroOp zero, const SectionContext &context) {
   sched::Use use = zero.getUses().front();
-  int64_t bytes = sched::valueOf(use.value).getTensor().getBytes();
+  int64_t bytes = sched::valueOf(use.value).getBytes();
   calls.zero(context.rank, {"zero", zero.getLoc(), TP_COPY, 0, bytes}, places.at(use, context),
              bytes);
 }
@@ -101,7 +101,7 @@ void HostSections::emit(sched::LaunchOp launch, const SectionContext &context) {
   SmallVector<int64_t> bytes;
   for (const sched::Use &use : launch.getUses()) {
     args.push_back(places.at(use, context));
-    bytes.push_back(sched::valueOf(use.value).getTensor().getBytes());
+    bytes.push_back(sched::valueOf(use.value).getBytes());
   }
   CallFacts call{launch.getKernel(), launch.getLoc(), TP_KERNEL};
   call.bytes = std::accumulate(bytes.begin(), bytes.end(), int64_t(0));

@@ -17,12 +17,11 @@ public:
   SlotTable(sched::ProgramOp program, HostPlaces &places, const HostCalls &calls)
       : program(program), places(places), calls(calls) {
     for (StringRef name : {"prepare", "step"})
-      if (sched::EntryOp entry = schedule::findEntry(program, name))
-        schedule::forEachStep(entry, [&](sched::Step step, int64_t) {
-          for (const sched::Use &use : step.getUses())
-            for (Value value : use.values())
-              trained.insert(value);
-        });
+      schedule::forEachStep(program, name, [&](sched::Step step, int64_t) {
+        for (const sched::Use &use : step.getUses())
+          for (Value value : use.values())
+            trained.insert(value);
+      });
   }
 
   std::vector<Record<tp_slot>> take() {
@@ -74,7 +73,7 @@ void SlotTable::addValues() {
       addValue(value, *value.getAt());
       continue;
     }
-    sched::FamilyOp family = program.findFamily(name);
+    sched::FamilyOp family = program.lookupSymbol<sched::FamilyOp>(name.getValue());
     for (int64_t slot : *family.getAt())
       addValue(value, slot + *value.getAt());
   }
