@@ -116,8 +116,16 @@ MeshAttr dist::meshOf(ModuleOp module) {
   return mesh ? mesh : MeshAttr::get(module.getContext());
 }
 
+Axes MeshAttr::getAxesInStage() const {
+  Axes all;
+  for (AxisAttr axis : getAxes())
+    if (!getStages() || axis.getName() != getStages())
+      all.push_back(StringAttr::get(getContext(), axis.getName()));
+  return all;
+}
+
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> error, ArrayRef<AxisAttr> axes,
-                               ArrayRef<GranuleAttr> granules) {
+                               ArrayRef<GranuleAttr> granules, StringAttr stages) {
   llvm::StringSet<> seen, padded;
   for (AxisAttr axis : axes) // (C1) of the mesh
     if (!seen.insert(axis.getName()).second)
@@ -128,6 +136,8 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> error, ArrayRe
     if (granule.getSize() < 1)
       return error() << "granule must be positive, found " << granule.getSize();
   }
+  if (stages && !seen.contains(stages)) // (C2) of the mesh
+    return error() << "stages lie along an axis of the mesh, found " << stages;
   return success();
 }
 
@@ -189,14 +199,17 @@ LayoutAttr dist::layoutOf(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Syntax of meshes: <"dp", 4>, <"tp", 2>, granules <"V", 8>
+// Syntax of meshes: <"dp", 4>, <"pp", 2>, stages "pp", granules <"V", 8>
 //===----------------------------------------------------------------------===//
 
 Attribute MeshAttr::parse(AsmParser &parser, Type) {
   SmallVector<AxisAttr> axes;
   SmallVector<GranuleAttr> granules;
+  StringAttr stages;
   bool isGranule = false;
   auto part = [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalKeyword("stages")))
+      return parser.parseAttribute(stages);
     isGranule |= succeeded(parser.parseOptionalKeyword("granules"));
     if (isGranule)
       granules.push_back(dyn_cast_or_null<GranuleAttr>(GranuleAttr::parse(parser, {})));
@@ -206,7 +219,7 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, part))
     return {};
-  return parser.getChecked<MeshAttr>(parser.getContext(), axes, granules);
+  return parser.getChecked<MeshAttr>(parser.getContext(), axes, granules, stages);
 }
 
 void MeshAttr::print(AsmPrinter &printer) const {
@@ -216,6 +229,10 @@ void MeshAttr::print(AsmPrinter &printer) const {
   for (AxisAttr axis : getAxes()) {
     comma();
     axis.print(printer);
+  }
+  if (getStages()) {
+    comma();
+    printer << "stages " << getStages();
   }
   for (GranuleAttr granule : getGranules()) {
     comma();

@@ -53,16 +53,19 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
   let description = [{
     Made by `assign-layouts` as the attribute `dist.mesh` of the module, read up to `lower`.
     A layout names axes by their names here. Beside them stand the dimensions whose blocks are
-    rounded up, cut or not, because rows of memory begin where libraries want them.
+    rounded up, cut or not, because rows of memory begin where libraries want them. Along the axis
+    `stages` ranks have other layers and not other blocks: no layout names it.
 
-    `#dist.mesh<<"dp", 4>, <"tp", 2>, granules <"V", 8>>`; `#dist.mesh<>` is one rank.
+    `#dist.mesh<<"pp", 2>, <"dp", 4>, stages "pp", granules <"V", 8>>`; `#dist.mesh<>` is one rank.
 
     (C1) an axis, and a dimension with a granule, stands once; a granule is positive.
+    (C2) `stages` is an axis.
   }];
   let parameters = (ins ArrayRefParameter<"AxisAttr">:$axes,
-                        OptionalArrayRefParameter<"GranuleAttr">:$granules);
+                        OptionalArrayRefParameter<"GranuleAttr">:$granules,
+                        OptionalParameter<"::mlir::StringAttr">:$stages);
   let builders = [AttrBuilder<(ins CArg<"::llvm::ArrayRef<AxisAttr>", "{}">:$axes), [{
-    return $_get($_ctxt, axes, ::llvm::ArrayRef<GranuleAttr>());
+    return $_get($_ctxt, axes, ::llvm::ArrayRef<GranuleAttr>(), ::mlir::StringAttr());
   }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -73,6 +76,10 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
     int64_t sizeOf(::mlir::StringAttr axis) const;
     /// Product of the sizes.
     int64_t sizeOf(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    /// Those over which values of a layer are cut or repeated: all but that of the stages.
+    Axes getAxesInStage() const;
+    /// Ranks along the axis of the stages; 1 without one.
+    int64_t getNumStageRanks() const { return getStages() ? sizeOf(getStages()) : 1; }
     /// In the order of the mesh, each once.
     Axes sorted(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     /// Positions of a block of a dimension that these axes cut, or none: what the last blocks lack

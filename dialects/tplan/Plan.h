@@ -92,7 +92,9 @@ struct Plan {
   std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};
   std::string pipeline = "accumulate"; // a row of lib/Schedule/Policies.cpp
-  std::vector<int64_t> stages{};       // layers of lists in each; without it, one stage has all
+  std::string stageAxis{};             // of the mesh, whose ranks hold a stage each; empty: none
+  /// Layers of lists in each; without it, one stage has all, or what costs as much as any other.
+  std::vector<int64_t> stages{};
   Recompute recompute{};
   bool fuse = true;
   std::optional<int64_t> memory{}; // bytes of a rank
@@ -104,7 +106,8 @@ struct Plan {
         field("microbatch", &Plan::microbatch),
         field("precision", &Plan::precision, InText::Always),
         field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
-        field("pipeline", &Plan::pipeline, InText::Always), field("stages", &Plan::stages),
+        field("pipeline", &Plan::pipeline, InText::Always),
+        field("stage_axis", &Plan::stageAxis), field("stages", &Plan::stages),
         field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("memory", &Plan::memory));
   }

@@ -52,6 +52,9 @@ template <class Map> std::vector<StringRef> keys(const Map &map) {
   return names;
 }
 
+/// The axis along which ranks hold a stage of the pipeline each. Phases have its name from the plan.
+constexpr StringLiteral kStageAxis = "pp";
+
 bool tooMany(PlanContext &plan, const Setting &line) {
   if (line.items.size() <= limits::parts)
     return false;
@@ -99,8 +102,10 @@ void readMesh(PlanContext &plan, const Setting &line) {
     if (!fresh)
       report.error(item.loc, "a mesh names an axis once, found twice: {0}", item.name.text)
           .note(it->second.loc, "{0} is given here", item.name.text);
-    if (item.name.text == "pp" && n.whole > 1)
-      refuse(plan.report, item.loc, Feature::PipelineRanks);
+    if (item.name.text == kStageAxis && n.whole > 1) {
+      plan.fields.stageAxis = kStageAxis;
+      it->second.used = true;
+    }
     ranks = n.whole > lang::kMostRanks / ranks ? lang::kMostRanks + 1 : ranks * n.whole;
     if (ranks > lang::kMostRanks)
       break;
@@ -179,9 +184,23 @@ bool checkDim(PlanContext &plan, const Name &dim, const Name &of, const Dimensio
   return true;
 }
 
+/// Along the axis of the stages ranks have other layers, so it cuts no dimension.
+bool refuseStageAxis(PlanContext &plan, ArrayRef<Name> axes) {
+  for (const Name &name : axes)
+    if (name.text == plan.fields.stageAxis) {
+      plan.report
+          .error(name.loc, "ranks along {0} hold other layers, so it shards no dimension: choose "
+                           "another axis, or another name for it; found over {0}",
+                 name.text)
+          .note(plan.layout.axes.find(name.text)->second.loc, "{0} is given here", name.text);
+      return false;
+    }
+  return true;
+}
+
 void addShard(PlanContext &plan, Shard shard, const Dimensions &dims) {
   Layout &layout = plan.layout;
-  bool ok = findAxes(plan, shard.axes);
+  bool ok = findAxes(plan, shard.axes) && refuseStageAxis(plan, shard.axes);
   for (const Name &dim : shard.dims) {
     if (!checkDim(plan, dim, shard.of, dims)) {
       ok = false;

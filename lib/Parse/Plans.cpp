@@ -160,6 +160,12 @@ void readPipeline(PlanContext &plan, const Setting &line) {
     refuse(plan.report, item.args.front().value->loc, Feature::PipelineArguments);
 }
 
+/// The axis of the mesh along which ranks hold a stage each, or null.
+const Axis *stageAxis(PlanContext &plan) {
+  auto found = plan.layout.axes.find(plan.fields.stageAxis);
+  return found == plan.layout.axes.end() ? nullptr : &found->second;
+}
+
 void readStages(PlanContext &plan, const Setting &line) {
   std::vector<int64_t> layers;
   int64_t total = 0;
@@ -179,7 +185,33 @@ void readStages(PlanContext &plan, const Setting &line) {
                       plan.model.info.layers, total);
     return;
   }
+  if (const Axis *axis = stageAxis(plan);
+      axis && axis->size != static_cast<int64_t>(layers.size())) {
+    plan.report
+        .error(line.loc, "each rank along {0} holds a stage: {1} stages, found {2}",
+               plan.fields.stageAxis, axis->size, layers.size())
+        .note(axis->loc, "{0} is given here", plan.fields.stageAxis);
+    return;
+  }
   plan.fields.stages = std::move(layers);
+}
+
+/// What holds of stages where no line says anything: with an axis of its own, each rank has a layer
+/// at least, and the order is the usual one; `split-stages` cuts by cost.
+void completeStages(PlanContext &plan) {
+  const Axis *axis = stageAxis(plan);
+  if (!axis) {
+    if (plan.fields.stages.empty())
+      plan.fields.stages = {plan.model.info.layers};
+    return;
+  }
+  if (plan.model.info.layers < axis->size)
+    plan.report.error(axis->loc,
+                      "each rank along {0} holds a layer of a list at least: at most {1} ranks, "
+                      "found {2}",
+                      plan.fields.stageAxis, plan.model.info.layers, axis->size);
+  if (!plan.settings.find("pipeline"))
+    plan.fields.pipeline = "1f1b";
 }
 
 /// blocks[0..1] as numbers of layers of the whole model.
@@ -319,8 +351,7 @@ void tplan::parse::emitPlan(ModelBuilder &model, const Settings &settings, const
   // What the phases take for granted, in the IR where people look for it.
   if (!plan.fields.microbatch)
     plan.fields.microbatch = recipe.batch / plan.layout.ranks(plan.layout.find(dimension::batch));
-  if (plan.fields.stages.empty())
-    plan.fields.stages = {model.info.layers};
+  completeStages(plan);
   model.builder.setInsertionPointToEnd(model.module->getBody());
   lang::PlanOp::create(model.builder, plan.places.location(), symbol,
                        lang::PlanAttr::get(model.context, plan.fields));

@@ -6,8 +6,6 @@
 #include <memory>
 
 namespace tplan::schedule {
-/// --split-stages: cuts the runs of @train at the plan's stage borders.
-std::unique_ptr<mlir::Pass> createSplitStagesPass();
 /// --order-tasks: the chains stand in a `sched.program`, with its tasks in order.
 std::unique_ptr<mlir::Pass> createOrderTasksPass();
 /// --form-program: the chains become values, sections and entries.

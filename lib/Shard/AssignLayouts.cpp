@@ -242,7 +242,7 @@ private:
             if (layer.getResultRole(i) == Role::Loss && seen.insert(layer.getResultName(i)).second)
               add(layer.getResultName(i), borders.pendingOf(Role::Loss, layer.getResultName(i)));
     if (chain.getLosses())
-      add(dist::kNormSum, placement.allAxes());
+      add(dist::kNormSum, placement.mesh.getAxesInStage());
     chain->setAttr(dist::kPending, DictionaryAttr::get(&getContext(), pending));
     return success();
   }

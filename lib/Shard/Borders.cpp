@@ -126,7 +126,7 @@ LayoutAttr Borders::of(const LayerPart &at, const Label &label, Tensor type, boo
   case Role::CotCarried:
   case Role::CotInvariant: {
     if (part == Part::Norm) //: every rank has the squares that it alone counts
-      return whole.withSum(placement->allAxes());
+      return whole.withSum(placement->mesh.getAxesInStage());
     LayoutAttr layout = placement->layoutOf(type, at.loc);
     return layout && isResidual(at, label, isResult) ? withResidual(layout, type) : layout;
   }

@@ -45,11 +45,12 @@ void addBordersOfSizes(const lang::Plan &plan, const Sizes &sizes, PlanAxes &axe
   }
 }
 
-/// Where a node ends, so that a sum may go in two hops, and `within node` has a piece to name.
-void addBordersOfNodes(int64_t devices, PlanAxes &axes) {
+/// Where a node ends, so that a sum may go in two hops, and `within node` has a piece to name. No
+/// value is cut along the axis of the stages, so it stays whole.
+void addBordersOfNodes(int64_t devices, StringRef stages, PlanAxes &axes) {
   int64_t stride = 1;
   for (auto &[name, axis] : llvm::reverse(axes)) {
-    if (devices > 0 && stride < devices && devices % stride == 0)
+    if (name != stages && devices > 0 && stride < devices && devices % stride == 0)
       axis.borders.insert(std::gcd(axis.size, devices / stride));
     stride *= axis.size;
   }
@@ -95,7 +96,7 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
   int64_t devices = p.settings->cluster.devices;
   PlanAxes axes = readAxes(plan);
   addBordersOfSizes(plan, sizes, axes);
-  addBordersOfNodes(devices, axes);
+  addBordersOfNodes(devices, plan.stageAxis, axes);
 
   SmallVector<dist::AxisAttr> all;
   for (auto &[name, axis] : axes) {
@@ -108,13 +109,16 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
       p.pieces[name].push_back(StringAttr::get(module.getContext(), piece));
     }
   }
+  StringAttr stages;
+  if (!p.pieces.lookup(plan.stageAxis).empty())
+    stages = StringAttr::get(module.getContext(), plan.stageAxis);
   // Passes read the plan again when ops have changed: granules stay what they were.
-  auto axesAlone = dist::MeshAttr::get(module.getContext(), all);
+  auto axesAlone = dist::MeshAttr::get(module.getContext(), all, {}, stages);
   auto known = module->getAttrOfType<dist::MeshAttr>(dist::kMesh);
   SmallVector<dist::GranuleAttr> granules =
       known ? SmallVector<dist::GranuleAttr>(known.getGranules())
-            : findGranules(module, axesAlone.getNumRanks());
-  p.mesh = dist::MeshAttr::get(module.getContext(), all, granules);
+            : findGranules(module, axesAlone.getNumRanks() / axesAlone.getNumStageRanks());
+  p.mesh = dist::MeshAttr::get(module.getContext(), all, granules, stages);
   if (failed(p.readShards(plan.shard, sizes)))
     return failure();
   if (plan.zero)
@@ -190,12 +194,6 @@ Axes Placement::axesOf(nn::DimAttr dim) const {
 Axes Placement::residualAxesOf(nn::DimAttr dim) const {
   auto line = residualLines.find(dim.getName());
   return line == residualLines.end() ? Axes() : fitting(line->second, dim.getSize());
-}
-
-Axes Placement::allAxes() const {
-  return llvm::map_to_vector<2>(mesh.getAxes(), [](dist::AxisAttr axis) {
-    return StringAttr::get(axis.getContext(), axis.getName());
-  });
 }
 
 StringRef Placement::keyOf(StringRef dim) const {

@@ -52,8 +52,6 @@ public:
                           llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Dimensions of one rank, in this layout.
   nn::Tensor localType(nn::Tensor type, dist::LayoutAttr layout) const;
-  /// All axes of the mesh.
-  dist::Axes allAxes() const;
   /// The item of `shard` that cuts a dimension, and where it stands; that of the mesh for none.
   llvm::StringRef keyOf(llvm::StringRef dim) const;
   mlir::Location lineOf(llvm::StringRef dim) const;

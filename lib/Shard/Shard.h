@@ -6,6 +6,7 @@
 
 namespace tplan::shard {
 std::unique_ptr<mlir::Pass> createSplitMicrobatchesPass();
+std::unique_ptr<mlir::Pass> createSplitStagesPass();
 std::unique_ptr<mlir::Pass> createAssignLayoutsPass();
 std::unique_ptr<mlir::Pass> createCheckLayoutsPass();
 std::unique_ptr<mlir::Pass> createDeriveCollectivesPass();
