@@ -119,6 +119,9 @@ inline std::string partSymbol(llvm::StringRef layer, Part part) {
   return (layer + "." + llvm::Twine(factsOf(part).letter)).str();
 }
 
+/// The layer whose part `reduce` adds to the gradient of a weight what another stage has of it.
+inline std::string sumOfStages(llvm::StringRef param) { return ("sum." + param).str(); }
+
 /// The functions of each layer, by part: `nn.layer` before `fuse`, `rt.func` after it. Read once;
 /// whoever adds a part afterwards inserts it.
 template <typename Func> class PartTable {

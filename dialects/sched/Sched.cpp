@@ -24,7 +24,7 @@ static ParseResult parseTasks(OpAsmParser &parser, DenseI32ArrayAttr &tasks) {
       return failure();
     std::optional<TaskKind> symbol = symbolizeTaskKind(kind);
     if (!symbol)
-      return parser.emitError(loc) << "expected a task F, B, I or W, found " << kind;
+      return parser.emitError(loc) << "expected a task F, B, I or W, or a message SF, RF, SB or RB, found " << kind;
     data.append({static_cast<int32_t>(*symbol), stage, microbatch});
     return success();
   };
@@ -209,6 +209,8 @@ std::string KeyAttr::spell() {
     return "param " + of;
   case ValueKind::Gradient:
     return "grad " + of;
+  case ValueKind::GradientPart:
+    return "grad " + of + ", " + name;
   case ValueKind::State:
     return "state " + of + "." + name;
   case ValueKind::Rows:

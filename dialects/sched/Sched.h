@@ -32,6 +32,7 @@ struct Use {
 /// What runs an op.
 struct Resource {
   mlir::ArrayAttr axes; // of the group whose channel it is; null: the compute units
+  std::pair<int64_t, int64_t> ends = {-1, -1}; // of a message, along the axis
   bool operator==(const Resource &) const = default;
 };
 
@@ -47,8 +48,15 @@ struct Task {
   bool operator==(const Task &) const = default;
 };
 
+/// One of several tasks.
+using AnyTask = llvm::SmallVector<Task, 3>;
+/// What must be done before a task, all of it: where the stages are held together the tasks of its
+/// neighbours, else the messages that bring what they leave. A backward is done whole or in parts.
+llvm::SmallVector<AnyTask, 2> needsOf(Task task, int64_t stages);
 /// "F of stage 0, microbatch 3".
 std::string describe(Task task);
+/// What carries a task's results to another rank.
+inline bool isMessage(TaskKind kind) { return kind >= TaskKind::SendF; }
 
 /// Every place is a multiple of this many bytes.
 inline constexpr int64_t kAlign = 64;

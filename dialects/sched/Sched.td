@@ -118,6 +118,9 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     sections and entries; `count-slots` adds families, `memory` places, `lower` translates.
 
     `tasks` holds (kind, stage, microbatch) triples. The section of a task has its kind and stage.
+    Where stages lie on several ranks there is a program for each coordinate along the axis of the
+    stages, which the attribute `rank` says, with the tasks of the stages that it `holds`, and
+    messages among them: a rank sends in the place of its order where another one receives.
 
     ```mlir
     sched.program @step policy "gpipe" stages 1 microbatches 2
@@ -134,23 +137,26 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     ```
 
     (C1) tasks are triples; kinds, stages and microbatches are in range.
-    (C2) each stage does each microbatch once forward, and backward once: B, or I and W.
-    (C3) a task follows what it needs: F after F of the stage before, B and I after
-    F of their stage and B or I of the stage behind, W after I.
+    (C2) each stage that it holds does each microbatch once forward, and backward once: B, or I and
+    W. A message is sent or received once: RF of a stage and RB where the neighbour is elsewhere.
+    (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
+    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
     (C4) the body holds chains, or families, values, sections and entries; values have unlike keys.
     (C5) with an arena, each family and value lies inside it.
     (C6) values say which family they are in, or none; they fill its slot: `bytes` of a family is
     the sum of its values', each rounded up to 64.
     (C7) an entry that executes tasks finds a section for each kind and stage of them.
+    (C8) what it holds are stages, ascending, and all of them where it has no `rank`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$policy, I64Attr:$stages,
-                       I64Attr:$microbatches, DenseI32ArrayAttr:$tasks,
+                       I64Attr:$microbatches, OptionalAttr<I64Attr>:$rank,
+                       OptionalAttr<DenseI64ArrayAttr>:$holds, DenseI32ArrayAttr:$tasks,
                        OptionalAttr<DictionaryAttr>:$losses, OptionalAttr<I64Attr>:$arena,
                        OptionalAttr<I64Attr>:$live);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `policy` $policy `stages` $stages `microbatches` $microbatches
-    `tasks` custom<Tasks>($tasks) (`losses` $losses^)? (`arena` $arena^ `live` $live)?
+    (`rank` $rank^ `holds` $holds)? `tasks` custom<Tasks>($tasks) (`losses` $losses^)? (`arena` $arena^ `live` $live)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;       // tasks, before what counts on them
@@ -161,6 +167,9 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     Task getTask(int64_t i);
     /// Whether the backward is cut into I and W.
     bool isSplit();
+    bool holds(int64_t stage) { return !getHolds() || ::llvm::is_contained(*getHolds(), stage); }
+    /// Among several, which belong to one step.
+    bool isOfPipeline() { return getRank().has_value(); }
     nn::ChainOp getChain(::llvm::StringRef name);
     /// The section of a kind of task, or null. Others and families are found by their symbols.
     SectionOp findSection(TaskKind kind, int64_t stage);
@@ -196,19 +205,23 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
     `bytes` is one instance, `count` how many stand one after the other, each rounded up to 64
     bytes. `at` is the offset in the arena (of a family's value: in the slot). `type` is that of
     one instance; memory that functions share has none. `given`: the host writes it for each step.
-    `pending`: axes over which the sum of a loss is pending when an entry has ended.
+    `pending`: axes over which the sum of a loss is pending when an entry has ended; one of several
+    instances is the sum of them, in their order. `first`: what instance 0 is of the model's: of a
+    weight of a list, its layer there; of the scalar "layer", the number of the layer.
 
     (C1) bytes >= 0, count >= 1, `at` a multiple of 64.
     (C2) only what lives as long as a microbatch is in a family.
   }];
   let arguments = (ins Sched_KeyAttr:$key, Sched_Owner:$owner, Sched_Life:$lives, I64Attr:$bytes,
                        I64Attr:$count, OptionalAttr<TypeAttr>:$type,
+                       DefaultValuedAttr<I64Attr, "0">:$first,
                        OptionalAttr<FlatSymbolRefAttr>:$family, OptionalAttr<I64Attr>:$at,
                        UnitAttr:$given, OptionalAttr<Sched_RowsAttr>:$rows,
                        OptionalAttr<ArrayAttr>:$pending);
   let results = (outs Sched_Memory:$memory);
   let assemblyFormat = [{
-    $key $owner $lives `bytes` $bytes `x` $count (`of` $type^)? (`in` $family^)? (`at` $at^)?
+    $key $owner $lives `bytes` $bytes `x` $count (`first` $first^)? (`of` $type^)?
+    (`in` $family^)? (`at` $at^)?
     (`given` $given^)? (`rows` $rows^)? (`pending` $pending^)? attr-dict
   }];
   let builders = [OpBuilder<(ins "KeyAttr":$key, "Owner":$owner, "Life":$lives, "int64_t":$bytes,
@@ -320,12 +333,44 @@ def Sched_UnpackOp : Sched_StepOp<"unpack"> {
 }
 
 def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"]> {
-  let summary = "the sum of what the ranks of a group have of a number";
+  let summary = "the sums of what the ranks of a group have of some numbers";
   let description = [{
-    `of` names it in the report: "sum of norm". (C1) of an f64, from one value to another.
+    `of` names them in the report: "sum of norm". (C1) of f64s, each from one value to another.
   }];
   let arguments = !con((ins ArrayAttr:$axes, StrAttr:$of), uses);
   let assemblyFormat = "$of `over` $axes " # uses_format # " attr-dict";
+}
+
+/// Pieces of a message are sent in the order of the uses, as they lie in memory: `to` or `from` is
+/// the coordinate of the other rank along the axis of the stages. A message has one channel for each
+/// pair of ranks and direction, in which messages come in the order in which they are sent.
+class Sched_MessageOp<string mnemonic> : Sched_StepOp<mnemonic, ["getResource", "getTitle"]> {
+  dag message = !con((ins I64Attr:$peer, StrAttr:$of), uses);
+  let extraClassDeclaration = [{
+    /// The coordinates of the ranks between which it goes, the sender's first.
+    std::pair<int64_t, int64_t> getEnds();
+  }];
+}
+
+def Sched_SendOp : Sched_MessageOp<"send"> {
+  let summary = "sends values to a rank that holds another stage";
+  let description = [{
+    `of` names it: "F of stage 1". It is complete when its values may be written again.
+    (C1) it reads one value at least and writes none. (C2) the program is one of several, and the
+    peer another rank.
+  }];
+  let arguments = message;
+  let assemblyFormat = "$of `to` `rank` $peer " # uses_format # " attr-dict";
+}
+
+def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
+  let summary = "receives values from a rank that holds another stage";
+  let description = [{
+    (C1) it writes one value at least and reads none. (C2) the program is one of several, and the
+    peer another rank.
+  }];
+  let arguments = message;
+  let assemblyFormat = "$of `from` `rank` $peer " # uses_format # " attr-dict";
 }
 
 def Sched_LaunchOp : Sched_StepOp<"launch", ["getTitle"]> {

@@ -9,7 +9,13 @@ def Sched_TaskKind : I32EnumAttr<"TaskKind", "what a task runs", [
     I32EnumAttrCase<"F", 0>, // forward
     I32EnumAttrCase<"B", 1>, // backward in one
     I32EnumAttrCase<"I", 2>, // cotangents of carried and invariant values
-    I32EnumAttrCase<"W", 3>  // cotangents of parameters
+    I32EnumAttrCase<"W", 3>, // cotangents of parameters
+    // Messages, with the stage whose task sends or receives: what F leaves to the next stage, and
+    // what the backward leaves to the one before.
+    I32EnumAttrCase<"SendF", 4, "SF">,
+    I32EnumAttrCase<"ReceiveF", 5, "RF">,
+    I32EnumAttrCase<"SendB", 6, "SB">,
+    I32EnumAttrCase<"ReceiveB", 7, "RB">
   ]> {
   let cppNamespace = "::tplan::sched";
 }
@@ -49,7 +55,8 @@ def Sched_ValueKind : I32EnumAttr<"ValueKind", "what a value of the program is",
     I32EnumAttrCase<"Frame", 12, "frame">,             // temporaries of functions
     I32EnumAttrCase<"Staging", 13, "staging">,         // of a device: the next step's inputs
     I32EnumAttrCase<"Workspace", 14, "workspace">,     // of a device: for library calls
-    I32EnumAttrCase<"Scratch", 15, "scratch">          // of a device: where parts of ranks meet
+    I32EnumAttrCase<"Scratch", 15, "scratch">,         // of a device: where parts of ranks meet
+    I32EnumAttrCase<"GradientPart", 16, "gradient_part"> // of a weight of several stages: one's
   ]> {
   let cppNamespace = "::tplan::sched";
 }

@@ -41,17 +41,44 @@ struct Positions {
   SmallVector<int64_t> at;
 
   Positions(int64_t stages, int64_t microbatches)
-      : stages(stages), microbatches(microbatches), at(4 * stages * microbatches, -1) {}
-  int64_t &operator()(TaskKind kind, int64_t stage, int64_t microbatch) {
-    return at[(static_cast<int64_t>(kind) * stages + stage) * microbatches + microbatch];
+      : stages(stages), microbatches(microbatches),
+        at((getMaxEnumValForTaskKind() + 1) * stages * microbatches, -1) {}
+  int64_t &operator()(Task task) {
+    return at[(static_cast<int64_t>(task.kind) * stages + task.stage) * microbatches +
+              task.microbatch];
   }
-  /// Where the cotangents of carried values are made: B, or I.
-  int64_t backward(int64_t stage, int64_t microbatch) {
-    int64_t b = (*this)(TaskKind::B, stage, microbatch);
-    return b >= 0 ? b : (*this)(TaskKind::I, stage, microbatch);
+  bool has(TaskKind kind, int64_t stage, int64_t microbatch) {
+    return (*this)({kind, static_cast<int32_t>(stage), static_cast<int32_t>(microbatch)}) >= 0;
   }
 };
 } // namespace
+
+SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int64_t stages) {
+  auto [kind, s, m] = task;
+  switch (kind) {
+  case TaskKind::F:
+    if (s == 0)
+      return {};
+    return {{{TaskKind::ReceiveF, s, m}, {TaskKind::F, s - 1, m}}};
+  case TaskKind::W:
+    return {{{TaskKind::I, s, m}}};
+  case TaskKind::B:
+  case TaskKind::I: {
+    SmallVector<AnyTask, 2> needs = {{{TaskKind::F, s, m}}};
+    if (s + 1 < stages)
+      needs.push_back({{TaskKind::ReceiveB, s, m}, {TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}});
+    return needs;
+  }
+  case TaskKind::SendF:
+    return {{{TaskKind::F, s, m}}};
+  case TaskKind::SendB:
+    return {{{TaskKind::B, s, m}, {TaskKind::I, s, m}}};
+  case TaskKind::ReceiveF:
+  case TaskKind::ReceiveB: // of another rank
+    return {};
+  }
+  llvm_unreachable("an unknown kind of task");
+}
 
 std::string tplan::sched::describe(Task task) {
   return (stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) + ", microbatch " +
@@ -60,27 +87,13 @@ std::string tplan::sched::describe(Task task) {
 }
 
 static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
-  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) { // (C3)
-    Task task = op.getTask(i);
-    auto [kind, s, m] = task;
-    auto needs = [&](int64_t position, StringRef what) -> LogicalResult {
-      if (position >= 0 && position < i)
-        return success();
-      return op.emitOpError("task comes before ") << what << ": " << describe(task);
-    };
-    LogicalResult ok = success();
-    if (kind == TaskKind::F && s > 0)
-      ok = needs(at(TaskKind::F, s - 1, m), "F of the stage before it");
-    else if (kind == TaskKind::W)
-      ok = needs(at(TaskKind::I, s, m), "its I");
-    else if (kind == TaskKind::B || kind == TaskKind::I) {
-      ok = needs(at(TaskKind::F, s, m), "its F");
-      if (succeeded(ok) && s + 1 < at.stages)
-        ok = needs(at.backward(s + 1, m), "the backward of the stage behind it");
+  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) // (C3)
+    for (const AnyTask &need : needsOf(op.getTask(i), at.stages)) {
+      auto isBefore = [&](Task other) { return at(other) >= 0 && at(other) < i; };
+      if (!llvm::any_of(need, isBefore))
+        return op.emitOpError("task comes before ")
+               << describe(need.back()) << ", which it needs: " << describe(op.getTask(i));
     }
-    if (failed(ok))
-      return failure();
-  }
   return success();
 }
 
@@ -91,34 +104,63 @@ SectionOp ProgramOp::findSection(TaskKind kind, int64_t stage) {
   return {};
 }
 
+/// (C8)
+static LogicalResult verifyHeld(ProgramOp op) {
+  if (!op.getHolds())
+    return success();
+  ArrayRef<int64_t> held = *op.getHolds();
+  bool inRange = llvm::all_of(held, [&](int64_t stage) {
+    return stage >= 0 && stage < static_cast<int64_t>(op.getStages());
+  });
+  if (held.empty() || !inRange || !llvm::is_sorted(held, std::less_equal<int64_t>()))
+    return op.emitOpError("holds stages of the step, ascending, found ") << op.getHoldsAttr();
+  return success();
+}
+
+/// (C2): each stage that the program holds is done, and what its neighbours leave comes.
+static LogicalResult verifyComplete(ProgramOp op, Positions &at) {
+  int64_t stages = op.getStages(), microbatches = op.getMicrobatches();
+  for (int64_t s = 0; s < stages; ++s) {
+    if (!op.holds(s))
+      continue;
+    for (int64_t m = 0; m < microbatches; ++m) {
+      bool b = at.has(TaskKind::B, s, m), i = at.has(TaskKind::I, s, m);
+      if (!at.has(TaskKind::F, s, m) || b == i || i != at.has(TaskKind::W, s, m))
+        return op.emitOpError("needs F, and B or both I and W, of stage ")
+               << s << ", microbatch " << m;
+      bool before = s > 0 && !op.holds(s - 1), after = s + 1 < stages && !op.holds(s + 1);
+      for (auto [kind, isNeeded] :
+           {std::pair(TaskKind::ReceiveF, before), std::pair(TaskKind::SendB, before),
+            std::pair(TaskKind::SendF, after), std::pair(TaskKind::ReceiveB, after)})
+        if (at.has(kind, s, m) != isNeeded)
+          return op.emitOpError("messages go between stages of unlike ranks, one for each "
+                                "microbatch; ")
+                 << (isNeeded ? "lacks " : "has ")
+                 << describe({kind, static_cast<int32_t>(s), static_cast<int32_t>(m)});
+    }
+  }
+  return success();
+}
+
 static LogicalResult verifyTasks(ProgramOp op) {
   int64_t stages = op.getStages(), microbatches = op.getMicrobatches();
   if (op.getTasks().size() % 3 || stages < 1 || microbatches < 1) // (C1)
     return op.emitOpError("needs at least one stage and microbatch, and triples as tasks");
+  if (failed(verifyHeld(op)))
+    return failure();
   Positions at(stages, microbatches);
   for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) {
     Task task = op.getTask(i);
     if (!symbolizeTaskKind(static_cast<uint32_t>(task.kind)))
       return op.emitOpError("no such kind of task: ") << static_cast<int32_t>(task.kind);
     if (task.stage < 0 || task.stage >= stages || task.microbatch < 0 ||
-        task.microbatch >= microbatches)
+        task.microbatch >= microbatches || !op.holds(task.stage))
       return op.emitOpError("no such stage or microbatch: ") << describe(task);
-    int64_t &position = at(task.kind, task.stage, task.microbatch);
-    if (position >= 0) // (C2)
+    if (at(task) >= 0) // (C2)
       return op.emitOpError("task stands twice: ") << describe(task);
-    position = i;
+    at(task) = i;
   }
-  for (int64_t s = 0; s < stages; ++s) // (C2)
-    for (int64_t m = 0; m < microbatches; ++m) {
-      bool f = at(TaskKind::F, s, m) >= 0, b = at(TaskKind::B, s, m) >= 0;
-      bool i = at(TaskKind::I, s, m) >= 0, w = at(TaskKind::W, s, m) >= 0;
-      if (!f || b == i || i != w)
-        return op.emitOpError("needs F, and B or both I and W, of stage ")
-               << s << ", microbatch " << m;
-    }
-  if (failed(verifyOrder(op, at)))
-    return failure();
-  return success();
+  return failure(failed(verifyComplete(op, at)) || failed(verifyOrder(op, at)));
 }
 
 /// (C4)
@@ -237,7 +279,7 @@ LogicalResult FamilyOp::verify() {
 void ValueOp::build(OpBuilder &b, OperationState &state, KeyAttr key, Owner owner, Life lives,
                     int64_t bytes, int64_t count, Type type) {
   build(b, state, key, owner, lives, bytes, count, type ? TypeAttr::get(type) : TypeAttr(),
-        FlatSymbolRefAttr(), IntegerAttr(), /*given=*/false, RowsAttr(), ArrayAttr());
+        /*first=*/0, FlatSymbolRefAttr(), IntegerAttr(), /*given=*/false, RowsAttr(), ArrayAttr());
 }
 
 nn::Tensor ValueOp::getTensor() { return cast<nn::Tensor>(*getType()); }

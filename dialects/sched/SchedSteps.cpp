@@ -197,8 +197,8 @@ std::string AllReduceOp::getTitle() { return "sum of " + getOf().str(); }
 LogicalResult AllReduceOp::verify() {
   if (failed(verifyUses(*this)))
     return failure();
-  if (getReads() != 1 || getInstances().size() != 2) // (C1)
-    return emitOpError("takes one value to another");
+  if (getReads() < 1 || getInstances().size() != 2 * getReads()) // (C1)
+    return emitOpError("takes each value to another");
   for (Value value : getValues())
     if (int64_t bytes = valueOf(value).getBytes(); bytes != 8) // (C1)
       return emitOpError("adds up numbers of 8 bytes, found ") << bytes;
@@ -210,3 +210,41 @@ std::string LaunchOp::getTitle() { return getKernel().str(); }
 LogicalResult LaunchOp::verify() { return verifyUses(*this); }
 
 SmallVector<Use> ReadyOp::getUses() { return {}; }
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+static Resource channelOf(Operation *op, std::pair<int64_t, int64_t> ends) {
+  auto module = op->getParentOfType<ModuleOp>();
+  StringAttr axis = dist::meshOf(module).getStages();
+  return {axis ? ArrayAttr::get(op->getContext(), {axis}) : ArrayAttr(), ends};
+}
+
+template <typename Op> static LogicalResult verifyMessage(Op op, bool sends) {
+  size_t uses = op.getInstances().size();
+  if (uses == 0 || op.getReads() != (sends ? uses : 0)) // (C1)
+    return op.emitOpError("needs values to ") << (sends ? "read" : "write") << " and no others";
+  auto program = op->template getParentOfType<ProgramOp>();
+  if (!program.getRank() || static_cast<int64_t>(*program.getRank()) == // (C2)
+                                static_cast<int64_t>(op.getPeer()))
+    return op.emitOpError("goes between programs of a pipeline, found the peer ")
+           << static_cast<int64_t>(op.getPeer());
+  return verifyUses(op);
+}
+
+std::pair<int64_t, int64_t> SendOp::getEnds() {
+  return {*getOperation()->getParentOfType<ProgramOp>().getRank(), getPeer()};
+}
+SmallVector<Use> SendOp::getUses() { return usesOf(*this); }
+Resource SendOp::getResource() { return channelOf(*this, getEnds()); }
+std::string SendOp::getTitle() { return "send " + getOf().str(); }
+LogicalResult SendOp::verify() { return verifyMessage(*this, /*sends=*/true); }
+
+std::pair<int64_t, int64_t> ReceiveOp::getEnds() {
+  return {getPeer(), *getOperation()->getParentOfType<ProgramOp>().getRank()};
+}
+SmallVector<Use> ReceiveOp::getUses() { return usesOf(*this); }
+Resource ReceiveOp::getResource() { return channelOf(*this, getEnds()); }
+std::string ReceiveOp::getTitle() { return "receive " + getOf().str(); }
+LogicalResult ReceiveOp::verify() { return verifyMessage(*this, /*sends=*/false); }

@@ -196,6 +196,8 @@ LogicalResult PlanOp::verify() {
   for (const Shard &shard : plan.shard)
     if (failed(verifyAxes(*this, shard.axes, axes)))
       return failure();
+  if (!plan.stageAxis.empty() && !axes.contains(plan.stageAxis)) // (C3)
+    return emitOpError("has its stages along an axis of the mesh, found ") << plan.stageAxis;
   return plan.zero ? verifyAxes(*this, plan.zero->axes, axes) : success();
 }
 

@@ -259,6 +259,7 @@ def Tplan_PlanOp : Tplan_Op<"plan", [Symbol]> {
     module: the chosen plan. Fields: Plan.h; selectors are resolved to numbers of layers.
     (C1) `mesh` names each axis once, with a size from 1, and has at most 65,536 ranks.
     (C2) `shard` and `zero` name axes of the mesh.
+    (C3) `stage_axis` is an axis of the mesh, or empty.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tplan_PlanAttr:$settings);
   let assemblyFormat = "$sym_name custom<Fields>($settings) attr-dict";

@@ -35,8 +35,8 @@ struct Report {
   std::vector<FrameReport> frames;
 };
 
-/// What the arena of a module holds, read off the IR. Valid after --plan-arena.
-Report getReport(mlir::ModuleOp module);
+/// What the arena of a program holds, read off the IR. Valid after --plan-arena.
+Report getReport(sched::ProgramOp program);
 
 } // namespace tplan::memory
 

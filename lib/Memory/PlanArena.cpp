@@ -153,7 +153,8 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
 
   /// Refuses an arena beyond the plan's `memory`, else the cluster's, with what is
   /// largest at the peak.
-  LogicalResult checkBudget(int64_t arena) {
+  LogicalResult checkBudget(sched::ProgramOp program) {
+    int64_t arena = *program.getArena();
     lang::Settings settings(getOperation());
     std::optional<int64_t> budget = settings.memoryLimit();
     if (!budget || arena <= *budget)
@@ -162,7 +163,9 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     InFlightDiagnostic diag =
         emitError(ofPlan ? settings.planLine("memory") : settings.clusterLine("memory"))
         << "a rank may use " << *budget << " bytes of memory, found a plan that needs " << arena;
-    Report report = getReport(getOperation());
+    if (program.getRank())
+      diag.attachNote() << "on the ranks that hold stage " << program.getHolds()->front();
+    Report report = getReport(program);
     llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
       return std::pair(-a.atPeak, a.offset) < std::pair(-b.atPeak, b.offset);
     });
@@ -176,9 +179,16 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
   }
 
   LogicalResult run() {
-    auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
-    if (!program)
-      return getOperation().emitError("there is no sched.program @step to place");
+    SmallVector<sched::ProgramOp> programs(getOperation().getOps<sched::ProgramOp>());
+    if (programs.empty())
+      return getOperation().emitError("there is no sched.program to place");
+    for (sched::ProgramOp program : programs)
+      if (failed(place(program)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult place(sched::ProgramOp program) {
     sizeFrames(program);
     if (lang::targetOf(getOperation()).isGpu())
       addOfDevice(program);
@@ -191,7 +201,7 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
     placeBlocks(program, liveness, packing, base);
     program.setArena(base + packing.bytes);
     program.setLive(base + liveness.peak);
-    return checkBudget(base + packing.bytes);
+    return checkBudget(program);
   }
 
   void runOnOperation() final {

@@ -7,11 +7,11 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
 
-Report memory::getReport(ModuleOp module) {
+Report memory::getReport(sched::ProgramOp program) {
   Report report;
-  auto program = module.lookupSymbol<sched::ProgramOp>("step");
-  if (!program || !program.getArena())
+  if (!program.getArena())
     return report;
+  auto module = program->getParentOfType<ModuleOp>();
   report.arena = *program.getArena();
   report.live = *program.getLive();
   for (auto func : module.getOps<rt::FuncOp>())

@@ -43,22 +43,19 @@ std::string spellTime(double s) {
   return llvm::formatv("{0:f1} {1}", s < 1 ? s * 1e3 : s, s < 1 ? "ms" : "s").str();
 }
 
-struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WarnWaits)
-  StringRef getArgument() const final { return "warn-waits"; }
-
-  void runOnOperation() final {
-    markAllAnalysesPreserved();
-    auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
-    dist::MeshAttr mesh = dist::meshOf(getOperation());
-    if (!program || mesh.getNumRanks() == 1)
-      return;
-    lang::Settings settings(getOperation());
-    shard::Links links(settings, mesh);
+/// What a step of one program waits for.
+class StepWaits {
+public:
+  StepWaits(sched::ProgramOp program, const shard::Links &links) : context(program.getContext()) {
     schedule::forEachCall(program, "step", [&](rt::FuncOp func, int64_t times) {
       for (auto op : func.getOps<rt::CollectiveOp>())
         add(op, times, links);
     });
+  }
+
+  double getSeconds() const { return seconds; }
+
+  void warn(const lang::Settings &settings) const {
     for (auto &[cut, waits] : unasked)
       if (waits.seconds >= kLeastSeconds && waits.seconds >= kLeastPart * seconds)
         warnUnasked(cut, waits, settings);
@@ -99,11 +96,11 @@ private:
   ArrayAttr planAxesOf(ArrayRef<StringAttr> axes) {
     llvm::SmallSetVector<StringAttr, 2> names;
     for (StringAttr axis : axes)
-      names.insert(StringAttr::get(&getContext(), dist::planAxisOf(axis)));
-    return dist::arrayOf(&getContext(), names.getArrayRef());
+      names.insert(StringAttr::get(context, dist::planAxisOf(axis)));
+    return dist::arrayOf(context, names.getArrayRef());
   }
 
-  void warnUnasked(const Cut &cut, const Waits &waits, const lang::Settings &settings) {
+  static void warnUnasked(const Cut &cut, const Waits &waits, const lang::Settings &settings) {
     auto &[by, dim, line, axes] = cut;
     bool gathers = by == "gathers";
     dist::Axes over = dist::axesOf(axes);
@@ -124,7 +121,7 @@ private:
     addLinks(diag, settings);
   }
 
-  void warnCrossing(ArrayAttr axes, const Waits &waits, const lang::Settings &settings) {
+  static void warnCrossing(ArrayAttr axes, const Waits &waits, const lang::Settings &settings) {
     std::string over = dist::spell(dist::axesOf(axes));
     auto diag = emitWarning(settings.planLine("mesh"))
                 << "tensor parallelism over " << over << " crosses nodes: each rank sends "
@@ -146,9 +143,32 @@ private:
           << "predicted by the links of this cluster, with " << devices << " devices a node";
   }
 
+  MLIRContext *context;
   double seconds = 0; // of all collectives of a step
   llvm::MapVector<Cut, Waits> unasked;
   llvm::MapVector<ArrayAttr, Waits> crossing;
+};
+
+struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WarnWaits)
+  StringRef getArgument() const final { return "warn-waits"; }
+
+  /// Of several programs the one that waits longest speaks for all.
+  void runOnOperation() final {
+    markAllAnalysesPreserved();
+    dist::MeshAttr mesh = dist::meshOf(getOperation());
+    if (mesh.getNumRanks() == 1)
+      return;
+    lang::Settings settings(getOperation());
+    shard::Links links(settings, mesh);
+    std::optional<StepWaits> longest;
+    for (auto program : getOperation().getOps<sched::ProgramOp>())
+      if (StepWaits waits(program, links);
+          !longest || waits.getSeconds() > longest->getSeconds())
+        longest.emplace(std::move(waits));
+    if (longest)
+      longest->warn(settings);
+  }
 };
 
 } // namespace

@@ -87,6 +87,19 @@ bool schedule::hasCotangent(const Chain &chain, Value value) {
          (producer && takesCotangent(chain.runs[producer->first].callees.back(), producer->second));
 }
 
+SmallVector<Value> schedule::cotangentsBefore(const Chain &chain, int64_t stage) {
+  SmallVector<Value> values;
+  for (Value value : chain.valuesAfter(stage)) {
+    auto [run, result] = *chain.producerOf(value);
+    bool comes = llvm::any_of(cotangentWriters(chain, value), [&](Reader writer) {
+      return chain.runs[writer.run].stage > stage;
+    });
+    if (comes && takesCotangent(chain.runs[run].callees.back(), result))
+      values.push_back(value);
+  }
+  return values;
+}
+
 //===----------------------------------------------------------------------===//
 // Declarations
 //===----------------------------------------------------------------------===//
@@ -101,24 +114,38 @@ public:
     nn::ChainOp op = chain.op;
     bool trains = op.getSymName() == "train";
     for (const Run &run : chain.runs)
-      if (trains) {
+      if (trains && run.isHeld) {
         addResiduals(run);
         addInputs(run);
         addCotangents(run);
       }
     Life lives = trains ? Life::Microbatch : Life::Section;
     for (nn::InputOp input : chain.inputs)
-      if (!chain.readersOf(input.getValue()).empty())
+      if (isTouched(input.getValue()))
         addChainValue(input.getValue(), trains ? Owner::Input : Owner::Chain, lives);
     for (const Run &run : chain.runs)
       for (Value result : nn::RunOp(run.op)->getResults())
-        addChainValue(result, Owner::Chain, lives);
+        if (isTouched(result))
+          addChainValue(result, Owner::Chain, lives);
   }
 
 private:
   ProgramValues &values;
   const Chain &chain;
   const bool split; // the backward is cut into I and W
+
+  /// Whether the rank makes, reads or hands on a value of the chain.
+  bool isTouched(Value value) const {
+    SmallVector<Reader> readers = chain.readersOf(value);
+    auto producer = chain.producerOf(value);
+    if (!producer)
+      return llvm::any_of(readers, [&](Reader reader) { return chain.runs[reader.run].isHeld; });
+    auto [first, last] = chain.stagesOf(value);
+    for (int64_t stage = first; stage <= last; ++stage)
+      if (values.getProgram().holds(stage))
+        return true;
+    return false;
+  }
 
   void keep(KeyAttr key, Owner owner, Type type, int64_t count) {
     values.declare(key, owner, Life::Microbatch, type, count);

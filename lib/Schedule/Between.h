@@ -25,6 +25,9 @@ void declareBetween(ProgramValues &values, const Chain &chain, bool split);
 
 /// The runs of the chain whose backward writes the cotangent of `value`.
 llvm::SmallVector<Reader> cotangentWriters(const Chain &chain, mlir::Value value);
+/// Of the values that go from stage `stage` to the next those whose cotangents come back: a later
+/// stage gives one and the producer takes it.
+llvm::SmallVector<mlir::Value> cotangentsBefore(const Chain &chain, int64_t stage);
 /// Whether `value` has a cotangent: a reader makes one, or its producer takes one.
 bool hasCotangent(const Chain &chain, mlir::Value value);
 

@@ -1,6 +1,7 @@
 //===- Chain.cpp - a chain with its runs bound to functions ---------------===//
 #include "lib/Schedule/Chain.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -61,6 +62,31 @@ std::optional<std::pair<unsigned, unsigned>> Chain::producerOf(Value value) cons
       if (result == value)
         return std::pair(run.index, static_cast<unsigned>(k));
   return std::nullopt;
+}
+
+std::pair<int64_t, int64_t> Chain::stagesOf(Value value) const {
+  auto producer = producerOf(value);
+  int64_t first = producer ? runs[producer->first].stage : -1, last = first;
+  for (const Reader &reader : readersOf(value)) {
+    int64_t stage = runs[reader.run].stage;
+    first = first < 0 ? stage : first;
+    last = std::max(last, stage);
+  }
+  return {first, last};
+}
+
+SmallVector<Value> Chain::valuesAfter(int64_t stage) const {
+  SmallVector<Value> values;
+  for (const Run &run : runs)
+    for (Value result : nn::RunOp(run.op)->getResults())
+      if (auto [first, last] = stagesOf(result); first <= stage && stage < last)
+        values.push_back(result);
+  return values;
+}
+
+int64_t Chain::partOfSum(const Run &run, StringRef name) const {
+  auto found = stagesOfSums.find(name);
+  return found == stagesOfSums.end() ? 0 : llvm::find(found->second, run.stage) - found->second.begin();
 }
 
 dist::Axes Chain::pendingAxes(StringRef name) const {
@@ -197,6 +223,95 @@ static std::string titleOf(nn::RunOp run) {
   return title;
 }
 
+//===----------------------------------------------------------------------===//
+// What stages share
+//===----------------------------------------------------------------------===//
+
+static void insertSorted(SmallVectorImpl<int64_t> &stages, int64_t stage) {
+  auto at = llvm::lower_bound(stages, stage);
+  if (at == stages.end() || *at != stage)
+    stages.insert(at, stage);
+}
+
+/// Parts are added where the weight is one; a list's are added up in one memory.
+SharedWeight::Stages SharedWeight::partsOfGradient() const {
+  if (!updater || isList)
+    return {};
+  Stages parts = gradients;
+  llvm::erase_if(parts, [&](int64_t stage) { return stage == updater; });
+  return parts;
+}
+
+namespace {
+/// A weight, and which of its instances each stage has.
+struct Known {
+  SharedWeight weight;
+  llvm::MapVector<int64_t, std::pair<int64_t, int64_t>> instances; // by stage: from, to
+};
+} // namespace
+
+static void noteWeight(Known &known, const Run &run, Part part, Role role, bool isResult) {
+  SharedWeight &weight = known.weight;
+  if (role == Role::CotParam && nn::isBackward(part))
+    insertSorted(weight.gradients, run.stage);
+  if (role != Role::Param && role != Role::State)
+    return;
+  insertSorted(weight.readers, run.stage);
+  int64_t first = nn::RunOp(run.op).getFirstInstance(), last = first + run.times();
+  auto [of, isNew] = known.instances.insert({run.stage, {first, last}});
+  of->second = {std::min(of->second.first, first), std::max(of->second.second, last)};
+  if (isResult && part == Part::Update)
+    weight.updater = run.stage;
+  if (isResult && part == Part::Prepare && !weight.preparer)
+    weight.preparer = run.stage;
+}
+
+/// Whether several stages have one instance.
+static bool isShared(Known &known) {
+  SharedWeight &weight = known.weight;
+  if (weight.param.getCount() == 1)
+    return weight.readers.size() > 1 || weight.gradients.size() > 1;
+  weight.isList = true;
+  for (auto &[stage, mine] : known.instances)
+    for (auto &[other, theirs] : known.instances)
+      if (stage < other && mine.first < theirs.second && theirs.first < mine.second)
+        return true;
+  return false;
+}
+
+/// Sums that several stages add to, and weights that several read.
+static void findShared(Chain &chain) {
+  llvm::MapVector<Operation *, Known> weights;
+  for (Run &run : chain.runs)
+    for (Callee &callee : run.callees)
+      for (auto [part, func] : callee.existing()) {
+        auto visit = [&, part = part](nn::Label label, bool isResult) {
+          if (label.role == Role::Loss || label.role == Role::Metric)
+            insertSorted(chain.stagesOfSums[label.name], run.stage);
+          nn::ParamOp param = callee.paramOf(label);
+          if (!param || label.slot)
+            return;
+          Known &known = weights[param];
+          known.weight.param = param;
+          noteWeight(known, run, part, label.role, isResult);
+        };
+        for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+          visit(func.getArgLabel(i), /*isResult=*/false);
+        for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
+          visit(func.getResultLabel(i), /*isResult=*/true);
+      }
+  for (auto &[op, known] : weights)
+    if (isShared(known))
+      chain.shared.push_back(known.weight);
+  for (const SharedWeight &weight : chain.shared)
+    for (Run &run : chain.runs)
+      for (Callee &callee : run.callees)
+        for (auto &each : callee.params)
+          if (each.second == weight.param &&
+              llvm::is_contained(weight.partsOfGradient(), run.stage))
+            callee.gradientParts.insert(each.first());
+}
+
 FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
   auto module = op->getParentOfType<ModuleOp>();
   nn::PartTable<rt::FuncOp> parts(module);
@@ -233,6 +348,7 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
     }
     chain.runs.push_back(std::move(run));
   }
+  findShared(chain);
   return chain;
 }
 
@@ -241,6 +357,8 @@ FailureOr<Chains> schedule::readChains(sched::ProgramOp program) {
   if (failed(train))
     return failure();
   Chains chains{std::move(*train), std::nullopt};
+  for (Run &run : chains.train.runs)
+    run.isHeld = program.holds(run.stage);
   if (nn::ChainOp op = program.getChain("counts")) {
     FailureOr<Chain> counts = readChain(op);
     if (failed(counts))

@@ -15,6 +15,7 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <array>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct Callee {
   llvm::StringRef name;
   std::array<rt::FuncOp, nn::kPartFacts.size()> parts;
   llvm::StringMap<nn::ParamOp> params;
+  /// Names of the weights of which another stage keeps the gradient, and this layer's a part of it.
+  llvm::StringSet<> gradientParts;
 
   rt::FuncOp part(Part p) const { return parts[static_cast<unsigned>(p)]; }
   /// The parts that the layer has, with their functions.
@@ -46,6 +49,7 @@ struct Run {
   nn::RunOp op;
   unsigned index = 0; // in the chain
   int64_t stage = 0;
+  bool isHeld = true; // by the rank of the program
   std::vector<Callee> callees;
   std::string title; // "block[2..5]", for the report
 
@@ -61,11 +65,35 @@ struct Reader {
   unsigned number;
 };
 
+/// A weight or state of which several stages have the same instance.
+struct SharedWeight {
+  nn::ParamOp param;
+  bool isList = false; // of a list whose layers are called more than once
+  using Stages = llvm::SmallVector<int64_t>; // ascending
+  Stages readers;                            // whose functions take it
+  Stages gradients;                          // whose backwards add to its gradient
+  std::optional<int64_t> updater;            // whose part `update` gives it
+  std::optional<int64_t> preparer;           // whose part `prepare` does
+  /// Stages but the updater's whose backwards keep a part of the gradient.
+  Stages partsOfGradient() const;
+};
+
 struct Chain {
   nn::ChainOp op;
   std::vector<Run> runs;
   llvm::SmallVector<nn::InputOp> inputs;
+  /// The stages that add to a loss, a count or a metric, ascending: each has a sum of its own.
+  llvm::StringMap<llvm::SmallVector<int64_t>> stagesOfSums;
+  std::vector<SharedWeight> shared; // in the order of the chain
 
+  /// The first and last stage that have a value: where it is made, or first read, to its last
+  /// reader. Between them it goes from stage to stage.
+  std::pair<int64_t, int64_t> stagesOf(mlir::Value value) const;
+  /// Values that go from stage `stage` to the next, in the order of the chain; inputs do not,
+  /// because each rank has all rows.
+  llvm::SmallVector<mlir::Value> valuesAfter(int64_t stage) const;
+  /// The part of a loss that the layers of a run add to, counted from 0.
+  int64_t partOfSum(const Run &run, llvm::StringRef name) const;
   llvm::SmallVector<Reader> readersOf(mlir::Value value) const;
   /// The run and result number that a value comes from, or none for inputs.
   std::optional<std::pair<unsigned, unsigned>> producerOf(mlir::Value value) const;

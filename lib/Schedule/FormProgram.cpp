@@ -11,6 +11,7 @@
 #include "lib/Schedule/Between.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Schedule/Sections.h"
+#include "lib/Schedule/SharedWeights.h"
 #include "lib/Schedule/StepKernels.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -33,6 +34,7 @@ class ProgramBuilder {
 public:
   ProgramBuilder(sched::ProgramOp program, const Chains &chains)
       : program(program), chains(chains), values(program),
+        messages(program), sharedWeights(values, chains.train, messages),
         b(OpBuilder::atBlockEnd(&program.getBody().front())) {}
 
   LogicalResult build();
@@ -41,17 +43,22 @@ private:
   sched::ProgramOp program;
   const Chains &chains;
   ProgramValues values;
+  Messages messages;
+  SharedWeights sharedWeights;
   OpBuilder b; // of sections and entries, after all values
   Location loc = program.getLoc();
 
   SectionOp open(StringRef name, std::optional<TaskKind> kind = std::nullopt, int64_t stage = -1);
   void addTask(TaskKind kind, int64_t stage);
-  void addRuns(StringRef name, const Chain &chain, Part part);
+  void addMessage(SectionOp section, TaskKind kind, int64_t stage);
+  void addRuns(SectionBuilder &section, const Chain &chain, Part part);
+  void addEvaluation();
   void addBegin();
   void addCotangentsOfLosses();
   void addEnd();
   void addNorm(OpBuilder &into, SectionBuilder &section);
-  Use sumOf(OpBuilder &into, const Chain &chain, StringRef name, Use part);
+  SmallVector<Use> sumsOf(OpBuilder &into, const Chain &chain, StringRef name,
+                          ArrayRef<Use> parts);
   SmallVector<Use> scaleStates();
   void addEntry(StringRef name, ArrayRef<std::pair<Times, StringRef>> sections);
 };
@@ -67,7 +74,10 @@ SectionOp ProgramBuilder::open(StringRef name, std::optional<TaskKind> kind, int
 
 void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
   std::string name = (sched::stringifyTaskKind(kind) + "." + Twine(stage)).str();
-  SectionBuilder section(values, chains.train, open(name, kind, stage));
+  SectionOp op = open(name, kind, stage);
+  if (sched::isMessage(kind))
+    return addMessage(op, kind, stage);
+  SectionBuilder section(values, chains.train, op);
   std::vector<const Run *> ofStage;
   for (const Run &run : chains.train.runs)
     if (run.stage == stage)
@@ -78,10 +88,46 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
     section.addRun(*run, partOf(kind));
 }
 
-void ProgramBuilder::addRuns(StringRef name, const Chain &chain, Part part) {
-  SectionBuilder section(values, chain, open(name));
+/// What the tasks of two stages leave to each other; nothing where they have nothing in common.
+void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage) {
+  const Chain &train = chains.train;
+  bool forward = kind == TaskKind::SendF || kind == TaskKind::ReceiveF;
+  bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
+  int64_t before = forward == sends ? stage : stage - 1; // the border lies after it
+  int64_t peer = before == stage ? stage + 1 : before;
+  SectionBuilder of(values, train, section);
+  SmallVector<Use> uses;
+  for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before))
+    uses.push_back(of.chainUse(value, /*cotangent=*/!forward));
+  OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
+  std::string title = (forward ? "F" : "B") + std::string(" of stage ") +
+                      std::to_string(sends ? stage : peer);
+  messages.add(into, loc, sends, title, peer, uses);
+}
+
+void ProgramBuilder::addRuns(SectionBuilder &section, const Chain &chain, Part part) {
   for (const Run &run : chain.runs)
-    section.addRun(run, part);
+    if (run.isHeld)
+      section.addRun(run, part);
+}
+
+/// The stages one after the other, as F of a microbatch.
+void ProgramBuilder::addEvaluation() {
+  SectionOp op = open("evaluate");
+  SectionBuilder section(values, chains.train, op);
+  int64_t stages = program.getStages();
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    if (!program.holds(stage))
+      continue;
+    if (stage > 0 && !program.holds(stage - 1))
+      addMessage(op, TaskKind::ReceiveF, stage);
+    SectionBuilder ofStage(values, chains.train, op);
+    for (const Run &run : chains.train.runs)
+      if (run.stage == stage)
+        ofStage.addRun(run, Part::Evaluate);
+    if (stage + 1 < stages && !program.holds(stage + 1))
+      addMessage(op, TaskKind::SendF, stage);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,24 +161,32 @@ void ProgramBuilder::addBegin() {
   auto begin = [&](StringRef name) {
     for (std::string each : {name.str(), nn::countOf(name)})
       if (ValueOp value = values.find(ValueKind::Loss, each))
-        sched::createStep<sched::ZeroOp>(into, loc, {}, {use(value.getMemory())});
+        for (int64_t part = 0, e = value.getCount(); part < e; ++part)
+          sched::createStep<sched::ZeroOp>(
+              into, loc, {},
+              {use(value.getMemory(), getAffineConstantExpr(part, b.getContext()))});
   };
   forEachLoss(chains.train, begin);
   forEachMetric(chains.train, begin);
   SectionBuilder contributions(values, chains.train, section);
   for (const Run &run : chains.train.runs)
-    contributions.zeroContributions(run);
+    if (run.isHeld)
+      contributions.zeroContributions(run);
 }
 
-/// What all ranks have together of an f64: where it is, or in a place of its own.
-Use ProgramBuilder::sumOf(OpBuilder &into, const Chain &chain, StringRef name, Use part) {
-  dist::Axes axes = chain.pendingAxes(name);
+/// What all ranks have together of some f64s: where they are, or in places of their own.
+SmallVector<Use> ProgramBuilder::sumsOf(OpBuilder &into, const Chain &chain, StringRef name,
+                                        ArrayRef<Use> parts) {
+  dist::Axes axes = pendingAxes(program, chain, name);
   if (axes.empty())
-    return part;
-  Use sum = use(values.find(ValueKind::Sum, name).getMemory());
-  sched::createStep<sched::AllReduceOp>(into, loc, {part}, {sum},
+    return SmallVector<Use>(parts);
+  Value sum = values.find(ValueKind::Sum, name).getMemory();
+  SmallVector<Use> sums;
+  for (int64_t i = 0, e = parts.size(); i < e; ++i)
+    sums.push_back(use(sum, getAffineConstantExpr(i, b.getContext())));
+  sched::createStep<sched::AllReduceOp>(into, loc, parts, sums,
                                         dist::arrayOf(b.getContext(), axes), name);
-  return sum;
+  return sums;
 }
 
 /// The scale of the losses and its good steps, if steps move it.
@@ -156,25 +210,33 @@ void ProgramBuilder::addCotangentsOfLosses() {
       return;
     SmallVector<Use> from;
     if (ValueOp count = values.find(ValueKind::Loss, name))
-      from.push_back(
-          sumOf(into, chains.counts ? *chains.counts : chains.train, name, use(count.getMemory())));
+      from = sumsOf(into, chains.counts ? *chains.counts : chains.train, name,
+                    {use(count.getMemory())});
     llvm::append_range(from, ArrayRef(scaleStates()).take_front(1));
     sched::createStep<sched::LaunchOp>(into, loc, from, {use(to.getMemory())},
                                        StringRef(cotangentKernel(loss)));
   });
 }
 
-/// The squared norm of all gradients, and what becomes of the scale of the losses.
+/// The squared norm of all gradients, and what becomes of the scale of the losses. Each stage adds
+/// up its own, and these are added in the order of the stages, wherever they lie: a stage of another
+/// rank has zero here.
 void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
-  ValueOp norm = values.find(ValueKind::StepNumber, kNorm);
-  if (!norm)
+  if (!values.find(normKey(program, 0)))
     return;
-  sched::createStep<sched::ZeroOp>(into, loc, {}, {use(norm.getMemory())});
-  for (const Run &run : chains.train.runs)
-    section.addRun(run, Part::Norm);
+  SmallVector<Use> parts;
+  for (int64_t stage = 0, e = program.getStages(); stage < e; ++stage) {
+    Value cells = values.find(normKey(program, stage)).getMemory();
+    into.setInsertionPointToEnd(into.getInsertionBlock());
+    sched::createStep<sched::ZeroOp>(into, loc, {}, {use(cells)});
+    section.beginNorm();
+    for (const Run &run : chains.train.runs)
+      if (run.isHeld && run.stage == stage)
+        section.addRun(run, Part::Norm);
+    parts.push_back(use(cells, getAffineConstantExpr(section.normCell(), b.getContext())));
+  }
   into.setInsertionPointToEnd(into.getInsertionBlock());
-  Use cell = use(norm.getMemory(), getAffineConstantExpr(section.normCell(), b.getContext()));
-  SmallVector<Use> from = {sumOf(into, chains.train, dist::kNormSum, cell)}, to;
+  SmallVector<Use> from = sumsOf(into, chains.train, dist::kNormSum, parts), to;
   SmallVector<Use> states = scaleStates();
   llvm::append_range(from, states);
   auto add = [&](ValueKind kind, StringRef name) {
@@ -194,6 +256,7 @@ void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
 void ProgramBuilder::addEnd() {
   SectionOp op = open("end");
   SectionBuilder section(values, chains.train, op);
+  sharedWeights.addGradients(op);
   for (Part part : nn::kEndOfStepParts) {
     OpBuilder into = OpBuilder::atBlockEnd(&op.getBody().front());
     if (part == Part::Norm) {
@@ -201,8 +264,9 @@ void ProgramBuilder::addEnd() {
       addNorm(into, section);
       continue;
     }
-    for (const Run &run : chains.train.runs)
-      section.addRun(run, part);
+    addRuns(section, chains.train, part);
+    if (part == Part::Update)
+      sharedWeights.sendUpdated(op);
   }
 }
 
@@ -222,7 +286,7 @@ void ProgramBuilder::addEntry(StringRef name, ArrayRef<std::pair<Times, StringRe
 
 LogicalResult ProgramBuilder::build() {
   const Chain &train = chains.train;
-  if (failed(declarePersistent(values, chains, program.getMicrobatches())))
+  if (failed(declarePersistent(values, chains)) || failed(sharedWeights.declare()))
     return failure();
   declareSums(values, chains);
   declareScaling(values, program->getParentOfType<ModuleOp>());
@@ -230,10 +294,15 @@ LogicalResult ProgramBuilder::build() {
   if (chains.counts)
     declareBetween(values, *chains.counts, program.isSplit());
 
-  addRuns("prepare", train, Part::Prepare);
+  SectionOp prepare = open("prepare");
+  SectionBuilder preparation(values, train, prepare);
+  addRuns(preparation, train, Part::Prepare);
+  sharedWeights.sendPrepared(prepare);
   addBegin();
-  if (chains.counts)
-    addRuns("counts", *chains.counts, Part::Evaluate);
+  if (chains.counts) {
+    SectionBuilder counts(values, *chains.counts, open("counts"));
+    addRuns(counts, *chains.counts, Part::Evaluate);
+  }
   addCotangentsOfLosses();
   llvm::SmallSetVector<std::pair<TaskKind, int64_t>, 8> kinds;
   for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i)
@@ -241,7 +310,7 @@ LogicalResult ProgramBuilder::build() {
   for (auto [kind, stage] : kinds)
     addTask(kind, stage);
   addEnd();
-  addRuns("evaluate", train, Part::Evaluate);
+  addEvaluation();
 
   addEntry("prepare", {{Times::Once, "prepare"}});
   addEntry("step", {{Times::Once, "begin"},
@@ -261,9 +330,16 @@ struct FormProgram : PassWrapper<FormProgram, OperationPass<ModuleOp>> {
   StringRef getArgument() const final { return "form-program"; }
 
   LogicalResult run() {
-    auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
-    if (!program)
-      return getOperation().emitError("there is no sched.program @step to form");
+    SmallVector<sched::ProgramOp> programs(getOperation().getOps<sched::ProgramOp>());
+    if (programs.empty())
+      return getOperation().emitError("there is no sched.program to form");
+    for (sched::ProgramOp program : programs)
+      if (failed(run(program)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult run(sched::ProgramOp program) {
     FailureOr<Chains> chains = readChains(program);
     if (failed(chains) || failed(ProgramBuilder(program, *chains).build()))
       return failure();

@@ -1,8 +1,9 @@
 //===- Order.cpp - checks an order of tasks, merges it, counts its slots --===//
 //
 // One decision: dependencies and deadlock are found by playing the order. Each
-// stage is a process that does its list; a send waits for its receiver. What
-// cannot go on at the end is the fault.
+// stage is a process that does its list. What cannot go on at the end is the fault.
+// A receive is an item of its own, which stands where the peer sends (placeMessages),
+// so that no send has to wait for the task that reads what it brings.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"
@@ -13,7 +14,9 @@
 
 using namespace mlir;
 using namespace tplan::schedule;
+using tplan::sched::AnyTask;
 using tplan::sched::describe;
+using tplan::sched::needsOf;
 
 namespace {
 struct Less {
@@ -26,25 +29,9 @@ using Report = llvm::function_ref<InFlightDiagnostic()>;
 
 bool isBackward(TaskKind kind) { return kind == TaskKind::B || kind == TaskKind::I; }
 
-/// One of several tasks: a backward is done whole or in parts.
-using AnyOf = SmallVector<Task, 2>;
-
-/// What a task needs, all of it.
-SmallVector<AnyOf, 2> needsOf(Task task, int64_t stages) {
-  auto [kind, s, m] = task;
-  if (kind == TaskKind::F)
-    return s ? SmallVector<AnyOf, 2>{{{TaskKind::F, s - 1, m}}} : SmallVector<AnyOf, 2>{};
-  if (kind == TaskKind::W)
-    return {{{TaskKind::I, s, m}}};
-  SmallVector<AnyOf, 2> needs = {{{TaskKind::F, s, m}}};
-  if (s + 1 < stages)
-    needs.push_back({{TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}});
-  return needs;
-}
-
 /// Whether all that the task needs is in `done`; otherwise `missing` is set.
 bool isReady(Task task, const TaskSet &done, int64_t stages, Task &missing) {
-  for (const AnyOf &need : needsOf(task, stages)) {
+  for (const AnyTask &need : needsOf(task, stages)) {
     missing = need.back();
     if (llvm::none_of(need, [&](Task t) { return done.count(t) != 0; }))
       return false;
@@ -124,64 +111,24 @@ static LogicalResult checkFifo(ArrayRef<StageOrder> order, int64_t stages, Repor
 // Playing
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Where a stage stands: before its task `next`, or in the send behind it.
-struct Process {
-  size_t next = 0;
-  bool sending = false;
-};
-
-/// The task that receives what `task` sends, if it sends.
-std::optional<std::pair<int32_t, bool>> receiverOf(Task task, int64_t stages) {
-  if (task.kind == TaskKind::F && task.stage + 1 < stages)
-    return std::pair(task.stage + 1, false);
-  if (isBackward(task.kind) && task.stage > 0)
-    return std::pair(task.stage - 1, true);
-  return std::nullopt;
-}
-
-/// Whether the process stands before the task that receives from `task`.
-bool receives(const StageOrder &order, const Process &process, Task from, bool backward) {
-  if (process.sending || process.next >= order.size())
-    return false;
-  Task task = order[process.next];
-  return task.microbatch == from.microbatch &&
-         (backward ? isBackward(task.kind) : task.kind == TaskKind::F);
-}
-} // namespace
-
 static LogicalResult play(ArrayRef<StageOrder> order, int64_t stages, Report emitError) {
-  std::vector<Process> processes(stages);
-  TaskSet computed, done; // done: its message has arrived, too
+  std::vector<size_t> next(stages, 0);
+  TaskSet done;
+  Task missing;
   for (bool moved = true; moved;) {
     moved = false;
-    for (int64_t s = 0; s < stages; ++s) {
-      Process &process = processes[s];
-      if (process.next >= order[s].size())
-        continue;
-      Task task = order[s][process.next], missing;
-      if (!process.sending) {
-        if (!isReady(task, done, stages, missing))
-          continue;
-        computed.insert(task);
-        process.sending = true;
+    for (int64_t s = 0; s < stages; ++s)
+      for (; next[s] < order[s].size() && isReady(order[s][next[s]], done, stages, missing);
+           ++next[s]) {
+        done.insert(order[s][next[s]]);
+        moved = true;
       }
-      auto receiver = receiverOf(task, stages);
-      if (receiver &&
-          !receives(order[receiver->first], processes[receiver->first], task, receiver->second))
-        continue;
-      done.insert(task);
-      process = {process.next + 1, false};
-      moved = true;
-    }
   }
   for (int64_t s = 0; s < stages; ++s) {
-    if (processes[s].next >= order[s].size())
+    if (next[s] >= order[s].size())
       continue;
-    Task task = order[s][processes[s].next], missing;
-    if (processes[s].sending)
-      continue;
-    isReady(task, computed, stages, missing);
+    Task task = order[s][next[s]];
+    isReady(task, done, stages, missing);
     // What an earlier list position should have done is an order error of this
     // stage; what another stage holds back is a deadlock.
     if (missing.stage == s)
@@ -189,15 +136,13 @@ static LogicalResult play(ArrayRef<StageOrder> order, int64_t stages, Report emi
                          << ", which it needs: " << describe(task);
   }
   for (int64_t s = 0; s < stages; ++s)
-    if (processes[s].next < order[s].size()) {
+    if (next[s] < order[s].size()) {
       InFlightDiagnostic diag = emitError() << "deadlock: the stages wait for each other at "
-                                            << describe(order[s][processes[s].next]);
+                                            << describe(order[s][next[s]]);
       for (int64_t other = 0; other < stages; ++other)
-        if (processes[other].next < order[other].size())
-          diag.attachNote() << "stage " << other
-                            << (processes[other].sending ? " sends the result of "
-                                                         : " waits for what it needs for ")
-                            << describe(order[other][processes[other].next]);
+        if (next[other] < order[other].size())
+          diag.attachNote() << "stage " << other << " waits for what it needs for "
+                            << describe(order[other][next[other]]);
       return diag;
     }
   return success();
@@ -223,7 +168,7 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
       if (next[s] >= order[s].size() || !isReady(order[s][next[s]], done, stages, missing))
         continue;
       int64_t age = 0; // since when it could be done
-      for (const AnyOf &need : needsOf(order[s][next[s]], stages))
+      for (const AnyTask &need : needsOf(order[s][next[s]], stages))
         for (Task task : need)
           if (auto it = position.find(task); it != position.end())
             age = std::max(age, it->second + 1);
@@ -239,6 +184,48 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
     merged.push_back(task);
     done.insert(task);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+/// The message that carries on what a task has left, where the neighbour that needs it is on another
+/// rank: as it is sent and as it is received.
+static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int64_t> rankOf) {
+  auto [kind, s, m] = task;
+  bool forward = kind == TaskKind::F;
+  int32_t to = forward ? s + 1 : s - 1;
+  if ((!forward && !isBackward(kind)) || to < 0 || to >= static_cast<int64_t>(rankOf.size()) ||
+      rankOf[to] == rankOf[s])
+    return std::nullopt;
+  return forward ? std::pair(Task{TaskKind::SendF, s, m}, Task{TaskKind::ReceiveF, to, m})
+                 : std::pair(Task{TaskKind::SendB, s, m}, Task{TaskKind::ReceiveB, to, m});
+}
+
+std::vector<std::vector<Task>>
+tplan::schedule::placeMessages(ArrayRef<StageOrder> order, ArrayRef<int64_t> rankOf, int64_t ranks) {
+  int64_t stages = rankOf.size();
+  std::vector<size_t> next(stages, 0);
+  std::vector<std::vector<Task>> programs(ranks);
+  TaskSet done;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int64_t s = 0; s < stages; ++s) {
+      Task missing;
+      if (next[s] >= order[s].size() || !isReady(order[s][next[s]], done, stages, missing))
+        continue;
+      Task task = order[s][next[s]++];
+      done.insert(task);
+      moved = true;
+      programs[rankOf[s]].push_back(task);
+      if (auto message = messageOf(task, rankOf)) {
+        programs[rankOf[s]].push_back(message->first);
+        programs[rankOf[message->second.stage]].push_back(message->second);
+      }
+    }
+  }
+  return programs;
 }
 
 //===----------------------------------------------------------------------===//

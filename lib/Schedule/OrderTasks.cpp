@@ -1,14 +1,16 @@
 //===- OrderTasks.cpp - the chains become a program of tasks --------------===//
 //
-// Asks the plan's policy for the order of each stage, checks it, and merges the
-// orders for this rank, which holds all stages. The chains move into the
-// program, for form-program: they say what a task runs. What no task runs goes.
+// Asks the plan's policy for the order of each stage, checks it, and makes programs of it: one for a
+// rank that holds all stages, or one for each rank that holds some, with messages between them. The
+// chains move into the programs, for form-program: they say what a task runs. What no task runs
+// goes.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
 #include "lib/Schedule/Between.h"
 #include "lib/Schedule/Policy.h"
 #include "lib/Schedule/Schedule.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tplan;
@@ -77,6 +79,31 @@ void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
   rt::eraseUnusedKernels(module);
 }
 
+/// Makes programs, each with the chains.
+struct ProgramMaker {
+  ModuleOp module;
+  nn::ChainOp train;
+  StringRef policy;
+  int64_t stages, microbatches;
+
+  void program(StringRef name, ArrayRef<Task> order, std::optional<int64_t> rank = {},
+               ArrayRef<int64_t> holds = {}) {
+    SmallVector<int32_t> tasks;
+    for (Task task : order)
+      tasks.append({static_cast<int32_t>(task.kind), task.stage, task.microbatch});
+    OpBuilder b(train);
+    auto op = sched::ProgramOp::create(b, train.getLoc(), name, policy, stages, microbatches,
+                                       rank ? b.getI64IntegerAttr(*rank) : IntegerAttr(),
+                                       rank ? b.getDenseI64ArrayAttr(holds) : DenseI64ArrayAttr(),
+                                       b.getDenseI32ArrayAttr(tasks), DictionaryAttr(),
+                                       IntegerAttr(), IntegerAttr());
+    b.createBlock(&op.getBody());
+    for (StringRef chain : {"train", "counts"})
+      if (auto found = module.lookupSymbol<nn::ChainOp>(chain))
+        b.clone(*found);
+  }
+};
+
 struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderTasks)
   StringRef getArgument() const final { return "order-tasks"; }
@@ -114,21 +141,29 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     if (failed(checkOrder(orders, stages, *microbatches, report)))
       return failure();
 
-    SmallVector<int32_t> tasks;
-    for (Task task : mergeOrders(orders, stages, *microbatches))
-      tasks.append({static_cast<int32_t>(task.kind), task.stage, task.microbatch});
-    OpBuilder b(train);
-    auto program =
-        sched::ProgramOp::create(b, train.getLoc(), "step", (*policy)->name, stages, *microbatches,
-                                 tasks, DictionaryAttr(), IntegerAttr(), IntegerAttr());
-    Block *body = b.createBlock(&program.getBody());
-    if (failed(checkParts(*chain, program.isSplit())) || failed(checkCotangents(*chain)))
+    int64_t ranks = dist::meshOf(module).getNumStageRanks();
+    if (ranks > 1 && ranks != stages)
+      return emitError(settings.planLine("stages"))
+             << "each rank along the axis of the stages holds one of them: there are " << ranks
+             << " ranks, found stages: " << stages;
+    bool split = false;
+    for (const StageOrder &order : orders)
+      split |= llvm::any_of(order, [](Task task) { return task.kind == TaskKind::I; });
+    if (failed(checkParts(*chain, split)) || failed(checkCotangents(*chain)))
       return failure();
-    auto counts = module.lookupSymbol<nn::ChainOp>("counts");
-    train->moveBefore(body, body->end());
-    if (counts)
-      counts->moveBefore(body, body->end());
-    eraseUnused(module, *chain, program.isSplit());
+    ProgramMaker make{module, train, (*policy)->name, stages, *microbatches};
+    if (ranks == 1) {
+      make.program("step", mergeOrders(orders, stages, *microbatches));
+    } else {
+      SmallVector<int64_t> rankOf(stages);
+      std::iota(rankOf.begin(), rankOf.end(), 0);
+      for (auto [rank, tasks] : llvm::enumerate(placeMessages(orders, rankOf, ranks)))
+        make.program("step." + std::to_string(rank), tasks, rank, {static_cast<int64_t>(rank)});
+    }
+    eraseUnused(module, *chain, split);
+    for (StringRef name : {"train", "counts"})
+      if (auto op = module.lookupSymbol<nn::ChainOp>(name))
+        op.erase();
     return success();
   }
 

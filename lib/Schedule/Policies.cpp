@@ -64,4 +64,24 @@ const RegisterPolicy gpipeSplit({"gpipe_split", "F of all microbatches, then I o
                                    return inPhases({{TaskKind::F}, {TaskKind::I}, {TaskKind::W}},
                                                    stages, microbatches);
                                  }});
+
+/// Stage s does as many F as stages follow it, then F and B in turn, and at last the B that are
+/// left: at most stages - s microbatches are kept.
+/// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+/// Megatron-LM", SC 2021.
+const RegisterPolicy
+    oneForwardOneBackward({"1f1b", "F and B in turn, after as many F as stages follow",
+                           [](int64_t stages, int64_t microbatches) {
+                             std::vector<StageOrder> order(stages);
+                             for (int32_t s = 0; s < stages; ++s) {
+                               int32_t ahead = std::min(stages - 1 - s, microbatches);
+                               for (int32_t m = 0; m < microbatches + ahead; ++m) {
+                                 if (m < microbatches)
+                                   order[s].push_back({TaskKind::F, s, m});
+                                 if (m >= ahead)
+                                   order[s].push_back({TaskKind::B, s, m - ahead});
+                               }
+                             }
+                             return order;
+                           }});
 } // namespace

@@ -43,8 +43,8 @@ std::vector<const SchedulePolicy *> getPolicies();
 const SchedulePolicy *findPolicy(llvm::StringRef name);
 
 /// Judges an order: complete, each task after what it needs, messages between
-/// stages received in the order sent, and no deadlock where a send blocks until
-/// it is received. Reports the first fault, naming the task, and fails.
+/// stages received in the order sent, and no stages that wait for each other.
+/// Reports the first fault, naming the task, and fails.
 mlir::LogicalResult checkOrder(llvm::ArrayRef<StageOrder> order, int64_t stages,
                                int64_t microbatches,
                                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
@@ -54,6 +54,15 @@ mlir::LogicalResult checkOrder(llvm::ArrayRef<StageOrder> order, int64_t stages,
 /// little waits between stages. The order must be checked.
 std::vector<Task> mergeOrders(llvm::ArrayRef<StageOrder> order, int64_t stages,
                               int64_t microbatches);
+
+/// The order of each rank, with the messages between stages of unlike ranks: `rankOf` says where a
+/// stage is. The order must be checked. Ranks are visited in turn, and each that can does its next
+/// task; what that leaves to another rank is then sent by the one and received by the other. As both
+/// are put down at once, into orders that grow together, no rank waits for ever, not even where a
+/// send blocks until it is received.
+/// Source: `_add_send_recv` of PyTorch's torch.distributed.pipelining.
+std::vector<std::vector<Task>> placeMessages(llvm::ArrayRef<StageOrder> order,
+                                             llvm::ArrayRef<int64_t> rankOf, int64_t ranks);
 
 /// What one microbatch occupies: from its producer's place in the order to its
 /// last reader's, both included.

@@ -84,13 +84,20 @@ void SectionBuilder::addLayer(const Layer &layer) {
 /// The instance of a value of the model or of the step that a layer uses.
 AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
   nn::RunOp op = layer.run.op;
-  if (key.getOf())
-    return values.find(key).getCount() == 1 ? number(0) : period() + op.getFirstInstance();
+  if (key.getOf()) {
+    ValueOp value = values.find(key);
+    int64_t first = value.getFirst();
+    return value.getCount() == 1 ? number(0) : period() + (static_cast<int64_t>(op.getFirstInstance()) - first);
+  }
   if (key.getKind() == ValueKind::Activation) // a contribution
     return period();
   StringRef name = key.getName() ? key.getName().getValue() : "";
-  if (key.getKind() == ValueKind::Scalar && name == kLayerScalar)
-    return period() * layer.functions() + (layer.j + op.getFirstLayer());
+  if (key.getKind() == ValueKind::Scalar && name == kLayerScalar) {
+    int64_t first = values.find(key).getFirst();
+    return period() * layer.functions() + (static_cast<int64_t>(layer.j + op.getFirstLayer()) - first);
+  }
+  if (key.getKind() == ValueKind::Loss)
+    return number(chain.partOfSum(layer.run, name));
   if (key.getKind() == ValueKind::Scalar && name == kOffsetScalar)
     return sched::microbatchOf(b.getContext());
   return number(0);
@@ -188,7 +195,8 @@ Use SectionBuilder::cotangentOut(const Layer &layer, unsigned k) {
 /// The two scalars that hand the squared norm from call to call.
 Use SectionBuilder::normUse(const Layer &layer, int64_t plus) {
   AffineExpr call = period() * layer.normsPerPeriod + (layer.normBase + layer.normsBefore + plus);
-  return use(values.find(ValueKind::StepNumber, kNorm).getMemory(), call % 2);
+  ValueOp cells = values.find(normKey(values.getProgram(), layer.run.stage));
+  return use(cells.getMemory(), call % 2);
 }
 
 Use SectionBuilder::argument(const Layer &layer, const nn::Label &label) {
@@ -231,10 +239,11 @@ Use SectionBuilder::result(const Layer &layer, const nn::Label &label) {
 // Inputs and zeros
 //===----------------------------------------------------------------------===//
 
-/// The inputs of the chain that `run` is the first to read.
+/// The inputs of the chain that `run` is the first of the rank to read.
 void SectionBuilder::unpackInputs(const Run &run) {
   for (nn::InputOp input : chain.inputs) {
     SmallVector<Reader> readers = chain.readersOf(input.getValue());
+    llvm::erase_if(readers, [&](Reader reader) { return !chain.runs[reader.run].isHeld; });
     if (readers.empty() || readers.front().run != run.index)
       continue;
     ValueOp rows = values.find(ValueKind::Rows, input.getSource());

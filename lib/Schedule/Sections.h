@@ -19,8 +19,12 @@ public:
   void addRun(const Run &run, Part part);
   /// Before the first microbatch of a step.
   void zeroContributions(const Run &run);
-  /// Where the squared norm is after the parts `norm` so far: 0 or 1 of the two scalars.
+  /// What follows adds to the squared norm of a stage.
+  void beginNorm() { normCalls = 0; }
+  /// Where it is after the parts `norm` so far: 0 or 1 of the two scalars.
   int64_t normCell() const { return normCalls & 1; }
+  /// A value of the chain, or its cotangent.
+  sched::Use chainUse(mlir::Value value, bool cotangent = false);
 
 private:
   ProgramValues &values;
@@ -47,7 +51,6 @@ private:
   sched::Use argument(const Layer &layer, const nn::Label &label);
   sched::Use result(const Layer &layer, const nn::Label &label);
   mlir::AffineExpr instanceOf(const Layer &layer, sched::KeyAttr key);
-  sched::Use chainUse(mlir::Value value, bool cotangent = false);
   static sched::Use atBorder(sched::Border border, sched::Use outer, sched::Use inner);
   sched::Use input(const Layer &layer, unsigned k);
   sched::Use innerInput(const Layer &layer, unsigned k, unsigned j, mlir::AffineExpr period);

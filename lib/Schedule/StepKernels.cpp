@@ -84,22 +84,32 @@ void emitCotangent(Builder &make, StringRef loss, double weight, Type type, bool
   });
 }
 
+/// The parts of the stages, in their order.
+Value sumOf(Builder &make, ValueRange parts) {
+  Value sum = parts.front();
+  for (Value part : parts.drop_front())
+    sum = arith::AddFOp::create(make.b, sum, part);
+  return sum;
+}
+
 /// The squared norm, for the optimizer, and its root, for the metrics.
-void emitNorm(Builder &make) {
+void emitNorm(Builder &make, int64_t stages) {
   Type f64 = make.b.getF64Type();
-  make.kernel(kNormKernel, f64, {f64, f64}, [&](ValueRange in) -> SmallVector<Value> {
-    return {in[0], math::SqrtOp::create(make.b, in[0])};
+  SmallVector<Type> inputs(stages, f64);
+  make.kernel(kNormKernel, inputs, {f64, f64}, [&](ValueRange in) -> SmallVector<Value> {
+    Value square = sumOf(make, in);
+    return {square, math::SqrtOp::create(make.b, square)};
   });
 }
 
 /// Of gradients of a scaled loss: a power of two, so that what is divided by it is exact.
-/// (squared norm, scale, good steps) -> squared norm and norm of the gradients; what part `update`
+/// (squared norm of each stage, scale, good steps) -> squared norm and norm of the gradients; what part `update`
 /// multiplies them by, 0 where they are not finite; the scale and whether the step is skipped,
 /// for the metrics; scale and good steps behind it. Those of a constant scale are none.
-void emitScaledNorm(Builder &make, const lang::LossScale &scale) {
+void emitScaledNorm(Builder &make, const lang::LossScale &scale, int64_t stages) {
   ImplicitLocOpBuilder &b = make.b;
   bool moves = scale.interval != 0;
-  SmallVector<Type> inputs(moves ? 3 : 1, b.getF64Type()), outputs(moves ? 7 : 5, b.getF64Type());
+  SmallVector<Type> inputs(stages + (moves ? 2 : 0), b.getF64Type()), outputs(moves ? 7 : 5, b.getF64Type());
   make.kernel(kNormKernel, inputs, outputs, [&](ValueRange in) -> SmallVector<Value> {
     auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
     auto less = [&](Value x, Value y) -> Value { // no NaN is
@@ -108,15 +118,16 @@ void emitScaledNorm(Builder &make, const lang::LossScale &scale) {
     auto select = [&](Value condition, Value x, Value y) -> Value {
       return arith::SelectOp::create(b, condition, x, y);
     };
-    Value zero = make.real(0), one = make.real(1), now = scaleIn(make, scale, in, 1);
-    Value finite = less(in[0], make.real(std::numeric_limits<double>::infinity()));
+    Value zero = make.real(0), one = make.real(1), now = scaleIn(make, scale, in, stages);
+    Value sum = sumOf(make, in.take_front(stages));
+    Value finite = less(sum, make.real(std::numeric_limits<double>::infinity()));
     Value unscale = arith::DivFOp::create(b, one, now);
-    Value square = mul(mul(in[0], unscale), unscale);
+    Value square = mul(mul(sum, unscale), unscale);
     SmallVector<Value> results = {square, math::SqrtOp::create(b, square),
                                   select(finite, unscale, zero), now, select(finite, zero, one)};
     if (!moves)
       return results;
-    Value good = arith::AddFOp::create(b, in[2], one);
+    Value good = arith::AddFOp::create(b, in[stages + 1], one);
     Value stays = less(good, make.real(scale.interval));
     // At its bounds it stays, too.
     Value up = select(less(now, make.real(lang::LossScale::kMost)), mul(now, make.real(2)), now);
@@ -135,9 +146,14 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
     registry.insert<arith::ArithDialect, math::MathDialect>();
   }
 
+  /// Programs of one pipeline have the kernels in common.
   void runOnOperation() final {
-    auto program = getOperation().lookupSymbol<sched::ProgramOp>("step");
-    if (!program || !program.getLosses())
+    for (auto program : getOperation().getOps<sched::ProgramOp>())
+      addKernels(program);
+  }
+
+  void addKernels(sched::ProgramOp program) {
+    if (!program.getLosses())
       return;
     llvm::DenseMap<Attribute, sched::ValueOp> values;
     for (auto value : program.getBody().getOps<sched::ValueOp>())
@@ -145,15 +161,20 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
     auto find = [&](ValueKind kind, StringRef name) {
       return values.lookup(KeyAttr::get(&getContext(), kind, name));
     };
+    auto isMade = [&](StringRef kernel) {
+      return getOperation().lookupSymbol<rt::KernelOp>(kernel) != nullptr;
+    };
     Builder make(getOperation(), program.getLoc());
     std::optional<lang::LossScale> scale = lang::Settings(getOperation()).plan.lossScale;
     for (NamedAttribute loss : program.getLossesAttr())
-      if (auto cotangent = find(ValueKind::LossCotangent, loss.getName()))
+      if (auto cotangent = find(ValueKind::LossCotangent, loss.getName());
+          cotangent && !isMade(cotangentKernel(loss.getName())))
         emitCotangent(make, loss.getName(), cast<FloatAttr>(loss.getValue()).getValueAsDouble(),
                       elementOf(cotangent),
                       find(ValueKind::Loss, nn::countOf(loss.getName())) != nullptr, scale);
-    if (find(ValueKind::StepNumber, kNorm))
-      scale ? emitScaledNorm(make, *scale) : emitNorm(make);
+    int64_t stages = program.getStages();
+    if (values.contains(normKey(program, 0)) && !isMade(kNormKernel))
+      scale ? emitScaledNorm(make, *scale, stages) : emitNorm(make, stages);
   }
 };
 } // namespace

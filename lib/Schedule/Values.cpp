@@ -47,6 +47,18 @@ std::string schedule::contributionName(const Run &run, unsigned j, StringRef nam
   return layerName(run, j) + ".contribution." + name.str();
 }
 
+KeyAttr schedule::normKey(sched::ProgramOp program, int64_t stage) {
+  std::string name = kNorm.str();
+  if (static_cast<int64_t>(program.getStages()) > 1)
+    name += ", stage " + std::to_string(stage);
+  return KeyAttr::get(program.getContext(), ValueKind::StepNumber, name);
+}
+
+KeyAttr schedule::gradientPartKey(nn::ParamOp param, int64_t stage) {
+  return KeyAttr::get(ValueKind::GradientPart, FlatSymbolRefAttr::get(param),
+                      "stage " + std::to_string(stage));
+}
+
 /// The axes of a scalar "member.dp+tp", as `localize` names it.
 static ArrayAttr membersOf(MLIRContext *context, StringRef name) {
   SmallVector<StringRef> names;
@@ -65,6 +77,8 @@ KeyAttr schedule::keyOf(const Run &run, const Callee &callee, const nn::Label &l
   case Role::Param:
     return ofParam(ValueKind::Parameter);
   case Role::CotParam:
+    if (param && callee.gradientParts.contains(name))
+      return gradientPartKey(param, run.stage);
     return ofParam(ValueKind::Gradient);
   case Role::State: // of the optimizer, or the model's own
     return label.slot ? ofParam(ValueKind::State, label.slot.getName())
@@ -95,8 +109,8 @@ KeyAttr schedule::keyOf(const Run &run, const Callee &callee, const nn::Label &l
 namespace {
 class Persistent {
 public:
-  Persistent(ProgramValues &values, const Chain &chain, int64_t microbatches)
-      : values(values), chain(chain), microbatches(microbatches) {}
+  Persistent(ProgramValues &values, const Chains &chains, const Chain &chain)
+      : values(values), chains(chains), chain(chain), program(values.getProgram()) {}
 
   LogicalResult declare() {
     for (nn::InputOp input : chain.inputs)
@@ -111,15 +125,43 @@ public:
 
 private:
   ProgramValues &values;
+  const Chains &chains;
   const Chain &chain;
-  int64_t microbatches;
+  sched::ProgramOp program;
 
   ValueOp add(KeyAttr key, Owner owner, Type type, int64_t count = 1) {
     return values.declare(key, owner, Life::Always, type, count);
   }
 
+  /// What of `count` instances the rank holds, by the runs that it holds: from the first that
+  /// `instancesOf` says of one, to the last. All of it where the rank holds all stages.
+  std::pair<int64_t, int64_t>
+  heldOf(int64_t count, llvm::function_ref<std::pair<int64_t, int64_t>(const Run &)> instancesOf) {
+    if (!program.isOfPipeline())
+      return {0, count};
+    std::optional<std::pair<int64_t, int64_t>> held;
+    for (const Chain *each : {&chains.train, chains.counts ? &*chains.counts : nullptr})
+      for (const Run &run : each ? ArrayRef(each->runs) : ArrayRef<Run>())
+        if (auto [begin, end] = run.isHeld ? instancesOf(run) : std::pair<int64_t, int64_t>();
+            begin < end)
+          held = held ? std::pair(std::min(held->first, begin), std::max(held->second, end))
+                      : std::pair(begin, end);
+    return held.value_or(std::pair<int64_t, int64_t>(0, count));
+  }
+
   void addOfParam(KeyAttr key, Owner owner, Type type, nn::ParamOp param) {
-    ValueOp value = add(key, owner, type, param.getCount());
+    int64_t begin = 0, end = param.getCount();
+    if (end > 1)
+      std::tie(begin, end) = heldOf(end, [&](const Run &run) -> std::pair<int64_t, int64_t> {
+        nn::RunOp op = run.op;
+        bool binds = llvm::any_of(run.callees, [&](const Callee &callee) {
+          return llvm::any_of(callee.params, [&](auto &each) { return each.second == param; });
+        });
+        int64_t first = op.getFirstInstance();
+        return binds ? std::pair(first, first + run.times()) : std::pair<int64_t, int64_t>();
+      });
+    ValueOp value = add(key, owner, type, end - begin);
+    value.setFirst(begin);
     // Where ranks have blocks of it, there is memory for all of them.
     auto padded = param->getAttrOfType<IntegerAttr>(dist::kPadded);
     auto tensor = cast<nn::Tensor>(type);
@@ -148,6 +190,7 @@ private:
                              most(input.getVocabulary(), &sched::RowsAttr::getVocabulary),
                              axes.empty() ? ArrayAttr() : dist::arrayOf(context, axes));
     value.setRowsAttr(facts);
+    int64_t microbatches = program.getMicrobatches();
     value.setBytes(facts.getRows() * facts.getLength() * nn::elementBytes(type.getElementType()) *
                    microbatches);
     value.setGiven(true);
@@ -156,11 +199,17 @@ private:
   void addScalar(const Run &run, KeyAttr key, Type type) {
     StringRef name = key.getName() ? key.getName().getValue() : "";
     nn::RunOp op = run.op;
-    int64_t count = name == kLayerScalar    ? op.getFirstLayer() + run.layers()
-                    : name == kOffsetScalar ? microbatches
-                                            : 1;
+    int64_t begin = 0, end = name == kLayerScalar    ? op.getFirstLayer() + run.layers()
+                             : name == kOffsetScalar ? program.getMicrobatches()
+                                                     : 1;
+    if (name == kLayerScalar)
+      std::tie(begin, end) = heldOf(end, [](const Run &run) {
+        int64_t first = nn::RunOp(run.op).getFirstLayer();
+        return std::pair(first, first + run.layers());
+      });
     ValueOp value = add(key, Owner::Scalar, type);
-    value.setCount(std::max<int64_t>(value.getCount(), count));
+    value.setCount(std::max<int64_t>(value.getCount(), end - begin));
+    value.setFirst(begin);
     // The others are constants, or the step makes them itself.
     value.setGiven(key.getKind() == ValueKind::Scalar && name != kNorm && name != lang::kUnscale &&
                    name != kLayerScalar && name != kOffsetScalar);
@@ -196,8 +245,8 @@ private:
       return success();
     case Role::Loss:
     case Role::Metric: {
-      dist::Axes axes = chain.pendingAxes(label.name);
-      ValueOp value = add(key, Owner::Scalar, type);
+      dist::Axes axes = pendingAxes(program, chain, label.name);
+      ValueOp value = add(key, Owner::Scalar, type, chain.stagesOfSums.lookup(label.name).size());
       if (!axes.empty() && !value.getPending())
         value.setPendingAttr(dist::arrayOf(value.getContext(), axes));
       return success();
@@ -210,40 +259,60 @@ private:
     }
   }
 
+  /// What all ranks have of a step: its sums, whichever stage adds to them.
+  static bool isOfAll(Role role) { return role == Role::Loss || role == Role::Metric; }
+
+  void addNorm(Type type) {
+    MLIRContext *context = values.context();
+    for (int64_t each = 0, e = program.getStages(); each < e; ++each)
+      add(normKey(program, each), Owner::Scalar, type, program.holds(each) ? 2 : 1);
+    add(KeyAttr::get(context, ValueKind::Scalar, kNorm), Owner::Scalar, type);
+    add(KeyAttr::get(context, ValueKind::StepNumber, kGradNorm), Owner::Scalar, type);
+  }
+
   LogicalResult addFunction(const Run &run, const Callee &callee, rt::FuncOp func) {
     bool isNorm = func == callee.part(Part::Norm);
-    MLIRContext *context = values.context();
     for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
       Type type = func.getArgumentTypes()[i];
-      if (isNorm && func.getArgRole(i) == Role::Carried) {
-        add(KeyAttr::get(context, ValueKind::StepNumber, kNorm), Owner::Scalar, type, 2);
-        add(KeyAttr::get(context, ValueKind::Scalar, kNorm), Owner::Scalar, type);
-        add(KeyAttr::get(context, ValueKind::StepNumber, kGradNorm), Owner::Scalar, type);
-      } else if (failed(addValue(run, callee, func.getArgLabel(i), type))) {
+      Role role = func.getArgRole(i);
+      if (isNorm && role == Role::Carried)
+        addNorm(type);
+      else if ((run.isHeld || isOfAll(role)) &&
+               failed(addValue(run, callee, func.getArgLabel(i), type)))
         return failure();
-      }
     }
-    for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-      if (func.getResultRole(i) != Role::Carried &&
+    for (unsigned i = 0, e = func.getNumResults(); i < e; ++i) {
+      Role role = func.getResultRole(i);
+      if (role != Role::Carried && (run.isHeld || isOfAll(role)) &&
           failed(addValue(run, callee, func.getResultLabel(i), func.getResultTypes()[i])))
         return failure();
+    }
     return success();
   }
 };
 } // namespace
 
-LogicalResult schedule::declarePersistent(ProgramValues &values, const Chains &chains,
-                                          int64_t microbatches) {
-  if (failed(Persistent(values, chains.train, microbatches).declare()))
+LogicalResult schedule::declarePersistent(ProgramValues &values, const Chains &chains) {
+  if (failed(Persistent(values, chains, chains.train).declare()))
     return failure();
-  return chains.counts ? Persistent(values, *chains.counts, microbatches).declare() : success();
+  return chains.counts ? Persistent(values, chains, *chains.counts).declare() : success();
+}
+
+/// The counts of losses are made by each rank for itself, because all have the rows.
+dist::Axes schedule::pendingAxes(sched::ProgramOp program, const Chain &chain, StringRef name) {
+  dist::Axes axes = chain.pendingAxes(name);
+  dist::MeshAttr mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
+  bool isCount = nn::ChainOp(chain.op).getSymName() == "counts";
+  if (program.isOfPipeline() && mesh.getStages() && !isCount)
+    axes.push_back(mesh.getStages());
+  return mesh.sorted(axes);
 }
 
 void schedule::declareSums(ProgramValues &values, const Chains &chains) {
-  auto declare = [&](const Chain &chain, StringRef name, ValueOp part) {
-    if (part && !chain.pendingAxes(name).empty())
+  auto declare = [&](const Chain &chain, StringRef name, ValueOp part, int64_t parts) {
+    if (part && !pendingAxes(values.getProgram(), chain, name).empty())
       values.declare(KeyAttr::get(values.context(), ValueKind::Sum, name), Owner::Scalar,
-                     Life::Always, *part.getType());
+                     Life::Always, *part.getType(), parts);
   };
   nn::ChainOp op = chains.train.op;
   DictionaryAttr losses = op.getLossesAttr();
@@ -251,9 +320,10 @@ void schedule::declareSums(ProgramValues &values, const Chains &chains) {
        losses &&chains.counts ? losses.getValue() : ArrayRef<NamedAttribute>())
     if (values.find(ValueKind::LossCotangent, loss.getName())) {
       std::string count = nn::countOf(loss.getName());
-      declare(*chains.counts, count, values.find(ValueKind::Loss, count));
+      declare(*chains.counts, count, values.find(ValueKind::Loss, count), 1);
     }
-  declare(chains.train, dist::kNormSum, values.find(ValueKind::StepNumber, kNorm));
+  declare(chains.train, dist::kNormSum, values.find(normKey(values.getProgram(), 0)),
+          values.getProgram().getStages());
 }
 
 KeyAttr schedule::scaleKey(nn::ParamOp state) {
@@ -263,7 +333,7 @@ KeyAttr schedule::scaleKey(nn::ParamOp state) {
 
 void schedule::declareScaling(ProgramValues &values, ModuleOp module) {
   MLIRContext *context = module.getContext();
-  if (!values.find(ValueKind::StepNumber, kNorm) || !lang::Settings(module).plan.lossScale)
+  if (!values.find(normKey(values.getProgram(), 0)) || !lang::Settings(module).plan.lossScale)
     return;
   Type real = nn::Tensor::get(context, {}, Float64Type::get(context));
   auto declare = [&](KeyAttr key, Owner owner) {

@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral kLayerScalar = "layer", kOffsetScalar = "of
 /// the metrics; what the ranks have together of it. Of a scaled loss: metrics of a step.
 inline constexpr llvm::StringLiteral kNorm = "norm", kGradNorm = "grad_norm",
                                      kLossScaleMetric = "loss_scale", kSkippedMetric = "skipped";
+/// What a stage adds to the squared norm, on its way from layer to layer.
+sched::KeyAttr normKey(sched::ProgramOp program, int64_t stage);
+/// What the backward of a stage adds to the gradient of a weight that another one updates.
+sched::KeyAttr gradientPartKey(nn::ParamOp param, int64_t stage);
 
 class ProgramValues {
 public:
@@ -28,6 +32,7 @@ public:
       : b(mlir::OpBuilder::atBlockEnd(&program.getBody().front())), program(program) {}
 
   mlir::MLIRContext *context() const { return b.getContext(); }
+  sched::ProgramOp getProgram() const { return program; }
   /// The value with this key, or null.
   sched::ValueOp find(sched::KeyAttr key) const { return values.lookup(key); }
   sched::ValueOp find(sched::ValueKind kind, llvm::StringRef name) const {
@@ -60,10 +65,12 @@ std::string layerName(const Run &run, unsigned j);
 /// The key of what a step moves of a scaled loss: its scale, and its good steps.
 sched::KeyAttr scaleKey(nn::ParamOp state);
 
-/// Declares what lives from step to step, in the order of the chains. Error, at the run: a
-/// parameter or state that the run binds to nothing.
-mlir::LogicalResult declarePersistent(ProgramValues &values, const Chains &chains,
-                                      int64_t microbatches);
+/// Declares what lives from step to step, in the order of the chains: of the model what the rank
+/// holds. Error, at the run: a parameter or state that the run binds to nothing.
+mlir::LogicalResult declarePersistent(ProgramValues &values, const Chains &chains);
+/// Axes over which the sum of this name (a loss, a count, the norm) is pending where an entry has
+/// ended: those of the chain, and of the stages.
+dist::Axes pendingAxes(sched::ProgramOp program, const Chain &chain, llvm::StringRef name);
 /// Places for the sums over ranks of what a step reads of them itself.
 void declareSums(ProgramValues &values, const Chains &chains);
 /// What a scaled loss leaves behind: numbers of a step, and states where the scale moves.

@@ -11,6 +11,7 @@ std::unique_ptr<mlir::Pass> createAssignLayoutsPass();
 std::unique_ptr<mlir::Pass> createCheckLayoutsPass();
 std::unique_ptr<mlir::Pass> createDeriveCollectivesPass();
 std::unique_ptr<mlir::Pass> createLocalizePass();
+std::unique_ptr<mlir::Pass> createSumStagesPass();
 } // namespace tplan::shard
 
 #endif // TPLAN_LIB_SHARD_H

@@ -81,8 +81,14 @@ tplan.plan @p {zero = {stage = 1 : i64}}
 
 // -----
 
+// tplan.plan (C3)
+// expected-error @+1 {{has its stages along an axis of the mesh, found pp}}
+tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}], stage_axis = "pp"}
+
+// -----
+
 // A field has its type, and no other name.
-// expected-error @+1 {{plan has the fields recipe, cluster, mesh, shard, zero, reduce, read, microbatch, precision, computed_in, loss_scale, pipeline, stages, recompute, fuse, memory, found "microbtach"}}
+// expected-error @+1 {{plan has the fields recipe, cluster, mesh, shard, zero, reduce, read, microbatch, precision, computed_in, loss_scale, pipeline, stage_axis, stages, recompute, fuse, memory, found "microbtach"}}
 tplan.plan @p {microbtach = 2 : i64}
 
 // -----

@@ -5,6 +5,7 @@
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 using namespace tplan;
@@ -33,7 +34,7 @@ int64_t residualSlots(llvm::StringRef policy, int64_t stages, int64_t microbatch
 }
 
 TEST(Policies, AreCompleteForAllSmallShapes) {
-  for (const char *policy : {"accumulate", "gpipe", "gpipe_split"})
+  for (const char *policy : {"accumulate", "gpipe", "gpipe_split", "1f1b"})
     for (int64_t stages = 1; stages <= 4; ++stages)
       for (int64_t microbatches = 1; microbatches <= 6; ++microbatches) {
         size_t perMicrobatch = llvm::StringRef(policy) == "gpipe_split" ? 3 : 2;
@@ -42,7 +43,7 @@ TEST(Policies, AreCompleteForAllSmallShapes) {
       }
 }
 
-TEST(Policies, UnknownOnesAreNotFound) { EXPECT_EQ(findPolicy("1f1b"), nullptr); }
+TEST(Policies, UnknownOnesAreNotFound) { EXPECT_EQ(findPolicy("2f2b"), nullptr); }
 
 TEST(Slots, OneWhenEachMicrobatchIsFinishedFirst) {
   EXPECT_EQ(residualSlots("accumulate", 1, 4, 0), 1);
@@ -52,6 +53,79 @@ TEST(Slots, OneWhenEachMicrobatchIsFinishedFirst) {
 TEST(Slots, AsManyAsMicrobatchesWhenAllForwardsComeFirst) {
   EXPECT_EQ(residualSlots("gpipe", 1, 4, 0), 4);
   EXPECT_EQ(residualSlots("gpipe_split", 2, 5, 1), 5);
+}
+
+TEST(Slots, OfOneForwardOneBackwardAreAsManyAsStagesFollow) {
+  for (int stage = 0; stage < 4; ++stage)
+    EXPECT_EQ(residualSlots("1f1b", 4, 8, stage), 4 - stage);
+}
+
+/// The orders of ranks of a stage each, with their messages.
+std::vector<std::vector<Task>> programsOf(llvm::StringRef policy, int64_t stages,
+                                          int64_t microbatches) {
+  std::vector<int64_t> rankOf(stages);
+  std::iota(rankOf.begin(), rankOf.end(), 0);
+  return placeMessages(findPolicy(policy)->order(stages, microbatches), rankOf, stages);
+}
+
+std::string textOf(const std::vector<Task> &tasks) {
+  std::string text;
+  for (Task task : tasks)
+    text += (text.empty() ? "" : " ") + sched::stringifyTaskKind(task.kind).str() +
+            std::to_string(task.microbatch);
+  return text;
+}
+
+/// A receive stands where the peer sends: microbatch 1 comes to stage 1 before its B of
+/// microbatch 0, whose result stage 0 takes after it has sent.
+TEST(Messages, AreReceivedWhereTheyAreSent) {
+  auto programs = programsOf("1f1b", 2, 2);
+  EXPECT_EQ(textOf(programs[0]), "F0 SF0 F1 SF1 RB0 B0 RB1 B1");
+  EXPECT_EQ(textOf(programs[1]), "RF0 F0 RF1 B0 SB0 F1 B1 SB1");
+}
+
+/// Ranks do their lists; a send waits for its receive. Returns whether all come to the end.
+bool endsWithBlockingSends(const std::vector<std::vector<Task>> &programs) {
+  std::vector<size_t> next(programs.size(), 0);
+  auto at = [&](size_t rank) {
+    return next[rank] < programs[rank].size() ? &programs[rank][next[rank]] : nullptr;
+  };
+  auto meets = [](Task sent, const Task *received) {
+    bool forward = sent.kind == TaskKind::SendF;
+    return received && received->microbatch == sent.microbatch &&
+           received->kind == (forward ? TaskKind::ReceiveF : TaskKind::ReceiveB);
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t rank = 0; rank < programs.size(); ++rank) {
+      const Task *task = at(rank);
+      if (!task || task->kind == TaskKind::ReceiveF || task->kind == TaskKind::ReceiveB)
+        continue;
+      if (sched::isMessage(task->kind)) {
+        size_t peer = task->kind == TaskKind::SendF ? rank + 1 : rank - 1;
+        if (!meets(*task, at(peer)))
+          continue;
+        ++next[peer];
+      }
+      ++next[rank];
+      moved = true;
+    }
+  }
+  for (size_t rank = 0; rank < programs.size(); ++rank)
+    if (at(rank))
+      return false;
+  return true;
+}
+
+TEST(Messages, DoNotDeadlockWhereSendsBlock) {
+  for (const char *policy : {"accumulate", "gpipe", "gpipe_split", "1f1b"})
+    for (int64_t stages = 1; stages <= 5; ++stages)
+      for (int64_t microbatches = 1; microbatches <= 7; ++microbatches)
+        EXPECT_TRUE(endsWithBlockingSends(programsOf(policy, stages, microbatches)))
+            << policy << " " << stages << " " << microbatches;
+  auto late = programsOf("1f1b", 2, 2);
+  std::swap(late[1][2], late[1][4]); // the receive of microbatch 1 after B of microbatch 0
+  EXPECT_FALSE(endsWithBlockingSends(late));
 }
 
 TEST(Slots, ReuseOnlyWhatIsFree) {

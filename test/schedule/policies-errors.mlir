@@ -152,10 +152,10 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 
 // -----
 
-// expected-error@below {{deadlock: the stages wait for each other at F of stage 0, microbatch 1}}
+// expected-error@below {{deadlock: the stages wait for each other at B of stage 0, microbatch 0}}
 // expected-note@below {{in the order of schedule deadlock}}
-// expected-note@below {{stage 0 sends the result of F of stage 0, microbatch 1}}
-// expected-note@below {{stage 1 sends the result of B of stage 1, microbatch 0}}
+// expected-note@below {{stage 0 waits for what it needs for B of stage 0, microbatch 0}}
+// expected-note@below {{stage 1 waits for what it needs for F of stage 1, microbatch 1}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "deadlock"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
@@ -173,9 +173,9 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 
 // -----
 
-// expected-error@below {{there is no pipeline schedule: 1f1b}}
-// expected-note@below {{schedules are accumulate, backwards, both, deadlock, early, foreign, gpipe, gpipe_split, missing, missing_w, no_last_stage, not_fifo, twice}}
-tplan.plan @p {microbatch = 1 : i64, pipeline = "1f1b"}
+// expected-error@below {{there is no pipeline schedule: 2f2b}}
+// expected-note@below {{schedules are 1f1b, accumulate, backwards, both, deadlock, early, foreign, gpipe, gpipe_split, missing, missing_w, no_last_stage, not_fifo, twice}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "2f2b"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
 nn.chain @train {

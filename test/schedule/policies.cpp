@@ -38,8 +38,8 @@ const RegisterPolicy faults[] = {
     faulty("both", {{{F, 0, 0}, {B, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
     faulty("not_fifo", {{{F, 0, 1}, {B, 0, 1}, {F, 0, 0}, {B, 0, 0}}, last}),
     faulty("early", {{{B, 0, 0}, {F, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
-    // Without a send and a receive at once, 1F1B waits for itself: stage 0 sends
-    // microbatch 1 forward while stage 1 sends microbatch 0 backward.
-    faulty("deadlock", {{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {B, 0, 1}}, last}),
+    // Stage 0 finishes a microbatch before the next, stage 1 begins both before it finishes one.
+    faulty("deadlock", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}},
+                        {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}}),
 };
 } // namespace

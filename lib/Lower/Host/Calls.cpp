@@ -190,17 +190,17 @@ int64_t HostCalls::streamOf(ArrayRef<StringAttr> axes) {
   return 1 + (found - streams.begin());
 }
 
-void HostCalls::collectiveInTurn(Value rank, CallFacts call, ArrayRef<StringAttr> axes,
-                                 const CollectiveCall &collective) {
+void HostCalls::collectivesInTurn(Value rank, CallFacts call, ArrayRef<StringAttr> axes,
+                                  ArrayRef<CollectiveCall> all) {
   if (!onDevice())
-    return collectives(rank, call, collective);
+    return collectives(rank, call, all);
   call.stream = streamOf(axes);
-  int64_t before = freshEvent(), behind = freshEvent();
+  int64_t before = freshEvent(), after = freshEvent();
   record(rank, 0, before);
   wait(rank, call.stream, before);
-  collectives(rank, call, collective);
-  record(rank, call.stream, behind);
-  wait(rank, 0, behind);
+  collectives(rank, call, all);
+  record(rank, call.stream, after);
+  wait(rank, 0, after);
 }
 
 std::vector<Record<tp_device_sum>> HostCalls::sums() {

@@ -54,10 +54,10 @@ public:
   /// The rank's member number in the group of these axes.
   Value member(Value rank, llvm::ArrayRef<mlir::StringAttr> axes);
 
-  /// A collective between functions: its stream waits for what was issued before it, and what is
-  /// issued behind it waits for it.
-  void collectiveInTurn(Value rank, CallFacts call, llvm::ArrayRef<mlir::StringAttr> axes,
-                        const CollectiveCall &collective);
+  /// Collectives between functions, issued together: their stream waits for what was issued before
+  /// them, and what is issued after them waits for them.
+  void collectivesInTurn(Value rank, CallFacts call, llvm::ArrayRef<mlir::StringAttr> axes,
+                         llvm::ArrayRef<CollectiveCall> all);
 
   /// The stream of a group's collectives: 0 on a CPU.
   int64_t streamOf(llvm::ArrayRef<mlir::StringAttr> axes);

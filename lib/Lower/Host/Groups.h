@@ -18,13 +18,23 @@ public:
 
   /// -1 for no axes.
   int64_t numberOf(llvm::ArrayRef<mlir::StringAttr> axes);
+  /// The channel of messages from a coordinate along an axis to another one.
+  int64_t channel(mlir::StringAttr axis, std::pair<int64_t, int64_t> ends);
   std::vector<Record<tp_axis>> axes() const;
   std::vector<Record<tp_group>> groups(HostBuilder &host) const;
 
   dist::MeshAttr mesh;
 
 private:
-  std::vector<dist::Axes> known;
+  /// Axes, and the coordinates of the members along the first; none: all.
+  struct Group {
+    dist::Axes axes;
+    llvm::SmallVector<int64_t, 2> coordinates;
+    bool operator==(const Group &) const = default;
+  };
+  std::vector<Group> known;
+  int64_t numberOf(Group group);
+  std::string nameOf(const Group &group) const;
 };
 
 } // namespace tplan::lower

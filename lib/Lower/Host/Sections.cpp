@@ -33,8 +33,8 @@ void HostSections::emit(sched::RunOp run, SectionContext context) {
 void HostSections::emitStep(Operation *op, const SectionContext &context) {
   host.loc = op->getLoc();
   llvm::TypeSwitch<Operation *>(op)
-      .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::AllReduceOp, sched::LaunchOp>(
-          [&](auto step) { emit(step, context); })
+      .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::AllReduceOp, sched::LaunchOp,
+            sched::SendOp, sched::ReceiveOp>([&](auto step) { emit(step, context); })
       .Case<sched::ReadyOp>([&](auto) { host.call("tp_gradients_ready", {context.rank}); });
 }
 
@@ -80,19 +80,54 @@ void HostSections::emit(sched::UnpackOp unpack, const SectionContext &context) {
   });
 }
 
-/// Of one f64.
+/// Of an f64 each.
 void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   SmallVector<sched::Use> uses = sum.getUses();
   dist::Axes axes = dist::axesOf(sum.getAxes());
   rt::BlockShape one;
   one.whole = 1;
-  Value to = places.at(uses[1], context);
   Record<tp_collective> what =
       collectiveOf(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
+  SmallVector<CollectiveCall> all;
+  int64_t count = sum.getReads();
+  for (int64_t i = 0; i < count; ++i)
+    all.push_back({what, places.at(uses[i], context), places.at(uses[count + i], context)});
   std::string title = sum.getTitle();
   CallFacts call{title, sum.getLoc(), TP_COLLECTIVE};
-  call.bytes = rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
-  calls.collectiveInTurn(context.rank, call, axes, {what, places.at(uses[0], context), to});
+  call.bytes =
+      count * rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
+  calls.collectivesInTurn(context.rank, call, axes, all);
+}
+
+/// The values of a message together, each as it lies in memory. What the other end has of it is
+/// not looked at here.
+template <typename Op>
+void HostSections::emitMessage(Op message, const SectionContext &context, bool sends) {
+  StringAttr axis = groups.mesh.getStages();
+  int64_t group = groups.channel(axis, message.getEnds());
+  SmallVector<CollectiveCall> all;
+  int64_t bytes = 0;
+  for (const sched::Use &use : message.getUses()) {
+    sched::ValueOp value = sched::valueOf(use.value);
+    Type element = value.getTensor().getElementType();
+    rt::BlockShape shape;
+    shape.whole = static_cast<int64_t>(value.getBytes()) / nn::elementBytes(element);
+    Value place = places.at(use, context);
+    all.push_back({collectiveOf(host, group, TP_MESSAGE, TP_SUM, element, shape), place, place});
+    bytes += value.getBytes();
+  }
+  std::string title = message.getTitle();
+  CallFacts call{title, message.getLoc(), TP_COLLECTIVE};
+  call.bytes = sends ? bytes : 0;
+  calls.collectivesInTurn(context.rank, call, axis, all);
+}
+
+void HostSections::emit(sched::SendOp send, const SectionContext &context) {
+  emitMessage(send, context, /*sends=*/true);
+}
+
+void HostSections::emit(sched::ReceiveOp receive, const SectionContext &context) {
+  emitMessage(receive, context, /*sends=*/false);
 }
 
 /// A kernel on single numbers.

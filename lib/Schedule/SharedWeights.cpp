@@ -1,0 +1,124 @@
+//===- SharedWeights.cpp - weights that several stages read -----------------===//
+//
+// One stage updates such a weight: the one whose layer has the part `update`. Each other stage keeps
+// what its backward adds to the gradient in memory of its own.
+//
+// One decision: parts are added by stage number, before they are summed over the ranks of a stage,
+// and by the same function wherever the stages lie. So a weight is trained to the same bits on one
+// rank as on several, the optimizer's states lie on one rank alone, and what other ranks hold of the
+// weight is a copy, which is sent after each update.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/SharedWeights.h"
+#include "dialects/nn/Parts.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::schedule;
+using sched::KeyAttr;
+using sched::use;
+using sched::ValueKind;
+using sched::ValueOp;
+
+static KeyAttr paramKey(nn::ParamOp param, ValueKind kind) {
+  return KeyAttr::get(kind, FlatSymbolRefAttr::get(param));
+}
+
+LogicalResult SharedWeights::declare() {
+  sched::ProgramOp program = values.getProgram();
+  for (const SharedWeight &weight : chain.shared) {
+    nn::ParamOp param = weight.param;
+    if (weight.isList && program.isOfPipeline())
+      return param.emitOpError("belongs to layers that are called more than once, in stages of "
+                               "several ranks: let one stage hold them, found stages ")
+             << weight.readers.front() << " and " << weight.readers.back();
+    if (param.isState() && program.isOfPipeline())
+      return param.emitOpError("is a state that layers of several stages read, and these are on "
+                               "several ranks: put the layers into one stage, found stages ")
+             << weight.readers.front() << " and " << weight.readers.back();
+    ValueOp gradient = values.find(paramKey(param, ValueKind::Gradient));
+    if (!gradient || !weight.updater || !program.holds(*weight.updater))
+      continue;
+    for (int64_t stage : weight.partsOfGradient())
+      values.declare(gradientPartKey(param, stage), sched::Owner::Gradient, sched::Life::Always,
+                     *gradient.getType(), gradient.getCount());
+  }
+  return success();
+}
+
+/// The gradient of each instance of a weight: of one that is shared there is one as a rule.
+static SmallVector<sched::Use> usesOf(ValueOp value) {
+  SmallVector<sched::Use> uses;
+  for (int64_t i = 0, e = value.getCount(); i < e; ++i)
+    uses.push_back(use(value.getMemory(), getAffineConstantExpr(i, value.getContext())));
+  return uses;
+}
+
+void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_t stage) {
+  sched::ProgramOp program = values.getProgram();
+  nn::ParamOp param = weight.param;
+  ValueOp part = values.find(gradientPartKey(param, stage));
+  if (!part)
+    return;
+  bool updates = program.holds(*weight.updater), holds = program.holds(stage);
+  std::string title = ("gradient of " + param.getPath() + ", stage " + Twine(stage)).str();
+  SmallVector<sched::Use> parts = usesOf(part);
+  Location loc = param.getLoc();
+  if (updates != holds)
+    messages.add(b, loc, /*sends=*/holds, title, holds ? *weight.updater : stage, parts);
+  if (updates) {
+    auto module = program->getParentOfType<ModuleOp>();
+    auto sum = module.lookupSymbol<rt::FuncOp>(
+        nn::partSymbol(nn::sumOfStages(param.getSymName()), Part::Reduce));
+    ValueOp gradient = values.find(paramKey(param, ValueKind::Gradient));
+    ValueOp frame = values.declareFrame("sum of " + param.getSymName().str());
+    for (auto [whole, more] : llvm::zip(usesOf(gradient), parts))
+      sched::createStep<sched::CallOp>(b, loc, {whole, more}, {}, sum.getSymName(),
+                                       frame.getMemory(), uint64_t(1));
+  }
+  // The next step adds to zero.
+  if (holds)
+    for (const sched::Use &each : parts)
+      sched::createStep<sched::ZeroOp>(b, loc, {}, {each});
+}
+
+void SharedWeights::addGradients(sched::SectionOp section) {
+  OpBuilder b = OpBuilder::atBlockEnd(&section.getBody().front());
+  for (const SharedWeight &weight : chain.shared)
+    for (int64_t stage : weight.partsOfGradient())
+      addGradient(b, weight, stage);
+}
+
+/// Each rank that reads it once, whichever of its stages do.
+void SharedWeights::sendFrom(sched::SectionOp section, const SharedWeight &weight, int64_t owner) {
+  sched::ProgramOp program = values.getProgram();
+  nn::ParamOp param = weight.param;
+  ValueOp value = values.find(paramKey(param, ValueKind::Parameter));
+  if (!value || !program.isOfPipeline())
+    return;
+  OpBuilder b = OpBuilder::atBlockEnd(&section.getBody().front());
+  std::string title = ("weight " + param.getPath()).str();
+  llvm::SmallSet<int64_t, 4> ranks = {messages.rankOf(owner)};
+  for (int64_t stage : weight.readers) {
+    if (!ranks.insert(messages.rankOf(stage)).second)
+      continue;
+    if (program.holds(owner))
+      messages.add(b, param.getLoc(), /*sends=*/true, title, stage, usesOf(value));
+    else if (program.holds(stage))
+      messages.add(b, param.getLoc(), /*sends=*/false, title, owner, usesOf(value));
+  }
+}
+
+void SharedWeights::sendUpdated(sched::SectionOp section) {
+  for (const SharedWeight &weight : chain.shared)
+    if (weight.updater)
+      sendFrom(section, weight, *weight.updater);
+}
+
+void SharedWeights::sendPrepared(sched::SectionOp section) {
+  for (const SharedWeight &weight : chain.shared)
+    if (weight.preparer)
+      sendFrom(section, weight, *weight.preparer);
+}

@@ -1,0 +1,37 @@
+//===- SharedWeights.h - weights that several stages read -------------------===//
+#ifndef TPLAN_SCHEDULE_SHAREDWEIGHTS_H
+#define TPLAN_SCHEDULE_SHAREDWEIGHTS_H
+
+#include "lib/Schedule/Messages.h"
+#include "lib/Schedule/Values.h"
+
+namespace tplan::schedule {
+
+/// What a program does about weights that several stages read, as a tied embedding.
+class SharedWeights {
+public:
+  SharedWeights(ProgramValues &values, const Chain &chain, const Messages &messages)
+      : values(values), chain(chain), messages(messages) {}
+
+  /// Memory for the parts of gradients that come from other ranks. Error: a state of the model that
+  /// stages of several ranks read.
+  mlir::LogicalResult declare();
+  /// After the last backward: the parts of other stages are added, in the order of the stages, to
+  /// that of the stage which updates the weight.
+  void addGradients(sched::SectionOp section);
+  /// What an update, or a preparation, has given goes to the ranks that read it.
+  void sendUpdated(sched::SectionOp section);
+  void sendPrepared(sched::SectionOp section);
+
+private:
+  ProgramValues &values;
+  const Chain &chain;
+  const Messages &messages;
+
+  void addGradient(mlir::OpBuilder &b, const SharedWeight &weight, int64_t stage);
+  void sendFrom(sched::SectionOp section, const SharedWeight &weight, int64_t owner);
+};
+
+} // namespace tplan::schedule
+
+#endif // TPLAN_SCHEDULE_SHAREDWEIGHTS_H
