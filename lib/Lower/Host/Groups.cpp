@@ -39,7 +39,9 @@ std::vector<Record<tp_group>> HostGroups::groups(HostBuilder &host) const {
       name += (i ? " and " : "") + part.str();
     table.push_back({.name = name,
                      .num_axes = numbers.size(),
-                     .axes = host.numbers("group", ArrayRef(numbers))});
+                     .axes = host.numbers("group", ArrayRef(numbers)),
+                     .num_coordinates = 0,
+                     .coordinates = nullptr});
   }
   return table;
 }
