@@ -80,15 +80,16 @@ void runTogether(Rank &rank, Communicator &group, const std::vector<Case> &cases
 
 class Messages : public Conformance {
 protected:
-  /// Lines that so many ranks can be.
+  /// Lines that so many ranks can be; with two beside each other along the last axis of the mesh.
   void onEachLine(const std::function<void(Rank &, const Line &)> &body) {
     int ranks = GetParam().ranks;
-    for (int places = 2; places <= ranks; ++places)
-      for (bool isLast : {false, true})
-        if (ranks % places == 0) {
-          Line line(places, ranks / places, isLast);
-          GetParam().run(ranks, line.mesh().program(), [&](Rank &rank) { body(rank, line); });
-        }
+    for (int places = 2; places <= ranks; ++places) {
+      if (ranks % places)
+        continue;
+      int beside = ranks / places;
+      Line line(places, beside, /*isLast=*/beside == 2);
+      GetParam().run(ranks, line.mesh().program(), [&](Rank &rank) { body(rank, line); });
+    }
   }
   /// The channels that a rank has, in an order in which nobody waits for somebody who waits.
   static void onEachChannel(Rank &rank, const Line &line,
