@@ -25,7 +25,7 @@ static inline int64_t tp_part(int64_t count, int64_t members, int64_t element_by
 }
 
 /* Elements of what member `member` sums, gives or takes: its part of an all-reduce, its block
- * else. */
+ * else. Of a message both members have one, which one of them gives and the other one takes. */
 static inline int64_t tp_block(const tp_collective *c, int64_t members, int64_t member,
                                int64_t element_bytes) {
   int64_t all = c->outer * c->inner;
@@ -35,13 +35,13 @@ static inline int64_t tp_block(const tp_collective *c, int64_t members, int64_t 
   }
   if (c->kind == TP_ALL_TO_ALL)
     return all * c->middle * c->last;
-  if (c->kind == TP_PERMUTE)
+  if (c->kind == TP_PERMUTE || c->kind == TP_MESSAGE)
     return all;
   int64_t line = c->outer ? c->whole / c->outer : 0; /* of all blocks */
   return c->outer * tp_clamp(line - member * c->inner, c->inner);
 }
 
-/* Bytes that one member sends to others. */
+/* Bytes that one member sends to others: of a message all by member 0. */
 static inline int64_t tp_bytes_sent(const tp_collective *c, int64_t members, int64_t member,
                                     int64_t element_bytes) {
   int64_t own = tp_block(c, members, member, element_bytes), others = members - 1, sent = 0;
@@ -59,6 +59,9 @@ static inline int64_t tp_bytes_sent(const tp_collective *c, int64_t members, int
   case TP_PERMUTE:
     for (int64_t to = 0; to < members; ++to)
       sent += to != member && c->source[to] == member ? own : 0;
+    break;
+  case TP_MESSAGE:
+    sent = member == 0 ? own : 0;
     break;
   }
   return sent * element_bytes;

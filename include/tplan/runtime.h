@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 9
+#define TP_ABI_VERSION 10
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -88,11 +88,18 @@ typedef struct tp_axis {
 
 /* The ranks that differ in the coordinates of `axes` alone. A rank's member number has
  * its coordinates as digits, the first listed axis the highest: it need not rise with
- * the rank. Group numbers are places in tp_program.groups. */
+ * the rank. Group numbers are places in tp_program.groups.
+ *
+ * With `coordinates` only those ranks are members whose coordinate on the first listed axis is
+ * one of these, and its place among them is the digit: [1, 0] has the ranks at 1 first. A rank
+ * that is no member takes part in nothing of the group. Groups of the same members are apart,
+ * and what is issued over each has an order of its own. */
 typedef struct tp_group {
-  const char *name; /* for messages: "dp", "dp and tp" */
+  const char *name; /* for messages: "dp", "dp and tp", "pp 0 to 1" */
   int32_t num_axes;
-  const int32_t *axes; /* numbers of tp_axis */
+  const int32_t *axes;     /* numbers of tp_axis */
+  int64_t num_coordinates; /* 0: all of the first axis */
+  const int32_t *coordinates;
 } tp_group;
 
 /* What the n members of a group do together; extents in elements, row-major.
@@ -104,11 +111,14 @@ typedef struct tp_group {
  *                   block m of the first to member m, the block from member m at m (split first),
  *                   or the other way round (split last), as `split_last` says
  *   permute         out of member m = in of member source[m], [outer, inner]
+ *   message         out of member 1 = in of member 0, [outer, inner]; a group of two
  *
  * reduce-scatter and all-gather with `whole` < outer * n * inner: the array of all blocks is
  * [outer, whole / outer], the last blocks of each line are shorter or empty; the rest of such a
  * block stays as it is, but that of one which a reduce-scatter makes becomes zero. Others do not
- * read `whole`. Any extent may be 0. A member may be the source of any number of members.
+ * read `whole`. Any extent may be 0. A member may be the source of any number of members. Of a
+ * message `out` of member 0 and `in` of member 1 are not touched and may be null. Member 0 may have
+ * to wait until member 1 takes it, and may not.
  * collectives.h says how many bytes are sent.
  * in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
  * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
@@ -123,6 +133,7 @@ typedef enum tp_collective_kind {
   TP_ALL_GATHER,
   TP_ALL_TO_ALL,
   TP_PERMUTE,
+  TP_MESSAGE,
   TP_COLLECTIVE_KINDS,
   TP_SLICE = TP_COLLECTIVE_KINDS /* of tp_slice alone */
 } tp_collective_kind;
@@ -152,7 +163,8 @@ int tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t co
 /* Without the others: in [outer, n, inner] -> out [outer, inner], this member's block; with a
  * `whole` as above, what the last blocks lack becomes zero. */
 int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, void *out);
-/* This rank's member number in a group; set before the first entry point is called. */
+/* This rank's member number in a group, or -1 where it is none of its members; set before the
+ * first entry point is called. */
 int64_t tp_member(const tp_rank *, int64_t group);
 /* Called once in a step, where the TP_GRADIENT tensors are whole and the optimizer
  * has not used them yet: --dump-gradients writes them out here. */

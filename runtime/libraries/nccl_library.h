@@ -28,6 +28,7 @@ enum : Result {
 };
 enum : int { uint8 = 1, int32 = 2, int64 = 4, float16 = 6, float32 = 7, float64 = 8, bfloat16 = 9 };
 enum : int { sum = 0 };
+enum : int { noColor = -1 }; // NCCL_SPLIT_NOCOLOR
 
 struct UniqueId {
   char bytes[128];

@@ -3,6 +3,7 @@
 #include "runtime/ranks/audit.h"
 
 #include "runtime/ranks/collectives.h"
+#include "runtime/ranks/member.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -48,6 +49,8 @@ Status checkOrders(tp_rank &rank, const Recording &log) {
     all.push_back(group.get());
   Status first;
   for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i])
+      continue; // this rank is no member
     std::string mine = textOf(log.groups[i]), theirs = mine;
     auto length = (int64_t)theirs.size();
     TP_TRY(all[i]->broadcast(&length, sizeof length, 0));
@@ -61,18 +64,51 @@ Status checkOrders(tp_rank &rank, const Recording &log) {
   return rank.peers.agree(std::move(first));
 }
 
-/// In each column, what the rank has that has most. All ranks have the rows of the leader.
-Status findMost(tp_rank &rank, Table &table) {
-  std::string keys, wanted;
+/// A row is a line, and its names stand apart by tabs.
+std::string keysOf(const Table &table) {
+  std::string keys;
   for (auto &[key, row] : table)
     keys += std::get<0>(key) + "\t" + std::get<1>(key) + "\t" + std::get<2>(key) + "\n";
-  wanted = keys;
+  return keys;
+}
+
+/// All ranks issue the kinds that the leader does.
+Status checkRows(tp_rank &rank, const Table &table) {
+  std::string keys = keysOf(table), wanted = keys;
   TP_TRY(rank.peers.broadcast(wanted));
   Status status;
   if (keys != wanted)
     status = errorf("ranks issued collectives of other kinds; rank 0:\n%srank %d:\n%s",
                     wanted.c_str(), rank.peers.rank(), keys.c_str());
-  TP_TRY(rank.peers.agree(std::move(status)));
+  return rank.peers.agree(std::move(status));
+}
+
+/// Each rank gets the rows of all, empty where it has issued nothing.
+Status unite(tp_rank &rank, Table &table) {
+  const std::string mine = keysOf(table);
+  for (int from = 0; from < rank.peers.size(); ++from) {
+    std::string keys = mine;
+    TP_TRY(rank.peers.broadcast(keys, from));
+    for (size_t at = 0; at < keys.size();) {
+      auto word = [&](char by) {
+        size_t begin = at, end = keys.find(by, at);
+        at = end + 1;
+        return keys.substr(begin, end - begin);
+      };
+      std::string activity = word('\t'), axes = word('\t'), kind = word('\n');
+      table[{activity, axes, kind}];
+    }
+  }
+  return {};
+}
+
+/// In each column, what the rank has that has most.
+Status findMost(tp_rank &rank, Table &table) {
+  // Ranks that are in groups of some ranks alone do not do the same.
+  bool anyPartial = false;
+  for (int64_t group = 0; group < rank.program->num_groups; ++group)
+    anyPartial |= isPartial(*rank.program, group);
+  TP_TRY(anyPartial ? unite(rank, table) : checkRows(rank, table));
   // A sum in which each rank has places of its own.
   size_t each = table.size() * columns, at = each * rank.peers.rank();
   std::vector<double> numbers(each * rank.peers.size());

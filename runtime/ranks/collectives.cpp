@@ -11,8 +11,8 @@ using namespace tplan::runtime;
 
 namespace {
 
-constexpr const char *kindNames[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all",
-                                     "permute"};
+constexpr const char *kindNames[] = {"all-reduce", "reduce-scatter", "all-gather",
+                                     "all-to-all", "permute",        "message"};
 static_assert(std::size(kindNames) == TP_COLLECTIVE_KINDS);
 
 /// Rows that follow each other are one.
@@ -101,6 +101,9 @@ Status tplan::runtime::checkCollective(const tp_collective &c, int members, cons
       return errorf("the %s over '%s' has %lld elements in its %d blocks; `whole` cannot be %lld",
                     kind, group, (long long)elements, members, (long long)c.whole);
   }
+  if (c.kind == TP_MESSAGE && members != 2)
+    return errorf("the message over '%s' goes from one member to another, and this group has %d",
+                  group, members);
   if (c.kind == TP_PERMUTE)
     for (int m = 0; m < members; ++m)
       if (!c.source || !known(c.source[m], members))
@@ -119,6 +122,8 @@ Block tplan::runtime::inputBlock(const tp_collective &c, int members, int from, 
     return blockAlone(c, members, from);
   case TP_ALL_TO_ALL:
     return c.split_last ? blockLast(c, members, to) : blockFirst(c, members, to);
+  case TP_MESSAGE:
+    return lineOf(from == 0 && to == 1 ? c.outer * c.inner : 0);
   default:
     return lineOf(c.source[to] == from ? c.outer * c.inner : 0);
   }
@@ -134,6 +139,8 @@ Block tplan::runtime::outputBlock(const tp_collective &c, int members, int from,
     return blockOfWhole(c, members, from);
   case TP_ALL_TO_ALL:
     return c.split_last ? blockFirst(c, members, from) : blockLast(c, members, from);
+  case TP_MESSAGE:
+    return lineOf(from == 0 && to == 1 ? c.outer * c.inner : 0);
   default:
     return lineOf(c.source[to] == from ? c.outer * c.inner : 0);
   }

@@ -19,19 +19,42 @@ inline int64_t coordinateOf(const tp_program &program, int64_t axis, int64_t ran
   return rank / stride % program.axes[axis].size;
 }
 
+/// Whether it has the ranks at some coordinates of its first axis alone.
+inline bool isPartial(const tp_program &program, int64_t group) {
+  return group >= 0 && program.groups[group].num_coordinates > 0;
+}
+
+/// Digits that member numbers have for axis i of those that a group lists.
+inline int64_t digitsOf(const tp_program &program, const tp_group &group, int32_t i) {
+  return i == 0 && group.num_coordinates ? group.num_coordinates : program.axes[group.axes[i]].size;
+}
+
+/// The digit of a rank at a coordinate of that axis; -1: the group has no such rank.
+inline int64_t digitOf(const tp_group &group, int32_t i, int64_t coordinate) {
+  if (i > 0 || !group.num_coordinates)
+    return coordinate;
+  for (int64_t digit = 0; digit < group.num_coordinates; ++digit)
+    if (group.coordinates[digit] == coordinate)
+      return digit;
+  return -1;
+}
+
 inline int64_t memberCount(const tp_program &program, int64_t group) {
   int64_t members = 1;
   for (int32_t i = 0; group >= 0 && i < program.groups[group].num_axes; ++i)
-    members *= program.axes[program.groups[group].axes[i]].size;
+    members *= digitsOf(program, program.groups[group], i);
   return members;
 }
 
-/// Member number of `rank` in its group.
+/// Member number of `rank` in its group; -1: it is no member.
 inline int64_t memberOf(const tp_program &program, int64_t group, int64_t rank) {
   int64_t member = 0;
   for (int32_t i = 0; group >= 0 && i < program.groups[group].num_axes; ++i) {
-    int32_t axis = program.groups[group].axes[i];
-    member = member * program.axes[axis].size + coordinateOf(program, axis, rank);
+    const tp_group &it = program.groups[group];
+    int64_t digit = digitOf(it, i, coordinateOf(program, it.axes[i], rank));
+    if (digit < 0)
+      return -1;
+    member = member * digitsOf(program, it, i) + digit;
   }
   return member;
 }

@@ -2,6 +2,8 @@
 
 #include "runtime/ranks/mesh.h"
 
+#include "runtime/ranks/member.h"
+
 #include <climits>
 #include <cstring>
 #include <numeric>
@@ -13,6 +15,26 @@ int64_t tplan::runtime::ranksOf(const tp_program &program) {
   for (int64_t axis = 0; axis < program.num_axes; ++axis)
     ranks *= program.axes[axis].size;
   return ranks;
+}
+
+static Status checkCoordinates(const tp_program &program, const tp_group &group) {
+  if (group.num_coordinates == 0)
+    return {};
+  if (group.num_coordinates < 0 || !group.coordinates || group.num_axes < 1)
+    return errorf("the group '%s' of %d axes has an impossible number of coordinates: %lld",
+                  group.name, group.num_axes, (long long)group.num_coordinates);
+  const tp_axis &axis = program.axes[group.axes[0]];
+  std::vector<bool> seen(axis.size);
+  for (int64_t i = 0; i < group.num_coordinates; ++i) {
+    int32_t coordinate = group.coordinates[i];
+    if (coordinate < 0 || coordinate >= axis.size)
+      return errorf("the group '%s' names a coordinate that the axis '%s' of %lld lacks: %d",
+                    group.name, axis.name, (long long)axis.size, coordinate);
+    if (seen[coordinate])
+      return errorf("the group '%s' names a coordinate twice: %d", group.name, coordinate);
+    seen[coordinate] = true;
+  }
+  return {};
 }
 
 static Status checkGroup(const tp_program &program, const tp_group &group) {
@@ -27,7 +49,7 @@ static Status checkGroup(const tp_program &program, const tp_group &group) {
                     program.axes[axis].name);
     seen[axis] = true;
   }
-  return {};
+  return checkCoordinates(program, group);
 }
 
 Status tplan::runtime::checkMesh(const tp_program &program) {
@@ -51,17 +73,19 @@ Members tplan::runtime::membersOf(const tp_program &program, int64_t group, int 
     stride[axis] = (int)next;
     next *= program.axes[axis].size;
   }
-  int base = rank, self = 0;
+  auto self = (int)memberOf(program, group, rank);
+  if (self < 0)
+    return {it.name, {}, self};
+  int base = rank;
   std::vector<int> ranks(1);
   for (int32_t i = 0; i < it.num_axes; ++i) {
-    int size = (int)program.axes[it.axes[i]].size, step = stride[it.axes[i]];
-    int coordinate = rank / step % size;
-    base -= coordinate * step;
-    self = self * size + coordinate;
+    int step = stride[it.axes[i]];
+    base -= (int)coordinateOf(program, it.axes[i], rank) * step;
+    bool isPart = i == 0 && it.num_coordinates;
     std::vector<int> longer;
     for (int prefix : ranks)
-      for (int digit = 0; digit < size; ++digit)
-        longer.push_back(prefix + digit * step);
+      for (int digit = 0; digit < digitsOf(program, it, i); ++digit)
+        longer.push_back(prefix + (isPart ? it.coordinates[digit] : digit) * step);
     ranks = std::move(longer);
   }
   for (int &member : ranks)

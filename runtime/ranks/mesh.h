@@ -19,20 +19,22 @@ namespace tplan::runtime {
 struct Members {
   std::string name;       // for messages: "dp"
   std::vector<int> ranks; // of the world, by member number
-  int self = 0;           // this rank's member number
+  int self = 0;           // this rank's member number; -1: it is no member
 };
 
 /// Ranks that a program needs: 1 where it has no axes.
 int64_t ranksOf(const tp_program &program);
 
-/// Axes and groups make sense: positive sizes, known axes, none twice.
+/// Axes and groups make sense: positive sizes, known axes, none twice; known coordinates, none
+/// twice.
 Status checkMesh(const tp_program &program);
 
-/// The group of number `group` that `rank` is in.
+/// The group of number `group` that `rank` is in. Where it is in none it has the name of the group,
+/// and no ranks.
 Members membersOf(const tp_program &program, int64_t group, int rank);
 
 /// The axes of a group as reports of the compiler spell them: "dp, tp.1", where tp.1 is the second
-/// piece of tp.
+/// piece of tp. Groups of some coordinates alone are not told apart.
 std::string axesOf(const tp_program &program, int64_t group);
 
 /// All ranks, rank r as member r.

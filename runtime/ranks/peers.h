@@ -43,10 +43,11 @@ public:
   /// Bytes of the leader to all.
   Status broadcast(void *data, int64_t bytes);
   Status broadcast(std::string &text);
+  /// Those of any rank.
+  Status broadcast(std::string &text, int from);
 
 private:
   Status broadcast(void *data, int64_t bytes, int from);
-  Status broadcast(std::string &text, int from);
   Transport *transport = nullptr;
   Team *team = nullptr;
   bool together = false;

@@ -102,9 +102,14 @@ public:
                  std::vector<std::unique_ptr<Communicator>> &groups) override {
     std::vector<std::unique_ptr<Communicator>> plain;
     TP_TRY(inner->connect(program, plain));
-    for (std::unique_ptr<Communicator> &group : plain) {
-      size_t index = add(*group);
-      groups.push_back(std::make_unique<RecordingCommunicator>(std::move(group), *this, index));
+    for (size_t i = 0; i < plain.size(); ++i) {
+      if (!plain[i]) { // the log has its place
+        log.groups.push_back({membersOf(program, (int64_t)i, rank()), {}, {}});
+        groups.emplace_back();
+        continue;
+      }
+      size_t index = add(*plain[i]);
+      groups.push_back(std::make_unique<RecordingCommunicator>(std::move(plain[i]), *this, index));
     }
     return {};
   }

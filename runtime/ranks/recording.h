@@ -36,7 +36,8 @@ struct RecordedGroup {
   std::vector<uint32_t> order; // of them
 };
 
-/// Of one rank: the world, then the groups of the program in their order.
+/// Of one rank: the world, then the groups of the program in their order. Of a group that the rank
+/// is no member of nothing is written down.
 struct Recording {
   std::vector<RecordedGroup> groups;
   bool stages = false; // the transport below

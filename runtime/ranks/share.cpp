@@ -143,6 +143,9 @@ Status tplan::runtime::checkShare(const tp_program &program, const tp_tensor &te
     if (group >= program.num_groups)
       return errorf("tensor '%s': %s names group %lld of %lld", tensor.path, what, (long long)group,
                     (long long)program.num_groups);
+    if (isPartial(program, group))
+      return errorf("tensor '%s': %s names a group that some ranks are not in: '%s'", tensor.path,
+                    what, program.groups[group].name);
     int64_t members = memberCount(program, group);
     if (held < 0 || whole < 0 || held * members < whole)
       return errorf("tensor '%s': %s has %lld elements, %lld ranks hold %lld each", tensor.path,

@@ -2,6 +2,7 @@
 
 #include "runtime/ranks/tensors.h"
 
+#include "runtime/ranks/member.h"
 #include "runtime/ranks/mesh.h"
 #include "runtime/support/bf16.h"
 #include "runtime/support/f16.h"
@@ -55,10 +56,12 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
         p.abi_version, TP_ABI_VERSION);
   TP_TRY(checkMesh(p));
   auto groupOf = [&](const char *what, const char *name, int64_t group) -> Status {
-    if (group < p.num_groups)
-      return {};
-    return errorf("%s '%s' names group %lld of %lld", what, name, (long long)group,
-                  (long long)p.num_groups);
+    if (group >= p.num_groups)
+      return errorf("%s '%s' names group %lld of %lld", what, name, (long long)group,
+                    (long long)p.num_groups);
+    return isPartial(p, group) ? errorf("%s '%s' names a group that some ranks are not in: '%s'",
+                                        what, name, p.groups[group].name)
+                               : Status();
   };
   auto inside = [&](const char *what, const char *name, int64_t offset, int64_t bytes) -> Status {
     if (offset >= 0 && bytes >= 0 && bytes <= p.arena_bytes && offset <= p.arena_bytes - bytes)
@@ -96,7 +99,8 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
   }
   for (int64_t i = 0; i < p.num_metrics; ++i) {
     const tp_metric &m = p.metrics[i];
-    TP_TRY(groupOf("metric", m.name, std::max(m.group, m.count_group)));
+    TP_TRY(groupOf("metric", m.name, m.group));
+    TP_TRY(groupOf("metric", m.name, m.count_group));
     TP_TRY(typed("metric", m.name, m.type));
     TP_TRY(inside("metric", m.name, m.offset, bytesOf(m.type)));
     if (m.count_offset >= 0)

@@ -83,7 +83,7 @@ public:
   /// The device ends, and all groups have.
   virtual void detach() {}
   /// The communicators of a program's groups, all at once; called by every rank. They live no
-  /// longer than the transport.
+  /// longer than the transport. Where this rank is no member of a group, null stands in its place.
   virtual Status connect(const tp_program &program,
                          std::vector<std::unique_ptr<Communicator>> &groups) = 0;
   /// This rank has failed: the others must not wait for it. Called once, and before memory that

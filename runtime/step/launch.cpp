@@ -33,6 +33,9 @@ Status findGroup(const tp_rank &rank, const tp_collective &what, Communicator *&
     return errorf("a collective names group %d of a plan with %zu groups", what.group,
                   rank.groups.size());
   group = rank.groups[what.group].get();
+  if (!group)
+    return errorf("this rank takes part in a collective of a group that it is no member of: '%s'",
+                  rank.program->groups[what.group].name);
   return {};
 }
 
@@ -198,7 +201,10 @@ int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, cons
   return fail(*rank, call, slice(*rank, *call, *what, in, out));
 }
 
-int64_t tp_member(const tp_rank *rank, int64_t group) { return rank->groups[group]->member(); }
+int64_t tp_member(const tp_rank *rank, int64_t group) {
+  const Communicator *its = rank->groups[group].get();
+  return its ? its->member() : -1;
+}
 
 int tp_gradients_ready(tp_rank *rank) {
   if (!rank->gradientsReady)

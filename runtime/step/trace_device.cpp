@@ -245,8 +245,11 @@ std::unique_ptr<Device> tplan::runtime::traceDevice(StreamSink sink) {
 
 Status tplan::runtime::traceGroups(const tp_program &program, int rank, StreamSink sink,
                                    std::vector<std::unique_ptr<Communicator>> &groups) {
-  for (int64_t group = 0; group < program.num_groups; ++group)
-    groups.push_back(std::make_unique<TraceCommunicator>(membersOf(program, group, rank),
-                                                         *program.device, sink));
+  for (int64_t group = 0; group < program.num_groups; ++group) {
+    Members members = membersOf(program, group, rank);
+    groups.push_back(members.self < 0 ? nullptr
+                                      : std::make_unique<TraceCommunicator>(std::move(members),
+                                                                            *program.device, sink));
+  }
   return {};
 }

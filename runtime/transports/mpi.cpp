@@ -136,10 +136,12 @@ Status MpiCommunicator::post(int half) {
       Block block =
           adds ? inputBlock(*op.what, n, from, self) : outputBlock(*op.what, n, from, self);
       int64_t count = countOf(piece, block);
+      if (!count)
+        return {};
       char *to = adds || !block.contiguous()
                      ? chunk(true, half, from, piece)
                      : (char *)op.out + (block.offset + piece.begin) * bytes;
-      return count ? shared.exchange.receive(from, to, count * bytes, half) : Status();
+      return shared.exchange.receive(from, to, count * bytes, half);
     }));
     TP_TRY(forOthers([&](int to) -> Status {
       Block block = inputBlock(*op.what, n, self, to);
@@ -362,12 +364,18 @@ public:
   }
 
 private:
-  /// Every rank calls it for the same group at once. The color of a group is a rank in it.
+  /// Every rank calls it for the same group at once. The color of a group is a rank in it; ranks
+  /// that are no members have none, and get no communicator.
   Status split(Members members, std::unique_ptr<Communicator> &communicator) {
     const MpiLibrary &mpi = shared.mpi;
     MpiLibrary::Comm comm;
-    int color = *std::min_element(members.ranks.begin(), members.ranks.end()), place, count;
-    TP_TRY(mpi.check(mpi.Comm_split(mpi.world, color, members.self, &comm), "Comm_split"));
+    bool isMember = members.self >= 0;
+    int color = isMember ? *std::min_element(members.ranks.begin(), members.ranks.end())
+                         : MpiLibrary::undefined,
+        key = isMember ? members.self : 0, place, count;
+    TP_TRY(mpi.check(mpi.Comm_split(mpi.world, color, key, &comm), "Comm_split"));
+    if (!isMember)
+      return {};
     TP_TRY(mpi.check(mpi.Comm_set_errhandler(comm, mpi.errorsReturn), "Comm_set_errhandler"));
     TP_TRY(mpi.check(mpi.Comm_rank(comm, &place), "Comm_rank"));
     TP_TRY(mpi.check(mpi.Comm_size(comm, &count), "Comm_size"));

@@ -7,6 +7,7 @@
 
 #include "runtime/transports/nccl.h"
 
+#include "runtime/ranks/member.h"
 #include "runtime/start/rendezvous.h"
 #include "runtime/transports/nccl_communicator.h"
 
@@ -142,8 +143,10 @@ Status NcclTransport::treeOf(const Members &members, std::shared_ptr<Tree> &its)
     its = tree;
     return {};
   }
-  // Members of other groups have the same number, and never meet.
+  // Members of other groups have the same number, and never meet. Who is no member counts it too.
   uint32_t number = trees++;
+  if (members.self < 0)
+    return {};
   TP_TRY(rank_.links.connect(number, members, hostLimit()));
   its = std::shared_ptr<Tree>(new Tree(rank_.links, number, members, hostLimit()),
                               [this, number](Tree *tree) {
@@ -162,7 +165,8 @@ Status NcclTransport::connect(const tp_program &program,
     Members members = membersOf(program, group, rank());
     std::shared_ptr<Tree> its;
     std::shared_ptr<NcclHandle> handle;
-    if (members.ranks.size() > 1 || ofOneToo) {
+    bool isMember = members.self >= 0;
+    if (memberCount(program, group) > 1 || ofOneToo) {
       TP_TRY(treeOf(members, its));
       if (!all) {
         TP_TRY(joinAll(all));
@@ -172,14 +176,24 @@ Status NcclTransport::connect(const tp_program &program,
         handle = std::move(free);
       } else {
         handle = std::make_shared<NcclHandle>(rank_, members.name);
-        int color = *std::min_element(members.ranks.begin(), members.ranks.end());
-        TP_TRY(handle->split(*all, color, members.self));
+        int color = isMember ? *std::min_element(members.ranks.begin(), members.ranks.end())
+                             : nccl::noColor;
+        TP_TRY(handle->split(*all, color, isMember ? members.self : 0));
       }
-      TP_TRY(handle->registerArena());
+      if (isMember)
+        TP_TRY(handle->registerArena());
+    }
+    if (!isMember) {
+      groups.emplace_back();
+      continue;
     }
     groups.push_back(std::make_unique<NcclCommunicator>(rank_, std::move(members), std::move(its),
                                                         all, std::move(handle)));
   }
+  // It would end what it has with the others, who go on.
+  free.reset();
+  if (all && all.use_count() == 1)
+    return errorf("the plan '%s' has no group with rank %d in it", program.plan, rank());
   return {};
 }
 

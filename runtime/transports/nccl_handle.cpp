@@ -94,7 +94,7 @@ Status NcclHandle::join(const nccl::UniqueId &id) {
 Status NcclHandle::split(NcclHandle &parent, int color, int key) {
   TP_NCCL(rank, CommSplit(parent.handle, color, key, &handle, nullptr));
   TP_TRY(parent.settle("ncclCommSplit", 10 * rank.hangLimit));
-  return settle("ncclCommSplit", 10 * rank.hangLimit);
+  return color == nccl::noColor ? Status() : settle("ncclCommSplit", 10 * rank.hangLimit);
 }
 
 Status NcclHandle::registerArena() {

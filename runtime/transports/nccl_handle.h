@@ -50,7 +50,8 @@ public:
 
   /// As this rank of all; all ranks have the same id.
   Status join(const nccl::UniqueId &id);
-  /// All members of the parent at once; those of one color are together.
+  /// All members of the parent at once; those of one color are together. One that has no color
+  /// gets nothing.
   Status split(NcclHandle &parent, int color, int key);
   /// The arena, where NCCL can make use of it.
   Status registerArena();

@@ -346,6 +346,10 @@ public:
     ++connections;
     for (int64_t group = 0; group < program.num_groups; ++group) {
       Members members = membersOf(program, group, self);
+      if (members.self < 0) {
+        groups.emplace_back();
+        continue;
+      }
       std::shared_ptr<Room> room = hub->room(connections, group, members);
       groups.push_back(std::make_unique<ThreadCommunicator>(hub, room, std::move(members)));
     }

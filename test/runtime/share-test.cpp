@@ -84,7 +84,7 @@ struct RandomTensor {
       return -1;
     std::shuffle(ofAxes.begin(), ofAxes.end(), random);
     lists.push_back(std::move(ofAxes));
-    groups.push_back({"group", (int32_t)lists.back().size(), lists.back().data()});
+    groups.push_back({"group", (int32_t)lists.back().size(), lists.back().data(), 0, nullptr});
     return (int32_t)groups.size() - 1;
   }
   int64_t member(int32_t group, int64_t rank) const {

@@ -103,6 +103,37 @@ TEST(Tensors, CheckTheProgramAgainstItsArena) {
                "runtime has " + std::to_string(TP_ABI_VERSION));
 }
 
+// Every rank has its tables' tensors, inputs and numbers, so a group of some ranks says nothing.
+TEST(Tensors, TablesNameGroupsOfAllRanks) {
+  tp_program program = toy::program({.d = 2, .b = 2, .data = toy::overD});
+  std::vector<tp_group> groups(program.groups, program.groups + program.num_groups);
+  const int32_t zero = 0, one = 1, first[] = {(int32_t)groups.size(), -1};
+  groups.push_back({"d 1", 1, &zero, 1, &one});
+  program.groups = groups.data(), program.num_groups = (int64_t)groups.size();
+  std::vector<tp_tensor> tensors(program.tensors, program.tensors + program.num_tensors);
+  std::vector<tp_scalar> scalars(program.scalars, program.scalars + program.num_scalars);
+  std::vector<tp_metric> metrics(program.metrics, program.metrics + program.num_metrics);
+  std::vector<tp_input> inputs(program.inputs, program.inputs + program.num_inputs);
+  program.tensors = tensors.data(), program.scalars = scalars.data();
+  program.metrics = metrics.data(), program.inputs = inputs.data();
+  EXPECT_OK(checkProgram(program));
+  auto refuse = [&](auto &field, auto value, const char *what) {
+    auto before = std::exchange(field, value);
+    EXPECT_FAILS(checkProgram(program), what, "names a group that some ranks are not in: 'd 1'");
+    field = before;
+  };
+  refuse(tensors[0].dim_groups, first, "a dimension");
+  int64_t chunk = std::exchange(tensors[0].chunk, 1 << 20);
+  refuse(tensors[0].chunk_group, first[0], "its chunked array");
+  tensors[0].chunk = chunk;
+  refuse(inputs[0].group, first[0], "input 'text'");
+  refuse(metrics[0].group, first[0], "metric 'loss'");
+  refuse(metrics[0].count_group, first[0], "metric 'loss'");
+  ASSERT_EQ(scalars.back().kind, TP_MEMBER);
+  refuse(scalars.back().value, (double)first[0], "scalar 'member'");
+  EXPECT_OK(checkProgram(program));
+}
+
 TEST(Tensors, TypesAreKnown) {
   tp_program program = toy::program();
   std::vector<tp_tensor> tensors(program.tensors, program.tensors + program.num_tensors);

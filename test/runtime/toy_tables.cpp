@@ -125,9 +125,9 @@ void Builder::build() {
   t.arenaBytes = top;
   t.axes[0] = {"d", layout.d}, t.axes[1] = {"a", layout.a}, t.axes[2] = {"b", layout.b};
   for (int i = 0; i < 3; ++i)
-    t.groups[i] = {t.axes[i].name, 1, axisNumbers + i};
-  t.groups[overAll] = {"all", 3, axisNumbers};
-  t.groups[overBD] = {"b and d", 2, lastAndFirst};
+    t.groups[i] = {t.axes[i].name, 1, axisNumbers + i, 0, nullptr};
+  t.groups[overAll] = {"all", 3, axisNumbers, 0, nullptr};
+  t.groups[overBD] = {"b and d", 2, lastAndFirst, 0, nullptr};
   t.forward = {t.tokens(), V, V, V, V, V, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0};
   t.backward = {V, V, t.tokens(), V, V, V, 1, 0, 0, 0, 1, 0, 1, TP_F32, TP_F32, 0, 0};
 }

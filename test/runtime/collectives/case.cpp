@@ -98,14 +98,17 @@ void conformance::combine(int32_t type, int32_t reduction, const std::vector<con
 }
 
 std::string conformance::nameOf(const Case &of) {
-  static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all",
-                                      "permute"};
+  static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather",
+                                      "all-to-all", "permute",        "message"};
   return tplan::runtime::format("%s of %s, reduction %d, outer %lld, middle %lld, inner %lld, last "
                                 "%lld, whole %lld%s%s",
                                 kinds[of.kind], tplan::runtime::nameOf(of.type), of.reduction,
                                 (long long)of.outer, (long long)of.middle, (long long)of.inner,
                                 (long long)of.last, (long long)of.whole,
-                                of.splitLast ? ", split last" : "", of.inPlace ? ", in place" : "");
+                                of.splitLast ? ", split last" : "",
+                                of.inPlace ? ", in place"
+                                : of.bare  ? ", bare"
+                                           : "");
 }
 
 Instance::Instance(const Case &given, int members, int self, uint64_t seed)
@@ -130,7 +133,12 @@ Instance::Instance(const Case &given, int members, int self, uint64_t seed)
     inMemory = guarded((int64_t)values.size());
     in = out = inMemory.data() + guard;
     memcpy(in, values.data(), values.size());
-    if (!of.inPlace) {
+    if (of.bare) {
+      (self ? in : out) = nullptr;
+      if (self)
+        inMemory.clear();
+    }
+    if (!of.inPlace && out) {
       int64_t results = of.kind == TP_ALL_GATHER || of.kind == TP_ALL_TO_ALL ? what.whole : all;
       outMemory = guarded(results * bytes);
       out = outMemory.data() + guard;
@@ -155,6 +163,8 @@ std::vector<char> Instance::inputOf(int member) const {
 
 void Instance::expect() {
   expectedIn = inMemory, expectedOut = outMemory;
+  if (!out)
+    return;
   char *to =
       outMemory.empty() ? expectedIn.data() + (out - inMemory.data()) : expectedOut.data() + guard;
   int64_t bytes = bytesOf(of.type), n = members;
@@ -189,6 +199,8 @@ void Instance::expect() {
               copyAt(block, (int)m, o * of.inner + i);
             else if (of.kind == TP_PERMUTE && m == of.source[self])
               copyAt(o * of.inner + i, (int)m, o * of.inner + i);
+            else if (of.kind == TP_MESSAGE && m == 0 && self == 1)
+              copyAt(o * of.inner + i, 0, o * of.inner + i);
             else if (of.kind == TP_ALL_REDUCE && m == 0)
               reduceAt(o * of.inner + i, o * of.inner + i);
             else if (of.kind == TP_REDUCE_SCATTER && m == 0 && mine < of.whole)

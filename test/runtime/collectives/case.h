@@ -20,6 +20,7 @@ struct Case {
   int64_t whole = -1; // -1: all blocks are full
   bool splitLast = false, inPlace = false;
   std::vector<int32_t> source = {};
+  bool bare = false; // of a message, whose members have no memory for what they do not touch
 };
 
 /// A case in the memory of one member. The result must stand in it at the end, and guards

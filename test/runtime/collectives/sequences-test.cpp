@@ -23,7 +23,7 @@ private:
 
 Case randomCase(Draw &draw, int members) {
   Case one;
-  one.kind = (int32_t)draw.below(TP_COLLECTIVE_KINDS);
+  one.kind = (int32_t)draw.below(members == 2 ? TP_COLLECTIVE_KINDS : TP_MESSAGE);
   one.reduction = (int32_t)draw.below(2);
   one.type = (int32_t)draw.below(one.kind < TP_ALL_GATHER ? TP_I1 : TP_NUM_TYPES);
   one.inner = draw.below(4) ? draw.below(300) : draw.below(20000);

@@ -2,12 +2,15 @@
 
 #include "world.h"
 
+#include "runtime/ranks/audit.h"
+#include "runtime/ranks/member.h"
 #include "runtime/ranks/rank.h"
 #include "runtime/ranks/recording.h"
 #include "runtime/transports/mpi.h"
 #include "runtime/transports/threads.h"
 
 #include <cstdlib>
+#include <regex>
 #include <thread>
 
 using namespace conformance;
@@ -145,6 +148,56 @@ TEST(Recorder, FindsWhatDiffers) {
                "1 of 1 together", "1 of 2 together");
 }
 
+// Of three ranks each is in another set of groups.
+TEST(CollectiveCalls, TheAuditHasRowsThatSomeRanksLack) {
+  Mesh mesh({3}, {{0}, {0}, {0}}, {{0, 1}, {2, 1}, {0, 2}});
+  std::vector<Recording> logs(3);
+  std::vector<std::string> errors(3);
+  auto transports = threadTransports(3);
+  std::vector<std::thread> threads;
+  testing::internal::CaptureStdout();
+  for (int number = 0; number < 3; ++number)
+    threads.emplace_back([&, number] {
+      tp_rank rank;
+      rank.program = &mesh.program();
+      auto transport = recordTransport(std::move(transports[number]), logs[number]);
+      rank.transport = transport.get();
+      EXPECT_OK(rank.team.start(1));
+      EXPECT_OK(rank.transport->connect(mesh.program(), rank.groups));
+      rank.peers = Peers(*rank.transport, rank.team);
+      for (int32_t group = 0; group < 3; ++group) {
+        bool sums = group == 2;
+        tp_collective what = recorded(sums ? TP_ALL_REDUCE : TP_MESSAGE, 100).what;
+        what.group = group;
+        std::vector<float> in(100), out(100);
+        void *pointers[] = {in.data(), out.data()};
+        if (rank.groups[group])
+          for (int i = 0; i < 4 - 2 * group || i < 1; ++i)
+            EXPECT_EQ(tp_collectives(&rank, &call, &what, 1, pointers), 0);
+      }
+      errors[number] = auditCollectives(rank, logs[number]).message();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  std::string said = testing::internal::GetCapturedStdout();
+  for (const std::string &error : errors)
+    EXPECT_EQ(error, "");
+  // Rank 0 sends four messages, rank 2 two; rank 1 has most calls, and sums nothing.
+  EXPECT_TRUE(std::regex_search(said, std::regex(" message +a +6 +1600 +0\n"))) << said;
+  EXPECT_TRUE(std::regex_search(said, std::regex(" all-reduce +a +1 +[1-9]\\d* +0\n"))) << said;
+  EXPECT_OK(checkBytes(logs[0]));
+  logs[1].groups[1].buckets[0].traffic.sent[TP_MESSAGE] += 400; // as if the receiver had sent them
+  EXPECT_FAILS(checkBytes(logs[1]), "each message over 'a 0 to 1'", "to send 0 bytes",
+               "has sent 400");
+  // Both members have written it down; rank 2 has a place for the group all the same.
+  EXPECT_OK(compare(logs[0].groups[1], logs[1].groups[1]));
+  EXPECT_TRUE(logs[2].groups[1].order.empty());
+  EXPECT_EQ(logs[2].groups[1].members.name, "a 0 to 1");
+  logs[1].groups[1].buckets[0].operations[0].what.inner = 99;
+  EXPECT_FAILS(compare(logs[0].groups[1], logs[1].groups[1]), "on rank 0 message f32 [1, 1, 100",
+               "on rank 1 message f32 [1, 1, 99");
+}
+
 TEST(MeshOfRanks, MembersFollowTheListedAxes) {
   Mesh mesh({2, 3, 4}, {{0, 2}, {2, 0}, {1}, {}});
   EXPECT_EQ(ranksOf(mesh.program()), 24);
@@ -157,6 +210,50 @@ TEST(MeshOfRanks, MembersFollowTheListedAxes) {
   EXPECT_EQ(turned.self, 3);
   EXPECT_EQ(membersOf(mesh.program(), 2, 17).ranks, (std::vector<int>{13, 17, 21}));
   EXPECT_EQ(membersOf(mesh.program(), 3, 17).ranks, (std::vector<int>{17}));
+}
+
+TEST(MeshOfRanks, CoordinatesChooseMembersInTheirOrder) {
+  Mesh mesh({2, 3, 4}, {{1}, {2, 0}, {0, 2}, {2}}, {{2, 0}, {3, 0, 1}, {1}, {}});
+  const tp_program &program = mesh.program();
+  // Rank 17 = (1, 1, 1), rank 21 = (1, 2, 1).
+  EXPECT_EQ(membersOf(program, 0, 21).ranks, (std::vector<int>{21, 13}));
+  EXPECT_EQ(membersOf(program, 0, 21).self, 0);
+  EXPECT_EQ(membersOf(program, 0, 13).self, 1);
+  Members none = membersOf(program, 0, 17);
+  EXPECT_EQ(none.self, -1);
+  EXPECT_EQ(none.name, "b 2 to 0");
+  EXPECT_TRUE(none.ranks.empty());
+  EXPECT_EQ(memberOf(program, 0, 17), -1);
+  EXPECT_EQ(memberCount(program, 0), 2);
+  EXPECT_EQ(membersOf(program, 1, 17).ranks, (std::vector<int>{7, 19, 4, 16, 5, 17}));
+  EXPECT_EQ(membersOf(program, 1, 17).self, 5);
+  EXPECT_EQ(memberOf(program, 1, 17), 5);
+  EXPECT_EQ(memberCount(program, 1), 6);
+  EXPECT_EQ(membersOf(program, 2, 17).ranks, (std::vector<int>{16, 17, 18, 19}));
+  EXPECT_EQ(membersOf(program, 2, 5).self, -1);
+  EXPECT_EQ(memberCount(program, 3), 4);
+}
+
+TEST(MeshOfRanks, RefusesCoordinatesThatMakeNoSense) {
+  auto check = [](std::vector<int32_t> axes, std::vector<int32_t> coordinates) {
+    return checkMesh(Mesh({2, 3}, {std::move(axes)}, {std::move(coordinates)}).program());
+  };
+  EXPECT_OK(check({1}, {2, 0}));
+  EXPECT_OK(check({1, 0}, {2}));
+  EXPECT_FAILS(check({1}, {0, 3}), "'b 0 to 3'", "the axis 'b' of 3 lacks: 3");
+  EXPECT_FAILS(check({0, 1}, {2}), "the axis 'a' of 2 lacks: 2");
+  EXPECT_FAILS(check({0}, {-1}), "lacks: -1");
+  EXPECT_FAILS(check({1}, {1, 2, 1}), "names a coordinate twice: 1");
+  EXPECT_FAILS(check({}, {0}), "of 0 axes", "number of coordinates: 1");
+  const int32_t axis = 0;
+  tp_group group = {"none", 1, &axis, -1, &axis};
+  tp_program program = Mesh({2}, {}).program();
+  tp_axis axes[] = {{"a", 2}};
+  program.axes = axes, program.num_axes = 1;
+  program.groups = &group, program.num_groups = 1;
+  EXPECT_FAILS(checkMesh(program), "'none'", "number of coordinates: -1");
+  group.num_coordinates = 1, group.coordinates = nullptr;
+  EXPECT_FAILS(checkMesh(program), "number of coordinates: 1");
 }
 
 TEST(MeshOfRanks, RefusesWhatMakesNoSense) {

@@ -45,6 +45,18 @@ std::vector<std::string> runRanks(const tp_program &program, double hangLimit,
   return errors;
 }
 
+tp_collective messageOf(int64_t count) {
+  return {TP_MESSAGE, TP_SUM, TP_F32, 0, 1, count, 1, 1, count, 0, nullptr};
+}
+
+int sendOnce(tp_rank &rank) {
+  std::vector<float> values(1000, 1);
+  tp_collective what = messageOf(1000);
+  bool sends = rank.groups[0]->member() == 0;
+  void *pointers[] = {sends ? values.data() : nullptr, sends ? nullptr : values.data()};
+  return tp_collectives(&rank, &call, &what, 1, pointers);
+}
+
 int addOnce(tp_rank &rank, int64_t count = 1000) {
   std::vector<float> values(count, 1);
   tp_collective what = sumOf(count);
@@ -108,6 +120,63 @@ TEST(ThreadFailures, ARankThatDoesNotComeIsNamedAtTheLimit) {
   EXPECT_HAS(errors[0] + errors[2], "in the all-reduce over 'a' of toy.tplan:7 for rank 1");
   for (const std::string &error : errors) // who comes too late fails too
     EXPECT_HAS(error, "has waited 0.2 s");
+}
+
+// A message goes from rank 1 to rank 2, of three.
+TEST(ThreadFailures, ARankThatDoesNotComeToAMessageIsNamedAtTheLimit) {
+  Mesh mesh({3}, {{0}}, {{1, 2}});
+  for (int victim : {1, 2}) {
+    auto errors = runRanks(mesh.program(), 0.2, [&](tp_rank &rank) {
+      if (rank.transport->rank() == victim)
+        usleep(600000);
+      if (rank.transport->rank())
+        sendOnce(rank);
+    });
+    EXPECT_HAS(errors[3 - victim], "toy.tplan:7: rank " + std::to_string(3 - victim) +
+                                       " leaves the message over 'a 1 to 2': rank " +
+                                       std::to_string(3 - victim) +
+                                       " has waited 0.2 s in the message over 'a 1 to 2' of "
+                                       "toy.tplan:7 for rank " +
+                                       std::to_string(victim));
+    EXPECT_HAS(errors[victim], "has waited 0.2 s"); // who comes too late fails too
+    EXPECT_EQ(errors[0], "");
+  }
+}
+
+TEST(ThreadFailures, ARankThatFailsIsNamedByWhoWaitsForItsMessage) {
+  Mesh mesh({3}, {{0}}, {{1, 2}});
+  for (int victim = 0; victim < 3; ++victim) {
+    auto errors = runRanks(mesh.program(), 60, [&](tp_rank &rank) {
+      if (rank.transport->rank() == victim) {
+        usleep(20000); // the others wait
+        fail(rank, &call, errorf("the loss is not a number"));
+        return;
+      }
+      while (rank.transport->rank() && !sendOnce(rank))
+        ;
+    });
+    for (int rank : {1, 2})
+      if (rank != victim)
+        EXPECT_HAS(errors[rank], "leaves the message over 'a 1 to 2': rank " +
+                                     std::to_string(victim) +
+                                     " failed: toy.tplan:7: the loss is not a number");
+  }
+}
+
+TEST(ThreadFailures, MembersThatDisagreeOnAMessageTouchNothing) {
+  Mesh mesh({2}, {{0}}, {{0, 1}});
+  float values[2][3] = {{1, 2, 3}, {4, 5, 6}};
+  auto errors = runRanks(mesh.program(), 60, [&](tp_rank &rank) {
+    int number = rank.transport->rank();
+    tp_collective what = messageOf(2 + number);
+    void *pointers[] = {values[number], values[number]};
+    tp_collectives(&rank, &call, &what, 1, pointers);
+  });
+  for (const std::string &error : errors)
+    EXPECT_HAS(error, "do not issue the same collectives over 'a 0 to 1'");
+  EXPECT_HAS(errors[0], "rank 1 has message over 'a 0 to 1' of toy.tplan:7: f32, extents 1 1 3 1");
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(values[i / 3][i % 3], i + 1);
 }
 
 TEST(ThreadFailures, TheRuntimesOwnWaitsHaveMoreTime) {

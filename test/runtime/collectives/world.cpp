@@ -4,8 +4,9 @@
 
 using namespace conformance;
 
-Mesh::Mesh(std::vector<int64_t> sizes, std::vector<std::vector<int32_t>> ofGroups)
-    : groupAxes(std::move(ofGroups)) {
+Mesh::Mesh(std::vector<int64_t> sizes, std::vector<std::vector<int32_t>> ofGroups,
+           std::vector<std::vector<int32_t>> ofCoordinates)
+    : groupAxes(std::move(ofGroups)), coordinates(std::move(ofCoordinates)) {
   static const char *const names[] = {"a", "b", "c"};
   for (size_t axis = 0; axis < sizes.size(); ++axis)
     axes.push_back({names[axis], sizes[axis]});
@@ -13,7 +14,19 @@ Mesh::Mesh(std::vector<int64_t> sizes, std::vector<std::vector<int32_t>> ofGroup
     groups.push_back({group.empty()      ? "nobody"
                       : group.size() > 1 ? "several"
                                          : names[group[0]],
-                      (int32_t)group.size(), group.data()});
+                      (int32_t)group.size(), group.data(), 0, nullptr});
+  partNames.reserve(coordinates.size());
+  for (size_t group = 0; group < coordinates.size(); ++group) {
+    const std::vector<int32_t> &list = coordinates[group];
+    if (list.empty())
+      continue;
+    std::string &name = partNames.emplace_back(groups[group].name); // "a 0 to 1"
+    for (size_t i = 0; i < list.size(); ++i)
+      name += (i ? " to " : " ") + std::to_string(list[i]);
+    groups[group].name = name.c_str();
+    groups[group].num_coordinates = (int64_t)list.size();
+    groups[group].coordinates = list.data();
+  }
   made.abi_version = TP_ABI_VERSION;
   made.plan = "mesh";
   made.axes = axes.data(), made.num_axes = (int64_t)axes.size();

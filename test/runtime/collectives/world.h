@@ -37,12 +37,15 @@ inline void PrintTo(const World &world, std::ostream *to) { *to << world.name; }
 /// A program that has a mesh and groups, and nothing else.
 class Mesh {
 public:
-  Mesh(std::vector<int64_t> sizes, std::vector<std::vector<int32_t>> groups);
+  /// `coordinates` of each group, where there are any.
+  Mesh(std::vector<int64_t> sizes, std::vector<std::vector<int32_t>> groups,
+       std::vector<std::vector<int32_t>> coordinates = {});
   Mesh(const Mesh &) = delete;
   const tp_program &program() const { return made; }
 
 private:
-  std::vector<std::vector<int32_t>> groupAxes;
+  std::vector<std::vector<int32_t>> groupAxes, coordinates;
+  std::vector<std::string> partNames;
   std::vector<tp_axis> axes;
   std::vector<tp_group> groups;
   tp_program made = {};

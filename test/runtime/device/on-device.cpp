@@ -35,6 +35,8 @@ std::pair<int64_t, int64_t> extents(const tp_collective &c, int members, int sel
     return {block, c.whole};
   case TP_ALL_TO_ALL:
     return {all, all};
+  case TP_MESSAGE: // whose members may lack what they do not touch
+    return {self == 0 ? own : 0, self == 0 ? 0 : own};
   default:
     return {own, own};
   }
@@ -67,6 +69,8 @@ private:
 /// What lies together, as in place, stays together.
 void OnDevice::add(std::vector<Piece> &pieces, const void *begin, int64_t bytes) {
   char *from = (char *)begin, *to = from + bytes;
+  if (!from)
+    return;
   for (Piece &piece : pieces)
     if (from < piece.host + piece.bytes && piece.host < to) {
       char *end = std::max(to, piece.host + piece.bytes);
@@ -78,7 +82,7 @@ void OnDevice::add(std::vector<Piece> &pieces, const void *begin, int64_t bytes)
 
 char *OnDevice::deviceOf(const std::vector<Piece> &pieces, const void *begin, int64_t bytes) const {
   for (const Piece &piece : pieces)
-    if (piece.holds(begin, bytes))
+    if (begin && piece.holds(begin, bytes))
       return arena + piece.at + ((const char *)begin - piece.host);
   return nullptr;
 }
@@ -199,8 +203,11 @@ void DeviceRank::run(Team &team, const Body &body) {
   Rank rank{transport, {}, team};
   int64_t number = 0;
   for (auto &group : plain)
-    rank.groups.push_back(std::make_unique<OnDevice>(
-        std::move(group), Stream{device.get(), ++number}, arena, program.operands()));
+    if (Stream stream{device.get(), ++number}; group)
+      rank.groups.push_back(
+          std::make_unique<OnDevice>(std::move(group), stream, arena, program.operands()));
+    else
+      rank.groups.emplace_back();
   if (status.ok())
     body(rank);
 }

@@ -9,6 +9,7 @@
 #include "count-mpi.h"
 
 #include "runtime/transports/mpi.h"
+#include "runtime/transports/mpi_rounds.h"
 #include "tplan/collectives.h"
 
 using namespace conformance;
@@ -47,6 +48,44 @@ std::vector<World> conformance::worlds() {
 
 TEST(Mpi, HoldsTheStagingThatTheFormulaSays) {
   EXPECT_EQ(transport->bytes(), tp_mpi_staging(transport->size()));
+}
+
+// Rank 0 and rank 1 have two channels.
+TEST(Mpi, ChannelsOfOnePairAreApart) {
+  Mesh mesh({ranks}, {{0}, {0}}, {{0, 1}, {0, 1}});
+  runProcess(0, mesh.program(), [](Rank &rank) {
+    int32_t value = 0;
+    tp_collective what = {TP_MESSAGE, 0, TP_I32, 0, 1, 1, 1, 1, 1, 0, nullptr};
+    Operation operation = {&what, &value, &value, nullptr};
+    // So small a message does not wait, and the one sent later is taken first.
+    for (int32_t channel : {0, 1})
+      if (rank.number() == 0) {
+        value = 10 + channel;
+        EXPECT_OK(rank.groups[channel]->issue({&operation, 1}, rank.team, nullptr));
+      } else if (rank.number() == 1) {
+        EXPECT_OK(rank.groups[1 - channel]->issue({&operation, 1}, rank.team, nullptr));
+        EXPECT_EQ(value, 10 + 1 - channel);
+      }
+  });
+}
+
+TEST(Mpi, AMessageHasAsManyRoundsAsItNeeds) {
+  Mesh mesh({ranks}, {{0}}, {{1, 0}});
+  runProcess(0, mesh.program(), [](Rank &rank) {
+    if (!rank.groups[0])
+      return;
+    int64_t size = Rounds::straightBytes / 8 * 5 / 2 + 1;
+    std::vector<int64_t> values(size);
+    for (int64_t i = 0; i < size && rank.number() == 1; ++i)
+      values[i] = 3 * i;
+    tp_collective what = {TP_MESSAGE, 0, TP_I64, 0, 1, size, 1, 1, size, 0, nullptr};
+    bool sends = rank.number() == 1;
+    Operation operation = {&what, sends ? values.data() : nullptr, sends ? nullptr : values.data(),
+                           nullptr};
+    EXPECT_OK(rank.groups[0]->issue({&operation, 1}, rank.team, nullptr));
+    for (int64_t i = 0; i < size; ++i)
+      ASSERT_EQ(values[i], 3 * i);
+  });
 }
 
 int main(int argc, char **argv) {

@@ -8,7 +8,10 @@
 //   fail            it fails by itself
 //   kill-computing  it gets SIGKILL while the others compute, who do not come to the next round
 //   kill-before     the same, and the others come soon
-//   none            the job ends well
+//   kill-message, stop-message
+//                   rank 0 sends a message to rank 1 in each round; it gets SIGKILL or SIGSTOP
+//                   where the other one waits for it in theirs
+//   none            the job ends well, messages and all
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +38,7 @@ namespace {
 constexpr int rounds = 8, lastRound = 5;
 constexpr int64_t elements = int64_t(4) << 20;
 const tp_call call = {"sum of gradients", "victim.tplan", 12, TP_COLLECTIVE, 0, 0, 0};
+const tp_call message = {"F of stage 1", "victim.tplan", 34, TP_COLLECTIVE, 0, 0, 0};
 
 struct Job {
   std::string how;
@@ -57,6 +61,20 @@ struct Job {
   }
 };
 
+/// From rank 0 to rank 1; the victim does not come to the last one.
+int passMessage(tp_rank &rank, Job &job, bool isLast, std::vector<float> &values) {
+  tp_collective what = {TP_MESSAGE, TP_SUM, TP_F32, 1, 1, elements, 1, 1, elements, 0, nullptr};
+  void *pointers[] = {values.data(), values.data()};
+  if (!rank.groups[1])
+    return 0;
+  if (job.victim && isLast && job.how != "none") {
+    usleep(20000); // the other one waits
+    job.writeTime();
+    kill(getpid(), job.how == "kill-message" ? SIGKILL : SIGSTOP);
+  }
+  return tp_collectives(&rank, &message, &what, 1, pointers);
+}
+
 /// Between two rounds; the victim dies in it.
 void compute(Job &job) {
   double seconds = job.how == "kill-computing" ? 10 : 0.25;
@@ -78,7 +96,10 @@ int runRounds(tp_rank &rank, Job &job) {
       job.writeTime();
       return fail(rank, &call, errorf("the loss is not a number"));
     }
-    if (round == lastRound && job.how.starts_with("kill-"))
+    bool hasMessages = job.how.ends_with("-message");
+    if ((hasMessages || job.how == "none") && passMessage(rank, job, round == lastRound, values))
+      return 1;
+    if (round == lastRound && job.how.starts_with("kill-") && !hasMessages)
       compute(job);
     job.round = round;
     // The victim stays in its round, so that it is struck there.
@@ -98,7 +119,7 @@ int main(int argc, char **argv) {
   double limit;
   std::unique_ptr<Transport> transport;
   Status status = findLaunch(launch);
-  conformance::Mesh mesh({launch.ranks}, {{0}});
+  conformance::Mesh mesh({launch.ranks}, {{0}, {0}}, {{}, {0, 1}});
   if (status.ok())
     status = readHangLimit(limit);
   if (status.ok())
