@@ -3,11 +3,13 @@
 #include "runtime/ranks/audit.h"
 
 #include "runtime/ranks/collectives.h"
+#include "runtime/ranks/member.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
 #include <tuple>
+#include <utility>
 
 using namespace tplan::runtime;
 
@@ -61,17 +63,40 @@ Status checkOrders(tp_rank &rank, const Recording &log) {
   return rank.peers.agree(std::move(first));
 }
 
-/// In each column, what the rank has that has most. All ranks have the rows of the leader.
-Status findMost(tp_rank &rank, Table &table) {
-  std::string keys, wanted;
+std::string textOf(const Table &table) {
+  std::string keys;
   for (auto &[key, row] : table)
     keys += std::get<0>(key) + "\t" + std::get<1>(key) + "\t" + std::get<2>(key) + "\n";
-  wanted = keys;
-  TP_TRY(rank.peers.broadcast(wanted));
+  return keys;
+}
+
+/// Adds the rows of such a text that the table lacks.
+void addKeys(const std::string &keys, Table &table) {
+  for (size_t at = 0; at < keys.size();) {
+    auto next = [&](char end) {
+      size_t begin = std::exchange(at, keys.find(end, at) + 1);
+      return keys.substr(begin, at - 1 - begin);
+    };
+    std::string activity = next('\t'), axes = next('\t');
+    table.try_emplace({activity, axes, next('\n')});
+  }
+}
+
+/// In each column, what the rank has that has most. All ranks of a program have the rows of the
+/// first one, and the table gets those of all programs.
+Status findMost(tp_rank &rank, Table &table) {
+  const tp_program &program = *rank.program;
+  const std::string keys = textOf(table);
   Status status;
-  if (keys != wanted)
-    status = errorf("ranks issued collectives of other kinds; rank 0:\n%srank %d:\n%s",
-                    wanted.c_str(), rank.peers.rank(), keys.c_str());
+  for (int64_t number = 0; number < programCount(program); ++number) {
+    std::string wanted = keys;
+    auto from = (int)firstRankOf(program, number);
+    TP_TRY(rank.peers.broadcast(wanted, from));
+    if (number == numberOf(program, rank.peers.rank()) && keys != wanted)
+      status = errorf("ranks issued collectives of other kinds; rank %d:\n%srank %d:\n%s", from,
+                      wanted.c_str(), rank.peers.rank(), keys.c_str());
+    addKeys(wanted, table);
+  }
   TP_TRY(rank.peers.agree(std::move(status)));
   // A sum in which each rank has places of its own.
   size_t each = table.size() * columns, at = each * rank.peers.rank();
