@@ -118,6 +118,7 @@ TEST_P(Staged, TrainsAsOneRank) {
   EXPECT_GT(mostArenaBytes(plan.program()), plan.program().arena_bytes);
   EXPECT_HAS(found, "arena of at most " + most + " bytes on each of ");
   EXPECT_HAS(found, "collectives audit: in one order on ");
+  EXPECT_HAS(found, "\n  preparation     all-reduce"); // of the last stage alone
 }
 
 TEST_P(Staged, BeginsAsOneRank) {

@@ -64,7 +64,16 @@ template <typename Function> void forElements(const Stage &stage, char *arena, F
   }
 }
 
-int prepare(tp_rank *, char *) { return 0; }
+/// A collective that only this stage has.
+int prepare(tp_rank *rank, char *arena) {
+  static const tp_call call = {"prepare", "staged.tplan", 1, TP_COLLECTIVE, 0, 0, 0};
+  const Stage &stage = stageOf(rank);
+  if (stage.program.num_groups == 0)
+    return 0;
+  tp_collective what = {TP_ALL_REDUCE, TP_SUM, TP_F32, overD, 1, 1, 1, 1, 1, 0, nullptr};
+  void *pointers[] = {arena + stage.scalars[0].offset, arena + stage.scalars[0].offset};
+  return tp_collectives(rank, &call, &what, 1, pointers);
+}
 
 int step(tp_rank *rank, char *arena) {
   const Stage &stage = stageOf(rank);
