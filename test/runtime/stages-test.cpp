@@ -216,7 +216,6 @@ TEST_P(Staged, ListsTensorsOfAllPrograms) {
 
 TEST(Stages, LayersOfOnePathMayDiffer) {
   StagedPlan plan(stagedPlans()[0]);
-  // Layers 0 and 2 of the first stage are wider than layer 1; so is layer 4 of the second.
   static const int64_t wide[] = {7}, narrow[] = {5};
   auto row = [](int64_t first, int64_t count, const int64_t *shape) {
     static const int32_t whole[] = {-1};
@@ -227,7 +226,9 @@ TEST(Stages, LayersOfOnePathMayDiffer) {
     t.stride = 64;
     return t;
   };
-  std::vector<tp_tensor> tables[] = {{row(1, 1, narrow), row(0, 2, wide)}, {row(4, 1, wide)}};
+  // Each stage has layers on both sides of the other's.
+  std::vector<tp_tensor> tables[] = {{row(1, 1, narrow), row(2, 1, wide), row(6, 1, wide)},
+                                     {row(0, 1, wide), row(4, 1, wide)}};
   for (int i = 0; i < 2; ++i) {
     plan.stages[i].program.tensors = tables[i].data();
     plan.stages[i].program.num_tensors = (int64_t)tables[i].size();
@@ -238,7 +239,7 @@ TEST(Stages, LayersOfOnePathMayDiffer) {
   for (const LogicalTensor &tensor : logicalTensors(plan.program(), nullptr, 1, TP_WEIGHT))
     names.push_back(tensor.name + (tensor.shape[0] == 7 ? " wide" : " narrow"));
   EXPECT_EQ(names, (std::vector<std::string>{"mixed.1 narrow", "mixed.0 wide", "mixed.2 wide",
-                                             "mixed.4 wide"}));
+                                             "mixed.4 wide", "mixed.6 wide"}));
   tables[1][0].first = 1;
   EXPECT_FAILS(checkProgram(plan.program()),
                "'mixed.1' has another type or shape in program 1 than in program 0");
@@ -296,6 +297,12 @@ TEST(Stages, AreAllTracedOnADevice) {
   ASSERT_OK(gemmsOf(plan.program(), uses));
   ASSERT_EQ(uses.size(), 2u);
   EXPECT_EQ(uses[0].gemm.m + uses[1].gemm.m, 2 + 5);
+  int64_t reads = 0;
+  EXPECT_OK(traceProgram(plan.program(), 3, [&](const StreamEvent &it) -> Status {
+    reads += it.title.text() == "a read of the host";
+    return {};
+  }));
+  EXPECT_EQ(reads, 2 * (4 + 1)); // in each step, of each part of a metric
   testing::internal::CaptureStdout();
   Status status = auditStreams(plan.program(), "");
   std::string out = testing::internal::GetCapturedStdout();
