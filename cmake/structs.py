@@ -26,7 +26,7 @@ def fields_of(declaration):
     if "(" in declaration:
         result, name, arguments = match(r"(.+?)\(\*\s*(\w+)\)\s*\((.*)\)", declaration)
         return [(name, f"{result.strip()} (*)({arguments})")]
-    base, rest = match(r"((?:const\s+)?\w+)\b\s*(.+)", declaration)
+    base, rest = match(r"((?:const\s+)?(?:struct\s+)?\w+)\b\s*(.+)", declaration)
     fields = []
     for declarator in rest.split(","):
         pointers, name = match(r"((?:\*|\s|const\b)*)\b(\w+)", declarator.strip())

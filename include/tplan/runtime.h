@@ -309,7 +309,9 @@ typedef struct tp_lr_piece {
 
 /* A number that a step leaves behind: sum over the batch, and the count that
  * divides it (count_offset < 0: none). Type f32 or f64; counts likewise. Each is a sum over
- * the members of a group that is still to be made, by whoever reads it (< 0: it is whole). */
+ * the members of a group that is still to be made, by whoever reads it (< 0: it is whole). It has
+ * `parts` >= 1, 64 bytes apart from its offset: each is summed over the group by itself, then they
+ * are added in their order. So what stages have of it has one order, wherever the stages lie. */
 typedef struct tp_metric {
   const char *name; /* losses first, and of these the one that evaluations score; "grad_norm" ... */
   int32_t type;
@@ -318,6 +320,7 @@ typedef struct tp_metric {
   int32_t unbounded; /* infinity and NaN end no training: a norm whose step is skipped for it */
   int32_t is_loss;   /* a term of the training loss, which has it times `factor` */
   double factor;
+  int32_t parts, count_parts; /* of the number at `offset`, at `count_offset` */
 } tp_metric;
 
 /* A live slot of the arena, for the memory audit and the audit of streams. */
@@ -345,7 +348,7 @@ typedef struct tp_source {
 /* A weight in a file of another tool's, where it is (part of) a tensor of another name and layout.
  */
 typedef struct tp_stored {
-  int64_t tensor; /* place in tp_program.tensors */
+  int64_t tensor; /* place in tp_program.tensors; of several programs, in their merged list */
   /* With {i} as in the tensor's path; `bare`, if there is one, is what some files say instead. */
   const char *name, *bare;
   int32_t rank; /* of the tensor on disk, and its shape */
@@ -390,6 +393,14 @@ typedef struct tp_disk {
   int64_t num_config;
 } tp_disk;
 
+/* What a rank runs. Where a plan has stages, one axis of the mesh chooses among several programs:
+ * see `programs`, and what it says of `merged list` below.
+ *
+ * The merged list of tensors: the rows of programs[0], programs[1], ... in their order, where a row
+ * whose path, slot, role, type, rank and whole[] an earlier one has is the same row. Its instances
+ * are those of all such rows, rising by their numbers (first + j * step). Each is a tensor of the
+ * plan, of one id and one initial value wherever it is held. A rank holds those in its own table.
+ * Of several coordinates that hold an instance the smallest one's ranks write it to files. */
 typedef struct tp_program {
   int32_t abi_version;
   const char *plan;        /* name of the plan */
@@ -425,9 +436,10 @@ typedef struct tp_program {
   /* Generated entry points; the arena is that of the rank. */
   int (*prepare)(tp_rank *, char *arena); /* once, after weights are set: working copies, tables */
   int (*step)(tp_rank *, char *arena);
-  int (*evaluate)(tp_rank *, char *arena);  /* one microbatch: adds to metrics */
-  int (*predict)(tp_rank *, char *arena);   /* one microbatch: writes logits; null: cannot sample */
-  int64_t logits_offset, logits_vocabulary; /* [rows, S, V] of `logits_type` */
+  int (*evaluate)(tp_rank *, char *arena); /* one microbatch: adds to metrics */
+  int (*predict)(tp_rank *, char *arena);  /* one microbatch: writes logits; null: cannot sample */
+  /* [rows, S, V] of `logits_type`; offset < 0: another program has them. */
+  int64_t logits_offset, logits_vocabulary;
   int32_t logits_type;
   const tp_device *device; /* null: the team of the rank computes */
   /* TP_GRADIENT tensors hold gradients times `scale`, or where `scale_offset` is >= 0 the f64
@@ -435,10 +447,20 @@ typedef struct tp_program {
   int64_t scale_offset;
   double scale;
   const tp_disk *disk; /* null: the model says nothing of names on disk */
+  /* Ranks of coordinate c on axis `programs_axis` run programs[c], of as many as the axis has
+   * coordinates; num_programs 0: all ranks run this one. Who is given a plan of several programs is
+   * given programs[0], and each of them has this same list. They may differ in arena_bytes,
+   * tensors, scalars, slots, device, in what entry points do, in whether `prepare` is null, in
+   * whether there are logits, and in offsets of all kinds; the rest is the same in all, groups by
+   * their numbers. No tensor is cut over that axis. Where there are devices arch, workspace_bytes
+   * and native_sums are the same too. */
+  const struct tp_program *const *programs;
+  int64_t num_programs, programs_axis;
 } tp_program;
 
 /* Entry of every generated binary: parses the command line and trains. The programs are one plan
- * compiled for several targets, at most one for the CPU and one for a device. */
+ * compiled for several targets, at most one for the CPU and one for a device; each may stand for
+ * those of all stages. */
 int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t count);
 
 #ifdef __cplusplus

@@ -71,7 +71,7 @@ typedef struct tp_facts {
   int64_t vocabulary;   /* ids are 0 .. vocabulary - 1; below 0: padding */
   int64_t plan_steps;   /* that the recipe asks for */
   int64_t step;         /* the last one that was done; 0: none */
-  int64_t arena_bytes;  /* of each rank */
+  int64_t arena_bytes;  /* of each rank; of the one that has most, where stages differ */
 } tp_facts;
 tp_result tp_describe(tp_training *training, tp_facts *facts);
 

@@ -46,21 +46,22 @@ Mapping::Mapping(tp_rank &rank)
     : disk(*rank.program->disk),
       weights(logicalTensors(*rank.program, rank.arena.data(), rank.peers.rank(), TP_WEIGHT,
                              rank.device.get())) {
-  const tp_program &program = *rank.program;
-  std::vector<int64_t> first(program.num_tensors + 1); // instance of each row
-  for (int64_t i = 0; i < program.num_tensors; ++i)
-    first[i + 1] = first[i] + (program.tensors[i].role == TP_WEIGHT ? program.tensors[i].count : 0);
+  std::vector<MergedRow> rows = mergedRows(*rank.program, 0);
+  std::vector<size_t> first(rows.size() + 1); // tensor of each row
+  for (size_t i = 0; i < rows.size(); ++i)
+    first[i + 1] = first[i] + (rows[i].first->role == TP_WEIGHT ? rows[i].tensors.size() : 0);
   std::map<std::string, size_t> known;
   for (int64_t i = 0; i < disk.num_tensors; ++i) {
     const tp_stored &stored = disk.tensors[i];
-    const tp_tensor &row = program.tensors[stored.tensor];
-    for (int64_t j = 0; j < row.count; ++j) {
+    const std::vector<MergedTensor> &row = rows[stored.tensor].tensors;
+    for (size_t j = 0; j < row.size(); ++j) {
       const LogicalTensor &weight = weights[first[stored.tensor] + j];
-      std::string name = withNumber(stored.name, row.first + j * row.step);
+      int64_t number = row[j].first.number;
+      std::string name = withNumber(stored.name, number);
       auto [it, fresh] = known.try_emplace(name, tensors.size());
       if (fresh) {
         tensors.push_back({name, weight.type, {stored.shape, stored.shape + stored.rank}, {}});
-        bare.push_back(stored.bare ? withNumber(stored.bare, row.first + j * row.step) : "");
+        bare.push_back(stored.bare ? withNumber(stored.bare, number) : "");
       }
       tensors[it->second].parts.push_back({&weight, &stored});
     }

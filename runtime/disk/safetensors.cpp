@@ -358,6 +358,8 @@ Status copyPiece(const std::string &file, const FileTensor &tensor, int32_t type
 Status copyPart(const InputFile &file, const FileTensor &tensor, int64_t offset,
                 const FilePart &part) {
   const LogicalTensor &to = *part.tensor;
+  if (!to.share.stored())
+    return {};
   int64_t size = bytesOf(tensor.type), end = offset + tensor.bytes();
   HostView view(to.device, to.data, to.share.stored() * bytesOf(to.type),
                 HostView::updates); // padding stays

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <map>
 #include <tuple>
+#include <utility>
 
 using namespace tplan::runtime;
 
@@ -49,8 +50,6 @@ Status checkOrders(tp_rank &rank, const Recording &log) {
     all.push_back(group.get());
   Status first;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (!all[i])
-      continue; // this rank is no member
     std::string mine = textOf(log.groups[i]), theirs = mine;
     auto length = (int64_t)theirs.size();
     TP_TRY(all[i]->broadcast(&length, sizeof length, 0));
@@ -64,51 +63,41 @@ Status checkOrders(tp_rank &rank, const Recording &log) {
   return rank.peers.agree(std::move(first));
 }
 
-/// A row is a line, and its names stand apart by tabs.
-std::string keysOf(const Table &table) {
+std::string textOf(const Table &table) {
   std::string keys;
   for (auto &[key, row] : table)
     keys += std::get<0>(key) + "\t" + std::get<1>(key) + "\t" + std::get<2>(key) + "\n";
   return keys;
 }
 
-/// All ranks issue the kinds that the leader does.
-Status checkRows(tp_rank &rank, const Table &table) {
-  std::string keys = keysOf(table), wanted = keys;
-  TP_TRY(rank.peers.broadcast(wanted));
-  Status status;
-  if (keys != wanted)
-    status = errorf("ranks issued collectives of other kinds; rank 0:\n%srank %d:\n%s",
-                    wanted.c_str(), rank.peers.rank(), keys.c_str());
-  return rank.peers.agree(std::move(status));
-}
-
-/// Each rank gets the rows of all, empty where it has issued nothing.
-Status unite(tp_rank &rank, Table &table) {
-  const std::string mine = keysOf(table);
-  for (int from = 0; from < rank.peers.size(); ++from) {
-    std::string keys = mine;
-    TP_TRY(rank.peers.broadcast(keys, from));
-    for (size_t at = 0; at < keys.size();) {
-      auto word = [&](char by) {
-        size_t begin = at, end = keys.find(by, at);
-        at = end + 1;
-        return keys.substr(begin, end - begin);
-      };
-      std::string activity = word('\t'), axes = word('\t'), kind = word('\n');
-      table[{activity, axes, kind}];
-    }
+/// Adds the rows of such a text that the table lacks.
+void addKeys(const std::string &keys, Table &table) {
+  for (size_t at = 0; at < keys.size();) {
+    auto next = [&](char end) {
+      size_t begin = std::exchange(at, keys.find(end, at) + 1);
+      return keys.substr(begin, at - 1 - begin);
+    };
+    std::string activity = next('\t'), axes = next('\t');
+    table.try_emplace({activity, axes, next('\n')});
   }
-  return {};
 }
 
-/// In each column, what the rank has that has most.
+/// In each column, what the rank has that has most. All ranks of a program have the rows of the
+/// first one, and the table gets those of all programs.
 Status findMost(tp_rank &rank, Table &table) {
-  // Ranks that are in groups of some ranks alone do not do the same.
-  bool anyPartial = false;
-  for (int64_t group = 0; group < rank.program->num_groups; ++group)
-    anyPartial |= isPartial(*rank.program, group);
-  TP_TRY(anyPartial ? unite(rank, table) : checkRows(rank, table));
+  const tp_program &program = *rank.program;
+  const std::string keys = textOf(table);
+  Status status;
+  for (int64_t number = 0; number < programCount(program); ++number) {
+    std::string wanted = keys;
+    auto from = (int)firstRankOf(program, number);
+    TP_TRY(rank.peers.broadcast(wanted, from));
+    if (number == numberOf(program, rank.peers.rank()) && keys != wanted)
+      status = errorf("ranks issued collectives of other kinds; rank %d:\n%srank %d:\n%s", from,
+                      wanted.c_str(), rank.peers.rank(), keys.c_str());
+    addKeys(wanted, table);
+  }
+  TP_TRY(rank.peers.agree(std::move(status)));
   // A sum in which each rank has places of its own.
   size_t each = table.size() * columns, at = each * rank.peers.rank();
   std::vector<double> numbers(each * rank.peers.size());

@@ -59,6 +59,27 @@ inline int64_t memberOf(const tp_program &program, int64_t group, int64_t rank) 
   return member;
 }
 
+/// Number of the program that `rank` runs, given any of a plan's; 0 where there is one.
+inline int64_t numberOf(const tp_program &program, int64_t rank) {
+  return program.num_programs ? coordinateOf(program, program.programs_axis, rank) : 0;
+}
+
+/// That program.
+inline const tp_program &programOf(const tp_program &program, int64_t rank) {
+  return program.num_programs ? *program.programs[numberOf(program, rank)] : program;
+}
+
+/// How many programs a plan has, and the first rank that runs each.
+inline int64_t programCount(const tp_program &program) {
+  return program.num_programs ? program.num_programs : 1;
+}
+inline int64_t firstRankOf(const tp_program &program, int64_t number) {
+  int64_t stride = 1;
+  for (int64_t inner = program.programs_axis + 1; inner < program.num_axes; ++inner)
+    stride *= program.axes[inner].size;
+  return number * stride;
+}
+
 } // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_RANKS_MEMBER_H

@@ -34,9 +34,6 @@ Status Peers::sum(double *values, int64_t count) {
   return size() == 1 ? Status() : transport->world().sum(values, count, *team);
 }
 
-Status Peers::broadcast(void *data, int64_t bytes) { return broadcast(data, bytes, 0); }
-Status Peers::broadcast(std::string &text) { return broadcast(text, 0); }
-
 Status Peers::broadcast(void *data, int64_t bytes, int from) {
   return size() == 1 || bytes == 0 ? Status() : transport->world().broadcast(data, bytes, from);
 }

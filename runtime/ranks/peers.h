@@ -40,14 +40,11 @@ public:
 
   /// Sums over the ranks, in their order.
   Status sum(double *values, int64_t count);
-  /// Bytes of the leader to all.
-  Status broadcast(void *data, int64_t bytes);
-  Status broadcast(std::string &text);
-  /// Those of any rank.
-  Status broadcast(std::string &text, int from);
+  /// Bytes of the leader, or of another rank, to all.
+  Status broadcast(void *data, int64_t bytes, int from = 0);
+  Status broadcast(std::string &text, int from = 0);
 
 private:
-  Status broadcast(void *data, int64_t bytes, int from);
   Transport *transport = nullptr;
   Team *team = nullptr;
   bool together = false;

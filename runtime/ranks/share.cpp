@@ -20,7 +20,14 @@ Share::Share(const std::vector<int64_t> &shape) {
   rowElements = runElements = lineElements = storedElements = end = logicalElements;
 }
 
-Share::Share(const tp_program &program, const tp_tensor &tensor, int64_t rank) {
+Share Share::none(const std::vector<int64_t> &shape) {
+  Share share(shape);
+  share.lineElements = share.storedElements = share.begin = share.end = 0;
+  share.writer = false;
+  return share;
+}
+
+Share::Share(const tp_program &program, const tp_tensor &tensor, int64_t rank, int64_t holder) {
   std::vector<Dim> dims(tensor.rank);
   for (int32_t d = tensor.rank - 1; d >= 0; --d) {
     int64_t held = tensor.shape[d];
@@ -47,8 +54,10 @@ Share::Share(const tp_program &program, const tp_tensor &tensor, int64_t rank) {
     begin = at - shift;
     end = begin + tensor.chunk;
   }
-  for (int64_t axis = 0; axis < program.num_axes; ++axis)
-    writer &= used[axis] || coordinateOf(program, axis, rank) == 0;
+  for (int64_t axis = 0; axis < program.num_axes; ++axis) {
+    bool isOfPrograms = program.num_programs && axis == program.programs_axis;
+    writer &= used[axis] || coordinateOf(program, axis, rank) == (isOfPrograms ? holder : 0);
+  }
 }
 
 /// A row is the innermost dimension of which the rank holds a part, with all that is
@@ -152,6 +161,9 @@ Status tplan::runtime::checkShare(const tp_program &program, const tp_tensor &te
                     what, (long long)whole, (long long)members, (long long)held);
     for (int32_t i = 0; group >= 0 && i < program.groups[group].num_axes; ++i) {
       int32_t axis = program.groups[group].axes[i];
+      if (program.num_programs && axis == program.programs_axis)
+        return errorf("tensor '%s' is cut over the axis of the programs, '%s'", tensor.path,
+                      program.axes[axis].name);
       if (used[axis])
         return errorf("tensor '%s' is cut twice over the axis '%s'", tensor.path,
                       program.axes[axis].name);

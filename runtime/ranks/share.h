@@ -36,7 +36,10 @@ class Share {
 public:
   /// All of a tensor.
   explicit Share(const std::vector<int64_t> &shape);
-  Share(const tp_program &program, const tp_tensor &tensor, int64_t rank);
+  /// Of several programs, those of coordinate `holder` write what all of them may hold.
+  Share(const tp_program &program, const tp_tensor &tensor, int64_t rank, int64_t holder = 0);
+  /// Nothing of a tensor.
+  static Share none(const std::vector<int64_t> &shape);
 
   /// Elements of the logical tensor.
   int64_t elements() const { return logicalElements; }
@@ -87,7 +90,7 @@ private:
 };
 
 /// The table's row makes sense: every element of the tensor is held, none twice but by
-/// replicas.
+/// replicas, and by the ranks of each program that has it.
 Status checkShare(const tp_program &program, const tp_tensor &tensor);
 
 } // namespace tplan::runtime

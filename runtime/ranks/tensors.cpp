@@ -4,6 +4,7 @@
 
 #include "runtime/ranks/member.h"
 #include "runtime/ranks/mesh.h"
+#include "runtime/ranks/programs.h"
 #include "runtime/support/bf16.h"
 #include "runtime/support/f16.h"
 #include "runtime/support/random.h"
@@ -16,45 +17,36 @@
 
 using namespace tplan::runtime;
 
-std::string tplan::runtime::withNumber(std::string path, int64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = path.find("{i}"); at != std::string::npos;
-       at = path.find("{i}", at + digits.size()))
-    path.replace(at, 3, digits);
-  return path;
-}
-
-static std::string expandPath(const tp_tensor &tensor, int64_t instance) {
-  std::string name = withNumber(tensor.path, tensor.first + instance * tensor.step);
-  if (tensor.slot && *tensor.slot)
-    name += std::string(".") + tensor.slot;
-  return name;
-}
-
 std::vector<LogicalTensor> tplan::runtime::logicalTensors(const tp_program &program, char *arena,
                                                           int64_t rank, tp_tensor_role role,
                                                           Device *device) {
   std::vector<LogicalTensor> all;
-  for (int64_t i = 0; i < program.num_tensors; ++i) {
-    const tp_tensor &tensor = program.tensors[i];
-    if (tensor.role != role)
+  for (const MergedRow &row : mergedRows(program, numberOf(program, rank))) {
+    if (row.first->role != role)
       continue;
-    Share share(program, tensor, rank);
-    for (int64_t j = 0; j < tensor.count; ++j)
-      all.push_back({expandPath(tensor, j), tensor.type,
-                     std::vector<int64_t>(tensor.whole, tensor.whole + tensor.rank),
-                     arena + tensor.offset + j * tensor.stride, share, device});
+    std::vector<int64_t> shape(row.first->whole, row.first->whole + row.first->rank);
+    const Share none = Share::none(shape);
+    const tp_tensor *last = nullptr; // neighbours have one share
+    int64_t holder = -1;
+    Share share = none;
+    for (const MergedTensor &tensor : row.tensors) {
+      const Instance &mine = tensor.mine;
+      std::string name = nameOf(tensor.first);
+      if (!mine.row) {
+        all.push_back({std::move(name), row.first->type, shape, nullptr, none, device});
+        continue;
+      }
+      if (mine.row != last || tensor.holder != holder)
+        share = Share(program, *(last = mine.row), rank, holder = tensor.holder);
+      all.push_back({std::move(name), row.first->type, shape,
+                     arena + mine.row->offset + mine.index * mine.row->stride, share, device});
+    }
   }
   return all;
 }
 
-Status tplan::runtime::checkProgram(const tp_program &p) {
-  if (p.abi_version != TP_ABI_VERSION)
-    return errorf(
-        "this program was compiled for runtime interface %d, this runtime has %d: build both from "
-        "one release",
-        p.abi_version, TP_ABI_VERSION);
-  TP_TRY(checkMesh(p));
+/// The tables of one program.
+static Status checkTables(const tp_program &p) {
   auto groupOf = [&](const char *what, const char *name, int64_t group) -> Status {
     if (group >= p.num_groups)
       return errorf("%s '%s' names group %lld of %lld", what, name, (long long)group,
@@ -73,7 +65,10 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
     return isType(type) ? Status()
                         : errorf("%s '%s' has an unknown element type: %d", what, name, type);
   };
-  if (p.predict)
+  if (p.predict && p.logits_offset < 0 && !p.num_programs)
+    return errorf("the plan '%s' predicts, and has no logits: their offset is %lld", p.plan,
+                  (long long)p.logits_offset);
+  if (p.predict && p.logits_offset >= 0)
     TP_TRY(typed("output", "logits", p.logits_type));
   for (int64_t i = 0; i < p.num_tensors; ++i) {
     const tp_tensor &t = p.tensors[i];
@@ -102,11 +97,28 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
     TP_TRY(groupOf("metric", m.name, m.group));
     TP_TRY(groupOf("metric", m.name, m.count_group));
     TP_TRY(typed("metric", m.name, m.type));
-    TP_TRY(inside("metric", m.name, m.offset, bytesOf(m.type)));
+    if (std::min(m.parts, m.count_parts) < 1)
+      return errorf("metric '%s' is the sum of no parts: %d", m.name,
+                    std::min(m.parts, m.count_parts));
+    auto bytes = [&](int32_t parts) { return (parts - 1) * scalarStride + bytesOf(m.type); };
+    TP_TRY(inside("metric", m.name, m.offset, bytes(m.parts)));
     if (m.count_offset >= 0)
-      TP_TRY(inside("count of metric", m.name, m.count_offset, bytesOf(m.type)));
+      TP_TRY(inside("count of metric", m.name, m.count_offset, bytes(m.count_parts)));
   }
   return {};
+}
+
+Status tplan::runtime::checkProgram(const tp_program &p) {
+  TP_TRY(checkVersion(p));
+  TP_TRY(checkMesh(p));
+  if (p.num_programs) {
+    TP_TRY(checkPrograms(p));
+    for (int64_t i = 0; i < p.num_programs; ++i)
+      if (Status status = checkTables(*p.programs[i]); !status.ok())
+        return errorf("program %lld: %s", (long long)i, status.message().c_str());
+    return checkMerged(p);
+  }
+  return checkTables(p);
 }
 
 /// Whether nothing but zeros is put into it.

@@ -5,9 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/ranks/programs.h"
 #include "runtime/ranks/rank.h"
+#include "runtime/ranks/tensors.h"
 #include "runtime/step/trace_device.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +58,11 @@ public:
     addExtents('w', it.writes);
     fprintf(file, " %s\n", it.title.text().c_str());
   }
+  /// In front of the ranks that run it.
   void addTables(const tp_program &program) {
+    if (last == &program)
+      return;
+    last = &program;
     for (int64_t i = 0; file && i < program.num_slots; ++i) {
       const tp_slot &slot = program.slots[i];
       fprintf(file, "slot %lld-%lld %s\n", (long long)slot.offset,
@@ -81,6 +88,7 @@ private:
       fprintf(file, " %c%lld-%lld", letter, (long long)extent.begin, (long long)extent.end);
   }
   FILE *file = nullptr;
+  const tp_program *last = nullptr;
 };
 
 Status checkInside(const tp_program &program, const StreamEvent &it) {
@@ -93,9 +101,25 @@ Status checkInside(const tp_program &program, const StreamEvent &it) {
   return {};
 }
 
+/// All ranks, or the first and the last of each program.
+std::vector<int64_t> ranksToAudit(const tp_program &program) {
+  std::vector<int64_t> ranks;
+  int64_t all = ranksOf(program), last = programCount(program) - 1;
+  for (int64_t rank = 0; all <= mostAudited && rank < all; ++rank)
+    ranks.push_back(rank);
+  for (int64_t number = 0; all > mostAudited && number <= last; ++number) {
+    int64_t first = firstRankOf(program, number);
+    ranks.push_back(first);
+    if (int64_t end = all - 1 - firstRankOf(program, last) + first; end != first)
+      ranks.push_back(end);
+  }
+  return ranks;
+}
+
 } // namespace
 
-Status tplan::runtime::traceProgram(const tp_program &program, int number, const StreamSink &sink) {
+Status tplan::runtime::traceProgram(const tp_program &plan, int number, const StreamSink &sink) {
+  const tp_program &program = programOf(plan, number);
   tp_rank rank;
   NoTransport none(number, (int)ranksOf(program));
   rank.program = &program;
@@ -115,7 +139,8 @@ Status tplan::runtime::traceProgram(const tp_program &program, int number, const
     TP_TRY(runEntry(rank, program.step, "a step"));
     TP_TRY(device.send());
     for (int64_t i = 0; i < program.num_metrics; ++i)
-      TP_TRY(device.read(nullptr, arena + program.metrics[i].offset, 8));
+      for (int64_t part = 0; part < program.metrics[i].parts; ++part)
+        TP_TRY(device.read(nullptr, arena + program.metrics[i].offset + part * scalarStride, 8));
   }
   for (auto entry : {program.evaluate, program.predict})
     if (entry) {
@@ -130,27 +155,29 @@ Status tplan::runtime::auditStreams(const tp_program &program, const std::string
     return errorf("--audit-streams is for programs of a GPU, and the plan '%s' is compiled for a "
                   "CPU: compile it with --target=cuda:ARCH",
                   program.plan);
-  int64_t ranks = ranksOf(program), streams = tracedStreams(*program.device),
-          events = tracedEvents(*program.device), works = 0, audited = 0;
+  int64_t most[] = {0, 0}, works = 0;
   TraceFile file;
   if (!traceFile.empty())
     TP_TRY(file.open(traceFile));
-  file.addTables(program);
-  for (int64_t rank = 0; rank<ranks; rank = ranks> mostAudited && !rank ? ranks - 1 : rank + 1) {
+  const std::vector<int64_t> ranks = ranksToAudit(program);
+  for (int64_t rank : ranks) {
+    const tp_program &own = programOf(program, rank);
+    int64_t streams = tracedStreams(*own.device), events = tracedEvents(*own.device);
+    most[0] = std::max(most[0], streams), most[1] = std::max(most[1], events);
     StreamOrder order(streams, events);
+    file.addTables(own);
     file.begin((int)rank, streams, events);
     Status status = traceProgram(program, (int)rank, [&](const StreamEvent &it) -> Status {
       file.add(it);
-      TP_TRY(checkInside(program, it));
+      TP_TRY(checkInside(own, it));
       return order.add(it);
     });
     if (!status.ok())
       return errorf("rank %lld: %s", (long long)rank, status.message().c_str());
     works += order.works();
-    ++audited;
   }
-  printf("stream audit: %lld calls of %lld ranks in %lld streams with %lld events: each access of "
+  printf("stream audit: %lld calls of %zu ranks in %lld streams with %lld events: each access of "
          "the arena has its order\n",
-         (long long)works, (long long)audited, (long long)streams, (long long)events);
+         (long long)works, ranks.size(), (long long)most[0], (long long)most[1]);
   return {};
 }

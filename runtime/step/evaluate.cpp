@@ -90,6 +90,7 @@ public:
 private:
   Status nextBatch(Batch &batch);
   Status score(const Batch &batch, Evaluation &result);
+  Status clear(int64_t offset, int32_t parts, int32_t type);
 
   tp_rank &rank;
   const tp_program &program;
@@ -112,6 +113,14 @@ Status Scorer::nextBatch(Batch &batch) {
   return {};
 }
 
+/// Zero in each part of a number of a metric.
+Status Scorer::clear(int64_t offset, int32_t parts, int32_t type) {
+  static constexpr char zero[8] = {};
+  for (int32_t part = 0; part < parts; ++part)
+    TP_TRY(writeArena(rank, offset + part * scalarStride, zero, bytesOf(type)));
+  return {};
+}
+
 Status Scorer::score(const Batch &batch, Evaluation &result) {
   char *given = givenImage(rank);
   for (int64_t i = 0; i < program.num_inputs; ++i)
@@ -122,10 +131,9 @@ Status Scorer::score(const Batch &batch, Evaluation &result) {
   const tp_metric &loss = program.metrics[0];
   // Zeroed for each microbatch and summed here in double: a sum in f32 over a
   // long file would lose digits.
-  static constexpr char zero[8] = {};
-  TP_TRY(writeArena(rank, loss.offset, zero, bytesOf(loss.type)));
+  TP_TRY(clear(loss.offset, loss.parts, loss.type));
   if (loss.count_offset >= 0)
-    TP_TRY(writeArena(rank, loss.count_offset, zero, bytesOf(loss.type)));
+    TP_TRY(clear(loss.count_offset, loss.count_parts, loss.type));
   TP_TRY(runEntry(rank, program.evaluate, "evaluation"));
   TP_TRY(metrics.read(rank));
   double counted = loss.count_offset >= 0 ? metrics.term(0).count : (double)batch.tokens;

@@ -1,11 +1,13 @@
 //===- logits.cpp - what a model predicts, as numbers -----------------------===//
 //
 // For comparing with another implementation of the same model. As in sample.cpp, each rank
-// predicts the same row.
+// predicts the same row. Ranks that have no logits write none of the file: who has them writes
+// them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/disk/safetensors.h"
+#include "runtime/ranks/programs.h"
 #include "runtime/step/evaluate.h"
 #include "runtime/step/scalars.h"
 
@@ -44,16 +46,23 @@ Status tplan::runtime::dumpLogits(tp_rank &rank, const std::string &name, const 
   TP_TRY(give(rank));
   TP_TRY(runEntry(rank, program.predict, "prediction"));
   // Rows may be longer than the vocabulary, by padding.
-  int64_t count = (int64_t)tokens.size(), held = program.logits_vocabulary,
+  const tp_program &predicting = programOf(program, std::max<int64_t>(rankOfLogits(program), 0));
+  int64_t count = (int64_t)tokens.size(), held = predicting.logits_vocabulary,
           wanted = std::min(held, input.vocabulary);
+  std::vector<int64_t> shape = {count, wanted};
+  auto write = [&](char *data, const Share &share) {
+    return writeSafetensors(rank.peers, rank.team, path,
+                            {LogicalTensor{"logits", TP_F32, shape, data, share}});
+  };
+  if (program.logits_offset < 0) {
+    TP_TRY(rank.device ? rank.device->finish() : Status());
+    return write(nullptr, Share::none(shape));
+  }
   std::vector<char> numbers(count * held * bytesOf(program.logits_type));
   TP_TRY(readArena(rank, program.logits_offset, numbers.data(), (int64_t)numbers.size()));
   std::vector<float> logits(count * wanted);
   for (int64_t i = 0; i < count * wanted; ++i)
     logits[i] =
         (float)getElement(numbers.data(), program.logits_type, i / wanted * held + i % wanted);
-  std::vector<int64_t> shape = {count, wanted};
-  return writeSafetensors(
-      rank.peers, rank.team, path,
-      {LogicalTensor{"logits", TP_F32, shape, (char *)logits.data(), Share(shape)}});
+  return write((char *)logits.data(), Share(shape));
 }

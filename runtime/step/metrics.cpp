@@ -10,15 +10,22 @@
 
 using namespace tplan::runtime;
 
+void Metrics::add(int64_t metric, int64_t group, int64_t offset, int32_t type, int32_t parts,
+                  bool isCount) {
+  for (int32_t part = 0; part < parts; ++part)
+    numbers.push_back({group, metric, offset + part * scalarStride, type, part, isCount});
+}
+
 Metrics::Metrics(const tp_program &program) : values(program.num_metrics) {
   for (int64_t i = 0; i < program.num_metrics; ++i) {
-    const tp_metric &metric = program.metrics[i];
-    numbers.push_back({metric.group, i, metric.offset, metric.type, false});
-    if (metric.count_offset >= 0)
-      numbers.push_back({metric.count_group, i, metric.count_offset, metric.type, true});
+    const tp_metric &it = program.metrics[i];
+    add(i, it.group, it.offset, it.type, it.parts, false);
+    if (it.count_offset >= 0)
+      add(i, it.count_group, it.count_offset, it.type, it.count_parts, true);
   }
   std::sort(numbers.begin(), numbers.end(), [](const Number &a, const Number &b) {
-    return std::tie(a.group, a.metric, a.isCount) < std::tie(b.group, b.metric, b.isCount);
+    return std::tie(a.group, a.metric, a.isCount, a.part) <
+           std::tie(b.group, b.metric, b.isCount, b.part);
   });
   sums.resize(numbers.size());
   for (const Number &number : numbers) {
@@ -74,7 +81,8 @@ Status Metrics::read(tp_rank &rank) {
   }
   for (size_t i = 0; i < numbers.size(); ++i) {
     MetricValue &value = values[numbers[i].metric];
-    (numbers[i].isCount ? value.count : value.sum) = sums[i];
+    double &number = numbers[i].isCount ? value.count : value.sum;
+    number = numbers[i].part ? number + sums[i] : sums[i];
   }
   return {};
 }

@@ -1,7 +1,7 @@
 //===- metrics.h - what a step leaves behind ------------------------------===//
 //
 // One decision: the sums over ranks are made where they are read, a group at a time, so that no
-// function of the step waits for them.
+// function of the step waits for them. Parts of a number are added up after that, in their order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_STEP_METRICS_H
@@ -46,11 +46,14 @@ private:
     int64_t first, count; // of the program's metrics, that it is the sum of
     bool isUnbounded;
   };
+  /// A part of a sum or a count.
   struct Number {
     int64_t group, metric, offset;
-    int32_t type;
+    int32_t type, part;
     bool isCount;
   };
+  void add(int64_t metric, int64_t group, int64_t offset, int32_t type, int32_t parts,
+           bool isCount);
   Status fetch(tp_rank &rank);
 
   std::vector<Number> numbers;        // by group

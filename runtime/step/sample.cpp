@@ -2,10 +2,12 @@
 //
 // One decision: there is no cache of keys and values. Each token is a forward
 // pass over the last S tokens: sampling shows what was learnt, it does not serve. With
-// many ranks each predicts the same row and finds the same logits, so that all go on alike.
+// many ranks each predicts the same row and finds the same logits, so that all go on alike; where
+// only some ranks have logits, the first of these tells all.
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/ranks/programs.h"
 #include "runtime/ranks/tensors.h"
 #include "runtime/step/evaluate.h"
 #include "runtime/step/scalars.h"
@@ -53,14 +55,29 @@ static Status checkSample(const tp_program &program, const std::vector<int32_t> 
   return {};
 }
 
+/// Of position `at` of the row that was predicted, as they are in memory, on all ranks.
+static Status readLogits(tp_rank &rank, int64_t at, std::vector<char> &numbers) {
+  const tp_program &program = *rank.program;
+  auto bytes = (int64_t)numbers.size();
+  int64_t row = program.logits_vocabulary * bytesOf(program.logits_type);
+  if (program.logits_offset >= 0)
+    TP_TRY(readArena(rank, program.logits_offset + at * row, numbers.data(), bytes));
+  else if (rank.device)
+    TP_TRY(rank.device->finish());
+  int64_t from = rankOfLogits(program);
+  return from < 0 ? Status() : rank.peers.broadcast(numbers.data(), bytes, (int)from);
+}
+
 Status tplan::runtime::sampleTokens(tp_rank &rank, const Sampling &how,
                                     std::vector<int32_t> &tokens, bool &ended) {
   const tp_program &program = *rank.program;
   TP_TRY(rank.peers.alike(checkSample(program, tokens)));
   const tp_input &input = program.inputs[0];
   int64_t context = input.positions;
+  const tp_program &predicting = programOf(program, std::max<int64_t>(rankOfLogits(program), 0));
+  int32_t type = predicting.logits_type;
   std::vector<double> logits(
-      std::min({program.logits_vocabulary, input.vocabulary, how.vocabulary}));
+      std::min({predicting.logits_vocabulary, input.vocabulary, how.vocabulary}));
   std::vector<char> numbers; // as they are in memory
   for (int64_t i = 0; i < how.count; ++i) {
     TP_TRY(rank.points.next(ended));
@@ -78,12 +95,10 @@ Status tplan::runtime::sampleTokens(tp_rank &rank, const Sampling &how,
     }
     TP_TRY(give(rank));
     TP_TRY(runEntry(rank, program.predict, "prediction"));
-    int64_t row = program.logits_vocabulary * bytesOf(program.logits_type);
-    numbers.resize(logits.size() * bytesOf(program.logits_type));
-    TP_TRY(readArena(rank, program.logits_offset + (length - 1) * row, numbers.data(),
-                     (int64_t)numbers.size()));
+    numbers.resize(logits.size() * bytesOf(type));
+    TP_TRY(readLogits(rank, length - 1, numbers));
     for (size_t id = 0; id < logits.size(); ++id) {
-      logits[id] = getElement(numbers.data(), program.logits_type, (int64_t)id);
+      logits[id] = getElement(numbers.data(), type, (int64_t)id);
       if (!std::isfinite(logits[id]))
         return rank.peers.alike(
             errorf("prediction %lld: logit %zu is %g", (long long)i, id, logits[id]));

@@ -2,6 +2,7 @@
 
 #include "runtime/step/settle_gemms.h"
 
+#include "runtime/ranks/member.h"
 #include "runtime/step/trace_device.h"
 #include "runtime/support/files.h"
 
@@ -25,13 +26,15 @@ int64_t alignmentOfWork(const StreamEvent &work) {
 
 } // namespace
 
-Status tplan::runtime::gemmsOf(const tp_program &program, int rank, std::vector<GemmUse> &uses) {
+Status tplan::runtime::gemmsOf(const tp_program &program, std::vector<GemmUse> &uses) {
   std::set<GemmKey> keys;
-  TP_TRY(traceProgram(program, rank, [&](const StreamEvent &work) -> Status {
-    if (work.gemm)
-      keys.insert(keyOf({*work.gemm, alignmentOfWork(work)}));
-    return {};
-  }));
+  for (int64_t number = 0; number < programCount(program); ++number)
+    TP_TRY(traceProgram(program, (int)firstRankOf(program, number),
+                        [&](const StreamEvent &work) -> Status {
+                          if (work.gemm)
+                            keys.insert(keyOf({*work.gemm, alignmentOfWork(work)}));
+                          return {};
+                        }));
   for (const GemmKey &key : keys)
     uses.push_back(useOf(key));
   return {};
@@ -87,7 +90,7 @@ void tellMeasured(const Sink &sink, int64_t measured, size_t all, const std::str
 Status choose(tp_rank &rank, const std::string &file, const std::string &saved) {
   Device &device = *rank.device;
   std::vector<GemmUse> uses;
-  TP_TRY(gemmsOf(*rank.program, rank.peers.rank(), uses));
+  TP_TRY(gemmsOf(*rank.program, uses));
   if (uses.empty())
     return {};
   bool isNamed = !file.empty() && pathExists(file);

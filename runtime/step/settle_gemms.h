@@ -15,8 +15,9 @@
 
 namespace tplan::runtime {
 
-/// The GEMMs that a rank of a program for a device calls, in training, evaluation and prediction.
-Status gemmsOf(const tp_program &program, int rank, std::vector<GemmUse> &uses);
+/// The GEMMs that the ranks of a plan for a device call, in training, evaluation and prediction:
+/// those of the first rank of each program.
+Status gemmsOf(const tp_program &program, std::vector<GemmUse> &uses);
 
 /// Chooses for a run, of all ranks together, while nothing lies in the arena yet. `file` is that of
 /// --gemm-algorithms or empty: what it holds is taken, or it is written. `saved` is that of the

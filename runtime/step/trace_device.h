@@ -28,11 +28,12 @@ inline int64_t tracedEvents(const tp_device &device) { return device.num_events 
 Status traceGroups(const tp_program &program, int rank, StreamSink sink,
                    std::vector<std::unique_ptr<Communicator>> &groups);
 
-/// Runs the entry points of a program as one rank on a traced device: preparation, two steps, an
+/// Runs the entry points of the program of a rank on a traced device: preparation, two steps, an
 /// evaluation, a prediction. Memory is what `sink` is told of; an error of it ends the run.
-Status traceProgram(const tp_program &program, int rank, const StreamSink &sink);
+Status traceProgram(const tp_program &plan, int rank, const StreamSink &sink);
 
-/// --audit-streams: all ranks, or of more than `mostAudited` the first and the last.
+/// --audit-streams: all ranks, or of more than `mostAudited` the first and the last of each
+/// program.
 inline constexpr int64_t mostAudited = 8;
 Status auditStreams(const tp_program &program, const std::string &traceFile);
 

@@ -8,6 +8,7 @@
 #include "runtime/device/cpu.h"
 #include "runtime/device/cuda.h"
 #include "runtime/libraries/cublaslt_library.h"
+#include "runtime/ranks/programs.h"
 #include "runtime/ranks/tensors.h"
 #include "runtime/support/environment.h"
 #include "runtime/train/embed_ranks.h"
@@ -164,7 +165,8 @@ Status tp_training::openRanks() {
                      asked.pin_threads != 0};
         mine.rank.sink = sinkOf(asked);
         mine.rows.length = length;
-        mine.session.emplace(mine.rank, *program, options, mine.seat);
+        int self = mine.transport ? mine.transport->rank() : 0;
+        mine.session.emplace(mine.rank, programOf(*program, self), options, mine.seat);
         TP_TRY(mine.session->open());
         return mine.session->setTensors(program->num_inputs ? &mine.rows : nullptr);
       },
@@ -274,7 +276,7 @@ tp_result tp_describe(tp_training *training, tp_facts *facts) {
             vocabulary,
             program.steps,
             training->ranks.leader().session->state().step,
-            program.arena_bytes};
+            mostArenaBytes(program)};
   return TP_DONE;
 }
 

@@ -9,6 +9,7 @@
 
 #include "runtime/device/cuda.h"
 #include "runtime/disk/safetensors.h"
+#include "runtime/ranks/programs.h"
 #include "runtime/ranks/tensors.h"
 #include "runtime/step/evaluate.h"
 #include "runtime/step/scalars.h"
@@ -199,10 +200,13 @@ Status Session::auditMemory() {
   TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
   std::string ranks =
       rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
-  auto written = std::count_if(program.slots, program.slots + program.num_slots,
-                               [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
-  say(format("memory audit: %lld slots written, nothing outside them, arena of %lld bytes%s\n",
-             (long long)written, (long long)program.arena_bytes, ranks.c_str()));
+  int64_t written = mostOf(program, [](const tp_program &each) {
+    return std::count_if(each.slots, each.slots + each.num_slots,
+                         [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
+  });
+  const char *most = program.num_programs ? "at most " : "";
+  say(format("memory audit: %s%lld slots written, nothing outside them, arena of %s%lld bytes%s\n",
+             most, (long long)written, most, (long long)mostArenaBytes(program), ranks.c_str()));
   return {};
 }
 
@@ -253,10 +257,13 @@ Status Session::captureStep() {
   bool meetsOnHost = rank.transport && !rank.transport->capturable();
   if (meetsOnHost || options.synchronous || options.profile)
     return {};
-  auto calls = (long long)program.device->step_calls;
+  auto calls =
+      (long long)mostOf(program, [](const tp_program &each) { return each.device->step_calls; });
+  const char *most = program.num_programs ? "at most " : "";
   if (calls > options.graphCalls) {
-    say(format("no graph: a step has %lld calls, --graph-calls is %lld; each is issued by itself\n",
-               calls, (long long)options.graphCalls));
+    say(format(
+        "no graph: a step has %s%lld calls, --graph-calls is %lld; each is issued by itself\n",
+        most, calls, (long long)options.graphCalls));
     return {};
   }
   Capture made;
@@ -267,7 +274,8 @@ Status Session::captureStep() {
   if (refused.ok()) {
     std::string bytes =
         made.bytes < 0 ? "" : format(", with %lld bytes of the GPU", (long long)made.bytes);
-    say(format("graph: the %lld calls of a step%s\n", calls, bytes.c_str()));
+    say(format("graph: %s %lld calls of a step%s\n", program.num_programs ? "at most" : "the",
+               calls, bytes.c_str()));
     return {};
   }
   if (!rank.peers.failedTogether())

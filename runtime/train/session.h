@@ -31,7 +31,8 @@ struct Seat {
 /// Each call but those that only look is made by all ranks, each on the thread that opened its own.
 class Session {
 public:
-  /// `rank` has its transport where there are others. All arguments outlive the session.
+  /// `rank` has its transport where there are others; the program is the one that it runs. All
+  /// arguments outlive the session.
   Session(tp_rank &rank, const tp_program &program, const Options &options, const Seat &seat);
 
   /// Threads, memory, device and communicators.

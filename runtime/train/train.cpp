@@ -8,6 +8,7 @@
 #include "runtime/train/train.h"
 
 #include "runtime/disk/data_check.h"
+#include "runtime/ranks/programs.h"
 #include "runtime/step/evaluate.h"
 #include "runtime/step/scalars.h"
 #include "runtime/support/text.h"
@@ -220,9 +221,10 @@ void Run::printSummary() {
     ranks = format("on each of %d ranks, ", rank.peers.size());
     buffers = ", buffers of collectives " + bytesText(rank.transport->bytes());
   }
-  printf("memory: %sarena %s, scratch of GEMMs on %d threads %s%s\n", ranks.c_str(),
-         bytesText(rank.arena.size()).c_str(), rank.team.size(),
-         bytesText(rank.matmul.bytes()).c_str(), buffers.c_str());
+  // Of several programs the largest arena; the rest is rank 0's.
+  printf("memory: %s%sarena %s, scratch of GEMMs on %d threads %s%s\n", ranks.c_str(),
+         program.num_programs ? "at most " : "", bytesText(mostArenaBytes(program)).c_str(),
+         rank.team.size(), bytesText(rank.matmul.bytes()).c_str(), buffers.c_str());
   if (options.profile) {
     printf("profile: %lld step%s%s\n", (long long)profileSteps, profileSteps == 1 ? "" : "s",
            profileSteps < done ? ", all but the first, which loads code and has libraries plan"
@@ -299,5 +301,6 @@ Status Run::all() {
 Status tplan::runtime::train(tp_rank &rank, const tp_program &program, const Options &options,
                              const Seat &seat) {
   rank.sink = standardSink();
-  return Run(rank, program, options, seat).all();
+  int number = rank.transport ? rank.transport->rank() : 0;
+  return Run(rank, programOf(program, number), options, seat).all();
 }

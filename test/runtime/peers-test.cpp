@@ -145,9 +145,9 @@ TEST(Loader, GivesEachRankItsRowsOfTheStep) {
 
 TEST(Metrics, TheLossIsTheSumOfItsTermsWithTheirFactors) {
   tp_program program = toy::program();
-  tp_metric metrics[] = {{"main", TP_F64, 0, 8, toy::nobody, toy::nobody, 0, 1, 1},
-                         {"small", TP_F64, 16, -1, toy::nobody, toy::nobody, 0, 1, 0.25},
-                         {"size", TP_F64, 24, -1, toy::nobody, toy::nobody, 1, 0, 0}};
+  tp_metric metrics[] = {{"main", TP_F64, 0, 8, toy::nobody, toy::nobody, 0, 1, 1, 1, 1},
+                         {"small", TP_F64, 16, -1, toy::nobody, toy::nobody, 0, 1, 0.25, 1, 1},
+                         {"size", TP_F64, 24, -1, toy::nobody, toy::nobody, 1, 0, 0, 1, 1}};
   program.metrics = metrics;
   program.num_metrics = 3;
   helpers::onTransports(1, [&](Transport &transport) {
@@ -177,10 +177,10 @@ TEST(Metrics, AreSumsOverTheirGroups) {
   // Sum over d with its count whole; sum over b and d and its count over a; and neither.
   toy::Layout layout{.d = 2, .a = 2, .b = 3};
   tp_program program = toy::program(layout);
-  const tp_metric metrics[] = {{"one", TP_F64, 0, 8, toy::overD, toy::nobody, 0, 0, 0},
-                               {"two", TP_F32, 16, 20, toy::overBD, toy::overA, 0, 0, 0},
-                               {"three", TP_F64, 24, -1, toy::nobody, toy::nobody, 0, 0, 0},
-                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody, 0, 0, 0}};
+  const tp_metric metrics[] = {{"one", TP_F64, 0, 8, toy::overD, toy::nobody, 0, 0, 0, 1, 1},
+                               {"two", TP_F32, 16, 20, toy::overBD, toy::overA, 0, 0, 0, 1, 1},
+                               {"three", TP_F64, 24, -1, toy::nobody, toy::nobody, 0, 0, 0, 1, 1},
+                               {"four", TP_F64, 32, -1, toy::overD, toy::nobody, 0, 0, 0, 1, 1}};
   program.metrics = metrics;
   program.num_metrics = 4;
   helpers::onTransports((int)layout.ranks(), [&](Transport &transport) {

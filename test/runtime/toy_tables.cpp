@@ -113,10 +113,18 @@ void Builder::build() {
                            scalar(TP_ROWS, TP_I64, offsetof(Scalars, rows), 0),
                            scalar(TP_MEMBER, TP_I32, offsetof(Scalars, member), layout.data)};
   std::copy(std::begin(all), std::end(all), t.scalars);
-  t.metrics[0] = {"loss",      TP_F32,      metrics,
-                  metrics + 4, layout.data, layout.countWhole ? (int32_t)nobody : layout.data,
-                  0,           1,           1};
-  t.metrics[1] = {"grad_norm", TP_F32, metrics + 8, -1, nobody, nobody, 0, 0, 0};
+  t.metrics[0] = {"loss",
+                  TP_F32,
+                  metrics,
+                  metrics + 4,
+                  layout.data,
+                  layout.countWhole ? (int32_t)nobody : layout.data,
+                  0,
+                  1,
+                  1,
+                  1,
+                  1};
+  t.metrics[1] = {"grad_norm", TP_F32, metrics + 8, -1, nobody, nobody, 0, 0, 0, 1, 1};
   t.onehotAt = place("onehot", 4 * t.tokens() * V);
   t.logitsAt = place("logits", 4 * t.tokens() * V);
   for (int i = 0; i < numTensors; ++i)

@@ -222,7 +222,9 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .count_group = count ? groups.numberOf(axesOf(count.getPendingAttr())) : -1,
                        .unbounded = false,
                        .is_loss = factor != nullptr,
-                       .factor = factor ? factor.getValueAsDouble() : 0.0});
+                       .factor = factor ? factor.getValueAsDouble() : 0.0,
+                       .parts = 1,
+                       .count_parts = 1});
   };
   if (losses && losses.get("main"))
     add("main");
@@ -247,7 +249,9 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .count_group = -1,
                        .unbounded = static_cast<bool>(skipped),
                        .is_loss = false,
-                       .factor = 0.0});
+                       .factor = 0.0,
+                       .parts = 1,
+                       .count_parts = 1});
   return table;
 }
 
@@ -415,7 +419,10 @@ void TableEmitter::emit(const EntryPoints &entries) {
                                .device = device(),
                                .scale_offset = moving ? places.offsetOf(moving) : -1,
                                .scale = scale ? scale->start : 0.0,
-                               .disk = diskTable(host, program)},
+                               .disk = diskTable(host, program),
+                               .programs = nullptr,
+                               .num_programs = 0,
+                               .programs_axis = 0},
                               target.program()));
 }
 
