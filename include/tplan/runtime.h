@@ -290,13 +290,13 @@ typedef enum tp_scalar_kind {
   TP_POWER,  /* value to the power of step: bias correction */
   TP_ROWS,   /* i64, rows of the microbatch in use: all in training */
   TP_MEMBER, /* i32, this rank's member number in group `value`; written once */
-  TP_INDEX   /* i32, instance i is i * value; written once */
+  TP_INDEX   /* i32, instance i is (first + i) * value; written once */
 } tp_scalar_kind;
 typedef struct tp_scalar {
   int32_t kind, type;
   int64_t offset;
   double value;
-  int64_t count; /* instances, 64 bytes apart */
+  int64_t count, first; /* instances, 64 bytes apart; number of the first */
 } tp_scalar;
 
 /* Learning rate: piecewise over steps [begin, end), interpolated from a to b. */

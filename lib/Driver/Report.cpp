@@ -11,6 +11,7 @@
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Walk.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <set>
@@ -79,19 +80,45 @@ void addSum(StepReport &report, ModuleOp module, llvm::StringRef in, llvm::Strin
   report.collectives.push_back(row);
 }
 
+/// The values of a message, one row for each.
+void addMessage(StepReport &report, ModuleOp module, llvm::StringRef in, sched::Step op,
+                int64_t times) {
+  bool sends = isa<sched::SendOp>(op.getOperation());
+  sched::Resource channel = op.getResource();
+  for (const sched::Use &use : op.getUses()) {
+    sched::ValueOp value = sched::valueOf(use.value);
+    Collective row;
+    row.in = in.str();
+    row.kind = "message";
+    row.axes = (dist::spell(dist::axesOf(channel.axes)) + " " + llvm::Twine(channel.ends.first) +
+                " to " + llvm::Twine(channel.ends.second))
+                   .str();
+    row.function = op.getTitle();
+    llvm::raw_string_ostream(row.type) << *value.getType();
+    std::tie(row.file, row.line) = lower::sourceOf(op->getLoc());
+    row.calls = times;
+    row.bytes = sends ? static_cast<int64_t>(value.getBytes()) : 0;
+    addCollective(report, std::move(row));
+  }
+}
+
 /// Sums that no function makes: those of the program, and those of losses and counts, which the
 /// runtime makes of one group together, after the step.
 void addSums(StepReport &report, sched::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   schedule::forEachStep(program, "step", [&](sched::Step op, int64_t times) {
+    // Numbers of one sum are issued together, each as one.
     if (auto sum = dyn_cast<sched::AllReduceOp>(op.getOperation()))
-      addSum(report, module, "step", op.getTitle(), sum.getAxes(), 1, times, sum.getLoc());
+      addSum(report, module, "step", op.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
+             sum.getLoc());
+    else if (isa<sched::SendOp, sched::ReceiveOp>(op.getOperation()))
+      addMessage(report, module, "step", op, times);
   });
   std::map<std::string, std::pair<ArrayAttr, int64_t>> read;
   for (auto value : program.getBody().getOps<sched::ValueOp>())
     if (ArrayAttr axes = value.getPendingAttr()) {
       auto &[same, numbers] = read[dist::spell(dist::axesOf(axes))];
-      same = axes, ++numbers;
+      same = axes, numbers += value.getCount();
     }
   for (const auto &[spelled, sum] : read)
     addSum(report, module, "metrics", "sum of losses and counts", sum.first, sum.second, 1,
@@ -165,6 +192,10 @@ void addPreparation(StepReport &report, sched::ProgramOp program) {
       addCollective(report, describe(op, func, times, "preparation"));
     });
   });
+  schedule::forEachStep(program, "prepare", [&](sched::Step op, int64_t times) {
+    if (isa<sched::SendOp, sched::ReceiveOp>(op.getOperation()))
+      addMessage(report, program->getParentOfType<ModuleOp>(), "preparation", op, times);
+  });
 }
 
 bool isForGpu(ModuleOp module) { return lang::targetOf(module).isGpu(); }
@@ -207,7 +238,8 @@ std::pair<unsigned, int64_t> gemmsOf(ModuleOp module) {
   return {kinds, distinct.size()};
 }
 
-std::vector<Beside> besideTheArena(ModuleOp module) {
+std::vector<Beside> besideTheArena(sched::ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
   auto [kinds, distinct] = gemmsOf(module);
   int64_t weights = 0;
   for (auto param : module.getOps<nn::ParamOp>())
@@ -301,11 +333,10 @@ static void printCopies(const StepReport &report, llvm::raw_ostream &os) {
                   row.line ? ", " + row.file + ":" + std::to_string(row.line) : "");
 }
 
-FailureOr<StepReport> getStepReport(ModuleOp module) {
+namespace {
+StepReport reportOf(sched::ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
   StepReport report;
-  auto program = module.lookupSymbol<sched::ProgramOp>("step");
-  if (!program || !program.getArena())
-    return module.emitError("no report before phase 'memory'");
   report.summary = summaryOf(module);
   report.plan = lang::Settings(module).planName.str();
   report.policy = program.getPolicy().str();
@@ -313,10 +344,12 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
     report.approximations.push_back("tf32: GEMMs may round f32 operands to 10 bits of mantissa");
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();
-  report.memory = memory::getReport(module);
-  report.beside = besideTheArena(module);
+  report.memory = memory::getReport(program);
+  report.beside = besideTheArena(program);
   report.ranks = dist::meshOf(module).getNumRanks();
   report.reduce = lang::stringifyReduce(lang::Settings(module).plan.reduce).str();
+  if (program.getHolds())
+    report.holds.assign(program.getHolds()->begin(), program.getHolds()->end());
   if (report.ranks > 1)
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
@@ -325,12 +358,48 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
     report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphCalls : 0);
   return report;
 }
+} // namespace
+
+FailureOr<StepReport> getStepReport(ModuleOp module) {
+  std::vector<StepReport> all;
+  for (auto program : module.getOps<sched::ProgramOp>())
+    if (program.getArena())
+      all.push_back(reportOf(program));
+  if (all.empty())
+    return module.emitError("no report before phase 'memory'");
+  if (all.size() == 1)
+    return all.front();
+  auto largest = llvm::max_element(all, [](const StepReport &a, const StepReport &b) {
+    return a.memory.arena < b.memory.arena;
+  });
+  StepReport report = *largest;
+  report.ofStages = std::move(all);
+  return report;
+}
+
+static std::string spellStages(const std::vector<int64_t> &stages) {
+  return llvm::join(llvm::map_range(stages, [](int64_t s) { return std::to_string(s); }), ", ");
+}
+
+/// What ranks that hold other stages need, a line each.
+static void printStages(const StepReport &report, llvm::raw_ostream &os) {
+  if (report.ofStages.empty())
+    return;
+  os << formatv("{0,-28} {1,20} {2,20} {3,18}\n", "ranks with stage", "bytes of the arena",
+                "live at the peak", "sent in a step");
+  for (const StepReport &rank : report.ofStages)
+    os << formatv("  {0,-26} {1,20} {2,20} {3,18}\n", spellStages(rank.holds),
+                  grouped(rank.memory.arena), grouped(rank.memory.live),
+                  grouped(sentInStep(rank)));
+  os << "\nranks with stage " << spellStages(report.holds) << ", which need most memory:\n\n";
+}
 
 void printReport(const StepReport &report, llvm::raw_ostream &os) {
   const memory::Report &memory = report.memory;
   printSummary(report, os);
   os << "\npolicy " << report.policy << ", stages " << report.stages << ", microbatches "
      << report.microbatches << "\n\n";
+  printStages(report, os);
 
   os << formatv("memory of a rank: {0} bytes in one arena, {1} live at the peak ({2:P1})\n",
                 grouped(memory.arena), grouped(memory.live),
@@ -365,8 +434,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
 }
 
-void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
-  llvm::json::OStream json(os, 2);
+static void writeReport(const StepReport &report, llvm::json::OStream &json) {
   auto rows = [&](llvm::StringRef key, const auto &all, auto writeRow) {
     json.attributeArray(key, [&] {
       for (const auto &row : all)
@@ -391,6 +459,11 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
     json.attribute("bytes_sent", sentInStep(report));
     json.attribute("policy", report.policy);
     json.attribute("stages", report.stages);
+    if (!report.holds.empty())
+      json.attributeArray("holds", [&] {
+        for (int64_t stage : report.holds)
+          json.value(stage);
+      });
     json.attribute("microbatches", report.microbatches);
     json.attribute("tasks", report.tasks);
     json.attributeArray("approximations", [&] {
@@ -460,7 +533,17 @@ void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
         json.attribute("live", frame.live);
       });
     });
+    if (!report.ofStages.empty())
+      json.attributeArray("pipeline", [&] {
+        for (const StepReport &rank : report.ofStages)
+          writeReport(rank, json);
+      });
   });
+}
+
+void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
+  llvm::json::OStream json(os, 2);
+  writeReport(report, json);
   os << "\n";
 }
 

@@ -88,6 +88,10 @@ struct StepReport {
   std::vector<FusedRegion> regions;
   std::vector<std::string> approximations; // that the plan asks for, beside its element types
   std::vector<AttentionCall> attention;    // on a GPU
+  std::vector<int64_t> holds;              // stages, where ranks hold others
+  /// Where stages lie on several ranks: of each coordinate along their axis, in order. What stands
+  /// above is then that of the ranks that need most memory.
+  std::vector<StepReport> ofStages;
 };
 
 /// Whether ranks of their own process, or one alone, have a step as a graph.

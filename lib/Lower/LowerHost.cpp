@@ -19,20 +19,27 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
 
   LogicalResult run() {
     ModuleOp module = getOperation();
-    auto program = module.lookupSymbol<sched::ProgramOp>("step");
-    if (!program || !program.getArena())
-      return module.emitError("there is no placed sched.program @step to lower");
+    std::vector<HostProgram> programs;
     HostBuilder host(module);
+    for (auto program : module.getOps<sched::ProgramOp>()) {
+      if (!program.getArena())
+        return program.emitError("has no arena: it must be placed before it is lowered");
+      programs.push_back({program, HostPlaces(host, program), {}});
+    }
+    if (programs.empty())
+      return module.emitError("there is no placed sched.program to lower");
     HostGroups groups(module);
     HostCalls calls(host, groups, module);
-    // The program reads the functions, so those go only when all code is written.
+    // Programs read the functions, so those go only when all code is written.
     auto functions = llvm::to_vector(module.getOps<rt::FuncOp>());
     for (rt::FuncOp func : functions)
       lowerFunction(host, groups, calls, func);
-    HostPlaces places(host, program);
-    int64_t stepCalls = calls.onDevice() ? callsOfStep(program) : 0;
-    EntryPoints entries = emitEntryPoints(host, groups, calls, places, program);
-    emitTables(host, groups, calls, places, program, entries, stepCalls);
+    host.declare("tp_gradients_ready", {host.ptr});
+    for (HostProgram &program : programs) {
+      program.stepCalls = calls.onDevice() ? callsOfStep(program.op) : 0;
+      program.entries = emitEntryPoints(host, groups, calls, program.places, program.op);
+    }
+    emitTables(host, groups, calls, programs);
 
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (op.getName().getDialectNamespace() != "llvm" && !isa<gpu::GPUModuleOp>(op))

@@ -284,6 +284,19 @@ void ProgramBuilder::addEntry(StringRef name, ArrayRef<std::pair<Times, StringRe
   sched::EntryOp::create(b, loc, name, b.getArrayAttr(items));
 }
 
+/// Whether a stage of this rank or of another one has logits: all take part in a prediction.
+static bool givesOutput(const Chain &chain) {
+  return llvm::any_of(chain.runs, [](const Run &run) {
+    return llvm::any_of(run.callees, [](const Callee &callee) {
+      rt::FuncOp func = callee.part(Part::Evaluate);
+      for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
+        if (func.getResultRole(i) == Role::Output)
+          return true;
+      return false;
+    });
+  });
+}
+
 LogicalResult ProgramBuilder::build() {
   const Chain &train = chains.train;
   if (failed(declarePersistent(values, chains)) || failed(sharedWeights.declare()))
@@ -319,7 +332,7 @@ LogicalResult ProgramBuilder::build() {
                     {Times::Tasks, ""},
                     {Times::Once, "end"}});
   addEntry("evaluate", {{Times::Once, "counts"}, {Times::Once, "evaluate"}});
-  if (values.find(ValueKind::Output, "logits"))
+  if (givesOutput(train))
     addEntry("predict", {{Times::Once, "evaluate"}});
   return success();
 }

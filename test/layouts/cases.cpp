@@ -16,7 +16,7 @@ namespace {
 class Enumerator {
 public:
   Enumerator(Operation *op, const Placement &placement)
-      : op(op), placement(placement), rule(*ruleOf(op)), axes(placement.allAxes()) {}
+      : op(op), placement(placement), rule(*ruleOf(op)), axes(placement.mesh.getAxesInStage()) {}
 
   std::vector<Case> all() {
     cut(0, {});

@@ -26,11 +26,13 @@ struct Row {
 
 class DiskTables {
 public:
-  DiskTables(HostBuilder &host, sched::ProgramOp program) : host(host) { readRows(program); }
+  DiskTables(HostBuilder &host, ModuleOp module, ArrayRef<sched::ValueOp> values) : host(host) {
+    readRows(module, values);
+  }
   Address<tp_disk> emit(lang::DiskOp disk);
 
 private:
-  void readRows(sched::ProgramOp program);
+  void readRows(ModuleOp module, ArrayRef<sched::ValueOp> values);
   void addTensor(lang::StoredOp op, std::vector<Record<tp_stored>> &table);
   Record<tp_stored> stored(lang::StoredOp op, const Row &row, int64_t place);
   Record<tp_config> config(lang::ConfigOp op);
@@ -43,13 +45,14 @@ private:
 
 } // namespace
 
-void DiskTables::readRows(sched::ProgramOp program) {
-  auto module = program->getParentOfType<ModuleOp>();
+/// As the merged list of tensors counts: a row of several programs is one.
+void DiskTables::readRows(ModuleOp module, ArrayRef<sched::ValueOp> values) {
   int64_t number = 0;
-  // As the table of tensors counts.
-  for (sched::ValueOp value : valuesInPlace(program)) {
+  llvm::DenseSet<Attribute> seen;
+  for (sched::ValueOp value : values) {
     FlatSymbolRefAttr symbol = value.getKey().getOf();
-    if (!symbol)
+    if (!symbol || value.getKey().getKind() == sched::ValueKind::GradientPart ||
+        !seen.insert(value.getKey()).second)
       continue;
     int64_t mine = number++;
     if (value.getOwner() != sched::Owner::Parameter)
@@ -175,8 +178,9 @@ Address<tp_disk> DiskTables::emit(lang::DiskOp disk) {
                                        .num_config = configTable.size});
 }
 
-Address<tp_disk> lower::diskTable(HostBuilder &host, sched::ProgramOp program) {
-  auto module = program->getParentOfType<ModuleOp>();
+Address<tp_disk> lower::diskTable(HostBuilder &host, ModuleOp module,
+                                  ArrayRef<sched::ValueOp> values) {
   auto disks = module.getOps<lang::DiskOp>();
-  return disks.empty() ? Address<tp_disk>() : DiskTables(host, program).emit(*disks.begin());
+  return disks.empty() ? Address<tp_disk>()
+                       : DiskTables(host, module, values).emit(*disks.begin());
 }

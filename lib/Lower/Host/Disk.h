@@ -7,8 +7,10 @@
 
 namespace tplan::lower {
 
-/// The tp_disk that tplan.disk of the module says; null where there is none.
-Address<tp_disk> diskTable(HostBuilder &host, sched::ProgramOp program);
+/// The tp_disk that tplan.disk of the module says; null where there is none. `values` are what lives
+/// from step to step, in the order of the tables of tensors.
+Address<tp_disk> diskTable(HostBuilder &host, mlir::ModuleOp module,
+                           llvm::ArrayRef<sched::ValueOp> values);
 
 } // namespace tplan::lower
 

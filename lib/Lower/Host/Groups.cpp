@@ -45,7 +45,7 @@ std::string HostGroups::nameOf(const Group &group) const {
 std::vector<Record<tp_group>> HostGroups::groups(HostBuilder &host) const {
   std::vector<Record<tp_group>> table;
   for (const Group &group : known) {
-    SmallVector<int32_t> numbers, coordinates(group.coordinates);
+    SmallVector<int32_t> numbers, coordinates(group.coordinates.begin(), group.coordinates.end());
     for (StringAttr axis : group.axes)
       numbers.push_back(mesh.find(axis));
     table.push_back({.name = nameOf(group),

@@ -26,8 +26,12 @@ private:
   HostSections &sections;
   sched::ProgramOp program;
 
-  static std::string taskName(sched::SectionOp section) {
-    return "tplan.task." + section.getSymName().str();
+  /// Programs of several ranks are told apart by it.
+  std::string suffix() {
+    return program.getRank() ? ".rank" + std::to_string(*program.getRank()) : "";
+  }
+  std::string taskName(sched::SectionOp section) {
+    return "tplan.task." + section.getSymName().str() + suffix();
   }
   void emitTask(sched::SectionOp section);
   void emitTasks(Value rank, Value arena);
@@ -77,7 +81,7 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
 }
 
 std::string ProgramEmitter::emitEntry(sched::EntryOp entry) {
-  std::string name = "tplan." + entry.getName().str();
+  std::string name = "tplan." + entry.getName().str() + suffix();
   host.loc = program.getLoc();
   host.begin(name, {host.ptr, host.ptr});
   Value rank = host.argument(0), arena = host.argument(1);
@@ -97,7 +101,6 @@ std::string ProgramEmitter::emitEntry(sched::EntryOp entry) {
 }
 
 EntryPoints ProgramEmitter::emitAll() {
-  host.declare("tp_gradients_ready", {host.ptr});
   for (auto section : program.getBody().getOps<sched::SectionOp>())
     if (section.getKind())
       emitTask(section);

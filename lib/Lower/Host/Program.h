@@ -13,13 +13,22 @@ struct EntryPoints {
   std::string prepare, step, evaluate, predict;
 };
 
+/// A program, and what is emitted of it.
+struct HostProgram {
+  sched::ProgramOp op;
+  HostPlaces places;
+  EntryPoints entries;
+  int64_t stepCalls = 0; // of a device
+};
+
 /// Emits the entry points.
 EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
                             HostPlaces &places, sched::ProgramOp program);
 
-/// Emits the tp_program with its tables, and `main` where the target has it.
-void emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
-                sched::ProgramOp program, const EntryPoints &entries, int64_t stepCalls);
+/// Emits a tp_program with its tables for each program, and `main` where the target has it. All code
+/// is emitted before, because the tables say which groups, kernels and events it has.
+void emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls,
+                llvm::MutableArrayRef<HostProgram> programs);
 
 } // namespace tplan::lower
 

@@ -88,7 +88,7 @@ void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   one.whole = 1;
   Record<tp_collective> what =
       collectiveOf(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
-  SmallVector<CollectiveCall> all;
+  std::vector<CollectiveCall> all;
   int64_t count = sum.getReads();
   for (int64_t i = 0; i < count; ++i)
     all.push_back({what, places.at(uses[i], context), places.at(uses[count + i], context)});
@@ -105,13 +105,13 @@ template <typename Op>
 void HostSections::emitMessage(Op message, const SectionContext &context, bool sends) {
   StringAttr axis = groups.mesh.getStages();
   int64_t group = groups.channel(axis, message.getEnds());
-  SmallVector<CollectiveCall> all;
+  std::vector<CollectiveCall> all;
   int64_t bytes = 0;
   for (const sched::Use &use : message.getUses()) {
     sched::ValueOp value = sched::valueOf(use.value);
     Type element = value.getTensor().getElementType();
     rt::BlockShape shape;
-    shape.whole = static_cast<int64_t>(value.getBytes()) / nn::elementBytes(element);
+    shape.inner = static_cast<int64_t>(value.getBytes()) / nn::elementBytes(element);
     Value place = places.at(use, context);
     all.push_back({collectiveOf(host, group, TP_MESSAGE, TP_SUM, element, shape), place, place});
     bytes += value.getBytes();

@@ -29,6 +29,9 @@ private:
   void emit(sched::UnpackOp unpack, const SectionContext &context);
   void emit(sched::AllReduceOp sum, const SectionContext &context);
   void emit(sched::LaunchOp launch, const SectionContext &context);
+  void emit(sched::SendOp send, const SectionContext &context);
+  void emit(sched::ReceiveOp receive, const SectionContext &context);
+  template <typename Op> void emitMessage(Op message, const SectionContext &context, bool sends);
 };
 
 } // namespace tplan::lower

@@ -1,17 +1,12 @@
-//===- Host/Tables.cpp - the constant tp_program, and main ----------------===//
+//===- Host/Tables.cpp - a tp_program and its tables ----------------------===//
+#include "lib/Lower/Host/Tables.h"
 #include "dialects/tplan/LossScale.h"
-#include "dialects/tplan/Settings.h"
-#include "lib/Lower/Host/Disk.h"
 #include "lib/Lower/Host/Functions.h"
-#include "lib/Lower/Host/Program.h"
 #include "lib/Lower/Host/Recipe.h"
 #include "lib/Lower/Host/Slots.h"
 #include "lib/Lower/Host/Streams.h"
 #include "lib/Schedule/Values.h"
-#include "tplan/runtime.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/SHA256.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -23,52 +18,6 @@ using sched::ValueOp;
 
 namespace {
 
-class TableEmitter {
-public:
-  TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
-               sched::ProgramOp program, int64_t stepCalls)
-      : host(host), groups(groups), calls(calls), places(places), program(program),
-        stepCalls(stepCalls), module(program->getParentOfType<ModuleOp>()), settings(module),
-        target(lang::targetOf(module)) {}
-
-  void emit(const EntryPoints &entries);
-
-private:
-  struct Tables {
-    Table<tp_source> data;
-    Address<tp_source> eval;
-    Table<tp_tensor> tensors;
-    Table<tp_input> inputs;
-    Table<tp_scalar> scalars;
-    Table<tp_lr_piece> rates;
-    Table<tp_metric> metrics;
-    Table<tp_slot> slots;
-    Table<tp_axis> axes;
-    Table<tp_group> groups;
-  };
-
-  HostBuilder &host;
-  HostGroups &groups;
-  HostCalls &calls;
-  HostPlaces &places;
-  sched::ProgramOp program;
-  const int64_t stepCalls;
-  ModuleOp module;
-  lang::Settings settings;
-  const lang::Target &target;
-
-  std::vector<Record<tp_tensor>> tensors();
-  std::vector<Record<tp_input>> inputs();
-  std::vector<Record<tp_scalar>> scalars();
-  int64_t microbatch();
-  std::vector<Record<tp_metric>> metrics();
-  std::string fingerprint();
-  std::pair<Table<int64_t>, Table<int64_t>> scratchOfStreams();
-  Address<tp_device> device();
-  Tables emitTables();
-  void emitMain(const Address<tp_program> &program);
-};
-
 tp_tensor_role roleOf(Owner owner) {
   return owner == Owner::Parameter ? TP_WEIGHT
          : owner == Owner::State   ? TP_OPTIMIZER_STATE
@@ -76,24 +25,24 @@ tp_tensor_role roleOf(Owner owner) {
                                    : TP_GRADIENT;
 }
 
-/// What the checkpoint calls it, beside its parameter: "" is the parameter itself.
-StringRef slotOf(KeyAttr key) {
+dist::Axes axesOf(ArrayAttr axes) { return axes ? dist::axesOf(axes) : dist::Axes(); }
+
+} // namespace
+
+StringRef lower::slotOf(KeyAttr key) {
   if (key.getKind() == ValueKind::Gradient)
     return "grad";
   return key.getName() ? key.getName().getValue() : "";
 }
 
-dist::Axes axesOf(ArrayAttr axes) { return axes ? dist::axesOf(axes) : dist::Axes(); }
-
-} // namespace
-
 std::vector<Record<tp_tensor>> TableEmitter::tensors() {
   std::vector<Record<tp_tensor>> table;
   for (ValueOp value : valuesInPlace(program)) {
     FlatSymbolRefAttr symbol = value.getKey().getOf();
-    if (!symbol)
+    if (!symbol || value.getKey().getKind() == ValueKind::GradientPart)
       continue;
     auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
+    int64_t instance = value.getFirst(); // of the parameter
     tp_tensor_role role = roleOf(value.getOwner());
     nn::Tensor type = value.getTensor(), logical = type;
     dist::LayoutAttr layout;
@@ -127,12 +76,12 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
                      .type = runtimeType(type.getElementType()),
                      .rank = logical.getRank(),
                      .shape = host.array<int64_t>("shape", shape),
-                     .count = param.getCount(),
-                     .first = param.getFirst(),
+                     .count = value.getCount(),
+                     .first = param.getFirst() + instance * static_cast<int64_t>(param.getStep()),
                      .step = param.getStep(),
                      .offset = *value.getAt(),
                      .stride = value.getStride(),
-                     .id = param.getId(),
+                     .id = param.getId() + instance * static_cast<int64_t>(param.getIdStep()),
                      .id_step = param.getIdStep(),
                      .init = normal ? TP_NORMAL : TP_CONSTANT,
                      .init_value = start,
@@ -188,7 +137,8 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
                      .type = runtimeType(value.getTensor().getElementType()),
                      .offset = places.offsetOf(value),
                      .value = base,
-                     .count = value.getCount()});
+                     .count = value.getCount(),
+                     .first = value.getFirst()});
   }
   for (ValueOp value : valuesInPlace(program))
     if (value.getKey().getKind() == ValueKind::Member)
@@ -197,7 +147,8 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
            .type = TP_I32,
            .offset = places.offsetOf(value),
            .value = static_cast<double>(groups.numberOf(axesOf(value.getKey().getAxes()))),
-           .count = 1});
+           .count = 1,
+           .first = 0});
   return table;
 }
 
@@ -223,8 +174,8 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .unbounded = false,
                        .is_loss = factor != nullptr,
                        .factor = factor ? factor.getValueAsDouble() : 0.0,
-                       .parts = 1,
-                       .count_parts = 1});
+                       .parts = value.getCount(),
+                       .count_parts = count ? static_cast<int64_t>(count.getCount()) : 1});
   };
   if (losses && losses.get("main"))
     add("main");
@@ -255,31 +206,6 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
   return table;
 }
 
-/// What a checkpoint must agree on: the weights, and how they are trained. Not
-/// the layout, nor how long training lasts, nor the order in which a plan has them.
-std::string TableEmitter::fingerprint() {
-  SmallVector<std::string> lines;
-  for (auto value : program.getBody().getOps<ValueOp>())
-    if (FlatSymbolRefAttr symbol = value.getKey().getOf();
-        symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
-      auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
-      nn::Tensor type = value.getTensor();
-      if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
-        type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
-      llvm::raw_string_ostream(lines.emplace_back())
-          << param.getPath() << " " << slotOf(value.getKey()) << " " << type << " "
-          << param.getCount() << " " << param.getFirst() << " " << param.getStep();
-    }
-  llvm::sort(lines);
-  DictionaryAttr recipe = lang::toDictionary(module.getContext(), settings.recipe);
-  for (StringRef key : {"batch", "sequence", "optimizer"})
-    if (Attribute attr = recipe.get(key))
-      llvm::raw_string_ostream(lines.emplace_back()) << key << " " << attr;
-  std::string text = llvm::join(lines, "\n");
-  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
-  return llvm::toHex(ArrayRef(hash).take_front(16), /*LowerCase=*/true);
-}
-
 /// Of each stream but the first, its group's scratch: offset and bytes.
 std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   SmallVector<int64_t> offsets(1, 0), bytes(1, 0);
@@ -300,11 +226,6 @@ Address<tp_device> TableEmitter::device() {
   ValueOp staging = places.find(ValueKind::Staging), workspace = places.find(ValueKind::Workspace);
   auto ptx = host.external<char>(kPtx), cubin = host.external<char>(kCubin);
   auto cubinBytes = host.external<int64_t>(kCubinBytes);
-  std::vector<Record<tp_device_sum>> sums = calls.sums(); // names kernels of its own
-  std::vector<Cell<const tp_device_kernel *>> kernels(calls.kernelsOfCalls().begin(),
-                                                      calls.kernelsOfCalls().end());
-  auto kernelTable = host.array<const tp_device_kernel *>("kernels", kernels);
-  auto sumTable = host.table<tp_device_sum>("sums", sums);
   auto [scratch, scratchBytes] = scratchOfStreams();
   auto [begin, end] = givenPiece(program);
   return host.record<tp_device>(
@@ -312,10 +233,10 @@ Address<tp_device> TableEmitter::device() {
                  .ptx = ptx,
                  .cubin = cubin,
                  .cubin_bytes = cubinBytes,
-                 .kernels = kernelTable,
-                 .num_kernels = kernelTable.size,
-                 .sums = sumTable,
-                 .num_sums = sumTable.size,
+                 .kernels = common.kernels,
+                 .num_kernels = common.kernels.size,
+                 .sums = common.sums,
+                 .num_sums = common.sums.size,
                  .num_streams = calls.countStreams(),
                  .num_events = calls.countEvents(),
                  .scratch_offsets = scratch,
@@ -329,41 +250,17 @@ Address<tp_device> TableEmitter::device() {
                  .step_calls = stepCalls});
 }
 
-/// The object of the last target has `main`, which names the programs of all.
-void TableEmitter::emitMain(const Address<tp_program> &program) {
-  if (!target.makesMain())
-    return;
-  std::vector<Cell<const tp_program *>> programs;
-  for (const std::string &name : target.others)
-    programs.emplace_back(host.external<tp_program>(name));
-  programs.emplace_back(program);
-  auto table = host.array<const tp_program *>("programs", programs);
-  host.declare("tp_main", {host.i32, host.ptr, host.ptr, host.i64});
-  host.begin("main", {host.i32, host.ptr}, /*exported=*/true);
-  host.call("tp_main", {host.argument(0), host.argument(1), host.address(table),
-                        host.number(programs.size())});
-  host.end();
-}
-
-/// The tables of tp_program but those of a device and of the disk, in the order of its fields.
-TableEmitter::Tables TableEmitter::emitTables() {
-  Tables all;
-  all.data = host.table<tp_source>("data", sourcesOf(settings));
-  if (std::optional<Record<tp_source>> eval = evaluatedSource(settings))
-    all.eval = host.record("eval", *eval);
+void TableEmitter::emitTables() {
+  host.loc = program.getLoc();
   all.tensors = host.table<tp_tensor>("tensors", tensors());
   all.inputs = host.table<tp_input>("inputs", inputs());
   all.scalars = host.table<tp_scalar>("scalars", scalars());
-  all.rates = host.table<tp_lr_piece>("rates", ratesOf(settings));
   all.metrics = host.table<tp_metric>("metrics", metrics());
   all.slots = host.table<tp_slot>("places", slotsOf(program, places, calls));
-  all.axes = host.table<tp_axis>("axes", groups.axes());
-  all.groups = host.table<tp_group>("groups", groups.groups(host)); // others have asked for theirs
-  return all;
 }
 
-void TableEmitter::emit(const EntryPoints &entries) {
-  Tables all = emitTables();
+Address<tp_program> TableEmitter::emit(StringRef symbol) {
+  host.loc = program.getLoc();
   using Entry = Address<int(tp_rank *, char *)>;
   ValueOp logitsValue = places.find(ValueKind::Output, "logits");
   std::optional<nn::Tensor> logits =
@@ -374,60 +271,57 @@ void TableEmitter::emit(const EntryPoints &entries) {
   const lang::Recipe &recipe = settings.recipe;
   const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
   const lang::Saving save = recipe.save.value_or(lang::Saving());
-  emitMain(
-      host.record<tp_program>("program",
-                              {.abi_version = TP_ABI_VERSION,
-                               .plan = settings.planName,
-                               .fingerprint = fingerprint(),
-                               .cpu = target.needs,
-                               .arena_bytes = *program.getArena(),
-                               .microbatches = program.getMicrobatches(),
-                               .tokens_per_step = recipe.batch * recipe.sequence,
-                               .steps = recipe.steps,
-                               .data = all.data,
-                               .num_data = all.data.size,
-                               .eval = all.eval,
-                               .eval_tokens = eval.tokens,
-                               .save = saveFolder(settings),
-                               .eval_every = eval.every,
-                               .save_every = save.every,
-                               .save_keep = save.keep,
-                               .tensors = all.tensors,
-                               .num_tensors = all.tensors.size,
-                               .inputs = all.inputs,
-                               .num_inputs = all.inputs.size,
-                               .scalars = all.scalars,
-                               .num_scalars = all.scalars.size,
-                               .lr = all.rates,
-                               .num_lr = all.rates.size,
-                               .metrics = all.metrics,
-                               .num_metrics = all.metrics.size,
-                               .slots = all.slots,
-                               .num_slots = all.slots.size,
-                               .axes = all.axes,
-                               .num_axes = all.axes.size,
-                               .groups = all.groups,
-                               .num_groups = all.groups.size,
-                               .read_first = settings.plan.read == lang::Read::First,
-                               .prepare = Entry{entries.prepare},
-                               .step = Entry{entries.step},
-                               .evaluate = Entry{entries.evaluate},
-                               .predict = Entry{entries.predict},
-                               .logits_offset = logits ? places.offsetOf(logitsValue) : 0,
-                               .logits_vocabulary = logits ? logits->getDims().back().getSize() : 0,
-                               .logits_type = logits ? runtimeType(logits->getElementType()) : 0,
-                               .device = device(),
-                               .scale_offset = moving ? places.offsetOf(moving) : -1,
-                               .scale = scale ? scale->start : 0.0,
-                               .disk = diskTable(host, program),
-                               .programs = nullptr,
-                               .num_programs = 0,
-                               .programs_axis = 0},
-                              target.program()));
-}
-
-void lower::emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places,
-                       sched::ProgramOp program, const EntryPoints &entries, int64_t stepCalls) {
-  host.loc = program.getLoc();
-  TableEmitter(host, groups, calls, places, program, stepCalls).emit(entries);
+  int64_t axis = groups.mesh.getStages() ? groups.mesh.find(groups.mesh.getStages()) : 0;
+  return host.record<tp_program>(
+      "program",
+      {.abi_version = TP_ABI_VERSION,
+       .plan = settings.planName,
+       .fingerprint = common.fingerprint,
+       .cpu = target.needs,
+       .arena_bytes = *program.getArena(),
+       .microbatches = program.getMicrobatches(),
+       .tokens_per_step = recipe.batch * recipe.sequence,
+       .steps = recipe.steps,
+       .data = common.data,
+       .num_data = common.data.size,
+       .eval = common.eval,
+       .eval_tokens = eval.tokens,
+       .save = saveFolder(settings),
+       .eval_every = eval.every,
+       .save_every = save.every,
+       .save_keep = save.keep,
+       .tensors = all.tensors,
+       .num_tensors = all.tensors.size,
+       .inputs = all.inputs,
+       .num_inputs = all.inputs.size,
+       .scalars = all.scalars,
+       .num_scalars = all.scalars.size,
+       .lr = common.rates,
+       .num_lr = common.rates.size,
+       .metrics = all.metrics,
+       .num_metrics = all.metrics.size,
+       .slots = all.slots,
+       .num_slots = all.slots.size,
+       .axes = common.axes,
+       .num_axes = common.axes.size,
+       .groups = common.groups,
+       .num_groups = common.groups.size,
+       .read_first = settings.plan.read == lang::Read::First,
+       .prepare = Entry{entries.prepare},
+       .step = Entry{entries.step},
+       .evaluate = Entry{entries.evaluate},
+       .predict = Entry{entries.predict},
+       .logits_offset = logits               ? places.offsetOf(logitsValue)
+                        : program.getRank() ? -1
+                                            : 0,
+       .logits_vocabulary = logits ? logits->getDims().back().getSize() : 0,
+       .logits_type = logits ? runtimeType(logits->getElementType()) : 0,
+       .device = device(),
+       .scale_offset = moving ? places.offsetOf(moving) : -1,
+       .scale = scale ? scale->start : 0.0,
+       .disk = common.disk,
+       .programs = common.programs,
+       .num_programs = common.programs.size,
+       .programs_axis = axis},
+      symbol);
 }

@@ -1,0 +1,74 @@
+//===- Host/Tables.h - a tp_program and its tables --------------------------===//
+#ifndef TPLAN_LOWER_HOST_TABLES_H
+#define TPLAN_LOWER_HOST_TABLES_H
+
+#include "dialects/tplan/Settings.h"
+#include "lib/Lower/Host/Program.h"
+#include "tplan/runtime.h"
+
+namespace tplan::lower {
+
+/// What the programs of a module have in common.
+struct CommonTables {
+  Table<tp_source> data;
+  Address<tp_source> eval;
+  Table<tp_lr_piece> rates;
+  Table<tp_axis> axes;
+  Table<tp_group> groups;
+  Table<const tp_device_kernel *> kernels;
+  Table<tp_device_sum> sums;
+  Address<tp_disk> disk;
+  std::string fingerprint;
+  Table<const tp_program *> programs; // one for each rank along the axis of the stages
+};
+
+class TableEmitter {
+public:
+  TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostProgram &of,
+               const CommonTables &common)
+      : host(host), groups(groups), calls(calls), places(of.places), program(of.op),
+        entries(of.entries), stepCalls(of.stepCalls), common(common),
+        module(program->getParentOfType<mlir::ModuleOp>()), settings(module),
+        target(lang::targetOf(module)) {}
+
+  /// All tables but what the programs have in common, which names the groups that these ask for.
+  void emitTables();
+  /// The program, under this symbol.
+  Address<tp_program> emit(llvm::StringRef symbol);
+
+private:
+  struct {
+    Table<tp_tensor> tensors;
+    Table<tp_input> inputs;
+    Table<tp_scalar> scalars;
+    Table<tp_metric> metrics;
+    Table<tp_slot> slots;
+  } all;
+
+  HostBuilder &host;
+  HostGroups &groups;
+  HostCalls &calls;
+  HostPlaces &places;
+  sched::ProgramOp program;
+  const EntryPoints &entries;
+  const int64_t stepCalls;
+  const CommonTables &common;
+  mlir::ModuleOp module;
+  lang::Settings settings;
+  const lang::Target &target;
+
+  std::vector<Record<tp_tensor>> tensors();
+  std::vector<Record<tp_input>> inputs();
+  std::vector<Record<tp_scalar>> scalars();
+  int64_t microbatch();
+  std::vector<Record<tp_metric>> metrics();
+  std::pair<Table<int64_t>, Table<int64_t>> scratchOfStreams();
+  Address<tp_device> device();
+};
+
+/// What the checkpoint calls a value beside its parameter: "" is the parameter itself.
+llvm::StringRef slotOf(sched::KeyAttr key);
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_TABLES_H
