@@ -166,7 +166,7 @@ int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, 
 /* This rank's member number in a group, or -1 where it is none of its members; set before the
  * first entry point is called. */
 int64_t tp_member(const tp_rank *, int64_t group);
-/* Called once in a step, where the TP_GRADIENT tensors are whole and the optimizer
+/* Called once in a step on every rank, where the TP_GRADIENT tensors are whole and the optimizer
  * has not used them yet: --dump-gradients writes them out here. */
 int tp_gradients_ready(tp_rank *);
 
@@ -311,7 +311,9 @@ typedef struct tp_lr_piece {
  * divides it (count_offset < 0: none). Type f32 or f64; counts likewise. Each is a sum over
  * the members of a group that is still to be made, by whoever reads it (< 0: it is whole). It has
  * `parts` >= 1, 64 bytes apart from its offset: each is summed over the group by itself, then they
- * are added in their order. So what stages have of it has one order, wherever the stages lie. */
+ * are added in their order. So what stages have of it has one order, wherever the stages lie. With
+ * stages every rank has every metric: what only some know is a sum over a group of all of them, to
+ * which the others bring zeros. */
 typedef struct tp_metric {
   const char *name; /* losses first, and of these the one that evaluations score; "grad_norm" ... */
   int32_t type;
@@ -393,14 +395,13 @@ typedef struct tp_disk {
   int64_t num_config;
 } tp_disk;
 
-/* What a rank runs. Where a plan has stages, one axis of the mesh chooses among several programs:
- * see `programs`, and what it says of `merged list` below.
- *
- * The merged list of tensors: the rows of programs[0], programs[1], ... in their order, where a row
- * whose path, slot, role, type, rank and whole[] an earlier one has is the same row. Its instances
- * are those of all such rows, rising by their numbers (first + j * step). Each is a tensor of the
- * plan, of one id and one initial value wherever it is held. A rank holds those in its own table.
- * Of several coordinates that hold an instance the smallest one's ranks write it to files. */
+/* What a rank runs. Where a plan has stages, the coordinate on one axis of the mesh chooses among
+ * several programs: see `programs`. Then there is a merged list of tensors, the same on every rank:
+ * the rows of programs[0], programs[1], ... in their order, but a row with the path, slot, role,
+ * type, rank and whole[] of an earlier one is that one. It has the instances of all these rows,
+ * rising by their numbers (first + j * step). An instance that several programs hold is one tensor,
+ * of one id and one initial value; of these programs the first one's ranks write it to files, and
+ * what is loaded goes to all. */
 typedef struct tp_program {
   int32_t abi_version;
   const char *plan;        /* name of the plan */
