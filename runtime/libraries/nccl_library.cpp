@@ -3,7 +3,9 @@
 // One decision: NCCL starts collectives in the order in which the host asks for them. A rank has
 // several communicators, each in its stream, and kernels of two that start in one order here and in
 // the other there may wait for each other where a GPU has no room for both. All ranks run one
-// program, so the host's order is the same on all.
+// program, so the host's order is the same on all that share a group; where ranks exchange
+// messages, a plan has an order in which nobody waits for a rank that waits, were each done before
+// the next.
 //
 //===----------------------------------------------------------------------===//
 

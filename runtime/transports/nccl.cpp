@@ -193,7 +193,7 @@ Status NcclTransport::connect(const tp_program &program,
   // It would end what it has with the others, who go on.
   free.reset();
   if (all && all.use_count() == 1)
-    return errorf("the plan '%s' has no group with rank %d in it", program.plan, rank());
+    return errorf("the plan '%s' has no group with this rank: %d", program.plan, rank());
   return {};
 }
 

@@ -35,8 +35,6 @@ std::pair<int64_t, int64_t> extents(const tp_collective &c, int members, int sel
     return {block, c.whole};
   case TP_ALL_TO_ALL:
     return {all, all};
-  case TP_MESSAGE: // whose members may lack what they do not touch
-    return {self == 0 ? own : 0, self == 0 ? 0 : own};
   default:
     return {own, own};
   }
@@ -69,7 +67,7 @@ private:
 /// What lies together, as in place, stays together.
 void OnDevice::add(std::vector<Piece> &pieces, const void *begin, int64_t bytes) {
   char *from = (char *)begin, *to = from + bytes;
-  if (!from)
+  if (!from) // members of a message may lack what they do not touch
     return;
   for (Piece &piece : pieces)
     if (from < piece.host + piece.bytes && piece.host < to) {

@@ -42,6 +42,7 @@ protected:
     TP_NCCL(rank, GetUniqueId(&id));
     TP_TRY(all.join(id));
     TP_TRY(part.split(all, 0, 0));
+    TP_TRY(none.split(all, nccl::noColor, 0));
     TP_TRY(all.registerArena());
     return part.registerArena();
   }
@@ -112,13 +113,14 @@ protected:
   int64_t turn = 0;
   NcclRank rank;
   // What was split ends before what it was split from.
-  NcclHandle all{rank, "all"}, part{rank, "part"};
+  NcclHandle all{rank, "all"}, part{rank, "part"}, none{rank, "none"};
 };
 
 TEST_F(OneRank, HasACommunicatorThatIsCapturedAndReplayed) {
   self = this;
   ASSERT_OK(connect());
   ASSERT_TRUE(all.get() && part.get() && all.get() != part.get());
+  EXPECT_FALSE(none.get()); // it is no member
   check("as issued", false);
   Capture made;
   ASSERT_OK(device->capture(&nobody, entry, arena, made));

@@ -150,6 +150,30 @@ TEST(Native, OtherCollectivesKeepTheirBits) {
       /*nativeSums=*/true);
 }
 
+TEST(Partial, ARankInNoGroupIsTold) {
+  ASSERT_TRUE(transport);
+  if (transport->size() < 3)
+    GTEST_SKIP() << "for three ranks, of which two are a group";
+  Mesh mesh({transport->size()}, {{0}}, {{0, 1}});
+  DeviceProgram program(mesh.program());
+  CudaOptions options;
+  options.ordinal = transport->rank();
+  std::unique_ptr<Device> device;
+  char *arena = nullptr;
+  ASSERT_OK(openCuda(options, device));
+  ASSERT_OK(device->start(program.program(), arena));
+  transport->attach(*device, arena, program.program().arena_bytes);
+  std::vector<std::unique_ptr<Communicator>> groups;
+  Status status = transport->connect(program.program(), groups);
+  if (transport->rank() < 2)
+    EXPECT_OK(status);
+  else
+    EXPECT_FAILS(status,
+                 format("the plan 'mesh' has no group with this rank: %d", transport->rank()));
+  groups.clear();
+  EXPECT_OK(transport->world().barrier());
+}
+
 TEST(Recorded, TheBytesOfACollectiveAreItsOwn) {
   ASSERT_TRUE(transport);
   static Recording log; // for as long as the transport
