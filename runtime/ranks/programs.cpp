@@ -146,6 +146,8 @@ void Agreement::compareMesh() {
          same("name", x.name, y.name, of);
          same("number of axes", x.num_axes, y.num_axes, of);
          sameNumbers("axes", of, x.axes, y.axes, x.num_axes);
+         same("number of coordinates", x.num_coordinates, y.num_coordinates, of);
+         sameNumbers("coordinates", of, x.coordinates, y.coordinates, x.num_coordinates);
        });
 }
 

@@ -59,7 +59,8 @@ public:
       if (!only.empty() && layer.getSymName() != only)
         layer.erase();
     placement.emplace(*Placement::read(*module));
-    placement->mesh = dist::MeshAttr::get(&context, placement->mesh.getAxes(), granules(mesh));
+    placement->mesh = dist::MeshAttr::get(&context, placement->mesh.getAxes(), granules(mesh),
+                                          mlir::StringAttr());
     (*module)->setAttr(dist::kMesh, placement->mesh);
   }
   nn::LayerOp layer() { return *module->getOps<nn::LayerOp>().begin(); }
@@ -325,7 +326,7 @@ TEST_P(Check, AcceptsWhatIsRightAlone) {
       admitted.emplace_back(c.layouts.operands.begin(), c.layouts.operands.end());
       llvm::append_range(admitted.back(), c.layouts.results);
     }
-  StringAttr axis = ops.placement->allAxes().front();
+  StringAttr axis = ops.placement->mesh.getAxesInStage().front();
   std::vector<std::vector<LayoutAttr>> choices;
   for (Type type : op->getOperandTypes())
     choices.push_back(layoutsOf(type, axis));
