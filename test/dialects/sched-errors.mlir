@@ -29,7 +29,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 1 0] {
 // -----
 
 // sched.program (C1)
-// expected-error@below {{no such kind of task: 4}}
+// expected-error@below {{no such kind of task: 8}}
 "sched.program"() <{sym_name = "step", policy = "p", stages = 1 : i64, microbatches = 1 : i64,
                     tasks = array<i32: 4, 0, 0>}> ({
 ^bb0:
@@ -56,7 +56,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // -----
 
 // sched.program (C3)
-// expected-error@below {{task comes before its F: B of stage 0, microbatch 1}}
+// expected-error@below {{task comes before F of stage 0, microbatch 1, which it needs: B of stage 0, microbatch 1}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, B 0 1, F 0 1] {
   sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
   sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
@@ -65,21 +65,21 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, B 0 
 // -----
 
 // sched.program (C3)
-// expected-error@below {{task comes before its I: W of stage 0, microbatch 0}}
+// expected-error@below {{task comes before I of stage 0, microbatch 0, which it needs: W of stage 0, microbatch 0}}
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, W 0 0, I 0 0] {
 }
 
 // -----
 
 // sched.program (C3)
-// expected-error@below {{task comes before F of the stage before it: F of stage 1, microbatch 0}}
+// expected-error@below {{task comes before F of stage 0, microbatch 0, which it needs: F of stage 1, microbatch 0}}
 sched.program @step policy "p" stages 2 microbatches 1 tasks [F 1 0, F 0 0, B 1 0, B 0 0] {
 }
 
 // -----
 
 // sched.program (C3)
-// expected-error@below {{task comes before the backward of the stage behind it: B of stage 0, microbatch 0}}
+// expected-error@below {{task comes before I of stage 1, microbatch 0, which it needs: B of stage 0, microbatch 0}}
 sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, F 1 0, B 0 0, B 1 0] {
 }
 
@@ -183,7 +183,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // -----
 
 sched.program @step policy "p" stages 1 microbatches 1
-    // expected-error@below {{expected a task F, B, I or W, found X}}
+    // expected-error@below {{expected a task F, B, I or W, or a message SF, RF, SB or RB, found X}}
     tasks [X 0 0] {
 }
 
@@ -390,7 +390,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %x = sched.value <activation "x"> residual section bytes 8 x 3
   sched.section @end {
-    // expected-error@below {{takes one value to another}}
+    // expected-error@below {{takes each value to another}}
     sched.all_reduce "x" over ["dp"] from(%x)
   }
 }

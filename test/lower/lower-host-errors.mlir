@@ -1,3 +1,3 @@
 // RUN: tplan-opt --lower-host --verify-diagnostics %s
-// expected-error@below {{there is no placed sched.program @step to lower}}
+// expected-error@below {{there is no placed sched.program to lower}}
 module {}

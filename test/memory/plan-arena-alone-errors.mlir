@@ -1,3 +1,3 @@
 // RUN: tplan-opt --plan-arena --verify-diagnostics %s
-// expected-error@below {{there is no sched.program @step to place}}
+// expected-error@below {{there is no sched.program to place}}
 module {}

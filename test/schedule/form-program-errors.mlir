@@ -1,5 +1,5 @@
 // RUN: tplan-opt --form-program --split-input-file --verify-diagnostics %s
-// expected-error@below {{there is no sched.program @step to form}}
+// expected-error@below {{there is no sched.program to form}}
 module {}
 
 // -----
