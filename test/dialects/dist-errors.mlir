@@ -19,6 +19,12 @@ func.func private @f() attributes {m = #dist.mesh<granules <"V", 0>>}
 
 // -----
 
+// dist.mesh (C2)
+// expected-error @+1 {{stages lie along an axis of the mesh, found "pp"}}
+func.func private @f() attributes {m = #dist.mesh<<"dp", 2>, stages "pp">}
+
+// -----
+
 // dist.layout (C1)
 // expected-error @+1 {{axis occurs twice in a layout: dp}}
 func.func private @f() attributes {l = #dist.layout<B over [dp], sum over [dp]>}

@@ -40,3 +40,6 @@ nn.layer @names(%x: !nn.tensor<[rows 8, D 8], f32> {nn.role = "param", nn.name =
   nn.return
 }
 }
+
+// CHECK: func.func private @stages() attributes {m = #dist.mesh<<"pp", 2>, <"dp", 4>, stages "pp", granules <"V", 8>>}
+func.func private @stages() attributes {m = #dist.mesh<<"pp", 2>, <"dp", 4>, stages "pp", granules <"V", 8>>}

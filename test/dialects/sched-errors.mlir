@@ -31,7 +31,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 1 0] {
 // sched.program (C1)
 // expected-error@below {{no such kind of task: 8}}
 "sched.program"() <{sym_name = "step", policy = "p", stages = 1 : i64, microbatches = 1 : i64,
-                    tasks = array<i32: 4, 0, 0>}> ({
+                    tasks = array<i32: 8, 0, 0>}> ({
 ^bb0:
 }) : () -> ()
 
@@ -462,5 +462,91 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @end {
     // expected-error@below {{adds up numbers of 8 bytes, found 4}}
     sched.all_reduce "x" over ["dp"] from(%x) to(%x)
+  }
+}
+
+// -----
+
+// sched.program (C2): what a neighbour on another rank leaves must come.
+// expected-error@below {{messages go between stages of unlike ranks, one for each microbatch; lacks RF of stage 1, microbatch 0}}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [SB 1 0, F 1 0, B 1 0] {
+}
+
+// -----
+
+// sched.program (C2)
+// expected-error@below {{messages go between stages of unlike ranks, one for each microbatch; has SF of stage 0, microbatch 0}}
+sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, SF 0 0, F 1 0, B 1 0, B 0 0] {
+}
+
+// -----
+
+// sched.program (C3)
+// expected-error@below {{task comes before F of stage 0, microbatch 0, which it needs: SF of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [SF 0 0, F 0 0, RB 0 0, B 0 0] {
+}
+
+// -----
+
+// sched.program (C3)
+// expected-error@below {{task comes before I of stage 1, microbatch 0, which it needs: B of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, B 0 0, RB 0 0] {
+}
+
+// -----
+
+// sched.program (C8)
+// expected-error@below {{holds stages of the step, ascending, found array<i64: 1, 0>}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [1, 0] tasks [F 0 0, F 1 0, B 1 0, B 0 0] {
+}
+
+// -----
+
+// A task of a stage that another rank holds.
+// expected-error@below {{no such stage or microbatch: F of stage 1, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, F 1 0] {
+}
+
+// -----
+
+// sched.send (C1)
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 4 x 1
+  sched.section @end {
+    // expected-error@below {{needs values to read and no others}}
+    sched.send "F of stage 0" to rank 1 to(%x)
+  }
+}
+
+// -----
+
+// sched.receive (C1)
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 4 x 1
+  sched.section @end {
+    // expected-error@below {{needs values to write and no others}}
+    sched.receive "B of stage 1" from rank 1 from(%x)
+  }
+}
+
+// -----
+
+// sched.send (C2)
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 4 x 1
+  sched.section @end {
+    // expected-error@below {{goes between programs of a pipeline, found the peer 0}}
+    sched.send "F of stage 0" to rank 0 from(%x)
+  }
+}
+
+// -----
+
+// sched.receive (C2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 4 x 1
+  sched.section @end {
+    // expected-error@below {{goes between programs of a pipeline, found the peer 1}}
+    sched.receive "B of stage 1" from rank 1 to(%x)
   }
 }

@@ -66,3 +66,25 @@ rt.func @f(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0", nn.p
   %0 = rt.copy %x {sched.places = [#sched.place<"frame", 64>]} : !nn.tensor<[B 2], f32> -> !nn.tensor<[B 2], f32>
   rt.return
 }
+
+// A program of several: its stages, its messages, and where its part of a list begins.
+// CHECK: sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  // CHECK: %[[W:.*]] = sched.value <parameter of @w> parameter always bytes 8 x 2 first 3
+  %w = sched.value <parameter of @w> parameter always bytes 8 x 2 first 3
+  // CHECK: %[[P:.*]] = sched.value <gradient_part "stage 1" of @w> gradient always bytes 8 x 1
+  %p = sched.value <gradient_part "stage 1" of @w> gradient always bytes 8 x 1
+  // CHECK: sched.section @SF.0 task SF 0 {
+  sched.section @SF.0 task SF 0 {
+    // CHECK-NEXT: sched.send "F of stage 0" to rank 1 from(%[[W]][1], %[[P]])
+    sched.send "F of stage 0" to rank 1 from(%w[1], %p)
+  }
+  sched.section @RB.0 task RB 0 {
+    // CHECK: sched.receive "B of stage 1" from rank 1 to(%[[P]])
+    sched.receive "B of stage 1" from rank 1 to(%p)
+  }
+  sched.section @end {
+    // CHECK: sched.all_reduce "norm" over ["pp"] from(%[[W]], %[[W]][1]) to(%[[P]], %[[P]])
+    sched.all_reduce "norm" over ["pp"] from(%w, %w[1]) to(%p, %p)
+  }
+}

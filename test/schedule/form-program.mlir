@@ -1,6 +1,9 @@
 // RUN: tplan-opt --split-stages --order-tasks --form-program %S/Inputs/mlp.mlir | FileCheck %s
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "gpipe_split", stages = [1, 1]/' %S/Inputs/mlp.mlir > %t.split
 // RUN: tplan-opt --split-stages --order-tasks --form-program %t.split | FileCheck %s --check-prefix=SPLIT
+// RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "1f1b", stages = [1, 1], mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"/' %S/Inputs/mlp.mlir > %t.pp
+// RUN: sed -i '1i module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {' %t.pp && echo '}' >> %t.pp
+// RUN: tplan-opt --split-stages --order-tasks --form-program %t.pp | FileCheck %s --check-prefix=PP
 
 // The chains are gone: a step is sections of work, in the order that its entry says.
 // CHECK:      sched.program @step
@@ -45,3 +48,22 @@
 // SPLIT:      sched.section @F.1 task F 1
 // SPLIT:      sched.section @I.1 task I 1
 // SPLIT:      sched.section @W.1 task W 1
+
+// A rank has the weights of its stage, from the layer of the list on with which that begins, and the
+// norm has a part for each stage: those of other ranks are zero here, and come with the sum.
+// PP:      sched.program @step.1
+// PP:        %[[W:.+]] = sched.value <parameter of @blocks.w1> parameter always bytes 2048 x 1 first 1
+// PP:        sched.section @RF.1 task RF 1 {
+// PP-NEXT:     sched.receive "F of stage 0" from rank 0 to(%r1.block.0.out.c0)
+// PP:        sched.section @F.1 task F 1 {
+// PP:            sched.call @block.F from(%r1.block.0.out.c0, %[[W]]
+// PP:        sched.section @SB.1 task SB 1 {
+// PP-NEXT:     sched.send "B of stage 1" to rank 0 from(%r1.block.0.out.c0.cot)
+// PP:        sched.section @end {
+// PP:          sched.zero to(%[[FIRST:.+]])
+// PP-NEXT:     sched.zero to(%[[SECOND:.+]])
+// PP:          sched.all_reduce "gradient norm" over ["pp"] from(%[[FIRST]], %[[SECOND]]{{.*}}) to(%sum_gradient_norm, %sum_gradient_norm[1])
+// PP-NEXT:     sched.launch @tplan.norm from(%sum_gradient_norm, %sum_gradient_norm[1]) to(%scalar_norm, %grad_norm)
+// An evaluation goes through the stages in turn.
+// PP:        sched.section @evaluate {
+// PP-NEXT:     sched.receive "F of stage 0" from rank 0

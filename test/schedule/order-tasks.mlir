@@ -5,6 +5,9 @@
 // RUN: tplan-opt --split-stages --order-tasks %t.split | FileCheck %s --check-prefix=SPLIT
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 2 : i64, mesh = [{name = "dp", size = 2 : i64}, {name = "tp", size = 2 : i64}], shard = [{axes = ["dp"], dims = ["B"]}, {axes = ["tp"], dims = ["F"]}]/' %S/Inputs/mlp.mlir > %t.ranks
 // RUN: tplan-opt --split-stages --order-tasks %t.ranks | FileCheck %s --check-prefix=RANKS
+// RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "1f1b", stages = [1, 1], mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"/' %S/Inputs/mlp.mlir > %t.pp
+// RUN: sed -i '1i module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {' %t.pp && echo '}' >> %t.pp
+// RUN: tplan-opt --split-stages --order-tasks %t.pp | FileCheck %s --check-prefix=PP
 
 // A microbatch is finished before the next begins.
 // CHECK:      sched.program @step policy "accumulate" stages 1 microbatches 4
@@ -19,3 +22,10 @@
 
 // Ranks that share the batch have their part of the microbatches each.
 // RANKS:      sched.program @step policy "accumulate" stages 1 microbatches 2
+
+// Ranks that hold a stage each have a program each, with the messages between them: a rank receives in
+// the place of its order where the other one sends.
+// PP:      sched.program @step.0 policy "1f1b" stages 2 microbatches 2 rank 0 holds [0] tasks [F 0 0, SF 0 0, F 0 1, SF 0 1, RB 0 0, B 0 0, RB 0 1, B 0 1]
+// PP:        nn.chain @train
+// PP:      sched.program @step.1 policy "1f1b" stages 2 microbatches 2 rank 1 holds [1] tasks [RF 1 0, F 1 0, RF 1 1, B 1 0, SB 1 0, F 1 1, B 1 1, SB 1 1]
+// PP:        nn.chain @train

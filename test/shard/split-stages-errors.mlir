@@ -22,3 +22,13 @@ nn.chain @train {
 
 // expected-error@below {{there is no chain @train to cut into stages}}
 module {}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+// expected-error@below {{each rank along axis pp needs a layer of a list, found 4 ranks and layers: 2}}
+tplan.plan @p {mesh = [{name = "pp", size = 4 : i64}], stage_axis = "pp"}
+nn.chain @train {
+  %x = nn.run [@entry] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+  %y = nn.run [@a] x 2 layer 1 carried(%x) invariant() params [{}] : (!x) -> !x
+}
