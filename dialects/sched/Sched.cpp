@@ -24,7 +24,8 @@ static ParseResult parseTasks(OpAsmParser &parser, DenseI32ArrayAttr &tasks) {
       return failure();
     std::optional<TaskKind> symbol = symbolizeTaskKind(kind);
     if (!symbol)
-      return parser.emitError(loc) << "expected a task F, B, I or W, or a message SF, RF, SB or RB, found " << kind;
+      return parser.emitError(loc)
+             << "expected a task F, B, I or W, or a message SF, RF, SB or RB, found " << kind;
     data.append({static_cast<int32_t>(*symbol), stage, microbatch});
     return success();
   };

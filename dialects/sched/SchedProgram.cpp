@@ -66,7 +66,8 @@ SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int64_t stages) {
   case TaskKind::I: {
     SmallVector<AnyTask, 2> needs = {{{TaskKind::F, s, m}}};
     if (s + 1 < stages)
-      needs.push_back({{TaskKind::ReceiveB, s, m}, {TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}});
+      needs.push_back(
+          {{TaskKind::ReceiveB, s, m}, {TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}});
     return needs;
   }
   case TaskKind::SendF:

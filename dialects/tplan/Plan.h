@@ -106,9 +106,8 @@ struct Plan {
         field("microbatch", &Plan::microbatch),
         field("precision", &Plan::precision, InText::Always),
         field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
-        field("pipeline", &Plan::pipeline, InText::Always),
-        field("stage_axis", &Plan::stageAxis), field("stages", &Plan::stages),
-        field("recompute", &Plan::recompute, InText::Always),
+        field("pipeline", &Plan::pipeline, InText::Always), field("stage_axis", &Plan::stageAxis),
+        field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("memory", &Plan::memory));
   }
   bool operator==(const Plan &) const = default;

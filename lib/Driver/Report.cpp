@@ -389,8 +389,7 @@ static void printStages(const StepReport &report, llvm::raw_ostream &os) {
                 "live at the peak", "sent in a step");
   for (const StepReport &rank : report.ofStages)
     os << formatv("  {0,-26} {1,20} {2,20} {3,18}\n", spellStages(rank.holds),
-                  grouped(rank.memory.arena), grouped(rank.memory.live),
-                  grouped(sentInStep(rank)));
+                  grouped(rank.memory.arena), grouped(rank.memory.live), grouped(sentInStep(rank)));
   os << "\nranks with stage " << spellStages(report.holds) << ", which need most memory:\n\n";
 }
 

@@ -163,8 +163,7 @@ struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
     shard::Links links(settings, mesh);
     std::optional<StepWaits> longest;
     for (auto program : getOperation().getOps<sched::ProgramOp>())
-      if (StepWaits waits(program, links);
-          !longest || waits.getSeconds() > longest->getSeconds())
+      if (StepWaits waits(program, links); !longest || waits.getSeconds() > longest->getSeconds())
         longest.emplace(std::move(waits));
     if (longest)
       longest->warn(settings);

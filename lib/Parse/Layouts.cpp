@@ -52,7 +52,8 @@ template <class Map> std::vector<StringRef> keys(const Map &map) {
   return names;
 }
 
-/// The axis along which ranks hold a stage of the pipeline each. Phases have its name from the plan.
+/// The axis along which ranks hold a stage of the pipeline each. Phases have its name from the
+/// plan.
 constexpr StringLiteral kStageAxis = "pp";
 
 bool tooMany(PlanContext &plan, const Setting &line) {
@@ -189,8 +190,9 @@ bool refuseStageAxis(PlanContext &plan, ArrayRef<Name> axes) {
   for (const Name &name : axes)
     if (name.text == plan.fields.stageAxis) {
       plan.report
-          .error(name.loc, "ranks along {0} hold other layers, so it shards no dimension: choose "
-                           "another axis, or another name for it; found over {0}",
+          .error(name.loc,
+                 "ranks along {0} hold other layers, so it shards no dimension: choose "
+                 "another axis, or another name for it; found over {0}",
                  name.text)
           .note(plan.layout.axes.find(name.text)->second.loc, "{0} is given here", name.text);
       return false;

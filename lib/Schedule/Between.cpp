@@ -91,9 +91,8 @@ SmallVector<Value> schedule::cotangentsBefore(const Chain &chain, int64_t stage)
   SmallVector<Value> values;
   for (Value value : chain.valuesAfter(stage)) {
     auto [run, result] = *chain.producerOf(value);
-    bool comes = llvm::any_of(cotangentWriters(chain, value), [&](Reader writer) {
-      return chain.runs[writer.run].stage > stage;
-    });
+    bool comes = llvm::any_of(cotangentWriters(chain, value),
+                              [&](Reader writer) { return chain.runs[writer.run].stage > stage; });
     if (comes && takesCotangent(chain.runs[run].callees.back(), result))
       values.push_back(value);
   }

@@ -86,7 +86,8 @@ SmallVector<Value> Chain::valuesAfter(int64_t stage) const {
 
 int64_t Chain::partOfSum(const Run &run, StringRef name) const {
   auto found = stagesOfSums.find(name);
-  return found == stagesOfSums.end() ? 0 : llvm::find(found->second, run.stage) - found->second.begin();
+  return found == stagesOfSums.end() ? 0
+                                     : llvm::find(found->second, run.stage) - found->second.begin();
 }
 
 dist::Axes Chain::pendingAxes(StringRef name) const {

@@ -68,7 +68,7 @@ struct Reader {
 /// A weight or state of which several stages have the same instance.
 struct SharedWeight {
   nn::ParamOp param;
-  bool isList = false; // of a list whose layers are called more than once
+  bool isList = false;                       // of a list whose layers are called more than once
   using Stages = llvm::SmallVector<int64_t>; // ascending
   Stages readers;                            // whose functions take it
   Stages gradients;                          // whose backwards add to its gradient

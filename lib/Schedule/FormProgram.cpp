@@ -33,8 +33,8 @@ namespace {
 class ProgramBuilder {
 public:
   ProgramBuilder(sched::ProgramOp program, const Chains &chains)
-      : program(program), chains(chains), values(program),
-        messages(program), sharedWeights(values, chains.train, messages),
+      : program(program), chains(chains), values(program), messages(program),
+        sharedWeights(values, chains.train, messages),
         b(OpBuilder::atBlockEnd(&program.getBody().front())) {}
 
   LogicalResult build();
@@ -57,8 +57,7 @@ private:
   void addCotangentsOfLosses();
   void addEnd();
   void addNorm(OpBuilder &into, SectionBuilder &section);
-  SmallVector<Use> sumsOf(OpBuilder &into, const Chain &chain, StringRef name,
-                          ArrayRef<Use> parts);
+  SmallVector<Use> sumsOf(OpBuilder &into, const Chain &chain, StringRef name, ArrayRef<Use> parts);
   SmallVector<Use> scaleStates();
   void addEntry(StringRef name, ArrayRef<std::pair<Times, StringRef>> sections);
 };
@@ -100,8 +99,8 @@ void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage)
   for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before))
     uses.push_back(of.chainUse(value, /*cotangent=*/!forward));
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
-  std::string title = (forward ? "F" : "B") + std::string(" of stage ") +
-                      std::to_string(sends ? stage : peer);
+  std::string title =
+      (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer);
   messages.add(into, loc, sends, title, peer, uses);
 }
 
@@ -163,8 +162,7 @@ void ProgramBuilder::addBegin() {
       if (ValueOp value = values.find(ValueKind::Loss, each))
         for (int64_t part = 0, e = value.getCount(); part < e; ++part)
           sched::createStep<sched::ZeroOp>(
-              into, loc, {},
-              {use(value.getMemory(), getAffineConstantExpr(part, b.getContext()))});
+              into, loc, {}, {use(value.getMemory(), getAffineConstantExpr(part, b.getContext()))});
   };
   forEachLoss(chains.train, begin);
   forEachMetric(chains.train, begin);
@@ -184,8 +182,8 @@ SmallVector<Use> ProgramBuilder::sumsOf(OpBuilder &into, const Chain &chain, Str
   SmallVector<Use> sums;
   for (int64_t i = 0, e = parts.size(); i < e; ++i)
     sums.push_back(use(sum, getAffineConstantExpr(i, b.getContext())));
-  sched::createStep<sched::AllReduceOp>(into, loc, parts, sums,
-                                        dist::arrayOf(b.getContext(), axes), name);
+  sched::createStep<sched::AllReduceOp>(into, loc, parts, sums, dist::arrayOf(b.getContext(), axes),
+                                        name);
   return sums;
 }
 
@@ -219,8 +217,8 @@ void ProgramBuilder::addCotangentsOfLosses() {
 }
 
 /// The squared norm of all gradients, and what becomes of the scale of the losses. Each stage adds
-/// up its own, and these are added in the order of the stages, wherever they lie: a stage of another
-/// rank has zero here.
+/// up its own, and these are added in the order of the stages, wherever they lie: a stage of
+/// another rank has zero here.
 void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   if (!values.find(normKey(program, 0)))
     return;

@@ -190,8 +190,8 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// The message that carries on what a task has left, where the neighbour that needs it is on another
-/// rank: as it is sent and as it is received.
+/// The message that carries on what a task has left, where the neighbour that needs it is on
+/// another rank: as it is sent and as it is received.
 static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int64_t> rankOf) {
   auto [kind, s, m] = task;
   bool forward = kind == TaskKind::F;
@@ -203,8 +203,9 @@ static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int64_
                  : std::pair(Task{TaskKind::SendB, s, m}, Task{TaskKind::ReceiveB, to, m});
 }
 
-std::vector<std::vector<Task>>
-tplan::schedule::placeMessages(ArrayRef<StageOrder> order, ArrayRef<int64_t> rankOf, int64_t ranks) {
+std::vector<std::vector<Task>> tplan::schedule::placeMessages(ArrayRef<StageOrder> order,
+                                                              ArrayRef<int64_t> rankOf,
+                                                              int64_t ranks) {
   int64_t stages = rankOf.size();
   std::vector<size_t> next(stages, 0);
   std::vector<std::vector<Task>> programs(ranks);

@@ -1,8 +1,8 @@
 //===- OrderTasks.cpp - the chains become a program of tasks --------------===//
 //
-// Asks the plan's policy for the order of each stage, checks it, and makes programs of it: one for a
-// rank that holds all stages, or one for each rank that holds some, with messages between them. The
-// chains move into the programs, for form-program: they say what a task runs. What no task runs
+// Asks the plan's policy for the order of each stage, checks it, and makes programs of it: one for
+// a rank that holds all stages, or one for each rank that holds some, with messages between them.
+// The chains move into the programs, for form-program: they say what a task runs. What no task runs
 // goes.
 //
 //===----------------------------------------------------------------------===//

@@ -57,10 +57,10 @@ std::vector<Task> mergeOrders(llvm::ArrayRef<StageOrder> order, int64_t stages,
 
 /// The order of each rank, with the messages between stages of unlike ranks: `rankOf` says where a
 /// stage is. The order must be checked. Ranks are visited in turn, and each that can does its next
-/// task; what that leaves to another rank is then sent by the one and received by the other. As both
-/// are put down at once, into orders that grow together, no rank waits for ever, not even where a
-/// send blocks until it is received.
-/// Source: `_add_send_recv` of PyTorch's torch.distributed.pipelining.
+/// task; what that leaves to another rank is then sent by the one and received by the other. As
+/// both are put down at once, into orders that grow together, no rank waits for ever, not even
+/// where a send blocks until it is received. Source: `_add_send_recv` of PyTorch's
+/// torch.distributed.pipelining.
 std::vector<std::vector<Task>> placeMessages(llvm::ArrayRef<StageOrder> order,
                                              llvm::ArrayRef<int64_t> rankOf, int64_t ranks);
 

@@ -87,14 +87,16 @@ AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
   if (key.getOf()) {
     ValueOp value = values.find(key);
     int64_t first = value.getFirst();
-    return value.getCount() == 1 ? number(0) : period() + (static_cast<int64_t>(op.getFirstInstance()) - first);
+    return value.getCount() == 1 ? number(0)
+                                 : period() + (static_cast<int64_t>(op.getFirstInstance()) - first);
   }
   if (key.getKind() == ValueKind::Activation) // a contribution
     return period();
   StringRef name = key.getName() ? key.getName().getValue() : "";
   if (key.getKind() == ValueKind::Scalar && name == kLayerScalar) {
     int64_t first = values.find(key).getFirst();
-    return period() * layer.functions() + (static_cast<int64_t>(layer.j + op.getFirstLayer()) - first);
+    return period() * layer.functions() +
+           (static_cast<int64_t>(layer.j + op.getFirstLayer()) - first);
   }
   if (key.getKind() == ValueKind::Loss)
     return number(chain.partOfSum(layer.run, name));

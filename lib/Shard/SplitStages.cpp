@@ -6,8 +6,8 @@
 // it.
 //
 // One decision: a layer costs what its joint function multiplies, forward and backward, and what it
-// writes. That is known before a layout is, and depends on the model, the recipe and the plan alone:
-// all targets of a binary have one cut.
+// writes. That is known before a layout is, and depends on the model, the recipe and the plan
+// alone: all targets of a binary have one cut.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"

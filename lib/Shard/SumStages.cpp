@@ -64,8 +64,8 @@ struct SumStages : PassWrapper<SumStages, OperationPass<ModuleOp>> {
   LayerOp makeSum(ParamOp param, Tensor type) {
     OpBuilder b(param);
     std::string name = sumOfStages(param.getSymName());
-    LayerOp sum = createPart(b, param.getLoc(), FlatSymbolRefAttr::get(&getContext(), name),
-                             Part::Reduce);
+    LayerOp sum =
+        createPart(b, param.getLoc(), FlatSymbolRefAttr::get(&getContext(), name), Part::Reduce);
     Value whole = sum.addArg({Role::CotParam, "whole"}, type, param.getLoc());
     Value part = sum.addArg({Role::CotParam, "part"}, type, param.getLoc());
     NNBuilder nn(param.getLoc(), sum.getReturn());

@@ -78,3 +78,27 @@ rt.func @a.F() attributes {layer = @a, part = #nn.part<forward>} {
 rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m", nn.slot = #nn.slot<"m" of "v">}) attributes {layer = @a, part = #nn.part<update>} {
   rt.return
 }
+
+// -----
+
+// Of several ranks the one is named that needs too much.
+!x = !nn.tensor<[B 100], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+tplan.plan @p {mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp", stages = [1, 1]}
+// expected-error@below {{a rank may use 100 bytes of memory, found a plan that needs 448}}
+// expected-note@below {{on the ranks that hold stage 1}}
+// expected-note@below {{448 bytes at the peak are param w}}
+// expected-note@below {{a smaller microbatch, recompute or another pipeline needs less}}
+tplan.cluster @c {memory = 100 : i64}
+nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+nn.chain @train {
+  nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {nn.list, stage = 0 : i64} : () -> ()
+  nn.run [@b] x 1 layer 1 carried() invariant() params [{w = @w}] {nn.list, stage = 1 : i64} : () -> ()
+}
+rt.func @a.F() attributes {layer = @a, part = #nn.part<forward>} {
+  rt.return
+}
+rt.func @b.F(%w: !x {nn.role = "param", nn.name = "w"}) attributes {layer = @b, part = #nn.part<forward>} {
+  rt.return
+}
+}

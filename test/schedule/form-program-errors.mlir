@@ -26,3 +26,37 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
     nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> ()
   }
 }
+
+// -----
+
+// A state that two stages read would be moved by one of them.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{is a state that layers of several stages read, and these are on several ranks: put the layers into one stage, found stages 0 and 1}}
+nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "state"
+rt.func @a.F(%w: !x {nn.role = "state", nn.name = "w"}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k(%w) : (!x) -> !x
+  rt.return %0 : !x
+}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  nn.chain @train {
+    %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] {stage = 0 : i64} : () -> !x
+    %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{w = @w}] {stage = 1 : i64} : () -> !x
+  }
+}
+
+// -----
+
+// A list whose layers are called in two stages has one gradient for both.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{belongs to layers that are called more than once, in stages of several ranks: let one stage hold them, found stages 0 and 1}}
+nn.param @w : !x x 3 path "l.{i}.w" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"
+rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"}) -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k(%w) : (!x) -> !x
+  rt.return %0 : !x
+}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  nn.chain @train {
+    %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] {stage = 0 : i64} : () -> !x
+    %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{w = @w}] {stage = 1 : i64} : () -> !x
+  }
+}

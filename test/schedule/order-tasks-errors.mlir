@@ -254,3 +254,20 @@ rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"}) -> (!x {nn.role = "carri
   %0 = rt.launch @k(%w) : (!x) -> !x
   rt.return %0 : !x
 }
+
+// -----
+
+// Ranks hold one stage each.
+!x = !nn.tensor<[B 1], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+// expected-error@below {{each rank along the axis of the stages holds one of them: there are 2 ranks, found stages: 1}}
+tplan.plan @p {microbatch = 1 : i64, mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"}
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+}

@@ -181,6 +181,5 @@ Address<tp_disk> DiskTables::emit(lang::DiskOp disk) {
 Address<tp_disk> lower::diskTable(HostBuilder &host, ModuleOp module,
                                   ArrayRef<sched::ValueOp> values) {
   auto disks = module.getOps<lang::DiskOp>();
-  return disks.empty() ? Address<tp_disk>()
-                       : DiskTables(host, module, values).emit(*disks.begin());
+  return disks.empty() ? Address<tp_disk>() : DiskTables(host, module, values).emit(*disks.begin());
 }

@@ -25,8 +25,8 @@ struct HostProgram {
 EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
                             HostPlaces &places, sched::ProgramOp program);
 
-/// Emits a tp_program with its tables for each program, and `main` where the target has it. All code
-/// is emitted before, because the tables say which groups, kernels and events it has.
+/// Emits a tp_program with its tables for each program, and `main` where the target has it. All
+/// code is emitted before, because the tables say which groups, kernels and events it has.
 void emitTables(HostBuilder &host, HostGroups &groups, HostCalls &calls,
                 llvm::MutableArrayRef<HostProgram> programs);
 

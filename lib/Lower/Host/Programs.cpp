@@ -98,8 +98,8 @@ void ProgramTables::emitMain(const Address<tp_program> &program) {
   auto table = host.array<const tp_program *>("programs", all);
   host.declare("tp_main", {host.i32, host.ptr, host.ptr, host.i64});
   host.begin("main", {host.i32, host.ptr}, /*exported=*/true);
-  host.call("tp_main", {host.argument(0), host.argument(1), host.address(table),
-                        host.number(all.size())});
+  host.call("tp_main",
+            {host.argument(0), host.argument(1), host.address(table), host.number(all.size())});
   host.end();
 }
 

@@ -311,7 +311,7 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .step = Entry{entries.step},
        .evaluate = Entry{entries.evaluate},
        .predict = Entry{entries.predict},
-       .logits_offset = logits               ? places.offsetOf(logitsValue)
+       .logits_offset = logits              ? places.offsetOf(logitsValue)
                         : program.getRank() ? -1
                                             : 0,
        .logits_vocabulary = logits ? logits->getDims().back().getSize() : 0,
