@@ -28,6 +28,8 @@ ValueOp ProgramValues::create(KeyAttr key, Owner owner, Life lives, int64_t byte
   if (!value) {
     if (last)
       b.setInsertionPointAfter(last);
+    else
+      b.setInsertionPointToStart(&program.getBody().front());
     last = value = ValueOp::create(b, program.getLoc(), key, owner, lives, bytes, count, type);
   }
   return value;
