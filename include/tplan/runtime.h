@@ -335,6 +335,10 @@ typedef struct tp_slot {
   const char *name;
   int64_t offset, bytes;
   int32_t use; /* tp_slot_use */
+  /* There is one `offset` after each of these, as of what is kept for several microbatches; none:
+   * after 0. */
+  int64_t num_bases;
+  const int64_t *bases;
 } tp_slot;
 
 /* Files of tokens that the recipe names. */

@@ -2,6 +2,7 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Program.h"
+#include "lib/Lower/Host/SharedSections.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -33,9 +34,10 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     for (rt::FuncOp func : functions)
       lowerFunction(host, groups, calls, func);
     host.declare("tp_gradients_ready", {host.ptr});
+    SharedSections shared(host, groups, calls);
     for (HostProgram &program : programs) {
       program.stepCalls = calls.onDevice() ? callsOfStep(program.op) : 0;
-      program.entries = emitEntryPoints(host, groups, calls, program.places, program.op);
+      program.entries = emitEntryPoints(host, groups, calls, shared, program.places, program.op);
     }
     emitTables(host, groups, calls, programs);
 

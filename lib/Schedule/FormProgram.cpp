@@ -222,16 +222,22 @@ void ProgramBuilder::addCotangentsOfLosses() {
 void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   if (!values.find(normKey(program, 0)))
     return;
+  std::vector<std::vector<const Run *>> runs(program.getStages());
+  for (const Run &run : chains.train.runs)
+    if (run.isHeld)
+      runs[run.stage].push_back(&run);
+  auto cells = [&](size_t stage) { return values.find(normKey(program, stage)).getMemory(); };
   SmallVector<Use> parts;
-  for (int64_t stage = 0, e = program.getStages(); stage < e; ++stage) {
-    Value cells = values.find(normKey(program, stage)).getMemory();
-    into.setInsertionPointToEnd(into.getInsertionBlock());
-    sched::createStep<sched::ZeroOp>(into, loc, {}, {use(cells)});
-    section.beginNorm();
-    for (const Run &run : chains.train.runs)
-      if (run.isHeld && run.stage == stage)
-        section.addRun(run, Part::Norm);
-    parts.push_back(use(cells, getAffineConstantExpr(section.normCell(), b.getContext())));
+  for (auto [stage, ofStage] : llvm::enumerate(runs)) {
+    int64_t cell = section.beginNorm(ofStage);
+    sched::createStep<sched::ZeroOp>(
+        into, loc, {}, {use(cells(stage), getAffineConstantExpr(cell, b.getContext()))});
+    parts.push_back(use(cells(stage)));
+  }
+  for (ArrayRef<const Run *> ofStage : runs) {
+    section.beginNorm(ofStage);
+    for (const Run *run : ofStage)
+      section.addRun(*run, Part::Norm);
   }
   into.setInsertionPointToEnd(into.getInsertionBlock());
   SmallVector<Use> from = sumsOf(into, chains.train, dist::kNormSum, parts), to;

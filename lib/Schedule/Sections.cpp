@@ -194,6 +194,14 @@ Use SectionBuilder::cotangentOut(const Layer &layer, unsigned k) {
                   innerCotangent(layer, k, layer.functions() - 1, period() - 1));
 }
 
+int64_t SectionBuilder::beginNorm(ArrayRef<const Run *> runs) {
+  int64_t calls = 0;
+  for (const Run *run : runs)
+    for (const Callee &callee : run->callees)
+      calls += callee.part(Part::Norm) ? run->times() : 0;
+  return normCalls = calls & 1;
+}
+
 /// The two scalars that hand the squared norm from call to call.
 Use SectionBuilder::normUse(const Layer &layer, int64_t plus) {
   AffineExpr call = period() * layer.normsPerPeriod + (layer.normBase + layer.normsBefore + plus);

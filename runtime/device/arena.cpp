@@ -71,12 +71,28 @@ Status Arena::fillPattern() {
   return view.close();
 }
 
+std::vector<tp_slot> tplan::runtime::placesOf(const tp_slot *slots, int64_t count) {
+  std::vector<tp_slot> places;
+  for (int64_t i = 0; i < count; ++i) {
+    tp_slot place = slots[i];
+    place.num_bases = 0, place.bases = nullptr;
+    for (int64_t k = 0; k < std::max<int64_t>(slots[i].num_bases, 1); ++k) {
+      place.offset = slots[i].offset + (slots[i].num_bases ? slots[i].bases[k] : 0);
+      places.push_back(place);
+    }
+  }
+  return places;
+}
+
 Status Arena::audit(const tp_slot *slots, int64_t count) const {
+  return auditPlaces(placesOf(slots, count));
+}
+
+Status Arena::auditPlaces(const std::vector<tp_slot> &slots) const {
   HostView view(device, start, bytes, HostView::reads);
   TP_TRY(view.open());
   const char *memory = view.data();
-  for (int64_t i = 0; i < count; ++i) {
-    const tp_slot &slot = slots[i];
+  for (const tp_slot &slot : slots) {
     if (slot.offset < 0 || slot.bytes < 0 || slot.offset % 8 || slot.offset > bytes ||
         slot.bytes > bytes - slot.offset)
       return errorf("memory audit: slot '%s' [%lld, +%lld) does not lie in the arena of %lld bytes",
@@ -103,9 +119,9 @@ Status Arena::audit(const tp_slot *slots, int64_t count) const {
 
   // Outside: walk the gaps between the slots in order of offset.
   std::vector<const tp_slot *> order;
-  for (int64_t i = 0; i < count; ++i)
-    if (slots[i].use != TP_EVALUATION)
-      order.push_back(&slots[i]);
+  for (const tp_slot &slot : slots)
+    if (slot.use != TP_EVALUATION)
+      order.push_back(&slot);
   std::sort(order.begin(), order.end(),
             [](const tp_slot *a, const tp_slot *b) { return a->offset < b->offset; });
   int64_t at = 0;

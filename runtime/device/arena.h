@@ -15,8 +15,12 @@
 #include "tplan/runtime.h"
 
 #include <cstddef>
+#include <vector>
 
 namespace tplan::runtime {
+
+/// The places of a program's slots, each as one that starts at the arena's first byte.
+std::vector<tp_slot> placesOf(const tp_slot *slots, int64_t count);
 
 class Arena {
 public:
@@ -43,6 +47,8 @@ public:
   Status audit(const tp_slot *slots, int64_t count) const;
 
 private:
+  Status auditPlaces(const std::vector<tp_slot> &slots) const;
+
   Device *device = nullptr;
   char *start = nullptr;
   int64_t bytes = 0;

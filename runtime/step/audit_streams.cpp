@@ -63,11 +63,9 @@ public:
     if (last == &program)
       return;
     last = &program;
-    for (int64_t i = 0; file && i < program.num_slots; ++i) {
-      const tp_slot &slot = program.slots[i];
+    for (const tp_slot &slot : placesOf(program.slots, file ? program.num_slots : 0))
       fprintf(file, "slot %lld-%lld %s\n", (long long)slot.offset,
               (long long)(slot.offset + slot.bytes), slot.name);
-    }
     for (int64_t i = 0; file && i < program.device->num_kernels; ++i) {
       const tp_device_kernel &kernel = *program.device->kernels[i];
       fprintf(file, "kernel %s %d %d", kernel.name, kernel.inputs, kernel.outputs);

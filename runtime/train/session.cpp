@@ -201,7 +201,8 @@ Status Session::auditMemory() {
   std::string ranks =
       rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
   int64_t written = mostOf(program, [](const tp_program &each) {
-    return std::count_if(each.slots, each.slots + each.num_slots,
+    std::vector<tp_slot> places = placesOf(each.slots, each.num_slots);
+    return std::count_if(places.begin(), places.end(),
                          [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
   });
   const char *most = program.num_programs ? "at most " : "";

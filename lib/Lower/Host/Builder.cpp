@@ -1,5 +1,6 @@
 //===- Host/Builder.cpp - host code in the LLVM dialect, in few words -----===//
 #include "lib/Lower/Host/Builder.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace tplan::lower;
@@ -205,44 +206,61 @@ Table<int64_t> HostBuilder::numbers(StringRef name, ArrayRef<int64_t> values) {
 }
 
 std::string HostBuilder::numbersSymbol(StringRef name, DenseIntElementsAttr values) {
+  std::string &symbol = knownNumbers[values];
+  if (!symbol.empty())
+    return symbol;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
-  std::string symbol = fresh(name);
+  symbol = fresh(name);
   auto type = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
   LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, symbol,
                          values);
   return symbol;
 }
 
-Type HostBuilder::typeOf(const Field &field) {
-  switch (field.kind) {
-  case Field::I32:
-    return i32;
-  case Field::I64:
-    return i64;
-  case Field::F64:
-    return f64;
-  default:
-    return ptr;
-  }
+//===----------------------------------------------------------------------===//
+// Structs
+//===----------------------------------------------------------------------===//
+
+static bool isNumber(const Field &field) {
+  return field.kind == Field::I32 || field.kind == Field::I64 || field.kind == Field::F64;
 }
 
-HostBuilder::Value HostBuilder::constant(OpBuilder &at, const Field &field) {
-  switch (field.kind) {
-  case Field::I32:
-    return LLVM::ConstantOp::create(at, loc, i32, b.getI32IntegerAttr(field.integer));
-  case Field::I64:
-    return LLVM::ConstantOp::create(at, loc, i64, b.getI64IntegerAttr(field.integer));
-  case Field::F64:
-    return LLVM::ConstantOp::create(at, loc, f64, b.getF64FloatAttr(field.real));
-  case Field::Address:
+/// Numbers that follow each other are one constant, because a constant of several costs as much as
+/// one, and tables are large. They lie as they would one by one: what follows is an address, which
+/// is aligned as the struct is, or the end.
+static SmallVector<size_t> endsOfParts(ArrayRef<Field> fields) {
+  SmallVector<size_t> ends;
+  for (size_t i = 1; i <= fields.size(); ++i)
+    if (i == fields.size() || !isNumber(fields[i - 1]) || !isNumber(fields[i]))
+      ends.push_back(i);
+  return ends;
+}
+
+Type HostBuilder::typeOf(ArrayRef<Field> part) {
+  auto types = llvm::map_to_vector(part, [&](const Field &field) -> Type {
+    return field.kind == Field::I32 ? i32 : field.kind == Field::I64 ? i64 : f64;
+  });
+  if (!isNumber(part.front()))
+    return ptr;
+  return part.size() == 1 ? types.front() : LLVM::LLVMStructType::getLiteral(b.getContext(), types);
+}
+
+HostBuilder::Value HostBuilder::constant(OpBuilder &at, ArrayRef<Field> part) {
+  const Field &field = part.front();
+  if (field.kind == Field::Address)
     return LLVM::AddressOfOp::create(at, loc, ptr, field.text);
-  case Field::String:
+  if (field.kind == Field::String)
     return LLVM::AddressOfOp::create(at, loc, ptr, stringSymbol(field.text));
-  case Field::Null:
+  if (field.kind == Field::Null)
     return LLVM::ZeroOp::create(at, loc, ptr);
-  }
-  llvm_unreachable("kinds of fields");
+  auto numbers = llvm::map_to_vector(part, [&](const Field &number) -> Attribute {
+    if (number.kind == Field::F64)
+      return b.getF64FloatAttr(number.real);
+    return b.getIntegerAttr(number.kind == Field::I32 ? i32 : i64, number.integer);
+  });
+  Attribute value = part.size() == 1 ? numbers.front() : b.getArrayAttr(numbers);
+  return LLVM::ConstantOp::create(at, loc, typeOf(part), value);
 }
 
 std::string HostBuilder::externalSymbol(StringRef symbol) {
@@ -254,15 +272,33 @@ std::string HostBuilder::externalSymbol(StringRef symbol) {
   return symbol.str();
 }
 
+/// What rows hold, as a key.
+static std::string spell(ArrayRef<Fields> rows) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (const Fields &fields : rows)
+    for (const Field &field : fields)
+      os << field.kind << ' ' << field.integer << ' ' << llvm::bit_cast<uint64_t>(field.real) << ' '
+         << field.text.size() << ' ' << field.text << ' ';
+  os << rows.size();
+  return text;
+}
+
 std::string HostBuilder::structs(StringRef name, ArrayRef<Fields> rows, StringRef exported) {
   if (rows.empty())
     return "";
+  std::string *known = exported.empty() ? &knownStructs[spell(rows)] : nullptr;
+  if (known && !known->empty())
+    return *known;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
-  SmallVector<Type> fields;
-  for (const Field &field : rows.front())
-    fields.push_back(typeOf(field));
-  auto record = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
+  SmallVector<Type> parts;
+  SmallVector<size_t> ends = endsOfParts(rows.front());
+  for (size_t begin = 0; size_t end : ends) {
+    parts.push_back(typeOf(ArrayRef(rows.front()).slice(begin, end - begin)));
+    begin = end;
+  }
+  auto record = LLVM::LLVMStructType::getLiteral(b.getContext(), parts);
   auto type = LLVM::LLVMArrayType::get(record, rows.size());
   std::string symbol = exported.empty() ? fresh(name) : exported.str();
   auto linkage = exported.empty() ? LLVM::Linkage::Internal : LLVM::Linkage::External;
@@ -273,12 +309,18 @@ std::string HostBuilder::structs(StringRef name, ArrayRef<Fields> rows, StringRe
   Value all = LLVM::UndefOp::create(at, loc, type);
   for (auto [i, fields] : llvm::enumerate(rows)) {
     Value one = LLVM::UndefOp::create(at, loc, record);
-    for (auto [k, field] : llvm::enumerate(fields))
-      one = LLVM::InsertValueOp::create(at, loc, one, constant(at, field),
+    size_t begin = 0;
+    for (auto [k, end] : llvm::enumerate(ends)) {
+      Value part = constant(at, ArrayRef(fields).slice(begin, end - begin));
+      one = LLVM::InsertValueOp::create(at, loc, one, part,
                                         ArrayRef<int64_t>{static_cast<int64_t>(k)});
+      begin = end;
+    }
     all =
         LLVM::InsertValueOp::create(at, loc, all, one, ArrayRef<int64_t>{static_cast<int64_t>(i)});
   }
   LLVM::ReturnOp::create(at, loc, all);
+  if (known)
+    *known = symbol;
   return symbol;
 }

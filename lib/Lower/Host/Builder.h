@@ -95,11 +95,14 @@ private:
   mlir::LLVM::LLVMFuncOp function;
   mlir::Block *failed = nullptr;
   llvm::StringMap<std::string> strings;
+  /// Constants that are equal are one.
+  llvm::DenseMap<mlir::Attribute, std::string> knownNumbers;
+  llvm::StringMap<std::string> knownStructs; // by what they hold
   unsigned numbered = 0;
 
   void leaveUnlessZero(Value status);
-  mlir::Type typeOf(const Field &field);
-  Value constant(mlir::OpBuilder &at, const Field &field);
+  mlir::Type typeOf(llvm::ArrayRef<Field> part);
+  Value constant(mlir::OpBuilder &at, llvm::ArrayRef<Field> part);
   std::string fresh(llvm::StringRef name);
   std::string stringSymbol(llvm::StringRef text);
   std::string numbersSymbol(llvm::StringRef name, mlir::DenseIntElementsAttr values);

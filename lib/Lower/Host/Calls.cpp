@@ -62,16 +62,18 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   host.declare("tp_wait", {ptr, i64, i64});
 }
 
-Value HostCalls::address(const CallFacts &call) {
+Address<tp_call> HostCalls::constantOf(const CallFacts &call) {
   auto [file, line] = sourceOf(call.loc);
-  return host.address(host.record<tp_call>("call", {.name = call.name,
-                                                    .file = file,
-                                                    .line = line,
-                                                    .category = call.category,
-                                                    .flops = call.flops,
-                                                    .bytes = call.bytes,
-                                                    .stream = call.stream}));
+  return host.record<tp_call>("call", {.name = call.name,
+                                       .file = file,
+                                       .line = line,
+                                       .category = call.category,
+                                       .flops = call.flops,
+                                       .bytes = call.bytes,
+                                       .stream = call.stream});
 }
+
+Value HostCalls::address(const CallFacts &call) { return host.address(constantOf(call)); }
 
 //===----------------------------------------------------------------------===//
 // Kernels and library calls
@@ -192,14 +194,30 @@ int64_t HostCalls::streamOf(ArrayRef<StringAttr> axes) {
 
 void HostCalls::collectivesInTurn(Value rank, CallFacts call, ArrayRef<StringAttr> axes,
                                   ArrayRef<CollectiveCall> all) {
-  if (!onDevice())
-    return collectives(rank, call, all);
   call.stream = streamOf(axes);
+  std::vector<Record<tp_collective>> records;
+  SmallVector<Value> pointers;
+  for (const CollectiveCall &collective : all) {
+    records.push_back(collective.what);
+    pointers.append({collective.in, collective.out});
+  }
+  collectivesInTurn(rank, call.stream, address(call),
+                    host.address(host.table<tp_collective>("collectives", records)), pointers);
+}
+
+void HostCalls::collectivesInTurn(Value rank, int64_t stream, Value call, Value all,
+                                  ArrayRef<Value> pointers) {
+  auto issue = [&] {
+    host.call("tp_collectives",
+              {rank, call, all, host.number(pointers.size() / 2), tableOf(pointers)});
+  };
+  if (!onDevice())
+    return issue();
   int64_t before = freshEvent(), after = freshEvent();
   record(rank, 0, before);
-  wait(rank, call.stream, before);
-  collectives(rank, call, all);
-  record(rank, call.stream, after);
+  wait(rank, stream, before);
+  issue();
+  record(rank, stream, after);
   wait(rank, 0, after);
 }
 

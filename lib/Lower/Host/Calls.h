@@ -58,6 +58,11 @@ public:
   /// them, and what is issued after them waits for them.
   void collectivesInTurn(Value rank, CallFacts call, llvm::ArrayRef<mlir::StringAttr> axes,
                          llvm::ArrayRef<CollectiveCall> all);
+  /// The same where the program says which call and which collectives they are, of constants.
+  void collectivesInTurn(Value rank, int64_t stream, Value call, Value all,
+                         llvm::ArrayRef<Value> pointers);
+  /// Those constants.
+  Address<tp_call> constantOf(const CallFacts &call);
 
   /// The stream of a group's collectives: 0 on a CPU.
   int64_t streamOf(llvm::ArrayRef<mlir::StringAttr> axes);

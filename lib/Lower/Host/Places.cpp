@@ -60,17 +60,19 @@ Value HostPlaces::emit(AffineExpr instance, const SectionContext &context) {
   return host.multiplyAdd(emit(right, context), emit(left, context), 1);
 }
 
+Table<int64_t> HostPlaces::slotsOf(ValueOp value) {
+  sched::FamilyOp family = familyOf(value);
+  auto offsets = llvm::map_to_vector(family.getSlotOf(),
+                                     [&](int32_t slot) { return (*family.getAt())[slot]; });
+  return host.numbers("slots", offsets);
+}
+
 Value HostPlaces::at(ValueOp value, Value instance, const SectionContext &context) {
   sched::FamilyOp family = familyOf(value);
   if (!family || family.getSlots() == 1 || !context.slots)
     return host.offset(context.arena,
                        host.multiplyAdd(host.number(offsetOf(value)), instance, value.getStride()));
-  std::string &table = slotTables[family.getSymNameAttr()]; // by microbatch: where its slot is
-  if (table.empty()) {
-    auto offsets = llvm::map_to_vector(family.getSlotOf(),
-                                       [&](int32_t slot) { return (*family.getAt())[slot]; });
-    table = host.numbers("slots", offsets).symbol;
-  }
+  Table<int64_t> table = slotsOf(value);
   Value entry =
       host.offset(host.address(table), host.multiplyAdd(host.number(0), context.microbatch, 8));
   Value slot = host.offset(context.arena, host.load(host.i64, entry));
@@ -79,12 +81,55 @@ Value HostPlaces::at(ValueOp value, Value instance, const SectionContext &contex
 }
 
 Value HostPlaces::at(const sched::Use &use, const SectionContext &context) {
+  auto place = [&](Value of, AffineMap instance) -> Value {
+    ValueOp value = sched::valueOf(of);
+    if (context.tables)
+      return fromTables(placeOf(value, instance, context.slots), context);
+    return at(value, emit(instance.getResult(0), context), context);
+  };
   Value outer;
   if (use.border)
-    outer = at(sched::valueOf(use.outer), host.number(0), context);
-  Value inner = at(sched::valueOf(use.value), emit(use.instance.getResult(0), context), context);
+    outer = place(use.outer, sched::use(use.outer).instance);
+  Value inner = place(use.value, use.instance);
   if (!use.border)
     return inner;
   int64_t border = use.border == sched::Border::First ? 0 : context.times - 1;
   return host.select(host.equal(context.period, border), outer, inner);
+}
+
+//===----------------------------------------------------------------------===//
+// By tables
+//===----------------------------------------------------------------------===//
+
+PlaceOfUse HostPlaces::placeOf(ValueOp value, AffineMap instance, bool isOfTask) const {
+  bool isInFamily = isOfTask && familyOf(value);
+  int64_t offset = isInFamily ? static_cast<int64_t>(*value.getAt()) : offsetOf(value);
+  if (auto constant = dyn_cast<AffineConstantExpr>(instance.getResult(0)))
+    return {value, AffineMap(), offset + constant.getValue() * value.getStride(), isInFamily};
+  return {value, instance, offset, isInFamily};
+}
+
+SmallVector<PlaceOfUse> HostPlaces::placesOf(sched::Step step, bool isOfTask) const {
+  SmallVector<PlaceOfUse> places;
+  for (const sched::Use &use : step.getUses()) {
+    if (use.border)
+      places.push_back(
+          placeOf(sched::valueOf(use.outer), sched::use(use.outer).instance, isOfTask));
+    places.push_back(placeOf(sched::valueOf(use.value), use.instance, isOfTask));
+  }
+  return places;
+}
+
+Value HostPlaces::fromTables(const PlaceOfUse &place, const SectionContext &context) {
+  PlaceTables &tables = *context.tables;
+  Value at = context.arena;
+  if (place.isInFamily) {
+    Value slot = host.offset(pointer(tables), host.multiplyAdd(host.number(0), context.microbatch, 8));
+    at = host.offset(at, host.load(host.i64, slot));
+  }
+  Value offset = host.load(host.i64, host.offset(tables.offsets, 8 * tables.nextOffset++));
+  if (place.instance)
+    offset = host.multiplyAdd(offset, emit(place.instance.getResult(0), context),
+                              sched::ValueOp(place.value).getStride());
+  return host.offset(at, offset);
 }

@@ -12,6 +12,21 @@
 
 namespace tplan::lower {
 
+/// Where memory is, for code that several programs have: a place for each use of an op, in their
+/// order. Taken as the code is emitted.
+struct PlaceTables {
+  mlir::Value offsets, pointers;
+  int64_t nextOffset = 0, nextPointer = 0;
+};
+
+/// A use as those tables have it.
+struct PlaceOfUse {
+  sched::ValueOp value;
+  mlir::AffineMap instance; // null: the offset has it
+  int64_t offset;           // in the arena, or in the slot
+  bool isInFamily;          // of the microbatch, in its slot
+};
+
 /// Where code of a section runs.
 struct SectionContext {
   mlir::Value rank, arena;
@@ -19,6 +34,7 @@ struct SectionContext {
   bool slots;             // values are those of the microbatch; else those of slot 0
   mlir::Value period;     // i64, of a run; null outside
   int64_t times = 1;      // periods of the run
+  PlaceTables *tables = nullptr;
 };
 
 /// What lives from step to step, as it lies in the arena.
@@ -32,8 +48,16 @@ public:
   sched::ValueOp find(sched::KeyAttr key) const { return values.lookup(key); }
   sched::ValueOp find(sched::ValueKind kind, llvm::StringRef name = "") const;
 
-  /// Where what an op uses is.
+  /// Where what an op uses is. With tables the uses of an op are asked for in their order.
   mlir::Value at(const sched::Use &use, const SectionContext &context);
+  /// The next pointer of the tables.
+  mlir::Value pointer(PlaceTables &tables) {
+    return host.loadPointer(tables.pointers, tables.nextPointer++);
+  }
+  /// The same as tables have it, of the values at borders before those that they stand for.
+  llvm::SmallVector<PlaceOfUse> placesOf(sched::Step step, bool isOfTask) const;
+  /// Of each microbatch, where the slot of a value's family is.
+  Table<int64_t> slotsOf(sched::ValueOp value);
   /// Offset of instance 0 in the arena, in slot 0.
   int64_t offsetOf(sched::ValueOp value) const;
 
@@ -42,9 +66,10 @@ private:
   sched::ProgramOp program;
   llvm::DenseMap<mlir::Attribute, sched::ValueOp> values;
   llvm::DenseMap<mlir::StringAttr, sched::FamilyOp> families;
-  llvm::DenseMap<mlir::StringAttr, std::string> slotTables; // by family
 
   sched::FamilyOp familyOf(sched::ValueOp value) const;
+  PlaceOfUse placeOf(sched::ValueOp value, mlir::AffineMap instance, bool isOfTask) const;
+  mlir::Value fromTables(const PlaceOfUse &place, const SectionContext &context);
   mlir::Value at(sched::ValueOp value, mlir::Value instance, const SectionContext &context);
   mlir::Value emit(mlir::AffineExpr instance, const SectionContext &context);
 };

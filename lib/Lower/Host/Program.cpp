@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Host/Program.h"
-#include "lib/Lower/Host/Sections.h"
+#include "lib/Lower/Host/SharedSections.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -16,56 +16,91 @@ using sched::Times;
 namespace {
 class ProgramEmitter {
 public:
-  ProgramEmitter(HostBuilder &host, HostSections &sections, sched::ProgramOp program)
-      : host(host), sections(sections), program(program) {}
+  ProgramEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, SharedSections &shared,
+                 HostPlaces &places, sched::ProgramOp program)
+      : host(host), sections(host, groups, calls, places), shared(shared), places(places),
+        program(program) {}
 
   EntryPoints emitAll();
 
 private:
   HostBuilder &host;
-  HostSections &sections;
+  HostSections sections;
+  SharedSections &shared;
+  HostPlaces &places;
   sched::ProgramOp program;
+  llvm::DenseMap<Operation *, SharedSection> functions; // of sections
 
   /// Programs of several ranks are told apart by it.
   std::string suffix() {
     return program.getRank() ? ".rank" + std::to_string(*program.getRank()) : "";
   }
-  std::string taskName(sched::SectionOp section) {
-    return "tplan.task." + section.getSymName().str() + suffix();
+  std::string nameOf(sched::SectionOp section) {
+    StringRef what = section.isOfTask() ? "tplan.task." : "tplan.section.";
+    return (what + section.getSymName()).str() + suffix();
   }
-  void emitTask(sched::SectionOp section);
+  bool isFunction(sched::SectionOp section) {
+    return section.isOfTask() || program.isOfPipeline();
+  }
+  void emitFunction(sched::SectionOp section);
+  void emitSection(sched::SectionOp section, Value rank, Value arena, Value microbatch);
   void emitTasks(Value rank, Value arena);
   std::string emitEntry(sched::EntryOp entry);
 };
 } // namespace
 
-void ProgramEmitter::emitTask(sched::SectionOp section) {
+void ProgramEmitter::emitFunction(sched::SectionOp section) {
+  if (program.isOfPipeline()) {
+    functions[section] = shared.get(section, places, nameOf(section));
+    return;
+  }
   host.loc = program.getLoc();
-  host.begin(taskName(section), {host.ptr, host.ptr, host.i64});
-  sections.emit(
-      section, {host.argument(0), host.argument(1), host.argument(2), section.isOfTask(), Value()});
+  functions[section].function = nameOf(section);
+  host.begin(nameOf(section), {host.ptr, host.ptr, host.i64});
+  sections.emit(section, {host.argument(0), host.argument(1), host.argument(2),
+                          section.isOfTask(), Value()});
   host.end();
+}
+
+void ProgramEmitter::emitSection(sched::SectionOp section, Value rank, Value arena,
+                                 Value microbatch) {
+  if (!isFunction(section))
+    return sections.emit(section, {rank, arena, microbatch, section.isOfTask(), Value()});
+  const SharedSection &of = functions[section];
+  auto addressOf = [&](StringRef symbol) {
+    return symbol.empty() ? host.null() : host.address(symbol);
+  };
+  host.call(of.function,
+            {rank, arena, microbatch, addressOf(of.offsets.symbol), addressOf(of.pointers.symbol)});
 }
 
 /// Calls the function of each task in the order of the table.
 void ProgramEmitter::emitTasks(Value rank, Value arena) {
   SmallVector<int32_t> which, microbatches;
-  std::vector<std::string> functions;
+  std::vector<Cell<SharedSection::Function *>> addresses;
+  std::vector<Cell<const int64_t *>> offsets;
+  std::vector<Cell<const void *const *>> pointers;
   llvm::DenseMap<std::pair<int, int64_t>, int32_t> caseOf;
   for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
     sched::Task task = program.getTask(i);
     auto [number, added] =
-        caseOf.try_emplace({static_cast<int>(task.kind), task.stage}, functions.size());
-    if (added)
-      functions.push_back(taskName(program.findSection(task.kind, task.stage)));
+        caseOf.try_emplace({static_cast<int>(task.kind), task.stage}, addresses.size());
+    if (added) {
+      const SharedSection &of = functions[program.findSection(task.kind, task.stage)];
+      addresses.emplace_back(Address<SharedSection::Function>{of.function});
+      offsets.emplace_back(of.offsets);
+      pointers.emplace_back(of.pointers);
+    }
     which.push_back(number->second);
     microbatches.push_back(task.microbatch);
   }
-  using Function = int(tp_rank *, char *, int64_t);
-  std::vector<Cell<Function *>> addresses;
-  for (const std::string &function : functions)
-    addresses.emplace_back(Address<Function>{function});
-  Table<Function *> functionTable = host.array<Function *>("functions", addresses);
+  auto functionTable = host.array<SharedSection::Function *>("functions", addresses);
+  Table<const int64_t *> offsetsTable;
+  Table<const void *const *> pointersTable;
+  if (program.isOfPipeline()) {
+    offsetsTable = host.array<const int64_t *>("offsets_of", offsets);
+    pointersTable = host.array<const void *const *>("pointers_of", pointers);
+  }
   Table<int32_t> whichTable = host.numbers("tasks", which);
   Table<int32_t> microbatchTable = host.numbers("microbatches", microbatches);
   auto entry = [&](const Table<int32_t> &table, Value i) -> Value {
@@ -74,9 +109,14 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
   };
   host.loop(program.getNumTasks(), [&](Value i) {
     Value number = entry(whichTable, i), m = entry(microbatchTable, i);
-    Value slot =
-        host.offset(host.address(functionTable), host.multiplyAdd(host.number(0), number, 8));
-    host.callPointer(host.load(host.ptr, slot), {rank, arena, m});
+    auto pointer = [&](StringRef table) {
+      Value at = host.multiplyAdd(host.number(0), number, 8);
+      return host.load(host.ptr, host.offset(host.address(table), at));
+    };
+    SmallVector<Value> arguments = {rank, arena, m};
+    if (program.isOfPipeline())
+      arguments.append({pointer(offsetsTable.symbol), pointer(pointersTable.symbol)});
+    host.callPointer(pointer(functionTable.symbol), arguments);
   });
 }
 
@@ -92,9 +132,8 @@ std::string ProgramEmitter::emitEntry(sched::EntryOp entry) {
       continue;
     }
     sched::SectionOp section = program.lookupSymbol<sched::SectionOp>(item.getSection().getValue());
-    host.loop(item.getTimes() == Times::Once ? 1 : program.getMicrobatches(), [&](Value m) {
-      sections.emit(section, {rank, arena, m, section.isOfTask(), Value()});
-    });
+    host.loop(item.getTimes() == Times::Once ? 1 : program.getMicrobatches(),
+              [&](Value m) { emitSection(section, rank, arena, m); });
   }
   host.end();
   return name;
@@ -102,8 +141,8 @@ std::string ProgramEmitter::emitEntry(sched::EntryOp entry) {
 
 EntryPoints ProgramEmitter::emitAll() {
   for (auto section : program.getBody().getOps<sched::SectionOp>())
-    if (section.getKind())
-      emitTask(section);
+    if (isFunction(section))
+      emitFunction(section);
   EntryPoints entries;
   for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
     std::string *symbol = llvm::StringSwitch<std::string *>(entry.getName())
@@ -119,7 +158,7 @@ EntryPoints ProgramEmitter::emitAll() {
 }
 
 EntryPoints lower::emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
-                                   HostPlaces &places, sched::ProgramOp program) {
-  HostSections sections(host, groups, calls, places);
-  return ProgramEmitter(host, sections, program).emitAll();
+                                   SharedSections &shared, HostPlaces &places,
+                                   sched::ProgramOp program) {
+  return ProgramEmitter(host, groups, calls, shared, places, program).emitAll();
 }

@@ -21,9 +21,11 @@ struct HostProgram {
   int64_t stepCalls = 0; // of a device
 };
 
-/// Emits the entry points.
+class SharedSections;
+
+/// Emits the entry points. Among several programs sections are functions that those have in common.
 EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
-                            HostPlaces &places, sched::ProgramOp program);
+                            SharedSections &shared, HostPlaces &places, sched::ProgramOp program);
 
 /// Emits a tp_program with its tables for each program, and `main` where the target has it. All
 /// code is emitted before, because the tables say which groups, kernels and events it has.

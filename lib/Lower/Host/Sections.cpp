@@ -33,8 +33,10 @@ void HostSections::emit(sched::RunOp run, SectionContext context) {
 void HostSections::emitStep(Operation *op, const SectionContext &context) {
   host.loc = op->getLoc();
   llvm::TypeSwitch<Operation *>(op)
-      .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::AllReduceOp, sched::LaunchOp,
-            sched::SendOp, sched::ReceiveOp>([&](auto step) { emit(step, context); })
+      .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::AllReduceOp, sched::LaunchOp>(
+          [&](auto step) { emit(step, context); })
+      .Case<sched::SendOp, sched::ReceiveOp>(
+          [&](auto message) { emitMessage(cast<sched::Step>(op), context); })
       .Case<sched::ReadyOp>([&](auto) { host.call("tp_gradients_ready", {context.rank}); });
 }
 
@@ -46,7 +48,9 @@ void HostSections::emit(sched::CallOp call, const SectionContext &context) {
   unsigned frame = call.getFrame() ? uses.size() - 1 : uses.size();
   for (unsigned i = 0; i < frame; ++i) // arguments, then results that update none
     host.storePointer(places.at(uses[i], context), table, i);
-  bool hasFrame = frame < uses.size() && sched::valueOf(uses[frame].value).getBytes();
+  // With tables each use has its place in them.
+  bool hasFrame =
+      frame < uses.size() && (context.tables || sched::valueOf(uses[frame].value).getBytes());
   host.storePointer(hasFrame ? places.at(uses[frame], context) : context.arena, table,
                     tableIndexOfFrame(func));
   if (repeats(func))
@@ -88,10 +92,11 @@ void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   one.whole = 1;
   Record<tp_collective> what =
       collectiveOf(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
-  std::vector<CollectiveCall> all;
   int64_t count = sum.getReads();
+  auto at = llvm::map_to_vector(uses, [&](const auto &use) { return places.at(use, context); });
+  std::vector<CollectiveCall> all;
   for (int64_t i = 0; i < count; ++i)
-    all.push_back({what, places.at(uses[i], context), places.at(uses[count + i], context)});
+    all.push_back({what, at[i], at[count + i]});
   std::string title = sum.getTitle();
   CallFacts call{title, sum.getLoc(), TP_COLLECTIVE};
   call.bytes =
@@ -99,35 +104,45 @@ void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   calls.collectivesInTurn(context.rank, call, axes, all);
 }
 
-/// The values of a message together, each as it lies in memory. What the other end has of it is
-/// not looked at here.
-template <typename Op>
-void HostSections::emitMessage(Op message, const SectionContext &context, bool sends) {
+MessageConstants HostSections::constantsOf(sched::Step message) {
+  bool sends = isa<sched::SendOp>(message.getOperation());
+  sched::Resource channel = message.getResource();
   StringAttr axis = groups.mesh.getStages();
-  int64_t group = groups.channel(axis, message.getEnds());
-  std::vector<CollectiveCall> all;
-  int64_t bytes = 0;
+  int64_t group = groups.channel(axis, channel.ends), bytes = 0;
+  std::vector<Record<tp_collective>> records;
   for (const sched::Use &use : message.getUses()) {
     sched::ValueOp value = sched::valueOf(use.value);
     Type element = value.getTensor().getElementType();
     rt::BlockShape shape;
     shape.inner = static_cast<int64_t>(value.getBytes()) / nn::elementBytes(element);
-    Value place = places.at(use, context);
-    all.push_back({collectiveOf(host, group, TP_MESSAGE, TP_SUM, element, shape), place, place});
+    records.push_back(collectiveOf(host, group, TP_MESSAGE, TP_SUM, element, shape));
     bytes += value.getBytes();
   }
   std::string title = message.getTitle();
-  CallFacts call{title, message.getLoc(), TP_COLLECTIVE};
+  CallFacts call{title, message->getLoc(), TP_COLLECTIVE};
   call.bytes = sends ? bytes : 0;
-  calls.collectivesInTurn(context.rank, call, axis, all);
+  call.stream = calls.streamOf(axis);
+  return {calls.constantOf(call), host.table<tp_collective>("collectives", records), call.stream};
 }
 
-void HostSections::emit(sched::SendOp send, const SectionContext &context) {
-  emitMessage(send, context, /*sends=*/true);
-}
-
-void HostSections::emit(sched::ReceiveOp receive, const SectionContext &context) {
-  emitMessage(receive, context, /*sends=*/false);
+/// The values of a message together, each as it lies in memory. What the other end has of it is
+/// not looked at here.
+void HostSections::emitMessage(sched::Step message, const SectionContext &context) {
+  Value call, all;
+  MessageConstants constants = constantsOf(message);
+  if (context.tables) {
+    call = places.pointer(*context.tables);
+    all = places.pointer(*context.tables);
+  } else {
+    call = host.address(constants.call);
+    all = host.address(constants.all);
+  }
+  SmallVector<Value> pointers;
+  for (const sched::Use &use : message.getUses()) {
+    Value place = places.at(use, context);
+    pointers.append({place, place});
+  }
+  calls.collectivesInTurn(context.rank, constants.stream, call, all, pointers);
 }
 
 /// A kernel on single numbers.

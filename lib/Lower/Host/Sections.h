@@ -7,6 +7,13 @@
 
 namespace tplan::lower {
 
+/// What a program says of a message.
+struct MessageConstants {
+  Address<tp_call> call;
+  Table<tp_collective> all; // one for each value
+  int64_t stream;
+};
+
 /// Emits the ops of a section, in order. The size of the code does not depend on the number of
 /// layers: a run is a loop.
 class HostSections {
@@ -15,6 +22,7 @@ public:
       : host(host), groups(groups), calls(calls), places(places) {}
 
   void emit(sched::SectionOp section, const SectionContext &context);
+  MessageConstants constantsOf(sched::Step message);
 
 private:
   HostBuilder &host;
@@ -29,9 +37,7 @@ private:
   void emit(sched::UnpackOp unpack, const SectionContext &context);
   void emit(sched::AllReduceOp sum, const SectionContext &context);
   void emit(sched::LaunchOp launch, const SectionContext &context);
-  void emit(sched::SendOp send, const SectionContext &context);
-  void emit(sched::ReceiveOp receive, const SectionContext &context);
-  template <typename Op> void emitMessage(Op message, const SectionContext &context, bool sends);
+  void emitMessage(sched::Step message, const SectionContext &context);
 };
 
 } // namespace tplan::lower

@@ -14,8 +14,9 @@ namespace {
 
 class SlotTable {
 public:
-  SlotTable(sched::ProgramOp program, HostPlaces &places, const HostCalls &calls)
-      : program(program), places(places), calls(calls) {
+  SlotTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
+            const HostCalls &calls)
+      : host(host), program(program), places(places), calls(calls) {
     for (StringRef name : {"prepare", "step"})
       schedule::forEachStep(program, name, [&](sched::Step step, int64_t) {
         for (const sched::Use &use : step.getUses())
@@ -31,14 +32,22 @@ public:
   }
 
 private:
+  HostBuilder &host;
   sched::ProgramOp program;
   HostPlaces &places;
   const HostCalls &calls;
   llvm::DenseSet<Value> trained; // what not only evaluations touch
   std::vector<Record<tp_slot>> table;
 
-  void add(StringRef name, int64_t offset, int64_t bytes, tp_slot_use use) {
-    table.push_back({.name = name, .offset = offset, .bytes = bytes, .use = use});
+  /// Without bases, from the start of the arena on.
+  void add(StringRef name, int64_t offset, int64_t bytes, tp_slot_use use,
+           ArrayRef<int64_t> bases = {}) {
+    table.push_back({.name = name,
+                     .offset = offset,
+                     .bytes = bytes,
+                     .use = use,
+                     .num_bases = bases.size(),
+                     .bases = bases.empty() ? Table<int64_t>() : host.numbers("bases", bases)});
   }
   tp_slot_use useOf(ValueOp value) {
     bool evaluates =
@@ -47,7 +56,7 @@ private:
            : value.getOwner() == Owner::Workspace ? TP_OPTIONAL
                                                   : TP_WRITTEN;
   }
-  void addValue(ValueOp value, int64_t base);
+  void addValue(ValueOp value, int64_t at, ArrayRef<int64_t> bases);
   void addValues();
   void addFrame(ValueOp frame, ArrayRef<rt::FuncOp> functions);
   void addFrames();
@@ -55,27 +64,29 @@ private:
 
 } // namespace
 
-void SlotTable::addValue(ValueOp value, int64_t base) {
+/// The padding between instances belongs to nobody.
+void SlotTable::addValue(ValueOp value, int64_t at, ArrayRef<int64_t> bases) {
   int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
   std::string name = value.getName();
-  if (bytes == stride)
-    return add(name, base, bytes * count, useOf(value));
+  if (bytes == stride || count == 1)
+    return add(name, at, bytes == stride ? bytes * count : bytes, useOf(value), bases);
+  SmallVector<int64_t> instances;
   for (int64_t i = 0; i < count; ++i)
-    add(name, base + i * stride, bytes, useOf(value));
+    instances.push_back(i * stride);
+  if (bases.empty())
+    return add(name, at, bytes, useOf(value), instances);
+  for (int64_t instance : instances)
+    add(name, at + instance, bytes, useOf(value), bases);
 }
 
 void SlotTable::addValues() {
   for (auto value : program.getBody().getOps<ValueOp>()) {
     if (value.getOwner() == Owner::Frame)
       continue;
-    FlatSymbolRefAttr name = value.getFamilyAttr();
-    if (!name) {
-      addValue(value, *value.getAt());
-      continue;
-    }
-    sched::FamilyOp family = program.lookupSymbol<sched::FamilyOp>(name.getValue());
-    for (int64_t slot : *family.getAt())
-      addValue(value, slot + *value.getAt());
+    ArrayRef<int64_t> slots;
+    if (FlatSymbolRefAttr name = value.getFamilyAttr())
+      slots = program.lookupSymbol<sched::FamilyOp>(name.getValue()).getAtAttr().asArrayRef();
+    addValue(value, *value.getAt(), slots);
   }
 }
 
@@ -120,9 +131,9 @@ void SlotTable::addFrames() {
     addFrame(sched::valueOf(frame), of.getArrayRef());
 }
 
-std::vector<Record<tp_slot>> lower::slotsOf(sched::ProgramOp program, HostPlaces &places,
-                                            const HostCalls &calls) {
-  return SlotTable(program, places, calls).take();
+std::vector<Record<tp_slot>> lower::slotsOf(HostBuilder &host, sched::ProgramOp program,
+                                            HostPlaces &places, const HostCalls &calls) {
+  return SlotTable(host, program, places, calls).take();
 }
 
 std::pair<int64_t, int64_t> lower::givenPiece(sched::ProgramOp program) {

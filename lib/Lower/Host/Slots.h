@@ -9,8 +9,8 @@ namespace tplan::lower {
 
 /// Every byte that calls touch: values without the padding between them, frames without their
 /// holes.
-std::vector<Record<tp_slot>> slotsOf(sched::ProgramOp program, HostPlaces &places,
-                                     const HostCalls &calls);
+std::vector<Record<tp_slot>> slotsOf(HostBuilder &host, sched::ProgramOp program,
+                                     HostPlaces &places, const HostCalls &calls);
 
 /// The piece of the arena that the host gives for each step: where it begins and ends.
 std::pair<int64_t, int64_t> givenPiece(sched::ProgramOp program);

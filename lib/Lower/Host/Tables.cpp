@@ -256,7 +256,7 @@ void TableEmitter::emitTables() {
   all.inputs = host.table<tp_input>("inputs", inputs());
   all.scalars = host.table<tp_scalar>("scalars", scalars());
   all.metrics = host.table<tp_metric>("metrics", metrics());
-  all.slots = host.table<tp_slot>("places", slotsOf(program, places, calls));
+  all.slots = host.table<tp_slot>("places", slotsOf(host, program, places, calls));
 }
 
 Address<tp_program> TableEmitter::emit(StringRef symbol) {

@@ -1,0 +1,38 @@
+//===- Host/SharedSections.h - code that programs of a pipeline have in common --===//
+#ifndef TPLAN_LOWER_HOST_SHAREDSECTIONS_H
+#define TPLAN_LOWER_HOST_SHAREDSECTIONS_H
+
+#include "lib/Lower/Host/Sections.h"
+
+namespace tplan::lower {
+
+/// A section as a program calls it: int f(rank, arena, microbatch, offsets, pointers).
+struct SharedSection {
+  using Function = int(tp_rank *, char *, int64_t, const int64_t *, const void *const *);
+  std::string function;
+  Table<int64_t> offsets; // of what its ops use, in their order
+  /// Of a use of what has slots: by microbatch, where these are. Of a message: its call and its
+  /// collectives.
+  Table<const void *> pointers;
+};
+
+/// The functions of sections, over all programs of a module. Sections that do the same with memory
+/// in other places have one function, and each program tables that say where its memory is.
+class SharedSections {
+public:
+  SharedSections(HostBuilder &host, HostGroups &groups, HostCalls &calls)
+      : host(host), groups(groups), calls(calls) {}
+
+  /// `places` are those of the section's program; `name` is for a function that is not there yet.
+  SharedSection get(sched::SectionOp section, HostPlaces &places, llvm::StringRef name);
+
+private:
+  HostBuilder &host;
+  HostGroups &groups;
+  HostCalls &calls;
+  llvm::StringMap<std::string> functions; // by what their sections do
+};
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_HOST_SHAREDSECTIONS_H
