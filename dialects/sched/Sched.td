@@ -165,6 +165,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     /// Number of tasks, and task i as (kind, stage, microbatch).
     int64_t getNumTasks() { return getTasks().size() / 3; }
     Task getTask(int64_t i);
+    std::vector<Task> getTaskList();
     /// Whether the backward is cut into I and W.
     bool isSplit();
     bool holds(int64_t stage) { return !getHolds() || ::llvm::is_contained(*getHolds(), stage); }

@@ -20,11 +20,16 @@ Task ProgramOp::getTask(int64_t i) {
   return {static_cast<TaskKind>(data[3 * i]), data[3 * i + 1], data[3 * i + 2]};
 }
 
+std::vector<Task> ProgramOp::getTaskList() {
+  std::vector<Task> tasks;
+  ArrayRef<int32_t> data = getTasks();
+  for (size_t i = 0; i + 2 < data.size(); i += 3)
+    tasks.push_back({static_cast<TaskKind>(data[i]), data[i + 1], data[i + 2]});
+  return tasks;
+}
+
 bool ProgramOp::isSplit() {
-  for (int64_t i = 0, e = getNumTasks(); i < e; ++i)
-    if (getTask(i).kind == TaskKind::I)
-      return true;
-  return false;
+  return llvm::any_of(getTaskList(), [](Task task) { return task.kind == TaskKind::I; });
 }
 
 nn::ChainOp ProgramOp::getChain(StringRef name) {
@@ -88,12 +93,14 @@ std::string tplan::sched::describe(Task task) {
 }
 
 static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
-  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) // (C3)
-    for (const AnyTask &need : needsOf(op.getTask(i), at.stages)) {
-      auto isBefore = [&](Task other) { return at(other) >= 0 && at(other) < i; };
+  for (auto [i, task] : llvm::enumerate(op.getTaskList())) // (C3)
+    for (const AnyTask &need : needsOf(task, at.stages)) {
+      auto isBefore = [&, i = static_cast<int64_t>(i)](Task other) {
+        return at(other) >= 0 && at(other) < i;
+      };
       if (!llvm::any_of(need, isBefore))
         return op.emitOpError("task comes before ")
-               << describe(need.back()) << ", which it needs: " << describe(op.getTask(i));
+               << describe(need.back()) << ", which it needs: " << describe(task);
     }
   return success();
 }
@@ -150,12 +157,14 @@ static LogicalResult verifyTasks(ProgramOp op) {
   if (failed(verifyHeld(op)))
     return failure();
   Positions at(stages, microbatches);
-  for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) {
-    Task task = op.getTask(i);
+  SmallVector<bool> held;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    held.push_back(op.holds(stage));
+  for (auto [i, task] : llvm::enumerate(op.getTaskList())) {
     if (!symbolizeTaskKind(static_cast<uint32_t>(task.kind)))
       return op.emitOpError("no such kind of task: ") << static_cast<int32_t>(task.kind);
     if (task.stage < 0 || task.stage >= stages || task.microbatch < 0 ||
-        task.microbatch >= microbatches || !op.holds(task.stage))
+        task.microbatch >= microbatches || !held[task.stage])
       return op.emitOpError("no such stage or microbatch: ") << describe(task);
     if (at(task) >= 0) // (C2)
       return op.emitOpError("task stands twice: ") << describe(task);
@@ -243,17 +252,21 @@ LogicalResult ProgramOp::verifyRegions() {
 /// (C2): walks the tasks; a slot is taken from the producer to the last reader.
 static LogicalResult verifySlots(FamilyOp family, ProgramOp program) {
   SmallVector<int64_t> holder(family.getSlots(), -1);
-  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
-    Task task = program.getTask(i);
-    int64_t &held = holder[family.getSlotOf()[task.microbatch]];
-    if (task.kind == family.getProducer() && task.stage == (int64_t)family.getProducerStage()) {
+  ArrayRef<int32_t> slotOf = family.getSlotOf();
+  std::pair<TaskKind, int64_t> producer = {family.getProducer(), family.getProducerStage()},
+                               reader = {family.getReader(), family.getReaderStage()};
+  for (Task task : program.getTaskList()) {
+    std::pair<TaskKind, int64_t> of = {task.kind, task.stage};
+    if (of != producer && of != reader)
+      continue;
+    int64_t &held = holder[slotOf[task.microbatch]];
+    if (of == producer) {
       if (held >= 0 && held != task.microbatch)
         return family.emitOpError("microbatches share a slot while both are live: ")
                << held << " and " << task.microbatch;
       held = task.microbatch;
     }
-    if (task.kind == family.getReader() && task.stage == (int64_t)family.getReaderStage() &&
-        held == task.microbatch)
+    if (of == reader && held == task.microbatch)
       held = -1;
   }
   return success();

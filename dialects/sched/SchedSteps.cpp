@@ -88,6 +88,19 @@ static bool isInstance(AffineExpr instance, bool whole = true) {
   }
 }
 
+static int64_t evaluate(AffineExpr instance, int64_t period, int64_t microbatch) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(instance))
+    return constant.getValue();
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(instance))
+    return symbol.getPosition() == 0 ? period : microbatch;
+  auto binary = cast<AffineBinaryOpExpr>(instance);
+  int64_t left = evaluate(binary.getLHS(), period, microbatch),
+          right = evaluate(binary.getRHS(), period, microbatch);
+  return instance.getKind() == AffineExprKind::Add   ? left + right
+         : instance.getKind() == AffineExprKind::Mul ? left * right
+                                                     : llvm::mod(left, right);
+}
+
 /// (U2): the instance exists in each period that uses it, and for each microbatch. Instances are
 /// linear, or take their remainder at last, so it is enough to look at both ends.
 static LogicalResult verifyInstance(Operation *op, const Use &use) {
@@ -103,14 +116,11 @@ static LogicalResult verifyInstance(Operation *op, const Use &use) {
   last -= use.border == Border::Last;
   int64_t count = valueOf(use.value).getCount();
   auto program = op->getParentOfType<ProgramOp>();
-  Builder b(op->getContext());
   for (int64_t period : {first, last})
     for (int64_t microbatch : {int64_t(0), static_cast<int64_t>(program.getMicrobatches()) - 1}) {
-      SmallVector<Attribute> results;
-      if (first > last ||
-          failed(map.constantFold({b.getIndexAttr(period), b.getIndexAttr(microbatch)}, results)))
+      if (first > last)
         continue;
-      int64_t instance = cast<IntegerAttr>(results.front()).getInt();
+      int64_t instance = evaluate(map.getResult(0), period, microbatch);
       if (instance < 0 || instance >= count)
         return op->emitOpError("uses an instance that ")
                << valueOf(use.value).getName() << ", which has " << count

@@ -76,8 +76,7 @@ private:
 
 /// Of the sections of tasks: what evaluations touch lives in a slot of training.
 void SlotCounter::findTouches() {
-  for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
-    sched::Task task = program.getTask(i);
+  for (auto [i, task] : llvm::enumerate(program.getTaskList())) {
     auto &ofTask = positions[{static_cast<int>(task.kind), task.stage}];
     ofTask.resize(program.getMicrobatches());
     ofTask[task.microbatch] = i;

@@ -17,8 +17,7 @@ void schedule::forEachExecution(sched::EntryOp entry,
   int64_t microbatches = program.getMicrobatches();
   for (auto item : entry.getSections().getAsRange<sched::ExecuteAttr>()) {
     if (item.getTimes() == Times::Tasks) {
-      for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
-        sched::Task task = program.getTask(i);
+      for (sched::Task task : program.getTaskList()) {
         visit(ofTasks.lookup({static_cast<int>(task.kind), task.stage}), task.microbatch);
       }
       continue;

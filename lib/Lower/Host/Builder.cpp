@@ -192,7 +192,7 @@ std::string HostBuilder::stringSymbol(StringRef text) {
   b.setInsertionPointToStart(module.getBody());
   std::string terminated = text.str() + '\0';
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size());
-  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, symbol,
+  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Private, symbol,
                          b.getStringAttr(terminated));
   return symbol;
 }
@@ -213,7 +213,7 @@ std::string HostBuilder::numbersSymbol(StringRef name, DenseIntElementsAttr valu
   b.setInsertionPointToStart(module.getBody());
   symbol = fresh(name);
   auto type = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
-  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, symbol,
+  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Private, symbol,
                          values);
   return symbol;
 }
@@ -301,7 +301,7 @@ std::string HostBuilder::structs(StringRef name, ArrayRef<Fields> rows, StringRe
   auto record = LLVM::LLVMStructType::getLiteral(b.getContext(), parts);
   auto type = LLVM::LLVMArrayType::get(record, rows.size());
   std::string symbol = exported.empty() ? fresh(name) : exported.str();
-  auto linkage = exported.empty() ? LLVM::Linkage::Internal : LLVM::Linkage::External;
+  auto linkage = exported.empty() ? LLVM::Linkage::Private : LLVM::Linkage::External;
   auto global =
       LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, linkage, symbol, Attribute());
   OpBuilder at(b.getContext());

@@ -60,11 +60,17 @@ Value HostPlaces::emit(AffineExpr instance, const SectionContext &context) {
   return host.multiplyAdd(emit(right, context), emit(left, context), 1);
 }
 
-Table<int64_t> HostPlaces::slotsOf(ValueOp value) {
-  sched::FamilyOp family = familyOf(value);
-  auto offsets = llvm::map_to_vector(family.getSlotOf(),
-                                     [&](int32_t slot) { return (*family.getAt())[slot]; });
-  return host.numbers("slots", offsets);
+std::pair<Table<int32_t>, Table<int64_t>> HostPlaces::slotsOf(sched::FamilyOp family) {
+  return {host.numbers("slot_of", family.getSlotOf()), host.numbers("slots", *family.getAt())};
+}
+
+/// Where the slot of a microbatch is.
+Value HostPlaces::slot(Value slotOf, Value slots, const SectionContext &context) {
+  Value number =
+      host.load(host.i32, host.offset(slotOf, host.multiplyAdd(host.number(0), context.microbatch, 4)));
+  Value wide = LLVM::SExtOp::create(host.b, host.loc, host.i64, number);
+  Value place = host.offset(slots, host.multiplyAdd(host.number(0), wide, 8));
+  return host.offset(context.arena, host.load(host.i64, place));
 }
 
 Value HostPlaces::at(ValueOp value, Value instance, const SectionContext &context) {
@@ -72,11 +78,9 @@ Value HostPlaces::at(ValueOp value, Value instance, const SectionContext &contex
   if (!family || family.getSlots() == 1 || !context.slots)
     return host.offset(context.arena,
                        host.multiplyAdd(host.number(offsetOf(value)), instance, value.getStride()));
-  Table<int64_t> table = slotsOf(value);
-  Value entry =
-      host.offset(host.address(table), host.multiplyAdd(host.number(0), context.microbatch, 8));
-  Value slot = host.offset(context.arena, host.load(host.i64, entry));
-  return host.offset(slot,
+  auto [slotOf, slots] = slotsOf(family);
+  Value at = slot(host.address(slotOf), host.address(slots), context);
+  return host.offset(at,
                      host.multiplyAdd(host.number(*value.getAt()), instance, value.getStride()));
 }
 
@@ -102,11 +106,11 @@ Value HostPlaces::at(const sched::Use &use, const SectionContext &context) {
 //===----------------------------------------------------------------------===//
 
 PlaceOfUse HostPlaces::placeOf(ValueOp value, AffineMap instance, bool isOfTask) const {
-  bool isInFamily = isOfTask && familyOf(value);
-  int64_t offset = isInFamily ? static_cast<int64_t>(*value.getAt()) : offsetOf(value);
+  sched::FamilyOp family = isOfTask ? familyOf(value) : sched::FamilyOp();
+  int64_t offset = family ? static_cast<int64_t>(*value.getAt()) : offsetOf(value);
   if (auto constant = dyn_cast<AffineConstantExpr>(instance.getResult(0)))
-    return {value, AffineMap(), offset + constant.getValue() * value.getStride(), isInFamily};
-  return {value, instance, offset, isInFamily};
+    return {value, AffineMap(), offset + constant.getValue() * value.getStride(), family};
+  return {value, instance, offset, family};
 }
 
 SmallVector<PlaceOfUse> HostPlaces::placesOf(sched::Step step, bool isOfTask) const {
@@ -123,9 +127,11 @@ SmallVector<PlaceOfUse> HostPlaces::placesOf(sched::Step step, bool isOfTask) co
 Value HostPlaces::fromTables(const PlaceOfUse &place, const SectionContext &context) {
   PlaceTables &tables = *context.tables;
   Value at = context.arena;
-  if (place.isInFamily) {
-    Value slot = host.offset(pointer(tables), host.multiplyAdd(host.number(0), context.microbatch, 8));
-    at = host.offset(at, host.load(host.i64, slot));
+  if (sched::FamilyOp family = place.family) {
+    auto [pointers, isNew] = tables.families.try_emplace(family, tables.nextPointer);
+    tables.nextPointer += isNew ? 2 : 0;
+    at = slot(host.loadPointer(tables.pointers, pointers->second),
+              host.loadPointer(tables.pointers, pointers->second + 1), context);
   }
   Value offset = host.load(host.i64, host.offset(tables.offsets, 8 * tables.nextOffset++));
   if (place.instance)

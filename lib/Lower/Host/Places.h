@@ -17,6 +17,7 @@ namespace tplan::lower {
 struct PlaceTables {
   mlir::Value offsets, pointers;
   int64_t nextOffset = 0, nextPointer = 0;
+  llvm::DenseMap<mlir::Operation *, int64_t> families = llvm::DenseMap<mlir::Operation *, int64_t>(); // where their pointers are
 };
 
 /// A use as those tables have it.
@@ -24,7 +25,7 @@ struct PlaceOfUse {
   sched::ValueOp value;
   mlir::AffineMap instance; // null: the offset has it
   int64_t offset;           // in the arena, or in the slot
-  bool isInFamily;          // of the microbatch, in its slot
+  sched::FamilyOp family;   // of the microbatch, in its slot; null: not in one
 };
 
 /// Where code of a section runs.
@@ -56,8 +57,8 @@ public:
   }
   /// The same as tables have it, of the values at borders before those that they stand for.
   llvm::SmallVector<PlaceOfUse> placesOf(sched::Step step, bool isOfTask) const;
-  /// Of each microbatch, where the slot of a value's family is.
-  Table<int64_t> slotsOf(sched::ValueOp value);
+  /// The slot of each microbatch, and where the slots of a family are.
+  std::pair<Table<int32_t>, Table<int64_t>> slotsOf(sched::FamilyOp family);
   /// Offset of instance 0 in the arena, in slot 0.
   int64_t offsetOf(sched::ValueOp value) const;
 
@@ -72,6 +73,7 @@ private:
   mlir::Value fromTables(const PlaceOfUse &place, const SectionContext &context);
   mlir::Value at(sched::ValueOp value, mlir::Value instance, const SectionContext &context);
   mlir::Value emit(mlir::AffineExpr instance, const SectionContext &context);
+  mlir::Value slot(mlir::Value slotOf, mlir::Value slots, const SectionContext &context);
 };
 
 } // namespace tplan::lower

@@ -74,9 +74,12 @@ void ProgramEmitter::emitSection(sched::SectionOp section, Value rank, Value are
             {rank, arena, microbatch, addressOf(of.offsets.symbol), addressOf(of.pointers.symbol)});
 }
 
+/// Sections of tasks, at most, so that a number holds a task: microbatches are 2^14 at most.
+static constexpr int64_t kSections = 1 << 16;
+
 /// Calls the function of each task in the order of the table.
 void ProgramEmitter::emitTasks(Value rank, Value arena) {
-  SmallVector<int32_t> which, microbatches;
+  SmallVector<int32_t> tasks; // section + microbatch * kSections
   std::vector<Cell<SharedSection::Function *>> addresses;
   std::vector<Cell<const int64_t *>> offsets;
   std::vector<Cell<const void *const *>> pointers;
@@ -91,9 +94,10 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
       offsets.emplace_back(of.offsets);
       pointers.emplace_back(of.pointers);
     }
-    which.push_back(number->second);
-    microbatches.push_back(task.microbatch);
+    tasks.push_back(number->second + task.microbatch * kSections);
   }
+  if (addresses.size() > kSections)
+    llvm::reportFatalInternalError("a program has too many sections of tasks");
   auto functionTable = host.array<SharedSection::Function *>("functions", addresses);
   Table<const int64_t *> offsetsTable;
   Table<const void *const *> pointersTable;
@@ -101,14 +105,12 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
     offsetsTable = host.array<const int64_t *>("offsets_of", offsets);
     pointersTable = host.array<const void *const *>("pointers_of", pointers);
   }
-  Table<int32_t> whichTable = host.numbers("tasks", which);
-  Table<int32_t> microbatchTable = host.numbers("microbatches", microbatches);
-  auto entry = [&](const Table<int32_t> &table, Value i) -> Value {
-    Value place = host.offset(host.address(table), host.multiplyAdd(host.number(0), i, 4));
-    return LLVM::SExtOp::create(host.b, host.loc, host.i64, host.load(host.i32, place));
-  };
+  Table<int32_t> taskTable = host.numbers("tasks", tasks);
   host.loop(program.getNumTasks(), [&](Value i) {
-    Value number = entry(whichTable, i), m = entry(microbatchTable, i);
+    Value place = host.offset(host.address(taskTable), host.multiplyAdd(host.number(0), i, 4));
+    Value task = LLVM::SExtOp::create(host.b, host.loc, host.i64, host.load(host.i32, place));
+    Value number = LLVM::AndOp::create(host.b, host.loc, task, host.number(kSections - 1));
+    Value m = LLVM::LShrOp::create(host.b, host.loc, task, host.number(llvm::Log2_64(kSections)));
     auto pointer = [&](StringRef table) {
       Value at = host.multiplyAdd(host.number(0), number, 8);
       return host.load(host.ptr, host.offset(host.address(table), at));

@@ -33,7 +33,7 @@ static void spellOp(Operation *op, llvm::raw_ostream &os) {
 
 static void spellUse(const PlaceOfUse &place, llvm::raw_ostream &os) {
   sched::ValueOp value = place.value;
-  os << (place.isInFamily ? 's' : 'p') << value.getBytes();
+  os << value.getBytes();
   if (place.instance)
     os << ' ' << place.instance << " by " << value.getStride();
   if (value.getRows())
@@ -48,6 +48,7 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
   llvm::raw_string_ostream os(key);
   SmallVector<int64_t> offsets;
   std::vector<Cell<const void *>> pointers;
+  llvm::DenseMap<Operation *, size_t> families; // where their pointers are
   HostSections sections(host, groups, calls, places);
   os << section.isOfTask() << '\n';
   section.getBody().front().walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -62,8 +63,15 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
       for (const PlaceOfUse &place : places.placesOf(step, section.isOfTask())) {
         spellUse(place, os);
         offsets.push_back(place.offset);
-        if (place.isInFamily)
-          pointers.emplace_back(Address<void>{places.slotsOf(place.value).symbol});
+        if (!place.family)
+          continue;
+        auto [at, isNew] = families.try_emplace(place.family, pointers.size());
+        os << " in " << at->second;
+        if (!isNew)
+          continue;
+        auto [slotOf, slots] = places.slotsOf(place.family);
+        pointers.emplace_back(Address<void>{slotOf.symbol});
+        pointers.emplace_back(Address<void>{slots.symbol});
       }
     os << '\n';
   });
