@@ -331,14 +331,14 @@ typedef enum tp_slot_use {
   TP_OPTIONAL,  /* a step need not write it */
   TP_EVALUATION /* a step does not write it */
 } tp_slot_use;
+/* Numbers alone, because there are many: `name` is the place of its first character in
+ * tp_program.slot_names. There is one `offset` after each of num_bases numbers of
+ * tp_program.slot_bases from first_base on, as of what is kept for several microbatches; of 0: one,
+ * from the start of the arena. */
 typedef struct tp_slot {
-  const char *name;
   int64_t offset, bytes;
-  int32_t use; /* tp_slot_use */
-  /* There is one `offset` after each of these, as of what is kept for several microbatches; none:
-   * after 0. */
-  int64_t num_bases;
-  const int64_t *bases;
+  int32_t name, use; /* tp_slot_use */
+  int32_t first_base, num_bases;
 } tp_slot;
 
 /* Files of tokens that the recipe names. */
@@ -433,6 +433,8 @@ typedef struct tp_program {
   int64_t num_metrics;
   const tp_slot *slots;
   int64_t num_slots;
+  const char *slot_names; /* one after the other, each with a zero */
+  const int64_t *slot_bases;
   const tp_axis *axes; /* none: one rank */
   int64_t num_axes;
   const tp_group *groups;

@@ -107,9 +107,6 @@ bool Compile::runPass(const PassInfo &next) {
     return fail(Outcome::sourceError);
   if (!passed)
     return internal("failure without a message");
-  if (failed(verify(*result.module)))
-    return internal("invalid IR");
-  pass = nullptr;
   return true;
 }
 
@@ -152,11 +149,18 @@ bool Compile::runPhase(Phase next) {
   auto start = std::chrono::steady_clock::now();
   if (phase == Phase::parse && !parse())
     return false;
-  for (const PassInfo &entry : passes())
-    if (entry.phase == phase && runs(entry) && !runPass(entry))
+  for (const PassInfo &entry : passes()) {
+    if (entry.phase != phase || !runs(entry))
+      continue;
+    // What the last pass leaves is verified with the phase.
+    if (pass && failed(verify(*result.module)))
+      return internal("invalid IR");
+    if (!runPass(entry))
       return false;
+  }
   if (failed(verifyAfter(phase, *result.module)))
-    return internal("the verifier of the phase failed");
+    return internal(pass ? "invalid IR" : "the verifier of the phase failed");
+  pass = nullptr;
   if (options.after)
     options.after(phase, *result.module);
   if (phase == Phase::emit && !emit())

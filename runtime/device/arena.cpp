@@ -71,28 +71,24 @@ Status Arena::fillPattern() {
   return view.close();
 }
 
-std::vector<tp_slot> tplan::runtime::placesOf(const tp_slot *slots, int64_t count) {
-  std::vector<tp_slot> places;
-  for (int64_t i = 0; i < count; ++i) {
-    tp_slot place = slots[i];
-    place.num_bases = 0, place.bases = nullptr;
-    for (int64_t k = 0; k < std::max<int64_t>(slots[i].num_bases, 1); ++k) {
-      place.offset = slots[i].offset + (slots[i].num_bases ? slots[i].bases[k] : 0);
-      places.push_back(place);
+std::vector<Slot> tplan::runtime::slotsOf(const tp_program &program) {
+  std::vector<Slot> all;
+  for (int64_t i = 0; i < program.num_slots; ++i) {
+    const tp_slot &slot = program.slots[i];
+    for (int64_t k = 0; k < std::max<int64_t>(slot.num_bases, 1); ++k) {
+      int64_t base = slot.num_bases ? program.slot_bases[slot.first_base + k] : 0;
+      all.push_back({program.slot_names + slot.name, base + slot.offset, slot.bytes, slot.use});
     }
   }
-  return places;
+  return all;
 }
 
-Status Arena::audit(const tp_slot *slots, int64_t count) const {
-  return auditPlaces(placesOf(slots, count));
-}
-
-Status Arena::auditPlaces(const std::vector<tp_slot> &slots) const {
+Status Arena::audit(const Slot *slots, int64_t count) const {
   HostView view(device, start, bytes, HostView::reads);
   TP_TRY(view.open());
   const char *memory = view.data();
-  for (const tp_slot &slot : slots) {
+  for (int64_t i = 0; i < count; ++i) {
+    const Slot &slot = slots[i];
     if (slot.offset < 0 || slot.bytes < 0 || slot.offset % 8 || slot.offset > bytes ||
         slot.bytes > bytes - slot.offset)
       return errorf("memory audit: slot '%s' [%lld, +%lld) does not lie in the arena of %lld bytes",
@@ -118,12 +114,12 @@ Status Arena::auditPlaces(const std::vector<tp_slot> &slots) const {
   }
 
   // Outside: walk the gaps between the slots in order of offset.
-  std::vector<const tp_slot *> order;
-  for (const tp_slot &slot : slots)
-    if (slot.use != TP_EVALUATION)
-      order.push_back(&slot);
+  std::vector<const Slot *> order;
+  for (int64_t i = 0; i < count; ++i)
+    if (slots[i].use != TP_EVALUATION)
+      order.push_back(&slots[i]);
   std::sort(order.begin(), order.end(),
-            [](const tp_slot *a, const tp_slot *b) { return a->offset < b->offset; });
+            [](const Slot *a, const Slot *b) { return a->offset < b->offset; });
   int64_t at = 0;
   const char *before = "the start of the arena";
   auto checkGap = [&](int64_t end, const char *after) -> Status {
@@ -136,7 +132,7 @@ Status Arena::auditPlaces(const std::vector<tp_slot> &slots) const {
     }
     return {};
   };
-  for (const tp_slot *slot : order) {
+  for (const Slot *slot : order) {
     if (slot->offset > at)
       TP_TRY(checkGap(slot->offset, slot->name));
     if (slot->offset + slot->bytes >= at) {

@@ -19,8 +19,14 @@
 
 namespace tplan::runtime {
 
-/// The places of a program's slots, each as one that starts at the arena's first byte.
-std::vector<tp_slot> placesOf(const tp_slot *slots, int64_t count);
+/// A piece of the arena that somebody owns.
+struct Slot {
+  const char *name;
+  int64_t offset, bytes;
+  int32_t use; // tp_slot_use
+};
+/// Those of a program, one by one.
+std::vector<Slot> slotsOf(const tp_program &program);
 
 class Arena {
 public:
@@ -44,11 +50,9 @@ public:
 
   /// After fillPattern() and a step: each word of each slot has been written and
   /// each word outside all slots has not. Errors name the slot and the offset.
-  Status audit(const tp_slot *slots, int64_t count) const;
+  Status audit(const Slot *slots, int64_t count) const;
 
 private:
-  Status auditPlaces(const std::vector<tp_slot> &slots) const;
-
   Device *device = nullptr;
   char *start = nullptr;
   int64_t bytes = 0;

@@ -63,7 +63,7 @@ public:
     if (last == &program)
       return;
     last = &program;
-    for (const tp_slot &slot : placesOf(program.slots, file ? program.num_slots : 0))
+    for (const Slot &slot : file ? slotsOf(program) : std::vector<Slot>())
       fprintf(file, "slot %lld-%lld %s\n", (long long)slot.offset,
               (long long)(slot.offset + slot.bytes), slot.name);
     for (int64_t i = 0; file && i < program.device->num_kernels; ++i) {

@@ -197,13 +197,13 @@ bool Session::isSkipped() const {
 
 Status Session::auditMemory() {
   Activity auditing(rank.transport, "memory audit");
-  TP_TRY(rank.peers.agree(rank.arena.audit(program.slots, program.num_slots)));
+  std::vector<Slot> slots = slotsOf(program);
+  TP_TRY(rank.peers.agree(rank.arena.audit(slots.data(), (int64_t)slots.size())));
   std::string ranks =
       rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
   int64_t written = mostOf(program, [](const tp_program &each) {
-    std::vector<tp_slot> places = placesOf(each.slots, each.num_slots);
-    return std::count_if(places.begin(), places.end(),
-                         [](const tp_slot &slot) { return slot.use == TP_WRITTEN; });
+    std::vector<Slot> all = slotsOf(each);
+    return std::count_if(all.begin(), all.end(), [](const Slot &slot) { return slot.use == TP_WRITTEN; });
   });
   const char *most = program.num_programs ? "at most " : "";
   say(format("memory audit: %s%lld slots written, nothing outside them, arena of %s%lld bytes%s\n",

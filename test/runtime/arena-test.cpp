@@ -11,13 +11,13 @@ using namespace tplan::runtime;
 
 namespace {
 
-const tp_slot slots[] = {{"first", 0, 100, 0},
+const Slot slots[] = {{"first", 0, 100, 0},
                          {"second", 128, 64, 0},
                          {"inside second", 136, 8, 0},
                          {"third", 256, 44, 0}};
 
 void writeAll(Arena &arena) {
-  for (const tp_slot &slot : slots)
+  for (const Slot &slot : slots)
     memset(arena.data() + slot.offset, 1, slot.bytes);
 }
 
@@ -89,6 +89,6 @@ TEST(Arena, AuditNamesTheGapThatWasWritten) {
 TEST(Arena, AuditRefusesASlotOutside) {
   Arena arena;
   ASSERT_OK(arena.map(300));
-  tp_slot outside = {"far", 256, 100, 0};
+  Slot outside = {"far", 256, 100, 0};
   EXPECT_FAILS(arena.audit(&outside, 1), "'far'", "arena of 300 bytes");
 }

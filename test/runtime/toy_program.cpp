@@ -310,7 +310,7 @@ tp_program toy::program(const Layout &layout) {
   p.scalars = tables->scalars, p.num_scalars = count(tables->scalars);
   p.lr = lr, p.num_lr = count(lr);
   p.metrics = tables->metrics, p.num_metrics = count(tables->metrics);
-  p.slots = tables->slots, p.num_slots = tables->numSlots();
+  tables->slotTable.set(p, {tables->slots, tables->slots + tables->numSlots()});
   if (layout.ranks() > 1) {
     p.axes = tables->axes, p.num_axes = count(tables->axes);
     p.groups = tables->groups, p.num_groups = count(tables->groups);

@@ -240,7 +240,7 @@ void StagedPlan::build(Stage &stage) {
   }
   program.scale_offset = -1;
   program.disk = &stage.disk;
-  program.slots = stage.slots.data(), program.num_slots = (int64_t)stage.slots.size();
+  stage.slotTable.set(program, stage.slots);
   program.arena_bytes = stage.top;
   if (staged) {
     program.programs = list.data(), program.num_programs = stagesOfPlan;

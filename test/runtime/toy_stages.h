@@ -8,6 +8,7 @@
 #ifndef TPLAN_TEST_TOY_STAGES_H
 #define TPLAN_TEST_TOY_STAGES_H
 
+#include "slot_table.h"
 #include "tplan/runtime.h"
 
 #include <array>
@@ -42,7 +43,8 @@ public:
     int64_t number = 0, begin = 0, end = 0;
     bool first = false, last = false;
     std::vector<tp_tensor> tensors;
-    std::vector<tp_slot> slots;
+    std::vector<Slot> slots;
+    SlotTable slotTable;
     std::array<tp_metric, 2> metrics = {};
     std::array<tp_scalar, 3> scalars = {};
     std::array<tp_axis, 2> axes = {};

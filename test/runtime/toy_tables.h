@@ -3,6 +3,7 @@
 #ifndef TPLAN_TEST_TOY_TABLES_H
 #define TPLAN_TEST_TOY_TABLES_H
 
+#include "slot_table.h"
 #include "toy_program.h"
 
 #include <cstddef>
@@ -30,7 +31,8 @@ struct Tables {
   tp_input input;
   tp_scalar scalars[6];
   tp_metric metrics[2];
-  tp_slot slots[11 + numTensors];
+  Slot slots[11 + numTensors];
+  SlotTable slotTable;
   tp_axis axes[3];
   tp_group groups[5];
   tp_gemm forward, backward;

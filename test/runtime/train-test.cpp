@@ -1,6 +1,7 @@
 //===- train-test.cpp - a whole training by tp_main ----------------------------===//
 
 #include "helpers.h"
+#include "slot_table.h"
 #include "toy_program.h"
 
 #include "runtime/disk/checksum.h"
@@ -404,18 +405,17 @@ TEST_F(Training, AuditsTheArena) {
   EXPECT_HAS(trained({"--steps", "2", "--audit-memory"}),
              "memory audit: 11 slots written, nothing outside them");
   tp_program program = toy::program();
-  std::vector<tp_slot> slots(program.slots, program.slots + program.num_slots);
-  tp_slot scalars = slots[7];
+  std::vector<Slot> slots = tplan::runtime::slotsOf(program);
+  SlotTable table;
+  Slot scalars = slots[7];
   slots.erase(slots.begin() + 7);
-  program.slots = slots.data();
-  program.num_slots = (int64_t)slots.size();
+  table.set(program, slots);
   Outcome outside = runMain(program, {"--data", data(), "--steps", "2", "--audit-memory"});
   EXPECT_EQ(outside.code, 1);
   EXPECT_HAS(outside.err, "between 'tokens' and 'metrics', was written but belongs to no slot");
   scalars.bytes = 64;
   slots.push_back(scalars);
-  program.slots = slots.data();
-  program.num_slots = (int64_t)slots.size();
+  table.set(program, slots);
   Outcome unwritten = runMain(program, {"--data", data(), "--steps", "2", "--audit-memory"});
   EXPECT_EQ(unwritten.code, 1);
   EXPECT_HAS(unwritten.err, "32 of 64 bytes of slot 'scalars' were never written");

@@ -67,6 +67,8 @@ public:
   Value select(Value condition, Value yes, Value no);
   std::optional<int64_t> constantOf(Value v);
 
+  /// Characters, with a zero after them; equal ones are one.
+  std::string text(llvm::StringRef text) { return stringSymbol(text); }
   // Constants of the object. `name` is part of their symbols.
   Table<int32_t> numbers(llvm::StringRef name, llvm::ArrayRef<int32_t> values);
   Table<int64_t> numbers(llvm::StringRef name, llvm::ArrayRef<int64_t> values);

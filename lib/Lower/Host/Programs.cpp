@@ -122,6 +122,7 @@ void ProgramTables::emit() {
   std::vector<TableEmitter> emitters;
   for (HostProgram &program : programs)
     emitters.emplace_back(host, groups, calls, program, common).emitTables();
+  common.slotNames = {host.text(common.names.getText())};
   common.groups = host.table<tp_group>("groups", groups.groups(host));
   if (programs.size() > 1) {
     std::vector<Cell<const tp_program *>> all;

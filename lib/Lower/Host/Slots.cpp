@@ -15,8 +15,8 @@ namespace {
 class SlotTable {
 public:
   SlotTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
-            const HostCalls &calls)
-      : host(host), program(program), places(places), calls(calls) {
+            const HostCalls &calls, SlotNames &names)
+      : host(host), program(program), places(places), calls(calls), names(names) {
     for (StringRef name : {"prepare", "step"})
       schedule::forEachStep(program, name, [&](sched::Step step, int64_t) {
         for (const sched::Use &use : step.getUses())
@@ -25,10 +25,13 @@ public:
       });
   }
 
-  std::vector<Record<tp_slot>> take() {
+  SlotTables take() {
     addValues();
     addFrames();
-    return std::move(table);
+    Table<int64_t> numbers = host.numbers("places", table);
+    return {{numbers.symbol},
+            numbers.size / kWords,
+            bases.empty() ? Table<int64_t>() : host.numbers("bases", bases)};
   }
 
 private:
@@ -37,17 +40,23 @@ private:
   HostPlaces &places;
   const HostCalls &calls;
   llvm::DenseSet<Value> trained; // what not only evaluations touch
-  std::vector<Record<tp_slot>> table;
+  SlotNames &names;
+  SmallVector<int64_t> table; // tp_slot, as words
+  SmallVector<int64_t> bases;
+
+  static constexpr int64_t kWords = sizeof(tp_slot) / sizeof(int64_t);
+  /// Two fields of 32 bits as they lie in memory.
+  static int64_t word(int64_t first, int64_t second) { return first | second << 32; }
 
   /// Without bases, from the start of the arena on.
   void add(StringRef name, int64_t offset, int64_t bytes, tp_slot_use use,
-           ArrayRef<int64_t> bases = {}) {
-    table.push_back({.name = name,
-                     .offset = offset,
-                     .bytes = bytes,
-                     .use = use,
-                     .num_bases = bases.size(),
-                     .bases = bases.empty() ? Table<int64_t>() : host.numbers("bases", bases)});
+           ArrayRef<int64_t> from = {}) {
+    // Values of a family follow each other.
+    ArrayRef<int64_t> last = ArrayRef(bases).take_back(from.size());
+    if (last != from)
+      llvm::append_range(bases, from);
+    int64_t first = bases.size() - from.size();
+    table.append({offset, bytes, word(names.placeOf(name), use), word(first, from.size())});
   }
   tp_slot_use useOf(ValueOp value) {
     bool evaluates =
@@ -131,9 +140,16 @@ void SlotTable::addFrames() {
     addFrame(sched::valueOf(frame), of.getArrayRef());
 }
 
-std::vector<Record<tp_slot>> lower::slotsOf(HostBuilder &host, sched::ProgramOp program,
-                                            HostPlaces &places, const HostCalls &calls) {
-  return SlotTable(host, program, places, calls).take();
+SlotTables lower::slotsOf(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
+                          const HostCalls &calls, SlotNames &names) {
+  return SlotTable(host, program, places, calls, names).take();
+}
+
+int64_t SlotNames::placeOf(StringRef name) {
+  auto [place, isNew] = places.try_emplace(name, text.size());
+  if (isNew)
+    text += name.str() + '\0';
+  return place->second;
 }
 
 std::pair<int64_t, int64_t> lower::givenPiece(sched::ProgramOp program) {

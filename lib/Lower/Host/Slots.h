@@ -7,10 +7,28 @@
 
 namespace tplan::lower {
 
+/// The slots of a program, as its tables have them.
+struct SlotTables {
+  Address<tp_slot> slots;
+  int64_t count;
+  Table<int64_t> bases;
+};
+
+/// The names of all programs' slots, one after the other, each with a zero.
+class SlotNames {
+public:
+  int64_t placeOf(llvm::StringRef name);
+  llvm::StringRef getText() const { return text; }
+
+private:
+  std::string text;
+  llvm::StringMap<int64_t> places;
+};
+
 /// Every byte that calls touch: values without the padding between them, frames without their
 /// holes.
-std::vector<Record<tp_slot>> slotsOf(HostBuilder &host, sched::ProgramOp program,
-                                     HostPlaces &places, const HostCalls &calls);
+SlotTables slotsOf(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
+                   const HostCalls &calls, SlotNames &names);
 
 /// The piece of the arena that the host gives for each step: where it begins and ends.
 std::pair<int64_t, int64_t> givenPiece(sched::ProgramOp program);

@@ -256,7 +256,7 @@ void TableEmitter::emitTables() {
   all.inputs = host.table<tp_input>("inputs", inputs());
   all.scalars = host.table<tp_scalar>("scalars", scalars());
   all.metrics = host.table<tp_metric>("metrics", metrics());
-  all.slots = host.table<tp_slot>("places", slotsOf(host, program, places, calls));
+  all.slots = slotsOf(host, program, places, calls, common.names);
 }
 
 Address<tp_program> TableEmitter::emit(StringRef symbol) {
@@ -300,8 +300,10 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .num_lr = common.rates.size,
        .metrics = all.metrics,
        .num_metrics = all.metrics.size,
-       .slots = all.slots,
-       .num_slots = all.slots.size,
+       .slots = all.slots.slots,
+       .num_slots = all.slots.count,
+       .slot_names = common.slotNames,
+       .slot_bases = all.slots.bases,
        .axes = common.axes,
        .num_axes = common.axes.size,
        .groups = common.groups,

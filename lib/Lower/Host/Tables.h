@@ -4,6 +4,7 @@
 
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Program.h"
+#include "lib/Lower/Host/Slots.h"
 #include "tplan/runtime.h"
 
 namespace tplan::lower {
@@ -19,13 +20,15 @@ struct CommonTables {
   Table<tp_device_sum> sums;
   Address<tp_disk> disk;
   std::string fingerprint;
+  SlotNames names;
+  Address<char> slotNames;
   Table<const tp_program *> programs; // one for each rank along the axis of the stages
 };
 
 class TableEmitter {
 public:
   TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostProgram &of,
-               const CommonTables &common)
+               CommonTables &common)
       : host(host), groups(groups), calls(calls), places(of.places), program(of.op),
         entries(of.entries), stepCalls(of.stepCalls), common(common),
         module(program->getParentOfType<mlir::ModuleOp>()), settings(module),
@@ -42,7 +45,7 @@ private:
     Table<tp_input> inputs;
     Table<tp_scalar> scalars;
     Table<tp_metric> metrics;
-    Table<tp_slot> slots;
+    SlotTables slots;
   } all;
 
   HostBuilder &host;
@@ -52,7 +55,7 @@ private:
   sched::ProgramOp program;
   const EntryPoints &entries;
   const int64_t stepCalls;
-  const CommonTables &common;
+  CommonTables &common;
   mlir::ModuleOp module;
   lang::Settings settings;
   const lang::Target &target;
