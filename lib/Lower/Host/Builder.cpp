@@ -91,17 +91,22 @@ void HostBuilder::loop(int64_t count, Body body, bool backwards) {
       body(number(0));
     return;
   }
-  Value first = number(0), step = number(1), bound = number(count);
+  loop(number(count), body, backwards);
+}
+
+void HostBuilder::loop(Value count, Body body, bool backwards) {
+  Value first = number(0), step = number(1);
   Block *header = new Block, *inside = new Block, *after = new Block;
   for (Block *block : {header, inside, after})
     block->insertBefore(failed);
   Value i = header->addArgument(i64, loc);
   LLVM::BrOp::create(b, loc, ValueRange{first}, header);
   b.setInsertionPointToEnd(header);
-  Value more = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::slt, i, bound);
+  Value more = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::slt, i, count);
   LLVM::CondBrOp::create(b, loc, more, inside, ValueRange{}, after, ValueRange{});
   b.setInsertionPointToEnd(inside);
-  body(backwards ? LLVM::SubOp::create(b, loc, number(count - 1), i).getResult() : i);
+  Value last = backwards ? LLVM::SubOp::create(b, loc, count, step).getResult() : Value();
+  body(backwards ? LLVM::SubOp::create(b, loc, last, i).getResult() : i);
   LLVM::BrOp::create(b, loc, ValueRange{LLVM::AddOp::create(b, loc, i, step)}, header);
   // `after` follows what the body has added.
   after->moveBefore(failed);
@@ -168,8 +173,9 @@ HostBuilder::Value HostBuilder::loadPointer(Value table, int64_t index) {
   return load(ptr, place);
 }
 
-HostBuilder::Value HostBuilder::equal(Value a, int64_t c) {
-  return LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, a, number(c));
+HostBuilder::Value HostBuilder::equal(Value a, int64_t c) { return equal(a, number(c)); }
+HostBuilder::Value HostBuilder::equal(Value x, Value y) {
+  return LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, x, y);
 }
 HostBuilder::Value HostBuilder::select(Value condition, Value yes, Value no) {
   return LLVM::SelectOp::create(b, loc, condition, yes, no);

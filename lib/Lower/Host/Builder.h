@@ -45,6 +45,8 @@ public:
   using Body = llvm::function_ref<void(Value)>;
   /// body(0) ... body(count - 1); a count of 1 makes no loop. Backwards: from the last.
   void loop(int64_t count, Body body, bool backwards = false);
+  /// Of as many as a value says.
+  void loop(Value count, Body body, bool backwards = false);
 
   // Values.
   Value number(int64_t v); // i64
@@ -64,6 +66,7 @@ public:
   void storePointer(Value pointer, Value table, int64_t index);
   Value loadPointer(Value table, int64_t index);
   Value equal(Value a, int64_t c);
+  Value equal(Value a, Value b);
   Value select(Value condition, Value yes, Value no);
   std::optional<int64_t> constantOf(Value v);
 

@@ -97,8 +97,11 @@ Value HostPlaces::at(const sched::Use &use, const SectionContext &context) {
   Value inner = place(use.value, use.instance);
   if (!use.border)
     return inner;
-  int64_t border = use.border == sched::Border::First ? 0 : context.times - 1;
-  return host.select(host.equal(context.period, border), outer, inner);
+  bool isFirst = use.border == sched::Border::First;
+  Value isBorder = !isFirst && context.lastPeriod
+                       ? host.equal(context.period, context.lastPeriod)
+                       : host.equal(context.period, isFirst ? 0 : context.times - 1);
+  return host.select(isBorder, outer, inner);
 }
 
 //===----------------------------------------------------------------------===//

@@ -36,6 +36,7 @@ struct SectionContext {
   mlir::Value period;     // i64, of a run; null outside
   int64_t times = 1;      // periods of the run
   PlaceTables *tables = nullptr;
+  mlir::Value lastPeriod = {}; // of a run that several programs have, each with its own
 };
 
 /// What lives from step to step, as it lies in the arena.

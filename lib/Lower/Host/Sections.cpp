@@ -17,6 +17,23 @@ void HostSections::emit(sched::SectionOp section, const SectionContext &context)
   }
 }
 
+void HostSections::emit(Operation *op, const SectionContext &context, Value times) {
+  auto run = dyn_cast<sched::RunOp>(op);
+  if (!run)
+    return emitStep(op, context);
+  host.loc = run.getLoc();
+  SectionContext inside = context;
+  inside.lastPeriod = LLVM::SubOp::create(host.b, host.loc, times, host.number(1));
+  host.loop(
+      times,
+      [&](Value period) {
+        inside.period = period;
+        for (Operation &nested : run.getBody().front())
+          emitStep(&nested, inside);
+      },
+      run.getDescending());
+}
+
 void HostSections::emit(sched::RunOp run, SectionContext context) {
   host.loc = run.getLoc();
   context.times = run.getTimes();

@@ -22,6 +22,8 @@ public:
       : host(host), groups(groups), calls(calls), places(places) {}
 
   void emit(sched::SectionOp section, const SectionContext &context);
+  /// An op of a section, of as many periods as `times` says where it is a run.
+  void emit(mlir::Operation *op, const SectionContext &context, mlir::Value times);
   MessageConstants constantsOf(sched::Step message);
 
 private:

@@ -22,7 +22,7 @@ static void spellOp(Operation *op, llvm::raw_ostream &os) {
   auto [file, line] = sourceOf(op->getLoc());
   os << op->getName() << ' ' << file << ':' << line << ' ';
   if (auto run = dyn_cast<sched::RunOp>(op)) {
-    os << run.getTimes() << run.getDescending() << '\n';
+    os << run.getDescending() << '\n';
     return;
   }
   bool isMessage = isa<sched::SendOp, sched::ReceiveOp>(op);
@@ -43,48 +43,118 @@ static void spellUse(const PlaceOfUse &place, llvm::raw_ostream &os) {
   os << ';';
 }
 
-SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, StringRef name) {
-  std::string key;
-  llvm::raw_string_ostream os(key);
+namespace {
+/// An op of a section, and where what it uses begins in the tables.
+struct Part {
+  Operation *op;
+  size_t firstOffset, firstPointer;
+  std::string function; // of a run
+};
+
+/// The text and tables of a section.
+class SectionTables {
+public:
+  SectionTables(HostSections &sections, HostPlaces &places, bool isOfTask)
+      : sections(sections), places(places), isOfTask(isOfTask) {}
+
   SmallVector<int64_t> offsets;
   std::vector<Cell<const void *>> pointers;
-  llvm::DenseMap<Operation *, size_t> families; // where their pointers are
-  HostSections sections(host, groups, calls, places);
-  os << section.isOfTask() << '\n';
-  section.getBody().front().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    spellOp(op, os);
-    auto step = dyn_cast<sched::Step>(op);
-    if (isa<sched::SendOp, sched::ReceiveOp>(op)) {
-      MessageConstants message = sections.constantsOf(step);
-      pointers.emplace_back(Address<void>{message.call.symbol});
-      pointers.emplace_back(Address<void>{message.all.symbol});
-    }
-    if (step)
-      for (const PlaceOfUse &place : places.placesOf(step, section.isOfTask())) {
-        spellUse(place, os);
-        offsets.push_back(place.offset);
-        if (!place.family)
-          continue;
-        auto [at, isNew] = families.try_emplace(place.family, pointers.size());
-        os << " in " << at->second;
-        if (!isNew)
-          continue;
-        auto [slotOf, slots] = places.slotsOf(place.family);
-        pointers.emplace_back(Address<void>{slotOf.symbol});
-        pointers.emplace_back(Address<void>{slots.symbol});
+
+  /// Adds what an op and the ops in it use. Pointers of families are counted from `first`.
+  void add(Operation *op, size_t first, llvm::DenseMap<Operation *, size_t> &families,
+           llvm::raw_ostream &os) {
+    op->walk<WalkOrder::PreOrder>([&](Operation *nested) {
+      spellOp(nested, os);
+      auto step = dyn_cast<sched::Step>(nested);
+      if (isa<sched::SendOp, sched::ReceiveOp>(nested)) {
+        MessageConstants message = sections.constantsOf(step);
+        pointers.emplace_back(Address<void>{message.call.symbol});
+        pointers.emplace_back(Address<void>{message.all.symbol});
       }
-    os << '\n';
-  });
-  std::string &function = functions[key];
+      if (step)
+        for (const PlaceOfUse &place : places.placesOf(step, isOfTask))
+          add(place, first, families, os);
+      os << '\n';
+    });
+  }
+
+private:
+  HostSections &sections;
+  HostPlaces &places;
+  const bool isOfTask;
+
+  void add(const PlaceOfUse &place, size_t first, llvm::DenseMap<Operation *, size_t> &families,
+           llvm::raw_ostream &os) {
+    spellUse(place, os);
+    offsets.push_back(place.offset);
+    if (!place.family)
+      return;
+    auto [at, isNew] = families.try_emplace(place.family, pointers.size());
+    os << " in " << at->second - first;
+    if (!isNew)
+      return;
+    auto [slotOf, slots] = places.slotsOf(place.family);
+    pointers.emplace_back(Address<void>{slotOf.symbol});
+    pointers.emplace_back(Address<void>{slots.symbol});
+  }
+};
+} // namespace
+
+/// A run's function has the number of periods as a sixth argument.
+SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, StringRef name) {
+  HostSections sections(host, groups, calls, places);
+  bool isOfTask = section.isOfTask();
+  SectionTables tables(sections, places, isOfTask);
+  std::vector<Part> parts;
+  llvm::DenseMap<Operation *, size_t> families; // where their pointers are, outside of runs
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  for (Operation &op : section.getBody().front()) {
+    Part &part = parts.emplace_back(
+        Part{&op, tables.offsets.size(), tables.pointers.size(), std::string()});
+    auto run = dyn_cast<sched::RunOp>(op);
+    if (!run) {
+      tables.add(&op, 0, families, os);
+      continue;
+    }
+    std::string keyOfRun = isOfTask ? "run of a task " : "run ";
+    llvm::raw_string_ostream ofRun(keyOfRun);
+    llvm::DenseMap<Operation *, size_t> familiesOfRun;
+    tables.add(run, part.firstPointer, familiesOfRun, ofRun);
+    std::string &function = functions[keyOfRun];
+    if (function.empty()) {
+      function = (name + ".run" + Twine(parts.size() - 1)).str();
+      host.loc = run.getLoc();
+      host.begin(function, {host.ptr, host.ptr, host.i64, host.ptr, host.ptr, host.i64});
+      PlaceTables at{host.argument(3), host.argument(4)};
+      sections.emit(run, {host.argument(0), host.argument(1), host.argument(2), isOfTask, Value(),
+                          1, &at},
+                    host.argument(5));
+      host.end();
+    }
+    part.function = function;
+    os << function << ' ' << run.getTimes() << '\n';
+  }
+  std::string &function = functions[(isOfTask ? "task " : "section ") + key];
   if (function.empty()) {
     function = name.str();
     host.loc = section.getLoc();
     host.begin(function, {host.ptr, host.ptr, host.i64, host.ptr, host.ptr});
-    PlaceTables tables{host.argument(3), host.argument(4)};
-    sections.emit(section, {host.argument(0), host.argument(1), host.argument(2),
-                            section.isOfTask(), Value(), 1, &tables});
+    Value rank = host.argument(0), arena = host.argument(1), microbatch = host.argument(2);
+    PlaceTables at{host.argument(3), host.argument(4)};
+    for (const Part &part : parts) {
+      at.nextOffset = part.firstOffset, at.nextPointer = part.firstPointer;
+      if (part.function.empty()) {
+        sections.emit(part.op, {rank, arena, microbatch, isOfTask, Value(), 1, &at}, Value());
+        continue;
+      }
+      host.call(part.function, {rank, arena, microbatch, host.offset(at.offsets, 8 * part.firstOffset),
+                                host.offset(at.pointers, 8 * part.firstPointer),
+                                host.number(cast<sched::RunOp>(part.op).getTimes())});
+    }
     host.end();
   }
-  return {function, offsets.empty() ? Table<int64_t>() : host.numbers("offsets", offsets),
-          host.array<const void *>("pointers", pointers)};
+  return {function,
+          tables.offsets.empty() ? Table<int64_t>() : host.numbers("offsets", tables.offsets),
+          host.array<const void *>("pointers", tables.pointers)};
 }

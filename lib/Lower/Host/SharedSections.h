@@ -16,8 +16,9 @@ struct SharedSection {
   Table<const void *> pointers;
 };
 
-/// The functions of sections, over all programs of a module. Sections that do the same with memory
-/// in other places have one function, and each program tables that say where its memory is.
+/// The functions of sections, over all programs of a module. Runs of layers that do the same with
+/// memory in other places have one function, and so have sections; each program has tables that say
+/// where its memory is.
 class SharedSections {
 public:
   SharedSections(HostBuilder &host, HostGroups &groups, HostCalls &calls)
@@ -30,7 +31,7 @@ private:
   HostBuilder &host;
   HostGroups &groups;
   HostCalls &calls;
-  llvm::StringMap<std::string> functions; // by what their sections do
+  llvm::StringMap<std::string> functions; // by what their ops do
 };
 
 } // namespace tplan::lower
