@@ -61,8 +61,8 @@ void addCollective(StepReport &report, Collective row) {
     report.collectives.push_back(std::move(row));
 }
 
-/// What a rank of the program sends for a sum of `count` f64s, of those that hold its stages the one
-/// that sends most.
+/// What a rank of the program sends for a sum of `count` f64s, of those that hold its stages the
+/// one that sends most.
 int64_t bytesOfSum(sched::ProgramOp program, dist::Axes axes, int64_t count) {
   auto mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
   // Ranks along the axes after that of the stages: they tell coordinates apart in member numbers.
@@ -75,8 +75,8 @@ int64_t bytesOfSum(sched::ProgramOp program, dist::Axes axes, int64_t count) {
   what.kind = TP_ALL_REDUCE;
   what.outer = 1, what.inner = what.whole = count;
   for (int64_t member = 0; member < members; ++member)
-    if (!isCut || member / inner % mesh.getNumStageRanks() ==
-                      static_cast<int64_t>(*program.getRank()))
+    if (!isCut ||
+        member / inner % mesh.getNumStageRanks() == static_cast<int64_t>(*program.getRank()))
       most = std::max(most, tp_bytes_sent(&what, members, member, /*element_bytes=*/8));
   return most;
 }
@@ -406,8 +406,7 @@ static void printStages(const StepReport &report, llvm::raw_ostream &os) {
                 "live at the peak", "sent in a step");
   for (const StepReport &rank : report.ofStages)
     os << formatv("  {0,-26} {1,20} {2,20} {3,18}\n", spellStages(rank.holds),
-                  grouped(rank.memory.arena), grouped(rank.memory.live),
-                  grouped(sentInStep(rank)));
+                  grouped(rank.memory.arena), grouped(rank.memory.live), grouped(sentInStep(rank)));
   os << "\nranks with stage " << spellStages(report.holds) << ", which need most memory:\n\n";
 }
 

@@ -1,12 +1,12 @@
 //===- SharedWeights.cpp - weights that several stages read -----------------===//
 //
-// One stage updates such a weight: the one whose layer has the part `update`. Each other stage keeps
-// what its backward adds to the gradient in memory of its own.
+// One stage updates such a weight: the one whose layer has the part `update`. Each other stage
+// keeps what its backward adds to the gradient in memory of its own.
 //
 // One decision: parts are added by stage number, before they are summed over the ranks of a stage,
 // and by the same function wherever the stages lie. So a weight is trained to the same bits on one
-// rank as on several, the optimizer's states lie on one rank alone, and what other ranks hold of the
-// weight is a copy, which is sent after each update.
+// rank as on several, the optimizer's states lie on one rank alone, and what other ranks hold of
+// the weight is a copy, which is sent after each update.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/SharedWeights.h"
