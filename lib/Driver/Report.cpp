@@ -61,8 +61,28 @@ void addCollective(StepReport &report, Collective row) {
     report.collectives.push_back(std::move(row));
 }
 
+/// What a rank of the program sends for a sum of `count` f64s, of those that hold its stages the
+/// one that sends most.
+int64_t bytesOfSum(sched::ProgramOp program, dist::Axes axes, int64_t count) {
+  auto mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
+  // Ranks along the axes after that of the stages: they tell coordinates apart in member numbers.
+  int64_t members = mesh.sizeOf(axes), inner = members, most = 0;
+  auto stages = llvm::find(axes, mesh.getStages());
+  bool isCut = program.isOfPipeline() && stages != axes.end();
+  if (isCut)
+    inner = mesh.sizeOf(ArrayRef(stages + 1, axes.end()));
+  tp_collective what = {};
+  what.kind = TP_ALL_REDUCE;
+  what.outer = 1, what.inner = what.whole = count;
+  for (int64_t member = 0; member < members; ++member)
+    if (!isCut ||
+        member / inner % mesh.getNumStageRanks() == static_cast<int64_t>(*program.getRank()))
+      most = std::max(most, tp_bytes_sent(&what, members, member, /*element_bytes=*/8));
+  return most;
+}
+
 /// A sum of f64 that no function makes: of `count` numbers at once, `calls` times.
-void addSum(StepReport &report, ModuleOp module, llvm::StringRef in, llvm::StringRef title,
+void addSum(StepReport &report, sched::ProgramOp program, llvm::StringRef in, llvm::StringRef title,
             ArrayAttr over, int64_t count, int64_t calls, Location loc) {
   dist::Axes axes = dist::axesOf(over);
   Collective row;
@@ -73,10 +93,7 @@ void addSum(StepReport &report, ModuleOp module, llvm::StringRef in, llvm::Strin
   row.type = count == 1 ? "[], f64" : "[" + std::to_string(count) + "], f64";
   std::tie(row.file, row.line) = lower::sourceOf(loc);
   row.calls = calls;
-  rt::BlockShape shape;
-  shape.inner = shape.whole = count;
-  row.bytes =
-      rt::bytesSent(dist::CollectiveKind::AllReduce, shape, 8, dist::meshOf(module).sizeOf(axes));
+  row.bytes = bytesOfSum(program, axes, count);
   report.collectives.push_back(row);
 }
 
@@ -109,7 +126,7 @@ void addSums(StepReport &report, sched::ProgramOp program) {
   schedule::forEachStep(program, "step", [&](sched::Step op, int64_t times) {
     // Numbers of one sum are issued together, each as one.
     if (auto sum = dyn_cast<sched::AllReduceOp>(op.getOperation()))
-      addSum(report, module, "step", op.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
+      addSum(report, program, "step", op.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
              sum.getLoc());
     else if (isa<sched::SendOp, sched::ReceiveOp>(op.getOperation()))
       addMessage(report, module, "step", op, times);
@@ -121,7 +138,7 @@ void addSums(StepReport &report, sched::ProgramOp program) {
       same = axes, numbers += value.getCount();
     }
   for (const auto &[spelled, sum] : read)
-    addSum(report, module, "metrics", "sum of losses and counts", sum.first, sum.second, 1,
+    addSum(report, program, "metrics", "sum of losses and counts", sum.first, sum.second, 1,
            program.getLoc());
 }
 

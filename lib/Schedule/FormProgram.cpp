@@ -170,6 +170,7 @@ void ProgramBuilder::addBegin() {
   for (const Run &run : chains.train.runs)
     if (run.isHeld)
       contributions.zeroContributions(run);
+  sharedWeights.zeroGradients(section);
 }
 
 /// What all ranks have together of some f64s: where they are, or in places of their own.

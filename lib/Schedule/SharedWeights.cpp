@@ -42,8 +42,10 @@ LogicalResult SharedWeights::declare() {
     if (!gradient || !weight.updater || !program.holds(*weight.updater))
       continue;
     for (int64_t stage : weight.partsOfGradient())
-      values.declare(gradientPartKey(param, stage), sched::Owner::Gradient, sched::Life::Always,
-                     *gradient.getType(), gradient.getCount());
+      values
+          .declare(gradientPartKey(param, stage), sched::Owner::Gradient, sched::Life::Always,
+                   *gradient.getType(), gradient.getCount())
+          .setBytes(gradient.getBytes()); // as the stage has it: padding of blocks is sent, too
   }
   return success();
 }
@@ -78,10 +80,16 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
       sched::createStep<sched::CallOp>(b, loc, {whole, more}, {}, sum.getSymName(),
                                        frame.getMemory(), uint64_t(1));
   }
-  // The next step adds to zero.
-  if (holds)
-    for (const sched::Use &each : parts)
-      sched::createStep<sched::ZeroOp>(b, loc, {}, {each});
+}
+
+void SharedWeights::zeroGradients(sched::SectionOp section) {
+  OpBuilder b = OpBuilder::atBlockEnd(&section.getBody().front());
+  for (const SharedWeight &weight : chain.shared)
+    for (int64_t stage : weight.partsOfGradient())
+      if (ValueOp part = values.find(gradientPartKey(weight.param, stage));
+          part && values.getProgram().holds(stage))
+        for (const sched::Use &each : usesOf(part))
+          sched::createStep<sched::ZeroOp>(b, weight.param->getLoc(), {}, {each});
 }
 
 void SharedWeights::addGradients(sched::SectionOp section) {

@@ -16,6 +16,8 @@ public:
   /// Memory for the parts of gradients that come from other ranks. Error: a state of the model that
   /// stages of several ranks read.
   mlir::LogicalResult declare();
+  /// Where the step begins: what stages keep apart of gradients is zero.
+  void zeroGradients(sched::SectionOp section);
   /// After the last backward: the parts of other stages are added, in the order of the stages, to
   /// that of the stage which updates the weight.
   void addGradients(sched::SectionOp section);

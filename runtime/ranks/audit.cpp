@@ -50,6 +50,8 @@ Status checkOrders(tp_rank &rank, const Recording &log) {
     all.push_back(group.get());
   Status first;
   for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i]) // the rank is no member
+      continue;
     std::string mine = textOf(log.groups[i]), theirs = mine;
     auto length = (int64_t)theirs.size();
     TP_TRY(all[i]->broadcast(&length, sizeof length, 0));
@@ -70,24 +72,40 @@ std::string textOf(const Table &table) {
   return keys;
 }
 
-/// Adds the rows of such a text that the table lacks.
-void addKeys(const std::string &keys, Table &table) {
+/// A table of zeros with the rows of such a text.
+Table tableOf(const std::string &keys) {
+  Table table;
   for (size_t at = 0; at < keys.size();) {
     auto next = [&](char end) {
       size_t begin = std::exchange(at, keys.find(end, at) + 1);
       return keys.substr(begin, at - 1 - begin);
     };
     std::string activity = next('\t'), axes = next('\t');
-    table.try_emplace({activity, axes, next('\n')});
+    table[{activity, axes, next('\n')}] = {};
   }
+  return table;
 }
 
-/// In each column, what the rank has that has most. All ranks of a program have the rows of the
-/// first one, and the table gets those of all programs.
-Status findMost(tp_rank &rank, Table &table) {
+/// What ranks of one program have moved, and the bytes of their logs: the most of any of them.
+struct Most {
+  Table table;
+  int64_t logs = 0;
+
+  template <typename Function> void forNumbers(Function &&function) {
+    function(logs);
+    for (auto &[key, row] : table)
+      for (int64_t &number : row)
+        function(number);
+  }
+  size_t size() const { return 1 + table.size() * columns; }
+};
+
+/// Of each program: all its ranks have the rows of the first one.
+Status findMost(tp_rank &rank, Most mine, std::vector<Most> &all) {
   const tp_program &program = *rank.program;
-  const std::string keys = textOf(table);
+  const std::string keys = textOf(mine.table);
   Status status;
+  size_t each = 0; // numbers of a rank
   for (int64_t number = 0; number < programCount(program); ++number) {
     std::string wanted = keys;
     auto from = (int)firstRankOf(program, number);
@@ -95,24 +113,30 @@ Status findMost(tp_rank &rank, Table &table) {
     if (number == numberOf(program, rank.peers.rank()) && keys != wanted)
       status = errorf("ranks issued collectives of other kinds; rank %d:\n%srank %d:\n%s", from,
                       wanted.c_str(), rank.peers.rank(), keys.c_str());
-    addKeys(wanted, table);
+    all.push_back({tableOf(wanted)});
+    each = std::max(each, all.back().size());
   }
   TP_TRY(rank.peers.agree(std::move(status)));
   // A sum in which each rank has places of its own.
-  size_t each = table.size() * columns, at = each * rank.peers.rank();
   std::vector<double> numbers(each * rank.peers.size());
-  for (auto &[key, row] : table)
-    for (int64_t number : row)
-      numbers[at++] = (double)number;
+  size_t at = each * rank.peers.rank();
+  mine.forNumbers([&](int64_t number) { numbers[at++] = (double)number; });
   TP_TRY(rank.peers.sum(numbers.data(), (int64_t)numbers.size()));
-  at = 0;
-  for (auto &[key, row] : table)
-    for (int64_t &number : row) {
-      for (int other = 0; other < rank.peers.size(); ++other)
-        number = std::max(number, (int64_t)numbers[each * other + at]);
-      ++at;
-    }
+  for (int other = 0; other < rank.peers.size(); ++other) {
+    at = each * other;
+    all[numberOf(program, other)].forNumbers(
+        [&](int64_t &number) { number = std::max(number, (int64_t)numbers[at++]); });
+  }
   return {};
+}
+
+void print(Table &table) {
+  printf("  %-14s  %-14s  %-14s  %10s  %14s  %14s\n", "in", "kind", "axes", "calls", "bytes sent",
+         "bytes staged");
+  for (auto &[key, row] : table)
+    printf("  %-14s  %-14s  %-14s  %10lld  %14lld  %14lld\n", std::get<0>(key).c_str(),
+           std::get<2>(key).c_str(), std::get<1>(key).c_str(), (long long)row[calls],
+           (long long)row[sent], (long long)row[staged]);
 }
 
 } // namespace
@@ -121,19 +145,21 @@ Status tplan::runtime::auditCollectives(tp_rank &rank, Recording &log) {
   log.closed = true;
   TP_TRY(checkOrders(rank, log));
   TP_TRY(rank.peers.agree(checkBytes(log)));
-  Table table = tableOf(*rank.program, log);
-  TP_TRY(findMost(rank, table));
+  std::vector<Most> all;
+  TP_TRY(findMost(rank, {tableOf(*rank.program, log), log.bytes()}, all));
   if (!rank.peers.leads())
     return {};
+  int64_t logs = 0;
+  for (const Most &of : all)
+    logs = std::max(logs, of.logs);
   printf("collectives audit: in one order on %d ranks, bytes as their calls say, logs of %lld "
-         "bytes; of the rank that has most:\n",
-         rank.peers.size(), (long long)log.bytes());
-  printf("  %-14s  %-14s  %-14s  %10s  %14s  %14s\n", "in", "kind", "axes", "calls", "bytes sent",
-         "bytes staged");
-  for (auto &[key, row] : table)
-    printf("  %-14s  %-14s  %-14s  %10lld  %14lld  %14lld\n", std::get<0>(key).c_str(),
-           std::get<2>(key).c_str(), std::get<1>(key).c_str(), (long long)row[calls],
-           (long long)row[sent], (long long)row[staged]);
+         "bytes; of the rank %sthat has most:\n",
+         rank.peers.size(), (long long)logs, all.size() > 1 ? "of each stage " : "");
+  for (size_t stage = 0; stage < all.size(); ++stage) {
+    if (all.size() > 1)
+      printf("stage %zu:\n", stage);
+    print(all[stage].table);
+  }
   fflush(stdout);
   return {};
 }

@@ -108,6 +108,8 @@ std::string tplan::runtime::axesOf(const tp_program &program, int64_t group) {
     if (pieces > 1)
       text += format(".%lld", (long long)before);
   }
+  for (int64_t i = 0; i < it.num_coordinates; ++i)
+    text += format("%s%d", i ? " to " : " ", it.coordinates[i]);
   return text;
 }
 

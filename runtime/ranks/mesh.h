@@ -34,7 +34,7 @@ Status checkMesh(const tp_program &program);
 Members membersOf(const tp_program &program, int64_t group, int rank);
 
 /// The axes of a group as reports of the compiler spell them: "dp, tp.1", where tp.1 is the second
-/// piece of tp. Groups of some coordinates alone are not told apart.
+/// piece of tp, or "pp 0 to 1", where the group has some coordinates alone.
 std::string axesOf(const tp_program &program, int64_t group);
 
 /// All ranks, rank r as member r.

@@ -74,7 +74,7 @@ Status tplan::runtime::setConstants(const tp_program &program, char *arena, int6
     for (int64_t k = 0; k < scalar.count; ++k)
       setElement(view.data() + k * scalarStride, scalar.type, 0,
                  isMember ? (double)memberOf(program, (int64_t)scalar.value, rank)
-                          : (double)k * scalar.value);
+                          : (double)(scalar.first + k) * scalar.value);
     TP_TRY(view.close());
   }
   return {};

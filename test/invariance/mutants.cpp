@@ -1,4 +1,4 @@
-//===- mutants.cpp - a plan with one derived collective broken ------------===//
+//===- mutants.cpp - a plan with one derived collective, or message, broken ===//
 //
 //   mutants FILE.tplan PLAN [PATH=VALUE ...]                       lists the mutants
 //   mutants FILE.tplan PLAN [PATH=VALUE ...] --make N -o BINARY    makes number N
@@ -12,6 +12,7 @@
 #include "lib/Lower/Lower.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "test/invariance/break.h"
+#include "test/invariance/break_stages.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -36,8 +37,9 @@ SmallVector<PendingSum> pendingSums(ModuleOp module) {
   return sums;
 }
 
-/// Visits all mutants in one order; `make` (or -1) is applied.
-void forEachMutant(ModuleOp module, int make, raw_ostream &list) {
+/// Visits all mutants of the shard phase in one order; `make` (or -1) is applied. How many it has
+/// visited.
+int forEachMutant(ModuleOp module, int make, raw_ostream &list) {
   int number = 0;
   SmallVector<dist::CollectiveOp> collectives;
   module.walk([&](dist::CollectiveOp op) { collectives.push_back(op); });
@@ -55,7 +57,7 @@ void forEachMutant(ModuleOp module, int make, raw_ostream &list) {
              << line << "\n";
       if (number++ == make) {
         way.apply(op, /*dryRun=*/false);
-        return;
+        return number;
       }
     }
   for (PendingSum sum : pendingSums(module)) {
@@ -65,8 +67,21 @@ void forEachMutant(ModuleOp module, int make, raw_ostream &list) {
       NamedAttrList rest(sum.chain->getAttrOfType<DictionaryAttr>(dist::kPending));
       rest.erase(sum.entry.getName());
       sum.chain->setAttr(dist::kPending, rest.getDictionary(module.getContext()));
-      return;
+      return number;
     }
+  }
+  return number;
+}
+
+/// Likewise of the schedule phase, after `number` others.
+void forEachOfStages(ModuleOp module, int number, int make, raw_ostream &list) {
+  for (const test::StageMutant &mutant : test::stageMutants(module)) {
+    auto [file, line] = lower::sourceOf(mutant.loc);
+    if (make < 0)
+      list << number << "\t" << mutant.where << "\t" << mutant.what << "\t" << mutant.how << "\t"
+           << file << ":" << line << "\n";
+    if (number++ == make)
+      mutant.apply();
   }
 }
 
@@ -84,7 +99,6 @@ int main(int argc, char **argv) {
   if (!file)
     return fail("cannot read " + Twine(argv[1]));
   Options options;
-  options.last = Phase::shard;
   llvm::Expected<Target> target = findTarget("cpu");
   if (!target)
     return fail(llvm::toString(target.takeError()));
@@ -102,20 +116,19 @@ int main(int argc, char **argv) {
     else
       options.parse.overrides.push_back(arg.str());
   }
-  if (make >= 0) {
-    options.last = Phase::emit;
-    options.after = [&](Phase phase, ModuleOp module) {
-      if (phase == Phase::shard)
-        forEachMutant(module, make, llvm::nulls());
-    };
-  }
+  options.last = make < 0 ? Phase::schedule : Phase::emit;
+  int visited = 0;
+  options.after = [&](Phase phase, ModuleOp module) {
+    if (phase == Phase::shard)
+      visited = forEachMutant(module, make, llvm::outs());
+    if (phase == Phase::schedule && (make < 0 || make >= visited))
+      forEachOfStages(module, visited, make, llvm::outs());
+  };
   Result result = compile({argv[1], (*file)->getBuffer().str()}, options);
   if (!result.ok())
     return static_cast<int>(result.outcome);
-  if (make < 0) {
-    forEachMutant(*result.module, -1, llvm::outs());
+  if (make < 0)
     return 0;
-  }
   auto runtime = emit::findRuntime(argv[0]);
   if (!runtime)
     return fail(llvm::toString(runtime.takeError()));

@@ -7,7 +7,7 @@ operations say: that the binary has checked itself.
 import collections
 import re
 
-from training import STEPS, Wrong
+from training import STEPS, Wrong, of_stages
 
 Moved = collections.namedtuple("Moved", "calls sent staged")  # of a rank; bytes
 
@@ -18,15 +18,21 @@ BESIDE = {"set-up", "gradients", "memory audit", "checkpoint"}
 
 
 def audited(printed):
-    """By (activity, kind, axes), and the bytes of the logs of all ranks."""
-    head = re.search(r"^collectives audit: in one order on (\d+) ranks, .* logs of (\d+) bytes", printed, re.M)
+    """For each program of the plan a table by (activity, kind, axes); and the most bytes that the log of a rank has."""
+    head = re.search(r"^collectives audit: in one order on \d+ ranks, .* logs of (\d+) bytes", printed, re.M)
     if not head:
         raise Wrong("no audit of collectives is printed")
-    rows = {}
-    for line in printed[head.end():].splitlines()[2:]:
-        activity, kind, axes, *numbers = re.split(r"\s{2,}", line.strip())
-        rows[activity, kind, axes] = Moved(*map(int, numbers))
-    return rows, int(head[1]) * int(head[2])
+    tables = []
+    for line in printed[head.end():].splitlines()[1:]:
+        activity, *rest = re.split(r"\s{2,}", line.strip())
+        if activity.startswith("stage "):
+            continue
+        if activity == "in":
+            tables.append({})
+            continue
+        kind, axes, *numbers = rest
+        tables[-1][activity, kind, axes] = Moved(*map(int, numbers))
+    return tables, int(head[1])
 
 
 def reported(report, is_staged):
@@ -43,7 +49,19 @@ def reported(report, is_staged):
 def check_traffic(report, printed, reads_first, is_staged=False, is_apart=False):
     """Of ranks that stage what they send, as processes of MPI do, or of threads, which never do; or of processes over
     NCCL, which count nothing of what goes another way: what they read, meet for, and add on the host."""
-    found, _ = audited(printed)
+    tables, _ = audited(printed)
+    reports = of_stages(report)
+    if len(tables) != len(reports):
+        raise Wrong(f"the audit has tables of {len(tables)} stages, the report of {len(reports)}")
+    for stage, (found, one) in enumerate(zip(tables, reports)):
+        try:
+            check_table(one, found, reads_first, is_staged, is_apart)
+        except Wrong as error:
+            raise Wrong(f"stage {stage}: {error}" if len(reports) > 1 else f"{error}")
+
+
+def check_table(report, found, reads_first, is_staged, is_apart):
+    """Of the ranks of one program."""
     wanted = reported(report, is_staged)
     if is_apart:
         wanted = {key: moved for key, moved in wanted.items() if key[0] != "metrics"}

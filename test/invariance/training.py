@@ -102,25 +102,38 @@ def pages(size):
     return -(-size // page) * page
 
 
-def check_memory(report, folder, threads, ranks=1, logs=0):
-    """Each rank of the process has obtained an arena of the report's bytes, and nothing else that is
-    mapped; what is held beside them, by who asked, is no more than the report has and the logs of an audit;
-    few of all bytes are wasted."""
-    report = report["memory"]
-    peaks, mapped = obtained(folder / "memory")
-    most = {"other": ranks << 17, "runtime": logs}  # the C and C++ libraries' own buffers
-    for row in report["beside"]:
-        most[row["owner"]] = most.get(row["owner"], 0) + ranks * (row["once"] + threads * row["per_thread"])
-    arena = pages(report["arena"])
-    if mapped != ranks * [arena]:
-        raise Wrong(f"ranks have arenas of {mapped} bytes, the report has {arena} for each of {ranks}")
-    if peaks["runtime"] > ranks * arena + most["runtime"]:
-        raise Wrong(f"the binary obtained {peaks['runtime']} bytes, the report has {ranks * arena} + {most['runtime']}")
-    if report["arena"] > 1.05 * report["live"]:
-        raise Wrong(f"the arena has {report['arena']} bytes for {report['live']} live ones")
-    for frame in report["frames"]:
+def of_stages(report):
+    """A report for each program of the plan."""
+    return report.get("pipeline") or [report]
+
+
+def check_arena(memory):
+    """Few of all bytes are wasted."""
+    if memory["arena"] > 1.05 * memory["live"]:
+        raise Wrong(f"the arena has {memory['arena']} bytes for {memory['live']} live ones")
+    for frame in memory["frames"]:
         if frame["bytes"] > 1.05 * frame["live"]:
             raise Wrong(f"the frame of {frame['function']} has {frame['bytes']} bytes for {frame['live']} live ones")
+
+
+def check_memory(report, folder, threads, ranks=1, logs=0):
+    """Each rank of the process has obtained an arena of its report's bytes, and nothing else that is
+    mapped; what is held beside them, by who asked, is no more than the report has and the logs of an audit,
+    of each rank at most `logs`; few of all bytes are wasted."""
+    peaks, mapped = obtained(folder / "memory")
+    most = {"other": ranks << 17, "runtime": ranks * logs}  # the C and C++ libraries' own buffers
+    arenas, reports = [], [report["memory"] for report in of_stages(report)]
+    for memory in reports:
+        alike = ranks // len(reports)
+        arenas += alike * [pages(memory["arena"])]
+        for row in memory["beside"]:
+            most[row["owner"]] = most.get(row["owner"], 0) + alike * (row["once"] + threads * row["per_thread"])
+    if sorted(mapped) != sorted(arenas):
+        raise Wrong(f"ranks have arenas of {sorted(mapped)} bytes, the report has {sorted(arenas)}")
+    if peaks["runtime"] > sum(arenas) + most["runtime"]:
+        raise Wrong(f"the binary obtained {peaks['runtime']} bytes, the report has {sum(arenas)} + {most['runtime']}")
+    for memory in reports:
+        check_arena(memory)
     for owner, peak in peaks.items():
         if owner != "runtime" and peak > most.get(owner, most["other"]):
             raise Wrong(f"{owner} obtained {peak} bytes, the report has {most.get(owner, most['other'])}")

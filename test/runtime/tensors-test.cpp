@@ -190,7 +190,7 @@ TEST(Scalars, AreWrittenByKindAndType) {
                          {TP_STEP, TP_I32, 4, 0, 1},
                          {TP_LR, TP_F64, 8, 0, 1},
                          {TP_POWER, TP_F32, 16, 0.9, 1},
-                         {TP_INDEX, TP_I32, 64, 3, 2}};
+                         {TP_INDEX, TP_I32, 64, 3, 2, 5}};
   tp_program program = {};
   program.scalars = scalars;
   program.num_scalars = std::size(scalars);
@@ -203,8 +203,8 @@ TEST(Scalars, AreWrittenByKindAndType) {
   EXPECT_EQ(arena.power, (float)std::pow(0.9, 3));
   EXPECT_EQ(arena.second, 78);
   EXPECT_OK(setConstants(program, (char *)&arena, 0));
-  EXPECT_EQ(arena.index, 0);
-  EXPECT_EQ(arena.second, 3);
+  EXPECT_EQ(arena.index, 15);
+  EXPECT_EQ(arena.second, 18);
   EXPECT_EQ(arena.seed, 42);
 }
 
