@@ -8,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include <algorithm>
-#include <map>
-#include <set>
 
 using namespace mlir;
 using namespace tplan::schedule;
@@ -19,12 +19,21 @@ using tplan::sched::describe;
 using tplan::sched::needsOf;
 
 namespace {
-struct Less {
-  bool operator()(const Task &a, const Task &b) const {
-    return std::tuple(a.kind, a.stage, a.microbatch) < std::tuple(b.kind, b.stage, b.microbatch);
-  }
+/// A task as a number.
+uint64_t keyOf(Task task) {
+  return static_cast<uint64_t>(task.kind) << 60 |
+         static_cast<uint64_t>(static_cast<uint32_t>(task.stage)) << 32 |
+         static_cast<uint32_t>(task.microbatch);
+}
+
+class TaskSet {
+public:
+  bool insert(Task task) { return keys.insert(keyOf(task)).second; }
+  bool has(Task task) const { return keys.contains(keyOf(task)); }
+
+private:
+  llvm::DenseSet<uint64_t> keys;
 };
-using TaskSet = std::set<Task, Less>;
 using Report = llvm::function_ref<InFlightDiagnostic()>;
 
 bool isBackward(TaskKind kind) { return kind == TaskKind::B || kind == TaskKind::I; }
@@ -33,7 +42,7 @@ bool isBackward(TaskKind kind) { return kind == TaskKind::B || kind == TaskKind:
 bool isReady(Task task, const TaskSet &done, int64_t stages, Task &missing) {
   for (const AnyTask &need : needsOf(task, stages)) {
     missing = need.back();
-    if (llvm::none_of(need, [&](Task t) { return done.count(t) != 0; }))
+    if (llvm::none_of(need, [&](Task t) { return done.has(t); }))
       return false;
   }
   return true;
@@ -53,12 +62,12 @@ static LogicalResult checkComplete(ArrayRef<StageOrder> order, int64_t stages, i
     for (Task task : order[s]) {
       if (task.stage != s || task.microbatch < 0 || task.microbatch >= microbatches)
         return emitError() << "task stands in the list of stage " << s << ": " << describe(task);
-      if (!seen.insert(task).second)
+      if (!seen.insert(task))
         return emitError() << "task is done twice: " << describe(task);
     }
   for (int32_t s = 0; s < stages; ++s)
     for (int32_t m = 0; m < microbatches; ++m) {
-      auto has = [&](TaskKind kind) { return seen.count({kind, s, m}) != 0; };
+      auto has = [&](TaskKind kind) { return seen.has({kind, s, m}); };
       auto lacks = [&](TaskKind kind) {
         return emitError() << "task is missing: " << describe({kind, s, m});
       };
@@ -159,7 +168,7 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
                                                int64_t microbatches) {
   std::vector<Task> merged;
   std::vector<size_t> next(stages, 0);
-  std::map<Task, int64_t, Less> position;
+  llvm::DenseMap<uint64_t, int64_t> position;
   TaskSet done;
   while (true) {
     int64_t best = -1, newest = -1;
@@ -170,7 +179,7 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
       int64_t age = 0; // since when it could be done
       for (const AnyTask &need : needsOf(order[s][next[s]], stages))
         for (Task task : need)
-          if (auto it = position.find(task); it != position.end())
+          if (auto it = position.find(keyOf(task)); it != position.end())
             age = std::max(age, it->second + 1);
       if (age > newest) {
         best = s;
@@ -180,7 +189,7 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
     if (best < 0)
       return merged;
     Task task = order[best][next[best]++];
-    position[task] = merged.size();
+    position[keyOf(task)] = merged.size();
     merged.push_back(task);
     done.insert(task);
   }

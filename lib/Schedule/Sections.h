@@ -19,8 +19,8 @@ public:
   void addRun(const Run &run, Part part);
   /// Before the first microbatch of a step.
   void zeroContributions(const Run &run);
-  /// What runs of a stage add to the squared norm goes from one to the other of two scalars. Returns
-  /// the one in which it begins, so that the sum is in the first when they have run.
+  /// What runs of a stage add to the squared norm goes from one to the other of two scalars.
+  /// Returns the one in which it begins, so that the sum is in the first when they have run.
   int64_t beginNorm(llvm::ArrayRef<const Run *> runs);
   /// A value of the chain, or its cotangent.
   sched::Use chainUse(mlir::Value value, bool cotangent = false);

@@ -203,7 +203,8 @@ Status Session::auditMemory() {
       rank.peers.size() > 1 ? format(" on each of %d ranks", rank.peers.size()) : "";
   int64_t written = mostOf(program, [](const tp_program &each) {
     std::vector<Slot> all = slotsOf(each);
-    return std::count_if(all.begin(), all.end(), [](const Slot &slot) { return slot.use == TP_WRITTEN; });
+    return std::count_if(all.begin(), all.end(),
+                         [](const Slot &slot) { return slot.use == TP_WRITTEN; });
   });
   const char *most = program.num_programs ? "at most " : "";
   say(format("memory audit: %s%lld slots written, nothing outside them, arena of %s%lld bytes%s\n",

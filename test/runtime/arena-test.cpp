@@ -12,9 +12,9 @@ using namespace tplan::runtime;
 namespace {
 
 const Slot slots[] = {{"first", 0, 100, 0},
-                         {"second", 128, 64, 0},
-                         {"inside second", 136, 8, 0},
-                         {"third", 256, 44, 0}};
+                      {"second", 128, 64, 0},
+                      {"inside second", 136, 8, 0},
+                      {"third", 256, 44, 0}};
 
 void writeAll(Arena &arena) {
   for (const Slot &slot : slots)

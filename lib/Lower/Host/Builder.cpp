@@ -219,8 +219,7 @@ std::string HostBuilder::numbersSymbol(StringRef name, DenseIntElementsAttr valu
   b.setInsertionPointToStart(module.getBody());
   symbol = fresh(name);
   auto type = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
-  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Private, symbol,
-                         values);
+  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Private, symbol, values);
   return symbol;
 }
 

@@ -66,8 +66,8 @@ std::pair<Table<int32_t>, Table<int64_t>> HostPlaces::slotsOf(sched::FamilyOp fa
 
 /// Where the slot of a microbatch is.
 Value HostPlaces::slot(Value slotOf, Value slots, const SectionContext &context) {
-  Value number =
-      host.load(host.i32, host.offset(slotOf, host.multiplyAdd(host.number(0), context.microbatch, 4)));
+  Value number = host.load(
+      host.i32, host.offset(slotOf, host.multiplyAdd(host.number(0), context.microbatch, 4)));
   Value wide = LLVM::SExtOp::create(host.b, host.loc, host.i64, number);
   Value place = host.offset(slots, host.multiplyAdd(host.number(0), wide, 8));
   return host.offset(context.arena, host.load(host.i64, place));

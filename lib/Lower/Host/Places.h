@@ -17,7 +17,8 @@ namespace tplan::lower {
 struct PlaceTables {
   mlir::Value offsets, pointers;
   int64_t nextOffset = 0, nextPointer = 0;
-  llvm::DenseMap<mlir::Operation *, int64_t> families = llvm::DenseMap<mlir::Operation *, int64_t>(); // where their pointers are
+  llvm::DenseMap<mlir::Operation *, int64_t> families =
+      llvm::DenseMap<mlir::Operation *, int64_t>(); // where their pointers are
 };
 
 /// A use as those tables have it.

@@ -39,9 +39,7 @@ private:
     StringRef what = section.isOfTask() ? "tplan.task." : "tplan.section.";
     return (what + section.getSymName()).str() + suffix();
   }
-  bool isFunction(sched::SectionOp section) {
-    return section.isOfTask() || program.isOfPipeline();
-  }
+  bool isFunction(sched::SectionOp section) { return section.isOfTask() || program.isOfPipeline(); }
   void emitFunction(sched::SectionOp section);
   void emitSection(sched::SectionOp section, Value rank, Value arena, Value microbatch);
   void emitTasks(Value rank, Value arena);
@@ -57,8 +55,8 @@ void ProgramEmitter::emitFunction(sched::SectionOp section) {
   host.loc = program.getLoc();
   functions[section].function = nameOf(section);
   host.begin(nameOf(section), {host.ptr, host.ptr, host.i64});
-  sections.emit(section, {host.argument(0), host.argument(1), host.argument(2),
-                          section.isOfTask(), Value()});
+  sections.emit(
+      section, {host.argument(0), host.argument(1), host.argument(2), section.isOfTask(), Value()});
   host.end();
 }
 

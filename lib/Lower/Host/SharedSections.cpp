@@ -1,8 +1,8 @@
 //===- Host/SharedSections.cpp - code that programs of a pipeline have in common --===//
 //
-// The stages in the middle of a model do the same with other weights, and their arenas differ in how
-// many microbatches they keep. So the text of a section, with the places of its memory left out, says
-// whether a program before this one had the same.
+// The stages in the middle of a model do the same with other weights, and their arenas differ in
+// how many microbatches they keep. So the text of a section, with the places of its memory left
+// out, says whether a program before this one had the same.
 //
 // One decision: each use of an op has its own place in the table, in the order of the ops, whatever
 // value it is of. Two sections are then alike where their ops are, and no value has to be matched.
@@ -27,7 +27,8 @@ static void spellOp(Operation *op, llvm::raw_ostream &os) {
   }
   bool isMessage = isa<sched::SendOp, sched::ReceiveOp>(op);
   for (NamedAttribute attr : op->getAttrs())
-    if (attr.getName() != "instances" && !(isMessage && (attr.getName() == "peer" || attr.getName() == "of")))
+    if (attr.getName() != "instances" &&
+        !(isMessage && (attr.getName() == "peer" || attr.getName() == "of")))
       os << attr.getName() << ' ' << attr.getValue() << ' ';
 }
 
@@ -110,8 +111,8 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
   std::string key;
   llvm::raw_string_ostream os(key);
   for (Operation &op : section.getBody().front()) {
-    Part &part = parts.emplace_back(
-        Part{&op, tables.offsets.size(), tables.pointers.size(), std::string()});
+    Part &part =
+        parts.emplace_back(Part{&op, tables.offsets.size(), tables.pointers.size(), std::string()});
     auto run = dyn_cast<sched::RunOp>(op);
     if (!run) {
       tables.add(&op, 0, families, os);
@@ -127,9 +128,9 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
       host.loc = run.getLoc();
       host.begin(function, {host.ptr, host.ptr, host.i64, host.ptr, host.ptr, host.i64});
       PlaceTables at{host.argument(3), host.argument(4)};
-      sections.emit(run, {host.argument(0), host.argument(1), host.argument(2), isOfTask, Value(),
-                          1, &at},
-                    host.argument(5));
+      sections.emit(
+          run, {host.argument(0), host.argument(1), host.argument(2), isOfTask, Value(), 1, &at},
+          host.argument(5));
       host.end();
     }
     part.function = function;
@@ -148,9 +149,10 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
         sections.emit(part.op, {rank, arena, microbatch, isOfTask, Value(), 1, &at}, Value());
         continue;
       }
-      host.call(part.function, {rank, arena, microbatch, host.offset(at.offsets, 8 * part.firstOffset),
-                                host.offset(at.pointers, 8 * part.firstPointer),
-                                host.number(cast<sched::RunOp>(part.op).getTimes())});
+      host.call(part.function,
+                {rank, arena, microbatch, host.offset(at.offsets, 8 * part.firstOffset),
+                 host.offset(at.pointers, 8 * part.firstPointer),
+                 host.number(cast<sched::RunOp>(part.op).getTimes())});
     }
     host.end();
   }

@@ -11,8 +11,8 @@ struct SharedSection {
   using Function = int(tp_rank *, char *, int64_t, const int64_t *, const void *const *);
   std::string function;
   Table<int64_t> offsets; // of what its ops use, in their order
-  /// Of a family, where it is used first: the slot of each microbatch, and where the slots are. Of a
-  /// message: its call and its collectives.
+  /// Of a family, where it is used first: the slot of each microbatch, and where the slots are. Of
+  /// a message: its call and its collectives.
   Table<const void *> pointers;
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 class SlotTable {
 public:
-  SlotTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
-            const HostCalls &calls, SlotNames &names)
+  SlotTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places, const HostCalls &calls,
+            SlotNames &names)
       : host(host), program(program), places(places), calls(calls), names(names) {
     for (StringRef name : {"prepare", "step"})
       schedule::forEachStep(program, name, [&](sched::Step step, int64_t) {
