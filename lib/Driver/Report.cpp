@@ -475,6 +475,11 @@ static void writeReport(const StepReport &report, llvm::json::OStream &json) {
     json.attribute("bytes_sent", sentInStep(report));
     json.attribute("policy", report.policy);
     json.attribute("stages", report.stages);
+    if (report.stages > 1)
+      json.attributeArray("layers_of_stages", [&] {
+        for (int64_t layers : report.summary.stages)
+          json.value(layers);
+      });
     if (!report.holds.empty())
       json.attributeArray("holds", [&] {
         for (int64_t stage : report.holds)

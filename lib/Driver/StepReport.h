@@ -24,6 +24,7 @@ struct Summary {
   int64_t memoryLimit = 0;           // bytes of a rank that the plan may use; 0: no limit is given
   std::string precision;             // "bf16"
   std::string mesh;                  // "dp = 2, tp = 4"; empty: one rank
+  std::vector<int64_t> stages;       // layers of lists in each
 };
 
 /// Calls, floating-point operations and bytes moved of one training step. A step of the largest

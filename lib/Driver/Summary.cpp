@@ -5,6 +5,7 @@
 #include "dialects/tplan/Settings.h"
 #include "include/tplan/runtime.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -41,12 +42,20 @@ Summary summaryOf(ModuleOp module) {
   summary.memoryLimit = settings.memoryLimit().value_or(0);
   summary.precision = lang::stringifyPrecision(settings.plan.precision);
   summary.mesh = meshText(settings.plan);
+  summary.stages = settings.plan.stages;
   return summary;
 }
 
 double flopsOfToken(const StepReport &report) {
   int64_t tokens = std::max<int64_t>(1, report.summary.tokens);
-  return report.total.flops * static_cast<double>(report.ranks) / static_cast<double>(tokens);
+  // Ranks of other stages do other work, and each stage has as many.
+  double flops = report.total.flops;
+  if (!report.ofStages.empty()) {
+    flops = 0;
+    for (const StepReport &rank : report.ofStages)
+      flops += rank.total.flops / static_cast<double>(report.ofStages.size());
+  }
+  return flops * static_cast<double>(report.ranks) / static_cast<double>(tokens);
 }
 
 int64_t sentInStep(const StepReport &report) {
@@ -95,6 +104,10 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
           .str());
   row("precision", summary.precision);
   row("ranks", summary.mesh.empty() ? "1" : formatv("{0} ({1})", report.ranks, summary.mesh).str());
+  if (!report.ofStages.empty()) // as a line for the plan
+    row("stages", llvm::join(llvm::map_range(summary.stages,
+                                             [](int64_t layers) { return std::to_string(layers); }),
+                             ", "));
   row("a step",
       formatv("{0:N0} sequences, {1:N0} tokens; {2:N0} microbatch{3} on each rank, by {4}",
               summary.sequences, summary.tokens, report.microbatches,
@@ -118,6 +131,8 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
                   .str());
   row("memory of a rank",
       memoryText(report.memory.arena, summary.memoryLimit) + ", the peak in " + report.memory.peak);
+  if (!report.ofStages.empty())
+    row("", "on the ranks that need most, with stage " + llvm::Twine(report.holds.front()));
   if (report.ranks > 1)
     row("sent by a rank", binaryBytes(sentInStep(report)) + " a step");
   for (const std::string &what : report.approximations)

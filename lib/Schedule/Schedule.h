@@ -14,6 +14,8 @@ std::unique_ptr<mlir::Pass> createFormProgramPass();
 std::unique_ptr<mlir::Pass> createStepKernelsPass();
 /// --count-slots: what is kept for a microbatch gets slots, as many as are live at once.
 std::unique_ptr<mlir::Pass> createCountSlotsPass();
+/// --check-messages: the programs of all ranks are played together, by their messages and sums.
+std::unique_ptr<mlir::Pass> createCheckMessagesPass();
 } // namespace tplan::schedule
 
 #endif // TPLAN_SCHEDULE_SCHEDULE_H

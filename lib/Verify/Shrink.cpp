@@ -21,7 +21,8 @@ constexpr int64_t kDepths[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 struct Facts {
   std::map<std::string, int64_t> dims, numbers; // of tensors; of the model, its depth among them
   std::map<std::string, int64_t> ranks;         // that cut a dimension
-  int64_t meshRanks = 1, dataRanks = 1, batch = 1, microbatch = 1, layers = 0;
+  int64_t meshRanks = 1, dataRanks = 1, batch = 1, microbatch = 1, layers = 0, stages = 1;
+  bool cutsStages = false; // by a line of the plan
   int64_t row = 1, vocabulary = 0;
   std::vector<std::string> collectives; // function, kind and axes of each
 };
@@ -38,8 +39,13 @@ void readSizes(ModuleOp module, Facts &facts) {
   facts.dataRanks = settings.dataRanks();
   facts.batch = settings.recipe.batch;
   facts.microbatch = settings.microbatch();
-  facts.layers =
-      std::accumulate(settings.plan.stages.begin(), settings.plan.stages.end(), int64_t(0));
+}
+
+/// Which are cut by cost where the plan does not say.
+void readStages(ModuleOp module, Facts &facts) {
+  const std::vector<int64_t> &stages = lang::Settings(module).plan.stages;
+  facts.layers = std::accumulate(stages.begin(), stages.end(), int64_t(0));
+  facts.stages = stages.size();
 }
 
 /// Dimensions that lines cut, over how many ranks: of two lines the product, for what divides
@@ -101,7 +107,9 @@ std::optional<Facts> Shrinker::ask(const std::vector<std::string> &overrides,
       readSizes(module, facts);
       readCuts(module, facts);
       readInputs(module, facts);
+      facts.cutsStages = lang::Settings(module).plan.stages.size() > 1;
     } else if (phase == Phase::shard) {
+      readStages(module, facts);
       readCollectives(module, facts);
     }
   };
@@ -186,17 +194,32 @@ void Shrinker::shrinkDims() {
   }
 }
 
-/// A number of the model that is no dimension, and with which it has fewer layers.
+/// So many layers in so many stages, the first of which have more: "2, 1".
+static std::string spellStages(int64_t layers, int64_t stages) {
+  std::string text;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    text += (stage ? ", " : "") + std::to_string(layers / stages + (stage < layers % stages));
+  return text;
+}
+
+/// A number of the model that is no dimension, and with which it has fewer layers: one in each stage at
+/// least.
 void Shrinker::shrinkDepth() {
   for (auto &[name, size] : full.numbers) {
     if (full.dims.count(name))
       continue;
     auto isLess = [&](const Facts &facts) { return facts.layers < now.layers; };
-    for (int64_t depth : kDepths)
+    for (int64_t least : kDepths) {
+      int64_t depth = std::max(least, full.stages);
+      std::vector<std::string> before = shrunk.overrides;
+      if (full.cutsStages)
+        shrunk.overrides.push_back("plan.stages=" + spellStages(depth, full.stages));
       if (depth < size && accept("model." + name + "=" + std::to_string(depth), isLess)) {
         shrunk.sizes.push_back({name, size, depth});
         break;
       }
+      shrunk.overrides = before;
+    }
   }
 }
 

@@ -1,0 +1,198 @@
+//===- CheckMessages.cpp - check-messages: programs of a pipeline meet ---------===//
+//
+// Plays the programs of all ranks together, by their ops: a send meets the receive of the other rank,
+// with values of the same types in the same order, and a sum over stages meets that of all others. Whoever
+// has made them, a step, an evaluation and a preparation come to their ends.
+//
+// One decision: a send waits for its receive here. What ends so ends on every transport, also where
+// messages are buffered and a send does not wait.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/Walk.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::schedule;
+
+namespace {
+/// An op that needs other ranks, as it is executed.
+struct Meeting {
+  Operation *op;
+  std::optional<int64_t> microbatch; // of a task
+};
+
+class Player {
+public:
+  Player(ModuleOp module, StringRef entry, StringAttr axis)
+      : programs(module.getOps<sched::ProgramOp>()), entry(entry), axis(axis) {
+    for (sched::ProgramOp program : programs)
+      meetings.push_back(meetingsOf(program));
+    next.assign(programs.size(), 0);
+  }
+
+  LogicalResult play() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t rank = 0; rank < programs.size(); ++rank)
+        while (const Meeting *meeting = at(rank)) {
+          FailureOr<bool> met = meet(rank, *meeting);
+          if (failed(met))
+            return failure();
+          if (!*met)
+            break;
+          moved = true;
+        }
+    }
+    return checkEnd();
+  }
+
+private:
+  SmallVector<sched::ProgramOp> programs; // by coordinate
+  const StringRef entry;
+  const StringAttr axis;
+  std::vector<std::vector<Meeting>> meetings;
+  std::vector<size_t> next;
+
+  const Meeting *at(size_t rank) const {
+    return next[rank] < meetings[rank].size() ? &meetings[rank][next[rank]] : nullptr;
+  }
+
+  std::vector<Meeting> meetingsOf(sched::ProgramOp program);
+  FailureOr<bool> meet(size_t rank, const Meeting &meeting);
+  FailureOr<bool> meetAll(size_t rank, const Meeting &meeting);
+  LogicalResult checkAlike(const Meeting &sent, const Meeting &received);
+  LogicalResult checkEnd();
+  std::string describe(const Meeting &meeting) const;
+};
+} // namespace
+
+std::vector<Meeting> Player::meetingsOf(sched::ProgramOp program) {
+  llvm::DenseMap<Operation *, SmallVector<Operation *>> ofSections;
+  for (auto section : program.getBody().getOps<sched::SectionOp>())
+    section.walk([&](Operation *op) {
+      auto sum = dyn_cast<sched::AllReduceOp>(op);
+      if (isa<sched::SendOp, sched::ReceiveOp>(op) ||
+          (sum && llvm::is_contained(sum.getAxes(), axis)))
+        ofSections[section].push_back(op);
+    });
+  std::vector<Meeting> all;
+  for (auto each : program.getBody().getOps<sched::EntryOp>())
+    if (each.getName() == entry)
+      forEachExecution(each, [&](sched::SectionOp section, int64_t microbatch) {
+        for (Operation *op : ofSections.lookup(section))
+          all.push_back({op, section.isOfTask() ? std::optional(microbatch) : std::nullopt});
+      });
+  return all;
+}
+
+/// "send F of stage 0, microbatch 3"
+std::string Player::describe(const Meeting &meeting) const {
+  std::string text = cast<sched::Step>(meeting.op).getTitle();
+  return meeting.microbatch ? text + ", microbatch " + std::to_string(*meeting.microbatch) : text;
+}
+
+/// Whether the rank and those whom it needs have met, and have gone on.
+FailureOr<bool> Player::meet(size_t rank, const Meeting &meeting) {
+  if (isa<sched::AllReduceOp>(meeting.op))
+    return meetAll(rank, meeting);
+  auto send = dyn_cast<sched::SendOp>(meeting.op);
+  if (!send) // its sender comes to it
+    return false;
+  size_t peer = send.getPeer();
+  if (peer >= programs.size())
+    return send.emitOpError("there is no rank that it could be for: ") << peer;
+  const Meeting *other = at(peer);
+  auto receive = other ? dyn_cast<sched::ReceiveOp>(other->op) : sched::ReceiveOp();
+  if (!receive || receive.getPeer() != rank)
+    return false;
+  if (failed(checkAlike(meeting, *other)))
+    return failure();
+  ++next[rank], ++next[peer];
+  return true;
+}
+
+FailureOr<bool> Player::meetAll(size_t rank, const Meeting &meeting) {
+  auto mine = cast<sched::AllReduceOp>(meeting.op);
+  for (size_t other = 0; other < programs.size(); ++other) {
+    auto sum = at(other) ? dyn_cast<sched::AllReduceOp>(at(other)->op) : sched::AllReduceOp();
+    if (!sum)
+      return false;
+    if (sum.getAxes() != mine.getAxes() || sum.getReads() != mine.getReads() ||
+        sum.getOf() != mine.getOf()) {
+      auto diag = mine.emitOpError("ranks add up other numbers at one time: ")
+                  << mine.getReads() << " of " << mine.getOf() << ", found " << sum.getReads()
+                  << " of " << sum.getOf();
+      diag.attachNote(sum.getLoc()) << "on rank " << other;
+      return diag;
+    }
+  }
+  for (size_t &each : next)
+    ++each;
+  return true;
+}
+
+/// Values of a message go as they lie in memory, so both ends have them alike.
+LogicalResult Player::checkAlike(const Meeting &sent, const Meeting &received) {
+  if (sent.microbatch != received.microbatch)
+    return sent.op->emitOpError("sends one microbatch where another one is received: ")
+           << describe(sent) << ", found " << describe(received);
+  auto from = cast<sched::Step>(sent.op).getUses(), to = cast<sched::Step>(received.op).getUses();
+  if (from.size() != to.size())
+    return sent.op->emitOpError("sends ")
+           << from.size() << " values to a rank that takes " << to.size();
+  for (auto [i, pair] : llvm::enumerate(llvm::zip(from, to))) {
+    sched::ValueOp mine = sched::valueOf(std::get<0>(pair).value),
+                   theirs = sched::valueOf(std::get<1>(pair).value);
+    if (mine.getType() == theirs.getType() && mine.getBytes() == theirs.getBytes())
+      continue;
+    auto diag = sent.op->emitOpError("sends ") << mine.getBytes() << " bytes of " << mine.getName()
+                                               << " as value " << i << " to a rank that takes "
+                                               << theirs.getBytes();
+    diag.attachNote(theirs.getLoc()) << "it takes " << theirs.getName() << " here";
+    return diag;
+  }
+  return success();
+}
+
+LogicalResult Player::checkEnd() {
+  for (size_t rank = 0; rank < programs.size(); ++rank) {
+    if (!at(rank))
+      continue;
+    auto diag = at(rank)->op->emitOpError("deadlock: ranks wait for each other in the entry ")
+                << entry << ", at " << describe(*at(rank));
+    for (size_t other = 0; other < programs.size(); ++other)
+      diag.attachNote(programs[other].getLoc())
+          << "rank " << other
+          << (at(other) ? " waits in " + describe(*at(other)) : std::string(" has come to its end"));
+    return diag;
+  }
+  return success();
+}
+
+namespace {
+struct CheckMessages : PassWrapper<CheckMessages, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckMessages)
+  StringRef getArgument() const final { return "check-messages"; }
+
+  void runOnOperation() final {
+    markAllAnalysesPreserved();
+    StringAttr axis = dist::meshOf(getOperation()).getStages();
+    if (!axis)
+      return;
+    llvm::SetVector<StringRef> entries;
+    for (auto program : getOperation().getOps<sched::ProgramOp>())
+      for (auto entry : program.getBody().getOps<sched::EntryOp>())
+        entries.insert(entry.getName());
+    for (StringRef entry : entries)
+      if (failed(Player(getOperation(), entry, axis).play()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> tplan::schedule::createCheckMessagesPass() {
+  return std::make_unique<CheckMessages>();
+}

@@ -1,0 +1,197 @@
+// RUN: tplan-opt --check-messages --split-input-file --verify-diagnostics %s
+// What ranks send each other, with one fault each.
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    // expected-error@below {{sends 2 values to a rank that takes 1}}
+    sched.send "F of stage 0" to rank 1 from(%x, %x)
+  }
+  sched.section @RB.0 task RB 0 {
+    sched.receive "B of stage 1" from rank 1 to(%x)
+  }
+  sched.section @B.0 task B 0 {}
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @RF.1 task RF 1 {
+    sched.receive "F of stage 0" from rank 0 to(%x)
+  }
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {
+    sched.send "B of stage 1" to rank 0 from(%x)
+  }
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    // expected-error@below {{sends 8 bytes of x as value 0 to a rank that takes 16}}
+    sched.send "F of stage 0" to rank 1 from(%x)
+  }
+  sched.section @RB.0 task RB 0 {
+    sched.receive "B of stage 1" from rank 1 to(%x)
+  }
+  sched.section @B.0 task B 0 {}
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
+  // expected-note@below {{it takes x here}}
+  %x = sched.value <activation "x"> chain section bytes 16 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @RF.1 task RF 1 {
+    sched.receive "F of stage 0" from rank 0 to(%x)
+  }
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {
+    sched.send "B of stage 1" to rank 0 from(%x)
+  }
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    sched.send "F of stage 0" to rank 1 from(%x)
+  }
+  sched.section @RB.0 task RB 0 {
+    sched.receive "B of stage 1" from rank 1 to(%x)
+  }
+  sched.section @B.0 task B 0 {}
+  sched.section @end {
+    // expected-error@below {{ranks add up other numbers at one time: 1 of norm, found 1 of loss}}
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @RF.1 task RF 1 {
+    sched.receive "F of stage 0" from rank 0 to(%x)
+  }
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {
+    sched.send "B of stage 1" to rank 0 from(%x)
+  }
+  sched.section @end {
+    // expected-note@below {{on rank 1}}
+    sched.all_reduce "loss" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+// expected-note@below {{rank 0 waits in send F of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    // expected-error@below {{deadlock: ranks wait for each other in the entry step, at send F of stage 0, microbatch 0}}
+    sched.send "F of stage 0" to rank 1 from(%x)
+  }
+  sched.section @RB.0 task RB 0 {
+    sched.receive "B of stage 1" from rank 1 to(%x)
+  }
+  sched.section @B.0 task B 0 {}
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+// expected-note@below {{rank 1 waits in send B of stage 1, microbatch 0}}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @RF.1 task RF 1 {
+  }
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {
+    sched.send "B of stage 1" to rank 0 from(%x)
+  }
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    // expected-error@below {{there is no rank that it could be for: 7}}
+    sched.send "F of stage 0" to rank 7 from(%x)
+  }
+  sched.section @RB.0 task RB 0 {
+    sched.receive "B of stage 1" from rank 1 to(%x)
+  }
+  sched.section @B.0 task B 0 {}
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @RF.1 task RF 1 {
+    sched.receive "F of stage 0" from rank 0 to(%x)
+  }
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {
+    sched.send "B of stage 1" to rank 0 from(%x)
+  }
+  sched.section @end {
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
