@@ -1,8 +1,8 @@
 //===- CheckMessages.cpp - check-messages: programs of a pipeline meet ---------===//
 //
-// Plays the programs of all ranks together, by their ops: a send meets the receive of the other rank,
-// with values of the same types in the same order, and a sum over stages meets that of all others. Whoever
-// has made them, a step, an evaluation and a preparation come to their ends.
+// Plays the programs of all ranks together, by their ops: a send meets the receive of the other
+// rank, with values of the same types in the same order, and a sum over stages meets that of all
+// others. Whoever has made them, a step, an evaluation and a preparation come to their ends.
 //
 // One decision: a send waits for its receive here. What ends so ends on every transport, also where
 // messages are buffered and a send does not wait.
@@ -148,9 +148,9 @@ LogicalResult Player::checkAlike(const Meeting &sent, const Meeting &received) {
                    theirs = sched::valueOf(std::get<1>(pair).value);
     if (mine.getType() == theirs.getType() && mine.getBytes() == theirs.getBytes())
       continue;
-    auto diag = sent.op->emitOpError("sends ") << mine.getBytes() << " bytes of " << mine.getName()
-                                               << " as value " << i << " to a rank that takes "
-                                               << theirs.getBytes();
+    auto diag = sent.op->emitOpError("sends ")
+                << mine.getBytes() << " bytes of " << mine.getName() << " as value " << i
+                << " to a rank that takes " << theirs.getBytes();
     diag.attachNote(theirs.getLoc()) << "it takes " << theirs.getName() << " here";
     return diag;
   }
@@ -166,7 +166,8 @@ LogicalResult Player::checkEnd() {
     for (size_t other = 0; other < programs.size(); ++other)
       diag.attachNote(programs[other].getLoc())
           << "rank " << other
-          << (at(other) ? " waits in " + describe(*at(other)) : std::string(" has come to its end"));
+          << (at(other) ? " waits in " + describe(*at(other))
+                        : std::string(" has come to its end"));
     return diag;
   }
   return success();

@@ -202,8 +202,8 @@ static std::string spellStages(int64_t layers, int64_t stages) {
   return text;
 }
 
-/// A number of the model that is no dimension, and with which it has fewer layers: one in each stage at
-/// least.
+/// A number of the model that is no dimension, and with which it has fewer layers: one in each
+/// stage at least.
 void Shrinker::shrinkDepth() {
   for (auto &[name, size] : full.numbers) {
     if (full.dims.count(name))

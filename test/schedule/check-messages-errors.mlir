@@ -93,7 +93,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   }
   sched.section @B.0 task B 0 {}
   sched.section @end {
-    // expected-error@below {{ranks add up other numbers at one time: 1 of norm, found 1 of loss}}
+    // expected-note@below {{on rank 0}}
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
   sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
@@ -110,7 +110,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
     sched.send "B of stage 1" to rank 0 from(%x)
   }
   sched.section @end {
-    // expected-note@below {{on rank 1}}
+    // expected-error@below {{ranks add up other numbers at one time: 1 of loss, found 1 of norm}}
     sched.all_reduce "loss" over ["pp"] from(%n) to(%n)
   }
   sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
@@ -193,5 +193,32 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
   sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+sched.program @step.0 policy "p" stages 2 microbatches 2 rank 0 holds [0] tasks [F 0 0, SF 0 0, F 0 1, SF 0 1, RB 0 0, B 0 0, RB 0 1, B 0 1] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    // expected-error@below {{sends one microbatch where another one is received: send F of stage 0, microbatch 0, found receive F of stage 0, microbatch 1}}
+    sched.send "F of stage 0" to rank 1 from(%x)
+  }
+  sched.section @RB.0 task RB 0 {}
+  sched.section @B.0 task B 0 {}
+  sched.entry "step" [#sched.execute<tasks>]
+}
+sched.program @step.1 policy "p" stages 2 microbatches 2 rank 1 holds [1] tasks [RF 1 1, RF 1 0, F 1 0, B 1 0, SB 1 0, F 1 1, B 1 1, SB 1 1] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  sched.section @RF.1 task RF 1 {
+    sched.receive "F of stage 0" from rank 0 to(%x)
+  }
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {}
+  sched.entry "step" [#sched.execute<tasks>]
 }
 }
