@@ -62,10 +62,17 @@ private:
   void breakMessage(sched::SendOp send) {
     sched::ReceiveOp receive = receiverOf(send);
     add(send, send.getOf(), "dropped", [=] { receive->erase(), send->erase(); });
-    for (auto [i, operand] : llvm::enumerate(send.getValues()))
-      if (Value other = another(operand))
-        add(send, send.getOf(), "of another value than number " + Twine(i),
-            [=] { send->setOperand(i, other); });
+    for (auto [i, operand] : llvm::enumerate(send.getValues())) {
+      add(send, send.getOf(), "of another value than number " + Twine(i),
+          [=, i = i, operand = operand] { send->setOperand(i, another(operand)); });
+      for (size_t j = i + 1; j < send.getValues().size(); ++j)
+        if (sched::valueOf(send->getOperand(j)).getType() == sched::valueOf(operand).getType())
+          add(send, send.getOf(), "values " + Twine(i) + " and " + Twine(j) + " swapped",
+              [=, i = i, operand = operand] {
+                send->setOperand(i, send->getOperand(j));
+                send->setOperand(j, operand);
+              });
+    }
     for (int64_t rank = 0, e = programs.size(); rank < e; ++rank)
       if (rank != static_cast<int64_t>(send.getPeer()) &&
           programs[rank] != send->getParentOp()->getParentOp())
@@ -73,15 +80,15 @@ private:
             [=] { send->setAttr("peer", Builder(send).getI64IntegerAttr(rank)); });
   }
 
-  /// Another value of the program that is of its type and means nothing else, or null.
+  /// A value of the program of its type that nobody writes: one of the others may have lain in the
+  /// same memory, or be a copy.
   static Value another(Value memory) {
     ValueOp value = sched::valueOf(memory);
-    for (auto other : value->getParentOfType<ProgramOp>().getBody().getOps<ValueOp>())
-      if (other != value && other.getType() == value.getType() &&
-          other.getBytes() == value.getBytes() &&
-          other.getKey().getKind() == value.getKey().getKind())
-        return other.getMemory();
-    return {};
+    OpBuilder b(value);
+    auto key = sched::KeyAttr::get(b.getContext(), sched::ValueKind::Activation, "another");
+    return ValueOp::create(b, value.getLoc(), key, value.getOwner(), sched::Life::Always,
+                           value.getBytes(), value.getCount(), value.getTensor())
+        .getMemory();
   }
 
   /// The first two messages of their kind change places: where tasks before the second one allow
