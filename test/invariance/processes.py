@@ -10,7 +10,7 @@ import zlib
 
 import jobs
 from traffic import check_traffic
-from training import GPU, TOKENS, Wrong, left
+from training import GPU, TOKENS, Wrong, left, of_stages
 
 DELAY = 300  # microseconds, at most, before an operation
 
@@ -32,13 +32,15 @@ def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", cwd=None, **more
 
 
 def check_arenas(log, ranks, report):
-    """Each process has allocated its arena, and nothing else, on its device."""
+    """Each process has allocated its arena, that of its stage, and nothing else, on its device."""
     found = {}
     for line in log.read_text().splitlines():
         if allocation := re.match(r"(\d+) \d+ alloc .*\bbytes=(\d+)", line):
             found.setdefault(allocation[1], []).append(int(allocation[2]))
-    if sorted(found.values()) != [[report["memory"]["arena"]]] * ranks:
-        raise Wrong(f"processes allocate {sorted(found.values())} bytes, the report has an arena of {report['memory']['arena']}")
+    reports = of_stages(report)
+    wanted = sorted([one["memory"]["arena"]] for one in reports for _ in range(ranks // len(reports)))
+    if sorted(found.values()) != wanted:
+        raise Wrong(f"processes allocate {sorted(found.values())} bytes, the report has {wanted}")
 
 
 def check_sums(operations, report):
