@@ -70,6 +70,14 @@ std::vector<double> Program::readArena(int64_t offset, int32_t type, int64_t cou
   return values;
 }
 
+/// The sum of what stages have of a number.
+double Program::readParts(int64_t offset, int32_t type, int32_t parts) {
+  double sum = 0;
+  for (int32_t part = 0; part < parts; ++part)
+    sum += readArena(offset + part * scalarStride, type, 1)[0];
+  return sum;
+}
+
 void Program::write(const LogicalTensor &weight, const std::vector<double> &values) {
   check(writeArena(rank, weight.data - rank.arena.data(), values.data(), weight.bytes()),
         "writing");
@@ -138,8 +146,9 @@ double Program::metric(const std::string &name) {
     // The only loss is called so.
     if (row.name != (loaded.lossWeights.size() == 1 && name == mainLoss ? "loss" : name))
       continue;
-    double sum = readArena(row.offset, row.type, 1)[0];
-    return row.count_offset < 0 ? sum : sum / readArena(row.count_offset, row.type, 1)[0];
+    double sum = readParts(row.offset, row.type, row.parts);
+    return row.count_offset < 0 ? sum
+                                : sum / readParts(row.count_offset, row.type, row.count_parts);
   }
   fprintf(stderr, "the program has no metric %s\n", name.c_str());
   exit(1);

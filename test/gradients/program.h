@@ -62,6 +62,7 @@ public:
   double metric(const std::string &name);
 
 private:
+  double readParts(int64_t offset, int32_t type, int32_t parts);
   std::vector<double> readArena(int64_t offset, int32_t type, int64_t count);
   Loaded loaded;
   tp_rank rank;
