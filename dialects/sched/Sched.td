@@ -261,12 +261,14 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     microbatch for which it is executed. In any other section it is that of slot 0: nothing is kept.
 
     (C1) the body holds ops with the interface Step, and runs.
+    (C2) what lives as long as a section is written in it before it is read.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
                        OptionalAttr<I64Attr>:$stage);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name (`task` $kind^ $stage)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{ bool isOfTask() { return getKind().has_value(); } }];
 }
 

@@ -39,6 +39,30 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 
 LogicalResult SectionOp::verify() { return verifySteps(*this, getBody().front(), true); }
 
+/// (C2): the first op that touches it writes it; a run does so in its first period.
+LogicalResult SectionOp::verifyRegions() {
+  llvm::SmallDenseSet<Value> written;
+  WalkResult result = walk([&](Step step) {
+    SmallVector<Use> uses = step.getUses();
+    auto writes = [&](Value value) {
+      return llvm::any_of(uses, [&](const Use &use) {
+        return use.writes && llvm::is_contained(use.values(), value);
+      });
+    };
+    for (const Use &use : uses)
+      for (Value value : use.values()) {
+        ValueOp memory = valueOf(value);
+        if (memory.getLives() != Life::Section || !written.insert(value).second || writes(value))
+          continue;
+        step->emitOpError("reads what lives as long as a section, and this one has not written: ")
+            << memory.getName();
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult RunOp::verify() {
   if (static_cast<int64_t>(getTimes()) < 1)
     return emitOpError("needs at least one period, found ") << static_cast<int64_t>(getTimes());

@@ -22,6 +22,12 @@ using sched::use;
 using sched::ValueKind;
 using sched::ValueOp;
 
+/// What adds the part that a stage has of the gradient, or null.
+static rt::FuncOp sumOf(sched::ProgramOp program, nn::ParamOp param) {
+  return program->getParentOfType<ModuleOp>().lookupSymbol<rt::FuncOp>(
+      nn::partSymbol(nn::sumOfStages(param.getSymName()), Part::Reduce));
+}
+
 static KeyAttr paramKey(nn::ParamOp param, ValueKind kind) {
   return KeyAttr::get(kind, FlatSymbolRefAttr::get(param));
 }
@@ -41,7 +47,12 @@ LogicalResult SharedWeights::declare() {
     ValueOp gradient = values.find(paramKey(param, ValueKind::Gradient));
     if (!gradient || !weight.updater || !program.holds(*weight.updater))
       continue;
-    for (int64_t stage : weight.partsOfGradient())
+    SharedWeight::Stages parts = weight.partsOfGradient();
+    if (!parts.empty() && !sumOf(program, param))
+      return param.emitOpError("has no function that adds up what stages have of its gradient, as "
+                               "sum-stages makes it, for stage ")
+             << parts.front();
+    for (int64_t stage : parts)
       values
           .declare(gradientPartKey(param, stage), sched::Owner::Gradient, sched::Life::Always,
                    *gradient.getType(), gradient.getCount())
@@ -71,9 +82,7 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
   if (updates != holds)
     messages.add(b, loc, /*sends=*/holds, title, holds ? *weight.updater : stage, parts);
   if (updates) {
-    auto module = program->getParentOfType<ModuleOp>();
-    auto sum = module.lookupSymbol<rt::FuncOp>(
-        nn::partSymbol(nn::sumOfStages(param.getSymName()), Part::Reduce));
+    rt::FuncOp sum = sumOf(program, param);
     ValueOp gradient = values.find(paramKey(param, ValueKind::Gradient));
     ValueOp frame = values.declareFrame("sum of " + param.getSymName().str());
     for (auto [whole, more] : llvm::zip(usesOf(gradient), parts))

@@ -550,3 +550,19 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
     sched.receive "B of stage 1" from rank 1 to(%x)
   }
 }
+
+// -----
+
+// sched.section (C2): what was in the buffer of another section is gone.
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @first {
+    sched.launch @k from(%n) to(%x)
+    sched.launch @k from(%x) to(%n)
+  }
+  sched.section @second {
+    // expected-error@below {{reads what lives as long as a section, and this one has not written: x}}
+    sched.launch @k from(%x) to(%n)
+  }
+}

@@ -3,7 +3,7 @@
 !x = !nn.tensor<[B 2], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
@@ -20,7 +20,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @RF.1 task RF 1 {
     sched.receive "F of stage 0" from rank 0 to(%x)
@@ -42,7 +42,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 !x = !nn.tensor<[B 2], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
@@ -60,7 +60,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
   // expected-note@below {{it takes x here}}
-  %x = sched.value <activation "x"> chain section bytes 16 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 16 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @RF.1 task RF 1 {
     sched.receive "F of stage 0" from rank 0 to(%x)
@@ -82,7 +82,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 !x = !nn.tensor<[B 2], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
@@ -99,7 +99,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @RF.1 task RF 1 {
     sched.receive "F of stage 0" from rank 0 to(%x)
@@ -123,7 +123,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 // expected-note@below {{rank 0 waits in send F of stage 0, microbatch 0}}
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
@@ -141,7 +141,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
 }
 // expected-note@below {{rank 1 waits in send B of stage 1, microbatch 0}}
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @RF.1 task RF 1 {
   }
@@ -162,7 +162,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 !x = !nn.tensor<[B 2], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
@@ -179,7 +179,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @RF.1 task RF 1 {
     sched.receive "F of stage 0" from rank 0 to(%x)
@@ -201,7 +201,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 !x = !nn.tensor<[B 2], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 sched.program @step.0 policy "p" stages 2 microbatches 2 rank 0 holds [0] tasks [F 0 0, SF 0 0, F 0 1, SF 0 1, RB 0 0, B 0 0, RB 0 1, B 0 1] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
     // expected-error@below {{sends one microbatch where another one is received: send F of stage 0, microbatch 0, found receive F of stage 0, microbatch 1}}
@@ -212,7 +212,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 2 rank 0 holds [0] tasks 
   sched.entry "step" [#sched.execute<tasks>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 2 rank 1 holds [1] tasks [RF 1 1, RF 1 0, F 1 0, B 1 0, SB 1 0, F 1 1, B 1 1, SB 1 1] {
-  %x = sched.value <activation "x"> chain section bytes 8 x 1 of !x
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   sched.section @RF.1 task RF 1 {
     sched.receive "F of stage 0" from rank 0 to(%x)
   }

@@ -60,3 +60,32 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
     %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{w = @w}] {stage = 1 : i64} : () -> !x
   }
 }
+
+// -----
+
+// Two stages have a part of one gradient, and nothing adds them up.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{has no function that adds up what stages have of its gradient, as sum-stages makes it, for stage 1}}
+nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"
+rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
+  rt.return
+}
+rt.func @a.B(%w: !x {nn.role = "cot_param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<backward>} {
+  rt.return
+}
+rt.func @a.U(%p: !x {nn.role = "param", nn.name = "w"}, %w: !x {nn.role = "cot_param", nn.name = "w"}) -> (!x {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<update>} {
+  %0 = rt.launch @k(%p, %w) : (!x, !x) -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%w: !x {nn.role = "param", nn.name = "w"}) attributes {layer = @b, part = #nn.part<forward>} {
+  rt.return
+}
+rt.func @b.B(%w: !x {nn.role = "cot_param", nn.name = "w"}) attributes {layer = @b, part = #nn.part<backward>} {
+  rt.return
+}
+sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, F 1 0, B 1 0, B 0 0] {
+  nn.chain @train {
+    nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] {stage = 0 : i64} : () -> ()
+    nn.run [@b] x 1 layer 1 carried() invariant() params [{w = @w}] {stage = 1 : i64} : () -> ()
+  }
+}
