@@ -553,7 +553,8 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 
 // -----
 
-// sched.section (C2): what was in the buffer of another section is gone.
+// What was in the buffer of another section is gone.
+// sched.section (C2)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %x = sched.value <activation "x"> chain section bytes 8 x 1
   %n = sched.value <number "n"> scalar always bytes 8 x 1
