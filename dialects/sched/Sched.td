@@ -230,7 +230,7 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bytes from one instance to the next.
-    int64_t getStride() { return (static_cast<int64_t>(getBytes()) + 63) / 64 * 64; }
+    int64_t getStride() { return alignUp(getBytes()); }
     int64_t getTotal() { return getStride() * getCount(); }
     nn::Tensor getTensor();
     std::string getName() { return getKey().spell(); }
@@ -248,6 +248,7 @@ def Sched_EntryOp : Sched_Op<"entry", [HasParent<"ProgramOp">]> {
     of an evaluation, `predict` one of samples.
 
     (C1) each item but `tasks` names a section of the program.
+    (C2) the name is one that the runtime calls (kEntries).
   }];
   let arguments = (ins StrAttr:$name, ArrayAttr:$sections);
   let assemblyFormat = "$name $sections attr-dict";
@@ -261,7 +262,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     microbatch for which it is executed. In any other section it is that of slot 0: nothing is kept.
 
     (C1) the body holds ops with the interface Step, and runs.
-    (C2) what lives as long as a section is written in it before it is read.
+    (C2) what lives as long as a section, but for frames, is written in it before it is read.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
                        OptionalAttr<I64Attr>:$stage);

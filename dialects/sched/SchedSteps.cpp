@@ -6,6 +6,8 @@
 #include "dialects/sched/Sched.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -17,6 +19,9 @@ using namespace tplan::sched;
 
 LogicalResult EntryOp::verify() {
   auto program = cast<ProgramOp>((*this)->getParentOp());
+  if (!llvm::is_contained(kEntries, getName())) // (C2)
+    return emitOpError("is one of ")
+           << llvm::join(ArrayRef(kEntries), ", ") << ", found " << getName();
   for (Attribute item : getSections()) { // (C1)
     auto execute = dyn_cast<ExecuteAttr>(item);
     if (!execute)
@@ -39,28 +44,73 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 
 LogicalResult SectionOp::verify() { return verifySteps(*this, getBody().front(), true); }
 
-/// (C2): the first op that touches it writes it; a run does so in its first period.
-LogicalResult SectionOp::verifyRegions() {
-  llvm::SmallDenseSet<Value> written;
-  WalkResult result = walk([&](Step step) {
-    SmallVector<Use> uses = step.getUses();
-    auto writes = [&](Value value) {
-      return llvm::any_of(uses, [&](const Use &use) {
-        return use.writes && llvm::is_contained(use.values(), value);
-      });
+namespace {
+/// Plays a section: what lives as long as it does is written before it is read. Frames are room for
+/// functions, which write them first.
+class SectionPlayer {
+public:
+  LogicalResult play(Operation &op) {
+    auto run = dyn_cast<RunOp>(op);
+    if (!run)
+      return play(cast<Step>(op), usesOfSection(op), 0, 0);
+    SmallVector<std::pair<Step, SmallVector<Use>>> steps;
+    for (Operation &nested : run.getBody().front())
+      if (SmallVector<Use> uses = usesOfSection(nested); !uses.empty())
+        steps.push_back({cast<Step>(nested), std::move(uses)});
+    // The first period, one that is at no border, and the last one: the others repeat these.
+    int64_t last = static_cast<int64_t>(run.getTimes()) - 1;
+    llvm::SmallSetVector<int64_t, 3> periods;
+    for (int64_t period : {int64_t(0), std::min<int64_t>(1, last), last})
+      periods.insert(run.getDescending() ? last - period : period);
+    for (int64_t period : periods)
+      for (auto &[step, uses] : steps)
+        if (failed(play(step, uses, period, last)))
+          return failure();
+    return success();
+  }
+
+private:
+  llvm::SmallDenseMap<Operation *, bool> waiting; // of values: not written yet, and must be
+
+  bool &isWaiting(Value value) {
+    auto [found, isNew] = waiting.try_emplace(value.getDefiningOp());
+    if (ValueOp memory = valueOf(value); isNew)
+      found->second = memory.getLives() == Life::Section && memory.getOwner() != Owner::Frame;
+    return found->second;
+  }
+
+  /// None where all that the op uses has been written.
+  SmallVector<Use> usesOfSection(Operation &op) {
+    bool any = llvm::any_of(op.getOperands(), [&](Value value) { return isWaiting(value); });
+    return any ? cast<Step>(op).getUses() : SmallVector<Use>();
+  }
+
+  /// At a border of a run another value is used in place of the run's own.
+  LogicalResult play(Step step, ArrayRef<Use> uses, int64_t period, int64_t lastPeriod) {
+    auto memoryOf = [&](const Use &use) {
+      bool isOuter = use.border && period == (*use.border == Border::First ? 0 : lastPeriod);
+      return isOuter ? use.outer : use.value;
     };
     for (const Use &use : uses)
-      for (Value value : use.values()) {
-        ValueOp memory = valueOf(value);
-        if (memory.getLives() != Life::Section || !written.insert(value).second || writes(value))
-          continue;
-        step->emitOpError("reads what lives as long as a section, and this one has not written: ")
-            << memory.getName();
-        return WalkResult::interrupt();
-      }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
+      if (Value memory = memoryOf(use); use.reads && isWaiting(memory))
+        return step->emitOpError(
+                   "reads what lives as long as a section, and this one has not written: ")
+               << valueOf(memory).getName();
+    for (const Use &use : uses)
+      if (use.writes)
+        isWaiting(memoryOf(use)) = false;
+    return success();
+  }
+};
+} // namespace
+
+/// (C2)
+LogicalResult SectionOp::verifyRegions() {
+  SectionPlayer player;
+  for (Operation &op : getBody().front())
+    if (failed(player.play(op)))
+      return failure();
+  return success();
 }
 
 LogicalResult RunOp::verify() {

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/LossScale.h"
 #include "lib/Schedule/Between.h"
+#include "lib/Schedule/Messages.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Schedule/Sections.h"
 #include "lib/Schedule/SharedWeights.h"
@@ -33,8 +34,7 @@ namespace {
 class ProgramBuilder {
 public:
   ProgramBuilder(sched::ProgramOp program, const Chains &chains)
-      : program(program), chains(chains), values(program), messages(program),
-        sharedWeights(values, chains.train, messages),
+      : program(program), chains(chains), values(program), sharedWeights(values, chains.train),
         b(OpBuilder::atBlockEnd(&program.getBody().front())) {}
 
   LogicalResult build();
@@ -43,7 +43,6 @@ private:
   sched::ProgramOp program;
   const Chains &chains;
   ProgramValues values;
-  Messages messages;
   SharedWeights sharedWeights;
   OpBuilder b; // of sections and entries, after all values
   Location loc = program.getLoc();
@@ -101,7 +100,7 @@ void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage)
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   std::string title =
       (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer);
-  messages.add(into, loc, sends, title, peer, uses);
+  schedule::addMessage(into, loc, sends, title, peer, uses);
 }
 
 void ProgramBuilder::addRuns(SectionBuilder &section, const Chain &chain, Part part) {
@@ -113,7 +112,6 @@ void ProgramBuilder::addRuns(SectionBuilder &section, const Chain &chain, Part p
 /// The stages one after the other, as F of a microbatch.
 void ProgramBuilder::addEvaluation() {
   SectionOp op = open("evaluate");
-  SectionBuilder section(values, chains.train, op);
   int64_t stages = program.getStages();
   for (int64_t stage = 0; stage < stages; ++stage) {
     if (!program.holds(stage))

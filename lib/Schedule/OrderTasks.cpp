@@ -8,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
 #include "lib/Schedule/Between.h"
+#include "lib/Schedule/Messages.h"
 #include "lib/Schedule/Policy.h"
 #include "lib/Schedule/Schedule.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace tplan;
@@ -155,8 +155,7 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
     if (ranks == 1) {
       make.program("step", mergeOrders(orders, stages, *microbatches));
     } else {
-      SmallVector<int64_t> rankOf(stages);
-      std::iota(rankOf.begin(), rankOf.end(), 0);
+      SmallVector<int64_t> rankOf = llvm::map_to_vector(llvm::seq(stages), rankOfStage);
       for (auto [rank, tasks] : llvm::enumerate(placeMessages(orders, rankOf, ranks)))
         make.program("step." + std::to_string(rank), tasks, rank, {static_cast<int64_t>(rank)});
     }

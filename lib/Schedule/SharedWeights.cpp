@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/SharedWeights.h"
 #include "dialects/nn/Parts.h"
+#include "lib/Schedule/Messages.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallSet.h"
 
@@ -80,7 +81,7 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
   SmallVector<sched::Use> parts = usesOf(part);
   Location loc = param.getLoc();
   if (updates != holds)
-    messages.add(b, loc, /*sends=*/holds, title, holds ? *weight.updater : stage, parts);
+    addMessage(b, loc, /*sends=*/holds, title, holds ? *weight.updater : stage, parts);
   if (updates) {
     rt::FuncOp sum = sumOf(program, param);
     ValueOp gradient = values.find(paramKey(param, ValueKind::Gradient));
@@ -117,14 +118,14 @@ void SharedWeights::sendFrom(sched::SectionOp section, const SharedWeight &weigh
     return;
   OpBuilder b = OpBuilder::atBlockEnd(&section.getBody().front());
   std::string title = ("weight " + param.getPath()).str();
-  llvm::SmallSet<int64_t, 4> ranks = {messages.rankOf(owner)};
+  llvm::SmallSet<int64_t, 4> ranks = {rankOfStage(owner)};
   for (int64_t stage : weight.readers) {
-    if (!ranks.insert(messages.rankOf(stage)).second)
+    if (!ranks.insert(rankOfStage(stage)).second)
       continue;
     if (program.holds(owner))
-      messages.add(b, param.getLoc(), /*sends=*/true, title, stage, usesOf(value));
+      addMessage(b, param.getLoc(), /*sends=*/true, title, stage, usesOf(value));
     else if (program.holds(stage))
-      messages.add(b, param.getLoc(), /*sends=*/false, title, owner, usesOf(value));
+      addMessage(b, param.getLoc(), /*sends=*/false, title, owner, usesOf(value));
   }
 }
 

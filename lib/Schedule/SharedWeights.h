@@ -2,7 +2,6 @@
 #ifndef TPLAN_SCHEDULE_SHAREDWEIGHTS_H
 #define TPLAN_SCHEDULE_SHAREDWEIGHTS_H
 
-#include "lib/Schedule/Messages.h"
 #include "lib/Schedule/Values.h"
 
 namespace tplan::schedule {
@@ -10,8 +9,7 @@ namespace tplan::schedule {
 /// What a program does about weights that several stages read, as a tied embedding.
 class SharedWeights {
 public:
-  SharedWeights(ProgramValues &values, const Chain &chain, const Messages &messages)
-      : values(values), chain(chain), messages(messages) {}
+  SharedWeights(ProgramValues &values, const Chain &chain) : values(values), chain(chain) {}
 
   /// Memory for the parts of gradients that come from other ranks. Error: a state of the model that
   /// stages of several ranks read.
@@ -28,7 +26,6 @@ public:
 private:
   ProgramValues &values;
   const Chain &chain;
-  const Messages &messages;
 
   void addGradient(mlir::OpBuilder &b, const SharedWeight &weight, int64_t stage);
   void sendFrom(sched::SectionOp section, const SharedWeight &weight, int64_t owner);

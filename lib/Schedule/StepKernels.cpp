@@ -105,7 +105,7 @@ void emitNorm(Builder &make, int64_t stages) {
 /// Of gradients of a scaled loss: a power of two, so that what is divided by it is exact.
 /// (squared norm of each stage, scale, good steps) -> squared norm and norm of the gradients; what
 /// part `update` multiplies them by, 0 where they are not finite; the scale and whether the step is
-/// skipped, for the metrics; scale and good steps behind it. Those of a constant scale are none.
+/// skipped, for the metrics; scale and good steps after it. Those of a constant scale are none.
 void emitScaledNorm(Builder &make, const lang::LossScale &scale, int64_t stages) {
   ImplicitLocOpBuilder &b = make.b;
   bool moves = scale.interval != 0;

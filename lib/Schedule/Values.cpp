@@ -318,12 +318,12 @@ void schedule::declareSums(ProgramValues &values, const Chains &chains) {
   };
   nn::ChainOp op = chains.train.op;
   DictionaryAttr losses = op.getLossesAttr();
-  for (NamedAttribute loss :
-       losses &&chains.counts ? losses.getValue() : ArrayRef<NamedAttribute>())
-    if (values.find(ValueKind::LossCotangent, loss.getName())) {
-      std::string count = nn::countOf(loss.getName());
-      declare(*chains.counts, count, values.find(ValueKind::Loss, count), 1);
-    }
+  if (losses && chains.counts)
+    for (NamedAttribute loss : losses)
+      if (values.find(ValueKind::LossCotangent, loss.getName())) {
+        std::string count = nn::countOf(loss.getName());
+        declare(*chains.counts, count, values.find(ValueKind::Loss, count), 1);
+      }
   declare(chains.train, dist::kNormSum, values.find(normKey(values.getProgram(), 0)),
           values.getProgram().getStages());
 }

@@ -17,9 +17,8 @@ void schedule::forEachExecution(sched::EntryOp entry,
   int64_t microbatches = program.getMicrobatches();
   for (auto item : entry.getSections().getAsRange<sched::ExecuteAttr>()) {
     if (item.getTimes() == Times::Tasks) {
-      for (sched::Task task : program.getTaskList()) {
+      for (sched::Task task : program.getTaskList())
         visit(ofTasks.lookup({static_cast<int>(task.kind), task.stage}), task.microbatch);
-      }
       continue;
     }
     sched::SectionOp section = program.lookupSymbol<sched::SectionOp>(item.getSection().getValue());

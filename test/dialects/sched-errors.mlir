@@ -266,6 +266,15 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 
 // -----
 
+// sched.entry (C2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  sched.section @end {}
+  // expected-error@below {{is one of prepare, step, evaluate, predict, found steps}}
+  sched.entry "steps" [#sched.execute<once @end>]
+}
+
+// -----
+
 // sched.section (C1)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   // expected-error@below {{holds the work of a step and runs, found sched.value}}
@@ -565,5 +574,50 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @second {
     // expected-error@below {{reads what lives as long as a section, and this one has not written: x}}
     sched.launch @k from(%x) to(%n)
+  }
+}
+
+// -----
+
+// What is read and written at once is read first.
+// sched.section (C2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1
+  sched.section @end {
+    // expected-error@below {{reads what lives as long as a section, and this one has not written: x}}
+    sched.launch @k from(%x) to(%x)
+  }
+}
+
+// -----
+
+// At the border another value is read; after it this one is, which only a later op has written.
+// sched.section (C2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1
+  %y = sched.value <activation "y"> chain section bytes 8 x 1
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @end {
+    sched.run "forward" "a[0..1]" x 2 {
+      // expected-error@below {{reads what lives as long as a section, and this one has not written: x}}
+      sched.launch @k from(%x first %n) to(%n)
+      sched.launch @k from(%n) to(%y)
+    }
+  }
+}
+
+// -----
+
+// The last period is the first of a run that descends.
+// sched.section (C2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain section bytes 8 x 1
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @end {
+    sched.run "backward" "a[0..1]" x 2 descending {
+      // expected-error@below {{reads what lives as long as a section, and this one has not written: x}}
+      sched.launch @k from(%x first %n) to(%n)
+      sched.launch @k from(%n) to(%x)
+    }
   }
 }

@@ -88,3 +88,26 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
     sched.all_reduce "norm" over ["pp"] from(%w, %w[1]) to(%p, %p)
   }
 }
+
+// What a later op of a period hands to the next period is written before it is read, because the border stands for it in the first.
+sched.program @handed_on policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  %x = sched.value <activation "x"> carried section bytes 8 x 1
+  %y = sched.value <activation "y"> carried section bytes 8 x 1
+  sched.section @end {
+    // CHECK: sched.run "forward" "(a, b)[0..5]" x 3 {
+    sched.run "forward" "(a, b)[0..5]" x 3 {
+      // CHECK-NEXT: sched.launch @k from(%x first %n) to(%y)
+      sched.launch @k from(%x first %n) to(%y)
+      // CHECK-NEXT: sched.launch @k from(%y) to(%x last %n)
+      sched.launch @k from(%y) to(%x last %n)
+    }
+    // CHECK: sched.run "backward" "(a, b)[0..5]" x 3 descending {
+    sched.run "backward" "(a, b)[0..5]" x 3 descending {
+      // CHECK-NEXT: sched.launch @k from(%x last %n) to(%y)
+      sched.launch @k from(%x last %n) to(%y)
+      // CHECK-NEXT: sched.launch @k from(%y) to(%x first %n)
+      sched.launch @k from(%y) to(%x first %n)
+    }
+  }
+}

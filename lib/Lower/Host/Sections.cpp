@@ -8,12 +8,30 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
+/// `times` is a number, or a value of code that several programs have.
+template <typename Times>
+void HostSections::emitPeriods(sched::RunOp run, SectionContext context, Times times) {
+  host.loop(
+      times,
+      [&](Value period) {
+        context.period = period;
+        for (Operation &op : run.getBody().front())
+          emitStep(&op, context);
+      },
+      run.getDescending());
+}
+
 void HostSections::emit(sched::SectionOp section, const SectionContext &context) {
   for (Operation &op : section.getBody().front()) {
-    if (auto run = dyn_cast<sched::RunOp>(op))
-      emit(run, context);
-    else
+    auto run = dyn_cast<sched::RunOp>(op);
+    if (!run) {
       emitStep(&op, context);
+      continue;
+    }
+    host.loc = run.getLoc();
+    SectionContext inside = context;
+    inside.times = run.getTimes();
+    emitPeriods(run, inside, inside.times);
   }
 }
 
@@ -24,27 +42,7 @@ void HostSections::emit(Operation *op, const SectionContext &context, Value time
   host.loc = run.getLoc();
   SectionContext inside = context;
   inside.lastPeriod = LLVM::SubOp::create(host.b, host.loc, times, host.number(1));
-  host.loop(
-      times,
-      [&](Value period) {
-        inside.period = period;
-        for (Operation &nested : run.getBody().front())
-          emitStep(&nested, inside);
-      },
-      run.getDescending());
-}
-
-void HostSections::emit(sched::RunOp run, SectionContext context) {
-  host.loc = run.getLoc();
-  context.times = run.getTimes();
-  host.loop(
-      context.times,
-      [&](Value period) {
-        context.period = period;
-        for (Operation &op : run.getBody().front())
-          emitStep(&op, context);
-      },
-      run.getDescending());
+  emitPeriods(run, inside, times);
 }
 
 void HostSections::emitStep(Operation *op, const SectionContext &context) {

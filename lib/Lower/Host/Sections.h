@@ -32,7 +32,7 @@ private:
   HostCalls &calls;
   HostPlaces &places;
 
-  void emit(sched::RunOp run, SectionContext context);
+  template <typename Times> void emitPeriods(sched::RunOp run, SectionContext context, Times times);
   void emitStep(mlir::Operation *op, const SectionContext &context);
   void emit(sched::CallOp call, const SectionContext &context);
   void emit(sched::ZeroOp zero, const SectionContext &context);
