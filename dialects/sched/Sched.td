@@ -305,7 +305,9 @@ class Sched_StepOp<string mnemonic, list<string> methods = [], list<Trait> trait
   let hasVerifier = 1;
 }
 
-def Sched_CallOp : Sched_StepOp<"call", ["getTitle"], [AttrSizedOperandSegments]> {
+def Sched_CallOp : Sched_StepOp<"call", ["getTitle"],
+                                [AttrSizedOperandSegments,
+                                 DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "calls the function of a layer";
   let description = [{
     `from` are the arguments, `to` the results that update no argument; `frame` is the memory of its

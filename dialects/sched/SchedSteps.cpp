@@ -235,10 +235,11 @@ SmallVector<Use> CallOp::getUses() {
 
 std::string CallOp::getTitle() { return getCallee().str(); }
 
-LogicalResult CallOp::verify() {
-  if (failed(verifyUses(*this)))
-    return failure();
-  rt::FuncOp func = getFunction();
+LogicalResult CallOp::verify() { return verifyUses(*this); }
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto func = symbols.lookupSymbolIn<rt::FuncOp>(getOperation()->getParentOfType<ModuleOp>(),
+                                                 getCalleeAttr());
   if (!func)
     return emitOpError("there is no function: ") << getCallee();
   SmallVector<Type> types(func.getArgumentTypes());

@@ -3,6 +3,9 @@
 // Upstream takes over below the vector dialect; ours are the table of
 // transcendentals before it and the form of a kernel's arguments after it.
 //
+// One decision: kernels are converted in a module of their own, because each of
+// the conversions walks all that it is given, and programs are none of their business.
+//
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
 #include "lib/Lower/Lower.h"
@@ -67,7 +70,16 @@ struct VectorsToLLVM : PassWrapper<VectorsToLLVM, OperationPass<ModuleOp>> {
     pm.addPass(createConvertFuncToLLVMPass(funcs));
     pm.addPass(createConvertControlFlowToLLVMPass());
     pm.addPass(createReconcileUnrealizedCastsPass());
-    if (failed(runPipeline(pm, getOperation())))
+    Block *body = getOperation().getBody();
+    auto kernels = ModuleOp::create(getOperation().getLoc());
+    kernels->setAttrs(getOperation()->getAttrDictionary());
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      kernel->moveBefore(kernels.getBody(), kernels.getBody()->end());
+    body->push_back(kernels);
+    LogicalResult converted = runPipeline(pm, kernels);
+    body->getOperations().splice(kernels->getIterator(), kernels.getBody()->getOperations());
+    kernels.erase();
+    if (failed(converted))
       return signalPassFailure();
     for (auto func : getOperation().getOps<LLVM::LLVMFuncOp>())
       if (func->hasAttr(kKernelAttr))

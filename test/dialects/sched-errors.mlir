@@ -363,6 +363,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %x = sched.value <activation "x"> residual section bytes 8 x 3
   sched.section @end {
+    sched.zero to(%x)
     // expected-error@below {{there is no function: f}}
     sched.call @f from(%x)
   }
@@ -377,6 +378,7 @@ rt.func @f(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0", nn.p
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %x = sched.value <activation "x"> residual section bytes 8 x 3
   sched.section @end {
+    sched.zero to(%x)
     // expected-error@below {{gives 2 values, of them 1 to read, to a function that has 1, of them 1 arguments}}
     sched.call @f from(%x) to(%x)
   }
@@ -458,6 +460,7 @@ rt.func @f(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0", nn.p
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %x = sched.value <activation "x"> residual section bytes 4 x 1
   sched.section @end {
+    sched.zero to(%x)
     // expected-error@below {{gives x for 8 bytes, it has 4}}
     sched.call @f from(%x)
   }

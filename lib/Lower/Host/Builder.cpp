@@ -22,6 +22,9 @@ LLVM::LLVMFuncOp HostBuilder::begin(StringRef name, ArrayRef<Type> arguments, bo
   auto type = LLVM::LLVMFunctionType::get(i32, arguments);
   auto linkage = exported ? LLVM::Linkage::External : LLVM::Linkage::Internal;
   function = LLVM::LLVMFuncOp::create(b, loc, name, type, linkage);
+  // It calls kernels and libraries: to optimize it takes longer than a training would gain.
+  function.setOptimizeNone(true);
+  function.setNoInline(true);
   Block *entry = function.addEntryBlock(b);
   failed = new Block;
   function.getBody().push_back(failed);

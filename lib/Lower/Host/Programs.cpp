@@ -23,7 +23,7 @@ public:
   ProgramTables(HostBuilder &host, HostGroups &groups, HostCalls &calls,
                 MutableArrayRef<HostProgram> programs)
       : host(host), groups(groups), calls(calls), programs(programs),
-        module(programs.front().op->getParentOfType<ModuleOp>()), settings(module),
+        module(programs.front().op->getParentOfType<ModuleOp>()), params(module), settings(module),
         target(lang::targetOf(module)) {}
 
   void emit();
@@ -34,6 +34,7 @@ private:
   HostCalls &calls;
   MutableArrayRef<HostProgram> programs;
   ModuleOp module;
+  SymbolTable params; // of what the module has before the tables
   lang::Settings settings;
   const lang::Target &target;
 
@@ -70,7 +71,7 @@ std::string ProgramTables::fingerprint() {
   for (ValueOp value : values())
     if (FlatSymbolRefAttr symbol = value.getKey().getOf();
         symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
-      auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
+      auto param = params.lookup<nn::ParamOp>(symbol.getValue());
       nn::Tensor type = value.getTensor();
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
@@ -105,7 +106,7 @@ void ProgramTables::emitMain(const Address<tp_program> &program) {
 
 void ProgramTables::emit() {
   host.loc = programs.front().op.getLoc();
-  CommonTables common;
+  CommonTables common(params);
   common.data = host.table<tp_source>("data", sourcesOf(settings));
   if (std::optional<Record<tp_source>> eval = evaluatedSource(settings))
     common.eval = host.record("eval", *eval);

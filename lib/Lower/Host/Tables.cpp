@@ -41,7 +41,7 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
     FlatSymbolRefAttr symbol = value.getKey().getOf();
     if (!symbol || value.getKey().getKind() == ValueKind::GradientPart)
       continue;
-    auto param = module.lookupSymbol<nn::ParamOp>(symbol.getValue());
+    auto param = common.params.lookup<nn::ParamOp>(symbol.getValue());
     int64_t instance = value.getFirst(); // of the parameter
     tp_tensor_role role = roleOf(value.getOwner());
     nn::Tensor type = value.getTensor(), logical = type;
@@ -266,7 +266,7 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
   std::optional<nn::Tensor> logits =
       logitsValue ? std::optional(logitsValue.getTensor()) : std::nullopt;
   std::optional<lang::LossScale> scale = settings.plan.lossScale;
-  auto state = module.lookupSymbol<nn::ParamOp>(lang::kLossScale);
+  auto state = common.params.lookup<nn::ParamOp>(lang::kLossScale);
   ValueOp moving = state ? places.find(schedule::scaleKey(state)) : ValueOp();
   const lang::Recipe &recipe = settings.recipe;
   const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());

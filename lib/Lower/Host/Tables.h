@@ -5,12 +5,16 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Host/Program.h"
 #include "lib/Lower/Host/Slots.h"
+#include "mlir/IR/SymbolTable.h"
 #include "tplan/runtime.h"
 
 namespace tplan::lower {
 
 /// What the programs of a module have in common.
 struct CommonTables {
+  explicit CommonTables(const mlir::SymbolTable &params) : params(params) {}
+
+  const mlir::SymbolTable &params;
   Table<tp_source> data;
   Address<tp_source> eval;
   Table<tp_lr_piece> rates;
