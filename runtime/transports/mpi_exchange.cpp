@@ -61,7 +61,7 @@ void MpiExchange::reserve(int members, int64_t messages) {
 void MpiExchange::begin(const Operation &operation, const Communicator &over,
                         MpiLibrary::Comm with) {
   std::lock_guard guard(lock);
-  current = {operation.what->kind, operation.call, &over};
+  current = {operation.what->kind, operation.call, &over, operation.task};
   comm = with, waitingFor = nullptr;
   ++moved;
   inside = true;
@@ -211,6 +211,9 @@ void MpiExchange::describe(char *to, size_t size) const {
     text << "the " << nameOfKind(it.kind) << " over '" << it.group->name().c_str() << "'";
     if (const tp_call *call = it.call)
       text << " of " << call->file << ":" << (int64_t)call->line;
+    // Without memory of its own, because this may be in a signal handler.
+    if (it.task.stage >= 0)
+      text << " (stage " << it.task.stage << ", microbatch " << it.task.microbatch << ")";
   };
   std::lock_guard guard(lock);
   text << "rank " << (int64_t)rank;

@@ -92,6 +92,7 @@ private:
     int32_t kind;
     const tp_call *call; // null: of the runtime itself
     const Communicator *group;
+    TaskPlace task;
   };
 
   // Read by other threads: what is named, with the lock.

@@ -37,6 +37,7 @@ struct alignas(64) Last {
   int32_t kind;
   const tp_call *call = nullptr;
   const Communicator *group;
+  TaskPlace task;
 };
 
 /// What the ranks of a process share.
@@ -84,7 +85,7 @@ std::string Hub::lastOf(int rank) {
     return {};
   tp_collective what = {};
   what.kind = it.kind;
-  return describe({&what, nullptr, nullptr, it.call}, it.group->name());
+  return describe({&what, nullptr, nullptr, it.call, it.task}, it.group->name());
 }
 
 class ThreadCommunicator : public Communicator {
@@ -153,6 +154,7 @@ void ThreadCommunicator::remember(const Operation &first) {
   Last &last = hub->last[group.ranks[group.self]];
   std::lock_guard guard(last.lock);
   last.kind = first.what->kind, last.call = first.call, last.group = this;
+  last.task = first.task;
 }
 
 Status ThreadCommunicator::meet(const Operation &first) {
