@@ -24,8 +24,10 @@ constexpr int sleepMicroseconds = 50;
 /// Seconds between looks for notes, while nothing comes.
 constexpr double lookSeconds = 0.001;
 
-/// Messages list so many ranks.
-constexpr int listed = 16;
+constexpr int rollTag = 2; // in the world, where notes have another one
+/// For others to answer, where their launcher may end them soon; for who finds it first; and for
+/// those who miss a silent rank, so that they speak last.
+constexpr double answerSeconds = 0.1, rollSeconds = 0.4, lastSeconds = 0.2;
 
 /// Text in memory of the caller; what does not fit is left out.
 struct BoundedText {
@@ -50,6 +52,8 @@ struct BoundedText {
 } // namespace
 
 void MpiExchange::reserve(int members, int64_t messages) {
+  ranks = members;
+  states = std::make_unique<std::atomic<State>[]>(members);
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
@@ -153,16 +157,80 @@ Status MpiExchange::wait(int batch, Side side) {
     if (now - since > limit)
       return late(limit);
     if (now - looked > lookSeconds) {
-      looked = now;
+      double before = std::exchange(looked, now);
       TP_TRY(notes.look(/*waits=*/false));
+      TP_TRY(hearRoll(before > 0 ? now - before : 0));
     }
     idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   }
   return {};
 }
 
+Status MpiExchange::hearRoll(double unheard) {
+  if (wondering && called == 0)
+    callRoll();
+  for (;;) {
+    int there = 0;
+    TP_TRY(mpi.check(mpi.Iprobe(MpiLibrary::anySource, rollTag, mpi.world, &there, nullptr),
+                     "Iprobe"));
+    if (!there)
+      return {};
+    Answer its;
+    TP_TRY(mpi.check(
+        mpi.Recv(&its, sizeof its, mpi.byte, MpiLibrary::anySource, rollTag, mpi.world, nullptr),
+        "Recv"));
+    if (called == 0) {
+      silentFor = unheard > answerSeconds ? unheard : 0;
+      callRoll();
+    }
+    states[its.rank] = answered;
+    for (int i = 0; i < its.count; ++i)
+      miss(its.missing[i]);
+  }
+}
+
+/// Short enough that MPI takes a copy. Who is lost does not receive it, which is no error here.
+void MpiExchange::callRoll() {
+  called = monotonicSeconds();
+  states[rank] = answered;
+  answer.rank = rank;
+  for (int member = 0; member < current.group->size(); ++member) {
+    int other = current.group->members()[member];
+    if (!waitingFor->of[member] || answer.count == listed)
+      continue;
+    answer.missing[answer.count++] = other;
+    miss(other);
+  }
+  for (int other = 0; other < ranks; ++other) {
+    MpiLibrary::Request request;
+    if (other != rank &&
+        mpi.Isend(&answer, sizeof answer, mpi.byte, other, rollTag, mpi.world, &request) == 0)
+      mpi.Request_free(&request);
+  }
+}
+
+void MpiExchange::miss(int other) {
+  State nothing = unknown;
+  states[other].compare_exchange_strong(nothing, missed);
+}
+
+bool MpiExchange::misses(bool silent) const {
+  for (int member = 0; waitingFor && member < current.group->size(); ++member)
+    if (waitingFor->of[member] && isSilent(current.group->members()[member]) == silent)
+      return true;
+  return false;
+}
+
+/// What is said last names who is at fault.
 Status MpiExchange::late(double seconds) {
   tooLate = true;
+  wondering = true;
+  for (double begin = monotonicSeconds(), now = begin;
+       now - begin < rollSeconds + (misses(/*silent=*/true) ? lastSeconds : 0);
+       now = monotonicSeconds()) {
+    TP_TRY(hearRoll(0));
+    usleep(useconds_t(lookSeconds * 1e6));
+  }
   char text[1024];
   describe(text, sizeof text);
   return errorf("nothing has come for %g s, the limit that %s sets: %s", seconds,
@@ -232,6 +300,15 @@ void MpiExchange::describe(char *to, size_t size) const {
       text << " and " << (int64_t)(missing - listed) << " more";
     if (missing && waitingSide == sending)
       text << " to receive";
+    // Who is waited for may itself wait for another one.
+    int silent = 0;
+    bool isCalled = called > 0 && monotonicSeconds() - called > answerSeconds;
+    bool isUnclear = isCalled && misses(/*silent=*/false);
+    for (int other = 0; isUnclear && other < ranks; ++other)
+      if (isSilent(other) && ++silent <= listed)
+        text << (silent > 1 ? ", rank " : "; nothing is heard of rank ") << (int64_t)other;
+    if (double seconds = silentFor; seconds > 0)
+      text << "; the others heard nothing of it for " << int64_t(seconds * 1000) << " ms";
     if (current.call)
       return;
   }
