@@ -12,9 +12,9 @@
 using namespace tplan::runtime;
 
 std::string TaskPlace::text() const {
-  return stage < 0 ? std::string()
-                   : format(" (stage %lld, microbatch %lld)", (long long)stage,
-                            (long long)microbatch);
+  return stage < 0
+             ? std::string()
+             : format(" (stage %lld, microbatch %lld)", (long long)stage, (long long)microbatch);
 }
 
 std::string tplan::runtime::describe(const Operation &operation, const std::string &group) {

@@ -3,7 +3,6 @@
 #include "runtime/transports/mpi_exchange.h"
 
 #include "runtime/ranks/collectives.h"
-#include "runtime/support/profile.h"
 
 #include <cstdio>
 #include <cstring>
@@ -24,6 +23,8 @@ constexpr int sleepMicroseconds = 50;
 /// Seconds between looks for notes, while nothing comes.
 constexpr double lookSeconds = 0.001;
 
+/// What came while a rank was elsewhere is heard within so long after.
+constexpr double backSeconds = 0.05;
 constexpr int rollTag = 2; // in the world, where notes have another one
 /// For others to answer, where their launcher may end them soon; for who finds it first; and for
 /// those who miss a silent rank, so that they speak last.
@@ -157,16 +158,18 @@ Status MpiExchange::wait(int batch, Side side) {
     if (now - since > limit)
       return late(limit);
     if (now - looked > lookSeconds) {
-      double before = std::exchange(looked, now);
+      if (now - looked > answerSeconds)
+        unheard = now - looked, back = now;
+      looked = now;
       TP_TRY(notes.look(/*waits=*/false));
-      TP_TRY(hearRoll(before > 0 ? now - before : 0));
+      TP_TRY(hearRoll());
     }
     idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   }
   return {};
 }
 
-Status MpiExchange::hearRoll(double unheard) {
+Status MpiExchange::hearRoll() {
   if (wondering && called == 0)
     callRoll();
   for (;;) {
@@ -180,7 +183,7 @@ Status MpiExchange::hearRoll(double unheard) {
         mpi.Recv(&its, sizeof its, mpi.byte, MpiLibrary::anySource, rollTag, mpi.world, nullptr),
         "Recv"));
     if (called == 0) {
-      silentFor = unheard > answerSeconds ? unheard : 0;
+      silentFor = monotonicSeconds() - back < backSeconds ? unheard : 0;
       callRoll();
     }
     states[its.rank] = answered;
@@ -228,7 +231,7 @@ Status MpiExchange::late(double seconds) {
   for (double begin = monotonicSeconds(), now = begin;
        now - begin < rollSeconds + (misses(/*silent=*/true) ? lastSeconds : 0);
        now = monotonicSeconds()) {
-    TP_TRY(hearRoll(0));
+    TP_TRY(hearRoll());
     usleep(useconds_t(lookSeconds * 1e6));
   }
   char text[1024];

@@ -17,6 +17,7 @@
 
 #include "runtime/libraries/mpi_library.h"
 #include "runtime/ranks/transport.h"
+#include "runtime/support/profile.h"
 #include "runtime/transports/mpi_notes.h"
 
 #include <atomic>
@@ -76,8 +77,8 @@ private:
   /// Polls once; how many ended.
   Status poll(int &ended);
   Status late(double seconds);
-  /// Takes in who has answered, and answers the first one; it has not done so for a while.
-  Status hearRoll(double unheard);
+  /// Takes in who has answered, and answers the first one.
+  Status hearRoll();
   void callRoll();
   void miss(int rank);
   bool isSilent(int rank) const { return states[rank] == missed; }
@@ -97,7 +98,8 @@ private:
   static constexpr int noticeBytes = 1024;
   char notice[noticeBytes] = "";
   bool heard = false;
-  double looked = 0; // for notes
+  double looked = monotonicSeconds(); // for notes
+  double unheard = 0, back = 0;       // the last time that it did not look for long, and its end
 
   /// What the roll has of a rank: nothing; somebody waits for it; it has answered.
   enum State : uint8_t { unknown, missed, answered };
