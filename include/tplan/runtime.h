@@ -166,6 +166,8 @@ int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, 
 /* This rank's member number in a group, or -1 where it is none of its members; set before the
  * first entry point is called. */
 int64_t tp_member(const tp_rank *, int64_t group);
+/* What is issued from here on is of this stage and microbatch, for messages; -1: of none. */
+int tp_begin_task(tp_rank *, int64_t stage, int64_t microbatch);
 /* Called once in a step on every rank, where the TP_GRADIENT tensors are whole and the optimizer
  * has not used them yet: --dump-gradients writes them out here. */
 int tp_gradients_ready(tp_rank *);

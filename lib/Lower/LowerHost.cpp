@@ -34,6 +34,7 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
     for (rt::FuncOp func : functions)
       lowerFunction(host, groups, calls, func);
     host.declare("tp_gradients_ready", {host.ptr});
+    host.declare("tp_begin_task", {host.ptr, host.i64, host.i64});
     SharedSections shared(host, groups, calls);
     for (HostProgram &program : programs) {
       program.stepCalls = calls.onDevice() ? callsOfStep(program.op) : 0;

@@ -49,6 +49,8 @@ public:
   virtual bool waits() const = 0;
   /// Another number after anything has come or gone.
   virtual uint32_t progress() const = 0;
+  /// The rank is to find out who is at fault, while it waits; describe() then says it.
+  virtual void wonder() const {}
 };
 
 } // namespace tplan::runtime

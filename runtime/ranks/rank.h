@@ -33,6 +33,7 @@ struct tp_rank {
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
+  tplan::runtime::TaskPlace task;                                    // that is under way
   tplan::runtime::Sink sink;                                         // where lines for people go
   tplan::runtime::Points points;                                     // where a training may end
   tplan::runtime::Status error;                           // the first failure of generated code

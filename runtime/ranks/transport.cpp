@@ -11,11 +11,17 @@
 
 using namespace tplan::runtime;
 
+std::string TaskPlace::text() const {
+  return stage < 0
+             ? std::string()
+             : format(" (stage %lld, microbatch %lld)", (long long)stage, (long long)microbatch);
+}
+
 std::string tplan::runtime::describe(const Operation &operation, const std::string &group) {
   std::string text = format("%s over '%s'", nameOfKind(operation.what->kind), group.c_str());
   if (const tp_call *call = operation.call; call && call->file && *call->file)
     text += format(" of %s:%d", call->file, call->line);
-  return text;
+  return text + operation.task.text();
 }
 
 int64_t Transport::bytesSent() const {

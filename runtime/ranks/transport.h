@@ -27,12 +27,21 @@
 
 namespace tplan::runtime {
 
+/// What a rank works on, where stages lie on several ranks; for messages.
+struct TaskPlace {
+  int64_t stage = -1, microbatch = -1;
+  bool operator==(const TaskPlace &) const = default;
+  /// " (stage 1, microbatch 3)", or nothing.
+  std::string text() const;
+};
+
 /// One collective with its memory, as a rank sees it.
 struct Operation {
   const tp_collective *what;
   const void *in;
   void *out;
   const tp_call *call; // for messages; or null
+  TaskPlace task = {};
 };
 
 /// The ranks of a group, seen from one of them.

@@ -58,8 +58,12 @@ int onDevice(tp_rank &rank, const tp_call &call, Issue issue, int64_t repeated =
 int tplan::runtime::fail(tp_rank &rank, const tp_call *call, Status status) {
   if (status.ok())
     return 0;
-  if (rank.error.ok())
-    rank.error = call ? std::move(status).at(call->file, call->line) : std::move(status);
+  if (!rank.error.ok())
+    return 1;
+  // Whoever waits says it with its collective.
+  bool isSaid = status.message().find(" (stage ") != std::string::npos;
+  std::string task = isSaid ? "" : rank.task.text();
+  rank.error = call ? std::move(status).at(call->file, call->line, task) : std::move(status);
   return 1;
 }
 
@@ -151,7 +155,7 @@ static Status issue(tp_rank &rank, const tp_call &call, const tp_collective *all
     for (end = begin; end < std::min(count, begin + bucketSize); ++end) {
       if (all[end].group != all[begin].group)
         break;
-      bucket[end - begin] = {&all[end], pointers[2 * end], pointers[2 * end + 1], &call};
+      bucket[end - begin] = {&all[end], pointers[2 * end], pointers[2 * end + 1], &call, rank.task};
     }
     Communicator *group = nullptr;
     TP_TRY(findGroup(rank, all[begin], group));
@@ -204,6 +208,11 @@ int tp_slice(tp_rank *rank, const tp_call *call, const tp_collective *what, cons
 int64_t tp_member(const tp_rank *rank, int64_t group) {
   const Communicator *its = rank->groups[group].get();
   return its ? its->member() : -1;
+}
+
+int tp_begin_task(tp_rank *rank, int64_t stage, int64_t microbatch) {
+  rank->task = {stage, microbatch};
+  return 0;
 }
 
 int tp_gradients_ready(tp_rank *rank) {

@@ -37,8 +37,9 @@ const Asking *find(int signal) {
   return nullptr;
 }
 
-/// Without progress, in a collective.
-constexpr double patience = 0.5;
+/// Without progress, in a collective: until this rank is to find out who is at fault; until it
+/// ends.
+constexpr double wonders = 0.1, patience = 0.5;
 /// Until last words are said by a process that its launcher may kill a second after the signal.
 constexpr double lastWords = 0.25;
 /// One signal may come twice, from a terminal and from a launcher.
@@ -163,6 +164,8 @@ void Signals::tick() {
   bool waits = waiting->waits();
   char text[64];
   snprintf(text, sizeof text, "ended by signal %d", first);
+  if (waits && now - moved >= wonders)
+    waiting->wonder();
   if (waits && now - moved >= patience) {
     say(text);
     endBy(first);

@@ -3,7 +3,6 @@
 #include "runtime/transports/mpi_exchange.h"
 
 #include "runtime/ranks/collectives.h"
-#include "runtime/support/profile.h"
 
 #include <cstdio>
 #include <cstring>
@@ -24,8 +23,12 @@ constexpr int sleepMicroseconds = 50;
 /// Seconds between looks for notes, while nothing comes.
 constexpr double lookSeconds = 0.001;
 
-/// Messages list so many ranks.
-constexpr int listed = 16;
+/// What came while a rank was elsewhere is heard within so long after.
+constexpr double backSeconds = 0.05;
+constexpr int rollTag = 2; // in the world, where notes have another one
+/// For others to answer, where their launcher may end them soon; for who finds it first; and for
+/// those who miss a silent rank, so that they speak last.
+constexpr double answerSeconds = 0.1, rollSeconds = 0.4, lastSeconds = 0.2;
 
 /// Text in memory of the caller; what does not fit is left out.
 struct BoundedText {
@@ -50,6 +53,8 @@ struct BoundedText {
 } // namespace
 
 void MpiExchange::reserve(int members, int64_t messages) {
+  ranks = members;
+  states = std::make_unique<std::atomic<State>[]>(members);
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
@@ -61,7 +66,7 @@ void MpiExchange::reserve(int members, int64_t messages) {
 void MpiExchange::begin(const Operation &operation, const Communicator &over,
                         MpiLibrary::Comm with) {
   std::lock_guard guard(lock);
-  current = {operation.what->kind, operation.call, &over};
+  current = {operation.what->kind, operation.call, &over, operation.task};
   comm = with, waitingFor = nullptr;
   ++moved;
   inside = true;
@@ -153,16 +158,82 @@ Status MpiExchange::wait(int batch, Side side) {
     if (now - since > limit)
       return late(limit);
     if (now - looked > lookSeconds) {
+      if (now - looked > answerSeconds)
+        unheard = now - looked, back = now;
       looked = now;
       TP_TRY(notes.look(/*waits=*/false));
+      TP_TRY(hearRoll());
     }
     idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   }
   return {};
 }
 
+Status MpiExchange::hearRoll() {
+  if (wondering && called == 0)
+    callRoll();
+  for (;;) {
+    int there = 0;
+    TP_TRY(mpi.check(mpi.Iprobe(MpiLibrary::anySource, rollTag, mpi.world, &there, nullptr),
+                     "Iprobe"));
+    if (!there)
+      return {};
+    Answer its;
+    TP_TRY(mpi.check(
+        mpi.Recv(&its, sizeof its, mpi.byte, MpiLibrary::anySource, rollTag, mpi.world, nullptr),
+        "Recv"));
+    if (called == 0) {
+      silentFor = monotonicSeconds() - back < backSeconds ? unheard : 0;
+      callRoll();
+    }
+    states[its.rank] = answered;
+    for (int i = 0; i < its.count; ++i)
+      miss(its.missing[i]);
+  }
+}
+
+/// Short enough that MPI takes a copy. Who is lost does not receive it, which is no error here.
+void MpiExchange::callRoll() {
+  called = monotonicSeconds();
+  states[rank] = answered;
+  answer.rank = rank;
+  for (int member = 0; member < current.group->size(); ++member) {
+    int other = current.group->members()[member];
+    if (!waitingFor->of[member] || answer.count == listed)
+      continue;
+    answer.missing[answer.count++] = other;
+    miss(other);
+  }
+  for (int other = 0; other < ranks; ++other) {
+    MpiLibrary::Request request;
+    if (other != rank &&
+        mpi.Isend(&answer, sizeof answer, mpi.byte, other, rollTag, mpi.world, &request) == 0)
+      mpi.Request_free(&request);
+  }
+}
+
+void MpiExchange::miss(int other) {
+  State nothing = unknown;
+  states[other].compare_exchange_strong(nothing, missed);
+}
+
+bool MpiExchange::misses(bool silent) const {
+  for (int member = 0; waitingFor && member < current.group->size(); ++member)
+    if (waitingFor->of[member] && isSilent(current.group->members()[member]) == silent)
+      return true;
+  return false;
+}
+
+/// What is said last names who is at fault.
 Status MpiExchange::late(double seconds) {
   tooLate = true;
+  wondering = true;
+  for (double begin = monotonicSeconds(), now = begin;
+       now - begin < rollSeconds + (misses(/*silent=*/true) ? lastSeconds : 0);
+       now = monotonicSeconds()) {
+    TP_TRY(hearRoll());
+    usleep(useconds_t(lookSeconds * 1e6));
+  }
   char text[1024];
   describe(text, sizeof text);
   return errorf("nothing has come for %g s, the limit that %s sets: %s", seconds,
@@ -211,6 +282,9 @@ void MpiExchange::describe(char *to, size_t size) const {
     text << "the " << nameOfKind(it.kind) << " over '" << it.group->name().c_str() << "'";
     if (const tp_call *call = it.call)
       text << " of " << call->file << ":" << (int64_t)call->line;
+    // Without memory of its own, because this may be in a signal handler.
+    if (it.task.stage >= 0)
+      text << " (stage " << it.task.stage << ", microbatch " << it.task.microbatch << ")";
   };
   std::lock_guard guard(lock);
   text << "rank " << (int64_t)rank;
@@ -229,6 +303,15 @@ void MpiExchange::describe(char *to, size_t size) const {
       text << " and " << (int64_t)(missing - listed) << " more";
     if (missing && waitingSide == sending)
       text << " to receive";
+    // Who is waited for may itself wait for another one.
+    int silent = 0;
+    bool isCalled = called > 0 && monotonicSeconds() - called > answerSeconds;
+    bool isUnclear = isCalled && misses(/*silent=*/false);
+    for (int other = 0; isUnclear && other < ranks; ++other)
+      if (isSilent(other) && ++silent <= listed)
+        text << (silent > 1 ? ", rank " : "; nothing is heard of rank ") << (int64_t)other;
+    if (double seconds = silentFor; seconds > 0)
+      text << "; the others heard nothing of it for " << int64_t(seconds * 1000) << " ms";
     if (current.call)
       return;
   }

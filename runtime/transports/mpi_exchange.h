@@ -7,12 +7,17 @@
 // time. When a launcher ends this rank because another one died, it still says whom it missed, or
 // where it was.
 //
+// Decision: who misses a rank for too long calls the roll. All that wait answer for whom they wait,
+// and who is missed and does not answer is named beside whom this rank waits for, which may itself
+// only wait.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORTS_MPI_EXCHANGE_H
 #define TPLAN_RUNTIME_TRANSPORTS_MPI_EXCHANGE_H
 
 #include "runtime/libraries/mpi_library.h"
 #include "runtime/ranks/transport.h"
+#include "runtime/support/profile.h"
 #include "runtime/transports/mpi_notes.h"
 
 #include <atomic>
@@ -55,6 +60,7 @@ public:
   void describe(char *text, size_t size) const override;
   bool waits() const override { return inside || notes.waiting(); }
   uint32_t progress() const override { return moved + notes.progress(); }
+  void wonder() const override { wondering = true; }
 
   MpiNotes notes;
 
@@ -71,6 +77,13 @@ private:
   /// Polls once; how many ended.
   Status poll(int &ended);
   Status late(double seconds);
+  /// Takes in who has answered, and answers the first one.
+  Status hearRoll();
+  void callRoll();
+  void miss(int rank);
+  bool isSilent(int rank) const { return states[rank] == missed; }
+  /// Whether this rank waits for one that does not answer, or for one that does.
+  bool misses(bool silent) const;
   /// An error where another rank has told of its own.
   Status hear();
 
@@ -85,13 +98,27 @@ private:
   static constexpr int noticeBytes = 1024;
   char notice[noticeBytes] = "";
   bool heard = false;
-  double looked = 0; // for notes
+  double looked = monotonicSeconds(); // for notes
+  double unheard = 0, back = 0;       // the last time that it did not look for long, and its end
+
+  /// What the roll has of a rank: nothing; somebody waits for it; it has answered.
+  enum State : uint8_t { unknown, missed, answered };
+  std::unique_ptr<std::atomic<State>[]> states; // by rank
+  int ranks = 0;
+  static constexpr int listed = 16; // ranks, at most, in one list
+  struct Answer {                   // who answers, and for whom it waits
+    int32_t rank, count, missing[listed];
+  } answer = {};
+  std::atomic<double> called{0};    // when this rank has answered, or asked; 0: it has not
+  std::atomic<double> silentFor{0}; // seconds, where others called, and this rank was elsewhere
+  mutable std::atomic<bool> wondering{false};
 
   /// A collective, as messages name it.
   struct Named {
     int32_t kind;
     const tp_call *call; // null: of the runtime itself
     const Communicator *group;
+    TaskPlace task;
   };
 
   // Read by other threads: what is named, with the lock.

@@ -58,7 +58,7 @@ bool NcclCommunicator::isNative(const tp_collective &what) const {
 }
 
 Status NcclCommunicator::exchangeNative(const Work &work, Stream stream) {
-  const auto &[what, in, out, call] = *work.operation;
+  const auto &[what, in, out, call, task] = *work.operation;
   void *queue = stream.device->handle(stream.number);
   count(work, tp_bytes_sent(what, size(), group.self, work.bytes));
   int type = foreignType(what->type).nccl;

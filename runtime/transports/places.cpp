@@ -9,7 +9,7 @@
 using namespace tplan::runtime;
 
 Status Places::enter(Stream stream, const Operation &first, const std::string &group) {
-  Place place = {first.what->kind, first.call, &group};
+  Place place = {first.what->kind, first.call, &group, first.task};
   auto known = std::find(places.begin(), places.end(), place);
   size_t index = known - places.begin();
   if (known == places.end() && places.size() < unknown - 1)
@@ -39,7 +39,7 @@ std::string Places::textOf(uint32_t number) const {
   const Place &it = places[place - 1];
   tp_collective what = {};
   what.kind = it.kind;
-  return describe({&what, nullptr, nullptr, it.call}, *it.group);
+  return describe({&what, nullptr, nullptr, it.call, it.task}, *it.group);
 }
 
 std::string Places::here(const Device &device) const {

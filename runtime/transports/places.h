@@ -28,6 +28,7 @@ private:
     int32_t kind;
     const tp_call *call;
     const std::string *group;
+    TaskPlace task;
     bool operator==(const Place &) const = default;
   };
   // A number has a place in its low half, and in its high half how often any was entered, so that

@@ -31,12 +31,15 @@ namespace {
 /// Pieces are large enough to pay for a thread of the team, and fixed by size alone.
 constexpr int64_t pieceBytes = int64_t(1) << 18;
 
-/// The last collective of a line of the plan that a rank came to: written by it, read by others.
+/// Whether a rank waits for others, and the last collective of a line of the plan that it came to:
+/// written by it, read by others.
 struct alignas(64) Last {
+  std::atomic<bool> waits{false};
   std::mutex lock;
   int32_t kind;
   const tp_call *call = nullptr;
   const Communicator *group;
+  TaskPlace task;
 };
 
 /// What the ranks of a process share.
@@ -46,6 +49,7 @@ struct Hub {
   std::shared_ptr<Room> room(int64_t connection, int64_t group, const Members &members);
   void fail(std::string why);
   std::string lastOf(int rank);
+  std::string busy() const;
 
   const int ranks;
   const double hangLimit;
@@ -84,7 +88,16 @@ std::string Hub::lastOf(int rank) {
     return {};
   tp_collective what = {};
   what.kind = it.kind;
-  return describe({&what, nullptr, nullptr, it.call}, it.group->name());
+  return describe({&what, nullptr, nullptr, it.call, it.task}, it.group->name());
+}
+
+/// The ranks that wait for nobody.
+std::string Hub::busy() const {
+  std::string text;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (!last[rank].waits)
+      text += format("%s%d", text.empty() ? "; nothing is heard of rank " : ", rank ", rank);
+  return text;
 }
 
 class ThreadCommunicator : public Communicator {
@@ -153,18 +166,28 @@ void ThreadCommunicator::remember(const Operation &first) {
   Last &last = hub->last[group.ranks[group.self]];
   std::lock_guard guard(last.lock);
   last.kind = first.what->kind, last.call = first.call, last.group = this;
+  last.task = first.task;
 }
 
 Status ThreadCommunicator::meet(const Operation &first) {
   double limit = first.call ? hub->hangLimit : 10 * hub->hangLimit;
+  std::atomic<bool> &waits = hub->last[group.ranks[group.self]].waits;
+  waits.store(true, std::memory_order_relaxed);
   Room::Outcome outcome = room->meet(round, limit);
-  if (outcome == Room::together)
+  if (outcome == Room::together) {
+    waits.store(false, std::memory_order_relaxed);
     return {};
+  }
   if (outcome == Room::late) {
     std::string missing;
+    bool allWait = true; // and who is at fault is another one
     for (int m = 0; m < size(); ++m)
-      if (!room->hasCome(m, round))
+      if (!room->hasCome(m, round)) {
         missing += format("%s%d", missing.empty() ? "" : ", ", group.ranks[m]);
+        allWait &= hub->last[group.ranks[m]].waits;
+      }
+    if (allWait)
+      missing += hub->busy();
     // Closed before anybody can come and find this rank gone; who came before that counts.
     hub->fail(format("rank %d has waited %g s in the %s for rank %s", group.ranks[group.self],
                      limit, describe(first, group.name).c_str(), missing.c_str()));

@@ -77,7 +77,8 @@ static constexpr int64_t kSections = 1 << 16;
 
 /// Calls the function of each task in the order of the table.
 void ProgramEmitter::emitTasks(Value rank, Value arena) {
-  SmallVector<int32_t> tasks; // section + microbatch * kSections
+  SmallVector<int32_t> stages; // of sections
+  SmallVector<int32_t> tasks;  // section + microbatch * kSections
   std::vector<Cell<SharedSection::Function *>> addresses;
   std::vector<Cell<const int64_t *>> offsets;
   std::vector<Cell<const void *const *>> pointers;
@@ -91,6 +92,7 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
       addresses.emplace_back(Address<SharedSection::Function>{of.function});
       offsets.emplace_back(of.offsets);
       pointers.emplace_back(of.pointers);
+      stages.push_back(task.stage);
     }
     tasks.push_back(number->second + task.microbatch * kSections);
   }
@@ -103,7 +105,9 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
     offsetsTable = host.array<const int64_t *>("offsets_of", offsets);
     pointersTable = host.array<const void *const *>("pointers_of", pointers);
   }
-  Table<int32_t> taskTable = host.numbers("tasks", tasks);
+  Table<int32_t> taskTable = host.numbers("tasks", tasks), stageTable;
+  if (program.isOfPipeline())
+    stageTable = host.numbers("stages", stages);
   host.loop(program.getNumTasks(), [&](Value i) {
     Value place = host.offset(host.address(taskTable), host.multiplyAdd(host.number(0), i, 4));
     Value task = LLVM::SExtOp::create(host.b, host.loc, host.i64, host.load(host.i32, place));
@@ -114,10 +118,16 @@ void ProgramEmitter::emitTasks(Value rank, Value arena) {
       return host.load(host.ptr, host.offset(host.address(table), at));
     };
     SmallVector<Value> arguments = {rank, arena, m};
-    if (program.isOfPipeline())
+    if (program.isOfPipeline()) {
       arguments.append({pointer(offsetsTable.symbol), pointer(pointersTable.symbol)});
+      Value at = host.offset(host.address(stageTable), host.multiplyAdd(host.number(0), number, 4));
+      Value stage = LLVM::SExtOp::create(host.b, host.loc, host.i64, host.load(host.i32, at));
+      host.call("tp_begin_task", {rank, stage, m});
+    }
     host.callPointer(pointer(functionTable.symbol), arguments);
   });
+  if (program.isOfPipeline())
+    host.call("tp_begin_task", {rank, host.number(-1), host.number(-1)});
 }
 
 std::string ProgramEmitter::emitEntry(sched::EntryOp entry) {
