@@ -235,6 +235,7 @@ std::string KeyAttr::spell() {
   case ValueKind::Frame:
     return "frame " + name;
   case ValueKind::StepNumber:
+  case ValueKind::Term:
   case ValueKind::Activation:
     return name;
   case ValueKind::Staging:

@@ -48,7 +48,7 @@ def Sched_ValueKind : I32EnumAttr<"ValueKind", "what a value of the program is",
     I32EnumAttrCase<"Member", 5, "member">,            // the rank's number in a group
     I32EnumAttrCase<"Loss", 6, "loss">,                // of a loss or metric, or its count: the sum
     I32EnumAttrCase<"LossCotangent", 7, "loss_cotangent">,
-    I32EnumAttrCase<"StepNumber", 8, "number">,        // one that the step makes itself
+    I32EnumAttrCase<"StepNumber", 8, "number">,        // one that the step makes itself, for the log
     I32EnumAttrCase<"Sum", 9, "sum">,                  // of what all ranks have of a number
     I32EnumAttrCase<"Output", 10, "output">,           // for the runtime: logits
     I32EnumAttrCase<"Activation", 11, "activation">,   // of a layer, or between layers
@@ -56,7 +56,8 @@ def Sched_ValueKind : I32EnumAttr<"ValueKind", "what a value of the program is",
     I32EnumAttrCase<"Staging", 13, "staging">,         // of a device: the next step's inputs
     I32EnumAttrCase<"Workspace", 14, "workspace">,     // of a device: for library calls
     I32EnumAttrCase<"Scratch", 15, "scratch">,         // of a device: where parts of ranks meet
-    I32EnumAttrCase<"GradientPart", 16, "gradient_part"> // of a weight of several stages: one's
+    I32EnumAttrCase<"GradientPart", 16, "gradient_part">, // of a weight of several stages: one's
+    I32EnumAttrCase<"Term", 17, "term">                // of a sum that the step makes itself: a stage's
   ]> {
   let cppNamespace = "::tplan::sched";
 }

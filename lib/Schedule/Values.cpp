@@ -53,7 +53,7 @@ KeyAttr schedule::normKey(sched::ProgramOp program, int64_t stage) {
   std::string name = kNorm.str();
   if (static_cast<int64_t>(program.getStages()) > 1)
     name += ", stage " + std::to_string(stage);
-  return KeyAttr::get(program.getContext(), ValueKind::StepNumber, name);
+  return KeyAttr::get(program.getContext(), ValueKind::Term, name);
 }
 
 KeyAttr schedule::gradientPartKey(nn::ParamOp param, int64_t stage) {

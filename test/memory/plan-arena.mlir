@@ -10,7 +10,7 @@
 // Arrays first: one for each parameter of all layers, owner by owner.
 // CHECK:        sched.value <parameter of @embed> parameter always bytes 2048 x 1 of !nn.tensor<[V 32, D 16], f32> at 0
 // CHECK-NEXT:   sched.value <gradient of @embed> gradient always bytes 2048 x 1
-// CHECK:        sched.value <number "norm"> scalar always bytes 8 x 2
+// CHECK:        sched.value <term "norm"> scalar always bytes 8 x 2
 // CHECK:        sched.value <state "m" of @embed> state always bytes 2048 x 1
 // What the host gives for each step is one piece: rows, then scalars.
 // CHECK-NEXT:   sched.value <scalar "lr"> scalar always bytes 8 x 1 {{.*}} at [[#ROWS + 320]] given

@@ -189,10 +189,9 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
       add(name);
   // Of a step with a scaled loss the norm may be infinite, because it is skipped.
   ValueOp skipped = places.find(ValueKind::StepNumber, schedule::kSkippedMetric);
-  for (StringRef name : {StringRef(schedule::kGradNorm), StringRef(schedule::kLossScaleMetric),
-                         StringRef(schedule::kSkippedMetric)})
-    if (ValueOp value = places.find(ValueKind::StepNumber, name))
-      table.push_back({.name = name,
+  for (auto value : program.getBody().getOps<ValueOp>())
+    if (value.getKey().getKind() == ValueKind::StepNumber)
+      table.push_back({.name = value.getKey().getName().getValue(),
                        .type = TP_F64,
                        .offset = places.offsetOf(value),
                        .count_offset = -1,
