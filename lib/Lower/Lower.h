@@ -16,12 +16,6 @@ namespace tplan::lower {
 /// know of it (tasks, FLOPs, bytes, category), before its kernel becomes code.
 std::unique_ptr<mlir::Pass> createRecordCallsPass();
 
-/// --repeat-updates: finds the updates that a device makes in one launch for all layers of a list.
-std::unique_ptr<mlir::Pass> createRepeatUpdatesPass();
-
-/// --order-streams: a stream for each call, and events where one waits for another; after `memory`.
-std::unique_ptr<mlir::Pass> createOrderStreamsPass();
-
 /// Marks functions of the form (memory of inputs, outputs..., task) whose
 /// arguments `vectors-to-llvm` turns into the runtime's (args, task).
 inline constexpr llvm::StringLiteral kKernelAttr = "tplan.kernel";
@@ -83,10 +77,6 @@ mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
 /// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-narrow, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
-
-/// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
-/// `memory`.
-bool isNothing(mlir::Operation *call);
 
 /// Calls that the functions of a step make on each rank, an attention of the library one a chunk:
 /// by their number a GPU gets a step as one graph, or call by call.

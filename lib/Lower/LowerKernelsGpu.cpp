@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
-#include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Kernels/Skeletons.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,13 +45,13 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
   // Not the block's own list of arguments, which grows by shared memory.
   SmallVector<Value> memory(entry.getArguments().take_front(plan->operands.size()));
   Body body(b, *plan, memory, gpu::BlockIdOp::create(b, gpu::Dimension::x));
-  if (auto strides = op->getAttrOfType<DenseI64ArrayAttr>(kStrides)) {
+  if (auto strides = op->getAttrOfType<DenseI64ArrayAttr>(sched::kStrides)) {
     // The grid bounds the numbers of blocks: here as far as a launch may go.
     func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), kMostLayers, 1});
     body.layer = gpu::BlockIdOp::create(b, gpu::Dimension::y);
     for (auto [operand, stride] : llvm::zip(plan->operands, strides.asArrayRef()))
       operand.layerStride = stride / nn::elementBytes(operand.type.getElementType());
-    keepForHost(kernels, kStrides, op.getSymName(), strides);
+    keepForHost(kernels, sched::kStrides, op.getSymName(), strides);
   }
   Value rowCount;
   if (plan->boundedRows)

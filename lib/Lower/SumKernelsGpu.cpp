@@ -12,7 +12,7 @@
 #include "dialects/sched/Sched.h"
 #include "include/tplan/runtime.h"
 #include "lib/Lower/Gpu/Module.h"
-#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,5 +1,5 @@
 // RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --plan-arena --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
-// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --plan-arena --record-calls --repeat-updates --order-streams --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
+// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --repeat-updates --plan-arena --order-streams --record-calls --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
 
 // A function takes the rank and one table of pointers: arguments, results, frame. It
 // leaves with the status of a call that fails.
