@@ -13,6 +13,11 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_LOWERKERNELSGPUPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -67,13 +72,7 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
 }
 
 namespace {
-struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernelsGpu)
-  StringRef getArgument() const override { return "lower-kernels-gpu"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
-                    NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
-  }
+struct LowerKernelsGpuPass : tplan::lower::impl::LowerKernelsGpuPassBase<LowerKernelsGpuPass> {
   void runOnOperation() override {
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
     if (kernels.empty())
@@ -85,7 +84,3 @@ struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createLowerKernelsGpuPass() {
-  return std::make_unique<LowerKernelsGpu>();
-}

@@ -19,6 +19,11 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_SUMKERNELSGPUPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -98,13 +103,7 @@ void SumKernel::emit() {
 }
 
 namespace {
-struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SumKernelsGpu)
-  StringRef getArgument() const override { return "sum-kernels-gpu"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, gpu::GPUDialect, memref::MemRefDialect, scf::SCFDialect>();
-  }
-
+struct SumKernelsGpuPass : tplan::lower::impl::SumKernelsGpuPassBase<SumKernelsGpuPass> {
   void runOnOperation() override {
     SmallVector<std::pair<Type, bool>> wanted; // element type, whether it is the maximum
     auto want = [&](Type type, bool maximum) {
@@ -139,5 +138,3 @@ struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createSumKernelsGpuPass() { return std::make_unique<SumKernelsGpu>(); }

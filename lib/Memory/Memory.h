@@ -10,14 +10,8 @@
 #include <vector>
 
 namespace tplan::memory {
-/// --plan-frames: a place for each value inside its function.
-std::unique_ptr<mlir::Pass> createPlanFramesPass();
-/// --repeat-updates: finds the updates that a device makes in one launch for all layers of a list.
-std::unique_ptr<mlir::Pass> createRepeatUpdatesPass();
-/// --plan-arena: a place for everything else; refuses what exceeds the budget.
-std::unique_ptr<mlir::Pass> createPlanArenaPass();
-/// --order-streams: a stream for each call, and events where one waits for another.
-std::unique_ptr<mlir::Pass> createOrderStreamsPass();
+#define GEN_PASS_DECL
+#include "lib/Memory/Passes.h.inc"
 
 /// A piece of the arena. Bytes count padding to 64. The slots of a family may lie apart:
 /// `offset` is that of the first.

@@ -18,6 +18,11 @@
 #include "lib/Memory/Memory.h"
 #include "llvm/ADT/STLExtras.h"
 
+namespace tplan::memory {
+#define GEN_PASS_DEF_ORDERSTREAMSPASS
+#include "lib/Memory/Passes.h.inc"
+} // namespace tplan::memory
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
@@ -177,10 +182,7 @@ void FunctionOrder::write() {
 }
 
 namespace {
-struct OrderStreams : PassWrapper<OrderStreams, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderStreams)
-  StringRef getArgument() const final { return "order-streams"; }
-
+struct OrderStreamsPass : tplan::memory::impl::OrderStreamsPassBase<OrderStreamsPass> {
   void runOnOperation() final {
     std::vector<dist::Axes> groups;
     int64_t events = 0;
@@ -195,5 +197,3 @@ struct OrderStreams : PassWrapper<OrderStreams, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> memory::createOrderStreamsPass() { return std::make_unique<OrderStreams>(); }

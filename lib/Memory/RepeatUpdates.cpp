@@ -16,6 +16,11 @@
 #include "lib/Schedule/Values.h"
 #include "llvm/ADT/MapVector.h"
 
+namespace tplan::memory {
+#define GEN_PASS_DEF_REPEATUPDATESPASS
+#include "lib/Memory/Passes.h.inc"
+} // namespace tplan::memory
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
@@ -96,10 +101,7 @@ std::optional<SmallVector<int64_t>> Update::stridesOf(rt::LaunchOp launch) {
   return add(launch.getResults()) ? std::optional(strides) : std::nullopt;
 }
 
-struct RepeatUpdates : PassWrapper<RepeatUpdates, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RepeatUpdates)
-  StringRef getArgument() const final { return "repeat-updates"; }
-
+struct RepeatUpdatesPass : tplan::memory::impl::RepeatUpdatesPassBase<RepeatUpdatesPass> {
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
     for (auto func : getOperation().getOps<rt::FuncOp>())
@@ -178,7 +180,3 @@ private:
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> memory::createRepeatUpdatesPass() {
-  return std::make_unique<RepeatUpdates>();
-}
