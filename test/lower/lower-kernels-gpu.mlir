@@ -1,5 +1,5 @@
 // RUN: tplan-opt %s -split-input-file -lower-kernels-gpu -cse -canonicalize | FileCheck %s
-
+// EXAMPLE
 // All operands walk all loops as one: a vector of 16 bytes a thread, the last one shorter.
 // CHECK-LABEL: gpu.module @kernels
 // CHECK-LABEL: gpu.func @flat(
@@ -19,6 +19,7 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
   %y = arith.mulf %x, %x : f32
   rt.yield %y : f32
 }
+// END
 
 // -----
 

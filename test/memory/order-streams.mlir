@@ -1,4 +1,5 @@
 // RUN: tplan-opt --order-streams %s | FileCheck %s
+// EXAMPLE
 // A call waits for what it needs of another stream, and for no more than that.
 !x = !nn.tensor<[B 4, D 4], f32>
 !s = !nn.tensor<[B 2, D 4], f32>
@@ -26,6 +27,7 @@ rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}, %y: !x {nn.role = "carr
   %4 = rt.launch @add(%1, %3) {sched.places = [#sched.place<"result", 0>]} : (!x, !x) -> !x
   rt.return %4 : !x
 }
+// END
 
 // What came before the function is in stream 0; its end waits for all streams.
 // CHECK-LABEL: rt.func @g

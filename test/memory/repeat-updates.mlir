@@ -1,4 +1,5 @@
 // RUN: tplan-opt --repeat-updates %s | FileCheck %s
+// EXAMPLE
 // What updates the layers of a list is marked, and its kernels know how far the layers lie apart.
 !w = !nn.tensor<[D 8, E 5], f32>
 !c = !nn.tensor<[D 8, E 5], bf16>
@@ -21,6 +22,7 @@ rt.kernel @update map rows [] cols [#nn.dim<"D", 8>, #nn.dim<"E", 5>] grain 1 : 
   %1 = arith.truncf %0 : f32 to bf16
   rt.yield %0, %1 : f32, bf16
 }
+// END
 
 // What is made of numbers alone is made once, in the frame.
 // CHECK-LABEL: rt.func @number_first.U
