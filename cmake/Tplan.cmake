@@ -71,10 +71,27 @@ function(tplan_dialect name base)
   _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")
 endfunction()
 
+# _tplan_passes(Fuse): lib/Fuse/Passes.td -> lib/Fuse/Passes.h.inc, where there is one.
+function(_tplan_passes name)
+  set(td ${CMAKE_SOURCE_DIR}/lib/${name}/Passes.td)
+  if(NOT EXISTS ${td})
+    return()
+  endif()
+  set(out ${CMAKE_BINARY_DIR}/lib/${name}/Passes.h.inc)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/${name}
+    COMMAND ${MLIR_TABLEGEN_EXE} -gen-pass-decls -I ${MLIR_TD_INCLUDE} ${td}
+            --write-if-changed -o ${out} -d ${out}.d
+    DEPFILE ${out}.d DEPENDS ${td} VERBATIM)
+  add_custom_target(tplan_${name}_passes DEPENDS ${out})
+  set_property(GLOBAL APPEND PROPERTY TPLAN_GEN tplan_${name}_passes)
+endfunction()
+
 # tplan_phase(Fuse LINKS tplan_rt): every .cpp in lib/Fuse and its folders, library
-# tplan_Fuse, which the driver links.
+# tplan_Fuse, which the driver links; its passes are declared in lib/Fuse/Passes.td.
 function(tplan_phase name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  _tplan_passes(${name})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*.cpp
     ${CMAKE_CURRENT_SOURCE_DIR}/lib/${name}/*/*.cpp)
   _tplan_library(tplan_${name} "${sources}" "${ARG_LINKS}")

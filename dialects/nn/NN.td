@@ -277,6 +277,9 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
 
 def NN_ReturnOp : NN_Op<"return", [Terminator, Pure, HasParent<"LayerOp">]> {
   let summary = "results of a layer function";
+  let description = [{
+    Made with each layer function, becomes `rt.return` in `form-kernels`.
+  }];
   let arguments = (ins Variadic<NN_AnyTensor>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
@@ -303,6 +306,7 @@ def NN_ChainOp : NN_Op<"chain", [IsolatedFromAbove, NoTerminator, SingleBlock, S
 def NN_InputOp : NN_Op<"input", [Pure, HasParent<"ChainOp">]> {
   let summary = "one microbatch of data";
   let description = [{
+    Made by `outline-layers` of `tplan.input`, becomes `sched.unpack` in `form-program`.
     `source` names the stream of the data loader, `shift` how many positions
     later in the row the values begin: the targets of a language model are the
     tokens shifted by one. Ids are below `vocabulary`, checked when read.
@@ -315,6 +319,8 @@ def NN_InputOp : NN_Op<"input", [Pure, HasParent<"ChainOp">]> {
 def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
   let summary = "layers run one after the other";
   let description = [{
+    Made by `outline-layers`; `form-program` makes a `sched.run` of it in each section that
+    executes a part of its layers.
     Calls each of `callees` in turn, `times` over: layer t * n + j of the run is
     callee j of n. What a layer carries out the next one carries in; invariants
     are the same for all. `params[j]` is a dictionary that binds the parameter
@@ -357,6 +363,10 @@ def NN_Elemental : OpInterface<"Elemental"> {
 class NN_Unary<string mnemonic, string what> : NN_Op<mnemonic, [Pure, SameOperandsAndResultType,
       NN_Elemental]> {
   let summary = what;
+  let description = [{
+    Made by `expand-builtins` and the adjoints of `differentiate-layers`; becomes an op of the
+    scalar body of a kernel in `form-kernels`.
+  }];
   let arguments = (ins NN_AnyTensor:$x);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
@@ -366,6 +376,9 @@ class NN_Binary<string mnemonic, string what> : NN_Op<mnemonic, [Pure,
       NN_Elemental]> {
   let summary = what;
   let description = [{
+    Made by `expand-builtins` and the adjoints of `differentiate-layers`; becomes an op of the
+    scalar body of a kernel in `form-kernels`. Operands are broadcast by the names of their
+    dimensions.
     (C1) the result has every dimension of the operands and no other.
     (C2) operands and result have one element type.
   }];
@@ -405,6 +418,11 @@ def NN_CmpKind : I32EnumAttr<"CmpKind", "comparison", [
 
 def NN_CmpOp : NN_Op<"cmp", [Pure, NN_Elemental]> {
   let summary = "comparison, as i1; ordered, so false where an operand is NaN";
+  let description = [{
+    Made by `expand-builtins` and the adjoints of `differentiate-layers`, and by `localize`
+    where padding is masked; becomes `arith.cmpf` or `arith.cmpi` of a kernel's body in
+    `form-kernels`.
+  }];
   let arguments = (ins NN_CmpKind:$kind, NN_AnyTensor:$lhs, NN_AnyTensor:$rhs);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
@@ -412,6 +430,10 @@ def NN_CmpOp : NN_Op<"cmp", [Pure, NN_Elemental]> {
 
 def NN_SelectOp : NN_Op<"select", [Pure, NN_Elemental]> {
   let summary = "on_true where condition, else on_false; broadcasts by name";
+  let description = [{
+    Made by `expand-builtins` and the adjoints of `differentiate-layers`, and by `localize`
+    where padding is masked; becomes `arith.select` of a kernel's body in `form-kernels`.
+  }];
   let arguments = (ins NN_AnyTensor:$condition, NN_AnyTensor:$on_true, NN_AnyTensor:$on_false);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = [{
@@ -422,6 +444,10 @@ def NN_SelectOp : NN_Op<"select", [Pure, NN_Elemental]> {
 
 def NN_CastOp : NN_Op<"cast", [Pure, NN_Elemental]> {
   let summary = "another element type, rounded to nearest even";
+  let description = [{
+    Made by `expand-builtins` and by the phase `precision`; becomes conversions of a kernel's
+    body in `form-kernels`.
+  }];
   let arguments = (ins NN_AnyTensor:$x);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
@@ -441,6 +467,10 @@ def NN_RoundOp : NN_Op<"round", [Pure, SameOperandsAndResultType,
 
 def NN_ConstantOp : NN_Op<"constant", [Pure, NN_Elemental]> {
   let summary = "one number in every element";
+  let description = [{
+    Made wherever a formula has a number; becomes `arith.constant` of a kernel's body in
+    `form-kernels`.
+  }];
   let arguments = (ins F64Attr:$value);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
@@ -481,6 +511,8 @@ def NN_ScalarOp : NN_Op<"scalar", [Pure]> {
 def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_Elemental]> {
   let summary = "0 with probability `rate`, else 1 / (1 - rate), a function of logical indices alone";
   let description = [{
+    Made by `expand-builtins`, and by `add-probes`; becomes integer arithmetic of a kernel's
+    body in `form-kernels`.
     Element e is kept where the 32-bit number of e is at least rate * 2^32. That number is word
     e mod 4 of Philox 4x32-10 with key (seed, layer * 65536 + site) and counter (e / 4 low, e / 4 high,
     step, 0), where e is the linear index of the element in the result's type, with `offset` added to
@@ -518,6 +550,9 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "reduction", [
 def NN_ReduceOp : NN_Op<"reduce", [Pure]> {
   let summary = "sum or maximum over the dimensions that the result lacks";
   let description = [{
+    Made by `expand-builtins` and the adjoints of `differentiate-layers`; `prepare-fusion` puts
+    it along rows or columns, and `form-kernels` makes an `rt.row_reduce` or `rt.col_reduce` of
+    it.
     The order of additions is fixed by the shape alone (`rt.kernel`). A `detached`
     maximum is a shift that cancels, as in softmax: it gets no cotangent.
     (C1) the result's dimensions are among the operand's.
@@ -530,6 +565,11 @@ def NN_ReduceOp : NN_Op<"reduce", [Pure]> {
 
 def NN_BroadcastOp : NN_Op<"broadcast", [Pure, NN_Elemental]> {
   let summary = "repeats along the dimensions that the operand lacks";
+  let description = [{
+    Made by `expand-builtins` and the adjoints of `differentiate-layers`; a kernel in
+    `form-kernels` reads its operand at each position. With the operand's dimensions in another
+    order it changes the order in memory, for `prepare-fusion`.
+  }];
   let arguments = (ins NN_AnyTensor:$x);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
@@ -538,6 +578,8 @@ def NN_BroadcastOp : NN_Op<"broadcast", [Pure, NN_Elemental]> {
 def NN_ContractOp : NN_Op<"contract", [Pure]> {
   let summary = "sum of products over the dimensions that both operands have and the result lacks";
   let description = [{
+    Made by `expand-builtins` and the adjoints of `differentiate-layers`; `prepare-fusion` makes
+    a GEMM of it, and `form-kernels` an `rt.matmul`.
     Einsum by name. A dimension of both operands and the result is a batch.
     Accumulates in f32 (f64 for f64), rounded once to the result's type.
     (C1) each dimension of the result is in an operand.
@@ -552,6 +594,8 @@ def NN_ContractOp : NN_Op<"contract", [Pure]> {
 def NN_RopeOp : NN_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "rotary embedding in the half-split order, from tables of cosines and sines";
   let description = [{
+    Made by `expand-builtins` and its adjoint; becomes arithmetic of a kernel's body in
+    `form-kernels`, on elements that the kernel reads from memory, some of them rotated.
     With n = size of `dim` / 2 and r[i] = -x[i + n] for i < n, x[i - n] else:
     result[i] = x[i] * cos[i mod n] + r[i] * sin[i mod n], computed in the tables' type and
     rounded once to x's. `inverse` takes -r, and is the adjoint. Operands are read from memory.
@@ -574,6 +618,7 @@ def NN_RopeOp : NN_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
 def NN_LookupOp : NN_Op<"lookup", [Pure]> {
   let summary = "rows of a table: result[ids.., d..] = table[ids[..], d..]";
   let description = [{
+    Made by `expand-builtins`; becomes an operand that a kernel gathers in `form-kernels`.
     (C1) the table has dimension `dim`; ids are i32; the result has the dims of
     ids, then those of the table without `dim`.
     An id below zero is padding: its row is zero, and its cotangent goes nowhere.
@@ -587,7 +632,11 @@ def NN_LookupOp : NN_Op<"lookup", [Pure]> {
 
 def NN_LookupGradOp : NN_Op<"lookup_grad", [Pure]> {
   let summary = "adds the rows of a cotangent into a table's, in the order of the ids";
-  let description = [{ The adjoint of `nn.lookup`; each element adds its rows in ascending position. }];
+  let description = [{
+    Made by the adjoints of `differentiate-layers`; becomes a kernel that scatters in
+    `form-kernels`.
+    The adjoint of `nn.lookup`; each element adds its rows in ascending position.
+  }];
   let arguments = (ins NN_AnyTensor:$cotangent, NN_AnyTensor:$ids, StrAttr:$dim);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$cotangent `[` $dim `=` $ids `]` attr-dict `:` `(` type($cotangent) `,` type($ids) `)` `->` type($result)";
@@ -600,6 +649,8 @@ def NN_LookupGradOp : NN_Op<"lookup_grad", [Pure]> {
 def NN_AttentionOp : NN_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "softmax(scale * q k^T + mask) v, row by row online";
   let description = [{
+    Made by `expand-builtins`; becomes `rt.attention`, or a launch of an `rt.tile`, in
+    `form-kernels`.
     q [B.., S, H, K], k [B.., T, G, K], v [B.., T, G, K] -> out [B.., S, H, K],
     lse [B.., H, S] (natural log-sum-exp of the scaled scores, f32, or f64 for
     f64). `spec` names S, T, H and G, and says how a score is made; query

@@ -130,12 +130,20 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
 
 def RT_YieldOp : RT_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
   let summary = "one scalar per output";
+  let description = [{
+    Made by `form-kernels` at the end of a kernel's body; becomes the stores of the kernel in
+    `lower`.
+  }];
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
 
 def RT_RowReduceOp : RT_Op<"row_reduce", [Pure, SameOperandsAndResultType]> {
   let summary = "sum or maximum over the columns of the row";
+  let description = [{
+    Made by `form-kernels` of an `nn.reduce` along rows; becomes a loop over the row in `lower`.
+    Its value is the same in the whole row.
+  }];
   let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x);
   let results = (outs AnyFloat:$result);
   let assemblyFormat = "$kind $x attr-dict `:` type($result)";
@@ -143,6 +151,10 @@ def RT_RowReduceOp : RT_Op<"row_reduce", [Pure, SameOperandsAndResultType]> {
 
 def RT_ColReduceOp : RT_Op<"col_reduce", [Pure, SameOperandsAndResultType]> {
   let summary = "sum or maximum over the rows of the task, ascending";
+  let description = [{
+    Made by `form-kernels` of an `nn.reduce` or `rt.partial_sum` along columns; becomes a loop
+    over rows in `lower`.
+  }];
   let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x);
   let results = (outs AnyFloat:$result);
   let assemblyFormat = "$kind $x attr-dict `:` type($result)";
@@ -150,6 +162,9 @@ def RT_ColReduceOp : RT_Op<"col_reduce", [Pure, SameOperandsAndResultType]> {
 
 def RT_PositionOp : RT_Op<"position", [Pure]> {
   let summary = "index along a loop, as i32";
+  let description = [{
+    Made by `form-kernels` of an `nn.index`; becomes the counter of a loop in `lower`.
+  }];
   let arguments = (ins StrAttr:$dim);
   let results = (outs I32:$result);
   let assemblyFormat = "$dim attr-dict";
@@ -245,6 +260,10 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol, N
 
 def RT_ReturnOp : RT_Op<"return", [Terminator, Pure, HasParent<"FuncOp">]> {
   let summary = "results: each is written by its op straight into the caller's memory";
+  let description = [{
+    Made by `form-kernels`; `plan-frames` gives what it returns the caller's memory, and
+    `lower-host` makes the end of the host function of it.
+  }];
   let arguments = (ins Variadic<NN_AnyTensor>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
@@ -263,6 +282,7 @@ def RT_PartialSumOp : RT_Op<"partial_sum", [Pure]> {
 def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "runs a kernel";
   let description = [{
+    Made by `form-kernels`, becomes a call of `tp_launch` or `tp_launch_device` in `lower-host`.
     `in_place` pairs (input, output) that may share memory: the kernel reads an
     element before it writes it. `onto` is what a scattering kernel adds to: its
     only result must be that memory. `count` is the number in use of the dimension
@@ -285,6 +305,7 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
 def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "library GEMM: contraction of two operands by name, batched";
   let description = [{
+    Made by `form-kernels` of `nn.contract`, becomes a call of `tp_matmul` in `lower-host`.
     Dimensions of both operands and the result are batches; of both and not the
     result are contracted; the others are rows (lhs) and columns (rhs). With `acc`
     the product is added onto it in place; with `bias` each row of it is added to that, and the sum

@@ -246,3 +246,18 @@ std::string KeyAttr::spell() {
   }
   llvm_unreachable("a kind of value without a spelling");
 }
+
+/// Whether x is at its place in the whole already.
+static bool isInPlace(rt::PlaceOp op) {
+  PlaceAttr whole = placeOf(cast<OpResult>(op.getResult()));
+  PlaceAttr block = placeOf(cast<OpResult>(op.getX()));
+  return block.getKind() == whole.getKind() && block.getN() == whole.getN() &&
+         block.getAxes() == op.getAxes();
+}
+
+bool sched::isNothing(Operation *call) {
+  if (auto slice = dyn_cast<rt::SliceOp>(call))
+    return slice.getView();
+  auto place = dyn_cast<rt::PlaceOp>(call);
+  return place && isInPlace(place);
+}

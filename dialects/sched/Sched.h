@@ -68,6 +68,21 @@ inline int64_t alignUp(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * k
 /// Attributes that `memory` writes on functions and calls.
 inline constexpr llvm::StringLiteral kPlaces = "sched.places", kFrame = "sched.frame",
                                      kLive = "sched.live";
+
+/// Attributes that `order-streams` writes. A call has its stream (0 where it says none), the event
+/// that is recorded after it, and the events that it waits for. A function has the event that is
+/// recorded where it begins; stream 0 waits for the events of its end.
+inline constexpr llvm::StringLiteral kStream = "sched.stream", kEvent = "sched.event",
+                                     kWaits = "sched.waits";
+/// The module has the axes of the groups whose collectives are in stream 1, 2, ..., and the number
+/// of events.
+inline constexpr llvm::StringLiteral kStreams = "sched.streams", kEvents = "sched.events";
+
+/// Attributes that `repeat-updates` writes. kRepeats marks a function that may be called once for
+/// all layers of a run, and those of its calls that then do the work of all. A kernel has in
+/// kStrides the bytes from each operand of one layer to that of the next; `lower-kernels-gpu` hands
+/// them on by kernel, on the gpu.module.
+inline constexpr llvm::StringLiteral kRepeats = "sched.repeats", kStrides = "sched.strides";
 } // namespace tplan::sched
 
 #include "dialects/sched/SchedInterfaces.h.inc"
@@ -101,6 +116,10 @@ inline PlaceAttr placeOf(mlir::OpResult result) {
   auto places = result.getOwner()->getAttrOfType<mlir::ArrayAttr>(kPlaces);
   return llvm::cast<PlaceAttr>(places[result.getResultNumber()]);
 }
+
+/// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
+/// `memory`.
+bool isNothing(mlir::Operation *call);
 } // namespace tplan::sched
 
 #endif // TPLAN_DIALECTS_SCHED_H

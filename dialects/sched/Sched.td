@@ -180,6 +180,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
 def Sched_FamilyOp : Sched_Op<"family", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "values with one producer task and one last reader, per microbatch";
   let description = [{
+    Made by `count-slots`, placed by `plan-arena`, read by `lower-host`.
     Microbatch m has its values in slot `slot_of[m]` while it is between producer and last reader.
     `bytes` is one slot: the values that name the family, in their order. `at` has the offset of
     each slot in the arena.
@@ -203,6 +204,8 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
                                        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "memory for a value, or for one of each layer of a run at a constant stride";
   let description = [{
+    Made by `form-program`, and for a GPU by `plan-arena`, which places each; an address in
+    `lower-host`.
     `bytes` is one instance, `count` how many stand one after the other, each rounded up to 64
     bytes. `at` is the offset in the arena (of a family's value: in the slot). `type` is that of
     one instance; memory that functions share has none. `given`: the host writes it for each step.
@@ -244,6 +247,7 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
 def Sched_EntryOp : Sched_Op<"entry", [HasParent<"ProgramOp">]> {
   let summary = "what the runtime calls: sections in order";
   let description = [{
+    Made by `form-program`, becomes a function that the runtime calls in `lower-host`.
     `prepare` runs once before the first step, `step` is a training step, `evaluate` one microbatch
     of an evaluation, `predict` one of samples.
 
@@ -258,6 +262,7 @@ def Sched_EntryOp : Sched_Op<"entry", [HasParent<"ProgramOp">]> {
 def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, HasParent<"ProgramOp">]> {
   let summary = "ops that are executed in order, for one microbatch or for the step";
   let description = [{
+    Made by `form-program`, becomes a function in `lower-host`.
     The section of a task has its kind and stage: what lives as long as a microbatch is that of the
     microbatch for which it is executed. In any other section it is that of slot 0: nothing is kept.
 
@@ -276,6 +281,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
 def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"SectionOp">]> {
   let summary = "a loop over the periods of a run of layers";
   let description = [{
+    Made by `form-program` of `nn.run`, becomes a loop in `lower-host`.
     The body is executed for period 0 to `times` - 1, or descending. `what` (a part) and
     `title` (the layers) are for the report.
 
@@ -310,6 +316,8 @@ def Sched_CallOp : Sched_StepOp<"call", ["getTitle"],
                                  DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "calls the function of a layer";
   let description = [{
+    Made by `form-program`, becomes a call of the function's code with a table of addresses in
+    `lower-host`.
     `from` are the arguments, `to` the results that update no argument; `frame` is the memory of its
     temporaries. With `layers` one call does the work of so many layers, from this instance on.
 
@@ -324,6 +332,9 @@ def Sched_CallOp : Sched_StepOp<"call", ["getTitle"],
 
 def Sched_ZeroOp : Sched_StepOp<"zero"> {
   let summary = "writes zeros";
+  let description = [{
+    Made by `form-program` where a sum begins; becomes a call of `tp_zero` in `lower-host`.
+  }];
   let arguments = uses;
   let assemblyFormat = uses_format # " attr-dict";
 }
@@ -331,6 +342,7 @@ def Sched_ZeroOp : Sched_StepOp<"zero"> {
 def Sched_UnpackOp : Sched_StepOp<"unpack"> {
   let summary = "an input of the model, of the rows that the host gave";
   let description = [{
+    Made by `form-program` of `nn.input`, becomes a call of `tp_copy` in `lower-host`.
     Rows in memory are longer than those of a value, by the largest shift. (C1) `from` has `rows`,
     `to` a type.
   }];
@@ -341,6 +353,7 @@ def Sched_UnpackOp : Sched_StepOp<"unpack"> {
 def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"]> {
   let summary = "the sums of what the ranks of a group have of some numbers";
   let description = [{
+    Made by `form-program`, becomes a call of `tp_collectives` in `lower-host`.
     `of` names them in the report: "sum of norm". (C1) of f64s, each from one value to another.
   }];
   let arguments = !con((ins ArrayAttr:$axes, StrAttr:$of), uses);
@@ -361,6 +374,8 @@ class Sched_MessageOp<string mnemonic> : Sched_StepOp<mnemonic, ["getResource", 
 def Sched_SendOp : Sched_MessageOp<"send"> {
   let summary = "sends values to a rank that holds another stage";
   let description = [{
+    Made by `form-program` of the tasks SF and SB, becomes a call of `tp_collectives` in
+    `lower-host`.
     `of` names it: "F of stage 1". It is complete when its values may be written again.
     (C1) it reads one value at least and writes none. (C2) the program is one of several, and the
     peer another rank.
@@ -372,6 +387,8 @@ def Sched_SendOp : Sched_MessageOp<"send"> {
 def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
   let summary = "receives values from a rank that holds another stage";
   let description = [{
+    Made by `form-program` of the tasks RF and RB, becomes a call of `tp_collectives` in
+    `lower-host`.
     (C1) it writes one value at least and reads none. (C2) the program is one of several, and the
     peer another rank.
   }];
@@ -382,6 +399,7 @@ def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
 def Sched_LaunchOp : Sched_StepOp<"launch", ["getTitle"]> {
   let summary = "launches a kernel of the step itself";
   let description = [{
+    Made by `form-program`; `step-kernels` makes its kernel, and `lower-host` a launch.
     On single numbers: those of `from` and `to` are the kernel's inputs and outputs.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$kernel), uses);
@@ -390,6 +408,10 @@ def Sched_LaunchOp : Sched_StepOp<"launch", ["getTitle"]> {
 
 def Sched_ReadyOp : Sched_Op<"ready", [DeclareOpInterfaceMethods<Sched_Step>]> {
   let summary = "tells the runtime that the gradients of the step are complete";
+  let description = [{
+    Made by `form-program`, becomes a call of `tp_gradients_ready` in `lower-host`, where the
+    runtime writes gradients for `--dump-gradients`.
+  }];
   let assemblyFormat = "attr-dict";
 }
 

@@ -64,6 +64,10 @@ def Tplan_LayerOp : Tplan_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, S
 
 def Tplan_ReturnOp : Tplan_Op<"return", [Terminator, Pure]> {
   let summary = "values of a layer or of one iteration of a list";
+  let description = [{
+    Made by `parse` at the end of a layer and of each region of a `tplan.for`; becomes
+    `nn.return` in `outline-layers`.
+  }];
   let arguments = (ins Variadic<NN_AnyTensor>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
@@ -86,6 +90,7 @@ def Tplan_ModelOp : Tplan_Op<"model", [IsolatedFromAbove, NoTerminator, SingleBl
 def Tplan_InputOp : Tplan_Op<"input", [Pure]> {
   let summary = "data of one global batch, or the same moved along the row";
   let description = [{
+    Made by `parse`, becomes an `nn.input` of the chain in `outline-layers`.
     `source` is the declared input; `shift(tokens, 1)` in the source is an input
     with shift 1. `vocabulary` bounds the ids: the size of the tables that look
     them up.
@@ -98,6 +103,7 @@ def Tplan_InputOp : Tplan_Op<"input", [Pure]> {
 def Tplan_WeightOp : Tplan_Op<"weight", [Pure]> {
   let summary = "a weight of the enclosing layer or model";
   let description = [{
+    Made by `parse`, becomes an `nn.param` and an argument of role param in `outline-layers`.
     `name` is relative to the layer ("q.weight", "gain"). `kind` is linear, norm,
     bias, embedding or other: what selectors match. A weight used twice by one
     name (a tied head) is one weight. One of kind `state` is not trained: its
@@ -111,7 +117,10 @@ def Tplan_WeightOp : Tplan_Op<"weight", [Pure]> {
 
 def Tplan_CallOp : Tplan_Op<"call", [CallOpInterface]> {
   let summary = "calls a layer as the member `member`, which prefixes its weights";
-  let description = [{ Two calls of one member share its weights. An empty member adds no prefix. }];
+  let description = [{
+    Made by `parse`, replaced by the body of the layer in `inline-layers`.
+    Two calls of one member share its weights. An empty member adds no prefix.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$callee, StrAttr:$member, Variadic<NN_AnyTensor>:$args,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);
@@ -130,6 +139,7 @@ def Tplan_CallOp : Tplan_Op<"call", [CallOpInterface]> {
 def Tplan_ForOp : Tplan_Op<"for", [IsolatedFromAbove, AttrSizedOperandSegments]> {
   let summary = "the layers of a list, one after the other";
   let description = [{
+    Made by `parse`, becomes an `nn.run` for each run of the list in `outline-layers`.
     `for b in blocks { x = b(x, y) }`: variables assigned in the body and defined
     before it are carried, others read in it are invariant. `member` is the list
     ("blocks"). One region per distinct element kind, with carried then invariant
@@ -151,6 +161,7 @@ def Tplan_ForOp : Tplan_Op<"for", [IsolatedFromAbove, AttrSizedOperandSegments]>
 def Tplan_ApplyOp : Tplan_Op<"apply", [Pure]> {
   let summary = "a built-in function: contraction, arithmetic, activation, attention ...";
   let description = [{
+    Made by `parse`, replaced by primitives of `nn` in `expand-builtins`.
     `function` is a row of the table of built-ins (lib/Parse/Builtins.def), which
     gives its operands, attributes and shape rule; `model` expands it into nn
     primitives by the table of the same names. Attributes by name: `over` (list
@@ -164,6 +175,8 @@ def Tplan_ApplyOp : Tplan_Op<"apply", [Pure]> {
 def Tplan_LossOp : Tplan_Op<"loss", []> {
   let summary = "a scalar term of the training loss: weight * sum / count";
   let description = [{
+    Made by `parse`, becomes a result of role loss, and its count in the chain `@counts`, in
+    `outline-layers`.
     `sum` adds over tokens, so it adds over microbatches and ranks; `count` is
     the number of terms: a value that depends on data alone, or absent where it
     is the product of the sizes that `sum` adds over, given as `terms`.
@@ -193,7 +206,10 @@ def Tplan_UpdateOp : Tplan_Op<"update", []> {
 
 def Tplan_MetricOp : Tplan_Op<"metric", []> {
   let summary = "a number of the step that the runtime writes down";
-  let description = [{ Stands where `tplan.update` does, and reads the same. }];
+  let description = [{
+    Made by `parse`, becomes a result of role metric of part `states` in `outline-layers`.
+    Stands where `tplan.update` does, and reads the same.
+  }];
   let arguments = (ins StrAttr:$name, NN_AnyTensor:$value);
   let assemblyFormat = "$name $value attr-dict `:` type($value)";
 }
@@ -217,6 +233,10 @@ def Tplan_OnceOp : Tplan_Op<"once", [NoTerminator, SingleBlock, IsolatedFromAbov
 
 def Tplan_ContributedOp : Tplan_Op<"contributed", [HasParent<"OnceOp">]> {
   let summary = "what all microbatches contributed under a name";
+  let description = [{
+    Made by `cut-updates`, becomes an argument of role contribution of part `states` in
+    `outline-layers`.
+  }];
   let arguments = (ins StrAttr:$name);
   let results = (outs NN_AnyTensor:$value);
   let assemblyFormat = "$name attr-dict `:` type($value)";
@@ -224,6 +244,9 @@ def Tplan_ContributedOp : Tplan_Op<"contributed", [HasParent<"OnceOp">]> {
 
 def Tplan_OutputOp : Tplan_Op<"output", []> {
   let summary = "a value that the runtime reads: `logits` of the first cross_entropy";
+  let description = [{
+    Made by `parse`, becomes a result of role output in `outline-layers`.
+  }];
   let arguments = (ins StrAttr:$name, NN_AnyTensor:$value);
   let assemblyFormat = "$name $value attr-dict `:` type($value)";
 }
@@ -285,6 +308,7 @@ def Tplan_DiskOp : Tplan_Op<"disk", [NoTerminator, SingleBlock]> {
 def Tplan_StoredOp : Tplan_Op<"stored", [HasParent<"DiskOp">]> {
   let summary = "a tensor of a file, and the weights in it";
   let description = [{
+    Made by `parse`, read by `lower-host`, which writes it into the tables of the binary.
     `weights` are paths as those of `nn.param`, with `{i}` where they stand in a list; `names`
     are one or two, the second of files that leave out a part of it. `layout` has for each dimension
     on disk its factors, the first varies slowest: names of dimensions of the weights, and where
@@ -299,6 +323,10 @@ def Tplan_StoredOp : Tplan_Op<"stored", [HasParent<"DiskOp">]> {
 
 def Tplan_IgnoredOp : Tplan_Op<"ignored", [HasParent<"DiskOp">]> {
   let summary = "a tensor of a file that is passed over; {i} is any number";
+  let description = [{
+    Made by `parse`, read by `lower-host`. A file may hold such a tensor, and nothing is read of
+    it.
+  }];
   let arguments = (ins StrAttr:$name);
   let assemblyFormat = "$name attr-dict";
 }
@@ -306,6 +334,7 @@ def Tplan_IgnoredOp : Tplan_Op<"ignored", [HasParent<"DiskOp">]> {
 def Tplan_ConfigOp : Tplan_Op<"config", [HasParent<"DiskOp">]> {
   let summary = "what config.json says of the model";
   let description = [{
+    Made by `parse`, read by `lower-host`, which writes it into the tables of the binary.
     `keys`, with dots between objects, are spellings of one key: those that a file has have the
     `value`, and where it has none of them `absent` is what it means. Values are i64, f64, bool,
     string, a list of strings, or unit for null. What is `written` alone is not compared.

@@ -16,6 +16,11 @@
 #include "lib/Differentiate/Differentiate.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::differentiate {
+#define GEN_PASS_DEF_ADDPROBESPASS
+#include "lib/Differentiate/Passes.h.inc"
+} // namespace tplan::differentiate
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -99,10 +104,7 @@ private:
   int64_t count = 0;
 };
 
-struct AddProbesPass : PassWrapper<AddProbesPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddProbesPass)
-  StringRef getArgument() const final { return "add-probes"; }
-
+struct AddProbesPass : tplan::differentiate::impl::AddProbesPassBase<AddProbesPass> {
   void runOnOperation() final {
     for (auto chain : getOperation().getOps<ChainOp>())
       if (chain.getLosses())
@@ -150,7 +152,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::differentiate::createAddProbesPass() {
-  return std::make_unique<AddProbesPass>();
-}

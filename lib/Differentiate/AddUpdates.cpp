@@ -22,6 +22,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
 
+namespace tplan::differentiate {
+#define GEN_PASS_DEF_ADDUPDATESPASS
+#include "lib/Differentiate/Passes.h.inc"
+} // namespace tplan::differentiate
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -170,10 +175,7 @@ void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, Pa
   part.layer.addResult(Role::CotParam, name, b.broadcast(b.like(g, 0), typeOf(g)));
 }
 
-struct AddUpdatesPass : PassWrapper<AddUpdatesPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddUpdatesPass)
-  StringRef getArgument() const final { return "add-updates"; }
-
+struct AddUpdatesPass : tplan::differentiate::impl::AddUpdatesPassBase<AddUpdatesPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
     symbols.emplace(module);
@@ -270,7 +272,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::differentiate::createAddUpdatesPass() {
-  return std::make_unique<AddUpdatesPass>();
-}

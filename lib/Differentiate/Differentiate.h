@@ -7,12 +7,11 @@
 #include <string>
 
 namespace tplan::differentiate {
-std::unique_ptr<mlir::Pass> createDifferentiateLayersPass();
-std::unique_ptr<mlir::Pass> createAddUpdatesPass();
+#define GEN_PASS_DECL
+#include "lib/Differentiate/Passes.h.inc"
 
-/// --add-probes. On an op: the number of its probe. A layer knows probe k as the weight
+/// Of an op, from `add-probes` on: the number of its probe. A layer knows probe k as the weight
 /// `probe.k`, a training as `probe.LAYER.k`.
-std::unique_ptr<mlir::Pass> createAddProbesPass();
 inline constexpr llvm::StringLiteral kProbe = "tplan.probe";
 inline std::string probeName(int64_t k) { return "probe." + std::to_string(k); }
 

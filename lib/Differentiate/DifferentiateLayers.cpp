@@ -8,6 +8,11 @@
 #include "lib/Differentiate/Differentiate.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::differentiate {
+#define GEN_PASS_DEF_DIFFERENTIATELAYERSPASS
+#include "lib/Differentiate/Passes.h.inc"
+} // namespace tplan::differentiate
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -177,10 +182,8 @@ private:
   DenseSet<Value> activeValues;
 };
 
-struct DifferentiateLayersPass : PassWrapper<DifferentiateLayersPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DifferentiateLayersPass)
-  StringRef getArgument() const final { return "differentiate-layers"; }
-
+struct DifferentiateLayersPass
+    : tplan::differentiate::impl::DifferentiateLayersPassBase<DifferentiateLayersPass> {
   void runOnOperation() final {
     for (auto chain : getOperation().getOps<ChainOp>()) {
       if (!chain.getLosses())
@@ -193,7 +196,3 @@ struct DifferentiateLayersPass : PassWrapper<DifferentiateLayersPass, OperationP
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::differentiate::createDifferentiateLayersPass() {
-  return std::make_unique<DifferentiateLayersPass>();
-}

@@ -11,7 +11,7 @@
 #include "lib/Emit/Image.h"
 #include "lib/Emit/Object.h"
 #include "lib/Emit/Ptx.h"
-#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Gpu/Names.h"
 #include "lib/Parse/Text.h"
 
 #include "mlir/IR/Builders.h"

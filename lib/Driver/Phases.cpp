@@ -40,20 +40,29 @@ llvm::ArrayRef<PhaseInfo> phases() {
   return table;
 }
 
+/// What the pass says of itself; for one of MLIR's own the summary is ours.
+static PassInfo infoOf(Phase phase, std::unique_ptr<Pass> (*create)(), PassInfo::When when,
+                       llvm::StringRef summary = {}) {
+  std::unique_ptr<Pass> pass = create();
+  return {phase, create, pass->getArgument(), summary.empty() ? pass->getDescription() : summary,
+          when};
+}
+
 llvm::ArrayRef<PassInfo> passes() {
   static const std::vector<PassInfo> table = {
-#define PASS(PHASE, CREATE, FLAG, SUMMARY)                                                         \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::always},
-#define PASS_CPU(PHASE, CREATE, FLAG, SUMMARY)                                                     \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::cpu},
-#define PASS_GPU(PHASE, CREATE, FLAG, SUMMARY)                                                     \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::gpu},
-#define PASS_ASKED(PHASE, CREATE, FLAG, SUMMARY)                                                   \
-  {Phase::PHASE, [] { return std::unique_ptr<Pass>(CREATE()); }, FLAG, SUMMARY, PassInfo::asked},
+#define PASS_WHEN(PHASE, NAME, WHEN)                                                               \
+  infoOf(Phase::PHASE, [] { return tplan::PHASE::create##NAME##Pass(); }, PassInfo::WHEN),
+#define PASS(PHASE, NAME) PASS_WHEN(PHASE, NAME, always)
+#define PASS_CPU(PHASE, NAME) PASS_WHEN(PHASE, NAME, cpu)
+#define PASS_GPU(PHASE, NAME) PASS_WHEN(PHASE, NAME, gpu)
+#define PASS_ASKED(PHASE, NAME) PASS_WHEN(PHASE, NAME, asked)
+#define PASS_OF_MLIR(PHASE, NAME, SUMMARY)                                                         \
+  infoOf(Phase::PHASE, [] { return mlir::create##NAME##Pass(); }, PassInfo::always, SUMMARY),
 #include "lib/Driver/Phases.def"
   };
   return table;
 }
+#undef PASS_WHEN
 
 namespace {
 struct Gone {
@@ -114,12 +123,8 @@ const DialectRegistry &dialects() {
 }
 
 void registerPasses() {
-  for (const PassInfo &pass : passes()) {
-    if (pass.create()->getArgument() != pass.flag)
-      llvm::reportFatalInternalError(
-          "lib/Driver/Phases.def and the pass disagree about the flag '" + pass.flag + "'");
+  for (const PassInfo &pass : passes())
     registerPass(pass.create);
-  }
 }
 
 LogicalResult verifyAfter(Phase phase, ModuleOp module) {

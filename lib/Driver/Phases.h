@@ -47,8 +47,7 @@ void printPhases(llvm::raw_ostream &os);
 /// translate it.
 const mlir::DialectRegistry &dialects();
 
-/// All passes of the table, with the flags of the table, for command lines that
-/// name passes.
+/// All passes of the table, for command lines that name passes.
 void registerPasses();
 
 /// The verifier of a phase: the module is valid and holds nothing that this or

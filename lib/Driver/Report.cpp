@@ -187,7 +187,7 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   addRegions(report, func, times);
   addAttention(report, func, times);
   func.walk([&](rt::Call call) {
-    if (lower::isNothing(call))
+    if (sched::isNothing(call))
       return;
     Work work =
         Work{1, static_cast<double>(call.getFlops()), static_cast<double>(call.getBytes())}.times(

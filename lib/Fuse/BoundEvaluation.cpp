@@ -15,6 +15,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
 
+namespace tplan::fuse {
+#define GEN_PASS_DEF_BOUNDEVALUATIONPASS
+#include "lib/Fuse/Passes.h.inc"
+} // namespace tplan::fuse
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -160,10 +165,7 @@ private:
   DenseMap<Attribute, Attribute> kernels; // by the one for all rows
 };
 
-struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BoundEvaluationPass)
-  StringRef getArgument() const final { return "bound-evaluation"; }
-
+struct BoundEvaluationPass : tplan::fuse::impl::BoundEvaluationPassBase<BoundEvaluationPass> {
   void runOnOperation() final {
     ChainOp train;
     for (auto chain : getOperation().getOps<ChainOp>())
@@ -189,7 +191,3 @@ struct BoundEvaluationPass : PassWrapper<BoundEvaluationPass, OperationPass<Modu
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::fuse::createBoundEvaluationPass() {
-  return std::make_unique<BoundEvaluationPass>();
-}

@@ -18,19 +18,18 @@
 #include "mlir/IR/BuiltinOps.h"
 #include <set>
 
+namespace tplan::fuse {
+#define GEN_PASS_DEF_CHOOSEATTENTIONPASS
+#include "lib/Fuse/Passes.h.inc"
+} // namespace tplan::fuse
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
 
 namespace {
 
-struct ChooseAttention : PassWrapper<ChooseAttention, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChooseAttention)
-  StringRef getArgument() const final { return "choose-attention"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<rt::RTDialect>();
-  }
-
+struct ChooseAttentionPass : tplan::fuse::impl::ChooseAttentionPassBase<ChooseAttentionPass> {
   void runOnOperation() final {
     const lang::Target &target = lang::targetOf(getOperation());
     if (!target.isGpu())
@@ -91,7 +90,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::fuse::createChooseAttentionPass() {
-  return std::make_unique<ChooseAttention>();
-}

@@ -16,6 +16,11 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::fuse {
+#define GEN_PASS_DEF_FOLDBIASESPASS
+#include "lib/Fuse/Passes.h.inc"
+} // namespace tplan::fuse
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -63,13 +68,7 @@ std::optional<Folded> matchBias(ContractOp contract) {
   return folded;
 }
 
-struct FoldBiases : PassWrapper<FoldBiases, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FoldBiases)
-  StringRef getArgument() const final { return "fold-biases"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<rt::RTDialect>();
-  }
-
+struct FoldBiasesPass : tplan::fuse::impl::FoldBiasesPassBase<FoldBiasesPass> {
   void runOnOperation() final {
     if (!fuse::isOn(getOperation()))
       return;
@@ -95,5 +94,3 @@ struct FoldBiases : PassWrapper<FoldBiases, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::fuse::createFoldBiasesPass() { return std::make_unique<FoldBiases>(); }

@@ -17,6 +17,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
+namespace tplan::fuse {
+#define GEN_PASS_DEF_FORMKERNELSPASS
+#include "lib/Fuse/Passes.h.inc"
+} // namespace tplan::fuse
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -282,13 +287,7 @@ void FunctionBuilder::build() {
   addCounts(func);
 }
 
-struct FormKernelsPass : PassWrapper<FormKernelsPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormKernelsPass)
-  StringRef getArgument() const final { return "form-kernels"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<rt::RTDialect, arith::ArithDialect, math::MathDialect>();
-  }
-
+struct FormKernelsPass : tplan::fuse::impl::FormKernelsPassBase<FormKernelsPass> {
   void runOnOperation() final {
     bool merge = fuse::isOn(getOperation());
     KernelTable kernels(getOperation());
@@ -300,7 +299,3 @@ struct FormKernelsPass : PassWrapper<FormKernelsPass, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::fuse::createFormKernelsPass() {
-  return std::make_unique<FormKernelsPass>();
-}

@@ -12,6 +12,11 @@
 #include "lib/Fuse/Fuse.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::fuse {
+#define GEN_PASS_DEF_PREPAREFUSIONPASS
+#include "lib/Fuse/Passes.h.inc"
+} // namespace tplan::fuse
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -134,13 +139,7 @@ void narrowEarly(CastOp cast) {
   }
 }
 
-struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareFusionPass)
-  StringRef getArgument() const final { return "prepare-fusion"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<rt::RTDialect>();
-  }
-
+struct PrepareFusionPass : tplan::fuse::impl::PrepareFusionPassBase<PrepareFusionPass> {
   void runOnOperation() final {
     SmallVector<CastOp> casts;
     getOperation().walk([&](CastOp cast) { casts.push_back(cast); });
@@ -165,7 +164,3 @@ struct PrepareFusionPass : PassWrapper<PrepareFusionPass, OperationPass<ModuleOp
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::fuse::createPrepareFusionPass() {
-  return std::make_unique<PrepareFusionPass>();
-}

@@ -19,6 +19,11 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_EXPANDNARROWPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -180,13 +185,7 @@ static AttrTypeReplacer narrowToI16() {
 }
 
 namespace {
-struct ExpandNarrow : PassWrapper<ExpandNarrow, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandNarrow)
-  StringRef getArgument() const override { return "expand-narrow"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect>();
-  }
-
+struct ExpandNarrowPass : tplan::lower::impl::ExpandNarrowPassBase<ExpandNarrowPass> {
   void runOnOperation() override {
     AttrTypeReplacer replacer = narrowToI16();
     // Code of kernels alone: functions of `rt` keep their types until the host is lowered.
@@ -221,5 +220,3 @@ private:
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createExpandNarrowPass() { return std::make_unique<ExpandNarrow>(); }

@@ -16,6 +16,11 @@
 #include "lib/Lower/Lower.h"
 #include "lib/Lower/TranscendentalsTable.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_EXPANDTRANSCENDENTALSPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -222,13 +227,8 @@ constexpr Entry kTable[] = {
 constexpr StringLiteral kNative[] = {"math.sqrt", "math.fma",       "math.absf",    "math.floor",
                                      "math.ceil", "math.roundeven", "math.copysign"};
 
-struct ExpandTranscendentals : PassWrapper<ExpandTranscendentals, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandTranscendentals)
-  StringRef getArgument() const override { return "expand-transcendentals"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect>();
-  }
-
+struct ExpandTranscendentalsPass
+    : tplan::lower::impl::ExpandTranscendentalsPassBase<ExpandTranscendentalsPass> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
@@ -261,7 +261,3 @@ private:
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createExpandTranscendentalsPass() {
-  return std::make_unique<ExpandTranscendentals>();
-}

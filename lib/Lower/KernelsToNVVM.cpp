@@ -20,6 +20,11 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_KERNELSTONVVMPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -28,12 +33,7 @@ using namespace tplan::lower;
 static constexpr int kFirst = 2;
 
 namespace {
-struct KernelsToNVVM : PassWrapper<KernelsToNVVM, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KernelsToNVVM)
-  StringRef getArgument() const override { return "kernels-to-nvvm"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, cf::ControlFlowDialect>();
-  }
+struct KernelsToNVVMPass : tplan::lower::impl::KernelsToNVVMPassBase<KernelsToNVVMPass> {
   void runOnOperation() override {
     OpPassManager pm(ModuleOp::getOperationName());
     OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
@@ -73,8 +73,6 @@ private:
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createKernelsToNVVMPass() { return std::make_unique<KernelsToNVVM>(); }
 
 LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
   PassManager pm(module.getContext());

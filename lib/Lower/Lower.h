@@ -12,15 +12,8 @@ class ProgramOp;
 
 namespace tplan::lower {
 
-/// --record-calls: writes beside each call what the host and the profile must
-/// know of it (tasks, FLOPs, bytes, category), before its kernel becomes code.
-std::unique_ptr<mlir::Pass> createRecordCallsPass();
-
-/// --repeat-updates: finds the updates that a device makes in one launch for all layers of a list.
-std::unique_ptr<mlir::Pass> createRepeatUpdatesPass();
-
-/// --order-streams: a stream for each call, and events where one waits for another; after `memory`.
-std::unique_ptr<mlir::Pass> createOrderStreamsPass();
+#define GEN_PASS_DECL
+#include "lib/Lower/Passes.h.inc"
 
 /// Marks functions of the form (memory of inputs, outputs..., task) whose
 /// arguments `vectors-to-llvm` turns into the runtime's (args, task).
@@ -35,47 +28,10 @@ struct RegisterBlock {
   static RegisterBlock of(int64_t registers, int64_t bytes);
 };
 
-/// --lower-attention: turns every rt.tile into a func.func of the same name. Without a
-/// block it takes what fits the module's target.
-std::unique_ptr<mlir::Pass> createLowerAttentionPass(RegisterBlock block = {});
-
-/// --lower-kernels: turns every rt.kernel into a func.func of the same name on flat
-/// memrefs: (inputs..., outputs..., count of a bounded row loop..., task) with explicit
-/// vector, arith, scf and memref ops.
-std::unique_ptr<mlir::Pass> createLowerKernelsPass();
-
-/// --expand-transcendentals: transcendental math ops become arith.
-std::unique_ptr<mlir::Pass> createExpandTranscendentalsPass();
-
-/// --expand-narrow: conversions from and to bf16 and f16 become arith of integers, or instructions
-/// that the machine has for f16; both become i16.
-std::unique_ptr<mlir::Pass> createExpandNarrowPass();
-
-/// --vectors-to-llvm: from func, scf, vector, arith, math and memref to the LLVM dialect;
-/// kernels get the form that the runtime calls (tp_kernel).
-std::unique_ptr<mlir::Pass> createVectorsToLLVMPass();
-
-/// --lower-kernels-gpu: turns every rt.kernel into a gpu.func of the same name in the
-/// gpu.module `kGpuModule`, with explicit gpu, vector, arith, scf and memref ops. Its
-/// arguments are memory in the order of the kernel's args; known_block_size and
-/// known_grid_size say how it is launched.
-std::unique_ptr<mlir::Pass> createLowerKernelsGpuPass();
+/// The gpu.module of all kernels.
 inline constexpr llvm::StringLiteral kGpuModule = "kernels";
 /// The name of a kernel in PTX, whose names have no dots.
 std::string ptxName(llvm::StringRef kernel);
-
-/// --sum-kernels-gpu: kernels that add up the parts of ranks, for the collectives of the module.
-std::unique_ptr<mlir::Pass> createSumKernelsGpuPass();
-
-/// --lower-attention-gpu: turns every rt.tile into such a gpu.func, one launch a pass.
-std::unique_ptr<mlir::Pass> createLowerAttentionGpuPass();
-
-/// --kernels-to-nvvm: what is in gpu.module to the NVVM and LLVM dialects.
-std::unique_ptr<mlir::Pass> createKernelsToNVVMPass();
-
-/// --lower-host: functions, the program and its tables become LLVM. Runs when
-/// kernels are code; afterwards the module holds LLVM alone.
-std::unique_ptr<mlir::Pass> createLowerHostPass();
 
 /// lower-kernels, expand-transcendentals, expand-narrow, vectors-to-llvm. On failure the
 /// diagnostics are out.
@@ -83,10 +39,6 @@ mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
 /// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-narrow, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
-
-/// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
-/// `memory`.
-bool isNothing(mlir::Operation *call);
 
 /// Calls that the functions of a step make on each rank, an attention of the library one a chunk:
 /// by their number a GPU gets a step as one graph, or call by call.

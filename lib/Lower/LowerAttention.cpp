@@ -10,6 +10,11 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_LOWERATTENTIONPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -50,24 +55,8 @@ static void emitAttention(OpBuilder &builder, rt::TileOp tile, RegisterBlock blo
 }
 
 namespace {
-struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerAttention)
-
-  LowerAttention() = default;
-  LowerAttention(RegisterBlock block) {
-    rows = block.rows;
-    vectors = block.vectors;
-  }
-  LowerAttention(const LowerAttention &other) : PassWrapper(other) {
-    rows = other.rows;
-    vectors = other.vectors;
-  }
-
-  StringRef getArgument() const override { return "lower-attention"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, func::FuncDialect, math::MathDialect,
-                    memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
-  }
+struct LowerAttentionPass : tplan::lower::impl::LowerAttentionPassBase<LowerAttentionPass> {
+  using LowerAttentionPassBase::LowerAttentionPassBase; // with options
 
   void runOnOperation() override {
     RegisterBlock block = rows && vectors ? RegisterBlock{rows, vectors} : blockOfTarget();
@@ -82,14 +71,5 @@ struct LowerAttention : PassWrapper<LowerAttention, OperationPass<ModuleOp>> {
     const lang::Target &target = lang::targetOf(getOperation());
     return RegisterBlock::of(target.registers, target.vectorBytes);
   }
-
-  Option<int64_t> rows{*this, "rows", llvm::cl::init(0),
-                       llvm::cl::desc("rows of sums in registers; 0: as the target allows")};
-  Option<int64_t> vectors{*this, "vectors", llvm::cl::init(0),
-                          llvm::cl::desc("vectors of sums in a row; 0: as the target allows")};
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createLowerAttentionPass(RegisterBlock block) {
-  return std::make_unique<LowerAttention>(block);
-}

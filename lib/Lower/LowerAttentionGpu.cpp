@@ -14,6 +14,11 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_LOWERATTENTIONGPUPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -50,13 +55,8 @@ static LogicalResult lowerTile(rt::TileOp op, gpu::GPUModuleOp kernels) {
 }
 
 namespace {
-struct LowerAttentionGpu : PassWrapper<LowerAttentionGpu, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerAttentionGpu)
-  StringRef getArgument() const override { return "lower-attention-gpu"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
-                    NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
-  }
+struct LowerAttentionGpuPass
+    : tplan::lower::impl::LowerAttentionGpuPassBase<LowerAttentionGpuPass> {
   void runOnOperation() override {
     SmallVector<rt::TileOp> tiles(getOperation().getOps<rt::TileOp>());
     if (tiles.empty())
@@ -68,7 +68,3 @@ struct LowerAttentionGpu : PassWrapper<LowerAttentionGpu, OperationPass<ModuleOp
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createLowerAttentionGpuPass() {
-  return std::make_unique<LowerAttentionGpu>();
-}

@@ -6,18 +6,17 @@
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_LOWERHOSTPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
 namespace {
-struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerHost)
-  StringRef getArgument() const final { return "lower-host"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<LLVM::LLVMDialect>();
-  }
-
+struct LowerHostPass : tplan::lower::impl::LowerHostPassBase<LowerHostPass> {
   LogicalResult run() {
     ModuleOp module = getOperation();
     std::vector<HostProgram> programs;
@@ -55,5 +54,3 @@ struct LowerHost : PassWrapper<LowerHost, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createLowerHostPass() { return std::make_unique<LowerHost>(); }

@@ -14,6 +14,11 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_LOWERKERNELSPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -58,13 +63,7 @@ static LogicalResult lowerKernel(rt::KernelOp op) {
 }
 
 namespace {
-struct LowerKernels : PassWrapper<LowerKernels, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernels)
-  StringRef getArgument() const override { return "lower-kernels"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-                    memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
-  }
+struct LowerKernelsPass : tplan::lower::impl::LowerKernelsPassBase<LowerKernelsPass> {
   void runOnOperation() override {
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
     for (rt::KernelOp kernel : kernels)
@@ -73,5 +72,3 @@ struct LowerKernels : PassWrapper<LowerKernels, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createLowerKernelsPass() { return std::make_unique<LowerKernels>(); }

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
-#include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Kernels/Skeletons.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,6 +12,11 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace tplan::lower {
+#define GEN_PASS_DEF_LOWERKERNELSGPUPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
 
 using namespace mlir;
 using namespace tplan;
@@ -46,13 +50,13 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
   // Not the block's own list of arguments, which grows by shared memory.
   SmallVector<Value> memory(entry.getArguments().take_front(plan->operands.size()));
   Body body(b, *plan, memory, gpu::BlockIdOp::create(b, gpu::Dimension::x));
-  if (auto strides = op->getAttrOfType<DenseI64ArrayAttr>(kStrides)) {
+  if (auto strides = op->getAttrOfType<DenseI64ArrayAttr>(sched::kStrides)) {
     // The grid bounds the numbers of blocks: here as far as a launch may go.
     func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), kMostLayers, 1});
     body.layer = gpu::BlockIdOp::create(b, gpu::Dimension::y);
     for (auto [operand, stride] : llvm::zip(plan->operands, strides.asArrayRef()))
       operand.layerStride = stride / nn::elementBytes(operand.type.getElementType());
-    keepForHost(kernels, kStrides, op.getSymName(), strides);
+    keepForHost(kernels, sched::kStrides, op.getSymName(), strides);
   }
   Value rowCount;
   if (plan->boundedRows)
@@ -68,13 +72,7 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
 }
 
 namespace {
-struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernelsGpu)
-  StringRef getArgument() const override { return "lower-kernels-gpu"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
-                    NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
-  }
+struct LowerKernelsGpuPass : tplan::lower::impl::LowerKernelsGpuPassBase<LowerKernelsGpuPass> {
   void runOnOperation() override {
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
     if (kernels.empty())
@@ -86,7 +84,3 @@ struct LowerKernelsGpu : PassWrapper<LowerKernelsGpu, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createLowerKernelsGpuPass() {
-  return std::make_unique<LowerKernelsGpu>();
-}

@@ -3,6 +3,11 @@
 #include "lib/Lower/Lower.h"
 #include "llvm/ADT/StringSwitch.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_RECORDCALLSPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -18,10 +23,7 @@ static int64_t categoryOf(rt::Call call, rt::FuncOp func) {
 }
 
 namespace {
-struct RecordCalls : PassWrapper<RecordCalls, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RecordCalls)
-  StringRef getArgument() const final { return "record-calls"; }
-
+struct RecordCallsPass : tplan::lower::impl::RecordCallsPassBase<RecordCallsPass> {
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
     Builder b(&getContext());
@@ -50,5 +52,3 @@ struct RecordCalls : PassWrapper<RecordCalls, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createRecordCallsPass() { return std::make_unique<RecordCalls>(); }

@@ -12,12 +12,17 @@
 #include "dialects/sched/Sched.h"
 #include "include/tplan/runtime.h"
 #include "lib/Lower/Gpu/Module.h"
-#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace tplan::lower {
+#define GEN_PASS_DEF_SUMKERNELSGPUPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
 
 using namespace mlir;
 using namespace tplan;
@@ -98,13 +103,7 @@ void SumKernel::emit() {
 }
 
 namespace {
-struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SumKernelsGpu)
-  StringRef getArgument() const override { return "sum-kernels-gpu"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, gpu::GPUDialect, memref::MemRefDialect, scf::SCFDialect>();
-  }
-
+struct SumKernelsGpuPass : tplan::lower::impl::SumKernelsGpuPassBase<SumKernelsGpuPass> {
   void runOnOperation() override {
     SmallVector<std::pair<Type, bool>> wanted; // element type, whether it is the maximum
     auto want = [&](Type type, bool maximum) {
@@ -139,5 +138,3 @@ struct SumKernelsGpu : PassWrapper<SumKernelsGpu, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createSumKernelsGpuPass() { return std::make_unique<SumKernelsGpu>(); }

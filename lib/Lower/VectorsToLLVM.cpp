@@ -26,6 +26,11 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Pass/PassManager.h"
 
+namespace tplan::lower {
+#define GEN_PASS_DEF_VECTORSTOLLVMPASS
+#include "lib/Lower/Passes.h.inc"
+} // namespace tplan::lower
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
@@ -50,12 +55,7 @@ static void packArguments(LLVM::LLVMFuncOp func) {
 }
 
 namespace {
-struct VectorsToLLVM : PassWrapper<VectorsToLLVM, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VectorsToLLVM)
-  StringRef getArgument() const override { return "vectors-to-llvm"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, cf::ControlFlowDialect>();
-  }
+struct VectorsToLLVMPass : tplan::lower::impl::VectorsToLLVMPassBase<VectorsToLLVMPass> {
   void runOnOperation() override {
     OpPassManager pm(ModuleOp::getOperationName());
     pm.addPass(createSCFToControlFlowPass());
@@ -87,8 +87,6 @@ struct VectorsToLLVM : PassWrapper<VectorsToLLVM, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createVectorsToLLVMPass() { return std::make_unique<VectorsToLLVM>(); }
 
 LogicalResult lower::lowerKernelsToLLVM(ModuleOp module) {
   PassManager pm(module.getContext());

@@ -10,10 +10,8 @@
 #include <vector>
 
 namespace tplan::memory {
-/// --plan-frames: a place for each value inside its function.
-std::unique_ptr<mlir::Pass> createPlanFramesPass();
-/// --plan-arena: a place for everything else; refuses what exceeds the budget.
-std::unique_ptr<mlir::Pass> createPlanArenaPass();
+#define GEN_PASS_DECL
+#include "lib/Memory/Passes.h.inc"
 
 /// A piece of the arena. Bytes count padding to 64. The slots of a family may lie apart:
 /// `offset` is that of the first.

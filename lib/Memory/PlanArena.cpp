@@ -13,6 +13,11 @@
 #include "mlir/IR/Builders.h"
 #include <map>
 
+namespace tplan::memory {
+#define GEN_PASS_DEF_PLANARENAPASS
+#include "lib/Memory/Passes.h.inc"
+} // namespace tplan::memory
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
@@ -32,10 +37,7 @@ int64_t workspaceOf(ModuleOp module, int64_t bytes) {
   return sched::alignUp(bytes);
 }
 
-struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanArena)
-  StringRef getArgument() const final { return "plan-arena"; }
-
+struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
   /// What only a device needs: where the next step's inputs arrive, what its libraries use, and
   /// where collectives meet, as much as the largest of a group needs.
   void addOfDevice(sched::ProgramOp program) {
@@ -211,5 +213,3 @@ struct PlanArena : PassWrapper<PlanArena, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::memory::createPlanArenaPass() { return std::make_unique<PlanArena>(); }

@@ -15,6 +15,11 @@
 #include "lib/Schedule/Chain.h"
 #include "mlir/IR/Builders.h"
 
+namespace tplan::memory {
+#define GEN_PASS_DEF_PLANFRAMESPASS
+#include "lib/Memory/Passes.h.inc"
+} // namespace tplan::memory
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
@@ -231,19 +236,10 @@ void FramePlanner::writeAttributes() {
 }
 
 namespace {
-struct PlanFrames : PassWrapper<PlanFrames, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanFrames)
-  StringRef getArgument() const final { return "plan-frames"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<sched::SchedDialect>();
-  }
+struct PlanFramesPass : tplan::memory::impl::PlanFramesPassBase<PlanFramesPass> {
   void runOnOperation() final {
     for (auto func : getOperation().getOps<rt::FuncOp>())
       FramePlanner(func).plan();
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> tplan::memory::createPlanFramesPass() {
-  return std::make_unique<PlanFrames>();
-}

@@ -12,6 +12,11 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
 
+namespace tplan::model {
+#define GEN_PASS_DEF_CUTUPDATESPASS
+#include "lib/Model/Passes.h.inc"
+} // namespace tplan::model
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -121,10 +126,7 @@ private:
   int64_t count = 0;
 };
 
-struct CutUpdatesPass : PassWrapper<CutUpdatesPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CutUpdatesPass)
-  StringRef getArgument() const final { return "cut-updates"; }
-
+struct CutUpdatesPass : tplan::model::impl::CutUpdatesPassBase<CutUpdatesPass> {
   void runOnOperation() final {
     for (auto model : getOperation().getOps<lang::ModelOp>()) {
       DimAttr batch = model.getBatch();
@@ -140,7 +142,3 @@ struct CutUpdatesPass : PassWrapper<CutUpdatesPass, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::model::createCutUpdatesPass() {
-  return std::make_unique<CutUpdatesPass>();
-}

@@ -13,6 +13,11 @@
 #include "llvm/ADT/StringMap.h"
 #include <cmath>
 
+namespace tplan::model {
+#define GEN_PASS_DEF_EXPANDBUILTINSPASS
+#include "lib/Model/Passes.h.inc"
+} // namespace tplan::model
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -213,10 +218,7 @@ const llvm::StringMap<Expansion> &table() {
   return rows;
 }
 
-struct ExpandBuiltinsPass : PassWrapper<ExpandBuiltinsPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandBuiltinsPass)
-  StringRef getArgument() const final { return "expand-builtins"; }
-
+struct ExpandBuiltinsPass : tplan::model::impl::ExpandBuiltinsPassBase<ExpandBuiltinsPass> {
   void runOnOperation() final {
     WalkResult result = getOperation().walk([](ApplyOp op) {
       auto row = table().find(op.getFunction());
@@ -237,7 +239,3 @@ struct ExpandBuiltinsPass : PassWrapper<ExpandBuiltinsPass, OperationPass<Module
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::model::createExpandBuiltinsPass() {
-  return std::make_unique<ExpandBuiltinsPass>();
-}

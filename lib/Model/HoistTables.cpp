@@ -13,6 +13,11 @@
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
 
+namespace tplan::model {
+#define GEN_PASS_DEF_HOISTTABLESPASS
+#include "lib/Model/Passes.h.inc"
+} // namespace tplan::model
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -88,10 +93,7 @@ void mergeInvariants(lang::ForOp loop) {
   }
 }
 
-struct HoistTablesPass : PassWrapper<HoistTablesPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(HoistTablesPass)
-  StringRef getArgument() const final { return "hoist-tables"; }
-
+struct HoistTablesPass : tplan::model::impl::HoistTablesPassBase<HoistTablesPass> {
   void runOnOperation() final {
     for (auto model : getOperation().getOps<lang::ModelOp>()) {
       auto loops = llvm::to_vector(model.getOps<lang::ForOp>());
@@ -107,7 +109,3 @@ struct HoistTablesPass : PassWrapper<HoistTablesPass, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::model::createHoistTablesPass() {
-  return std::make_unique<HoistTablesPass>();
-}

@@ -10,6 +10,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 
+namespace tplan::model {
+#define GEN_PASS_DEF_INLINELAYERSPASS
+#include "lib/Model/Passes.h.inc"
+} // namespace tplan::model
+
 using namespace mlir;
 using namespace tplan;
 
@@ -39,10 +44,7 @@ void inlineCall(lang::CallOp call, lang::LayerOp layer) {
   call.erase();
 }
 
-struct InlineLayersPass : PassWrapper<InlineLayersPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(InlineLayersPass)
-  StringRef getArgument() const final { return "inline-layers"; }
-
+struct InlineLayersPass : tplan::model::impl::InlineLayersPassBase<InlineLayersPass> {
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
     for (auto model : getOperation().getOps<lang::ModelOp>()) {
@@ -68,7 +70,3 @@ struct InlineLayersPass : PassWrapper<InlineLayersPass, OperationPass<ModuleOp>>
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::model::createInlineLayersPass() {
-  return std::make_unique<InlineLayersPass>();
-}

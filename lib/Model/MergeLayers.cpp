@@ -9,6 +9,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OperationSupport.h"
 
+namespace tplan::model {
+#define GEN_PASS_DEF_MERGELAYERSPASS
+#include "lib/Model/Passes.h.inc"
+} // namespace tplan::model
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -40,10 +45,7 @@ bool areEqual(const PartTable<LayerOp> &parts, LayerOp a, LayerOp b) {
          (!statesA || haveEqualBodies(statesA, statesB));
 }
 
-struct MergeLayersPass : PassWrapper<MergeLayersPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MergeLayersPass)
-  StringRef getArgument() const final { return "merge-layers"; }
-
+struct MergeLayersPass : tplan::model::impl::MergeLayersPassBase<MergeLayersPass> {
   void runOnOperation() final {
     PartTable<LayerOp> parts(getOperation());
     SmallVector<LayerOp> layers, kept;
@@ -74,7 +76,3 @@ struct MergeLayersPass : PassWrapper<MergeLayersPass, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::model::createMergeLayersPass() {
-  return std::make_unique<MergeLayersPass>();
-}

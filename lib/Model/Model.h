@@ -5,12 +5,8 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tplan::model {
-std::unique_ptr<mlir::Pass> createInlineLayersPass();
-std::unique_ptr<mlir::Pass> createExpandBuiltinsPass();
-std::unique_ptr<mlir::Pass> createCutUpdatesPass();
-std::unique_ptr<mlir::Pass> createHoistTablesPass();
-std::unique_ptr<mlir::Pass> createOutlineLayersPass();
-std::unique_ptr<mlir::Pass> createMergeLayersPass();
+#define GEN_PASS_DECL
+#include "lib/Model/Passes.h.inc"
 } // namespace tplan::model
 
 #endif // TPLAN_LIB_MODEL_H

@@ -17,6 +17,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
 
+namespace tplan::model {
+#define GEN_PASS_DEF_OUTLINELAYERSPASS
+#include "lib/Model/Passes.h.inc"
+} // namespace tplan::model
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -417,10 +422,7 @@ LogicalResult Outliner::run() {
   return success();
 }
 
-struct OutlineLayersPass : PassWrapper<OutlineLayersPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OutlineLayersPass)
-  StringRef getArgument() const final { return "outline-layers"; }
-
+struct OutlineLayersPass : tplan::model::impl::OutlineLayersPassBase<OutlineLayersPass> {
   void runOnOperation() final {
     auto models = llvm::to_vector(getOperation().getOps<lang::ModelOp>());
     for (lang::ModelOp model : models)
@@ -430,7 +432,3 @@ struct OutlineLayersPass : PassWrapper<OutlineLayersPass, OperationPass<ModuleOp
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::model::createOutlineLayersPass() {
-  return std::make_unique<OutlineLayersPass>();
-}

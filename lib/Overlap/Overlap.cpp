@@ -2,22 +2,25 @@
 //
 // Invariant after the pass: every asynchronous operation has one wait, on every
 // path, and all ranks issue them in one order. It holds when every call is complete
-// when it returns, as launches, matmuls, copies and collectives are: no phase makes
-// asynchronous ones yet. Anything else would run unawaited and is refused.
+// when it returns, as launches, matmuls, copies and collectives are on a CPU; on a GPU
+// `order-streams`, at the end of `memory`, orders those that run at once. Anything else would run
+// unawaited and is refused.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Overlap/Overlap.h"
 #include "dialects/rt/RT.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::overlap {
+#define GEN_PASS_DEF_OVERLAPPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
 using namespace mlir;
 using namespace tplan;
 
 namespace {
-struct Overlap : PassWrapper<Overlap, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Overlap)
-  StringRef getArgument() const final { return "overlap"; }
-
+struct OverlapPass : tplan::overlap::impl::OverlapPassBase<OverlapPass> {
   void runOnOperation() final {
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (Operation &op : func.getBlock())
@@ -32,5 +35,3 @@ struct Overlap : PassWrapper<Overlap, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> tplan::overlap::createOverlapPass() { return std::make_unique<Overlap>(); }

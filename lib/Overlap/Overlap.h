@@ -6,10 +6,8 @@
 #include <memory>
 
 namespace tplan::overlap {
-/// --overlap: refuses what nothing waits for.
-std::unique_ptr<mlir::Pass> createOverlapPass();
-/// --warn-waits: what a step waits for, though another plan would not.
-std::unique_ptr<mlir::Pass> createWarnWaitsPass();
+#define GEN_PASS_DECL
+#include "lib/Overlap/Passes.h.inc"
 } // namespace tplan::overlap
 
 #endif // TPLAN_OVERLAP_OVERLAP_H

@@ -19,6 +19,11 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
+namespace tplan::overlap {
+#define GEN_PASS_DEF_WARNWAITSPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
 using namespace mlir;
 using namespace tplan;
 
@@ -149,10 +154,7 @@ private:
   llvm::MapVector<ArrayAttr, Waits> crossing;
 };
 
-struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WarnWaits)
-  StringRef getArgument() const final { return "warn-waits"; }
-
+struct WarnWaitsPass : tplan::overlap::impl::WarnWaitsPassBase<WarnWaitsPass> {
   /// Of several programs the one that waits longest speaks for all.
   void runOnOperation() final {
     markAllAnalysesPreserved();
@@ -171,7 +173,3 @@ struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::overlap::createWarnWaitsPass() {
-  return std::make_unique<WarnWaits>();
-}

@@ -19,6 +19,11 @@
 #include "lib/Precision/Precision.h"
 #include "llvm/ADT/StringMap.h"
 
+namespace tplan::precision {
+#define GEN_PASS_DEF_NARROWPRECISIONPASS
+#include "lib/Precision/Passes.h.inc"
+} // namespace tplan::precision
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -188,10 +193,7 @@ private:
   DenseMap<Value, Value> copies;
 };
 
-struct NarrowPrecisionPass : PassWrapper<NarrowPrecisionPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(NarrowPrecisionPass)
-  StringRef getArgument() const final { return "narrow-precision"; }
-
+struct NarrowPrecisionPass : tplan::precision::impl::NarrowPrecisionPassBase<NarrowPrecisionPass> {
   void runOnOperation() final {
     narrow = precision::narrowTypeOf(getOperation());
     if (!narrow)
@@ -337,7 +339,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::precision::createNarrowPrecisionPass() {
-  return std::make_unique<NarrowPrecisionPass>();
-}

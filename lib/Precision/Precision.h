@@ -6,9 +6,8 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tplan::precision {
-std::unique_ptr<mlir::Pass> createWidenPrecisionPass();
-std::unique_ptr<mlir::Pass> createNarrowPrecisionPass();
-std::unique_ptr<mlir::Pass> createWidenRoundingsPass();
+#define GEN_PASS_DECL
+#include "lib/Precision/Passes.h.inc"
 
 /// The narrow type of the plan's precision: bf16, f16; null where it has none.
 mlir::FloatType narrowTypeOf(mlir::ModuleOp module);

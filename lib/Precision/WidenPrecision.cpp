@@ -11,15 +11,17 @@
 #include "lib/Precision/Precision.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::precision {
+#define GEN_PASS_DEF_WIDENPRECISIONPASS
+#include "lib/Precision/Passes.h.inc"
+} // namespace tplan::precision
+
 using namespace mlir;
 using namespace tplan;
 
 namespace {
 
-struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WidenPrecisionPass)
-  StringRef getArgument() const final { return "widen-precision"; }
-
+struct WidenPrecisionPass : tplan::precision::impl::WidenPrecisionPassBase<WidenPrecisionPass> {
   void runOnOperation() final {
     lang::Precision precision = lang::Settings(getOperation()).plan.precision;
     if (precision == lang::Precision::TF32 && !lang::targetOf(getOperation()).isGpu()) {
@@ -37,7 +39,3 @@ struct WidenPrecisionPass : PassWrapper<WidenPrecisionPass, OperationPass<Module
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::precision::createWidenPrecisionPass() {
-  return std::make_unique<WidenPrecisionPass>();
-}

@@ -15,6 +15,11 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
 
+namespace tplan::precision {
+#define GEN_PASS_DEF_WIDENROUNDINGSPASS
+#include "lib/Precision/Passes.h.inc"
+} // namespace tplan::precision
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -34,10 +39,7 @@ void roundAtDefinition(OpResult v, Type narrow) {
     cast.erase();
 }
 
-struct WidenRoundingsPass : PassWrapper<WidenRoundingsPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WidenRoundingsPass)
-  StringRef getArgument() const final { return "widen-roundings"; }
-
+struct WidenRoundingsPass : tplan::precision::impl::WidenRoundingsPassBase<WidenRoundingsPass> {
   void runOnOperation() final {
     if (lang::Settings(getOperation()).plan.computedIn != lang::Precision::F64)
       return;
@@ -56,7 +58,3 @@ struct WidenRoundingsPass : PassWrapper<WidenRoundingsPass, OperationPass<Module
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::precision::createWidenRoundingsPass() {
-  return std::make_unique<WidenRoundingsPass>();
-}

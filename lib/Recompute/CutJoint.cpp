@@ -20,6 +20,11 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
+namespace tplan::recompute {
+#define GEN_PASS_DEF_CUTJOINTPASS
+#include "lib/Recompute/Passes.h.inc"
+} // namespace tplan::recompute
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -289,10 +294,7 @@ void Cutter::emitParts() {
   emit(Part::Evaluate, evaluated, none, {});
 }
 
-struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CutJointPass)
-  StringRef getArgument() const final { return "cut-joint"; }
-
+struct CutJointPass : tplan::recompute::impl::CutJointPassBase<CutJointPass> {
   void runOnOperation() final {
     // The counts are no part of training: evaluated as they are.
     SymbolTable symbols(getOperation());
@@ -314,7 +316,3 @@ struct CutJointPass : PassWrapper<CutJointPass, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::recompute::createCutJointPass() {
-  return std::make_unique<CutJointPass>();
-}

@@ -13,8 +13,8 @@ namespace tplan::recompute {
 std::optional<lang::RecomputePolicy> policyOf(nn::LayerOp layer);
 void setPolicy(nn::LayerOp layer, lang::RecomputePolicy policy);
 
-std::unique_ptr<mlir::Pass> createSplitPoliciesPass();
-std::unique_ptr<mlir::Pass> createCutJointPass();
+#define GEN_PASS_DECL
+#include "lib/Recompute/Passes.h.inc"
 } // namespace tplan::recompute
 
 #endif // TPLAN_LIB_RECOMPUTE_H

@@ -10,6 +10,11 @@
 #include "lib/Recompute/Recompute.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::recompute {
+#define GEN_PASS_DEF_SPLITPOLICIESPASS
+#include "lib/Recompute/Passes.h.inc"
+} // namespace tplan::recompute
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -85,10 +90,7 @@ private:
   const lang::Recompute &plan;
 };
 
-struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitPoliciesPass)
-  StringRef getArgument() const final { return "split-policies"; }
-
+struct SplitPoliciesPass : tplan::recompute::impl::SplitPoliciesPassBase<SplitPoliciesPass> {
   void runOnOperation() final {
     const lang::Recompute &plan = lang::Settings(getOperation()).plan.recompute;
     for (auto chain : getOperation().getOps<ChainOp>())
@@ -120,7 +122,3 @@ struct SplitPoliciesPass : PassWrapper<SplitPoliciesPass, OperationPass<ModuleOp
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::recompute::createSplitPoliciesPass() {
-  return std::make_unique<SplitPoliciesPass>();
-}

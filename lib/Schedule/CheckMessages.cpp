@@ -13,6 +13,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
 
+namespace tplan::schedule {
+#define GEN_PASS_DEF_CHECKMESSAGESPASS
+#include "lib/Schedule/Passes.h.inc"
+} // namespace tplan::schedule
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
@@ -174,10 +179,7 @@ LogicalResult Player::checkEnd() {
 }
 
 namespace {
-struct CheckMessages : PassWrapper<CheckMessages, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckMessages)
-  StringRef getArgument() const final { return "check-messages"; }
-
+struct CheckMessagesPass : tplan::schedule::impl::CheckMessagesPassBase<CheckMessagesPass> {
   void runOnOperation() final {
     markAllAnalysesPreserved();
     StringAttr axis = dist::meshOf(getOperation()).getStages();
@@ -193,7 +195,3 @@ struct CheckMessages : PassWrapper<CheckMessages, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> tplan::schedule::createCheckMessagesPass() {
-  return std::make_unique<CheckMessages>();
-}

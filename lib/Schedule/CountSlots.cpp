@@ -15,6 +15,11 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
+namespace tplan::schedule {
+#define GEN_PASS_DEF_COUNTSLOTSPASS
+#include "lib/Schedule/Passes.h.inc"
+} // namespace tplan::schedule
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
@@ -161,10 +166,7 @@ LogicalResult SlotCounter::emit(Family &family) {
 }
 
 namespace {
-struct CountSlots : PassWrapper<CountSlots, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CountSlots)
-  StringRef getArgument() const final { return "count-slots"; }
-
+struct CountSlotsPass : tplan::schedule::impl::CountSlotsPassBase<CountSlotsPass> {
   void runOnOperation() final {
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       if (failed(SlotCounter(program).count()))
@@ -172,7 +174,3 @@ struct CountSlots : PassWrapper<CountSlots, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> tplan::schedule::createCountSlotsPass() {
-  return std::make_unique<CountSlots>();
-}

@@ -16,6 +16,11 @@
 #include "lib/Schedule/StepKernels.h"
 #include "llvm/ADT/SetVector.h"
 
+namespace tplan::schedule {
+#define GEN_PASS_DEF_FORMPROGRAMPASS
+#include "lib/Schedule/Passes.h.inc"
+} // namespace tplan::schedule
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
@@ -341,10 +346,7 @@ LogicalResult ProgramBuilder::build() {
 }
 
 namespace {
-struct FormProgram : PassWrapper<FormProgram, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormProgram)
-  StringRef getArgument() const final { return "form-program"; }
-
+struct FormProgramPass : tplan::schedule::impl::FormProgramPassBase<FormProgramPass> {
   LogicalResult run() {
     SmallVector<sched::ProgramOp> programs(getOperation().getOps<sched::ProgramOp>());
     if (programs.empty())
@@ -372,7 +374,3 @@ struct FormProgram : PassWrapper<FormProgram, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> tplan::schedule::createFormProgramPass() {
-  return std::make_unique<FormProgram>();
-}

@@ -12,6 +12,11 @@
 #include "lib/Schedule/Policy.h"
 #include "lib/Schedule/Schedule.h"
 
+namespace tplan::schedule {
+#define GEN_PASS_DEF_ORDERTASKSPASS
+#include "lib/Schedule/Passes.h.inc"
+} // namespace tplan::schedule
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
@@ -104,13 +109,7 @@ struct ProgramMaker {
   }
 };
 
-struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderTasks)
-  StringRef getArgument() const final { return "order-tasks"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<sched::SchedDialect>();
-  }
-
+struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass> {
   LogicalResult run() {
     ModuleOp module = getOperation();
     lang::Settings settings(module);
@@ -173,7 +172,3 @@ struct OrderTasks : PassWrapper<OrderTasks, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::schedule::createOrderTasksPass() {
-  return std::make_unique<OrderTasks>();
-}

@@ -17,6 +17,11 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+namespace tplan::schedule {
+#define GEN_PASS_DEF_STEPKERNELSPASS
+#include "lib/Schedule/Passes.h.inc"
+} // namespace tplan::schedule
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
@@ -140,13 +145,7 @@ void emitScaledNorm(Builder &make, const lang::LossScale &scale, int64_t stages)
   });
 }
 
-struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StepKernels)
-  StringRef getArgument() const final { return "step-kernels"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<arith::ArithDialect, math::MathDialect>();
-  }
-
+struct StepKernelsPass : tplan::schedule::impl::StepKernelsPassBase<StepKernelsPass> {
   /// Programs of one pipeline have the kernels in common.
   void runOnOperation() final {
     for (auto program : getOperation().getOps<sched::ProgramOp>())
@@ -179,5 +178,3 @@ struct StepKernels : PassWrapper<StepKernels, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> schedule::createStepKernelsPass() { return std::make_unique<StepKernels>(); }

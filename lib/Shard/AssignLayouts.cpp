@@ -15,6 +15,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
 
+namespace tplan::shard {
+#define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -131,13 +136,7 @@ private:
   DenseMap<Value, SmallVector<std::pair<LayoutAttr, Value>, 2>> versions;
 };
 
-struct AssignLayoutsPass : PassWrapper<AssignLayoutsPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AssignLayoutsPass)
-  StringRef getArgument() const final { return "assign-layouts"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<dist::DistDialect>();
-  }
-
+struct AssignLayoutsPass : tplan::shard::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
   void runOnOperation() final {
     if (failed(run(getOperation())))
       signalPassFailure();
@@ -249,7 +248,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::shard::createAssignLayoutsPass() {
-  return std::make_unique<AssignLayoutsPass>();
-}

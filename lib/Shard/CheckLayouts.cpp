@@ -13,6 +13,11 @@
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::shard {
+#define GEN_PASS_DEF_CHECKLAYOUTSPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -296,10 +301,7 @@ private:
   std::set<std::string> reduced;                       // by part `reduce`
 };
 
-struct CheckLayoutsPass : PassWrapper<CheckLayoutsPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckLayoutsPass)
-  StringRef getArgument() const final { return "check-layouts"; }
-
+struct CheckLayoutsPass : tplan::shard::impl::CheckLayoutsPassBase<CheckLayoutsPass> {
   void runOnOperation() final {
     if (getOperation()->hasAttr(dist::kMesh) &&
         failed(StepChecker(getOperation(), dist::meshOf(getOperation())).check()))
@@ -309,7 +311,3 @@ struct CheckLayoutsPass : PassWrapper<CheckLayoutsPass, OperationPass<ModuleOp>>
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::shard::createCheckLayoutsPass() {
-  return std::make_unique<CheckLayoutsPass>();
-}

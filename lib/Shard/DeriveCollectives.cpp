@@ -9,6 +9,11 @@
 #include "lib/Shard/Unasked.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace tplan::shard {
+#define GEN_PASS_DEF_DERIVECOLLECTIVESPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::shard;
@@ -42,13 +47,8 @@ static Value emitStep(OpBuilder &b, Location loc, const Step &step, Value v, Val
 }
 
 namespace {
-struct DeriveCollectivesPass : PassWrapper<DeriveCollectivesPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveCollectivesPass)
-  StringRef getArgument() const final { return "derive-collectives"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<dist::DistDialect>();
-  }
-
+struct DeriveCollectivesPass
+    : tplan::shard::impl::DeriveCollectivesPassBase<DeriveCollectivesPass> {
   void runOnOperation() final {
     FailureOr<Placement> placement = Placement::read(getOperation());
     if (failed(placement))
@@ -85,7 +85,3 @@ struct DeriveCollectivesPass : PassWrapper<DeriveCollectivesPass, OperationPass<
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> tplan::shard::createDeriveCollectivesPass() {
-  return std::make_unique<DeriveCollectivesPass>();
-}

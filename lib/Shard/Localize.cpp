@@ -17,6 +17,11 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+namespace tplan::shard {
+#define GEN_PASS_DEF_LOCALIZEPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -291,13 +296,7 @@ LogicalResult checkSizes(ModuleOp module) {
   return failure(result.wasInterrupted());
 }
 
-struct LocalizePass : PassWrapper<LocalizePass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LocalizePass)
-  StringRef getArgument() const final { return "localize"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<dist::DistDialect>();
-  }
-
+struct LocalizePass : tplan::shard::impl::LocalizePassBase<LocalizePass> {
   void runOnOperation() final {
     if ((getOperation()->hasAttr(dist::kMesh) && failed(localize(getOperation()))) ||
         failed(checkSizes(getOperation())))
@@ -340,7 +339,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::shard::createLocalizePass() {
-  return std::make_unique<LocalizePass>();
-}

@@ -5,13 +5,8 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tplan::shard {
-std::unique_ptr<mlir::Pass> createSplitMicrobatchesPass();
-std::unique_ptr<mlir::Pass> createSplitStagesPass();
-std::unique_ptr<mlir::Pass> createAssignLayoutsPass();
-std::unique_ptr<mlir::Pass> createCheckLayoutsPass();
-std::unique_ptr<mlir::Pass> createDeriveCollectivesPass();
-std::unique_ptr<mlir::Pass> createLocalizePass();
-std::unique_ptr<mlir::Pass> createSumStagesPass();
+#define GEN_PASS_DECL
+#include "lib/Shard/Passes.h.inc"
 } // namespace tplan::shard
 
 #endif // TPLAN_LIB_SHARD_H

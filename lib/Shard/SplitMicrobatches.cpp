@@ -15,6 +15,11 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+namespace tplan::shard {
+#define GEN_PASS_DEF_SPLITMICROBATCHESPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -83,10 +88,8 @@ LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
   return success();
 }
 
-struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitMicrobatchesPass)
-  StringRef getArgument() const final { return "split-microbatches"; }
-
+struct SplitMicrobatchesPass
+    : tplan::shard::impl::SplitMicrobatchesPassBase<SplitMicrobatchesPass> {
   void runOnOperation() final {
     lang::Settings settings(getOperation());
     std::optional<int64_t> microbatch = settings.plan.microbatch;
@@ -121,7 +124,3 @@ struct SplitMicrobatchesPass : PassWrapper<SplitMicrobatchesPass, OperationPass<
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::shard::createSplitMicrobatchesPass() {
-  return std::make_unique<SplitMicrobatchesPass>();
-}

@@ -18,6 +18,11 @@
 #include "mlir/IR/Builders.h"
 #include <numeric>
 
+namespace tplan::shard {
+#define GEN_PASS_DEF_SPLITSTAGESPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::shard;
@@ -100,10 +105,7 @@ SmallVector<int64_t> cutByCost(ArrayRef<double> costs, int64_t stages) {
   return cut;
 }
 
-struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitStages)
-  StringRef getArgument() const final { return "split-stages"; }
-
+struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass> {
   /// Layers of lists in each stage; one stage with all of them by default.
   FailureOr<SmallVector<int64_t>> readStages(nn::ChainOp chain) {
     lang::Settings settings(getOperation());
@@ -184,7 +186,3 @@ struct SplitStages : PassWrapper<SplitStages, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::shard::createSplitStagesPass() {
-  return std::make_unique<SplitStages>();
-}

@@ -15,6 +15,11 @@
 #include "llvm/ADT/MapVector.h"
 #include <set>
 
+namespace tplan::shard {
+#define GEN_PASS_DEF_SUMSTAGESPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
@@ -27,10 +32,7 @@ struct Gradient {
   std::set<int64_t> stages;
 };
 
-struct SumStages : PassWrapper<SumStages, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SumStages)
-  StringRef getArgument() const final { return "sum-stages"; }
-
+struct SumStagesPass : tplan::shard::impl::SumStagesPassBase<SumStagesPass> {
   void runOnOperation() final {
     auto chain = getOperation().lookupSymbol<ChainOp>("train");
     if (!chain)
@@ -75,5 +77,3 @@ struct SumStages : PassWrapper<SumStages, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> tplan::shard::createSumStagesPass() { return std::make_unique<SumStages>(); }

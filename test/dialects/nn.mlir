@@ -25,3 +25,91 @@ func.func @starts(%q: !q, %i: !i) {
   %3:3 = nn.attention_grad %q, %q, %q, %2#0, %2#1, %q keys from %i pieces [8] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5> : (!q, !q, !q, !q, !l, !q, !i) -> (!q, !q, !q)
   return
 }
+
+// The primitives. An operand that lacks a dimension is repeated along it.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[D 4], f32>
+!c = !nn.tensor<[B 2, D 4], i1>
+// CHECK-LABEL: func.func @element_wise(
+// CHECK-NEXT:    nn.constant 5.000000e-01 : <[], f32>
+// CHECK-NEXT:    nn.neg
+// CHECK-NEXT:    nn.exp
+// CHECK-NEXT:    nn.log
+// CHECK-NEXT:    nn.tanh
+// CHECK-NEXT:    nn.erf
+// CHECK-NEXT:    nn.sin
+// CHECK-NEXT:    nn.cos
+// CHECK-NEXT:    nn.rsqrt
+// CHECK-NEXT:    nn.sqrt
+// CHECK-NEXT:    nn.add %arg0, %arg1 : (<[B 2, D 4], f32>, <[D 4], f32>) -> <[B 2, D 4], f32>
+// CHECK-NEXT:    nn.sub
+// CHECK-NEXT:    nn.mul
+// CHECK-NEXT:    nn.div
+// CHECK-NEXT:    nn.max
+// CHECK-NEXT:    nn.min
+// CHECK-NEXT:    nn.cmp lt %arg0, %arg1
+// CHECK-NEXT:    nn.select
+// CHECK-NEXT:    nn.cast %arg0 : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
+// CHECK-NEXT:    nn.round %arg0 as bf16
+// CHECK-NEXT:    nn.broadcast %arg1 : <[D 4], f32> -> <[B 2, D 4], f32>
+func.func @element_wise(%x: !x, %w: !w) {
+  %half = nn.constant 0.5 : <[], f32>
+  %neg = nn.neg %x : !x
+  %exp = nn.exp %x : !x
+  %log = nn.log %x : !x
+  %tanh = nn.tanh %x : !x
+  %erf = nn.erf %x : !x
+  %sin = nn.sin %x : !x
+  %cos = nn.cos %x : !x
+  %rsqrt = nn.rsqrt %x : !x
+  %sqrt = nn.sqrt %x : !x
+  %add = nn.add %x, %w : (!x, !w) -> !x
+  %sub = nn.sub %x, %w : (!x, !w) -> !x
+  %mul = nn.mul %x, %w : (!x, !w) -> !x
+  %div = nn.div %x, %w : (!x, !w) -> !x
+  %max = nn.max %x, %w : (!x, !w) -> !x
+  %min = nn.min %x, %w : (!x, !w) -> !x
+  %less = nn.cmp lt %x, %w : (!x, !w) -> !c
+  %chosen = nn.select %less, %x, %w : (!c, !x, !w) -> !x
+  %narrow = nn.cast %x : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
+  %rounded = nn.round %x as bf16 : !x
+  %repeated = nn.broadcast %w : <[D 4], f32> -> <[B 2, D 4], f32>
+  return
+}
+// CHECK-LABEL: func.func @structured(
+// CHECK-NEXT:    nn.scalar "lr" : <[], f64>
+// CHECK-NEXT:    nn.reduce sum %arg0 : <[B 2, D 4], f32> -> <[B 2], f32>
+// CHECK-NEXT:    nn.reduce max %arg0 detached
+// CHECK-NEXT:    nn.contract %arg0, %arg1 : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+// CHECK-NEXT:    nn.rope %arg0, %arg2, %arg2 over "D"
+// CHECK-NEXT:    nn.rope %{{.*}} inverse
+// CHECK-NEXT:    nn.lookup %arg1["F" = %arg3] : (<[F 8, D 4], f32>, <[B 2], i32>) -> <[B 2, D 4], f32>
+// CHECK-NEXT:    nn.lookup_grad %arg0["F" = %arg3] : (<[B 2, D 4], f32>, <[B 2], i32>) -> <[F 8, D 4], f32>
+func.func @structured(%x: !x, %w: !nn.tensor<[F 8, D 4], f32>, %table: !nn.tensor<[half.D 2], f32>, %ids: !nn.tensor<[B 2], i32>) {
+  %lr = nn.scalar "lr" : <[], f64>
+  %sum = nn.reduce sum %x : <[B 2, D 4], f32> -> <[B 2], f32>
+  %most = nn.reduce max %x detached : <[B 2, D 4], f32> -> <[B 2], f32>
+  %y = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+  %turned = nn.rope %x, %table, %table over "D" : !x, !nn.tensor<[half.D 2], f32>, !nn.tensor<[half.D 2], f32>
+  %back = nn.rope %turned, %table, %table over "D" inverse : !x, !nn.tensor<[half.D 2], f32>, !nn.tensor<[half.D 2], f32>
+  %rows = nn.lookup %w["F" = %ids] : (<[F 8, D 4], f32>, <[B 2], i32>) -> <[B 2, D 4], f32>
+  %dw = nn.lookup_grad %x["F" = %ids] : (<[B 2, D 4], f32>, <[B 2], i32>) -> <[F 8, D 4], f32>
+  return
+}
+// A model: a list of three layers, each with a gain of its own.
+// CHECK:       nn.param @l.gain : !nn.tensor<[D 4], f32> x 3 path "l.{i}.gain" first 0 step 1 id 0 by 1 <"constant", 1.000000e+00 : f64> "norm"
+// CHECK:       nn.chain @train losses {main = 1.000000e+00 : f64} {
+// CHECK-NEXT:    nn.input "x" shift 0 vocabulary 0
+// CHECK-NEXT:    nn.run [@layer] x 3 layer 0 carried(%0) invariant() params [{gain = @l.gain}]
+// CHECK:       nn.layer @layer(
+// CHECK:         nn.return
+nn.param @l.gain : !w x 3 path "l.{i}.gain" first 0 step 1 id 0 by 1 <"constant", 1.0 : f64> "norm"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : !x
+  %y = nn.run [@layer] x 3 layer 0 carried(%x) invariant() params [{gain = @l.gain}] : (!x) -> !x
+}
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "gain"})
+    -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
+  %0 = nn.mul %x, %w : (!x, !w) -> !x
+  nn.return %0 : !x
+}

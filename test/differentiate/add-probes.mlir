@@ -1,4 +1,5 @@
 // RUN: tplan-opt --differentiate-layers --add-probes %s | FileCheck %s
+// EXAMPLE
 // Each value in floating point leaves a sum over half of its elements, as the gradient of a weight
 // of its own in each layer of the run. What is added onto an accumulator is probed before it.
 !x = !nn.tensor<[D 4, B 2], f32>
@@ -27,3 +28,4 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
   %y = nn.mul %x, %w : (<[D 4, B 2], f32>, <[D 4], f32>) -> <[D 4, B 2], f32>
   nn.return %y : !x
 }
+// END

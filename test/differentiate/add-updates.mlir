@@ -1,4 +1,5 @@
 // RUN: tplan-opt --add-updates --split-input-file %s | FileCheck %s
+// EXAMPLE
 // A weight that two runs bind (a tied head) is updated by the first of them only.
 !w = !nn.tensor<[V 8, D 4], f32>
 
@@ -24,6 +25,7 @@ nn.layer @exit() { nn.return }
 // CHECK:         nn.sub %arg0
 // CHECK-NOT:   nn.layer @exit.N
 // CHECK-NOT:   nn.layer @exit.U
+// END
 
 // -----
 // Two lists of one layer, one of them without decay: the second has a copy with parts of its own.

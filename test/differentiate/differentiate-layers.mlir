@@ -1,5 +1,6 @@
 // RUN: tplan-opt --differentiate-layers %s | FileCheck %s
-// The joint function: the backward of a gated sum behind its forward. A broadcast
+// EXAMPLE
+// The joint function: the backward of a gated sum after its forward. A broadcast
 // operand gets the sum over what it was repeated along.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4], f32>
@@ -29,3 +30,4 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
   %3 = nn.add %acc, %2 : (<[], f64>, <[], f64>) -> <[], f64>
   nn.return %3 : !nn.tensor<[], f64>
 }
+// END

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 
 using namespace tplan;
 
@@ -51,9 +52,14 @@ TEST(Report, NeedsAPlannedModule) {
   EXPECT_EQ(errors, "no report before phase 'memory'");
 }
 
-TEST(Phases, FlagsAreThoseOfThePasses) {
-  for (const PassInfo &pass : passes())
-    EXPECT_EQ(pass.create()->getArgument(), pass.flag);
+// --print-phases and the command lines of tests name passes by these.
+TEST(Phases, EachPassHasAFlagOfItsOwnAndASummary) {
+  std::map<std::string, std::string> names;
+  for (const PassInfo &pass : passes()) {
+    EXPECT_FALSE(pass.summary.empty()) << pass.flag.str();
+    std::string name = pass.create()->getName().str();
+    EXPECT_EQ(names.emplace(pass.flag, name).first->second, name) << pass.flag.str();
+  }
 }
 
 int64_t residentKiB() {

@@ -1,4 +1,33 @@
 // RUN: tplan-opt --bound-evaluation --split-input-file %s | FileCheck %s
+// EXAMPLE
+// The batch B of part `evaluate` becomes `max`; its calls take the scalar `count.B`.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[D 4, V 8], f32>
+!y = !nn.tensor<[B 2, V 8], f32>
+#id = #rt.access<"identity", "", 0>
+
+// CHECK-LABEL: rt.func @f.E
+// CHECK-SAME:    %[[COUNT:arg[0-9]+]]: !nn.tensor<[], i64> {nn.name = "count.B", nn.role = "scalar"}
+// CHECK-NEXT:    %0 = rt.launch @double.rows(%arg0) count(%[[COUNT]] : !nn.tensor<[], i64>) : (!nn.tensor<[B max 2, D 4], f32>)
+// CHECK-NEXT:    rt.matmul %0, %arg1 count %[[COUNT]] : {{.*}} -> !nn.tensor<[B max 2, V 8], f32>
+// CHECK:       rt.kernel @double.rows map rows [#nn.dim<"B", 2, true>] cols [#nn.dim<"D", 4>] grain 1
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : !x
+  %y = nn.run [@f] x 1 layer 0 carried(%x) invariant() params [{}] : (!x) -> !y
+}
+rt.func @f.E(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"}) -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @f, part = #nn.part<evaluate>} {
+  %0 = rt.launch @double(%x) : (!x) -> !x
+  %1 = rt.matmul %0, %w : (!x, !w) -> !y
+  rt.return %1 : !y
+}
+rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>] grain 16384 : (!x) -> !x access [#id, #id] {
+^bb0(%a: f32):
+  %0 = arith.addf %a, %a : f32
+  rt.yield %0 : f32
+}
+// END
+
+// -----
 // The batch B of part `evaluate` becomes `max`; calls take the scalar `count.B`. `forward` keeps its kernel.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4, V 8], f32>

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --choose-attention --form-kernels %s | FileCheck %s
+// EXAMPLE
 // On a GPU bf16 is the library's, forward and backward; the width 12, and f32, stay kernels, whose
 // launches say why. Nothing makes row sums for the library: it takes out.
 // CHECK-LABEL: rt.func @f
@@ -28,3 +29,4 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
     nn.return %0#0 : !r
   }
 }
+// END

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --fold-biases --form-kernels --split-input-file %s | FileCheck %s
+// EXAMPLE
 // q is read by attention, so it is in memory with its bias: the GEMM adds it, and no kernel is left.
 // In bf16 the product is f32, and is rounded with its bias.
 !x = !nn.tensor<[B 2, S 8, D 16], bf16>
@@ -17,6 +18,7 @@ nn.layer @narrow(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = 
   %4:2 = nn.attention %3, %3, %3 <query = "S", key = "S", heads = "H", groups = "H", scale = 0.25, mask = <causal>> : (!q, !q, !q) -> (!q, !l)
   nn.return %4#0 : !q
 }
+// END
 
 // -----
 

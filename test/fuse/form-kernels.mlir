@@ -1,4 +1,5 @@
 // RUN: tplan-opt --form-kernels --split-input-file %s | FileCheck %s
+// EXAMPLE
 // One row kernel: the mean square of a row, then the row scaled by it.
 !x = !nn.tensor<[S 8, D 16], f32>
 
@@ -19,6 +20,7 @@ nn.layer @norm(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "
   %3 = nn.mul %x, %2 : (<[S 8, D 16], f32>, <[S 8], f32>) -> <[S 8, D 16], f32>
   nn.return %3 : !x
 }
+// END
 
 // -----
 

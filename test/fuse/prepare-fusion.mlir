@@ -1,4 +1,5 @@
 // RUN: tplan-opt --prepare-fusion --cse --split-input-file %s | FileCheck %s
+// EXAMPLE
 // A column sum is cut in two; a sum in the middle changes the order of dimensions.
 !x = !nn.tensor<[B 4, S 64, D 8], f32>
 
@@ -14,6 +15,7 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0"})
   %1 = nn.reduce sum %x : <[B 4, S 64, D 8], f32> -> <[B 4, D 8], f32>
   nn.return %0, %1 : !nn.tensor<[D 8], f32>, !nn.tensor<[B 4, D 8], f32>
 }
+// END
 
 // -----
 

@@ -20,7 +20,8 @@ AttentionKernel::AttentionKernel(const std::string &text, const JitOptions &opti
     tasks = tile.getNumTasks();
     flops = tile.getFlops();
     mlir::PassManager pm(module.getContext());
-    pm.addPass(lower::createLowerAttentionPass(options.block));
+    pm.addPass(lower::createLowerAttentionPass(
+        {.rows = options.block.rows, .vectors = options.block.vectors}));
     if (failed(pm.run(module)))
       exit(1);
   });

@@ -1,4 +1,5 @@
 // RUN: tplan-opt %s -expand-narrow --split-input-file | FileCheck %s
+// EXAMPLE
 // Shifts, and a rounding to nearest even, on every machine the same; what is not converted
 // is moved as integers.
 
@@ -23,6 +24,7 @@ func.func @halves(%x: vector<16xbf16>, %m: memref<64xbf16>, %i: index) {
   vector.store %3, %m[%i] : memref<64xbf16>, vector<16xbf16>
   return
 }
+// END
 
 // From f64 through f32 rounded to odd: rounded once.
 // CHECK-LABEL: func.func @once(

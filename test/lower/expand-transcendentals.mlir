@@ -1,5 +1,5 @@
 // RUN: tplan-opt %s -expand-transcendentals | FileCheck %s
-
+// EXAMPLE
 // One table for vectors and scalars; nothing of the functions is left.
 // CHECK-LABEL: func.func @both(
 // CHECK-NOT: math.{{exp|log|tanh|erf|sin|cos|rsqrt}} 
@@ -16,3 +16,4 @@ func.func @both(%x: vector<16xf32>, %y: f64) -> (vector<16xf32>, f64) {
   %6 = math.rsqrt %5 : f64
   return %1, %6 : vector<16xf32>, f64
 }
+// END

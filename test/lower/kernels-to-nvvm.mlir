@@ -1,5 +1,5 @@
 // RUN: tplan-opt %s -kernels-to-nvvm | FileCheck %s
-
+// EXAMPLE
 // Memory becomes pointers in its space; math that is left is an instruction, never a call.
 // CHECK: llvm.mlir.global internal @[[SHARED:.*]]() {addr_space = 3 : i32, alignment = 16 : i64}
 // CHECK-LABEL: llvm.func @k(
@@ -30,3 +30,4 @@ gpu.module @kernels {
     gpu.return
   }
 }
+// END

@@ -1,4 +1,20 @@
 // RUN: tplan-opt %s -split-input-file -lower-attention-gpu -lower-kernels-gpu | FileCheck %s
+// EXAMPLE
+// Nothing is masked, so each block walks all tiles of keys without a branch: scores by multiply-adds, their largest number and
+// their sum as it goes.
+// CHECK-LABEL: gpu.func @all(
+// CHECK-SAME:    known_block_size = array<i32: 128, 1, 1>
+// CHECK:         scf.for
+// CHECK:           math.fma
+// CHECK:           nvvm.shfl.sync bfly
+// CHECK:           math.exp
+// CHECK:         math.log
+// CHECK:         gpu.return
+rt.tile @all forward : (!nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2, K 64], f32>)
+    -> (!nn.tensor<[S 256, H 2, K 64], f32>, !nn.tensor<[S 256, H 2], f32>) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.125>
+// END
+
+// -----
 
 // Eight rows a thread, 16 threads across; four tiles of 64 queries a head. Shared memory is
 // two panels and a tile of scores, never a row of them.

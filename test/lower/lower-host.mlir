@@ -1,5 +1,32 @@
+// RUN: tplan-opt --lower-host %s | FileCheck %s --check-prefix=HERE
 // RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --plan-arena --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
-// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --plan-arena --record-calls --repeat-updates --order-streams --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
+// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --repeat-updates --plan-arena --order-streams --record-calls --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
+// EXAMPLE
+// A function takes the rank and one table of pointers: its arguments, its results, its frame. It leaves with the status of a call that
+// fails. The launch stands beside a constant that says what it costs and where it comes from.
+// HERE:      llvm.func internal @tplan.layer.a.F(%arg0: !llvm.ptr, %arg1: !llvm.ptr) -> i32
+// HERE:        %[[K:.+]] = llvm.mlir.addressof @k
+// HERE:        %[[STATUS:.+]] = llvm.call @tp_launch(%arg0, %{{.+}}, %[[K]], %{{.+}}, %{{.+}})
+// HERE:        llvm.cond_br %{{.+}}, ^[[FAIL:bb[0-9]+]](%[[STATUS]] : i32)
+// HERE:      llvm.func internal @tplan.task.F.0(
+// HERE:        llvm.call @tplan.layer.a.F
+// HERE:      llvm.func internal @tplan.step(
+!x = !nn.tensor<[D 16], f32>
+tplan.recipe @r {batch = 2 : i64}
+tplan.plan @p {recipe = "r"}
+sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] arena 64 live 64 {
+  %x = sched.value <activation "x"> chain section bytes 64 x 1 of !x at 0
+  sched.section @F.0 task F 0 { sched.call @a.F to(%x) }
+  sched.section @B.0 task B 0 {}
+  sched.entry "prepare" []
+  sched.entry "step" [#sched.execute<tasks>]
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() {sched.places = [#sched.place<"result", 0>], tp.call = {bytes = 64 : i64, category = 0 : i64, flops = 16 : i64, tasks = 1 : i64}} : () -> !x
+  rt.return %0 : !x
+}
+llvm.func @k(!llvm.ptr, i64)
+// END
 
 // A function takes the rank and one table of pointers: arguments, results, frame. It
 // leaves with the status of a call that fails.

@@ -1,5 +1,5 @@
 // RUN: tplan-opt %s -split-input-file -lower-kernels-gpu -cse -canonicalize | FileCheck %s
-
+// EXAMPLE
 // All operands walk all loops as one: a vector of 16 bytes a thread, the last one shorter.
 // CHECK-LABEL: gpu.module @kernels
 // CHECK-LABEL: gpu.func @flat(
@@ -19,11 +19,12 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
   %y = arith.mulf %x, %x : f32
   rt.yield %y : f32
 }
+// END
 
 // -----
 
 // In a launch for several layers the second number of a block moves each operand by its stride.
-// CHECK-LABEL: gpu.module @kernels attributes {{.*}}tp.strides = {layers = array<i64: 0, 192>}
+// CHECK-LABEL: gpu.module @kernels attributes {{.*}}sched.strides = {layers = array<i64: 0, 192>}
 // CHECK-LABEL: gpu.func @layers(
 // CHECK-SAME: %[[X:.*]]: memref<40xf32, 1>, %[[Y:.*]]: memref<40xf32, 1>)
 // CHECK-SAME: known_grid_size = array<i32: 1, 65535, 1>
@@ -35,7 +36,7 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
 // CHECK: vector.store %{{.*}}, %[[Y]][%[[THERE]]] {alignment = 16 : i64}
 rt.kernel @layers map rows [] cols [#nn.dim<"D", 40>] grain 1
     : (!nn.tensor<[D 40], f32>) -> (!nn.tensor<[D 40], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] attributes {tp.strides = array<i64: 0, 192>} {
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] attributes {sched.strides = array<i64: 0, 192>} {
 ^bb0(%x: f32):
   %y = arith.mulf %x, %x : f32
   rt.yield %y : f32

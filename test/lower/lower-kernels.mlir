@@ -1,5 +1,5 @@
 // RUN: tplan-opt %s -split-input-file -lower-kernels | FileCheck %s
-
+// EXAMPLE
 // All operands walk all loops as one: flat, from a multiple of 16 on; one tail.
 // CHECK-LABEL: func.func @flat(
 // CHECK-SAME: %[[X:.*]]: memref<333xf32>, %[[OUT:.*]]: memref<333xf32>, %[[TASK:.*]]: index) attributes {tplan.kernel}
@@ -19,6 +19,7 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
   %y = arith.mulf %x, %x : f32
   rt.yield %y : f32
 }
+// END
 
 // -----
 

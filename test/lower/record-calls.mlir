@@ -1,4 +1,5 @@
 // RUN: tplan-opt --record-calls %s | FileCheck %s
+// EXAMPLE
 !x = !nn.tensor<[B 16, D 8], f32>
 !w = !nn.tensor<[D 8, E 4], f32>
 !y = !nn.tensor<[B 16, E 4], f32>
@@ -16,6 +17,7 @@ rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "pa
   %2 = rt.copy %1 : !y -> !y
   rt.return %2 : !y
 }
+// END
 // A kernel of the update counts as optimizer.
 // CHECK-LABEL: rt.func @a.U
 // CHECK:         rt.launch {{.*}} category = 3 : i64

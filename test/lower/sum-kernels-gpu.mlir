@@ -1,4 +1,5 @@
 // RUN: tplan-opt --sum-kernels-gpu %s | FileCheck %s
+// EXAMPLE
 // One kernel for each type and way to combine, whatever the shapes: a thread adds one element of
 // all members, in their order; bf16 is added in f32 and rounded once.
 !x = !nn.tensor<[B 4, D 4], bf16>
@@ -26,3 +27,4 @@ rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}, %y: !y {nn.role = "carr
   rt.return %0, %1, %2 : !s, !x, !y
 }
 }
+// END

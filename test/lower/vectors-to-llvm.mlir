@@ -1,4 +1,5 @@
 // RUN: tplan-opt --vectors-to-llvm %s | FileCheck %s
+// EXAMPLE
 // A kernel becomes a function of the runtime's form: an array of pointers and a task.
 // CHECK-LABEL: llvm.func @k(%arg0: !llvm.ptr
 // CHECK-SAME:    i64
@@ -11,3 +12,4 @@ func.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %task: index) attributes {t
   vector.store %1, %y[%task] : memref<64xf32>, vector<16xf32>
   return
 }
+// END

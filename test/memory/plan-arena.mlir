@@ -1,4 +1,31 @@
+// RUN: tplan-opt --plan-arena %s | FileCheck %s --check-prefix=HERE
 // RUN: tplan-opt --split-stages --order-tasks --form-program --count-slots --plan-frames --plan-arena %S/../schedule/Inputs/mlp.mlir | FileCheck %s
+// EXAMPLE
+// What lives from step to step is first in the arena, each array at a multiple of 64 bytes. The two frames are never live at once, so
+// they have one place.
+// HERE:      sched.program @step {{.*}} arena 704 live 704 {
+// HERE-NEXT:   sched.value <parameter of @w> parameter always bytes 40 x 2 at 0
+// HERE-NEXT:   sched.value <gradient of @w> gradient always bytes 40 x 2 at 128
+// HERE-NEXT:   sched.value <frame "F"> frame section bytes 256 x 1 at 256
+// HERE-NEXT:   sched.value <frame "B"> frame section bytes 448 x 1 at 256
+tplan.recipe @r {batch = 2 : i64}
+tplan.plan @p {recipe = "r"}
+sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %w = sched.value <parameter of @w> parameter always bytes 40 x 2
+  %g = sched.value <gradient of @w> gradient always bytes 40 x 2
+  %f = sched.value <frame "F"> frame section bytes 0 x 1
+  %b = sched.value <frame "B"> frame section bytes 0 x 1
+  sched.section @F.0 task F 0 { sched.call @a.F frame %f }
+  sched.section @B.0 task B 0 { sched.call @a.B frame %b }
+  sched.entry "step" [#sched.execute<tasks>]
+}
+rt.func @a.F() attributes {layer = @a, part = #nn.part<forward>, sched.frame = 256 : i64, sched.live = 256 : i64} {
+  rt.return
+}
+rt.func @a.B() attributes {layer = @a, part = #nn.part<backward>, sched.frame = 448 : i64, sched.live = 448 : i64} {
+  rt.return
+}
+// END
 
 // The arena is as large as what is live at once, and families have their places.
 // CHECK:      sched.program @step {{.*}} arena [[ARENA:[0-9]+]] live [[ARENA]]

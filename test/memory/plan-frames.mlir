@@ -1,4 +1,5 @@
 // RUN: tplan-opt --plan-frames %s | FileCheck %s
+// EXAMPLE
 !x = !nn.tensor<[B 16, D 4], f32>
 !y = !nn.tensor<[B 16, D 8], f32>
 
@@ -20,6 +21,7 @@ rt.func @packed(%x: !x {nn.role = "carried", nn.name = "c0"})
   %4 = rt.launch @k(%3) : (!x) -> !y
   rt.return %4 : !y
 }
+// END
 
 // A chain of accumulators ends in the argument that it updates. An operand that is read
 // again is not taken over, though the call would allow it.

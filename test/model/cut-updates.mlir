@@ -1,4 +1,5 @@
 // RUN: tplan-opt --cut-updates %s | FileCheck %s
+// EXAMPLE
 // The sum over the batch stays in the layer and is read by two; what reads it runs once
 // a step, with copies of the states.
 !x = !nn.tensor<[B 2, E 4], f32>
@@ -29,3 +30,4 @@ tplan.model @m {
   %most = nn.reduce max %load : <[E 4], f32> -> <[], f32>
   tplan.metric "most" %most : !s
 }
+// END

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --expand-builtins %s | FileCheck %s
+// EXAMPLE
 // Composites become primitives: softmax subtracts a maximum that gets no cotangent.
 !x = !nn.tensor<[S 8, V 5], f32>
 
@@ -14,3 +15,4 @@ tplan.model @softmax {
   %y = tplan.apply "softmax"(%x) {over = "V"} : (!x) -> !x
   tplan.output "y" %y : !x
 }
+// END

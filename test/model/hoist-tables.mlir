@@ -1,4 +1,5 @@
 // RUN: tplan-opt --hoist-tables %s | FileCheck %s
+// EXAMPLE
 // A cosine of positions is computed once, in front of the list, and both kinds share it.
 !x = !nn.tensor<[B 2, S 4], f32>
 !t = !nn.tensor<[S 4], f32>
@@ -29,3 +30,4 @@ tplan.model @m {
     tplan.return %z : !x
   }
 }
+// END

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --inline-layers %s | FileCheck %s
+// EXAMPLE
 // A member's name prefixes its weights; a member called twice shares them.
 !x = !nn.tensor<[S 8, D 4], f32>
 !w = !nn.tensor<[D 4], f32>
@@ -26,3 +27,4 @@ tplan.model @m {
   %y = tplan.call @twice as "a"(%x) : (!x) -> !x
   %z = tplan.call @twice as "a"(%y) : (!x) -> !x
 }
+// END

@@ -1,8 +1,8 @@
 // RUN: tplan-opt --merge-layers %s | FileCheck %s
+// EXAMPLE
 // The layers of two lists are one function; a layer with another number in it is not.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4], f32>
-
 // CHECK:     nn.run [@front] x 3
 // CHECK:     nn.run [@front] x 2 layer 3
 // CHECK:     nn.run [@last] x 1
@@ -30,3 +30,4 @@ nn.layer @last(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i6
   %0 = nn.add %x, %w : (!x, !w) -> !x
   nn.return %0 : !x
 }
+// END

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --outline-layers -split-input-file %s | FileCheck %s
+// EXAMPLE
 // A list is one run, whatever its length; code around it is a layer of its own.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4], f32>
@@ -26,6 +27,7 @@ tplan.model @m {
   %1 = nn.reduce sum %0 : <[B 2], f32> -> <[], f32>
   tplan.loss "main" weight 1.0 %1 terms 8 : !s
 }
+// END
 
 // -----
 

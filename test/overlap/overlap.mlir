@@ -1,4 +1,5 @@
 // RUN: tplan-opt --overlap %s | FileCheck %s
+// EXAMPLE
 // Every call that is complete when it returns passes.
 !x = !nn.tensor<[B 2], f32>
 !m = !nn.tensor<[B 2, D 4], f32>
@@ -23,3 +24,4 @@ rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}, %m: !m {nn.role = "carr
   rt.return %5 : !x
 }
 }
+// END

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --order-tasks --form-program --warn-waits -verify-diagnostics -split-input-file %s
+// EXAMPLE
 // Six calls in a step, of three layers for two microbatches: each has a latency of 15 us and sends
 // 524,288 bytes at 1 GB/s.
 !w = !nn.tensor<[H 512, D 256], f32>
@@ -24,6 +25,7 @@ rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, 
   rt.return
 }
 }
+// END
 
 // -----
 

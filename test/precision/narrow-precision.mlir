@@ -1,4 +1,5 @@
 // RUN: tplan-opt --narrow-precision --split-input-file %s | FileCheck %s
+// EXAMPLE
 // A contraction reads and gives bf16, its weight as a working copy; the gradient of
 // the weight stays f32; what the layer hands on is bf16.
 !x = !nn.tensor<[B 2, D 4], f32>
@@ -26,6 +27,7 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
   %2 = nn.add %dw, %1 : (<[F 8, D 4], f32>, <[F 8, D 4], f32>) -> <[F 8, D 4], f32>
   nn.return %0, %2 : !y, !w
 }
+// END
 
 // -----
 

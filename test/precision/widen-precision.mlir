@@ -1,4 +1,5 @@
 // RUN: tplan-opt --widen-precision %s | FileCheck %s
+// EXAMPLE
 // The same program with wider numbers; casts between f32 and f64 are gone.
 tplan.plan @p {precision = "f64"}
 
@@ -13,3 +14,4 @@ nn.layer @layer(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0"}
   %1 = nn.cast %0 : <[B 2], f32> -> <[B 2], f64>
   nn.return %1 : !nn.tensor<[B 2], f64>
 }
+// END

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --widen-roundings --split-input-file %s | FileCheck %s
+// EXAMPLE
 // Where the bf16 program gives bf16 the oracle rounds: casts and contractions. What was f32
 // is not rounded, and a working copy is in f64.
 tplan.plan @p {precision = "bf16", computed_in = "f64"}
@@ -25,6 +26,7 @@ nn.layer @layer(%x: !nn.tensor<[B 2, D 4], f32> {nn.role = "invariant", nn.name 
   %4 = nn.contract %3, %0 : (<[B 2, F 8], f32>, <[B 2, D 4], bf16>) -> <[F 8, D 4], f32>
   nn.return %1, %4 : !nn.tensor<[B 2, F 8], bf16>, !nn.tensor<[F 8, D 4], f32>
 }
+// END
 
 // -----
 

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --cut-joint %s | FileCheck %s
+// EXAMPLE
 // y = w x^2 element by element. Element-wise values are computed again, so only the
 // layer's input is kept from F, as itself: no residual.
 !x = !nn.tensor<[D 4], f32>
@@ -26,3 +27,4 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
   %sum = nn.add %dw, %gw : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
   nn.return %y, %dx, %sum : !x, !x, !x
 }
+// END

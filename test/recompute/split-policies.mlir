@@ -1,4 +1,5 @@
 // RUN: tplan-opt --split-policies %s | FileCheck %s
+// EXAMPLE
 // The run is cut where the policy changes; the second policy has a layer of its own.
 !x = !nn.tensor<[D 4], f32>
 tplan.plan @p {recompute = {default = "none", rules = [{first = 0, last = 1, policy = "full"}]}}
@@ -21,3 +22,4 @@ nn.layer @blocks(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : 
 nn.layer @blocks.R(%g: !x {nn.role = "cot_param", nn.name = "w"}) -> (!x {nn.role = "cot_param", nn.name = "w"}) attributes {layer = @blocks, part = #nn.part<reduce>} {
   nn.return %g : !x
 }
+// END

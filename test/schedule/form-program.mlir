@@ -1,9 +1,37 @@
+// RUN: tplan-opt --form-program %s | FileCheck %s --check-prefix=HERE
 // RUN: tplan-opt --split-stages --order-tasks --form-program %S/Inputs/mlp.mlir | FileCheck %s
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "gpipe_split", stages = [1, 1]/' %S/Inputs/mlp.mlir > %t.split
 // RUN: tplan-opt --split-stages --order-tasks --form-program %t.split | FileCheck %s --check-prefix=SPLIT
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "1f1b", stages = [1, 1], mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"/' %S/Inputs/mlp.mlir > %t.pp
 // RUN: sed -i '1i module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {' %t.pp && echo '}' >> %t.pp
 // RUN: tplan-opt --split-stages --order-tasks --form-program %t.pp | FileCheck %s --check-prefix=PP
+// EXAMPLE
+// A run of three layers with a weight each becomes a loop in the section of each task, on values: instance `period` of the weights
+// and of their gradients. The entry says in which order a step executes the sections.
+// HERE:      %[[W:.+]] = sched.value <parameter of @w> parameter always bytes 16 x 3
+// HERE-NEXT: %[[G:.+]] = sched.value <gradient of @w> gradient always bytes 16 x 3
+// HERE:      sched.section @F.0 task F 0 {
+// HERE-NEXT:   sched.run "forward" "a[0..2]" x 3 {
+// HERE-NEXT:     sched.call @a.F from(%[[W]][period]) frame %{{.+}}
+// HERE:      sched.section @B.0 task B 0 {
+// HERE-NEXT:   sched.run "backward" "a[0..2]" x 3 descending {
+// HERE-NEXT:     sched.call @a.B from(%[[W]][period], %[[G]][period]) frame %{{.+}}
+// HERE:      sched.entry "step" [#sched.execute<once @begin>, #sched.execute<once @cotangents>, #sched.execute<tasks>, #sched.execute<once @end>]
+!w = !nn.tensor<[D 4], f32>
+nn.param @w : !w x 3 path "a.{i}.w" first 0 step 1 id 0 by 1 <"constant", 1.0 : f64> "norm"
+sched.program @step policy "gpipe" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 0, B 0 1] {
+  nn.chain @train losses {main = 1.0 : f64} {
+    nn.run [@a] x 3 layer 0 carried() invariant() params [{w = @w}] {stage = 0 : i64} : () -> ()
+  }
+}
+rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
+  rt.return
+}
+rt.func @a.B(%w: !w {nn.role = "param", nn.name = "w"}, %g: !w {nn.role = "cot_param", nn.name = "w"})
+    -> (!w {nn.role = "cot_param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<backward>} {
+  rt.return %g : !w
+}
+// END
 
 // The chains are gone: a step is sections of work, in the order that its entry says.
 // CHECK:      sched.program @step

@@ -1,3 +1,4 @@
+// RUN: tplan-opt --order-tasks %s | FileCheck %s --check-prefix=HERE
 // RUN: tplan-opt --split-stages --order-tasks %S/Inputs/mlp.mlir | FileCheck %s
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 2 : i64, pipeline = "gpipe"/' %S/Inputs/mlp.mlir > %t.gpipe
 // RUN: tplan-opt --split-stages --order-tasks %t.gpipe | FileCheck %s --check-prefix=GPIPE
@@ -8,6 +9,28 @@
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "1f1b", stages = [1, 1], mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"/' %S/Inputs/mlp.mlir > %t.pp
 // RUN: sed -i '1i module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {' %t.pp && echo '}' >> %t.pp
 // RUN: tplan-opt --split-stages --order-tasks %t.pp | FileCheck %s --check-prefix=PP
+// EXAMPLE
+// With gpipe all microbatches go forward before the first goes back. No task runs part `backward_inputs`, so it goes.
+// HERE-NOT:  rt.func @a.I
+// HERE:      sched.program @step policy "gpipe" stages 1 microbatches 2
+// HERE-SAME:   tasks [F 0 0, F 0 1, B 0 0, B 0 1]
+// HERE-NEXT:   nn.chain @train
+// HERE-NOT:  rt.func @a.I
+tplan.recipe @r {batch = 4 : i64}
+tplan.plan @p {recipe = "r", microbatch = 2 : i64, pipeline = "gpipe"}
+nn.chain @train losses {main = 1.0 : f64} {
+  nn.run [@a] x 3 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> ()
+}
+rt.func @a.F() attributes {layer = @a, part = #nn.part<forward>} {
+  rt.return
+}
+rt.func @a.B() attributes {layer = @a, part = #nn.part<backward>} {
+  rt.return
+}
+rt.func @a.I() attributes {layer = @a, part = #nn.part<backward_inputs>} {
+  rt.return
+}
+// END
 
 // A microbatch is finished before the next begins.
 // CHECK:      sched.program @step policy "accumulate" stages 1 microbatches 4

@@ -1,9 +1,32 @@
+// RUN: tplan-opt --step-kernels %s | FileCheck %s --check-prefix=HERE
 // RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels %S/Inputs/mlp.mlir | FileCheck %s
 // RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 2 : i64}/' %S/Inputs/mlp.mlir \
 // RUN:   | tplan-opt --split-stages --order-tasks --form-program --step-kernels | FileCheck %s --check-prefix=SCALED
 // RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 0 : i64}/' %S/Inputs/mlp.mlir \
 // RUN:   | tplan-opt --split-stages --order-tasks --form-program --step-kernels | FileCheck %s --check-prefix=CONSTANT
-// RUN: tplan-opt --step-kernels %s | FileCheck %s --check-prefix=NONE
+// RUN: echo 'module {}' | tplan-opt --step-kernels | FileCheck %s --check-prefix=NONE
+// EXAMPLE
+// The backward of a mean begins with weight / count, or with 0 where nothing was counted. The program launches the kernel; it had
+// no code yet.
+// HERE:      rt.kernel @tplan.cot_loss.main map rows [] cols [] grain 1 : (!nn.tensor<[], f64>) -> !nn.tensor<[], f32>
+// HERE-NEXT: ^bb0(%[[COUNT:.*]]: f64):
+// HERE-NEXT:   %[[WEIGHT:.*]] = arith.constant 5.0
+// HERE-NEXT:   %[[ZERO:.*]] = arith.constant 0.0
+// HERE-NEXT:   %[[EMPTY:.*]] = arith.cmpf oeq, %[[COUNT]], %[[ZERO]]
+// HERE-NEXT:   %[[EACH:.*]] = arith.divf %[[WEIGHT]], %[[COUNT]]
+// HERE-NEXT:   %[[COT:.*]] = arith.select %[[EMPTY]], %[[ZERO]], %[[EACH]]
+// HERE-NEXT:   %[[F32:.*]] = arith.truncf %[[COT]] : f64 to f32
+// HERE-NEXT:   rt.yield %[[F32]]
+tplan.recipe @r {batch = 2 : i64}
+tplan.plan @p {recipe = "r"}
+sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] losses {main = 0.5 : f64} {
+  %count = sched.value <loss "count.main"> scalar always bytes 8 x 1 of !nn.tensor<[], f64>
+  %cot = sched.value <loss_cotangent "main"> scalar always bytes 4 x 1 of !nn.tensor<[], f32>
+  sched.section @cotangents {
+    sched.launch @tplan.cot_loss.main from(%count) to(%cot)
+  }
+}
+// END
 
 // What a step computes between its functions: where the backward begins, and the norm.
 // CHECK:      rt.kernel @tplan.cot_loss.main map rows [] cols [] grain 1 : (!nn.tensor<[], f64>) -> !nn.tensor<[], f32>
@@ -47,4 +70,3 @@
 
 // A module without a program has none.
 // NONE-NOT: rt.kernel
-module {}

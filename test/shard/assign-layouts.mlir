@@ -1,4 +1,34 @@
 // RUN: tplan-opt --assign-layouts --split-input-file %s | FileCheck %s
+// EXAMPLE
+// A linear map over F, which tp cuts, as B is over dp: what is contracted over F is a pending sum over tp, and exp wants it
+// made at once. The loss waits for the end of the step.
+// CHECK-LABEL: nn.layer @layer(
+// CHECK:         %[[Y:.+]] = nn.contract %arg0, %arg1 {dist.layouts = [#dist.layout<B over [dp], F over [tp]>]}
+// CHECK-NEXT:    %[[BACK:.+]] = nn.contract %[[Y]], %arg1 {dist.layouts = [#dist.layout<B over [dp], sum over [tp]>]}
+// CHECK-NEXT:    %[[SUM:.+]] = dist.reshard %[[BACK]] {dist.layouts = [#dist.layout<B over [dp]>]}
+// CHECK-NEXT:    %[[E:.+]] = nn.exp %[[SUM]] {dist.layouts = [#dist.layout<B over [dp]>]}
+// CHECK-NEXT:    nn.reduce sum %[[E]] {dist.layouts = [#dist.layout<sum over [dp]>]}
+tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "tp", size = 2 : i64}],
+               shard = [{axes = ["dp"], dims = ["B"]}, {axes = ["tp"], dims = ["F"]}]}
+nn.param @w : !nn.tensor<[F 128, D 16], f64> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 4, D 16], f64>
+  nn.run [@layer] x 1 layer 0 carried() invariant(%x) params [{w = @w}] : (!nn.tensor<[B 4, D 16], f64>) -> ()
+}
+nn.layer @layer(%x: !nn.tensor<[B 4, D 16], f64> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64},
+                %w: !nn.tensor<[F 128, D 16], f64> {nn.role = "param", nn.name = "w"},
+                %loss: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"})
+    -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "main"}) {
+  %y = nn.contract %x, %w : (<[B 4, D 16], f64>, <[F 128, D 16], f64>) -> <[B 4, F 128], f64>
+  %back = nn.contract %y, %w : (<[B 4, F 128], f64>, <[F 128, D 16], f64>) -> <[B 4, D 16], f64>
+  %e = nn.exp %back : <[B 4, D 16], f64>
+  %sum = nn.reduce sum %e : <[B 4, D 16], f64> -> <[], f64>
+  %next = nn.add %loss, %sum : (<[], f64>, <[], f64>) -> <[], f64>
+  nn.return %next : !nn.tensor<[], f64>
+}
+// END
+
+// -----
 // A linear map, forward and backward, on 2 x 2 ranks: B over dp and F over tp, and ZeRO 1 over dp. Sizes stay
 // global; each value has its layout, and each change of one is a reshard.
 // CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>}

@@ -1,4 +1,24 @@
-// RUN: tplan-opt --check-layouts %s | FileCheck %s
+// RUN: tplan-opt --check-layouts --split-input-file %s | FileCheck %s
+// EXAMPLE
+// A contraction over F, which tp cuts, leaves a pending sum over tp; an all-reduce makes it before exp reads it. Without the
+// all-reduce the exp would be an error: exp of a sum is not the sum of exps.
+// CHECK-LABEL: nn.layer @layer
+// CHECK:         nn.contract %arg0, %arg1 {dist.layouts = [#dist.layout<sum over [tp]>]}
+// CHECK-NEXT:    dist.collective all_reduce sum %{{.*}} over ["tp"] {dist.layouts = [#dist.layout<>]}
+// CHECK-NEXT:    nn.exp
+module attributes {dist.mesh = #dist.mesh<<"tp", 2>>} {
+nn.layer @layer(%x: !nn.tensor<[B 4, F 8], f64> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<F over [tp]>},
+                %w: !nn.tensor<[F 8, D 4], f64> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<F over [tp]>})
+    -> (!nn.tensor<[B 4, D 4], f64> {nn.role = "carried", nn.name = "c0"}) {
+  %y = nn.contract %x, %w {dist.layouts = [#dist.layout<sum over [tp]>]} : (<[B 4, F 8], f64>, <[F 8, D 4], f64>) -> <[B 4, D 4], f64>
+  %sum = dist.collective all_reduce sum %y over ["tp"] {dist.layouts = [#dist.layout<>]} : <[B 4, D 4], f64> -> <[B 4, D 4], f64>
+  %e = nn.exp %sum {dist.layouts = [#dist.layout<>]} : <[B 4, D 4], f64>
+  nn.return %e : !nn.tensor<[B 4, D 4], f64>
+}
+}
+// END
+
+// -----
 // What check-layouts accepts: a step of a vocabulary-parallel head with a norm under sequence parallelism, as
 // assign-layouts writes it. V divides by no axis: padding is masked by localize (NVIDIA/Megatron-LM#1754, #1736: more than
 // half the loss lost). Dropout goes by logical positions, so it may be cut (pytorch/torchtitan#1750).

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --derive-collectives --check-layouts %s | FileCheck %s
+// EXAMPLE
 // Each change of a layout becomes the cheapest steps that make it.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "tp", size = 2 : i64}]}
@@ -22,6 +23,7 @@ nn.layer @changes(%x: !nn.tensor<[B 64, D 64], f32> {nn.role = "invariant", nn.n
   %6 = dist.reshard %g {dist.layouts = [#dist.layout<rows [B] by 32 over [dp] in_whole>]} : <[B 64, D 64], f32>
   nn.return
 }
+// END
 // CHECK-LABEL: nn.layer @order
 nn.layer @order(%x: !nn.tensor<[B 64], f32> {nn.role = "invariant", nn.name = "x", dist.layout = #dist.layout<B over [dp, tp]>}) {
   // CHECK: dist.collective permute sum %arg0 over ["dp", "tp"] dim "B" sources [0, 2, 1, 3]

@@ -1,4 +1,25 @@
 // RUN: tplan-opt --localize --split-input-file %s | FileCheck %s
+// EXAMPLE
+// Nine of B over four ranks are three each, so the last rank has none of its own: each masks what lies after the end of B, by
+// its member number along dp, which is a scalar.
+module attributes {dist.mesh = #dist.mesh<<"dp", 4>>} {
+tplan.plan @p {mesh = [{name = "dp", size = 4 : i64}]}
+// CHECK-LABEL: nn.layer @sum(
+// CHECK-SAME:    %arg0: !nn.tensor<[B 3, D 4], f64>
+// CHECK-SAME:    %[[RANK:.+]]: !nn.tensor<[], i32> {nn.name = "member.dp", nn.role = "scalar"})
+// CHECK:         %[[START:.+]] = nn.mul %[[RANK]], %{{.+}}
+// CHECK:         %[[AT:.+]] = nn.index from %[[START]] pieces [3] : <[B 3], i32>
+// CHECK:         %[[INSIDE:.+]] = nn.cmp lt %[[AT]], %{{.+}}
+// CHECK:         %[[KEPT:.+]] = nn.select %[[INSIDE]], %arg0, %{{.+}}
+// CHECK:         nn.reduce sum %[[KEPT]]
+nn.layer @sum(%x: !nn.tensor<[B 9, D 4], f64> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp]>}) {
+  %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp]>]} : <[B 9, D 4], f64> -> <[], f64>
+  nn.return
+}
+}
+// END
+
+// -----
 // Sizes become those of one rank, by ceil; the rank's number along the axes comes as a scalar. Ids are looked up where
 // the table has them, positions are logical ones, and what lies behind the end counts for nothing.
 module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp", 4>>} {

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --split-microbatches %s | FileCheck %s
+// EXAMPLE
 // The size of one name changes, wherever it stands.
 tplan.plan @p {microbatch = 2 : i64}
 
@@ -14,6 +15,7 @@ nn.layer @layer(%x: !nn.tensor<[B 8, S 8], i32> {nn.role = "invariant", nn.name 
   %0 = nn.cast %x : <[B 8, S 8], i32> -> <[B 8, S 8], f32>
   nn.return %0 : !nn.tensor<[B 8, S 8], f32>
 }
+// END
 
 // A loss may be scaled: that adds over microbatches too.
 // CHECK: nn.layer @scaled

@@ -1,6 +1,7 @@
 // RUN: tplan-opt --split-stages --split-input-file %s | FileCheck %s
+// EXAMPLE
 // Two kinds of layers in turn, three of each, in stages of 1, 4 and 1 layers: the second
-// stage begins in the middle of a period. Code before and behind the list follows it.
+// stage begins in the middle of a period. Code before and after the list follows it.
 !x = !nn.tensor<[B 2], f32>
 tplan.plan @p {stages = [1, 4, 1]}
 nn.param @w : !x x 3 path "l.{i}.w" first 0 step 2 id 0 by 2 <"constant", 0.0 : f64> "linear"
@@ -18,6 +19,7 @@ nn.chain @train {
   %y = nn.run [@a, @b] x 3 layer 1 carried(%x) invariant() params [{w = @w}, {v = @v}] : (!x) -> !x
   nn.run [@exit] x 1 layer 7 carried(%y) invariant() params [{}] : (!x) -> ()
 }
+// END
 
 // -----
 

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --split-stages --sum-stages %s | FileCheck %s
+// EXAMPLE
 // A tied weight: the table of the first stage is the head of the second. Each backward adds to a part of
 // its gradient; the function that adds the parts is one of the weight's own.
 !x = !nn.tensor<[B 2, D 4], f32>
@@ -6,7 +7,6 @@
 tplan.plan @p {stages = [1, 1]}
 nn.param @embed : !w x 1 path "embed" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "embedding"
 nn.param @gain : !x x 2 path "l.{i}.gain" first 0 step 1 id 1 by 1 <"constant", 0.0 : f64> "norm"
-
 // CHECK:      nn.layer @sum.embed.R(
 // CHECK-SAME:   %[[WHOLE:.+]]: !nn.tensor<[V 8, D 4], f32> {nn.name = "whole", nn.role = "cot_param"}
 // CHECK-SAME:   %[[PART:.+]]: !nn.tensor<[V 8, D 4], f32> {nn.name = "part", nn.role = "cot_param"}
@@ -30,3 +30,4 @@ nn.chain @train {
   %y = nn.run [@a] x 2 layer 1 carried(%x) invariant() params [{g = @gain}] : (!x) -> !x
   nn.run [@exit] x 1 layer 3 carried(%y) invariant() params [{w = @embed}] : (!x) -> ()
 }
+// END

@@ -1,6 +1,6 @@
 //===- Gpu/Module.cpp - kernels for GPUs as functions ---------------------===//
 #include "lib/Lower/Gpu/Module.h"
-#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,6 +1,6 @@
 //===- Host/Calls.cpp - the calls of the runtime that generated code makes -===//
 #include "lib/Lower/Host/Calls.h"
-#include "lib/Lower/Host/Streams.h"
+#include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -38,14 +38,14 @@ Record<tp_collective> lower::collectiveOf(HostBuilder &host, int64_t group, int6
 
 HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
     : host(host), groups(groups) {
-  if (module->hasAttr(kStreams)) // the kernels, maybe none, are for a device
+  if (module->hasAttr(sched::kStreams)) // the kernels, maybe none, are for a device
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule);
-  if (auto lists = module->getAttrOfType<ArrayAttr>(kStreams)) {
+  if (auto lists = module->getAttrOfType<ArrayAttr>(sched::kStreams)) {
     device = true;
     for (auto axes : lists.getAsRange<ArrayAttr>())
       streams.push_back(dist::axesOf(axes));
   }
-  if (auto events = module->getAttrOfType<IntegerAttr>(kEvents))
+  if (auto events = module->getAttrOfType<IntegerAttr>(sched::kEvents))
     numEvents = events.getInt();
   Type ptr = host.ptr, i64 = host.i64;
   host.declare(device ? "tp_launch_device" : "tp_launch", {ptr, ptr, ptr, ptr, i64});
@@ -100,7 +100,7 @@ Address<tp_device_kernel> HostCalls::kernelOf(StringRef kernel, ArrayRef<int64_t
   SmallVector<int64_t> all(bytes);
   if (counts)
     all.push_back(8);
-  auto strides = kernels->getAttrOfType<DictionaryAttr>(kStrides);
+  auto strides = kernels->getAttrOfType<DictionaryAttr>(sched::kStrides);
   auto ofLayers = strides ? strides.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
   known = host.record<tp_device_kernel>(
       "kernel",

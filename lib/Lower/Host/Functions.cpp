@@ -2,7 +2,6 @@
 #include "lib/Lower/Host/Functions.h"
 #include "dialects/sched/Sched.h"
 #include "dialects/tplan/Settings.h"
-#include "lib/Lower/Host/Streams.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Walk.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -45,33 +44,18 @@ unsigned lower::tableIndexOfFrame(rt::FuncOp func) {
   return index;
 }
 
-bool lower::repeats(rt::FuncOp func) { return func->hasAttr(kRepeats); }
+bool lower::repeats(rt::FuncOp func) { return func->hasAttr(sched::kRepeats); }
 
 //===----------------------------------------------------------------------===//
 // The body
 //===----------------------------------------------------------------------===//
-
-/// Whether x is at its place in the whole already.
-static bool isInPlace(rt::PlaceOp op) {
-  auto placeOf = [](Value v) { return sched::placeOf(cast<OpResult>(v)); };
-  sched::PlaceAttr whole = placeOf(op.getResult()), block = placeOf(op.getX());
-  return block.getKind() == whole.getKind() && block.getN() == whole.getN() &&
-         block.getAxes() == op.getAxes();
-}
-
-bool lower::isNothing(Operation *op) {
-  if (auto slice = dyn_cast<rt::SliceOp>(op))
-    return slice.getView();
-  auto place = dyn_cast<rt::PlaceOp>(op);
-  return place && isInPlace(place);
-}
 
 int64_t lower::callsOfStep(sched::ProgramOp program) {
   int64_t calls = 0;
   schedule::forEachCall(program, "step", [&](rt::FuncOp func, int64_t times) {
     func.walk([&](rt::Call call) {
       auto library = dyn_cast<rt::AttentionOp>(call.getOperation());
-      calls += times * (isNothing(call) ? 0 : library ? library.getShape().chunks() : 1);
+      calls += times * (sched::isNothing(call) ? 0 : library ? library.getShape().chunks() : 1);
     });
   });
   return calls;
@@ -118,7 +102,7 @@ private:
       waiting.push_back(collective);
       return;
     }
-    if (isNothing(op))
+    if (sched::isNothing(op))
       return;
     issue();
     waitForEvents(op);
@@ -163,17 +147,17 @@ private:
   //===--------------------------------------------------------------------===//
 
   static int64_t streamOf(Operation *op) {
-    auto stream = op->getAttrOfType<IntegerAttr>(kStream);
+    auto stream = op->getAttrOfType<IntegerAttr>(sched::kStream);
     return stream ? stream.getInt() : 0;
   }
 
   void recordEvent(Operation *op) {
-    if (auto event = op->getAttrOfType<IntegerAttr>(kEvent))
+    if (auto event = op->getAttrOfType<IntegerAttr>(sched::kEvent))
       calls.record(rank, streamOf(op), event.getInt());
   }
 
   void waitForEvents(Operation *op) {
-    if (auto events = op->getAttrOfType<DenseI64ArrayAttr>(kWaits))
+    if (auto events = op->getAttrOfType<DenseI64ArrayAttr>(sched::kWaits))
       for (int64_t event : events.asArrayRef())
         calls.wait(rank, streamOf(op), event);
   }
@@ -213,7 +197,8 @@ private:
         args.push_back(pointer[count]);
     }
     calls.launch(rank, factsOf(launch, launch.getKernel()), launch.getKernel(), args, bytes,
-                 launch.getArgs().size(), tasks, launch->hasAttr(kRepeats) ? layers : Value());
+                 launch.getArgs().size(), tasks,
+                 launch->hasAttr(sched::kRepeats) ? layers : Value());
   }
 
   /// Of `all` equal parts of a value, those of the `count` elements in use of its first dimension.

@@ -1,10 +1,10 @@
 //===- Host/Tables.cpp - a tp_program and its tables ----------------------===//
 #include "lib/Lower/Host/Tables.h"
 #include "dialects/tplan/LossScale.h"
+#include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Recipe.h"
 #include "lib/Lower/Host/Slots.h"
-#include "lib/Lower/Host/Streams.h"
 #include "lib/Schedule/Values.h"
 #include "llvm/ADT/StringSwitch.h"
 

@@ -5,9 +5,9 @@
 // their own. Where a call needs what is in another stream an event is recorded there, and waited
 // for.
 //
-// One decision: this comes behind `memory` and reads places, not values. Whatever `memory` lets
-// share bytes is kept apart in time here, so a collective runs beside other work as far as memory
-// allows, and no choice made here can change a byte of it.
+// One decision: this is the last pass of `memory` and reads places, not values. Whatever `memory`
+// lets share bytes is kept apart in time here, so a collective runs beside other work as far as
+// memory allows, and no choice made here can change a byte of it.
 //
 // A function begins when stream 0 has come to it, and its end in stream 0 waits for all others: so
 // functions need not know each other.
@@ -15,13 +15,17 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
-#include "lib/Lower/Host/Streams.h"
-#include "lib/Lower/Lower.h"
+#include "lib/Memory/Memory.h"
 #include "llvm/ADT/STLExtras.h"
+
+namespace tplan::memory {
+#define GEN_PASS_DEF_ORDERSTREAMSPASS
+#include "lib/Memory/Passes.h.inc"
+} // namespace tplan::memory
 
 using namespace mlir;
 using namespace tplan;
-using namespace tplan::lower;
+using namespace tplan::memory;
 
 namespace {
 
@@ -152,10 +156,10 @@ void FunctionOrder::run() {
       numbers.push_back(eventOf[node]);
     }
     if (!numbers.empty())
-      op->setAttr(kWaits, b.getDenseI64ArrayAttr(numbers));
+      op->setAttr(sched::kWaits, b.getDenseI64ArrayAttr(numbers));
   };
   for (Operation &op : func.getBlock().without_terminator()) {
-    if (isNothing(&op))
+    if (sched::isNothing(&op))
       continue;
     Node node = nodeOf(&op);
     markWaits(&op, waitsOf(node, /*forAll=*/false));
@@ -171,17 +175,14 @@ void FunctionOrder::run() {
 void FunctionOrder::write() {
   for (auto [node, event] : llvm::zip(nodes, eventOf)) {
     if (node.stream)
-      node.op->setAttr(kStream, b.getI64IntegerAttr(node.stream));
+      node.op->setAttr(sched::kStream, b.getI64IntegerAttr(node.stream));
     if (event >= 0)
-      (node.op ? node.op : func)->setAttr(kEvent, b.getI64IntegerAttr(event));
+      (node.op ? node.op : func)->setAttr(sched::kEvent, b.getI64IntegerAttr(event));
   }
 }
 
 namespace {
-struct OrderStreams : PassWrapper<OrderStreams, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderStreams)
-  StringRef getArgument() const final { return "order-streams"; }
-
+struct OrderStreamsPass : tplan::memory::impl::OrderStreamsPassBase<OrderStreamsPass> {
   void runOnOperation() final {
     std::vector<dist::Axes> groups;
     int64_t events = 0;
@@ -191,10 +192,8 @@ struct OrderStreams : PassWrapper<OrderStreams, OperationPass<ModuleOp>> {
     auto lists = llvm::map_to_vector(groups, [&](const dist::Axes &axes) -> Attribute {
       return b.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end()));
     });
-    getOperation()->setAttr(kStreams, b.getArrayAttr(lists));
-    getOperation()->setAttr(kEvents, b.getI64IntegerAttr(events));
+    getOperation()->setAttr(sched::kStreams, b.getArrayAttr(lists));
+    getOperation()->setAttr(sched::kEvents, b.getI64IntegerAttr(events));
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createOrderStreamsPass() { return std::make_unique<OrderStreams>(); }

@@ -1,7 +1,7 @@
 //===- RepeatUpdates.cpp - repeat-updates: one launch for the layers of a list ===//
 //
 // The optimizer does with each layer of a list what it does with the first, on memory that lies at
-// a constant stride behind it. So a device gets one launch for all of them: a kernel's block has a
+// a constant stride after it. So a device gets one launch for all of them: a kernel's block has a
 // second number, the layer, which moves each operand by its stride.
 //
 // One decision: only functions of part `update` are taken whose calls are kernels on parameters,
@@ -12,14 +12,18 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
-#include "lib/Lower/Host/Streams.h"
-#include "lib/Lower/Lower.h"
+#include "lib/Memory/Memory.h"
 #include "lib/Schedule/Values.h"
 #include "llvm/ADT/MapVector.h"
 
+namespace tplan::memory {
+#define GEN_PASS_DEF_REPEATUPDATESPASS
+#include "lib/Memory/Passes.h.inc"
+} // namespace tplan::memory
+
 using namespace mlir;
 using namespace tplan;
-using namespace tplan::lower;
+using namespace tplan::memory;
 using nn::Role;
 
 namespace {
@@ -97,15 +101,12 @@ std::optional<SmallVector<int64_t>> Update::stridesOf(rt::LaunchOp launch) {
   return add(launch.getResults()) ? std::optional(strides) : std::nullopt;
 }
 
-struct RepeatUpdates : PassWrapper<RepeatUpdates, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RepeatUpdates)
-  StringRef getArgument() const final { return "repeat-updates"; }
-
+struct RepeatUpdatesPass : tplan::memory::impl::RepeatUpdatesPassBase<RepeatUpdatesPass> {
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
     for (auto func : getOperation().getOps<rt::FuncOp>())
       if (func.getPart() == nn::Part::Update && repeat(func, symbols))
-        func->setAttr(kRepeats, UnitAttr::get(&getContext()));
+        func->setAttr(sched::kRepeats, UnitAttr::get(&getContext()));
     getOperation().walk([&](sched::RunOp run) { hoist(run); });
   }
 
@@ -122,7 +123,7 @@ private:
   /// Calls that do the work of all periods leave the run, in their order.
   static void hoist(sched::RunOp run) {
     for (auto call : llvm::make_early_inc_range(run.getBody().getOps<sched::CallOp>()))
-      if (call.getFunction()->hasAttr(kRepeats) && liesAtStrides(call)) {
+      if (call.getFunction()->hasAttr(sched::kRepeats) && liesAtStrides(call)) {
         call.setLayers(run.getTimes());
         call.setInstancesAttr(ofFirstPeriod(call.getInstances()));
         call->moveBefore(run);
@@ -164,7 +165,7 @@ private:
         continue;
       // Calls that share a kernel, here or in another function, may hand it memory of other kinds.
       auto attr = DenseI64ArrayAttr::get(&getContext(), *strides);
-      auto before = kernel->getAttrOfType<DenseI64ArrayAttr>(kStrides);
+      auto before = kernel->getAttrOfType<DenseI64ArrayAttr>(sched::kStrides);
       DenseI64ArrayAttr &here = ofKernels[kernel];
       if ((before && before != attr) || (here && here != attr))
         return false;
@@ -172,12 +173,10 @@ private:
       found.push_back(launch);
     }
     for (rt::LaunchOp launch : found)
-      launch->setAttr(kRepeats, UnitAttr::get(&getContext()));
+      launch->setAttr(sched::kRepeats, UnitAttr::get(&getContext()));
     for (auto [kernel, strides] : ofKernels)
-      kernel->setAttr(kStrides, strides);
+      kernel->setAttr(sched::kStrides, strides);
     return !found.empty();
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> lower::createRepeatUpdatesPass() { return std::make_unique<RepeatUpdates>(); }

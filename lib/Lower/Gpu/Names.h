@@ -1,0 +1,21 @@
+//===- Gpu/Names.h - what the code of a device leaves for host program and emit -===//
+#ifndef TPLAN_LOWER_GPU_NAMES_H
+#define TPLAN_LOWER_GPU_NAMES_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tplan::lower {
+
+/// Symbols of the text of the kernels, their code and its size: `emit` has them.
+inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin",
+                                     kCubinBytes = "tplan.cubin_bytes";
+
+/// Of the gpu.module: blocks and threads of a block of each kernel, by name.
+inline constexpr llvm::StringLiteral kLaunches = "tp.launches";
+
+/// Of the gpu.module: element type and tp_reduction of the kernels that add up the parts of ranks.
+inline constexpr llvm::StringLiteral kSums = "tp.sums";
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_GPU_NAMES_H

@@ -1,0 +1,55 @@
+//===- Memory/Passes.td - places, and what a GPU does at once --------------===//
+//
+// In which order they run stands in lib/Driver/Phases.def; docs/passes/memory.md is written of these
+// declarations and of the tests in test/memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_MEMORY_PASSES
+#define TPLAN_MEMORY_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PlanFramesPass : Pass<"plan-frames", "::mlir::ModuleOp"> {
+  let summary = "a place for each value inside its function";
+  let description = [{
+    Gives each value inside a function its place: in the function's frame, in the memory of an
+    argument that it updates, or in the caller's memory for a result. Calls that may work in
+    place share memory. Where the in-place rule would overwrite what is still read, a copy is
+    inserted. Frames are packed by what is live at once.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
+def RepeatUpdatesPass : Pass<"repeat-updates", "::mlir::ModuleOp"> {
+  let summary = "updates of equal layers become one launch for all of them";
+  let description = [{
+    On a GPU the update of equal layers becomes one launch for all of them: their weights,
+    states and gradients lie at constant strides, and the second number of a block is the layer.
+    A function qualifies where each call is a kernel whose operands are all of an argument's
+    memory or numbers of the step. Its call leaves the run of layers, with `layers` as many as
+    the run has.
+  }];
+}
+
+def PlanArenaPass : Pass<"plan-arena", "::mlir::ModuleOp"> {
+  let summary = "a place for everything else in one arena; over budget is refused";
+  let description = [{
+    Places everything that functions are given in one arena: first what lives from step to step
+    (weights, gradients, states, rows of tokens, scalars), then what lives in a step, packed by
+    what is live at once over all entries. For a GPU it adds staging, workspace and scratch. A
+    plan that needs more than its `memory` is refused, with what is largest at the peak.
+  }];
+}
+
+def OrderStreamsPass : Pass<"order-streams", "::mlir::ModuleOp"> {
+  let summary = "a stream for each call, and events where one waits for another";
+  let description = [{
+    On a GPU kernels and library calls are in stream 0, and the collectives of each group of
+    ranks in a stream of their own. Where a call touches bytes that a call of another stream
+    touches, an event is recorded after the earlier one and waited for before the later one. A
+    function begins when stream 0 has come to it and ends when stream 0 has waited for all
+    others.
+  }];
+}
+
+#endif // TPLAN_MEMORY_PASSES

@@ -1,0 +1,41 @@
+//===- Precision/Passes.td - element types ---------------------------------===//
+//
+// In which order they run stands in lib/Driver/Phases.def; docs/passes/precision.md is written of these
+// declarations and of the tests in test/precision.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_PRECISION_PASSES
+#define TPLAN_PRECISION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def WidenPrecisionPass : Pass<"widen-precision", "::mlir::ModuleOp"> {
+  let summary = "precision f64: every f32 becomes f64";
+  let description = [{
+    With `precision f64` every f32 of the program becomes f64. The result is the same program
+    with wider numbers, which other plans are compared with. `precision tf32` changes no type,
+    and is refused for a CPU, which has no such GEMM.
+  }];
+}
+
+def NarrowPrecisionPass : Pass<"narrow-precision", "::mlir::ModuleOp"> {
+  let summary = "precision bf16, f16: contractions, attention and what layers carry";
+  let description = [{
+    With `precision bf16` or `f16`, operands and results of contractions and attention, and what
+    layers hand to each other, are rounded to the narrow type. All other arithmetic, losses,
+    gradients of weights and the optimizer stay f32. Weights stay f32, and contractions read a
+    narrow copy, which is an `nn.param` of its own that the part `update` writes.
+  }];
+}
+
+def WidenRoundingsPass : Pass<"widen-roundings", "::mlir::ModuleOp"> {
+  let summary = "precision bf16 in f64, f16 in f64: the same program in f64, with its roundings";
+  let description = [{
+    With `precision bf16 in f64` or `f16 in f64`, what was of the narrow type is rounded to it
+    and kept in f64, where the narrow plan rounds it. Such a program is the oracle of a narrow
+    plan: a difference between the two is an error of its code, and no rounding that the plan
+    chose.
+  }];
+}
+
+#endif // TPLAN_PRECISION_PASSES

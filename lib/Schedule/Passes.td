@@ -1,0 +1,63 @@
+//===- Schedule/Passes.td - the program of a step --------------------------===//
+//
+// In which order they run stands in lib/Driver/Phases.def; docs/passes/schedule.md is written of these
+// declarations and of the tests in test/schedule.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SCHEDULE_PASSES
+#define TPLAN_SCHEDULE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def OrderTasksPass : Pass<"order-tasks", "::mlir::ModuleOp"> {
+  let summary = "a policy orders the tasks; the chains move into the program";
+  let description = [{
+    Asks the plan's policy for the order of tasks (F, B, or I and W of a stage and a
+    microbatch), checks it, and makes a `sched.program` of it with the chains inside: one for a
+    rank with all stages, or one for each coordinate along the axis of the stages, with messages
+    among the tasks. Functions that no task runs are erased.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
+def FormProgramPass : Pass<"form-program", "::mlir::ModuleOp"> {
+  let summary = "the chains become sections of work, entries that execute them, and values";
+  let description = [{
+    The chains in a program become values, sections of work on these, and entries that execute
+    the sections. What a step does between and after its tasks (counts, cotangents of losses,
+    sums over ranks, norm, updates, states) is decided here and nowhere again. No later phase
+    asks by name who makes a value, because its uses say it.
+  }];
+}
+
+def StepKernelsPass : Pass<"step-kernels", "::mlir::ModuleOp"> {
+  let summary = "what a step computes between its functions, as kernels";
+  let description = [{
+    What a step computes of its own numbers becomes kernels: the cotangents of losses from their
+    counts, the norm of the gradients, and what becomes of the scale of a scaled loss. They are
+    no host code, so no number of a step leaves the device, and a step can be captured whole.
+  }];
+  let dependentDialects = ["::tplan::rt::RTDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def CountSlotsPass : Pass<"count-slots", "::mlir::ModuleOp"> {
+  let summary = "what is kept for a microbatch gets slots, as many as are live at once";
+  let description = [{
+    Values that one task touches first and another one last are a family. The order of tasks
+    says how many microbatches have a family live at once: so many slots it gets, and each
+    microbatch one of them. Lives are read off uses and order, so every policy is served by the
+    same code.
+  }];
+}
+
+def CheckMessagesPass : Pass<"check-messages", "::mlir::ModuleOp"> {
+  let summary = "the programs of all ranks meet in their messages, and in sums over stages";
+  let description = [{
+    Plays the programs of all ranks together, entry by entry: each send meets the receive of the
+    other rank with the same types in the same order, each sum over stages meets those of the
+    other stages, and all come to their end. A send waits for its receive here, so what ends
+    here ends on every transport. It changes nothing.
+  }];
+}
+
+#endif // TPLAN_SCHEDULE_PASSES

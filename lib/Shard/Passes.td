@@ -1,0 +1,83 @@
+//===- Shard/Passes.td - layouts, collectives, sizes of one rank -----------===//
+//
+// In which order they run stands in lib/Driver/Phases.def; docs/passes/shard.md is written of these
+// declarations and of the tests in test/shard.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_SHARD_PASSES
+#define TPLAN_SHARD_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SplitMicrobatchesPass : Pass<"split-microbatches", "::mlir::ModuleOp"> {
+  let summary = "the batch dimension becomes a microbatch of all ranks";
+  let description = [{
+    The dimension of the batch becomes that of one microbatch of all ranks together. Dimensions
+    go by name, so this changes the size of one name. What is summed over it (losses, metrics,
+    gradients) is added up over microbatches.
+  }];
+}
+
+def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
+  let summary = "runs are cut at stage borders, by the plan or by cost";
+  let description = [{
+    Runs of layers are cut where a stage ends, so that each lies in one. The plan's `stages`
+    says how many layers each stage has; where it says nothing and ranks hold a stage each, they
+    are cut so that the slowest stage is as fast as it can be. A layer costs what its joint
+    function multiplies and writes, which is known before any layout, so all targets have one
+    cut.
+  }];
+}
+
+def AssignLayoutsPass : Pass<"assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "a layout over the mesh for every value; changes of layout as dist.reshard";
+  let description = [{
+    Writes beside each value how ranks share it (`#dist.layout`), and a `dist.reshard` where an
+    op takes a value in another layout than it is made in. Sizes stay global: without its
+    layouts the module is the serial program. A value is converted where it is made, to the
+    layout in which most of its readers take it.
+  }];
+  let dependentDialects = ["::tplan::dist::DistDialect"];
+}
+
+def CheckLayoutsPass : Pass<"check-layouts", "::mlir::ModuleOp"> {
+  let summary = "every op, border and sum is judged by its layouts";
+  let description = [{
+    Judges each op, each border between functions and each sum of a step by the layouts that are
+    written beside values: no sum may be left pending, added twice, or read as if it were
+    complete. It reads no plan and changes nothing. It runs after `assign-layouts`, and again
+    after `derive-collectives`.
+  }];
+}
+
+def DeriveCollectivesPass : Pass<"derive-collectives", "::mlir::ModuleOp"> {
+  let summary = "changes of layout become the cheapest collectives";
+  let description = [{
+    Each `dist.reshard` becomes the cheapest chain of collectives and slices that makes the
+    change, over latency and bytes of the cluster's links. Collectives of activations are
+    marked, and among them those that no line of the plan asks for, which `warn-waits` reads.
+  }];
+  let dependentDialects = ["::tplan::dist::DistDialect"];
+}
+
+def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
+  let summary = "global sizes become those of one rank";
+  let description = [{
+    Global sizes become those of one rank, and layouts go. One function serves all ranks: what
+    depends on the rank is a scalar, its member number along the axes that cut a dimension.
+    Where ranks do not divide a size, blocks are padded, and what sums or contracts the padding
+    masks it.
+  }];
+  let dependentDialects = ["::tplan::dist::DistDialect"];
+}
+
+def SumStagesPass : Pass<"sum-stages", "::mlir::ModuleOp"> {
+  let summary = "what adds up the parts that several stages have of a gradient";
+  let description = [{
+    Where layers of several stages read one weight, each stage has a part of its gradient. This
+    makes the function that adds the part of one stage to that of another; `form-program` calls
+    it, whether the part is on the same rank or comes in a message.
+  }];
+}
+
+#endif // TPLAN_SHARD_PASSES
