@@ -5,19 +5,19 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tplan::fuse {
-/// Beside attention on a GPU: that the library computes it, or why it does not.
+/// Attribute of attention on a GPU: that the library computes it, or why it does not.
 inline constexpr llvm::StringLiteral kLibrary = "fuse.library",
                                      kGeneratedFor = "fuse.generated_for";
 
-/// Which attention the library of a GPU computes.
+/// --choose-attention: which attention the library of a GPU computes.
 std::unique_ptr<mlir::Pass> createChooseAttentionPass();
-/// Contractions that are GEMMs, reductions along rows or columns.
+/// --prepare-fusion: contractions become GEMMs, reductions run along rows or columns.
 std::unique_ptr<mlir::Pass> createPrepareFusionPass();
-/// Biases that GEMMs add before they write.
+/// --fold-biases: GEMMs add biases before they write.
 std::unique_ptr<mlir::Pass> createFoldBiasesPass();
-/// nn.layer -> rt.func over kernels and library calls.
+/// --form-kernels: nn.layer becomes rt.func over kernels and library calls.
 std::unique_ptr<mlir::Pass> createFormKernelsPass();
-/// Parts E compute the rows in use of a microbatch.
+/// --bound-evaluation: parts `evaluate` compute only the rows in use of a microbatch.
 std::unique_ptr<mlir::Pass> createBoundEvaluationPass();
 } // namespace tplan::fuse
 
