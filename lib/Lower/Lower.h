@@ -84,12 +84,12 @@ mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 /// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-narrow, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
-/// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
-/// `memory`.
+/// Whether a call moves no byte and becomes no code: a view, or a block that is in its place. Valid
+/// after `memory`.
 bool isNothing(mlir::Operation *call);
 
-/// Calls that the functions of a step make on each rank, an attention of the library one a chunk:
-/// by their number a GPU gets a step as one graph, or call by call.
+/// Calls that the functions of a step make on each rank; an attention of the library counts once
+/// for each chunk. By their number a GPU gets a step as one graph, or call by call.
 int64_t callsOfStep(sched::ProgramOp program);
 
 /// File and line of the .tplan source that a location comes from; ("", 0) where

@@ -1,9 +1,9 @@
 //===- Overlap.cpp - refuses calls that would need a wait -----------------===//
 //
-// Invariant after the pass: every asynchronous operation has one wait, on every
-// path, and all ranks issue them in one order. It holds when every call is complete
-// when it returns, as launches, matmuls, copies and collectives are: no phase makes
-// asynchronous ones yet. Anything else would run unawaited and is refused.
+// Invariant after the pass: every asynchronous operation has one wait, on every path, and all ranks
+// issue them in one order. It holds when every call is complete when it returns, as launches,
+// matmuls, copies and collectives are here: no earlier phase makes asynchronous ones (on a GPU
+// order-streams does so later). Anything else would run unawaited and is refused.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Overlap/Overlap.h"

@@ -1,13 +1,13 @@
 //===- WarnWaits.cpp - what a step waits for, though it need not ----------===//
 //
-// Two kinds of collectives are told at the plan's lines, with the bytes that a rank sends for them
-// in a step and the seconds that the links of its cluster take: those that no line asks for
-// (lib/Shard/Unasked.h), and those of activations that cross nodes. Each is waited for: no
+// Two kinds of collectives are reported at the plan's lines, with the bytes that a rank sends for
+// them in a step and the seconds that the links of its cluster take: those that no line asks for
+// (lib/Shard/Unasked.h), and those of activations that cross nodes. Each of them is waited for: no
 // work hides it.
 //
-// One decision: what is cheap is silent, so that a warning is worth reading. Below a millisecond a
-// step nothing is told, nor what no line asks for below a tenth of all that the ranks wait for
-// each other.
+// One decision: what is cheap is not reported, so that a warning is worth reading. Nothing is
+// reported that takes less than a millisecond of a step; what no line asks for is reported only if
+// it takes a tenth of all the time in which ranks wait for each other.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  /// By what it is undone, `gathers` or `sums`; the dimension, its line, the axes.
+  /// How it is undone, `gathers` or `sums`; the dimension, its line, the axes.
   using Cut = std::tuple<StringRef, StringAttr, StringAttr, ArrayAttr>;
 
   void add(rt::CollectiveOp op, int64_t times, const shard::Links &links) {
@@ -153,7 +153,7 @@ struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WarnWaits)
   StringRef getArgument() const final { return "warn-waits"; }
 
-  /// Of several programs the one that waits longest speaks for all.
+  /// Of several programs only the one that waits longest is reported.
   void runOnOperation() final {
     markAllAnalysesPreserved();
     dist::MeshAttr mesh = dist::meshOf(getOperation());
