@@ -95,7 +95,7 @@ StringRef firstWord(StringRef source, const char *at) {
   return wordAfter(before.data() + begin);
 }
 
-/// Lists of layers, told from how they are declared: `layers : block x L`.
+/// The names of lists of layers, found by how they are declared: `layers : block x L`.
 std::vector<StringRef> listsIn(StringRef source) {
   std::vector<StringRef> lists;
   llvm::SmallVector<StringRef> lines;

@@ -10,7 +10,7 @@ std::unique_ptr<mlir::Pass> createWidenPrecisionPass();
 std::unique_ptr<mlir::Pass> createNarrowPrecisionPass();
 std::unique_ptr<mlir::Pass> createWidenRoundingsPass();
 
-/// The narrow type of the plan's precision: bf16, f16; null where it has none.
+/// The narrow type of the plan's precision: bf16 or f16; null where there is none.
 mlir::FloatType narrowTypeOf(mlir::ModuleOp module);
 
 /// Every f32, bf16 and f16 becomes f64; casts between them stay, from f64 to f64.
