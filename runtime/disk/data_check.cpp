@@ -1,4 +1,4 @@
-//===- data_check.cpp - what data looks like before a training -------------===//
+//===- data_check.cpp - what data looks like before a training -----------===//
 
 #include "runtime/disk/data_check.h"
 

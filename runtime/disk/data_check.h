@@ -1,4 +1,4 @@
-//===- data_check.h - what data looks like before a training ---------------===//
+//===- data_check.h - what data looks like before a training -------------===//
 //
 // Decisions: only the beginning, middle and end of some files are looked at, so that a training on
 // petabytes starts as soon as one on a page. A file whose format nobody has stated must look like

@@ -1,4 +1,4 @@
-//===- notes.h - messages of processes to their neighbours, beside collectives ---===//
+//===- notes.h - what processes tell their neighbours beside collectives -===//
 //
 // The ranks of a job are a binary tree, rank r above 2 r + 1 and 2 r + 2. A note goes from a rank
 // to a neighbour, independently of collectives, and is sent only when a training is to end.
