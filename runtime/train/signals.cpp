@@ -51,7 +51,7 @@ constexpr int tickMilliseconds = 20;
 
 std::atomic<int> pipeEnd{-1}; // a handler has no argument
 
-/// mpirun ends ranks for good a second after its SIGTERM, unless it is told otherwise.
+/// mpirun ends ranks for good a second after its SIGTERM, unless an option says otherwise.
 bool isKilledSoon() {
   const char *delay = getenv("OMPI_MCA_odls_base_sigkill_timeout");
   return !delay || atof(delay) <= 2;

@@ -3,7 +3,7 @@
 // Members meet, each computes its share straight from and into the memory of the others,
 // and they meet again: nothing is staged.
 //
-// On devices the members meet all the same, on the host, and tell each other where they are in
+// On devices the members meet all the same, on the host, and show each other where they are in
 // their streams: each stream waits for what the others bring and, before it goes on, until they
 // have taken what it brought. So several ranks may share a device, or each has its own.
 //
