@@ -14,7 +14,8 @@ import time
 import models
 from sections import ROOT, Failed
 
-# allocated: what PyTorch's own allocator says of the peak, which is less than the driver does; 0 of others.
+# allocated: the peak by PyTorch's own allocator, which is less than what the driver counts; 0 for
+# others.
 Run = collections.namedtuple("Run", "tokens_per_second peak microbatch allocated", defaults=(0,))
 
 
