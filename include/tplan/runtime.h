@@ -117,11 +117,11 @@ typedef struct tp_group {
  * [outer, whole / outer], the last blocks of each line are shorter or empty; the rest of such a
  * block stays as it is, but that of one which a reduce-scatter makes becomes zero. Others do not
  * read `whole`. Any extent may be 0. A member may be the source of any number of members. In a
- * message `out` of member 0 and `in` of member 1 are not touched and may be null. On some
- * transports member 0 waits until member 1 takes the message, on others it does not. collectives.h
- * says how many bytes are sent. in == out is allowed for all-reduce; for reduce-scatter with outer
- * = 1, out may be this member's block of in, for all-gather in that of out. Nothing else may
- * overlap.
+ * message `out` of member 0 and `in` of member 1 are not touched and may be null. Member 0 waits
+ * until member 1 takes the message on some transports, on others it does not.
+ * collectives.h says how many bytes are sent.
+ * in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
+ * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
  *
  * Sums have one order: per element over the members in the order of their numbers, from
  * the left, in f32 for f32, bf16 and f16 (rounded once at the end), in f64 for f64, whatever
