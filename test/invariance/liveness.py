@@ -10,7 +10,7 @@ another, but only where neither side writes what the other touches (--audit-stre
 here.
 
 Not seen: a tenant that has all bytes of the one that is read, as frames have, whose values are no slots, where what is
-read is also a whole write; what lies in a copy that blocks behind its first number and before its last; what a library
+read is also a whole write; what lies in a copy that blocks after its first number and before its last; what a library
 leaves out of the range that it names. In captured steps audited.py sees the first of these. Decoding has operands of
 which some rows mean nothing, so from the first kernel of `rows` the second rule is off.
 """

@@ -63,7 +63,7 @@ def compiling(plan, settings, target=CPU[0]):
     return command
 
 
-# Of files with several plans the one that stands for the example.
+# In a file with several plans, the one that stands for the example.
 PLANS = {"llama3_8b": "llama_8b"}
 
 

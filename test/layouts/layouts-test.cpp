@@ -382,7 +382,7 @@ TEST(Coverage, EachOpOfNnIsCut) {
   }
 }
 
-/// Numbers tell a layout that is wrong: the same cases, read as if no sum were pending.
+/// Numbers show that a layout is wrong: the same cases, read as if no sum were pending.
 TEST(Coverage, WrongLayoutsShow) {
   for (const char *name : {"contract_linear", "reduce_sum", "lookup_grad", "add", "mul"}) {
     Ops ops(kMeshes[0], name), global(kMeshes[0], name);
