@@ -45,8 +45,9 @@ struct ChooseAttention : PassWrapper<ChooseAttention, OperationPass<ModuleOp>> {
         [&](AttentionOp op) { mark(op, Pass::Forward, refusal(op, Pass::Forward)); });
     getOperation().walk([&](AttentionGradOp op) {
       mark(op, Pass::Backward,
-           op.getDLse() ? Refusal{"a cotangent of the row sums", "none, for it makes them itself"}
-                        : refusal(op, Pass::Backward));
+           op.getDLse()
+               ? Refusal{"a cotangent of the row sums", "none, because it makes them itself"}
+               : refusal(op, Pass::Backward));
     });
   }
 

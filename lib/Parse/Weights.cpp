@@ -298,8 +298,8 @@ void MapReader::readWord(const MapEntry &entry) {
   if (entry.paths.size() != 1 || entry.paths[0].text != kIgnore) {
     model.report.error(
         entry.names.back().loc,
-        "expected a layout behind the name, such as [V, D]; names that are passed over "
-        "stand behind `ignore`");
+        "expected a layout after the name, such as [V, D]; names that are passed over "
+        "stand after `ignore`");
     return;
   }
   for (const Name &name : entry.names)
