@@ -1,4 +1,4 @@
-//===- Parts.h - what holds of each part of a layer -----------------------===//
+//===- Parts.h - facts about each part of a layer -------------------------===//
 //
 // One table for all phases. A pass asks it for a fact ("does this part run once a step?") instead
 // of listing parts, so that a new part is a line here and a case in Parts.td.

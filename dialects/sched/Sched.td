@@ -82,7 +82,7 @@ def Sched_RowsAttr : AttrDef<Sched_Dialect, "Rows"> {
   let mnemonic = "rows";
   let summary = "rows of tokens that the host gives";
   let description = [{
-    Of a microbatch `rows` rows of `length` tokens, of which an input takes `positions` from its
+    A microbatch has `rows` rows of `length` tokens; an input takes `positions` of them from its
     shift on; tokens are below `vocabulary`. `axes` share the rows of the batch.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$length, "int64_t":$positions,
@@ -263,7 +263,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     microbatch for which it is executed. In any other section it is that of slot 0: nothing is kept.
 
     (C1) the body holds ops with the interface Step, and runs.
-    (C2) what lives as long as a section, but for frames, is written in it before it is read.
+    (C2) what lives as long as a section, except a frame, is written in it before it is read.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
                        OptionalAttr<I64Attr>:$stage);
