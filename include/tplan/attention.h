@@ -4,7 +4,7 @@
  * query head h reads key head h / (heads / groups). lse is the natural log of the
  * sum of the exponentials of a query's scaled scores.
  *
- * One decision: the compiler says how much is computed in one go, for that decides
+ * One decision: the compiler says how much is computed in one go, because that decides
  * the workspace, which lies in the arena.
  *===----------------------------------------------------------------------===*/
 #ifndef TPLAN_ATTENTION_H
