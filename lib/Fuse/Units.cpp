@@ -374,7 +374,7 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
-/// Numbers that depend on no array are one kernel, in front of all others.
+/// Numbers that depend on no array are one kernel, before all others.
 void Merger::mergeNumbers() {
   std::optional<unsigned> first;
   for (unsigned u = 0; u < units.size(); ++u)

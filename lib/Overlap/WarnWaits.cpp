@@ -153,7 +153,7 @@ struct WarnWaits : PassWrapper<WarnWaits, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WarnWaits)
   StringRef getArgument() const final { return "warn-waits"; }
 
-  /// Of several programs only the one that waits longest is reported.
+  /// Only the program that waits longest is reported, where there are several.
   void runOnOperation() final {
     markAllAnalysesPreserved();
     dist::MeshAttr mesh = dist::meshOf(getOperation());

@@ -144,7 +144,7 @@ void tplan::parse::explainLine(Report::Error &error, StringRef key, BlockDecl::K
     error.fix({{wholeLine(key), ""}});
     return;
   }
-  // `learning_rate warmup 100 steps, flat 3e-4`: the line is ours but for its first word.
+  // `learning_rate warmup 100 steps, flat 3e-4`: the line is ours except for its first word.
   if (StringRef word = row->ours.split(' ').first; row->ours.ends_with(" $") &&
                                                    word.size() + 2 == row->ours.size() &&
                                                    !isOneValue(rest.drop_front(key.size()))) {

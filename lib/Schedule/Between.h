@@ -25,7 +25,7 @@ void declareBetween(ProgramValues &values, const Chain &chain, bool split);
 
 /// The runs of the chain whose backward writes the cotangent of `value`.
 llvm::SmallVector<Reader> cotangentWriters(const Chain &chain, mlir::Value value);
-/// Those of the values that go from stage `stage` to the next whose cotangents come back: a later
+/// Values that go from stage `stage` to the next and whose cotangents come back: a later
 /// stage gives one and the producer takes it.
 llvm::SmallVector<mlir::Value> cotangentsBefore(const Chain &chain, int64_t stage);
 /// Whether `value` has a cotangent: a reader makes one, or its producer takes one.

@@ -129,7 +129,7 @@ void ProgramBuilder::addEvaluation() {
 }
 
 //===----------------------------------------------------------------------===//
-// The step, but for its tasks
+// The step, without its tasks
 //===----------------------------------------------------------------------===//
 
 static void forEachLoss(const Chain &chain, llvm::function_ref<void(StringRef)> body) {
