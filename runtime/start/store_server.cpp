@@ -150,7 +150,7 @@ void StoreServer::Daemon::set(Client &client, const std::string &key, std::strin
       continue;
     }
     values.drop(largest);
-    return message.refuse(); // who has asked is closed by who has called
+    return message.refuse(); // the caller closes the client
   }
   welcome(client);
   const std::unordered_set<int> *waiting = values.waiting(key);

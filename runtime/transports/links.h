@@ -61,7 +61,7 @@ public:
   /// Where the others are, after the roll has been called: a line for each.
   std::string others() const;
 
-  /// This rank has failed by itself, or just leaves; returns when the others have been told.
+  /// This rank has failed by itself, or just leaves; returns when the others have got the news.
   void fail(const std::string &why);
   void leave();
 
