@@ -29,7 +29,7 @@ def pack_model(pack, name, sizes=None):
 
 
 def ceilings(machine):
-    """Of this GPU: TFLOP/s of large bf16 GEMMs, GB/s of a large copy."""
+    """TFLOP/s of large bf16 GEMMs and GB/s of a large copy on this GPU."""
     return json.loads(machine.run(machine.pack / "bin" / "gpu-ceilings", *(["--tiny"] if machine.tiny else [])))
 
 
@@ -86,7 +86,7 @@ def train(machine, model, microbatch):
 
 
 def versions_of_driver(report):
-    """Those of CUDA whose bytes beside the arena are known."""
+    """The versions of CUDA whose bytes beside the arena are known."""
     return [row["version"] for row in report["memory"]["beside_gpu"] if row["library"] == "CUDA"]
 
 
