@@ -103,8 +103,8 @@ private:
     add(program.findSection(kind, program.getTask(places[0]).stage), sched::stringifyTaskKind(kind),
         "microbatches 0 and 1 swapped", [=]() mutable {
           SmallVector<int32_t> tasks(program.getTasks());
-          // Of two sent messages the first moves after the second, of two received ones the second
-          // before the first.
+          // Two sent messages: the first moves after the second. Two received ones: the second
+          // moves before the first.
           bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
           auto at = [&](int64_t place) { return tasks.begin() + 3 * place; };
           sends ? std::rotate(at(places[0]), at(places[0] + 1), at(places[1] + 1))

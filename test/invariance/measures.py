@@ -105,7 +105,7 @@ def errors(program, found, reference):
 
 
 def judge(program, precision, found, reference, say=lambda far: None):
-    """None where a training is right; else what is not. `say` is told the largest error of each part."""
+    """None where a training is right; else what is not. `say` gets the largest error of each part."""
     far = errors(program, found, reference)
     say([max(((e, n) for n, e in part.items()), default=(0.0, "nothing")) for part in far])
     for part, tolerance in zip(far, TOLERANCES[precision]):

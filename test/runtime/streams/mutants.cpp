@@ -21,7 +21,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Of one rank.
+/// The trace of one rank.
 struct Trace {
   int64_t streams = 0, events = 0;
   std::vector<StreamEvent> items;

@@ -40,7 +40,7 @@ enum MemberState { absent, claimed, joined, finalized, left, aborted };
 struct alignas(64) Member {
   std::atomic<int> state;
   int pid;
-  uint64_t started; // when the process did, for numbers of processes are used again
+  uint64_t started; // when the process did, because numbers of processes are used again
   char device[32];
   std::atomic<uint32_t> bell;
   std::atomic<uint64_t> meetings; // that it came to
