@@ -52,7 +52,7 @@ std::string firstValue(StringRef rest) {
   return word.str();
 }
 
-/// One number or word, so that it is the value of the line; the rest of more than one is kept.
+/// Whether one number or word follows, so that it is the value of the line; more is kept as it is.
 bool isOneValue(StringRef rest) {
   return rest.trim(" \t=:").find_first_of(" \t,") == StringRef::npos;
 }

@@ -24,7 +24,7 @@ struct Sample {
   /// Looks at the beginning, the middle and the end.
   Status add(const TokenFile &file, int64_t vocabulary);
   void add(const Sample &other);
-  /// How many bytes the tokens seem to have that these are pieces of; 1: these are whole.
+  /// In how many pieces each real token seems to be read; 1: tokens are whole.
   int64_t pieces() const;
 
 private:

@@ -133,7 +133,7 @@ Values RowEmitter::neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reduction
   return init;
 }
 
-/// The columns where the body stands into the accumulators.
+/// Folds the columns at which the body stands into the accumulators.
 Values RowEmitter::reduceInto(Body &in, MutableArrayRef<rt::RowReduceOp> reductions,
                               ValueRange carried) {
   Values next;
