@@ -47,7 +47,8 @@ static double kernelRate(const Problem &p, const std::string &pass, const JitOpt
   AttentionKernel kernel(p.text(pass), options);
   Tensor q(p, p.qOrder), k(p, p.kOrder), lse(p, p.lseOrder);
   size_t nq = q.data.size(), nk = k.data.size(), nl = lse.data.size();
-  // f32 for all: large enough for each type, and small numbers in any.
+  // Operands are f32 and hold small numbers: memory that is large enough for any type, and values
+  // that are small in any.
   auto buffer = [](size_t n) {
     std::vector<double> x(n);
     std::vector<float> numbers(2 * n);

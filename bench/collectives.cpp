@@ -127,7 +127,7 @@ std::vector<double> raceThreads(int rounds, int64_t count) {
     std::fill_n(other, 2 * count, 1e-3f);
     for (int round = -2; round < rounds; ++round)
       for (int i = 0; i < numCandidates; ++i) {
-        // Nobody finds in a cache what the one before has left there.
+        // Clears the caches, so that no candidate finds there what the one before has left.
         stream(other, other + count, count);
         meet();
         double begin = monotonicSeconds();
@@ -186,8 +186,8 @@ int raceProcesses(int rounds, int64_t count) {
 
 /// This program under mpirun; false where there is none.
 bool launchProcesses(const char *self, int rounds, int64_t mebibytes, double (&ms)[2]) {
-  // Single copies between processes need no more than ptrace's right; they are on by default,
-  // and asked for here so that their lack is an error.
+  // Single copies between processes need no more than ptrace's right. They are on by default; this
+  // program asks for them, so that their lack is an error.
   std::string command =
       format("mpirun --allow-run-as-root --bind-to core -n 2 --mca btl_vader_single_copy_mechanism "
              "cma '%s' --ranks %d %lld",

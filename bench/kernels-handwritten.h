@@ -1,4 +1,4 @@
-//===- kernels-handwritten.h - loops that the emitted kernels are held to --===//
+//===- kernels-handwritten.h - loops to compare the emitted kernels with ---===//
 //
 // The same mathematics with intrinsics, one thread, order of additions free.
 //

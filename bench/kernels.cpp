@@ -21,10 +21,10 @@
 #include <functional>
 #include <unistd.h>
 
-/// For which the kernels are compiled; empty is this machine.
+/// The CPU that the kernels are compiled for; empty is this machine.
 static std::string cpu;
 
-/// Seconds of this thread on a core: what else runs on the machine counts less.
+/// Seconds of this thread on a core, so that other work on the machine counts less.
 static double timeOf(const std::function<void()> &f) {
   auto now = [] {
     timespec t;

@@ -1,7 +1,7 @@
 //===- order3.h - interpolated Witten-Bell byte model ---------------------===//
 //
-// The yardstick of the quickstart: what three bytes of context know. For a context
-// h followed c(h) times by t(h) distinct bytes,
+// The yardstick of the quickstart: how much three bytes of context predict. For a context h
+// followed c(h) times by t(h) distinct bytes,
 //
 //   p(b | h) = (c(h b) + t(h) p(b | h')) / (c(h) + t(h)),
 //
@@ -53,7 +53,7 @@ public:
     return p;
   }
 
-  /// Nats of all bytes of a file, the first from the separator.
+  /// The sum of nats over the bytes of a file, the first predicted from the separator.
   double nats(std::string_view file) const {
     double sum = 0;
     uint32_t history = kSeparator;

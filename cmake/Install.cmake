@@ -20,7 +20,8 @@ write_basic_package_version_file(${package}/tplan-config-version.cmake COMPATIBI
 install(FILES ${package}/tplan-config.cmake ${package}/tplan-config-version.cmake DESTINATION lib/cmake/tplan)
 install(FILES ${package}/tplan.pc DESTINATION lib/pkgconfig)
 
-# The tarball runs where there is no LLVM: its libraries, and theirs, but those of any machine that links.
+# The tarball runs where there is no LLVM: it has LLVM's libraries and those that they need, except
+# the ones that every machine with a linker has.
 install(RUNTIME_DEPENDENCY_SET tplan_libraries DESTINATION lib COMPONENT libraries EXCLUDE_FROM_ALL
   PRE_EXCLUDE_REGEXES "^(ld-linux|libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\\+\\+)[.-]"
   DIRECTORIES ${LLVM_LIBRARY_DIRS})

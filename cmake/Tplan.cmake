@@ -1,13 +1,13 @@
 # One line adds a dialect, a phase or a tool; what they share stands here.
 
-# tplan_headers(): cmake/Headers.h, parsed once, its templates instantiated once: more than half
-# of what a file of the compiler would take. It includes the dialects below.
+# tplan_headers(): cmake/Headers.h, parsed once, its templates instantiated once: otherwise that
+# takes more than half of the time for a file of the compiler. It includes the dialects below.
 function(tplan_headers)
   add_library(tplan_headers OBJECT ${CMAKE_SOURCE_DIR}/cmake/Headers.cpp)
   target_precompile_headers(tplan_headers PRIVATE ${CMAKE_SOURCE_DIR}/cmake/Headers.h)
 endfunction()
 
-# tplan_structs(): what the compiler fills of the C headers, lib/Lower/Host/Structs.inc.
+# tplan_structs(): the table of the C structs that the compiler fills, lib/Lower/Host/Structs.inc.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 function(tplan_structs)
   set(script ${CMAKE_SOURCE_DIR}/cmake/structs.py)

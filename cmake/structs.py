@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The structs of C headers as a table: `structs.py HEADER... -o Structs.inc`.
 
-Of structs `typedef struct NAME {...} NAME;` it makes two kinds of macros:
+It makes two kinds of macros of structs `typedef struct NAME {...} NAME;`:
 
     TP_STRUCTS(STRUCT)      STRUCT(NAME) of each struct
     TP_FIELDS_NAME(FIELD)   FIELD(NAME, field, C type) of each of its fields, in order
 
-lib/Lower/Host/Structs.h makes of it what the compiler fills, and holds it against the headers: a field that is
+lib/Lower/Host/Structs.h makes of it what the compiler fills, and compares it with the headers: a field that is
 missing here, or has another type or place than in C, does not compile.
 """
 import pathlib

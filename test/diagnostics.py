@@ -71,7 +71,7 @@ def diagnostics(path):
         literal = first_literal(text, match.end(), end - 1)
         streamed = re.compile(r"\s*<<\s*(?=\")").match(text, end)
         if name == "formatv":
-            # Only what is streamed into a note; other texts are parts of messages.
+            # Takes only texts that are streamed into a note; other texts are parts of messages.
             if not re.search(r"attachNote\([^;]*$", text[:match.start()]):
                 continue
         elif name in ("attachNote", "emitError", "emitWarning", "emitOpError") and streamed:

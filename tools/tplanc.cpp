@@ -1,7 +1,7 @@
 //===- tplanc.cpp - the compiler's command line ---------------------------===//
 //
 // tplanc FILE.tplan -o BINARY, tplanc verify FILE.tplan. Options are grouped in --help; LLVM's own
-// are hidden, for most have no effect here. Exit codes: 0, 1 errors in the source, 2 usage, 70
+// are hidden, because most have no effect here. Exit codes: 0, 1 errors in the source, 2 usage, 70
 // internal error.
 //
 //===----------------------------------------------------------------------===//
@@ -101,8 +101,7 @@ int usage(const llvm::Twine &message) {
   return static_cast<int>(Outcome::usageError);
 }
 
-/// MLIR's flags get a heading of their own, everything else of LLVM's is
-/// hidden.
+/// MLIR's flags get a heading of their own, all other flags of LLVM's are hidden.
 void groupOptions() {
   for (auto &[name, option] : cl::getRegisteredOptions())
     if (name.starts_with("mlir-"))
@@ -169,7 +168,7 @@ void printTimes(const Result &result) {
   llvm::errs() << llvm::format("%-14s %8.1f ms\n", "total", 1e3 * total);
 }
 
-/// To -o, or to standard output where no file is named.
+/// Writes to -o, or to standard output where no file is named.
 llvm::Error write(llvm::function_ref<void(llvm::raw_ostream &)> print) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -200,7 +199,7 @@ llvm::Error writeDepfile(const Result &result) {
   return emit::writeOutput(depfile, rule + "\n");
 }
 
-/// What is written of one target.
+/// Writes the output for one target.
 llvm::Error writeResult(const Result &result, Phase last) {
   if (check)
     return llvm::Error::success();
@@ -218,7 +217,7 @@ llvm::Error writeResult(const Result &result, Phase last) {
       output, ptxOnly ? result.ptx : llvm::StringRef(result.object.data(), result.object.size()));
 }
 
-/// A binary is for all targets that are named, everything else is written of one.
+/// A binary is for all targets that are named, any other output for one.
 llvm::Error checkTargets(llvm::ArrayRef<Target> targets, Phase last) {
   bool binary = last == Phase::emit && !objectOnly && !ptxOnly && !verifying;
   if (!binary && targets.size() > 1)
@@ -269,7 +268,7 @@ int main(int argc, char **argv) {
   auto cannotWrite = [](llvm::Error error) {
     return usage("cannot write '" + output + "': " + llvm::toString(std::move(error)));
   };
-  // At once; what the source imports is known once it is read.
+  // Checked at once; imports are known only when the source is read.
   if (llvm::Error error = emit::checkOutput(output, input))
     return cannotWrite(std::move(error));
 

@@ -25,7 +25,7 @@ def pack(pack, section):
 
 
 def categories(printed):
-    """Of what --profile prints first: steps, and seconds and GB/s by category."""
+    """Steps, and seconds and GB/s by category, from the first table of --profile."""
     table = re.search(r"^profile: (\d+) step.*\ncategory .*\n((?:.+\n)*)", printed, re.M)
     if not table:
         raise Failed(f"no profile is printed: {printed[-400:]}")
@@ -34,7 +34,7 @@ def categories(printed):
 
 
 def measure(row, machine):
-    """Of one step: seconds and bandwidth by category, and seconds where it is replayed."""
+    """Seconds and bandwidth of one step by category, and its seconds where it is replayed."""
     if row["model"] in measured:
         return measured[row["model"]]
     model = models.model_of(row["model"], machine.tiny)

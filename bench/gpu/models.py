@@ -38,5 +38,5 @@ def matrices(model):
 
 
 def flops_per_token(model):
-    """Of a training: six for each parameter of a matrix, and the causal half of the products of attention."""
+    """FLOPs of a training: six for each parameter of a matrix, and the causal half of the products of attention."""
     return 6 * matrices(model) + 6 * model.L * model.H * model.K * model.S

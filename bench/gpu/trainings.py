@@ -14,7 +14,8 @@ import time
 import models
 from sections import ROOT, Failed
 
-# allocated: what PyTorch's own allocator says of the peak, which is less than the driver does; 0 of others.
+# allocated: the peak by PyTorch's own allocator, which is less than what the driver counts; 0 for
+# others.
 Run = collections.namedtuple("Run", "tokens_per_second peak microbatch allocated", defaults=(0,))
 
 
@@ -28,7 +29,7 @@ def pack_model(pack, name, sizes=None):
 
 
 def ceilings(machine):
-    """Of this GPU: TFLOP/s of large bf16 GEMMs, GB/s of a large copy."""
+    """TFLOP/s of large bf16 GEMMs and GB/s of a large copy on this GPU."""
     return json.loads(machine.run(machine.pack / "bin" / "gpu-ceilings", *(["--tiny"] if machine.tiny else [])))
 
 
@@ -85,7 +86,7 @@ def train(machine, model, microbatch):
 
 
 def versions_of_driver(report):
-    """Those of CUDA whose bytes beside the arena are known."""
+    """The versions of CUDA whose bytes beside the arena are known."""
     return [row["version"] for row in report["memory"]["beside_gpu"] if row["library"] == "CUDA"]
 
 

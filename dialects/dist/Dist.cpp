@@ -313,7 +313,7 @@ void ShardAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-/// What a part of a layout may begin with that is no dimension.
+/// What a part of a layout that is no dimension may begin with.
 static bool isLayoutWord(StringRef word) {
   return word == "rows" || word == "sum" || word == "max";
 }
@@ -326,7 +326,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   auto part = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     std::string word;
-    // What stands in quotes is a dimension, whatever its name.
+    // A name in quotes is a dimension, whatever it is.
     bool isDim = succeeded(parser.parseOptionalString(&word));
     if (!isDim && parser.parseKeywordOrString(&word))
       return failure();
@@ -408,7 +408,7 @@ LogicalResult dist::verifyAxes(Operation *op, ArrayAttr axes) {
   return success();
 }
 
-/// (C2) of what goes by blocks of a dimension.
+/// (C2) for the kinds that exchange blocks of a dimension.
 static LogicalResult verifyDim(Operation *op, std::optional<StringRef> dim) {
   auto type = cast<nn::Tensor>(op->getOperand(0).getType());
   if (dim && !type.has(*dim))

@@ -6,30 +6,30 @@
 
 namespace tplan::dist {
 using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
-/// The axis of the plan: `tp` of its piece `tp.1`.
+/// The axis of the plan that a piece belongs to: `tp` for `tp.1`.
 inline llvm::StringRef planAxisOf(llvm::StringRef axis) { return axis.split('.').first; }
 
 /// The layouts of an op's results, an array; the layout of an argument or result of a
 /// layer; the mesh, on the module.
 inline constexpr llvm::StringLiteral kLayouts = "dist.layouts", kLayout = "dist.layout",
                                      kMesh = "dist.mesh";
-/// On an `nn.param`: elements of memory that an instance has, where its blocks need more than its
-/// size.
+/// Attribute of an `nn.param`: elements of memory that an instance has, where its blocks need more
+/// than its size.
 inline constexpr llvm::StringLiteral kPadded = "dist.padded";
-/// Likewise: its logical type, and the layouts in which it, its optimizer's states and its gradient
-/// (once it is reduced) are kept.
+/// Attributes of an `nn.param`: its logical type, and the layouts in which it, its optimizer's
+/// states and its gradient (once it is reduced) are kept.
 inline constexpr llvm::StringLiteral kGlobal = "dist.global", kWeight = "dist.weight",
                                      kState = "dist.state", kGradient = "dist.gradient";
-/// On a chain: a dictionary from the names of losses, counts and the sum of squares of all
-/// gradients to the axes over which what the ranks have summed is to be summed. No source can spell
-/// the last.
+/// Attribute of a chain: a dictionary from the names of losses, counts and the sum of squares of
+/// all gradients to the axes over which they are still to be summed. The name of the last cannot be
+/// written in a source.
 inline constexpr llvm::StringLiteral kPending = "dist.pending", kNormSum = "gradient norm";
-/// The dimension of a weight's rows that one rank has of a layout with rows. No source can spell
-/// it.
+/// The dimension of the rows of a weight that one rank has in a layout with rows. It cannot be
+/// written in a source.
 inline constexpr llvm::StringLiteral kRowsDim = "own.rows";
-/// On a collective that moves activations or their cotangents. If no line of the plan asks for it,
-/// beside that a dictionary: `gathers` or `sums` (the dimension whose cut it undoes), `line` (the
-/// item of `shard` that cuts it) and `instead` (dimensions whose cut would avoid it).
+/// Attributes of a collective that moves activations or their cotangents. If no line of the plan
+/// asks for it, kUnasked is a dictionary: `gathers` or `sums` (the dimension whose cut it undoes),
+/// `line` (the item of `shard` that cuts it) and `instead` (dimensions whose cut would avoid it).
 inline constexpr llvm::StringLiteral kActivation = "dist.activation", kUnasked = "dist.unasked";
 } // namespace tplan::dist
 
@@ -41,8 +41,8 @@ inline constexpr llvm::StringLiteral kActivation = "dist.activation", kUnasked =
 #include "dialects/dist/DistOps.h.inc"
 
 namespace tplan::dist {
-/// Elements of a block of so many that are cut into so many blocks: the last ones end in padding.
-/// Of a dimension that axes cut: MeshAttr::blockOf.
+/// Elements of one block when `size` elements are cut into `blocks` blocks: the last ones end in
+/// padding. For a dimension that axes cut use MeshAttr::blockOf.
 inline int64_t blockOf(int64_t size, int64_t blocks) { return (size + blocks - 1) / blocks; }
 /// The module's mesh; one without axes where it has none.
 MeshAttr meshOf(mlir::ModuleOp module);
@@ -60,7 +60,7 @@ bool intersects(llvm::ArrayRef<mlir::StringAttr> a, llvm::ArrayRef<mlir::StringA
 mlir::LogicalResult verifyAxes(mlir::Operation *op, mlir::ArrayAttr axes);
 /// (C1) and (C2) of `place`: the result has the type of the second operand.
 mlir::LogicalResult verifyPlace(mlir::Operation *op, mlir::ArrayAttr axes);
-/// Without those of b.
+/// The axes of a without those of b.
 Axes difference(llvm::ArrayRef<mlir::StringAttr> a, llvm::ArrayRef<mlir::StringAttr> b);
 } // namespace tplan::dist
 

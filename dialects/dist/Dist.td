@@ -76,14 +76,14 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
     int64_t sizeOf(::mlir::StringAttr axis) const;
     /// Product of the sizes.
     int64_t sizeOf(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
-    /// Those over which values of a layer are cut or repeated: all but that of the stages.
+    /// Axes over which values of a layer are cut or repeated: all except that of the stages.
     Axes getAxesInStage() const;
     /// Ranks along the axis of the stages; 1 without one.
     int64_t getNumStageRanks() const { return getStages() ? sizeOf(getStages()) : 1; }
     /// In the order of the mesh, each once.
     Axes sorted(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
-    /// Positions of a block of a dimension that these axes cut, or none: what the last blocks lack
-    /// is padding.
+    /// Positions in a block of a dimension that these axes cut, or that none cut: positions that
+    /// the last blocks lack are padding.
     int64_t blockOf(nn::DimAttr dim, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
   }];
 }

@@ -1,5 +1,5 @@
 //===- DistEnums.td - kinds of collectives ----------------------------------===//
-// Apart from Dist.td, which includes the enums of nn: each is generated once.
+// Apart from Dist.td, which includes the enums of nn, so that each enum is generated once.
 #ifndef TPLAN_DIST_ENUMS
 #define TPLAN_DIST_ENUMS
 

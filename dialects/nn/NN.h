@@ -27,20 +27,21 @@ mlir::FailureOr<mlir::FloatAttr> parseNumber(mlir::AsmParser &parser);
 #include "dialects/nn/NNTypes.h.inc"
 
 namespace tplan::nn {
-/// What one value may have on a rank, 16 TiB: times all values it fits in 64 bits.
+/// The most bytes that one value may have on a rank, 16 TiB: multiplied by the number of values
+/// they still fit in 64 bits.
 inline constexpr int64_t kMostBytes = int64_t(1) << 44;
 
 /// Bytes of one element; i1 counts one.
 int64_t elementBytes(mlir::Type element);
 
-/// The dimensions of both, those of the operand of higher rank (or lhs) first.
-/// Element type of lhs. Sizes must agree where names do.
+/// The dimensions of both, first those of the operand of higher rank (or lhs), with the element
+/// type of lhs. Sizes must agree where names do.
 Tensor broadcastType(Tensor lhs, Tensor rhs);
 
 /// Whether a type is that of a start: an i32 scalar.
 bool isStart(mlir::Type type);
-/// That there is a start for each piece of a dimension, and that pieces cover its `size` elements.
-/// Without starts there are no pieces.
+/// Checks that there is a start for each piece of a dimension, and that pieces cover its `size`
+/// elements. Without starts there are no pieces.
 mlir::LogicalResult verifyPieces(mlir::Operation *op, llvm::StringRef dim, int64_t size,
                                  size_t starts, std::optional<llvm::ArrayRef<int64_t>> pieces);
 
@@ -49,17 +50,18 @@ inline Tensor typeOf(mlir::Value v) { return llvm::cast<Tensor>(v.getType()); }
 inline int64_t bytesOf(mlir::Type tensor) { return llvm::cast<Tensor>(tensor).getBytes(); }
 inline int64_t bytesOf(mlir::Value v) { return bytesOf(v.getType()); }
 
-/// The sum of how many terms a loss has, over a microbatch or a step; the count of layers that have
-/// a metric; the scalar that says how many of a dimension are in use.
+/// The name of a count: of the number of terms of a loss, over a microbatch or a step; of the
+/// number of layers that have a metric; of the scalar that says how many elements of a dimension
+/// are in use.
 std::string countOf(llvm::StringRef name);
 bool isCount(llvm::StringRef name);
 
 /// Attributes of arguments and results of a layer.
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name",
                                      kPosition = "nn.position", kSlot = "nn.slot";
-/// What they say of one: its role, its name, which is unique for a role and for people to read;
-/// which operand or result of the run it is (or the cotangent of which); of which parameter it is
-/// which optimizer state.
+/// What these attributes say of an argument or result: its role; its name, which is unique for a
+/// role and for people to read; its position: which operand or result of the run it is, or whose
+/// cotangent; its slot: which state of an optimizer, and for which parameter.
 struct Label {
   Role role;
   llvm::StringRef name;

@@ -457,8 +457,8 @@ def NN_RoundOp : NN_Op<"round", [Pure, SameOperandsAndResultType,
                                  NN_Elemental]> {
   let summary = "rounds to the values of a narrower type without changing the type";
   let description = [{
-    Of the oracle of a bf16 plan, an f64 program that rounds where the plan does. Made by `precision`
-    (widen-roundings), consumed by `fuse`, as a cast there and back, each rounded once.
+    For the oracle of a bf16 plan, an f64 program that rounds where the plan does. Made by
+    `precision` (widen-roundings), consumed by `fuse` as a cast there and back, each rounded once.
   }];
   let arguments = (ins NN_AnyTensor:$x, TypeAttr:$as);
   let results = (outs NN_AnyTensor:$result);

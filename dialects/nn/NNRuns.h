@@ -22,7 +22,8 @@ LayerOp createPart(mlir::OpBuilder &builder, mlir::Location loc, mlir::FlatSymbo
 LayerOp copyLayer(mlir::SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp layer,
                   llvm::StringRef name, llvm::ArrayRef<Part> copied);
 
-/// What depends on a cotangent, which a layer takes as an argument: the backward of a joint layer.
+/// Values that depend on a cotangent, which the layer takes as an argument: the backward of a joint
+/// layer.
 llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);
 
 /// Layers of a run: times * callees.

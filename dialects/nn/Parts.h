@@ -1,8 +1,7 @@
-//===- Parts.h - what holds of each part of a layer -----------------------===//
+//===- Parts.h - facts about each part of a layer -------------------------===//
 //
-// One table for all phases. A pass asks it for a fact ("does this part run once
-// a step?") instead of listing the parts that it means, so that a new part is a
-// line here and a case in Parts.td.
+// One table for all phases. A pass asks it for a fact ("does this part run once a step?") instead
+// of listing parts, so that a new part is a line here and a case in Parts.td.
 //
 // One decision: a part says whose part it is by the attribute `layer`. The
 // symbol `block.F` is for people to read; nothing takes it apart.
@@ -34,9 +33,9 @@ struct PartFacts {
   char letter; // in symbols, keys and timelines; a kind of task has the letter of what it runs
   PartRuns runs;
   PartBackward backward = PartBackward::None;
-  bool givesInputCotangents = false; // of carried and invariant arguments
+  bool givesInputCotangents = false; // takes the carried and invariant arguments
   bool readsReduced = false;  // gradients and contributions, after their sums over ranks are made
-  bool isElementwise = false; // on weights, gradients and states alone, element by element
+  bool isElementwise = false; // works element by element on weights, gradients and states alone
 };
 
 inline constexpr std::array kPartFacts = {
@@ -96,7 +95,7 @@ static_assert([] {
 
 constexpr bool isBackward(Part part) { return factsOf(part).backward != PartBackward::None; }
 /// Whether a part takes a microbatch through the layer: it has the operands of the layer's run, and
-/// no cotangent unless it is a backward.
+/// takes a cotangent only if it is a backward.
 constexpr bool takesOperands(Part part) {
   PartRuns runs = factsOf(part).runs;
   return runs == PartRuns::EachMicrobatch || runs == PartRuns::Evaluation;
@@ -106,9 +105,9 @@ constexpr bool isOfStep(Part part) {
   PartRuns runs = factsOf(part).runs;
   return runs == PartRuns::EachMicrobatch || runs == PartRuns::EndOfStep;
 }
-/// Whether a part computes what the layer hands on: of training or of an evaluation.
+/// Whether a part computes the values that the layer hands on, in training or in an evaluation.
 constexpr bool isForward(Part part) { return takesOperands(part) && !isBackward(part); }
-/// Whether a schedule that cuts the backward, or one that does not, runs the part.
+/// Whether the part is run by a schedule that cuts the backward, or by one that does not.
 constexpr bool isRunBy(Part part, bool split) {
   PartBackward backward = factsOf(part).backward;
   return backward == PartBackward::None || (backward == PartBackward::Split) == split;
@@ -119,7 +118,8 @@ inline std::string partSymbol(llvm::StringRef layer, Part part) {
   return (layer + "." + llvm::Twine(factsOf(part).letter)).str();
 }
 
-/// The layer whose part `reduce` adds to the gradient of a weight what another stage has of it.
+/// The name of the layer whose part `reduce` adds another stage's part of a weight's gradient to
+/// this one's.
 inline std::string sumOfStages(llvm::StringRef param) { return ("sum." + param).str(); }
 
 /// The functions of each layer, by part: `nn.layer` before `fuse`, `rt.func` after it. Read once;

@@ -1,7 +1,7 @@
 //===- Parts.td - the parts of a layer ------------------------------------===//
 //
-// What a layer becomes: functions that run at different times of a step. What
-// holds of each of them stands in one table, in Parts.h.
+// What a layer becomes: functions that run at different times of a step. The facts about each stand
+// in one table, in Parts.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_NN_PARTS

@@ -221,7 +221,7 @@ FailureOr<Gemm> rt::matchGemm(Tensor lhs, Tensor rhs, Tensor result) {
   auto orient = [](int64_t outer, int64_t inner, int64_t outerSize, int64_t innerSize, bool &trans,
                    int64_t &ld) {
     trans = !(inner == 1 || inner == 0) || (inner == 0 && outer == 1 && innerSize > 1);
-    // Of one row no other begins behind it.
+    // Where there is one row only, the leading dimension is free.
     ld = std::max({int64_t(1), trans ? inner : outer, trans ? outerSize : innerSize});
     return trans ? (outer == 1 || outer == 0) : true;
   };
@@ -234,7 +234,7 @@ FailureOr<Gemm> rt::matchGemm(Tensor lhs, Tensor rhs, Tensor result) {
   return gemm;
 }
 
-/// A value's outermost dimension has a bound where the call has a count, and only there.
+/// A call must have a count where a value's outermost dimension has a bound, and only there.
 static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
   bool bounded = false;
   for (Type type : types) {

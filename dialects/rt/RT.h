@@ -6,7 +6,8 @@
 #include "dialects/nn/NN.h"
 
 namespace tplan::rt {
-/// The dimension of a kernel's partial sums, one for each of its tasks. No source can spell it.
+/// The dimension of a kernel's partial sums, one for each of its tasks. It cannot be written in a
+/// source.
 inline constexpr llvm::StringLiteral kTaskDim = "each.task";
 /// Sizes of an attention kernel and of its tiles. They follow from the types
 /// alone: neither the machine nor the number of threads may change the order of
@@ -33,7 +34,8 @@ struct LibraryAttention {
   bool causal = false;
   int64_t window = 0; // keys that a query sees, itself the last; 0: all
 
-  /// Computed in one go: batches, and groups of each. One of the two is all there are.
+  /// The batches computed in one go, and the groups of each. One of the two numbers is all there
+  /// are.
   int64_t batchChunk = 1, groupChunk = 1;
   int64_t chunks() const { return batch / batchChunk * (groups / groupChunk); }
 };
@@ -76,27 +78,27 @@ mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor resul
 /// Whether the library adds a bias to this GEMM before it rounds: rt.matmul (C5).
 bool takesBias(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor bias, nn::Tensor result);
 
-/// What the library of a target takes of attention. The defaults are what that of any target takes;
-/// where it takes less, the driver says so on the module (lib/Driver/AttentionLimits.def).
+/// Limits of a library's attention. The defaults hold for any target; where a target's library
+/// takes less, the driver writes that on the module (lib/Driver/AttentionLimits.def).
 struct LibraryLimits {
-  /// Elements of a head at most, forward and backward; 0: none.
+  /// The widest head, forward and backward; 0: none.
   int64_t widestForward = 256, widestBackward = 256;
-  /// Bytes of workspace for one call at most, whatever a rank has; and as many as it may have
-  /// though a rank has little.
+  /// The most bytes of workspace for one call, whatever memory a rank has; and the bytes that a
+  /// call may have even where a rank has little.
   int64_t mostWorkspace = int64_t(8) << 30, leastWorkspace = int64_t(2) << 30;
   /// Bytes of workspace that a call may have on the rank.
   int64_t workspace = mostWorkspace;
 
-  /// For a rank with so much memory, or with as much as its plan needs.
+  /// The limits for a rank with so much memory, or with as much as its plan needs.
   LibraryLimits on(std::optional<int64_t> memory) const;
 };
-/// Why the library does not take something, as what was found, and what it takes instead; of what
-/// is none of its business it says no more. Empty where it takes it.
+/// Why the library does not take something: what was found, and what it takes instead (nothing
+/// where the reason has no alternative). Empty where it takes it.
 struct LibraryRefusal {
   std::string found, instead;
   bool empty() const { return found.empty(); }
 };
-/// Whether the library takes attention of these operands, and as what.
+/// Whether the library takes attention of these operands, and the numbers by which it does.
 LibraryRefusal matchLibraryAttention(AttentionPass pass, nn::Tensor q, nn::Tensor k,
                                      nn::AttentionAttr spec, const LibraryLimits &limits,
                                      LibraryAttention &attention);
@@ -106,23 +108,23 @@ mlir::FailureOr<AttentionStrides> stridesOf(nn::Tensor tensor, llvm::StringRef r
 /// Bytes of workspace for one chunk of the pass.
 int64_t workspaceOf(AttentionPass pass, const LibraryAttention &attention);
 
-/// Pairs of a query and a key in tiles of which the mask shows any.
+/// The number of pairs of a query and a key in tiles that the mask does not skip.
 int64_t pairsInTiles(nn::MaskAttr mask, int64_t queries, int64_t keys, int64_t queryTile,
                      int64_t keyTile);
 /// FLOPs of attention over such pairs of all heads.
 int64_t attentionFlops(AttentionPass pass, int64_t pairs, int64_t heads, int64_t width);
 
-/// Bytes of operands and results, each once.
+/// Bytes of operands and results, each counted once.
 int64_t bytesOf(mlir::Operation *op);
 
 /// The type that attention adds up in: f64 for f64, else f32.
 mlir::Type sumType(mlir::Type element);
 
-/// Whether a collective reads what another one makes, maybe through views and places: then they
+/// Whether a collective reads the result of another one, maybe through views and places: then they
 /// cannot be issued together.
 bool dependsOn(CollectiveOp op, CollectiveOp other);
 
-/// Bytes that one rank sends, of the member that sends most.
+/// Bytes that one rank sends: those of the member that sends most.
 int64_t bytesSent(dist::CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
                   int64_t members, llvm::ArrayRef<int32_t> sources = {});
 

@@ -1,5 +1,5 @@
 //===- RTEnums.td - kinds of kernels ---------------------------------------===//
-// Apart from RT.td, which includes the enums of nn: each is generated once.
+// Apart from RT.td, which includes the enums of nn, so that each enum is generated once.
 #ifndef TPLAN_RT_ENUMS
 #define TPLAN_RT_ENUMS
 

@@ -26,9 +26,9 @@ namespace {
 constexpr int64_t chunkBytes = 384 << 20;
 /// A workspace is at most such a part of what a rank has.
 constexpr int64_t smallPart = 8;
-/// Rows of the tiles of the library, at most.
+/// The most rows in a tile of the library.
 constexpr int64_t tileRows = 128;
-/// What plans need beside what their sizes explain.
+/// Workspace of plans beyond what their sizes explain.
 constexpr int64_t slackBytes = 64 << 10;
 
 /// all, causal, or causal with a window.
@@ -84,9 +84,9 @@ LibraryLimits LibraryLimits::on(std::optional<int64_t> memory) const {
   return limits;
 }
 
-/// Forward, plans need next to nothing. Backward: 2 bytes for each pair of a query and a key, in
-/// whole tiles; the gradients of keys and values of each query head, where several share a key
-/// head; and the row sums of out * d_out.
+/// In the forward plans need next to nothing. In the backward they need 2 bytes for each pair of a
+/// query and a key, in whole tiles; the gradients of keys and values of each query head, where
+/// several share a key head; and the row sums of out * d_out.
 int64_t rt::workspaceOf(AttentionPass pass, const LibraryAttention &attention) {
   if (pass == AttentionPass::Forward)
     return slackBytes;
@@ -124,7 +124,7 @@ static LibraryRefusal found(const llvm::Twine &what, const llvm::Twine &instead 
   return {what.str(), instead.str()};
 }
 
-/// Of a group of heads that needs more than there is room for.
+/// The error for a group of heads that needs more than there is room for.
 static LibraryRefusal withoutRoom(int64_t bytes, int64_t most) {
   std::string gib = llvm::formatv("{0:F1}", bytes * double(smallPart) / (1 << 30)).str();
   return found("a workspace of " + llvm::Twine(bytes) + " bytes",

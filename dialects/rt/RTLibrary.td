@@ -1,8 +1,8 @@
 //===- RTLibrary.td - attention by a library --------------------------------===//
 //
-// What stands in RT.td is code of ours, or a GEMM; this is attention as cuDNN computes it. What the
-// library takes is asked of one function, `matchLibraryAttention`: `choose-attention` decides by it,
-// and the verifier holds the op to it.
+// Ops in RT.td are code of ours, or GEMMs; this one is attention as cuDNN computes it. One
+// function, `matchLibraryAttention`, says what the library takes: `choose-attention` decides by it,
+// and the verifier checks the op with it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RT_LIBRARY
@@ -21,11 +21,12 @@ def RT_AttentionOp : RT_Op<"attention", [DeclareOpInterfaceMethods<RT_Call, ["ge
     Rounding is the library's: it multiplies in the element type and adds in f32; probabilities and
     their gradients are rounded to the element type before they are multiplied again.
 
-    Backward, the library keeps a gradient of scores of each pair of a query and a key, for so it
-    adds in one order; that is most of the workspace. So not all heads are computed at once: a chunk
-    of them, or of batches of them, as large as 384 MiB of workspace hold (`chunkBytes`).
+    In the backward, the library keeps a gradient of scores for each pair of a query and a key,
+    because so it adds in one order; that is most of the workspace. So not all heads are computed at
+    once, but a chunk of them, or of batches of them, as large as 384 MiB of workspace allow
+    (`chunkBytes`).
 
-    In an object it is a tp_attention; none is left behind `lower`.
+    In an object it is a tp_attention; none is left after `lower`.
 
     (C1) as many operands and results as the pass has. (C2) q, k and v are such that the library
     takes them. (C3) the other tensors have the type of q or k; lse has q's dimensions without the

@@ -40,7 +40,7 @@ static BlockShape exchange(Tensor in, Tensor out, StringRef leaves, StringRef cu
   int64_t from = in.find(leaves), to = in.find(cuts);
   shape.splitLast = from < to;
   int64_t first = std::min(from, to), second = std::max(from, to);
-  // What either side has of a block: the smaller size of both dimensions.
+  // What both sides have of a block: the smaller size of each dimension.
   shape.outer = product(in, 0, first);
   int64_t firstSize = std::min(in.getDims()[first].getSize(), out.getDims()[first].getSize());
   int64_t secondSize = std::min(in.getDims()[second].getSize(), out.getDims()[second].getSize());

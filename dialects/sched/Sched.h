@@ -17,8 +17,8 @@ namespace tplan::sched {
 /// A value that an op reads or writes, and which instance of it.
 struct Use {
   mlir::Value value;
-  mlir::AffineMap instance; // of the period and the microbatch, its symbols
-  /// In this period of the run instance 0 of `outer` is used.
+  mlir::AffineMap instance; // of the period and the microbatch, which are its symbols
+  /// The period of the run in which instance 0 of `outer` is used instead.
   std::optional<Border> border;
   mlir::Value outer;
   bool reads = false, writes = false;
@@ -31,15 +31,15 @@ struct Use {
 
 /// What runs an op.
 struct Resource {
-  mlir::ArrayAttr axes; // of the group whose channel it is; null: the compute units
-  std::pair<int64_t, int64_t> ends = {-1, -1}; // of a message, along the axis
+  mlir::ArrayAttr axes; // axes of the group whose channel it is; null: the compute units
+  std::pair<int64_t, int64_t> ends = {-1, -1}; // coordinates of a message's ends along the axis
   bool operator==(const Resource &) const = default;
 };
 
 /// The symbols of an instance.
 mlir::AffineExpr periodOf(mlir::MLIRContext *context);
 mlir::AffineExpr microbatchOf(mlir::MLIRContext *context);
-/// A use of an instance, of 0 where none is given.
+/// A use of an instance, of instance 0 where none is given.
 Use use(mlir::Value value, mlir::AffineExpr instance = {});
 /// One piece of work: a part of all runs of a stage, for one microbatch.
 struct Task {
@@ -50,8 +50,8 @@ struct Task {
 
 /// One of several tasks.
 using AnyTask = llvm::SmallVector<Task, 3>;
-/// What must be done before a task, all of it: where the stages are held together the tasks of its
-/// neighbours, else the messages that bring what they leave. A backward is done whole or in parts.
+/// What must be done before a task, all of it: where the stages are held by one rank, tasks of its
+/// neighbours, else the messages that bring their results. A backward is done whole or in parts.
 llvm::SmallVector<AnyTask, 2> needsOf(Task task, int64_t stages);
 /// "F of stage 0, microbatch 3".
 std::string describe(Task task);

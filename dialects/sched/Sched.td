@@ -69,7 +69,7 @@ def Sched_KeyAttr : AttrDef<Sched_Dialect, "Key"> {
     static KeyAttr get(::mlir::MLIRContext *context, ValueKind kind, ::llvm::StringRef name) {
       return get(context, kind, ::mlir::StringAttr::get(context, name), {}, {});
     }
-    /// Of a parameter: its value (name ""), its gradient, a state.
+    /// For values of a parameter: its value (name ""), its gradient, a state.
     static KeyAttr get(ValueKind kind, ::mlir::FlatSymbolRefAttr of, ::llvm::StringRef name = "") {
       return get(of.getContext(), kind,
                  name.empty() ? ::mlir::StringAttr() : ::mlir::StringAttr::get(of.getContext(), name),
@@ -82,7 +82,7 @@ def Sched_RowsAttr : AttrDef<Sched_Dialect, "Rows"> {
   let mnemonic = "rows";
   let summary = "rows of tokens that the host gives";
   let description = [{
-    Of a microbatch `rows` rows of `length` tokens, of which an input takes `positions` from its
+    A microbatch has `rows` rows of `length` tokens; an input takes `positions` of them from its
     shift on; tokens are below `vocabulary`. `axes` share the rows of the batch.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$length, "int64_t":$positions,
@@ -169,10 +169,11 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     /// Whether the backward is cut into I and W.
     bool isSplit();
     bool holds(int64_t stage) { return !getHolds() || ::llvm::is_contained(*getHolds(), stage); }
-    /// Among several, which belong to one step.
+    /// The attribute that says, among several programs, which belong to one step.
     bool isOfPipeline() { return getRank().has_value(); }
     nn::ChainOp getChain(::llvm::StringRef name);
-    /// The section of a kind of task, or null. Others and families are found by their symbols.
+    /// The section of a kind of task, or null. Other sections, and families, are found by their
+    /// symbols.
     SectionOp findSection(TaskKind kind, int64_t stage);
   }];
 }
@@ -267,7 +268,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     microbatch for which it is executed. In any other section it is that of slot 0: nothing is kept.
 
     (C1) the body holds ops with the interface Step, and runs.
-    (C2) what lives as long as a section, but for frames, is written in it before it is read.
+    (C2) what lives as long as a section, except a frame, is written in it before it is read.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
                        OptionalAttr<I64Attr>:$stage);
@@ -297,9 +298,9 @@ def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"Section
 // Work
 //===----------------------------------------------------------------------===//
 
-/// An op with values, of which each has an instance for the op to read or write. The instance is an
-/// expression of the period of the run and the microbatch. In the first, or last, period another
-/// value may be used instead, the border's: `%kept[period - 1] first %chain`. Its instance is 0.
+/// An op with values: it reads or writes an instance of each. The instance is an expression of the
+/// period of the run and the microbatch. In the first, or last, period another value may be used
+/// instead, the border's: `%kept[period - 1] first %chain`. Its instance is 0.
 ///
 /// (U1) a use has an operand, and one more where it has a border; `reads` of the uses come first.
 /// (U2) an instance has no dimension but period and microbatch, and exists.

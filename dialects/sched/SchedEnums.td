@@ -1,5 +1,5 @@
 //===- SchedEnums.td - kinds of tasks, owners of memory --------------------===//
-// Apart from Sched.td, which includes the enums of nn: each is generated once.
+// Apart from Sched.td, which includes the enums of nn, so that each enum is generated once.
 #ifndef TPLAN_SCHED_ENUMS
 #define TPLAN_SCHED_ENUMS
 
@@ -10,8 +10,8 @@ def Sched_TaskKind : I32EnumAttr<"TaskKind", "what a task runs", [
     I32EnumAttrCase<"B", 1>, // backward in one
     I32EnumAttrCase<"I", 2>, // cotangents of carried and invariant values
     I32EnumAttrCase<"W", 3>, // cotangents of parameters
-    // Messages, with the stage whose task sends or receives: what F leaves to the next stage, and
-    // what the backward leaves to the one before.
+    // Messages, with the stage whose task sends or receives: the results of F for the next stage,
+    // and those of the backward for the one before.
     I32EnumAttrCase<"SendF", 4, "SF">,
     I32EnumAttrCase<"ReceiveF", 5, "RF">,
     I32EnumAttrCase<"SendB", 6, "SB">,

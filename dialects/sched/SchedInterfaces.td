@@ -7,8 +7,8 @@ include "mlir/IR/OpBase.td"
 def Sched_Step : OpInterface<"Step"> {
   let cppNamespace = "::tplan::sched";
   let description = [{
-    Work of a section. Who wants to know what a step does asks this and no list of ops: memory what
-    is touched, the report what is called, a device which calls may run at once.
+    Work of a section. Code that needs to know what a step does asks this and no list of ops: memory
+    asks what is touched, the report what is called, a device which calls may run at once.
   }];
   let methods = [
     InterfaceMethod<"values that it reads and writes, and which instance of each",

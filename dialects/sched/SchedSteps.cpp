@@ -45,8 +45,8 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 LogicalResult SectionOp::verify() { return verifySteps(*this, getBody().front(), true); }
 
 namespace {
-/// Plays a section: what lives as long as it does is written before it is read. Frames are room for
-/// functions, which write them first.
+/// Plays a section: a value that lives as long as the section must be written before it is read.
+/// Frames need not be: they are room for functions, which write them first.
 class SectionPlayer {
 public:
   LogicalResult play(Operation &op) {
@@ -79,7 +79,7 @@ private:
     return found->second;
   }
 
-  /// None where all that the op uses has been written.
+  /// None where everything that the op uses has been written.
   SmallVector<Use> usesOfSection(Operation &op) {
     bool any = llvm::any_of(op.getOperands(), [&](Value value) { return isWaiting(value); });
     return any ? cast<Step>(op).getUses() : SmallVector<Use>();
@@ -140,8 +140,8 @@ template <typename Op> static SmallVector<Use> usesOf(Op op) {
   return uses;
 }
 
-/// A sum of the period and the microbatch, each times a number; at last its remainder by a power of
-/// two. That is what code computes without a division.
+/// Checks for a sum of the period and the microbatch, each times a number, and last a remainder by
+/// a power of two: code computes these without a division.
 static bool isInstance(AffineExpr instance, bool whole = true) {
   if (isa<AffineConstantExpr, AffineSymbolExpr>(instance))
     return true;
@@ -176,7 +176,7 @@ static int64_t evaluate(AffineExpr instance, int64_t period, int64_t microbatch)
 }
 
 /// (U2): the instance exists in each period that uses it, and for each microbatch. Instances are
-/// linear, or take their remainder at last, so it is enough to look at both ends.
+/// linear, with a remainder last, so it is enough to look at both ends.
 static LogicalResult verifyInstance(Operation *op, const Use &use) {
   AffineMap map = use.instance;
   if (map.getNumDims() != 0 || map.getNumSymbols() != 2 || map.getNumResults() != 1 ||

@@ -2,9 +2,8 @@
 //
 // A plan, a recipe, a cluster and a target have many fields with defaults, of which a source sets a
 // few, one after the other. One decision: each is a struct of C++ that an attribute holds, as the
-// properties of an op are held, so that a field is one line in one struct, its default stands
-// beside it, and who reads a field gets a value of its type. In the text of the IR it is a
-// dictionary.
+// properties of an op are held: so a field is one line in one struct, its default stands beside it,
+// and readers of a field get a value of its type. In the text of the IR it is a dictionary.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DIALECTS_TPLAN_FIELDS_H
@@ -25,8 +24,8 @@ namespace tplan::lang {
 /// Whether the text of the IR has a field.
 enum class InText {
   Unless, // it has its default
-  Always, // when it is written; who reads takes the default where it is absent
-  Needed  // and who reads refuses a text without it
+  Always, // when it is written; readers take the default where it is absent
+  Needed  // and readers refuse a text without it
 };
 
 /// A field by its name in the IR.
@@ -214,7 +213,8 @@ template <class T> mlir::Attribute write(mlir::Builder &b, const T &value) {
 
 template <HasFields T> llvm::hash_code hash_value(const T &value) { return detail::hashOf(value); }
 
-/// The fields as a dictionary, and back: an error names the field, what it takes and what it found.
+/// The fields as a dictionary, and back: an error names the field, what it takes and what was
+/// found.
 template <HasFields T>
 mlir::DictionaryAttr toDictionary(mlir::MLIRContext *context, const T &value) {
   mlir::Builder b(context);

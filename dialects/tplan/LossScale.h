@@ -16,9 +16,9 @@ namespace tplan::lang {
 /// skipped.
 inline constexpr llvm::StringLiteral kUnscale = "unscale";
 
-/// Parameters of kind state that belong to the step and to no layer, where steps move the scale:
-/// the scale, and how many steps in a row had finite gradients. In files `loss.scale` and
-/// `loss.good_steps`.
+/// Parameters of kind state that belong to the step and not to a layer, where steps change the
+/// scale: the scale, and how many steps in a row had finite gradients. In files they are
+/// `loss.scale` and `loss.good_steps`.
 inline constexpr llvm::StringLiteral kLossScale = "tplan.loss_scale",
                                      kGoodSteps = "tplan.good_steps";
 

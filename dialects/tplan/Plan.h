@@ -19,7 +19,7 @@ struct Axis {
 /// Dimensions that are cut over axes, the first of which is major.
 struct Shard {
   std::vector<std::string> dims, axes;
-  std::string of{}; // "residual": of what the layers of a list hand on, alone
+  std::string of{}; // "residual": only of what the layers of a list hand on
   static constexpr auto fields() {
     return std::tuple(needed("dims", &Shard::dims), needed("axes", &Shard::axes),
                       field("of", &Shard::of));
@@ -27,13 +27,13 @@ struct Shard {
   bool operator==(const Shard &) const = default;
 };
 
-/// What is kept in blocks over the axes: optimizer states and reduced gradients (1), the
-/// accumulators of gradients (2), weights (3).
+/// What is kept in blocks over the axes: optimizer states and reduced gradients (1), also
+/// accumulators of gradients (2), also weights (3).
 struct Zero {
   int64_t stage = 1;
   std::vector<std::string> axes;               // over which B is cut
-  Accumulate accumulate = Accumulate::Sharded; // of stage 2
-  bool withinNode = false;                     // over the pieces of the axes that lie in a node
+  Accumulate accumulate = Accumulate::Sharded; // for stage 2
+  bool withinNode = false;                     // over the pieces of the axes in a node
   static constexpr auto fields() {
     return std::tuple(needed("stage", &Zero::stage), needed("axes", &Zero::axes),
                       field("accumulate", &Zero::accumulate, InText::Always),
@@ -47,8 +47,8 @@ struct Zero {
 struct LossScale {
   double start = 65536;
   int64_t interval = 2000; // steps; 0: the scale stays what it is
-  /// What users may write, and how far the scale goes by itself: cotangents are f32, and divided by
-  /// the tokens of a step before they are f16.
+  /// Bounds of what users may write, and the lowest scale that steps come to by themselves:
+  /// cotangents are f32, and divided by the tokens of a step before they are f16.
   static constexpr double kLeast = 1, kMost = 0x1p48, kFloor = 0x1p-24;
   static constexpr auto fields() {
     return std::tuple(needed("start", &LossScale::start), needed("interval", &LossScale::interval));
@@ -67,7 +67,7 @@ struct RecomputeRule {
   bool operator==(const RecomputeRule &) const = default;
 };
 
-/// A later rule wins.
+/// A later rule has priority over an earlier one.
 struct Recompute {
   RecomputePolicy standard = RecomputePolicy::None; // where no rule says otherwise
   std::vector<RecomputeRule> rules{};
@@ -92,8 +92,9 @@ struct Plan {
   std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};
   std::string pipeline = "accumulate"; // a row of lib/Schedule/Policies.cpp
-  std::string stageAxis{};             // of the mesh, whose ranks hold a stage each; empty: none
-  /// Layers of lists in each; without it, one stage has all, or what costs as much as any other.
+  std::string stageAxis{};             // axis whose ranks hold a stage each; empty: none
+  /// Numbers of layers of lists in each stage; without them one stage has all, or stages cost about
+  /// the same.
   std::vector<int64_t> stages{};
   Recompute recompute{};
   bool fuse = true;
@@ -113,7 +114,7 @@ struct Plan {
   bool operator==(const Plan &) const = default;
 };
 
-/// The rate of a link, of one device in one direction.
+/// The rate of a link, for one device in one direction.
 struct Link {
   std::string kind{};
   int64_t bitsPerSecond = 0;

@@ -17,12 +17,12 @@ struct ModelSizes {
   bool operator==(const ModelSizes &) const = default;
 };
 
-/// All numbers are there, whatever the kind; those that it does not use are zero.
+/// All numbers are there, whatever the kind; those that the kind does not use are zero.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::AdamW;
   double beta1 = 0, beta2 = 0, eps = 0;
   double momentum = 0;
-  double decay = 0;                   // of weights, but for no_decay
+  double decay = 0;                   // of all weights except no_decay
   double clip = 0;                    // the largest norm of all gradients; 0: any
   std::vector<std::string> noDecay{}; // paths of weights, without the numbers of layers
   static constexpr auto fields() {
@@ -55,7 +55,7 @@ struct RatePiece {
 /// states none.
 struct DataFiles {
   std::string name;
-  double weight = 1; // of a mixture
+  double weight = 1; // share in a mixture
   std::string format, path;
   static constexpr auto fields() {
     return std::tuple(needed("name", &DataFiles::name), needed("weight", &DataFiles::weight),
@@ -64,10 +64,10 @@ struct DataFiles {
   bool operator==(const DataFiles &) const = default;
 };
 
-/// An empty path names no file: the command line does.
+/// Where the path is empty, the command line names the file.
 struct Evaluation {
   int64_t every = 0;  // steps
-  int64_t tokens = 0; // at most; 0: all
+  int64_t tokens = 0; // most tokens; 0: all
   std::string format, path;
   static constexpr auto fields() {
     return std::tuple(needed("every", &Evaluation::every), needed("tokens", &Evaluation::tokens),
@@ -76,10 +76,10 @@ struct Evaluation {
   bool operator==(const Evaluation &) const = default;
 };
 
-/// An empty path is the plan's name with `.checkpoint` after it.
+/// An empty path stands for the plan's name with `.checkpoint` after it.
 struct Saving {
   int64_t every = 0; // steps
-  int64_t keep = 0;  // newest checkpoints; 0: all
+  int64_t keep = 0;  // number of newest checkpoints; 0: all
   std::string path;
   static constexpr auto fields() {
     return std::tuple(needed("every", &Saving::every), needed("keep", &Saving::keep),

@@ -20,15 +20,15 @@ struct Settings {
 
   /// Where a line of the plan stands in the source; the plan's own place where it has none.
   mlir::Location planLine(llvm::StringRef key) const;
-  /// Likewise of the cluster.
+  /// Where a line of the cluster stands; the cluster's own place where it has none.
   mlir::Location clusterLine(llvm::StringRef key) const;
 
   /// Bytes that a rank may use: the plan's `memory`, else the cluster's; nothing where neither
   /// says.
   std::optional<int64_t> memoryLimit() const;
 
-  /// Ranks of the mesh; 1 without one. Along axes of it, by their names: the product of their
-  /// sizes.
+  /// Ranks of the mesh; 1 without one. Ranks along some of its axes, given by name: the product of
+  /// their sizes.
   int64_t ranks() const;
   int64_t ranksAlong(llvm::ArrayRef<std::string> axes) const;
   /// Ranks that share the batch: the product of the axes over which B is sharded.
@@ -48,12 +48,12 @@ llvm::MapVector<llvm::StringRef, int64_t> dimensionsOf(mlir::ModuleOp module);
 inline constexpr llvm::StringLiteral kTarget = "tplan.target";
 const Target &targetOf(mlir::ModuleOp module);
 
-/// Sizes of dimensions as which collectives are chosen, which the driver writes on the module
-/// where they are others than those of its types: a plan that was shrunk keeps its collectives.
+/// Sizes of dimensions by which collectives are chosen. The driver writes them on the module where
+/// they differ from the sizes of its types: so a plan that was shrunk keeps its collectives.
 inline constexpr llvm::StringLiteral kCostSizes = "tplan.cost_sizes";
 
-/// Microbatches of a step on each rank: the rank's part of the batch over microbatch. Error at
-/// its line where the one is no multiple of the other.
+/// Microbatches of a step on each rank: the rank's part of the batch, divided by microbatch. Error
+/// at its line where the division leaves a remainder.
 mlir::FailureOr<int64_t> countMicrobatches(const Settings &settings);
 
 } // namespace tplan::lang

@@ -23,13 +23,13 @@ struct Target {
   std::string arch{};       // of a GPU: "sm_90"; then the CPU runs the host program alone
   int64_t workspace = 0;    // bytes that GEMM and attention libraries of the GPU may use
   AttentionBy attention = AttentionBy::Library; // of a GPU
-  /// Elements of a head that the library takes at most; any, where nobody says.
+  /// The widest head that the library takes; any where this is not set.
   std::optional<int64_t> attentionForward{}, attentionBackward{};
-  /// The same plan for other targets is in the same binary: symbols of their programs. One of the
+  /// Other targets of the same plan in the same binary: symbols of their programs. One of the
   /// objects has `main`.
   std::vector<std::string> others{};
   bool hasMain = true;
-  std::string embedAs{}; // NAME, where a program of a user's links the object and has `main`
+  std::string embedAs{}; // NAME, where a program of a user's has `main` and links the object
 
   bool isGpu() const { return !arch.empty(); }
   bool makesMain() const { return hasMain && embedAs.empty(); }

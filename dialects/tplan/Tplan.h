@@ -21,7 +21,7 @@ mlir::Location settingLoc(mlir::Operation *op, llvm::StringRef key);
 /// The key of the place of item `i` of a plan's `shard`.
 std::string shardKey(size_t i);
 
-/// Of one mesh.
+/// Ranks of one mesh, at most.
 inline constexpr int64_t kMostRanks = 1 << 16;
 } // namespace tplan::lang
 

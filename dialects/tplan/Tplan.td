@@ -1,9 +1,8 @@
 //===- Tplan.td - the source, as IR ----------------------------------------===//
 //
-// What `parse` leaves behind: names, sizes and selectors are resolved, every
-// expression is typed, each distinct (layer, sizes, sub-layers, argument types)
-// is one function. Composites are still whole: one `tplan.apply` per call of a
-// built-in, so that the IR reads like the source.
+// The output of `parse`: names, sizes and selectors are resolved, every expression is typed, each
+// distinct (layer, sizes, sub-layers, argument types) is one function. Composites are still whole:
+// one `tplan.apply` per call of a built-in, so that the IR reads like the source.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TPLAN
@@ -192,7 +191,7 @@ def Tplan_LossOp : Tplan_Op<"loss", []> {
 def Tplan_UpdateOp : Tplan_Op<"update", []> {
   let summary = "the value of a state after the step";
   let description = [{
-    Made by `parse`. Until `cut-updates` it stands in the layer, behind it in a
+    Made by `parse`. Until `cut-updates` it stands in the layer, afterwards in a
     `tplan.once`. The value is a function of states and of sums over the global batch.
     (C1) the state is a `tplan.weight` of kind state.
   }];
@@ -294,7 +293,7 @@ def Tplan_PlanOp : Tplan_Op<"plan", [Symbol]> {
 //===----------------------------------------------------------------------===//
 
 def Tplan_DiskOp : Tplan_Op<"disk", [NoTerminator, SingleBlock]> {
-  let summary = "how files of others name and lay out the weights, and what they say of the model";
+  let summary = "how files of other tools lay out the weights, and what they say of the model";
   let description = [{
     Made by `parse` of `weights huggingface { .. }`, read by `lower`. The body holds
     `tplan.stored`, `tplan.ignored` and `tplan.config`. Every weight of the model stands

@@ -1,5 +1,5 @@
 //===- TplanEnums.td - words of recipes, plans and targets -----------------===//
-// Apart from Tplan.td, which includes the enums of nn: each is generated once.
+// Apart from Tplan.td, which includes the enums of nn, so that each enum is generated once.
 #ifndef TPLAN_TPLAN_ENUMS
 #define TPLAN_TPLAN_ENUMS
 

@@ -26,11 +26,11 @@ tplanc examples/tiny_llama_2x2.tplan -o "$shared/train"
 
 options=(
   --hostfile "$hosts" -n "$ranks"
-  # One machine is filled before the next, so that ranks of a tensor group share one. Each
-  # rank has cores of its own: one that waits for a core keeps all others waiting.
+  # One machine is filled before the next, so that ranks of a tensor group share one. Each rank has
+  # cores of its own, because a rank that waits for a core makes all others wait.
   --map-by "slot:PE=${CPUS:-1}" --bind-to core
-  # From SIGTERM to SIGKILL, above --save-within. mpirun sits it out once before it sends SIGTERM, and
-  # twice after a rank has ended with a code; so it is not much longer.
+  # Seconds from SIGTERM to SIGKILL, more than --save-within. mpirun waits for so long once before
+  # it sends SIGTERM, and twice after a rank has ended with a code; so it is not much longer.
   --mca odls_base_sigkill_timeout $((within + 5))
   # Variables reach other machines only by name.
   -x TPLAN_HANG_LIMIT="${TPLAN_HANG_LIMIT:-60}"
@@ -45,7 +45,8 @@ train=("$shared/train" --save "$shared/checkpoint" --save-within "$within")
 # A job that is started again goes on.
 if [[ -e $shared/checkpoint/latest ]]; then train+=(--resume); fi
 
-# SIGUSR1 mpirun hands on at once. It has a group of processes of its own, or Ctrl-C would reach it too.
+# mpirun hands SIGUSR1 on at once. It has a process group of its own, because otherwise Ctrl-C would
+# reach it, too.
 set -m
 mpirun "${options[@]}" "${train[@]}" "$@" </dev/null &
 trap 'kill -USR1 $!' TERM INT

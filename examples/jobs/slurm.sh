@@ -26,11 +26,11 @@ options=(
   --mpi=pmix
   # srun does not take this from sbatch (Slurm 22.05 and later).
   --cpus-per-task="$SLURM_CPUS_PER_TASK"
-  # Each rank has cores of its own: one that waits for a core keeps all others waiting.
+  # Each rank has cores of its own, because a rank that waits for a core makes all others wait.
   --cpu-bind=cores
   # One node is filled before the next, so that ranks of a tensor group share one.
   --distribution=block:block
-  # A rank that is lost ends the job, rather than wait for its time limit.
+  # A lost rank ends the job, which otherwise would wait for its time limit.
   --kill-on-bad-exit=1
 )
 train=(job/train --save job/checkpoint --save-within 60)
@@ -39,6 +39,6 @@ if [[ -e job/checkpoint/latest ]]; then train+=(--resume); fi
 
 code=0
 srun "${options[@]}" "${train[@]}" "$@" || code=$?
-# It was to end, and is saved: the job is queued again.
+# The job was asked to end, and its state is saved: it is queued again.
 if ((code == 75)); then scontrol requeue "$SLURM_JOB_ID"; fi
 exit $code

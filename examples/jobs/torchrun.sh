@@ -20,8 +20,8 @@ nodes=${NODES:-2}
 ranks=4 # those of the mesh, 2 x 2
 
 mkdir -p "$shared"
-# All machines are here at the same time, so each has a file of its own; of one kind, with one tplanc,
-# they are the same to the byte, as ranks must be.
+# All machines compile at the same time, so each has a file of its own; machines of one kind, with
+# one tplanc, make the same file to the byte, as ranks need it.
 train=$shared/train.$(uname -n)
 tplanc examples/tiny_llama_2x2.tplan --target="cuda:${ARCH:-sm_90}" -o "$train"
 

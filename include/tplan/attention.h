@@ -4,7 +4,7 @@
  * query head h reads key head h / (heads / groups). lse is the natural log of the
  * sum of the exponentials of a query's scaled scores.
  *
- * One decision: the compiler says how much is computed in one go, for that decides
+ * One decision: the compiler says how much is computed in one go, because that decides
  * the workspace, which lies in the arena.
  *===----------------------------------------------------------------------===*/
 #ifndef TPLAN_ATTENTION_H
@@ -29,21 +29,21 @@ typedef struct tp_attention {
   int32_t pass, type; /* tp_attention_pass, tp_type: TP_BF16, TP_F16 */
   int64_t batch, heads, groups, queries, keys, width;
   int64_t batch_chunk, group_chunk; /* computed in one go; they divide batch and groups */
-  int32_t causal;                   /* a query sees no key behind it */
+  int32_t causal;                   /* a query sees no key after it */
   int64_t window;                   /* and so many at most, itself the last; 0: all */
   double scale;
   int64_t workspace;      /* bytes that one chunk may use of tp_device.workspace_bytes */
   const int64_t *strides; /* elements, of each pointer: batch, head, row */
 } tp_attention;
 
-/* How many pointers a pass has, and how many of them it reads: the first. */
+/* How many pointers a pass has, and how many of them, from the first on, it reads. */
 static inline int32_t tp_attention_pointers(int32_t pass) {
   return pass == TP_ATTENTION_FORWARD ? 5 : TP_ATTENTION_TENSORS;
 }
 static inline int32_t tp_attention_inputs(int32_t pass) {
   return pass == TP_ATTENTION_FORWARD ? 3 : 6;
 }
-/* Which of them is lse, and whether one has rows of keys. */
+/* Which pointer is lse, and whether a pointer has rows of keys. */
 static inline int32_t tp_attention_lse(int32_t pass) {
   return pass == TP_ATTENTION_FORWARD ? 4 : 5;
 }

@@ -25,7 +25,7 @@ static inline int64_t tp_part(int64_t count, int64_t members, int64_t element_by
 }
 
 /* Elements of what member `member` sums, gives or takes: its part of an all-reduce, its block
- * else. Of a message both members have one, which one of them gives and the other one takes. */
+ * else. In a message both members have one block, which one gives and the other takes. */
 static inline int64_t tp_block(const tp_collective *c, int64_t members, int64_t member,
                                int64_t element_bytes) {
   int64_t all = c->outer * c->inner;
@@ -41,7 +41,7 @@ static inline int64_t tp_block(const tp_collective *c, int64_t members, int64_t 
   return c->outer * tp_clamp(line - member * c->inner, c->inner);
 }
 
-/* Bytes that one member sends to others: of a message all by member 0. */
+/* Bytes that one member sends to others; a message is sent by member 0. */
 static inline int64_t tp_bytes_sent(const tp_collective *c, int64_t members, int64_t member,
                                     int64_t element_bytes) {
   int64_t own = tp_block(c, members, member, element_bytes), others = members - 1, sent = 0;
@@ -67,7 +67,7 @@ static inline int64_t tp_bytes_sent(const tp_collective *c, int64_t members, int
   return sent * element_bytes;
 }
 
-/* Of the member that sends most: what a report says of all. */
+/* Bytes of the member that sends most: a report counts them for all members. */
 static inline int64_t tp_most_bytes_sent(const tp_collective *c, int64_t members,
                                          int64_t element_bytes) {
   int64_t most = 0;
@@ -87,7 +87,7 @@ static inline int64_t tp_mpi_chunk(int64_t members) {
   return chunk < TP_MPI_PAGE ? TP_MPI_PAGE : tp_clamp(chunk, TP_MPI_CHUNK);
 }
 
-/* Bytes that a rank of so many holds for it: enough for any group of them. */
+/* Bytes of staging on each of so many ranks: enough for any group of them. */
 static inline int64_t tp_mpi_staging(int64_t ranks) {
   int64_t most = 4 * (ranks - 1) * TP_MPI_CHUNK, least = 4 * (ranks - 1) * TP_MPI_PAGE;
   int64_t bytes = tp_clamp(most, TP_MPI_STAGING);
@@ -115,7 +115,7 @@ static inline int64_t tp_mpi_bytes_staged(const tp_collective *c, int64_t member
   return copied * element_bytes;
 }
 
-/* Are there any, for any number of members? */
+/* Whether any bytes are copied so, for some number of members. */
 static inline int tp_mpi_copies(const tp_collective *c) {
   switch (c->kind) {
   case TP_REDUCE_SCATTER:

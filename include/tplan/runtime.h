@@ -56,7 +56,7 @@ typedef struct tp_call {
   int32_t category; /* tp_category */
   int64_t flops;    /* of one call */
   int64_t bytes;    /* read and written by one call; of collectives: sent by one rank */
-  int32_t stream;   /* of a device, that the call is issued to */
+  int32_t stream;   /* of the device: the call is issued to it */
 } tp_call;
 
 /* A generated kernel: task i of `tasks`, arguments by address. Tasks write
@@ -116,9 +116,9 @@ typedef struct tp_group {
  * reduce-scatter and all-gather with `whole` < outer * n * inner: the array of all blocks is
  * [outer, whole / outer], the last blocks of each line are shorter or empty; the rest of such a
  * block stays as it is, but that of one which a reduce-scatter makes becomes zero. Others do not
- * read `whole`. Any extent may be 0. A member may be the source of any number of members. Of a
- * message `out` of member 0 and `in` of member 1 are not touched and may be null. Member 0 may have
- * to wait until member 1 takes it, and may not.
+ * read `whole`. Any extent may be 0. A member may be the source of any number of members. In a
+ * message `out` of member 0 and `in` of member 1 are not touched and may be null. Member 0 waits
+ * until member 1 takes the message on some transports, on others it does not.
  * collectives.h says how many bytes are sent.
  * in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
  * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
@@ -166,7 +166,7 @@ int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, 
 /* This rank's member number in a group, or -1 where it is none of its members; set before the
  * first entry point is called. */
 int64_t tp_member(const tp_rank *, int64_t group);
-/* What is issued from here on is of this stage and microbatch, for messages; -1: of none. */
+/* The stage and microbatch, for messages, of what is issued from here on; -1: none. */
 int tp_begin_task(tp_rank *, int64_t stage, int64_t microbatch);
 /* Called once in a step on every rank, where the TP_GRADIENT tensors are whole and the optimizer
  * has not used them yet: --dump-gradients writes them out here. */
@@ -180,7 +180,7 @@ int tp_gradients_ready(tp_rank *);
  * a group are in one stream. */
 
 /* A kernel of the device's image. Arguments, by address: inputs, outputs, and where a row loop is
- * bounded its count. Nothing but outputs is written; one that is updated is an output alone. */
+ * bounded its count. Only outputs are written; an argument that is updated is an output alone. */
 typedef struct tp_device_kernel {
   const char *name;
   int32_t number;          /* place in tp_device.kernels */
@@ -192,12 +192,12 @@ typedef struct tp_device_kernel {
   const int64_t *strides;
 } tp_device_kernel;
 
-/* For `layers` layers at once, whose first has these arguments. */
+/* Launches for `layers` layers at once; the arguments are those of the first. */
 int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void *const *args,
                      int64_t layers);
 /* Attention of a library, in stream 0. */
 int tp_attend(tp_rank *, const tp_call *, const tp_attention *, void *const *pointers);
-/* Marks what is in a stream so far as an event; what follows in the other stream waits for it. */
+/* Records an event after the work in a stream so far; later work in another stream waits for it. */
 int tp_record(tp_rank *, int64_t stream, int64_t event);
 int tp_wait(tp_rank *, int64_t stream, int64_t event);
 
@@ -210,7 +210,7 @@ typedef struct tp_device_sum {
 } tp_device_sum;
 
 typedef struct tp_device {
-  const char *arch;  /* that the kernels are for: "sm_90" */
+  const char *arch;  /* the architecture of the kernels: "sm_90" */
   const char *ptx;   /* their text, with a zero at its end */
   const char *cubin; /* the same as code of `arch`, or nothing: */
   const int64_t *cubin_bytes;
@@ -219,17 +219,17 @@ typedef struct tp_device {
   const tp_device_sum *sums; /* as far as collectives need them */
   int64_t num_sums;
   int64_t num_streams, num_events;
-  /* Of each stream: memory of the arena for the collectives in it, as collectives.h counts it. */
+  /* For each stream: memory of the arena for its collectives, as collectives.h counts it. */
   const int64_t *scratch_offsets, *scratch_bytes;
-  /* What the host gives for each step (rows of tokens, scalars) is one piece of the arena. It
-   * comes from another one of that size, where that of the next step arrives meanwhile. */
+  /* What the host gives for each step (rows of tokens, scalars) is one piece of the arena. It is
+   * copied from a second piece of that size, where that of the next step arrives meanwhile. */
   int64_t given_offset, given_bytes, staging_offset;
   int64_t workspace_offset, workspace_bytes; /* for library calls in stream 0 */
-  int32_t native_sums; /* ranks may be added as NCCL does, in an order of its own */
-  int64_t step_calls;  /* of a step on each rank; an attention of a library has one a chunk */
+  int32_t native_sums; /* sums over ranks may be NCCL's, in an order of its own */
+  int64_t step_calls; /* of a step on each rank; an attention of a library has one for each chunk */
 } tp_device;
 
-/* A step of more calls than these is issued call by call, and not as a graph: --graph-calls. */
+/* A step of more calls is issued call by call, and not as a graph: --graph-calls. */
 #define TP_GRAPH_CALLS 20000
 
 /*--- tables ---------------------------------------------------------------*/
@@ -267,8 +267,8 @@ typedef struct tp_tensor {
   const int32_t *dim_groups;
   int64_t chunk;
   int32_t chunk_group, in_whole;
-  /* Bytes of an instance's memory where it is more than the above: what is not the tensor's
-   * is zero when training starts. */
+  /* Bytes of an instance's memory where it is more than the above: the bytes that are not the
+   * tensor's are zero when training starts. */
   int64_t memory;
 } tp_tensor;
 
@@ -278,7 +278,7 @@ typedef struct tp_input {
   const char *source; /* stream name */
   int64_t offset;
   int64_t rows, length; /* rows of one microbatch on this rank; S + 1 for language models */
-  int64_t positions;    /* that a row begins behind the one before: S, each is read once */
+  int64_t positions;    /* from the begin of one row to that of the next: S, so each is read once */
   int64_t vocabulary;   /* ids are checked against it when read */
   /* Row i of microbatch m is row (m * members + member) * rows + i of the step; < 0: every rank
    * reads all. */
@@ -309,19 +309,19 @@ typedef struct tp_lr_piece {
   int32_t shape;
 } tp_lr_piece;
 
-/* A number that a step leaves behind: sum over the batch, and the count that
- * divides it (count_offset < 0: none). Type f32 or f64; counts likewise. Each is a sum over
- * the members of a group that is still to be made, by whoever reads it (< 0: it is whole). It has
- * `parts` >= 1, 64 bytes apart from its offset: each is summed over the group by itself, then they
- * are added in their order. So what stages have of it has one order, wherever the stages lie. With
- * stages every rank has every metric: what only some know is a sum over a group of all of them, to
- * which the others bring zeros. */
+/* A number that a step makes: a sum over the batch, and the count that divides it
+ * (count_offset < 0: none). Type f32 or f64; counts have these types, too. The sum over the members
+ * of its group is still to be made, by whoever reads the number (< 0: it is whole). It has
+ * `parts` >= 1, 64 bytes apart from its offset on: each is summed over the group by itself, then
+ * they are added in their order. So the parts of stages are added in one order, wherever the stages
+ * lie. With stages every rank has every metric: a number that only some ranks know is summed over a
+ * group of all ranks, to which the others bring zeros. */
 typedef struct tp_metric {
   const char *name; /* losses first, and of these the one that evaluations score; "grad_norm" ... */
   int32_t type;
   int64_t offset, count_offset;
   int32_t group, count_group;
-  int32_t unbounded; /* infinity and NaN end no training: a norm whose step is skipped for it */
+  int32_t unbounded; /* infinity and NaN do not end a training: a norm, whose step is skipped */
   int32_t is_loss;   /* a term of the training loss, which has it times `factor` */
   double factor;
   int32_t parts, count_parts; /* of the number at `offset`, at `count_offset` */
@@ -333,10 +333,10 @@ typedef enum tp_slot_use {
   TP_OPTIONAL,  /* a step need not write it */
   TP_EVALUATION /* a step does not write it */
 } tp_slot_use;
-/* Numbers alone, because there are many: `name` is the place of its first character in
- * tp_program.slot_names. There is one `offset` after each of num_bases numbers of
- * tp_program.slot_bases from first_base on, as of what is kept for several microbatches; of 0: one,
- * from the start of the arena. */
+/* It has numbers only, because there are many: `name` is the place of its first character in
+ * tp_program.slot_names. It stands for one slot at `offset` after each of the num_bases numbers of
+ * tp_program.slot_bases from first_base on, as for values that are kept for several microbatches;
+ * with num_bases 0 for one slot at `offset` in the arena. */
 typedef struct tp_slot {
   int64_t offset, bytes;
   int32_t name, use; /* tp_slot_use */
@@ -348,7 +348,7 @@ typedef struct tp_source {
   const char *name; /* of a source of `data` */
   const char *path; /* relative to the working folder; a pattern if no such file is there */
   int32_t format;   /* line of token_formats.def, from 0; -1: not stated */
-  double weight;    /* of its rows; those of all sources need not add up to 1 */
+  double weight;    /* share of its rows; all weights need not add up to 1 */
 } tp_source;
 
 /*--- names and layouts on disk ---------------------------------------------*/
@@ -356,7 +356,7 @@ typedef struct tp_source {
 /* A weight in a file of another tool's, where it is (part of) a tensor of another name and layout.
  */
 typedef struct tp_stored {
-  int64_t tensor; /* place in tp_program.tensors; of several programs, in their merged list */
+  int64_t tensor; /* place in tp_program.tensors; with several programs, in their merged list */
   /* With {i} as in the tensor's path; `bare`, if there is one, is what some files say instead. */
   const char *name, *bare;
   int32_t rank; /* of the tensor on disk, and its shape */
@@ -382,8 +382,8 @@ typedef struct tp_constant {
   int64_t num_strings;
 } tp_constant;
 
-/* A key of config.json, in up to several spellings, the first of which is written; a dot stands
- * between the names of objects in objects. */
+/* A key of config.json, which may have several spellings; the first is written. A dot stands
+ * between the names of an object and a key in it. */
 typedef struct tp_config {
   const char *const *keys;
   int64_t num_keys;
@@ -393,7 +393,7 @@ typedef struct tp_config {
 } tp_config;
 
 typedef struct tp_disk {
-  const tp_stored *tensors; /* every weight once, those of one tensor behind each other */
+  const tp_stored *tensors; /* every weight once, those of one tensor one after the other */
   int64_t num_tensors;
   const char *const *ignored; /* tensors of files that are passed over; {i} is any number */
   int64_t num_ignored;
@@ -457,12 +457,12 @@ typedef struct tp_program {
   double scale;
   const tp_disk *disk; /* null: the model says nothing of names on disk */
   /* Ranks of coordinate c on axis `programs_axis` run programs[c], of as many as the axis has
-   * coordinates; num_programs 0: all ranks run this one. Who is given a plan of several programs is
-   * given programs[0], and each of them has this same list. They may differ in arena_bytes,
-   * tensors, scalars, slots, device, in what entry points do, in whether `prepare` is null, in
-   * whether there are logits, and in offsets of all kinds; the rest is the same in all, groups by
-   * their numbers. No tensor is cut over that axis. Where there are devices arch, workspace_bytes
-   * and native_sums are the same too. */
+   * coordinates; num_programs 0: all ranks run this one. A plan of several programs is handed over
+   * as programs[0], and each of them has this same list. They may differ in arena_bytes, tensors,
+   * scalars, slots, device, in what entry points do, in whether `prepare` is null, in whether there
+   * are logits, and in offsets of all kinds; the rest is the same in all, groups by their numbers.
+   * No tensor is cut over that axis. Where there are devices arch, workspace_bytes and native_sums
+   * are the same too. */
   const struct tp_program *const *programs;
   int64_t num_programs, programs_axis;
 } tp_program;

@@ -33,20 +33,20 @@ typedef enum tp_result {
 
 typedef enum tp_level { TP_NEWS, TP_WARNING } tp_level;
 
-/* Begin with TP_DEFAULTS. A null pointer or 0 means what stands there. */
+/* Begin with TP_DEFAULTS. What a null pointer or 0 means is said beside the field. */
 typedef struct tp_options {
-  size_t size;        /* of this struct, by which the library knows the header that you have */
+  size_t size;        /* of this struct: it tells the library which header you have */
   int64_t seed;       /* of initial values: that of --seed */
   int64_t threads;    /* of each rank; 0: its part of the CPUs that this process may use */
   const char *load;   /* weights, as --load takes them: a file, or a folder with a model */
   const char *resume; /* a folder of checkpoints: goes on from its newest */
   const char *gemm;   /* how bf16 is multiplied: "library", "widen"; null: the faster one here */
-  const char *gemm_algorithms; /* of a program for GPUs: that of --gemm-algorithms */
-  double hang_seconds;         /* without progress that a rank waits for others in a step; 0: 60 */
+  const char *gemm_algorithms; /* for a program on GPUs: the file of --gemm-algorithms */
+  double hang_seconds;         /* a rank waits for others without progress, in a step; 0: 60 */
   /* Null: all ranks are threads of this process. Else a communicator of Open MPI's, (void *)comm,
    * whose processes are the ranks in their order and make every call together. */
   void *communicator;
-  int64_t gpu;     /* of a program for GPUs: the first one to use; ranks have one after the other */
+  int64_t gpu;     /* for a program on GPUs: the first one to use; the next rank has the next */
   int pin_threads; /* bind each thread to a CPU, where the ranks have as many threads as CPUs */
   int environment; /* read what tp_main does: TPLAN_GEMM, TPLAN_MPI, TPLAN_CUDA, ... */
   /* Called with a whole line, without its end, by threads of the training during your calls. */
@@ -71,7 +71,7 @@ typedef struct tp_facts {
   int64_t vocabulary;   /* ids are 0 .. vocabulary - 1; below 0: padding */
   int64_t plan_steps;   /* that the recipe asks for */
   int64_t step;         /* the last one that was done; 0: none */
-  int64_t arena_bytes;  /* of each rank; of the one that has most, where stages differ */
+  int64_t arena_bytes;  /* of each rank; where stages differ, of the rank that has most */
 } tp_facts;
 tp_result tp_describe(tp_training *training, tp_facts *facts);
 
@@ -93,13 +93,14 @@ tp_result tp_metrics(tp_training *training, const tp_value **values, int64_t *co
  * be written: what is there stays whole. */
 tp_result tp_save(tp_training *training, const char *folder, int64_t keep);
 
-/* Of the last call that was not TP_DONE; "" where there is none. It stays until the next call. */
+/* The text of the last call that was not TP_DONE; "" where there is none. It stays until the next
+ * call. */
 const char *tp_message(const tp_training *training);
 
-/* Ends it and gives all memory back; null is none. */
+/* Ends the training and releases all of its memory; null is allowed. */
 void tp_close(tp_training *training);
 
-/* Of the library: "1.0.0". */
+/* The version of the library: "1.0.0". */
 const char *tp_version(void);
 
 #ifdef __cplusplus

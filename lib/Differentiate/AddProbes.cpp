@@ -1,14 +1,14 @@
 //===- AddProbes.cpp - each value leaves a number of itself ---------------===//
 //
-// Of the values in floating point that a joint layer computes, in the forward those that each
-// sequence has of its own, the sum over half of the elements is added onto the gradient of a weight
-// that nothing reads, a number for each layer of a run. So the numbers go the way of all gradients:
-// microbatches and ranks add to them, and --dump-gradients writes them. Two plans of one recipe
-// have equal numbers; `tplanc verify` finds the first that differs. An op that has one says its
-// number in `tplan.probe`.
+// Each floating-point value that a joint layer computes gets a probe; in the forward only values
+// that each sequence has of its own do. A probe is the sum over half of the value's elements, added
+// onto the gradient of a weight that nothing reads: one number for each layer of a run. So the
+// numbers go the way of all gradients: microbatches and ranks add to them, and --dump-gradients
+// writes them. Two plans of one recipe have equal numbers; `tplanc verify` finds the first that
+// differs. An op that has a probe carries its number in `tplan.probe`.
 //
-// One decision: which half is drawn by logical position, as dropout is, so that neither a
-// block in the wrong place nor a sum that is zero by algebra passes for right.
+// One decision: which half is drawn by logical position, as dropout is, so that neither a block in
+// the wrong place nor a sum that is zero by algebra passes as right.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -49,8 +49,9 @@ public:
 private:
   static bool isFloat(Type type) { return isa<FloatType>(cast<Tensor>(type).getElementType()); }
 
-  /// What is added onto an accumulator is probed, not the sum. In the forward only what each
-  /// sequence has of its own: of a sum over the batch microbatches have others.
+  /// What is added onto an accumulator is probed, not the sum. In the forward only values that each
+  /// sequence has of its own are probed: a sum over the batch differs with the size of the
+  /// microbatch.
   bool isProbed(Operation *op) {
     if (llvm::any_of(op->getResults(),
                      [&](Value v) { return !backward.contains(v) && !typeOf(v).has(batch); }))
@@ -132,8 +133,8 @@ private:
     run.setParamsAttr(ArrayAttr::get(&getContext(), params));
   }
 
-  /// The weight of probe k of callee j, `probe.LAYER.K` for each of the run's layers. Those of a
-  /// list are numbered by `{i}`.
+  /// The weight of probe k of callee j, `probe.LAYER.K` for each of the run's layers. In a list
+  /// `{i}` stands for the layer's number.
   FlatSymbolRefAttr bind(SymbolTable &symbols, ChainOp chain, RunOp run, int64_t j, int64_t k) {
     OpBuilder b(chain);
     int64_t first = run.getFirstLayer() + j;

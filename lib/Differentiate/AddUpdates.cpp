@@ -4,12 +4,12 @@
 // updates its parameters and leaves its gradients zero. A weight that several
 // runs bind is updated by the first of them only.
 //
-// Where the loss is scaled, gradients are until part `update` reads them: it multiplies them by the
-// scalar `unscale`, which is 0 where they are not finite, and then keeps what it would have
-// changed.
+// Where the loss is scaled, gradients are scaled until part `update` reads them: it multiplies them
+// by the scalar `unscale`. Where they are not finite `unscale` is 0, and the part leaves everything
+// as it was.
 //
-// One decision: runs of one layer share its parts. Where they cannot, for the
-// weights of one decay and those of another do not, a run gets a copy of the layer.
+// One decision: runs of one layer share its parts. Where they cannot, because some weights decay
+// and others do not, a run gets a copy of the layer.
 //
 // Formulas: Loshchilov and Hutter, "Decoupled weight decay regularization", 2019;
 // Sutskever et al., "On the importance of initialization and momentum", 2013.
@@ -67,8 +67,8 @@ public:
                        layer.getLoc());
     return value;
   }
-  /// `updated`, or `old` where the step is skipped: a choice, for what is not finite stays so
-  /// under any product.
+  /// `updated`, or `old` where the step is skipped: a select, because what is not finite stays so
+  /// when it is multiplied by 0.
   Value unlessSkipped(ParamOp param, Value updated, Value old) {
     if (!scales)
       return updated;
@@ -252,7 +252,8 @@ private:
     norm.layer.addResult(Role::Carried, "norm", sum);
   }
 
-  /// What the steps before have shown, for step-kernels: in checkpoints with the other states.
+  /// What the steps so far have shown, for step-kernels: saved in checkpoints with the other
+  /// states.
   void addScaleStates() {
     OpBuilder b = OpBuilder::atBlockBegin(getOperation().getBody());
     auto number = Tensor::get(&getContext(), {}, b.getF64Type());

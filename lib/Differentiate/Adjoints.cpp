@@ -1,9 +1,8 @@
 //===- Adjoints.cpp - the adjoint of every nn primitive -------------------===//
 //
-// One rule an op: the cotangents of its operands as nn ops. A broadcast operand
-// gets the sum over what it was repeated along. An op without a rule is one
-// without derivative (comparisons, indices, masks), which a list names, so that
-// a forgotten op is an error and not a zero.
+// One rule for each op: the cotangents of its operands as nn ops. A broadcast operand gets the sum
+// over what it was repeated along. An op without a rule has no derivative (comparisons, indices,
+// masks): a list names these ops, so that a forgotten rule is an error and not a zero.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Differentiate/Differentiate.h"

@@ -1,8 +1,8 @@
 //===- DifferentiateLayers.cpp - forward layers become joint layers -------===//
 //
-// Each distinct layer once: the backward is appended to the forward in one
-// graph, arguments are the cotangents of what it carries out and emits, results
-// those of what it reads. No residual is chosen here; `recompute` cuts.
+// Each distinct layer is differentiated once: the backward is appended to the forward in one graph.
+// Its arguments are the cotangents of what the layer carries out and emits, its results those of
+// what the layer reads. No residual is chosen here; `recompute` cuts.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Differentiate/Differentiate.h"
@@ -147,7 +147,7 @@ private:
     bool changed = false;
     SmallVector<bool> carried =
         llvm::map_to_vector(run.getCarried(), [&](Value v) { return activeValues.contains(v); });
-    // The second time around, what a layer carries out is what it carries in.
+    // In the second round what a layer carries out is what it carries in.
     for (int64_t t = 0, e = std::min<int64_t>(run.getTimes(), 2); t < e; ++t)
       for (auto callee : run.getCallees().getAsRange<FlatSymbolRefAttr>())
         changed |= visitLayer(symbols.lookup<LayerOp>(callee.getValue()), run, carried);

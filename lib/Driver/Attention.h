@@ -12,11 +12,11 @@ namespace tplan {
 /// One call of attention.
 struct AttentionCall {
   std::string function, pass, by; // "block.F", "forward", "library" or "generated"
-  std::string why;                // where it is generated: what the library does not take
-  std::string file;               // the line of the plan
+  std::string why;                // if it is generated: what the library does not take
+  std::string file;               // of the line in the plan
   int64_t line = 0;
-  int64_t calls = 0;     // of the function in a step
-  int64_t workspace = 0; // bytes, of the library
+  int64_t calls = 0;     // calls of the function in a step
+  int64_t workspace = 0; // bytes that the library needs
 };
 
 /// In order; none on a CPU.

@@ -1,8 +1,7 @@
 //===- Driver.cpp - the compiler as a function ----------------------------===//
 //
-// One pass manager a pass: so a pass that reports an error (the source is
-// wrong) is told apart from a pass that leaves invalid IR behind (the compiler
-// is).
+// One pass manager for each pass: so a pass that reports an error (the source is wrong) is
+// distinguished from a pass that leaves invalid IR (the compiler is wrong).
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
@@ -180,7 +179,7 @@ void Compile::run() {
     errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
     tellAtUsersLine(diagnostic, origin);
     if (!options.keepDiagnostics)
-      return failure(); // counted only: the printer above tells it
+      return failure(); // only counted: the printer above prints it
     result.diagnostics.push_back(std::move(diagnostic));
     return success();
   });
@@ -202,7 +201,7 @@ Result compile(const Source &source, const Options &options) {
   llvm::CrashRecoveryContext recovery;
   if (recovery.RunSafely([&] { compile.run(); }))
     return result;
-  // What a crash leaves behind may not be destroyed safely, so it is given up.
+  // What is left after a crash may not be safe to destroy, so it is leaked.
   (void)result.module.release();
   (void)result.context.release();
   *options.errors << "internal error: crash in " << compile.place() << "\n";

@@ -46,7 +46,7 @@ struct Options {
   bool keepDiagnostics = false;
   /// Called on the pass manager of each pass: command-line flags of MLIR.
   std::function<mlir::LogicalResult(mlir::PassManager &)> configure;
-  /// Where collectives are to be chosen for other sizes than the plan's: by dimension.
+  /// Sizes of dimensions by which collectives are chosen, where they are not the plan's sizes.
   std::map<std::string, int64_t> costSizes;
   /// Flags of passes that run only where they are asked for.
   std::vector<llvm::StringRef> asked;
@@ -67,10 +67,10 @@ struct Result {
   std::vector<mlir::Diagnostic> diagnostics; // where Options::keepDiagnostics asks for them
   bool parsed = false;                       // no file has a syntax error
   mlir::OwningOpRef<mlir::ModuleOp> module;  // after the last phase that ran
-  std::string listing;                       // of `parse.list`
-  std::vector<std::string> files;            // that were read: real paths
-  llvm::SmallVector<char, 0> object;         // of `emit`
-  std::string ptx;                           // of `emit`, for a GPU: its kernels as text
+  std::string listing;                       // what `parse.list` prints
+  std::vector<std::string> files;            // real paths of the files that were read
+  llvm::SmallVector<char, 0> object;         // made by `emit`
+  std::string ptx;                           // made by `emit` for a GPU: its kernels as text
   std::vector<PhaseTime> times;
 
   bool ok() const { return outcome == Outcome::ok; }

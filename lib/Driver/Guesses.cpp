@@ -1,8 +1,9 @@
 //===- Guesses.cpp - single edits near an error ----------------------------===//
 //
-// Knows tokens, not grammar: what is legal is found by trying. One decision: the order. A token in
-// its neighbour's place, or there twice, is told by the text itself; what is missing must be
-// invented, and is looked for among the language's words and then those of the file.
+// Knows tokens, not grammar: what is legal is found by trying. One decision: the order. That a
+// token is in its neighbour's place, or there twice, can be seen in the text itself; a missing
+// token must be invented, and is looked for first among the language's words, then among those of
+// the file.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Guesses.h"
@@ -93,7 +94,7 @@ public:
 
 private:
   bool has(int i) const { return i >= 0 && i < static_cast<int>(tokens.size()); }
-  /// `f` of `f(x)`: without it the layer would not be there, which compiles and is never meant.
+  /// `f` of `f(x)`. It is never left out: what is left would compile, and is never meant.
   bool isCallee(int i) const {
     return isWordChar(text[tokens[i].begin]) && has(i + 1) && of(tokens[i + 1]) == "(";
   }

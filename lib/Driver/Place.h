@@ -15,8 +15,8 @@ struct Place {
 };
 Place placeOf(mlir::Location location);
 
-/// An error of a later phase that lies in an installed model is told at the user's line: of a note,
-/// else of the call that led there, else the one that names the model.
+/// An error of a later phase that lies in an installed model is reported at the user's line: that
+/// of a note, else the call that led there, else the line that names the model.
 void tellAtUsersLine(mlir::Diagnostic &diagnostic, const parse::Origin &origin);
 
 } // namespace tplan

@@ -1,8 +1,7 @@
 //===- Regions.cpp - bytes of fused kernels against what they need at least ===//
 //
-// Regions grow from single kernels, two at a time, along the largest arrays first:
-// where two cannot both have a neighbour, the one with which more bytes are saved
-// has it, so that the bound is low.
+// Regions grow from single kernels, two at a time, along the largest arrays first. Where two
+// regions want the same neighbour, the one that saves more bytes gets it, so that the bound is low.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Regions.h"

@@ -1,7 +1,7 @@
 //===- Regions.h - bytes of fused kernels against what they need at least -===//
 //
-// What lies between library calls and collectives could be one kernel, which reads
-// each input and writes each output once: the bound. docs/fusion.md compares.
+// What lies between library calls and collectives could be one kernel that reads each input and
+// writes each output once: this is the bound. docs/fusion.md compares.
 //
 // One decision: a region is as large as values allow, not as large as loops do. What
 // one kernel cannot hold for its shape counts against `fuse`.
@@ -24,7 +24,7 @@ struct FusedRegion {
   std::vector<std::string> kernels; // one a launch, in order
   int64_t calls = 0;                // of the function in a step
   int64_t bytes = 0;                // moved by one call
-  int64_t bound = 0; // what it reads from outside and what is read of it outside, each once
+  int64_t bound = 0; // bytes read from outside and bytes that the outside reads, each counted once
 
   double ratio() const { return bound ? static_cast<double>(bytes) / bound : 1; }
 };

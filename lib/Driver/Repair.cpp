@@ -20,12 +20,12 @@ using llvm::StringRef;
 namespace tplan {
 namespace {
 
-/// A source beyond this is not compiled again and again, and a user waits no longer.
+/// A larger source is not compiled again and again, and no user waits longer than this.
 constexpr size_t kMostBytes = 64 << 10;
 constexpr std::chrono::milliseconds kMostTime{1000};
-/// One mistake has up to so many errors.
+/// One mistake causes up to so many errors.
 constexpr size_t kFollowing = 3;
-/// Of guesses that pass the parser so many are compiled whole.
+/// So many of the guesses that pass the parser are compiled whole.
 constexpr int kMostWhole = 8;
 
 class Repair {
@@ -136,7 +136,7 @@ Fix Repair::guessed(Diagnostic &diagnostic) {
     for (const Edit &edit : guessEdits(source.name, source.text, at)) {
       if (late() || wholes == kMostWhole)
         return {};
-      // What only shares in a mistake is not left out for it.
+      // A token at a note only has a part in the mistake, so it is not left out.
       if (edit.text.empty() && &place != &places.front())
         continue;
       if (!tried.insert(applied(source.text, edit)).second || !tryEdits(edit, false).elaborated)

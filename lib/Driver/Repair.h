@@ -6,9 +6,9 @@
 
 namespace tplan {
 
-/// For each diagnostic of a compile that failed the fix that leads on, empty where none was found:
-/// applied to the main file it makes the plan compile, or at least the error go away. Nothing is
-/// proposed that was not tried.
+/// For each diagnostic of a failed compile the fix that leads on, empty where none was found:
+/// applied to the main file, it makes the plan compile, or at least the error go away. Every fix
+/// has been tried.
 std::vector<Fix> findFixes(const Source &source, const Options &options, Result &result);
 
 } // namespace tplan

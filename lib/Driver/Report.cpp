@@ -46,8 +46,8 @@ Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls, llvm::S
   return row;
 }
 
-/// Calls of one op from several tasks are one row. Blocks of one type may be of wholes that end
-/// elsewhere, so their bytes tell them apart.
+/// Calls of one op from several tasks are one row. Two blocks of one type may belong to wholes that
+/// end at different places, so their bytes must agree, too.
 void addCollective(StepReport &report, Collective row) {
   auto same = [&](const Collective &other) {
     auto key = [](const Collective &it) {
@@ -61,11 +61,12 @@ void addCollective(StepReport &report, Collective row) {
     report.collectives.push_back(std::move(row));
 }
 
-/// What a rank of the program sends for a sum of `count` f64s, of those that hold its stages the
-/// one that sends most.
+/// Bytes that a rank sends for a sum of `count` f64s. Of the ranks that hold the program's stages,
+/// the one that sends most counts.
 int64_t bytesOfSum(sched::ProgramOp program, dist::Axes axes, int64_t count) {
   auto mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
-  // Ranks along the axes after that of the stages: they tell coordinates apart in member numbers.
+  // Ranks along the axes after that of the stages: with them a member number gives the coordinate
+  // along the stages.
   int64_t members = mesh.sizeOf(axes), inner = members, most = 0;
   auto stages = llvm::find(axes, mesh.getStages());
   bool isCut = program.isOfPipeline() && stages != axes.end();
@@ -81,7 +82,7 @@ int64_t bytesOfSum(sched::ProgramOp program, dist::Axes axes, int64_t count) {
   return most;
 }
 
-/// A sum of f64 that no function makes: of `count` numbers at once, `calls` times.
+/// A sum of f64s that no function makes: of `count` numbers at once, `calls` times.
 void addSum(StepReport &report, sched::ProgramOp program, llvm::StringRef in, llvm::StringRef title,
             ArrayAttr over, int64_t count, int64_t calls, Location loc) {
   dist::Axes axes = dist::axesOf(over);
@@ -120,11 +121,11 @@ void addMessage(StepReport &report, ModuleOp module, llvm::StringRef in, sched::
 }
 
 /// Sums that no function makes: those of the program, and those of losses and counts, which the
-/// runtime makes of one group together, after the step.
+/// runtime makes together for each group, after the step.
 void addSums(StepReport &report, sched::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   schedule::forEachStep(program, "step", [&](sched::Step op, int64_t times) {
-    // Numbers of one sum are issued together, each as one.
+    // The numbers of one sum are issued together, each as a collective of its own.
     if (auto sum = dyn_cast<sched::AllReduceOp>(op.getOperation()))
       addSum(report, program, "step", op.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
              sum.getLoc());
@@ -142,7 +143,7 @@ void addSums(StepReport &report, sched::ProgramOp program) {
            program.getLoc());
 }
 
-/// A slice chooses from what all ranks have; other copies are staging where collectives take or
+/// A slice takes a part of what all ranks have; other copies are staging where collectives take or
 /// make the value.
 void addCopy(StepReport &report, rt::Call call, rt::FuncOp func, int64_t calls) {
   auto isCollective = [](Operation *op) { return isa_and_nonnull<rt::CollectiveOp>(op); };
@@ -202,7 +203,7 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   });
 }
 
-/// What parts `prepare` exchange, once.
+/// What the parts `prepare` exchange, once.
 void addPreparation(StepReport &report, sched::ProgramOp program) {
   schedule::forEachCall(program, "prepare", [&](rt::FuncOp func, int64_t times) {
     func.walk([&](rt::CollectiveOp op) {

@@ -1,9 +1,8 @@
 //===- Report.h - what a plan costs, read off the IR ----------------------===//
 //
-// After `memory`: bytes by owner, work by category, tasks in order. Nothing here is
-// estimated: the numbers are those of the ops that are lowered. What libraries hold
-// beside the arena is theirs to say: for that there are measured bounds.
-//
+// Valid after `memory`: bytes by owner, work by category, tasks in order. Nothing here is
+// estimated: the numbers are those of the ops that are lowered. Only for what libraries hold beside
+// the arena are there measured bounds.
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DRIVER_REPORT_H
 #define TPLAN_DRIVER_REPORT_H

@@ -18,7 +18,7 @@ namespace tplan {
 
 /// What people ask first of a plan.
 struct Summary {
-  int64_t parameters = 0;            // that are trained, of the whole model, without padding
+  int64_t parameters = 0;            // those trained, of the whole model, unpadded
   int64_t sequences = 0, tokens = 0; // of a step, over all ranks
   int64_t steps = 0;                 // of the training
   int64_t memoryLimit = 0;           // bytes of a rank that the plan may use; 0: no limit is given
@@ -53,7 +53,7 @@ struct BesideGpu {
 
 /// A collective, as one rank takes part in it.
 struct Collective {
-  std::string in; // what the rank is doing: "step", "metrics" behind it, "preparation" of the first
+  std::string in; // what the rank is doing: "step", "metrics" after it, "preparation" of the first
   std::string kind, axes, function,
       type; // "all_reduce sum", "dp, tp", "block.B", "[V 61, D 24], f32"
   std::string file;
@@ -67,7 +67,7 @@ struct Copy {
   std::string kind, function, file; // "slice", "block.U"
   int64_t line = 0, calls = 0;
   int64_t bytes = 0;      // read and written by one call
-  bool isStaging = false; // to where a collective takes it, or from where one has left it
+  bool isStaging = false; // copies to where a collective takes the value, or from where one left it
 };
 
 struct StepReport {
@@ -81,21 +81,21 @@ struct StepReport {
   memory::Report memory;
   std::vector<Beside> beside;
   std::vector<BesideGpu> besideGpu; // where the target is one
-  int64_t graphCalls = 0;           // of a step on a GPU, as they count for a graph
+  int64_t graphCalls = 0;           // calls of a step on a GPU, as they count for a graph
   int64_t ranks = 1;
-  std::string reduce; // whose order sums of ranks have: "ordered", "native"
+  std::string reduce; // whose order the sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;
-  std::vector<std::string> approximations; // that the plan asks for, beside its element types
+  std::vector<std::string> approximations; // what the plan asks for beside its element types
   std::vector<AttentionCall> attention;    // on a GPU
-  std::vector<int64_t> holds;              // stages, where ranks hold others
-  /// Where stages lie on several ranks: of each coordinate along their axis, in order. What stands
-  /// above is then that of the ranks that need most memory.
+  std::vector<int64_t> holds;              // stages of the rank, where ranks hold some
+  /// Where stages lie on several ranks: a report for each coordinate along their axis, in order.
+  /// The fields above are then those of the ranks that need most memory.
   std::vector<StepReport> ofStages;
 };
 
-/// Whether ranks of their own process, or one alone, have a step as a graph.
+/// Whether a step runs as a graph, on ranks with a process of their own or on a single rank.
 inline bool isCaptured(const StepReport &report) { return report.graphCalls <= TP_GRAPH_CALLS; }
 
 } // namespace tplan

@@ -1,7 +1,7 @@
 //===- Summary.h - what people ask first of a plan ------------------------===//
 //
-// Parameters, tokens, FLOPs, bytes against the budget: the first screen of --report. The
-// numbers are those of the report; what is rounded here stands whole in --report=json.
+// Parameters, tokens, FLOPs, bytes against the budget: the first screen of --report. The numbers
+// are those of the report; --report=json has unrounded what is rounded here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_DRIVER_SUMMARY_H
@@ -17,7 +17,7 @@ namespace tplan {
 /// Valid after `memory`.
 Summary summaryOf(mlir::ModuleOp module);
 
-/// FLOPs of all ranks for one token of a step, what is recomputed included.
+/// FLOPs of all ranks for one token of a step, including what is recomputed.
 double flopsOfToken(const StepReport &report);
 /// Bytes that a rank sends in a step.
 int64_t sentInStep(const StepReport &report);

@@ -27,7 +27,7 @@ const Level levels[] = {
 #define LEVEL(NAME, FEATURES, BYTES, REGISTERS) {NAME, splitList(FEATURES), BYTES, REGISTERS},
 #include "include/tplan/cpu_levels.def"
 };
-/// Beyond the last level, and used by our code where they are.
+/// Features beyond the last level that our code uses where a machine has them.
 struct Extra {
   StringRef feature;
   bool Target::*fact;
@@ -147,7 +147,7 @@ Expected<Target> findTarget(StringRef text) {
     return createStringError("no CPU is called '" + arch + "'; did you mean '" + closest +
                              "'? There are " + join(legal, ", "));
   }
-  // LLVM lists a level without the features that its own ones imply.
+  // LLVM lists a level without the features that other features of it imply.
   const Level *named =
       llvm::find_if(levels, [&, arch = arch](const Level &l) { return l.name == arch; });
   if (named != std::end(levels)) {

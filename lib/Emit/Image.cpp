@@ -1,7 +1,7 @@
 //===- Image.cpp - kernels for a GPU inside an object ---------------------===//
 //
-// One decision: ptxas is a help, not a need. A driver translates PTX by itself, so nobody has to
-// install a toolkit; where one is at hand its work is done here, once, and not in each job.
+// One decision: ptxas helps, but is not needed. A driver translates PTX by itself, so nobody has to
+// install a toolkit; where ptxas is found, its work is done here, once, and not in each job.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Emit/Image.h"
@@ -64,7 +64,7 @@ Error emit::assemble(KernelImage &image, StringRef arch) {
   StringRef arguments[] = {ptxas, "-arch", arch, text.getPath(), "-o", code.getPath()};
   std::optional<StringRef> redirects[] = {StringRef(), messages.getPath(), messages.getPath()};
   int status = sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects);
-  // A ptxas that is older than the architecture is as good as none.
+  // A ptxas that is older than the architecture is no help.
   if (status != 0 && StringRef(messages.getText()).contains("not defined for option 'gpu-name'"))
     return Error::success();
   if (status != 0)

@@ -60,7 +60,7 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
   Expected<Destination> destination = findDestination(output);
   if (!destination)
     return destination.takeError();
-  // Beside a device nothing can be written.
+  // Nothing can be written beside a device.
   SmallString<128> beside(destination->path);
   if (destination->inPlace) {
     sys::path::system_temp_directory(/*erasedOnReboot=*/true, beside);
@@ -79,7 +79,7 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
   if (Error error = messages.create(beside + ".%%%%%%.log"))
     return error;
 
-  // No build id, for it would hash what is the same anyway.
+  // No build id: it would hash bytes that are the same in every link anyway.
   SmallVector<StringRef> arguments = {*compiler, "-o", binary.getPath()};
   for (const Temporary &input : inputs)
     arguments.push_back(input.getPath());

@@ -14,7 +14,7 @@ namespace tplan::emit {
 /// `executable` is argv[0]. An error names the path where it should be.
 llvm::Expected<std::string> findRuntime(const char *executable);
 
-/// What a linker of C programs needs behind an object of -c --embed, in order.
+/// What a linker of C programs needs after an object of -c --embed, in order.
 std::vector<std::string> linkFlags(llvm::StringRef runtime);
 
 /// Links objects with the runtime into `output`, whole or not at all, with the

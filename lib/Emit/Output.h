@@ -1,8 +1,8 @@
 //===- Output.h - where a result is written --------------------------------===//
 //
-// A regular file is written beside its place and renamed, so that a failure leaves
-// what was there; a link stays, and what it leads to is replaced. What is no regular
-// file (a device, a pipe) is written in place, for renaming would put a file there.
+// A regular file is written beside its place and renamed, so that a failure leaves what was there;
+// a link stays, and what it leads to is replaced. Anything else (a device, a pipe) is written in
+// place, because renaming would put a file there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_EMIT_OUTPUT_H

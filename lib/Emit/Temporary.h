@@ -49,7 +49,7 @@ public:
 
   llvm::StringRef getPath() const { return path; }
 
-  /// What a program has printed to it, without the end of line.
+  /// What a program has printed into it, without the end of line.
   std::string getText() const {
     auto text = llvm::MemoryBuffer::getFile(path);
     return text ? (*text)->getBuffer().rtrim().str() : "";

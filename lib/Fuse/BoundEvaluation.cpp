@@ -27,7 +27,7 @@ using namespace tplan::fuse;
 
 namespace {
 
-/// The batch as every value of evaluation has it, and with a bound.
+/// The batch dimension of all values of evaluation, with its fixed size and with a bound.
 struct Batch {
   DimAttr fixed, bounded;
 
@@ -104,7 +104,7 @@ public:
   }
 
 private:
-  /// Attention is never without the batch (canBound).
+  /// Attention always has the batch (canBound).
   bool isBatched(Operation *def) {
     auto kernel = dyn_cast<rt::KernelOp>(def);
     return !kernel || isLoopOf(kernel, batch.fixed);
@@ -162,7 +162,7 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   Batch batch;
-  DenseMap<Attribute, Attribute> kernels; // by the one for all rows
+  DenseMap<Attribute, Attribute> kernels; // the bounded kernel, by the kernel for all rows
 };
 
 struct BoundEvaluationPass : tplan::fuse::impl::BoundEvaluationPassBase<BoundEvaluationPass> {
@@ -186,7 +186,7 @@ struct BoundEvaluationPass : tplan::fuse::impl::BoundEvaluationPassBase<BoundEva
     if (!bounder.canBoundAll(functions.getArrayRef()))
       return;
     llvm::for_each(functions, [&](rt::FuncOp func) { bounder.bound(func); });
-    rt::eraseUnusedKernels(getOperation()); // that only evaluation used
+    rt::eraseUnusedKernels(getOperation()); // kernels that only evaluation used
   }
 };
 

@@ -1,13 +1,15 @@
 //===- ChooseAttention.cpp - choose-attention: the library, or a kernel -----===//
 //
-// On a GPU attention is the library's where it takes the operands, else a kernel of ours; each pass
-// for itself, for both have the same residuals. The choice stands beside the op: kLibrary, or why
-// not, which the report prints; of bf16 and f16 that is a warning too.
+// On a GPU the library computes attention where it takes the operands, else a kernel of ours does;
+// each pass is chosen by itself, because both have the same residuals. The choice stands beside the
+// op: kLibrary, or the reason why not, which the report prints; for bf16 and f16 it is a warning,
+// too.
 //
 // One decision: this comes before kernels are formed, because a kernel of ours needs the row sums
-// of out * d_out in front of it, and the library makes them itself. So what a workspace may take is
-// decided by what a rank has, and not by what is left of it: `memory` of the plan or its cluster,
-// else as much as the plan will need. A plan that has no room for it is refused with the way out.
+// of out * d_out computed before it, and the library makes them itself. At this point nobody knows
+// how much memory will be left for a workspace, so its limit follows from what a rank has: `memory`
+// of the plan or its cluster, else as much as the plan will need. A plan that then has no room for
+// it is refused with the way out.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Narrow.h"
@@ -42,8 +44,9 @@ struct ChooseAttentionPass : tplan::fuse::impl::ChooseAttentionPassBase<ChooseAt
         [&](AttentionOp op) { mark(op, Pass::Forward, refusal(op, Pass::Forward)); });
     getOperation().walk([&](AttentionGradOp op) {
       mark(op, Pass::Backward,
-           op.getDLse() ? Refusal{"a cotangent of the row sums", "none, for it makes them itself"}
-                        : refusal(op, Pass::Backward));
+           op.getDLse()
+               ? Refusal{"a cotangent of the row sums", "none, because it makes them itself"}
+               : refusal(op, Pass::Backward));
     });
   }
 
@@ -52,7 +55,7 @@ private:
   using Refusal = rt::LibraryRefusal;
   bool generated = false;
   rt::LibraryLimits limits;
-  std::set<std::tuple<const void *, Pass, std::string>> warned; // a line, of several functions
+  std::set<std::tuple<const void *, Pass, std::string>> warned; // once for a line
 
   template <typename Op> Refusal refusal(Op op, Pass pass) {
     if (generated)
@@ -75,7 +78,8 @@ private:
     warn(op, pass, why);
   }
 
-  /// A kernel of ours multiplies without tensor cores, which only narrow elements would miss.
+  /// A kernel of ours multiplies without tensor cores, which makes a difference for narrow elements
+  /// only.
   void warn(Operation *op, Pass pass, const Refusal &why) {
     bool isNarrow = nn::isNarrow(cast<Tensor>(op->getOperand(0).getType()).getElementType());
     if (!isNarrow || why.instead.empty() ||

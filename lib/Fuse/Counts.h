@@ -15,8 +15,8 @@ namespace tplan::fuse {
 /// Gives each call of `func` that has a bound its count.
 void addCounts(rt::FuncOp func);
 
-/// Gives a kernel without rows some, for only they can have a count: a map its first
-/// column, a row kernel all of them, whose sums along the row become sums over rows.
+/// Gives rows to a kernel that has none, because only rows can have a count: a map gets its first
+/// column as rows, a row kernel all of its columns, and sums along the row become sums over rows.
 void makeRows(rt::KernelOp kernel);
 bool canMakeRows(rt::KernelOp kernel);
 

@@ -1,8 +1,9 @@
 //===- FoldBiases.cpp - fold-biases: a bias is added where its GEMM ends -----===//
 //
-// A GEMM whose product is read by the addition of a bias alone adds it before it writes, where the
-// sum lies in memory anyway: for attention, another GEMM, rotary embeddings, other ranks. Else the
-// kernel that goes on with the product adds it as it reads, and nothing would be saved.
+// Where the product of a GEMM is read only by the addition of a bias, the GEMM adds the bias before
+// it writes, if the sum must lie in memory anyway: for attention, another GEMM, rotary embeddings,
+// other ranks. Otherwise the kernel that reads the product adds the bias as it reads, and nothing
+// would be saved.
 //
 // One decision: no value changes. So the product must be in the type in which the GEMM adds: f32,
 // with operands of f32, or of a narrow type where `narrow-precision` has left it in f32 and the sum
@@ -33,7 +34,7 @@ struct Folded {
   Operation *last; // whose result is the sum, in its final type
 };
 
-/// What v was before it was widened, or v.
+/// What v was before it was widened; v itself where it was not.
 Value beforeCast(Value v) {
   auto cast = v.getDefiningOp<CastOp>();
   return cast ? cast.getX() : v;
@@ -44,8 +45,8 @@ std::optional<Folded> matchBias(ContractOp contract) {
   auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
   if (!add || add.getResult().getType() != product.getType())
     return std::nullopt;
-  // A sum that a caller hands in is no bias, though of a weight of one row it has the form of one:
-  // the GEMM begins with it, in place, which is another order of additions.
+  // A sum that a caller hands in is no bias, though for a weight of one row it has the form of one:
+  // the GEMM starts from it, in place, which is another order of additions.
   if (fuse::addsOnto(add))
     return std::nullopt;
   Folded folded = {add.getLhs() == product ? add.getRhs() : add.getLhs(), add};
@@ -80,7 +81,7 @@ struct FoldBiasesPass : tplan::fuse::impl::FoldBiasesPassBase<FoldBiasesPass> {
   }
 
   static void fold(ContractOp contract, const Folded &folded) {
-    OpBuilder b(folded.last); // the bias may be made behind the contraction
+    OpBuilder b(folded.last); // the bias may be made after the contraction
     Operation *add = *contract->user_begin();
     auto matmul =
         rt::MatmulOp::create(b, contract.getLoc(), folded.last->getResultTypes(), contract.getLhs(),

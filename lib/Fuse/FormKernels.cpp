@@ -1,9 +1,9 @@
 //===- FormKernels.cpp - nn.layer -> rt.func over kernels and library calls ===//
 //
-// Units in order, each one call. Equal kernels are one symbol, over all layers
-// and parts. What a function returns is written by its last op straight into the
-// caller's memory; where that cannot be (an argument handed through, one value
-// returned twice, old memory still read), a copy is.
+// Units in order, each one call. Equal kernels are one symbol, over all layers and parts. What a
+// function returns is written straight into the caller's memory by its last op; where that cannot
+// be (an argument that is returned, one value returned twice, old memory that is still read), a
+// copy does it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"

@@ -105,9 +105,9 @@ void KernelBuilder::collectOutputs() {
       outputs.push_back(op->getResult(0));
 }
 
-/// How many of the unit's dimensions are rows. A map may choose: the columns are
-/// the longest run of last dimensions that every operand has whole or not at all,
-/// no longer than makes several tasks.
+/// How many of the unit's dimensions are rows. A map may choose: its columns are the longest run of
+/// last dimensions that every operand has completely or not at all, short enough to leave several
+/// tasks.
 unsigned KernelBuilder::numRows() {
   if (unit.rows)
     return *unit.rows;
@@ -174,7 +174,7 @@ int64_t KernelBuilder::grain(unsigned rows) {
 /// The argument whose memory the caller wants `output` in, if any.
 Value takenOver(Value output) {
   auto layer = cast<LayerOp>(output.getDefiningOp()->getParentOp());
-  // What is gathered into a weight takes over the rank's own block of it.
+  // What is gathered into a weight may take over the rank's own block of it.
   if (output.hasOneUse())
     if (auto gather = dyn_cast<dist::CollectiveOp>(*output.getUsers().begin());
         gather && gather.getKind() == dist::CollectiveKind::AllGather)
@@ -186,9 +186,9 @@ Value takenOver(Value output) {
   return {};
 }
 
-/// An output may take over an input that is read nowhere but at the same place: the
-/// one that it updates, else a temporary. A row kernel reads its inputs again in
-/// later passes, so there only what it writes once a row may.
+/// An output may take over the memory of an input that is read only at the same place: of the input
+/// that it updates, else of a temporary. A row kernel reads its inputs again in later passes, so in
+/// it only an output that is written once for each row may do so.
 SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
   SmallVector<int64_t> pairs;
   llvm::SmallDenseSet<unsigned> taken;
@@ -200,7 +200,8 @@ SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
     for (auto [i, in] : llvm::enumerate(inputs)) {
       bool alone = llvm::count_if(inputs, [&](auto &x) { return x.first == in.first; }) == 1;
       auto slice = in.first.getDefiningOp<dist::SliceOp>();
-      // A slice is a part of other memory: no temporary, but what its owner's update may write.
+      // A slice is a part of other memory: it is no temporary, but the update of its owner may
+      // write there.
       bool wanted = updated ? in.first == updated || (slice && slice.getX() == updated)
                             : in.first.getDefiningOp() && !slice;
       if (wanted && in.first.getType() == output.getType() && in.second == identity() && alone &&

@@ -83,8 +83,8 @@ void prepareReduction(ReduceOp op) {
   op.erase();
 }
 
-/// delta = sum over K of out * d_out, less d_lse, takes the place of out: what the
-/// tiles need of it. Dao, "FlashAttention-2", 2023, section 3.1.2.
+/// delta = sum over K of out * d_out, less d_lse, takes the place of d_lse: the tiles need it. Dao,
+/// "FlashAttention-2", 2023, section 3.1.2.
 void prepareAttentionGrad(AttentionGradOp op) {
   if (op->hasAttr(fuse::kLibrary))
     return; // which makes it itself
@@ -98,7 +98,7 @@ void prepareAttentionGrad(AttentionGradOp op) {
 }
 
 /// A scattering kernel adds onto memory: where its rows go into no accumulator, onto zeros of its
-/// own, which are told from equal ones by a number.
+/// own. A number keeps these zeros apart from equal ones.
 void prepareScatter(LookupGradOp op, int64_t number) {
   if (op->hasOneUse())
     if (auto add = dyn_cast<AddOp>(*op->getUsers().begin());
@@ -113,8 +113,8 @@ void prepareScatter(LookupGradOp op, int64_t number) {
   op.getResult().replaceAllUsesExcept(sum.getResult(), sum);
 }
 
-/// A number takes its narrower type before it is repeated, and none that it was widened from: so
-/// what is a cotangent in f64 becomes f32 before arrays are made of it.
+/// A single number is narrowed before it is repeated: so a cotangent in f64 becomes f32 before
+/// arrays are made of it.
 void narrowEarly(CastOp cast) {
   Value x = cast.getX();
   while (auto repeat = x.getDefiningOp<BroadcastOp>())

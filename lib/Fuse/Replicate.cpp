@@ -11,7 +11,7 @@ using namespace tplan::fuse;
 
 namespace {
 
-/// Ops of one value that a reader computes again: beside loads and stores they cost nothing.
+/// Most ops that a reader computes again for one value: beside loads and stores they cost nothing.
 constexpr unsigned kMaxOps = 8;
 
 bool isArithmetic(Operation *op) {
@@ -79,8 +79,8 @@ bool Replicator::isInMemory(Value v) {
          });
 }
 
-/// Kernels other than its own that read v, each at the position of its loops; none where
-/// anything else reads it, which needs it in memory.
+/// Kernels other than its own that read v, each at the position of its loops; nothing where
+/// something else reads v, which then must be in memory.
 std::optional<llvm::SmallSetVector<unsigned, 4>> Replicator::readersOf(Value v) {
   llvm::SmallSetVector<unsigned, 4> readers;
   unsigned own = unitOf.lookup(v.getDefiningOp());
@@ -116,8 +116,8 @@ bool Replicator::expand(Operation *op, unsigned reader, Recipe &recipe) {
   return true;
 }
 
-/// Whether fewer bytes move, and none of the readers reads noticeably more: then no more
-/// is live at once either.
+/// Whether fewer bytes move, and no reader reads noticeably more: then no more bytes are live at
+/// once either.
 bool Replicator::savesBytes(Value v, const llvm::SmallSetVector<unsigned, 4> &readers,
                             ArrayRef<Recipe> recipes) {
   int64_t before = bytesOf(v), after = 0;
@@ -138,8 +138,8 @@ bool Replicator::savesBytes(Value v, const llvm::SmallSetVector<unsigned, 4> &re
   return after < before;
 }
 
-/// How the readers compute the result of `op`, if that saves bytes: from arrays in memory, or a
-/// cast, which may widen, from its operand.
+/// How the readers compute the result of `op`, if that saves bytes: from arrays in memory; a cast,
+/// which may widen, also from its operand.
 std::optional<SmallVector<Replicator::Recipe>>
 Replicator::recipesOf(Operation *op, const llvm::SmallSetVector<unsigned, 4> &readers) {
   SmallVector<Recipe> recipes(readers.size());
@@ -158,7 +158,7 @@ Replicator::recipesOf(Operation *op, const llvm::SmallSetVector<unsigned, 4> &re
   return savesBytes(op->getResult(0), readers, recipes) ? std::optional(recipes) : std::nullopt;
 }
 
-/// Each clone stands behind its op, where its operands are known.
+/// Each clone stands after its op, where its operands are known.
 void Replicator::replicate(Operation *op, unsigned reader, const Recipe &recipe) {
   SmallVector<Operation *> parts(recipe.ops.begin(), recipe.ops.end());
   llvm::sort(parts, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });

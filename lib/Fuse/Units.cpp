@@ -15,9 +15,9 @@ using namespace tplan;
 using namespace tplan::nn;
 using namespace tplan::fuse;
 
-/// Whether a number takes arithmetic in f64 and depends on nothing but numbers: a learning rate
-/// corrected for the step, a scale of gradients. Kernels over arrays read what it comes to, for
-/// there each thread would compute it again, in units of a GPU that are few.
+/// Whether a single number takes arithmetic in f64 and depends only on other such numbers: a
+/// learning rate corrected for the step, a scale of gradients. Kernels over arrays read its value
+/// from memory. Otherwise each thread would compute it again, on the few f64 units of a GPU.
 static bool isWideNumber(Operation *op) {
   if (!isa<Elemental>(op) || isa<ConstantOp, IndexOp>(op))
     return false;
@@ -57,8 +57,8 @@ bool fuse::isCloned(Operation *op) {
   return !isWideNumber(op) && isCheap(op, budget);
 }
 
-/// Weights and gradients that blocks cut have memory for all of them; other values only for
-/// themselves, so that there the last block must be as long as the others.
+/// Weights and gradients that are cut into blocks have memory for all blocks, padding included;
+/// other values have none for padding, so for them the last block must be as long as the others.
 bool fuse::isView(dist::SliceOp slice) {
   auto arg = dyn_cast<BlockArgument>(slice.getX());
   auto layer = arg ? dyn_cast<LayerOp>(arg.getOwner()->getParentOp()) : LayerOp();
@@ -188,7 +188,7 @@ public:
   SmallVector<Unit> inOrder();
 
 private:
-  /// A clonable op that a library call or the caller reads must be in memory too.
+  /// A clonable op that a library call or the caller reads must be stored in memory, too.
   bool isStored(Operation *op) {
     return llvm::any_of(op->getUses(), [](OpOperand &use) {
       return needsMemory(use) || (isFill(use.get()) && isa<AddOp>(use.getOwner()) &&
@@ -196,7 +196,7 @@ private:
     });
   }
 
-  /// Whether a number depends on no array: its units so far are such numbers.
+  /// Whether a number depends on no array: then all units that it reads so far are such numbers.
   bool readsNumbersAlone(Operation *op) {
     return llvm::all_of(op->getOperands(), [&](Value v) {
       Operation *source = v.getDefiningOp();
@@ -277,14 +277,14 @@ private:
   llvm::BitVector alive, hasPartial;
   DenseMap<Operation *, unsigned> unitAt;
   DenseMap<Operation *, unsigned> order;
-  /// Units that a unit reads, and whether through memory; by their first numbers.
+  /// Units that a unit reads, and whether through memory; a unit is named by its first number.
   std::vector<llvm::SmallMapVector<unsigned, bool, 4>> sources;
   DenseMap<unsigned, unsigned> mergedInto; // of units that are no longer alive
   std::vector<unsigned> seenIn;            // the last search that visited a unit
   unsigned search = 0;
 };
 
-/// Loops of the merged unit, without its ops, or nothing where they disagree.
+/// Loops of the merged unit, without its ops; nothing where the two units' loops disagree.
 std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
   if (a.kind == Unit::Single || b.kind == Unit::Single)
     return std::nullopt;
@@ -316,7 +316,7 @@ std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
   return merged;
 }
 
-/// Whether what others read of a column kernel follows from its sum: anything else would be
+/// Whether all that others read of a column kernel follows from its sum: anything else would be
 /// written once for each row.
 bool Merger::givesSums(unsigned a, unsigned b) {
   SmallVector<Operation *> ops(units[a].ops);
@@ -374,7 +374,7 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
-/// Numbers that depend on no array are one kernel, in front of all others.
+/// Numbers that depend on no array are one kernel, before all others.
 void Merger::mergeNumbers() {
   std::optional<unsigned> first;
   for (unsigned u = 0; u < units.size(); ++u)

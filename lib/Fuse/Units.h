@@ -32,15 +32,15 @@ struct Unit {
   bool isMap() const { return kind == Fusible && !rows; }
 };
 
-/// Ops so cheap that every kernel that reads one computes it itself: constants,
-/// indices and positions, scalars but those in f64, comparisons and casts of arguments.
+/// Ops so cheap that every kernel that reads one computes it itself: constants, indices and
+/// positions, scalars except those in f64, comparisons and casts of arguments.
 bool isCloned(mlir::Operation *op);
 
 /// Whether the plan has kernels of several ops: all but `fuse off`.
 bool isOn(mlir::ModuleOp module);
 
-/// Whether what reads a value here reads it from memory, and would not compute it on the way: calls
-/// of libraries, other ranks, the caller, and what reads at other places than it computes.
+/// Whether this use reads the value from memory, and could not compute it on the way: library
+/// calls, other ranks, the caller, and ops that read at other places than they compute.
 bool needsMemory(mlir::OpOperand &use);
 
 /// Marks an op that is there for its reader alone: it merges with no unit that it reads.

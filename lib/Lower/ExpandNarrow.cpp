@@ -3,11 +3,12 @@
 // Kernels load and store bf16 and f16 and compute in f32. Conversions become arithmetic, or the
 // instructions of a machine that has them, and then every bf16 and f16 is an i16.
 //
-// One decision: LLVM sees no bf16, and f16 only between a conversion and the integer it is. What it
-// makes of the types follows the machine: calls of functions that no library has (a gather of bf16
-// with AVX-512 alone, f16 below x86-64-v3), an end of the process (runs of 9 bf16), instructions
-// that flush denormals. Where it makes an operation on f16 of one on f32 between conversions, the
-// bits are the same: f32 has more than twice the bits of f16 and two.
+// One decision: LLVM sees no bf16, and sees f16 only between a conversion and the integer that it
+// comes from or goes to. What LLVM makes of these types depends on the machine: calls of functions
+// that no library has (a gather of bf16 with AVX-512 alone, f16 below x86-64-v3), an end of the
+// process (runs of 9 bf16), instructions that flush denormals. Where LLVM turns an operation on f16
+// into one on f32 between conversions, the bits are the same, because f32 has more than twice the
+// bits of f16 plus two.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Narrow.h"
@@ -121,7 +122,7 @@ static Value truncateByMachine(ImplicitLocOpBuilder &b, Value x) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// How i16 that are numbers of a narrow type become f32, and f32 such i16.
+/// The conversions between f32 and an i16 that holds a number of a narrow type.
 struct Formulas {
   Value (*extend)(ImplicitLocOpBuilder &, Value half, Type f32);
   Value (*truncate)(ImplicitLocOpBuilder &, Value x);
@@ -130,7 +131,7 @@ constexpr Formulas kBf16 = {extendBf16, truncateToBf16};
 constexpr Formulas kF16 = {extendF16, truncateToF16};
 constexpr Formulas kF16ByMachine = {extendByMachine, truncateByMachine};
 
-/// Every GPU converts f16, and a CPU whose facts say so.
+/// Every GPU converts f16, and so does a CPU whose facts say it.
 const Formulas &formulasOf(Operation *func, Type narrow) {
   if (narrow.isBF16())
     return kBf16;
@@ -140,7 +141,7 @@ const Formulas &formulasOf(Operation *func, Type narrow) {
   return isa<gpu::GPUFuncOp>(func) || target.f16c ? kF16ByMachine : kF16;
 }
 
-/// A conversion, and of its types the narrow one.
+/// A conversion, and which of its two types is the narrow one.
 struct Conversion {
   Operation *op;
   bool fromNarrow;
@@ -148,7 +149,7 @@ struct Conversion {
 };
 } // namespace
 
-/// A conversion from what is i16 by now, or to it.
+/// A conversion from a narrow type, which is an i16 by now, or to it.
 static void expand(Operation *op, bool fromNarrow, const Formulas &by) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value x = op->getOperand(0), result;
@@ -188,7 +189,8 @@ namespace {
 struct ExpandNarrowPass : tplan::lower::impl::ExpandNarrowPassBase<ExpandNarrowPass> {
   void runOnOperation() override {
     AttrTypeReplacer replacer = narrowToI16();
-    // Code of kernels alone: functions of `rt` keep their types until the host is lowered.
+    // Only code of kernels is converted: functions of `rt` keep their types until the host is
+    // lowered.
     getOperation().walk([&](Operation *op) {
       if (isa<func::FuncOp, gpu::GPUFuncOp>(op))
         run(op, replacer);

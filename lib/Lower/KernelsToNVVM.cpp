@@ -1,8 +1,8 @@
 //===- KernelsToNVVM.cpp - kernels-to-nvvm: from gpu to the NVVM dialect --===//
 //
-// Upstream's patterns in a conversion of our own: upstream's pass turns math into
-// calls of libdevice, which is only in the CUDA toolkit. What is left of math here is
-// an instruction on every target.
+// Upstream's patterns in a conversion of our own, because upstream's pass turns math into calls of
+// libdevice, which is only in the CUDA toolkit. The math ops that remain here are each one
+// instruction on every target.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Lower.h"
@@ -29,7 +29,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-/// math before anything that would take it to libdevice.
+/// math comes before anything that would turn it into libdevice.
 static constexpr int kFirst = 2;
 
 namespace {

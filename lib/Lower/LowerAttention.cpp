@@ -20,8 +20,8 @@ using namespace tplan;
 using namespace tplan::lower;
 
 RegisterBlock RegisterBlock::of(int64_t registers, int64_t bytes) {
-  // Eight chains keep two units of latency four busy. Beside the sums, a row of vectors
-  // and one coefficient are live: 16 registers of 32 bytes hold six.
+  // Eight chains keep two units with a latency of four busy. Beside the sums, a row of vectors and
+  // one coefficient are live: 16 registers of 32 bytes hold six.
   return {registers >= 32 && bytes >= 64 ? 8 : 6, 1};
 }
 

@@ -1,7 +1,7 @@
 //===- LowerAttentionGpu.cpp - lower-attention-gpu: rt.tile to gpu and vector ===//
 //
-// One gpu.func per pass of attention, beside those of the rt.kernels: for where the
-// library has none (masks, f32, f64, odd widths). On multiply-adds, not tensor cores.
+// One gpu.func per pass of attention, beside those of the rt.kernels, for what the library does not
+// take (masks, f32, f64, odd widths). It uses multiply-adds, not tensor cores.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/AttentionGpu/Walk.h"

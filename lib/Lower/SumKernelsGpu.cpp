@@ -1,6 +1,6 @@
 //===- SumKernelsGpu.cpp - sum-kernels-gpu: what adds up the parts of ranks ----===//
 //
-// A transport brings the parts of all members into one place, one behind the other; these kernels
+// A transport brings the parts of all members into one place, one after the other; these kernels
 // add them, in the order of the members and rounded once, as the runtime does on a CPU.
 //
 // One decision: sizes are arguments at run time, so that one kernel for each type serves the

@@ -3,8 +3,8 @@
 // Upstream takes over below the vector dialect; ours are the table of
 // transcendentals before it and the form of a kernel's arguments after it.
 //
-// One decision: kernels are converted in a module of their own, because each of
-// the conversions walks all that it is given, and programs are none of their business.
+// One decision: kernels are converted in a module of their own, because each conversion walks all
+// ops of its module, and programs do not concern these.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"

@@ -22,10 +22,10 @@ struct Group {
   int64_t begin = 0, end = 0; // numbers of operations, both included
   int64_t bytes = 0;
   std::string kind = "frame"; // or arg, result, block
-  int64_t n = 0;              // offset, or number
+  int64_t n = 0;              // or "arg", "result", "block"
 };
 
-/// A value that is the rank's own block of another one's memory, or without axes all of it.
+/// A value that is the rank's own block of another value's memory, or, without axes, all of it.
 struct Nested {
   mlir::Value of;
   mlir::ArrayAttr axes;
@@ -48,7 +48,7 @@ private:
   rt::FuncOp func;
   llvm::DenseMap<mlir::Operation *, int64_t> number;
   llvm::DenseMap<mlir::Value, int64_t> lastUse, liveUntil;
-  llvm::DenseMap<mlir::Operation *, int64_t> begins; // of collectives that wait for others
+  llvm::DenseMap<mlir::Operation *, int64_t> begins; // where collectives that wait for others begin
   std::vector<Group> groups;
   llvm::DenseMap<mlir::Value, size_t> groupOf;
   llvm::DenseMap<mlir::Value, Nested> blocks;

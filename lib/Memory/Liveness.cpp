@@ -48,8 +48,8 @@ void Liveness::Span::touch(int64_t point, int64_t live) {
   bytes = std::max(bytes, live);
 }
 
-/// Of a frame what is live in the function that has most of it; the rest is what `plan-frames`
-/// could not use.
+/// Live bytes of a value. A frame counts with what is live in its function; the rest of it is what
+/// `plan-frames` could not use.
 static int64_t liveBytes(sched::Step step, ValueOp value) {
   auto call = dyn_cast<sched::CallOp>(step.getOperation());
   if (call && call.getFrame() == value.getMemory())
@@ -58,7 +58,7 @@ static int64_t liveBytes(sched::Step step, ValueOp value) {
   return value.getTotal();
 }
 
-/// Each block once, whatever the order of the uses.
+/// Each block is listed once, whatever the order of the uses.
 const std::vector<Liveness::Touched> &Liveness::touched(Operation *op) {
   auto [known, added] = touchedBy.try_emplace(op);
   if (!added)
@@ -86,7 +86,7 @@ const std::vector<Liveness::Touched> &Liveness::touched(Operation *op) {
   return known->second = std::move(all);
 }
 
-/// What has been touched lives until `until`, or its last point.
+/// What has been touched lives until `until`, or its last point if that is later.
 void Liveness::close(llvm::DenseMap<size_t, Span> &spans, int64_t until) {
   for (auto &[block, span] : spans)
     intervals.push_back({block, span.begin, std::max(span.end, until), span.bytes});

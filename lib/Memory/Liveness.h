@@ -20,10 +20,10 @@
 namespace tplan::memory {
 
 struct Piece {
-  sched::ValueOp value;   // of which it is the memory, or null
-  sched::FamilyOp family; // of which it is the memory, or null
-  int64_t slot = -1;      // of the family, or -1: all of them
-  int64_t bytes = 0;      // in all
+  sched::ValueOp value;   // the value that it is the memory of, or null
+  sched::FamilyOp family; // the family that it is the memory of, or null
+  int64_t slot = -1;      // the slot of the family, or -1: all of them
+  int64_t bytes = 0;      // bytes in all
 };
 
 class Liveness {
@@ -50,9 +50,9 @@ private:
   };
   /// What an op touches.
   struct Touched {
-    size_t block; // of a family: its first
+    size_t block; // the block; of a family the first one
     sched::Life lives;
-    int64_t bytes;                // that are live: of a frame less than it has
+    int64_t bytes;                // live bytes; a frame may have more
     const sched::FamilyOp family; // or null
   };
   /// The first and the last point that touched something.

@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
 
-/// Where the block is put that sums over ranks make of a value, one of which scatters it; none
-/// where it is used otherwise.
+/// Where the block of a value is put after sums over ranks, one of which scatters it; none where
+/// the value is used otherwise.
 static rt::PlaceOp placeBehind(Value value, bool scattered) {
   while (value.hasOneUse()) {
     Operation *user = *value.getUsers().begin();
@@ -29,8 +29,8 @@ static rt::PlaceOp placeBehind(Value value, bool scattered) {
   return {};
 }
 
-/// What a sum over ranks makes lies where its operand does, if it ends as a block of that memory:
-/// in all of an argument, in the block that a reduce-scatter leaves, or on that block.
+/// The result of a sum over ranks lies where its operand does, if it ends as a block of that
+/// memory: in all of an argument, in the block that a reduce-scatter leaves, or on that block.
 std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
   Value x = sum.getX();
   bool scatters = sum.getKind() == dist::CollectiveKind::ReduceScatter;
@@ -62,7 +62,8 @@ std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
   return Nested{whole, slice.getAxes(), nn::bytesOf(slice.getResult())};
 }
 
-/// Results that are a block of their operand's memory: views, sums that end there, slices that do.
+/// Results that are a block of their operand's memory: views, sums that end there, slices that end
+/// there.
 bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   std::optional<Nested> block;
   if (auto slice = dyn_cast<rt::SliceOp>(op)) {
@@ -81,8 +82,8 @@ bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   return true;
 }
 
-/// Whether a view of an argument is read at or behind operation `begin`, but to be put where
-/// it is.
+/// Whether a view of an argument is read at operation `begin` or later, except to be put where it
+/// is.
 bool FramePlanner::viewIsReadFrom(BlockArgument arg, int64_t begin) {
   return llvm::any_of(blocks, [&](auto &entry) {
     Value view = entry.first;
@@ -93,7 +94,7 @@ bool FramePlanner::viewIsReadFrom(BlockArgument arg, int64_t begin) {
   });
 }
 
-/// What is gathered is written straight to its place in the whole, where nothing is in its way.
+/// What is gathered is written straight to its place in the whole, unless something else is there.
 void FramePlanner::nestOperands() {
   for (auto gather : func.getBlock().getOps<rt::CollectiveOp>())
     if (gather.getKind() == dist::CollectiveKind::AllGather && gather.getShape().isContiguous())

@@ -1,15 +1,15 @@
 //===- OrderStreams.cpp - order-streams: a stream for each call, and events ---===//
 //
 // On a device the calls of a function are issued in order, and run at once where they are in
-// different streams: kernels and library calls in stream 0, the collectives of each group in one of
-// their own. Where a call needs what is in another stream an event is recorded there, and waited
-// for.
+// different streams: kernels and library calls in stream 0, the collectives of each group in a
+// stream of their own. Where a call needs what another stream makes, an event is recorded there,
+// and the call waits for it.
 //
-// One decision: this is the last pass of `memory` and reads places, not values. Whatever `memory`
-// lets share bytes is kept apart in time here, so a collective runs beside other work as far as
-// memory allows, and no choice made here can change a byte of it.
+// One decision: this is the last pass of `memory` and reads places, not values. What `memory` lets
+// share bytes never runs at the same time, so a collective runs beside other work as far as memory
+// allows, and no choice made here can change a byte of it.
 //
-// A function begins when stream 0 has come to it, and its end in stream 0 waits for all others: so
+// A function begins when stream 0 has reached it, and at its end stream 0 waits for all others: so
 // functions need not know each other.
 //
 //===----------------------------------------------------------------------===//
@@ -62,8 +62,8 @@ private:
   int64_t &events;
   Builder b;
   std::vector<Node> nodes;
-  std::vector<int64_t> eventOf;            // of nodes; -1: none
-  SmallVector<SmallVector<int64_t>> clock; // by stream, what its next call follows
+  std::vector<int64_t> eventOf;            // the event of each node; -1: none
+  SmallVector<SmallVector<int64_t>> clock; // by stream: the nodes that its next call follows
 
   int64_t streamOf(Operation *op);
   Piece pieceOf(Value value);
@@ -123,8 +123,8 @@ void FunctionOrder::grow(int64_t stream) {
     known.resize(clock.size(), -1);
 }
 
-/// Nodes of other streams that a call waits for: of each stream the last one that it needs and does
-/// not follow anyway. Its stream follows them from here on.
+/// Nodes of other streams that a call waits for: in each stream the last one that it needs, unless
+/// it follows that anyway. From here on its stream follows them.
 SmallVector<int64_t> FunctionOrder::waitsOf(const Node &node, bool forAll) {
   grow(node.stream);
   SmallVector<int64_t> waits;

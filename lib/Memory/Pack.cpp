@@ -1,11 +1,11 @@
 //===- Pack.cpp - best fit, over a few orders of placement ----------------===//
 //
-// Offline placement of intervals is NP-hard; best fit by falling size is
-// usually within a few percent of the sum of live bytes. One decision: instead of a
-// cleverer placement, four orders are tried, and from each a hill is climbed: two places
-// of the order are exchanged, one of them of what ends last or of what lives beside it, and
-// what is not worse stays. A few hundred exchanges mostly reach the bytes that are live. It is
-// deterministic, and cheap beside everything else.
+// Offline placement of intervals is NP-hard; best fit by falling size is usually within a few
+// percent of the sum of live bytes. One decision: instead of a cleverer placement, four orders are
+// tried and each is improved by hill climbing: two places of the order are exchanged, one of them
+// that of the piece that ends last or of one that lives beside it, and the exchange stays if it is
+// not worse. A few hundred exchanges mostly reach the bytes that are live. It is deterministic, and
+// cheap beside everything else.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Memory/Pack.h"
@@ -57,7 +57,7 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
 /// Exchanges places of the order as long as it takes to reach `least` bytes, within a budget.
 Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
                 std::vector<size_t> order, int64_t least) {
-  // A placement looks at all pairs that conflict, so many pieces have few of them.
+  // A placement looks at all pairs that conflict, so with many pieces few orders can be tried.
   constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21;
   size_t exchanges = std::min(kMostExchanges, kMostPairs / (sizes.size() * sizes.size()));
   Packing best = place(sizes, conflicts, order);

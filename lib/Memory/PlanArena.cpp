@@ -28,10 +28,10 @@ using sched::ValueOp;
 
 namespace {
 
-/// That cuBLASLt and cuDNN ask for.
+/// The alignment that cuBLASLt and cuDNN ask for.
 constexpr int64_t kWorkspaceAlignment = 256;
 
-/// What libraries like to have, or the call that cannot do with it needs.
+/// The workspace: what libraries like to have, or more where a call cannot do without it.
 int64_t workspaceOf(ModuleOp module, int64_t bytes) {
   module.walk([&](rt::Call call) { bytes = std::max(bytes, call.getWorkspace()); });
   return sched::alignUp(bytes);
@@ -39,7 +39,7 @@ int64_t workspaceOf(ModuleOp module, int64_t bytes) {
 
 struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
   /// What only a device needs: where the next step's inputs arrive, what its libraries use, and
-  /// where collectives meet, as much as the largest of a group needs.
+  /// where collectives meet: for each group as much as its largest collective needs.
   void addOfDevice(sched::ProgramOp program) {
     MLIRContext *context = &getContext();
     OpBuilder b = OpBuilder::atBlockBegin(&program.getBody().front());
@@ -61,7 +61,7 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
         ask(dist::axesOf(op.getAxes()), op.getBytesOfScratch());
-    // Sums between functions, and those of losses that the runtime makes, are of one number.
+    // Sums between functions, and sums of losses that the runtime makes, are of one number.
     auto askForNumber = [&](ArrayAttr over) {
       dist::Axes axes = dist::axesOf(over);
       ask(axes, dist::meshOf(getOperation()).sizeOf(axes) * 64);
@@ -76,7 +76,7 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
             Owner::Workspace, bytes);
   }
 
-  /// The memory of functions' temporaries: as much as the largest of those that share it has.
+  /// The memory of functions' temporaries: where several share it, as much as the largest needs.
   static void sizeFrames(sched::ProgramOp program) {
     program.walk([&](sched::CallOp call) {
       auto bytes = call.getFunction()->getAttrOfType<IntegerAttr>(sched::kFrame);
@@ -87,8 +87,8 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     });
   }
 
-  /// One owner's arrays side by side, each in the order in which they are declared. Returns the
-  /// bytes of all.
+  /// Puts one owner's arrays side by side, each in the order in which they are declared. Returns
+  /// the bytes of all.
   static int64_t placePersistent(sched::ProgramOp program) {
     SmallVector<ValueOp> values;
     for (auto value : program.getBody().getOps<ValueOp>())
@@ -135,7 +135,7 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
       }
   }
 
-  /// Attention that the plan would have room without.
+  /// Notes an attention whose workspace the plan could do without, if it then had room.
   void noteAttention(InFlightDiagnostic &diag, int64_t over) {
     rt::AttentionOp largest;
     int64_t others = lang::targetOf(getOperation()).workspace;

@@ -113,8 +113,8 @@ bool FramePlanner::formGroups() {
   return true;
 }
 
-/// Whether a group may be in the memory of an argument: nothing reads the
-/// argument once the group has begun, but the call that updates it.
+/// Whether a group may be in the memory of an argument: once the group has begun, nothing reads the
+/// argument except the call that updates it.
 bool FramePlanner::mayOverwrite(const Group &group, BlockArgument arg) {
   if (nn::bytesOf(arg) != group.bytes || viewIsReadFrom(arg, group.begin))
     return false;
@@ -155,8 +155,7 @@ bool FramePlanner::placeReturns() {
   return true;
 }
 
-/// Where a call adds onto an argument that its result does not update, it adds
-/// onto a copy.
+/// Where a call adds onto an argument that its result does not update, it adds onto a copy instead.
 bool FramePlanner::checkAccumulators() {
   for (Operation &op : func.getBlock().without_terminator())
     for (OpResult result : op.getResults()) {

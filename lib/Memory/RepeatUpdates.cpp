@@ -1,13 +1,14 @@
 //===- RepeatUpdates.cpp - repeat-updates: one launch for the layers of a list ===//
 //
 // The optimizer does with each layer of a list what it does with the first, on memory that lies at
-// a constant stride after it. So a device gets one launch for all of them: a kernel's block has a
-// second number, the layer, which moves each operand by its stride.
+// a constant stride from the layer before. So a device gets one launch for all of them: a block of
+// a kernel has a second number, the layer, which moves each operand by its stride.
 //
-// One decision: only functions of part `update` are taken whose calls are kernels on parameters,
-// states, gradients and numbers of the step. Layers of other parts wait for each other; these share
-// no byte that one of them writes, so "all kernels of a layer" may become "a kernel for all
-// layers". What a kernel makes of the numbers alone is the same for all layers, and is made once.
+// One decision: only functions of part `update` are taken, and only if their calls are kernels on
+// parameters, states, gradients and numbers of the step. Layers of other parts wait for each other;
+// these share no byte that one of them writes, so "all kernels of a layer" may become "a kernel for
+// all layers". What a kernel computes from the numbers alone is the same for all layers, and is
+// computed once.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -45,7 +46,7 @@ std::optional<int64_t> strideOf(rt::FuncOp func, unsigned arg) {
   }
 }
 
-/// The argument whose memory a value of the function is, all of it, or none.
+/// The argument in whose memory all of a value of the function is, or none.
 std::optional<unsigned> argumentOf(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getArgNumber();
@@ -62,12 +63,13 @@ class Update {
 public:
   explicit Update(rt::FuncOp func) : func(func) {}
 
-  /// Strides of a launch's inputs and outputs; empty where it is one for all layers; or none.
+  /// Strides of a launch's inputs and outputs; empty where one launch serves all layers anyway;
+  /// none where it cannot be repeated.
   std::optional<SmallVector<int64_t>> stridesOf(rt::LaunchOp launch);
 
 private:
   rt::FuncOp func;
-  DenseSet<Value> shared; // what is made once
+  DenseSet<Value> shared; // values that are computed once for all layers
 
   std::optional<int64_t> strideOf(Value value) const {
     if (shared.contains(value))
@@ -132,7 +134,7 @@ private:
       run.erase();
   }
 
-  /// Whether the memory of the layers lies as their function takes it to.
+  /// Whether the memory of the layers lies at the strides that their function was marked with.
   static bool liesAtStrides(sched::CallOp call) {
     rt::FuncOp func = call.getFunction();
     auto run = cast<sched::RunOp>(call->getParentOp());

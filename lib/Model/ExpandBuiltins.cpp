@@ -1,9 +1,9 @@
 //===- ExpandBuiltins.cpp - built-in functions in nn primitives -----------===//
 //
-// One table from the name of a built-in to its formula. Composites stay numeri-
-// cally careful here and nowhere else: softmax and cross-entropy subtract a
-// maximum that counts as a constant, since it cancels, and a sigmoid has no exp
-// of what is large, whose cotangent would be infinity times zero.
+// One table from the name of a built-in to its formula. Composites are kept numerically careful
+// here and nowhere else: softmax and cross-entropy subtract a maximum that counts as a constant,
+// because it cancels; a sigmoid takes no exp of large numbers, because its cotangent would be
+// infinity times zero.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"

@@ -1,7 +1,7 @@
 //===- HoistTables.cpp - tables of sizes alone leave the lists ------------===//
 //
-// Sines and cosines of positions (rotary, sinusoidal) are the same in every layer:
-// they are computed once in front of the list and are invariant in it.
+// Sines and cosines of positions (rotary, sinusoidal) are the same in every layer: they are
+// computed once before the list and are invariant in it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -51,7 +51,7 @@ bool isTable(Operation *op) {
   return false;
 }
 
-/// Moves tables (rotary cosines, say) in front of the list as invariants.
+/// Moves tables (rotary cosines, say) before the list, as its invariants.
 void hoistTables(lang::ForOp loop) {
   for (auto [kind, region] : llvm::enumerate(loop.getKinds())) {
     Block &block = region.front();
@@ -77,7 +77,7 @@ void hoistTables(lang::ForOp loop) {
   }
 }
 
-/// A value that a list is given twice, it is given once: equal layers take equal arguments.
+/// A value that a list is given twice is given once: equal layers then take equal arguments.
 void mergeInvariants(lang::ForOp loop) {
   unsigned carried = loop.getCarried().size();
   for (unsigned i = loop.getInvariants().size(); i-- > 0;) {

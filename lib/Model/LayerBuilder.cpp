@@ -133,7 +133,7 @@ public:
     builder.clone(*op, map);
   }
 
-  /// States without an update go in only.
+  /// Adds the updated states as results. A state without an update is an argument only.
   void finish() {
     for (auto &[name, value] : updated)
       part.addResult(Role::State, name, value);

@@ -6,7 +6,8 @@ using namespace tplan;
 using namespace tplan::nn;
 using namespace tplan::model;
 
-/// Of one emitted sum: weight, over the number of its terms where sizes give it.
+/// What one emitted sum is multiplied by: its weight, over the number of its terms where sizes give
+/// it.
 static double weightOfSum(lang::LossOp loss) {
   return loss.getWeight().convertToDouble() / std::max<int64_t>(1, loss.getTerms());
 }
@@ -21,7 +22,7 @@ LogicalResult Losses::collect(lang::ModelOp model) {
       diag.attachNote(first.getLoc()) << "emitted here before; give each its layer, or its name";
       return WalkResult::interrupt();
     }
-    // One of weight 0 says nothing about the others.
+    // A statement of weight 0 says nothing about the others.
     if (!first || first.getWeight().isZero())
       first = loss;
     return WalkResult::advance();

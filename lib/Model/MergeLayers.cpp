@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kAnywhere = OperationEquivalence::IgnoreLocations;
 
-/// Equal but for the names and for the places in the source.
+/// Equal except for the names and for the places in the source.
 bool haveEqualBodies(LayerOp a, LayerOp b) {
   auto named = [](LayerOp layer) {
     NamedAttrList attributes(layer->getAttrs());

@@ -78,8 +78,8 @@ private:
   OpBuilder chainBuilder;
   Losses losses;
   SmallVector<Ops> segments;                      // a list alone, or a stretch of code
-  DenseMap<Value, SmallVector<Read>> readers;     // of values that another segment gives
-  DenseSet<Value> trained;                        // depends on a weight
+  DenseMap<Value, SmallVector<Read>> readers;     // readers of values that another segment gives
+  DenseSet<Value> trained;                        // values that depend on a weight
   DenseMap<Value, Value> chain;                   // value of the model's body -> of the chain
   DenseMap<std::pair<Value, Read>, Value> forked; // ... for one read of it
   int64_t layers = 0, ids = 0;
@@ -92,7 +92,8 @@ std::string Outliner::freshName(StringRef base) {
   return name;
 }
 
-/// A list takes values of the chain, and weights are none: a stretch reads them and gives copies.
+/// A list takes only values of the chain, and weights are none: a stretch of code reads them and
+/// gives copies.
 void Outliner::copyForLists() {
   for (auto loop : model.getOps<lang::ForOp>())
     for (OpOperand &operand : loop->getOpOperands())
@@ -102,8 +103,8 @@ void Outliner::copyForLists() {
       }
 }
 
-/// Whether the op is cloned into whatever reads it. What a list takes is a value of the chain,
-/// which a stretch of code gives.
+/// Whether the op is cloned into whatever reads it. What a list takes is not: it must be a value of
+/// the chain, which a stretch of code gives.
 static bool isInlined(Operation &op) {
   return isa<lang::InputOp, lang::WeightOp>(op) ||
          (isRematerialized(&op) &&
@@ -113,7 +114,7 @@ static bool isInlined(Operation &op) {
 void Outliner::cutIntoSegments() {
   Ops stretch;
   auto flush = [&] {
-    // A stretch that ends in nothing read later has losses and outputs, or nothing.
+    // A stretch whose values nobody reads later has losses and outputs, or is empty.
     if (!stretch.empty())
       segments.push_back(std::exchange(stretch, {}));
   };
@@ -196,8 +197,8 @@ FlatSymbolRefAttr Outliner::bindParam(lang::WeightOp weight, Twine symbol, Twine
   return FlatSymbolRefAttr::get(module.getContext(), name);
 }
 
-/// Whether a list carries the value on: then it gets a cotangent even where its first
-/// layer does not train it.
+/// Whether the list carries the value on: then the value gets a cotangent even where the list's
+/// first layer does not train it.
 bool Outliner::isCarried(Value v) {
   return llvm::any_of(v.getUses(), [](OpOperand &use) {
     auto loop = dyn_cast<lang::ForOp>(use.getOwner());
@@ -314,7 +315,7 @@ LogicalResult Outliner::outlineList(lang::ForOp loop, unsigned at) {
     SmallVector<Attribute> callees, params;
     for (auto [j, kind] : llvm::enumerate(ArrayRef(row).drop_front())) {
       callees.push_back(FlatSymbolRefAttr::get(kinds[kind]->layer));
-      // Symbols are told apart where a list has several runs or kinds.
+      // Where a list has several runs or kinds, a number keeps the symbols distinct.
       std::string prefix = loop.getMember().str();
       if (runs.size() > 1 || period > 1)
         prefix += ".r" + std::to_string(r) + "k" + std::to_string(j);

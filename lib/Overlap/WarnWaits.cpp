@@ -1,13 +1,13 @@
 //===- WarnWaits.cpp - what a step waits for, though it need not ----------===//
 //
-// Two kinds of collectives are told at the plan's lines, with the bytes that a rank sends for them
-// in a step and the seconds that the links of its cluster take: those that no line asks for
-// (lib/Shard/Unasked.h), and those of activations that cross nodes. Each is waited for: no
+// Two kinds of collectives are reported at the plan's lines, with the bytes that a rank sends for
+// them in a step and the seconds that the links of its cluster take: those that no line asks for
+// (lib/Shard/Unasked.h), and those of activations that cross nodes. Each of them is waited for: no
 // work hides it.
 //
-// One decision: what is cheap is silent, so that a warning is worth reading. Below a millisecond a
-// step nothing is told, nor what no line asks for below a tenth of all that the ranks wait for
-// each other.
+// One decision: what is cheap is not reported, so that a warning is worth reading. Nothing is
+// reported that takes less than a millisecond of a step; what no line asks for is reported only if
+// it takes a tenth of all the time in which ranks wait for each other.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  /// By what it is undone, `gathers` or `sums`; the dimension, its line, the axes.
+  /// How it is undone, `gathers` or `sums`; the dimension, its line, the axes.
   using Cut = std::tuple<StringRef, StringAttr, StringAttr, ArrayAttr>;
 
   void add(rt::CollectiveOp op, int64_t times, const shard::Links &links) {
@@ -155,7 +155,7 @@ private:
 };
 
 struct WarnWaitsPass : tplan::overlap::impl::WarnWaitsPassBase<WarnWaitsPass> {
-  /// Of several programs the one that waits longest speaks for all.
+  /// Only the program that waits longest is reported, where there are several.
   void runOnOperation() final {
     markAllAnalysesPreserved();
     dist::MeshAttr mesh = dist::meshOf(getOperation());

@@ -53,7 +53,7 @@ std::optional<bool> Binding::hasDims(const TypeExpr &type, nn::Tensor found) {
   return fits;
 }
 
-/// An own size must agree; an inherited one of the same name is hidden.
+/// A size of the layer's own must agree; an inherited one of the same name is hidden.
 bool Binding::bindSize(const ArgDecl &argument, const DimDecl &dim, int64_t size) {
   StringRef name = dim.name.text;
   if (dim.atMost) {
@@ -152,7 +152,7 @@ bool Binding::bind(ArrayRef<Val> args) {
   for (auto [arg, argument] : llvm::zip(args, decl.args))
     if (!bindArgument(argument, arg))
       return false;
-  // What brackets and arguments leave open: by name from outside, else the default.
+  // What brackets and arguments leave open comes by name from outside, else from the default.
   for (const Param &param : decl.params) {
     bool isOpen = env.own.try_emplace(param.name.text, param.name.loc).second;
     if (param.layer) {

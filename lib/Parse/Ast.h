@@ -225,7 +225,7 @@ struct Item {
 struct Setting {
   llvm::StringRef key;
   llvm::SMLoc loc;
-  Name name; // mesh: of a second factoring
+  Name name; // mesh: the name of a second factoring
   std::vector<Item> items;
 };
 

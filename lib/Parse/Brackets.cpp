@@ -40,8 +40,8 @@ static std::set<StringRef> refsOf(const LayerDecl &decl) {
   return refs;
 }
 
-/// Names that a layer, or a layer below it, has in brackets: all that can reach it by
-/// name. Keys hold no others, so that equal layers in different places are one.
+/// Names that a layer, or a layer below it, has in brackets: all that can reach it by name. Keys
+/// hold only these names, so that equal layers in different places are one.
 const std::set<StringRef> &LayerTypes::needs(const LayerDecl &decl) {
   auto [it, fresh] = needed.try_emplace(&decl);
   if (!fresh)
@@ -62,7 +62,8 @@ const std::set<StringRef> &LayerTypes::needs(const LayerDecl &decl) {
   return it->second = names;
 }
 
-/// Equal for layers that are one. It names the declaration by its address, which is its own.
+/// Layers that are one have equal keys. A key contains the address of the declaration, which no
+/// other declaration has.
 std::string LayerTypes::keyOf(const LayerValue &layer) {
   Env own, outer;
   own.numbers = layer.numbers;

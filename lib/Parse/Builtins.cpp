@@ -1,7 +1,6 @@
 //===- Builtins.cpp - calls of built-in functions --------------------------===//
 //
-// The rules behind the forms of Builtins.def: operands, attributes and result
-// shapes.
+// The rules of the forms in Builtins.def: operands, attributes and result shapes.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Builtins.h"

@@ -65,7 +65,7 @@ void tplan::parse::doubtSelector(Report &report, const Selector &selector,
       const Name &word = item.path[0].name;
       if (item.path.size() != 1 || item.path[0].ranged || llvm::is_contained(kinds, word.text))
         continue;
-      // Who names the kind beside it knows both.
+      // A selector that also names the kind knows the difference.
       for (StringRef kind : kinds)
         if (!names(kind) && word.text.edit_distance(kind, true, 1) == 1)
           report.warning(

@@ -32,7 +32,8 @@ void doubtHeads(Report &report, mlir::ModuleOp module, const Layout &layout);
 
 void doubtDevice(Report &report, const Name &device);
 
-/// Paths of one word that is nearly a kind of weights: `norm`, where `norms` are all of them.
+/// Warns of paths of one word that is nearly a kind of weights: `norm`, where `norms` are all of
+/// them.
 void doubtSelector(Report &report, const Selector &selector, llvm::ArrayRef<llvm::StringRef> kinds);
 
 } // namespace tplan::parse

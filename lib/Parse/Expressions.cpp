@@ -27,7 +27,7 @@ std::vector<Val> Expressions::evalMany(const Expr &expr, Scope &scope) {
   case Expr::Literal:
     return {Val::of(expr.number)};
   case Expr::Ref:
-    // A variable whose statement failed is a value, and an error already.
+    // A variable whose statement failed is a value; its error has been reported.
     if (Variable *variable = scope.findVariable(expr.text))
       return {variable->val};
     return asList(evalName(expr, scope));
@@ -116,7 +116,7 @@ std::vector<Val> Expressions::evalCall(const Expr &call, Scope &scope) {
   }
 }
 
-/// `nn.relu(x)`: what other tools call so, and no map backwards.
+/// `nn.relu(x)`: what other tools write for `relu(x)`, and no map backwards.
 Val Expressions::refuseMemberCall(const Expr &call, Scope &scope) {
   auto error = model.report.error(
       call.loc, "unknown name: {0}; only `.T` of a linear or a table can be called",

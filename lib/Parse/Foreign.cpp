@@ -52,7 +52,7 @@ std::string firstValue(StringRef rest) {
   return word.str();
 }
 
-/// One number or word, so that it is the value of the line; the rest of more than one is kept.
+/// Whether one number or word follows, so that it is the value of the line; more is kept as it is.
 bool isOneValue(StringRef rest) {
   return rest.trim(" \t=:").find_first_of(" \t,") == StringRef::npos;
 }
@@ -95,7 +95,7 @@ StringRef firstWord(StringRef source, const char *at) {
   return wordAfter(before.data() + begin);
 }
 
-/// Lists of layers, told from how they are declared: `layers : block x L`.
+/// The names of lists of layers, found by how they are declared: `layers : block x L`.
 std::vector<StringRef> listsIn(StringRef source) {
   std::vector<StringRef> lists;
   llvm::SmallVector<StringRef> lines;
@@ -144,7 +144,7 @@ void tplan::parse::explainLine(Report::Error &error, StringRef key, BlockDecl::K
     error.fix({{wholeLine(key), ""}});
     return;
   }
-  // `learning_rate warmup 100 steps, flat 3e-4`: the line is ours but for its first word.
+  // `learning_rate warmup 100 steps, flat 3e-4`: the line is ours except for its first word.
   if (StringRef word = row->ours.split(' ').first; row->ours.ends_with(" $") &&
                                                    word.size() + 2 == row->ours.size() &&
                                                    !isOneValue(rest.drop_front(key.size()))) {

@@ -1,7 +1,7 @@
 //===- Foreign.h - habits of other tools, in errors ------------------------===//
 //
-// Nothing of them is accepted; an error that meets one says what it is here. The words are data,
-// Foreign.def; what is told from syntax is code.
+// Nothing of other tools is accepted; an error that meets one of their words says what it is here.
+// The words are data, in Foreign.def; habits that show in the syntax are code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_PARSE_FOREIGN_H
@@ -41,7 +41,7 @@ bool explainImport(Report::Error &error, const File &file, llvm::StringRef kind,
 
 /// The word or number at `loc`; empty for other characters.
 llvm::StringRef tokenAt(llvm::SMLoc loc);
-/// Of `key = 12`, at `loc`, the 12; null if no such value stands there.
+/// The 12 of `key = 12`, at `loc`; null if no such value stands there.
 llvm::StringRef valueOf(llvm::SMLoc loc);
 /// What follows on the line, without a comment.
 llvm::StringRef restOfLine(llvm::StringRef at);

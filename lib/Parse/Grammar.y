@@ -407,7 +407,7 @@ maps:
   %empty                    { $$ = nullptr; }
 | maps map                  { $$ = push(syntax, $1, std::move(*$2)); }
 ;
-map: /* whether a path or a word stands in front is seen behind the strings */
+map: /* whether a path or a word stands in front shows after the strings */
   map_paths strings map_layout { $$ = make<MapEntry>(syntax, $3 ? MapEntry::Tensor : MapEntry::Word,
                                    take($1), takeNames($2), take($3)); }
 | IDENT '{' config_items '}' { $$ = make<MapEntry>(syntax, MapEntry::Block);

@@ -52,8 +52,8 @@ template <class Map> std::vector<StringRef> keys(const Map &map) {
   return names;
 }
 
-/// The axis along which ranks hold a stage of the pipeline each. Phases have its name from the
-/// plan.
+/// The axis along which each rank holds a stage of the pipeline. Later phases read its name from
+/// the plan.
 constexpr StringLiteral kStageAxis = "pp";
 
 bool tooMany(PlanContext &plan, const Setting &line) {
@@ -185,7 +185,7 @@ bool checkDim(PlanContext &plan, const Name &dim, const Name &of, const Dimensio
   return true;
 }
 
-/// Along the axis of the stages ranks have other layers, so it cuts no dimension.
+/// Along the axis of the stages ranks have different layers, so it cuts no dimension.
 bool refuseStageAxis(PlanContext &plan, ArrayRef<Name> axes) {
   for (const Name &name : axes)
     if (name.text == plan.fields.stageAxis) {
@@ -220,7 +220,7 @@ void addShard(PlanContext &plan, Shard shard, const Dimensions &dims) {
                dim.text)
         .note(first, "{0} is sharded here", dim.text);
   }
-  // One with a mistake keeps its place, for `sharded`, and no axes.
+  // An item with a mistake keeps its place, for `sharded`, but loses its axes.
   if (!ok)
     shard.axes.clear();
   for (const Name &name : shard.axes)
@@ -256,7 +256,7 @@ void readStandard(PlanContext &plan, const Setting &line, const Dimensions &dims
   addShard(plan, std::move(shard), dims);
 }
 
-/// What no layout pads must be a multiple of its ranks.
+/// A size that no layout pads must be a multiple of its ranks.
 void checkMultiple(PlanContext &plan, const Shard *shard, StringRef what, int64_t size,
                    SMLoc given) {
   int64_t ranks = plan.layout.ranks(shard);
@@ -303,7 +303,7 @@ void readShards(PlanContext &plan) {
   writeShards(plan);
 }
 
-/// What an axis could shard, so that the plan compiles: B where nothing shards it yet, else those
+/// What an axis could shard so that the plan compiles: B where nothing shards it yet, else those
 /// dimensions of standard models that are free.
 std::string useOf(PlanContext &plan, int64_t size) {
   Dimensions dims = lang::dimensionsOf(*plan.model.module);
@@ -384,11 +384,11 @@ void tplan::parse::readLayout(PlanContext &plan) {
   auto clean = [&] { return plan.report.errors() == before; };
   if (const Setting *mesh = plan.settings.find("mesh"))
     readMesh(plan, *mesh);
-  // What a wrong mesh makes of the other lines says nothing about them.
+  // With a wrong mesh, errors in the other lines would say nothing about them.
   if (!clean())
     return;
   readShards(plan);
-  // What an item with a mistake was to shard is not known.
+  // Nobody knows what an item with a mistake was meant to shard.
   bool known = clean();
   if (known)
     doubtHeads(plan.report, *plan.model.module, plan.layout);

@@ -9,7 +9,7 @@ namespace tplan::parse::limits {
 inline constexpr int64_t size = int64_t(1) << 40, elements = int64_t(1) << 50;
 inline constexpr int64_t layers = 1 << 20;
 inline constexpr unsigned rank = 32, specialisations = 2000, nesting = 48, items = 4096, parts = 64;
-/// Of distinct code, whose cost grows faster than its size: a list of layers counts once.
+/// A limit on distinct code, whose cost grows faster than its size: a list of layers counts once.
 inline constexpr unsigned weights = 400, ops = 1000;
 
 } // namespace tplan::parse::limits

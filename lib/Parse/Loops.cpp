@@ -95,7 +95,7 @@ static void reads(const Expr &expr, SmallVectorImpl<StringRef> &names) {
     reads(*arg.value, names);
 }
 
-/// A name that the body assigns; it is the loop's own where nothing is called so before it.
+/// A name that the body assigns; it is local to the loop where the name is not known before it.
 bool Loop::addCarried(StringRef name) {
   auto it = scope.variables.find(name);
   if (it == scope.variables.end() || llvm::is_contained(carried, name))

@@ -1,7 +1,7 @@
 //===- Losses.cpp - `loss` and `metric`: the numbers of a step -------------===//
 //
-// Their expressions are those of any statement; that a metric is a function of states
-// and of sums over the batch alone is checked where it is cut (lib/Model/CutUpdates.cpp).
+// Their expressions are like those of any statement; that a metric is a function of states and of
+// sums over the batch alone is checked where it is cut (lib/Model/CutUpdates.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Losses.h"
@@ -31,7 +31,7 @@ static bool declareNumber(ModelBuilder &model, const Name &name) {
                        name.text);
     return false;
   }
-  // The same line again is another form of its layer.
+  // The same line again comes from another form of its layer.
   auto [first, fresh] = model.numbers.try_emplace(name.text, name.loc);
   if (fresh || first->second == name.loc)
     return true;
@@ -98,7 +98,7 @@ static std::optional<Product> splitProduct(ModelBuilder &model, Expressions &exp
   return product;
 }
 
-/// `sum(x over B, ..)` or `mean(..)`, of the function and not of a member with its name.
+/// `sum(x over B, ..)` or `mean(..)`: a call of the function, not of a member with its name.
 static bool isReduction(const Expr &term, Scope &scope) {
   return term.kind == Expr::Call && term.lhs->kind == Expr::Ref &&
          (term.lhs->text == "sum" || term.lhs->text == "mean") && !scope.findMember(term.lhs->text);

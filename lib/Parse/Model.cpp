@@ -17,7 +17,8 @@ using llvm::StringRef;
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Sizes that the model does not have; another tool's names are mended all at once.
+/// Errors at sizes that the model does not have; the edit replaces all that are another tool's
+/// names.
 static void checkSizes(Report &report, const ModelDecl &decl, const Sizes &sizes) {
   std::vector<StringRef> names;
   for (const Param &param : decl.params)
@@ -39,7 +40,7 @@ static void checkSizes(Report &report, const ModelDecl &decl, const Sizes &sizes
     }
 }
 
-/// Sizes of the data that no input has: they would be read by nobody.
+/// Sizes of the data that no input has: nobody would read them.
 static void checkDataSizes(ModelBuilder &model, const ModelDecl &decl, const Sizes &data) {
   std::vector<StringRef> dims;
   model.module->walk([&](lang::InputOp input) {

@@ -16,9 +16,9 @@
 
 namespace tplan::parse {
 
-/// What a plan and a recipe say already, for what errors propose.
+/// What a plan and a recipe have said so far; errors need it to propose edits.
 struct Proposals {
-  std::map<llvm::StringRef, int64_t> ranks; // over which the plan's lines cut a dimension
+  std::map<llvm::StringRef, int64_t> ranks; // ranks over which the plan's lines cut a dimension
   const Setting *dataLine = nullptr;        // where the recipe says the sizes of the data
 };
 
@@ -32,7 +32,7 @@ public:
   /// A call of a built-in function.
   Val apply(llvm::StringRef function, llvm::ArrayRef<mlir::Value> args, nn::Tensor result,
             llvm::SMLoc loc, llvm::ArrayRef<mlir::NamedAttribute> attrs = {});
-  /// A number becomes a constant; what else there is stays.
+  /// A number becomes a constant; any other value stays.
   Val asTensor(Val val, llvm::SMLoc loc);
   /// An input as the model declares it, or `shift` positions later.
   Val input(llvm::StringRef source, nn::Tensor type, int64_t shift, llvm::SMLoc loc);
@@ -42,7 +42,7 @@ public:
 
   /// Counts ops of the layer or model that is open; true, after an error, if there are too many.
   bool tooLarge(llvm::SMLoc loc, unsigned added = 1);
-  /// The ops of what `elaborate` makes, counted by themselves.
+  /// Counts the ops that `elaborate` makes, apart from the others.
   unsigned countOps(llvm::function_ref<void()> elaborate);
 
   Report &report;

@@ -100,7 +100,8 @@ inline ConfigValue *configValue(Syntax &s, TplanRange at, Expr *expr, std::vecto
   return made;
 }
 
-/// A token (a name, or else `found`) where only `expected` may stand; none of these: too many.
+/// A token (a name, or else `found`) where only `expected` may stand; if none may, it is one too
+/// many.
 void reportUnexpected(Syntax &syntax, TplanRange range, bool isName, llvm::StringRef found,
                       llvm::ArrayRef<llvm::StringRef> expected);
 

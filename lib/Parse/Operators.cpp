@@ -79,7 +79,7 @@ static Val scaleLoss(Report &report, StringRef op, const Val &lhs, const Val &rh
   return loss;
 }
 
-/// The built-in function behind an operator; max2 and min2 are functions themselves.
+/// The built-in function that an operator stands for; max2 and min2 are functions themselves.
 static StringRef functionOf(StringRef op) {
   return llvm::StringSwitch<StringRef>(op)
       .Case("+", "add")

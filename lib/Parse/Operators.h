@@ -12,8 +12,8 @@ bool wantFloat(Report &report, const Val &val, llvm::SMLoc loc, llvm::StringRef 
 
 Val negate(ModelBuilder &model, Val operand, llvm::SMLoc loc);
 
-/// `op` is an operator, or max2 or min2. Of two numbers, only masks' operators are refused here:
-/// arithmetic on them is folded before.
+/// `op` is an operator, or max2 or min2. With two numbers it must be an operator of masks, and is
+/// refused: arithmetic on numbers is folded before.
 Val binary(ModelBuilder &model, llvm::StringRef op, Val lhs, Val rhs, llvm::SMLoc loc);
 
 } // namespace tplan::parse

@@ -91,7 +91,7 @@ public:
   void read(const Arg &arg);
 
   lang::Optimizer optimizer;
-  Selector except; // what has no decay
+  Selector except; // the weights without decay
 
 private:
   bool isSelector(const Arg &arg) const;

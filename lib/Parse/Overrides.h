@@ -7,11 +7,11 @@
 
 namespace tplan::parse {
 
-/// PATH=VALUE, such as plan.microbatch=2 or model.L=4.
+/// One override PATH=VALUE, such as plan.microbatch=2 or model.L=4.
 struct Override {
-  llvm::StringRef block, key;       // into its buffer
-  const Setting *setting = nullptr; // plan, recipe
-  Bound number;                     // model, data
+  llvm::StringRef block, key;       // parts of its buffer
+  const Setting *setting = nullptr; // of a plan or recipe
+  Bound number;                     // of a model or its data
   llvm::SMLoc loc;
 };
 
@@ -19,10 +19,11 @@ class Overrides {
 public:
   explicit Overrides(SourceReader &source) : source(source), report(source.report) {}
 
-  /// False after an error. Each of `replacements` is in place of an earlier one of its path.
+  /// False after an error. Each of `replacements` takes the place of an earlier override of its
+  /// path.
   bool read(const std::vector<std::string> &overrides,
             const std::vector<std::string> &replacements);
-  /// Puts those of plan or recipe over the lines of the block.
+  /// Puts the overrides of a plan or recipe over the lines of its block.
   void apply(llvm::StringRef block, BlockDecl::Kind kind, Settings &into);
 
   std::vector<Override> all;

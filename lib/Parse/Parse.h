@@ -17,10 +17,10 @@
 
 namespace tplan::parse {
 
-/// What tells a user's lines from those of installed models.
+/// Distinguishes a user's lines from those of installed models.
 struct Origin {
   std::vector<std::string> libraries; // files, as locations name them
-  std::optional<mlir::Location> line; // of the user's, that names the model
+  std::optional<mlir::Location> line; // the user's line that names the model
 };
 
 struct ParseOptions {
@@ -30,15 +30,16 @@ struct ParseOptions {
   /// PATH=VALUE, each replacing one setting: "plan.microbatch=2", "model.L=4",
   /// "recipe.lr=1e-4", "data.S=128".
   std::vector<std::string> overrides;
-  /// The same, of a program that tries settings: each in place of an earlier one of its path.
+  /// The same, from a program that tries settings: each takes the place of an earlier one of its
+  /// path.
   std::vector<std::string> replacements{};
   /// Where imports are looked up after the importing file's own folder; one of
   /// them holds prelude.tplan.
   std::vector<std::string> modelDirs;
-  /// The serial meaning: of the plan's lines only microbatch and precision.
+  /// The serial meaning: only microbatch and precision of the plan's lines count.
   bool serial = false;
-  /// A selector whose weights are printed to `listOutput`, with shapes and bytes, one
-  /// line a group of equal weights. One that matches nothing is an error.
+  /// A selector whose weights are printed to `listOutput`, with shapes and bytes, one line for each
+  /// group of equal weights. A selector that matches nothing is an error.
   std::string list;
   llvm::raw_ostream *listOutput = nullptr;
   /// Gets the real paths of all files that were read, the main one included.

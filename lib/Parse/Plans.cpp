@@ -32,7 +32,7 @@ void readMicrobatch(PlanContext &plan, const Setting &line) {
     return;
   int64_t ranks = plan.layout.ranks(plan.layout.find(dimension::batch)),
           rows = plan.recipe.batch / ranks;
-  // That the ranks divide the batch has been checked.
+  // It has been checked that the ranks divide the batch.
   if (plan.recipe.batch % ranks == 0 && rows % n->value) {
     std::string of = llvm::formatv(
         ranks > 1 ? "the {0} sequences of a rank" : "the batch of {0} sequences", rows);
@@ -143,7 +143,7 @@ void readPrecision(PlanContext &plan, const Setting &line) {
   const Name &in = first.second;
   if (in.text.empty())
     return;
-  // Of f32 and f64 the program in f64 is `f64` itself: there is no rounding to keep.
+  // For f32 and f64 the program in f64 is `f64` itself, because there is no rounding to keep.
   bool rounds = precision == lang::Precision::BF16 || precision == lang::Precision::F16;
   if (rounds && in.text == "f64")
     plan.fields.computedIn = lang::Precision::F64;
@@ -196,8 +196,8 @@ void readStages(PlanContext &plan, const Setting &line) {
   plan.fields.stages = std::move(layers);
 }
 
-/// What holds of stages where no line says anything: with an axis of its own, each rank has a layer
-/// at least, and the order is the usual one; `split-stages` cuts by cost.
+/// Defaults where no line says anything of stages: with an axis of their own, each rank holds one
+/// stage, and the order is the usual one; `split-stages` cuts by cost.
 void completeStages(PlanContext &plan) {
   const Axis *axis = stageAxis(plan);
   if (!axis) {
@@ -288,13 +288,14 @@ void readOverlap(PlanContext &plan, const Setting &line) {
     refuse(plan.report, line.loc, Feature::Overlap);
 }
 
-/// Whether sums of ranks have one order on every transport, or NCCL's where that moves the data.
+/// Whether sums of ranks have one order on every transport, or NCCL's order where NCCL moves the
+/// data.
 void readReduce(PlanContext &plan, const Setting &line) {
   if (auto reduce = wordOf<lang::Reduce>(plan, line.items[0].name, "kind of reduction"))
     plan.fields.reduce = *reduce;
 }
 
-/// Which ranks read the data files: each its rows, or the first, which sends them.
+/// Which ranks read the data files: each reads its rows, or the first reads all and sends them.
 void readRead(PlanContext &plan, const Setting &line) {
   if (auto read = wordOf<lang::Read>(plan, line.items[0].name, "value of read"))
     plan.fields.read = *read;
@@ -348,7 +349,7 @@ void tplan::parse::emitPlan(ModelBuilder &model, const Settings &settings, const
   for (const Line &line : kLines)
     if (const Setting *given = settings.find(line.key))
       line.read(plan, *given);
-  // What the phases take for granted, in the IR where people look for it.
+  // Writes into the IR, where people look for them, the defaults that phases rely on.
   if (!plan.fields.microbatch)
     plan.fields.microbatch = recipe.batch / plan.layout.ranks(plan.layout.find(dimension::batch));
   completeStages(plan);

@@ -25,7 +25,7 @@ struct PlanContext {
 bool oneOf(PlanContext &plan, const Name &word, llvm::ArrayRef<llvm::StringRef> known,
            llvm::StringRef what);
 
-/// Likewise, of the words of an enum.
+/// The same for the words of an enum.
 template <class Word>
 std::optional<Word> wordOf(PlanContext &plan, const Name &word, llvm::StringRef what) {
   llvm::SmallVector<llvm::StringRef> known = lang::wordsOf<Word>();
@@ -43,7 +43,7 @@ std::vector<std::string> strings(llvm::ArrayRef<Name> names);
 void readLayout(PlanContext &plan);
 /// Over how many ranks the lines cut each dimension; unchecked, before the model is built.
 std::map<llvm::StringRef, int64_t> ranksOf(const Settings &settings);
-/// Zero.cpp, when the others are read.
+/// Zero.cpp; called when the other lines are read.
 void readZero(PlanContext &plan, const Setting &line);
 
 } // namespace tplan::parse

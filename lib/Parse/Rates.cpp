@@ -2,7 +2,7 @@
 //
 // lr warmup 2000 steps, cosine 3e-4 to 3e-5
 //
-// One decision: one part may lack its length, and gets the steps that the others leave.
+// One decision: one part may have no length, and gets the steps that the others leave.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Rates.h"
@@ -113,7 +113,7 @@ bool RateReader::read() {
   return endWarmups();
 }
 
-/// The way out puts the warmup before all other parts.
+/// The proposed edit puts the warmup before all other parts.
 void RateReader::refuseLastWarmup() {
   SMLoc loc = line.items.back().loc;
   auto error = report.error(loc, "warmup needs a part after it: warmup 100 steps, flat 1e-4");

@@ -44,7 +44,7 @@ static bool readModel(Report &report, const Setting &line, Recipe &recipe) {
     std::optional<Number> value = number(report, *arg.value, emptyEnv());
     if (!value)
       return false;
-    // --set comes first and wins.
+    // --set comes first and has priority.
     recipe.sizes.try_emplace(arg.key.text, Bound{*value, arg.key.loc});
   }
   return true;

@@ -40,7 +40,7 @@ Report::Error Report::start(llvm::SMLoc loc, const std::string &text, Diagnostic
     ++count;
     if (gaveUp())
       return Error(*this, std::nullopt);
-    // One layer in two forms has its mistakes once.
+    // A mistake in a layer that has two forms is reported once.
     if (!seen.insert({loc.getPointer(), text}).second)
       return Error(*this, std::nullopt);
     if (gaveUp()) {
@@ -68,8 +68,8 @@ Report::Error Report::start(llvm::SMLoc loc, const std::string &text, Diagnostic
   return Error(*this, emitWarning(at(loc)) << text);
 }
 
-/// Whether `name` is so near to `word` that it was meant: a third of a word may be wrong, capitals
-/// do not count, and another name of one letter is no mistake.
+/// Whether `name` is so near to `word` that it was meant: a third of the letters may be wrong,
+/// capitals do not count, but another name of one letter was not meant.
 static bool isMeant(StringRef word, StringRef name, unsigned distance) {
   return word.equals_insensitive(name) || distance <= word.size() / 3 ||
          (word.size() == 2 && distance == 1 && word.contains(name));
@@ -80,7 +80,7 @@ Report::Error &Report::Error::suggestOf(StringRef word, std::vector<StringRef> n
     return *this;
   constexpr size_t kShown = 12, kTried = 4;
   llvm::erase_if(names, [&](StringRef name) { return name.empty() || name == word; });
-  // In the order in which they are known, as far as words allow.
+  // In the order in which they are known, each name once.
   std::vector<StringRef> known;
   for (StringRef name : names)
     if (!llvm::is_contained(known, name))

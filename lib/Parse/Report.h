@@ -51,7 +51,8 @@ public:
     /// alternatives, the likeliest first; a guess is one of many that might be meant.
     using Changes = std::vector<std::pair<llvm::StringRef, std::string>>;
     Error &fix(const Changes &changes, bool guess = false);
-    /// False for one too many, or one that was told before: what explains it need not be sought.
+    /// False for an error too many, or one that was reported before: then nothing that explains it
+    /// needs to be looked for.
     bool isTold() const { return diag.has_value(); }
 
   private:
@@ -84,14 +85,14 @@ public:
   /// File, line and column of `loc`; unknown if it lies in no buffer.
   mlir::Location at(llvm::SMLoc loc);
 
-  /// A buffer of an installed model. Its errors are told at the user's line that led there: the
-  /// call in a file of the user's, or the line that names the model.
+  /// Declares a buffer to be an installed model. Its errors are reported at the user's line that
+  /// led there: the call in a file of the user's, or the line that names the model.
   void addLibrary(unsigned id) { libraries.insert(id); }
   void setOrigin(llvm::SMLoc line, llvm::StringRef model) { origin = {line, model}; }
   std::vector<std::string> libraryFiles() const;
 
   unsigned errors() const { return count; }
-  /// True once further errors are not told.
+  /// True once further errors are not reported.
   bool gaveUp() const { return seen.size() > kMaxErrors; }
   mlir::MLIRContext &context;
   llvm::SourceMgr &sources;

@@ -25,13 +25,13 @@ using Sizes = std::map<llvm::StringRef, Bound>;
 struct LayerValue;
 using LayerRef = std::shared_ptr<const LayerValue>;
 
-/// Names of sizes and layers, where a body is elaborated.
+/// Names of sizes and layers that are visible where a body is elaborated.
 struct Env {
   Sizes numbers; // own and inherited
   std::map<llvm::StringRef, LayerRef> layers;
   std::map<llvm::StringRef, llvm::SMLoc> own; // what the body's text may name
   std::string key() const;
-  /// The size that the text may name so, or null.
+  /// The size if the text may use this name, else null.
   const Bound *findOwn(llvm::StringRef name) const;
   std::vector<llvm::StringRef> ownNames() const;
 };
@@ -47,7 +47,7 @@ struct LayerValue {
   llvm::SMLoc loc;
 };
 
-/// What an expression is worth.
+/// The value of an expression.
 struct Val {
   enum Kind { Error, Tensor, Mask, Num, Loss } kind = Error;
   mlir::Value value = {}; // Tensor; Loss: the sum

@@ -78,8 +78,8 @@ std::optional<std::vector<Ranges>> match(Report &report, const Selector &selecto
                                          const ModelInfo &info);
 /// How many of the weight's instances lie in `ranges`.
 int64_t instances(const WeightInfo &weight, const Ranges &ranges);
-/// The names of files, `{1..2}` for the layers of a list, and bytes there: `wide` where the plan
-/// computes in f64.
+/// Prints the names of files, `{1..2}` for the layers of a list, and their bytes; `wide` where the
+/// plan computes in f64.
 void printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> matches, bool wide,
                   llvm::raw_ostream &os);
 
@@ -91,7 +91,7 @@ struct Recipe {
   const Settings *settings;
   Name model;
   Sizes sizes; // of the model, by the recipe or --set
-  Sizes data;  // B and the data's dimensions
+  Sizes data;  // sizes of the model, by the recipe or --set
   int64_t batch = 0, sequence = 0, steps = 0;
 };
 
@@ -110,7 +110,7 @@ lang::Saving readSave(ModelBuilder &model, const Setting &line);
 struct Cluster {
   std::string symbol;
   int64_t nodes, devices; // 0 after an error
-  llvm::SMLoc loc;        // of the line with both
+  llvm::SMLoc loc;        // place of the line with both
 };
 Cluster emitCluster(ModelBuilder &model, const Settings &settings, llvm::StringRef symbol);
 /// `cluster` is null where the plan names none.

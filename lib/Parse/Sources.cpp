@@ -4,8 +4,8 @@
 // eval u16 "val.bin", 8M tokens, every 1000 steps
 // save "checkpoints", every 500 steps, keep 3
 //
-// One decision: how a file holds its tokens is stated, or it is bytes, and then it has to fit the
-// model; ids of two bytes that are read as bytes train without an error, on nothing.
+// One decision: the source states how a file holds its tokens, or they are bytes, and bytes have to
+// fit the model: ids of two bytes that are read as bytes would train without an error, on nothing.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -32,7 +32,7 @@ constexpr Format kFormats[] = {
   {name, int64_t(1) << (8 * (bytes) - ((hasSign) ? 1 : 0))},
 #include "include/tplan/token_formats.def"
 };
-/// Of files of which nothing is stated.
+/// The format of files for which none is stated.
 constexpr const Format &kBytes = kFormats[0];
 
 const Format *findFormat(StringRef name) {
@@ -105,7 +105,8 @@ bool checkVocabulary(ModelBuilder &model, const Item &item, const Format &format
   return false;
 }
 
-/// A source of `data`; the item's `name` and `second` are what the words mean.
+/// Reads a source of `data`; what the item's `name` and `second` are is decided by the words
+/// themselves.
 struct Source {
   Item item;
   const Format *format = nullptr;
@@ -131,7 +132,7 @@ bool readSource(ModelBuilder &model, Source &source) {
   return source.format && checkVocabulary(model, source.item, *source.format);
 }
 
-/// Sources of a mixture agree in what a token is and in whether they have weights.
+/// Sources of a mixture must agree in what a token is and in whether they have weights.
 bool checkMixture(ModelBuilder &model, ArrayRef<Source> sources) {
   bool ok = true;
   Once once(model.report);
@@ -179,7 +180,8 @@ std::vector<lang::DataFiles> tplan::parse::readFiles(ModelBuilder &model, const 
   for (const Item &item : line.items)
     if (item.hasString)
       ok &= readSource(model, sources.emplace_back(Source{item}));
-  // Without a file the command line names it, or a program that embeds the training has the rows.
+  // Without a file, the command line names it, or a program that embeds the training provides the
+  // rows.
   if (sources.empty() || !ok || !checkMixture(model, sources))
     return {};
   std::vector<lang::DataFiles> files;
@@ -190,8 +192,8 @@ std::vector<lang::DataFiles> tplan::parse::readFiles(ModelBuilder &model, const 
   return files;
 }
 
-/// Files that are scored hold tokens as those that are trained on: nobody means ids here and bytes
-/// there.
+/// Files that are scored hold tokens as those that are trained on do: nobody means ids in one and
+/// bytes in the other.
 static bool checkLikeData(ModelBuilder &model, const Item &item, const Format &format,
                           ArrayRef<lang::DataFiles> data) {
   if (data.empty() || !item.second.text.empty())

@@ -1,7 +1,7 @@
 //===- States.cpp - `update`: the value of a state in the next step --------===//
 //
-// Its expression is that of any statement; that it is a function of states and of
-// sums over the batch alone is checked where it is cut (lib/Model/CutUpdates.cpp).
+// Its expression is like that of any statement; that it is a function of states and of sums over
+// the batch alone is checked where it is cut (lib/Model/CutUpdates.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/States.h"

@@ -5,7 +5,7 @@
 //
 // One decision: the language has no separators between statements, so the few
 // words that depend on their place (`x` as "times", units, the keys of settings)
-// are told apart in the token filter, `yylex`, and the grammar stays LALR(1).
+// are distinguished in the token filter, `yylex`, and the grammar stays LALR(1).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_PARSE_SYNTAX_H

@@ -20,8 +20,8 @@ using llvm::StringRef;
 
 namespace {
 constexpr StringRef kCut = "...";
-/// Columns of a line that are shown between two cuts, and how many of them at least come
-/// after the place: 100 in all.
+/// Columns of a line that are shown between two cuts, and how many of them at least are after the
+/// place: with the two cuts 100 in all.
 constexpr size_t kColumns = 94, kAfter = 30;
 
 struct Character {
@@ -83,8 +83,8 @@ struct Excerpt {
 /// The part of `line` around byte `place`; tabs are one blank.
 Excerpt excerpt(StringRef line, size_t place) {
   place = std::min(place, line.size());
-  // No character is narrower than a byte is wide, but for those of no width: enough bytes
-  // for a window on either side, whole characters only.
+  // Except for characters of no width, a character has no more bytes than four times its columns:
+  // so this many bytes hold a window on either side, in whole characters.
   constexpr size_t reach = 4 * kColumns;
   auto continues = [&](size_t i) {
     return i < line.size() && (static_cast<unsigned char>(line[i]) & 0xc0) == 0x80;
@@ -109,7 +109,7 @@ Excerpt excerpt(StringRef line, size_t place) {
   }
   bool cutFront = begin > 0, cutBack = end < line.size();
   size_t from = 0, to = cells.size();
-  // What comes after the place is cut to kAfter columns, then what comes before it.
+  // Text after the place is cut to kAfter columns first, then text before it.
   size_t after = all - before, room = std::max(kColumns - std::min(before, kColumns), kAfter);
   while (to > at + 1 && after > room) {
     after -= cells[--to].second;
@@ -210,7 +210,7 @@ llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> tplan::parse::readSource(Stri
       return llvm::errorToErrorCode(opened.takeError());
     file = *opened;
   }
-  // One byte more than a source may have shows that it has too many.
+  // Reads one byte more than a source may have, to see that it has too many.
   llvm::SmallString<0> bytes;
   std::error_code failed;
   while (bytes.size() <= kMaxFile && !failed) {

@@ -21,11 +21,11 @@ template <class T> class ErrorOr;
 namespace tplan::parse {
 class Report;
 
-/// Of one source file, and of all files of a program together.
+/// Limits for one source file, and for all files of a program together.
 inline constexpr size_t kMaxFile = 4 << 20;
 
-/// The file's bytes, at most one more than kMaxFile; "-" is standard input. What has no end
-/// (a device) ends there too. Errors: those of the system.
+/// The file's bytes, at most one more than kMaxFile; "-" is standard input. A file without an end
+/// (a device) is cut there, too. Errors: those of the system.
 llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> readSource(llvm::StringRef path);
 
 /// `text` with <U+202E> and <0xff> for what a terminal would not show as a character, or
@@ -42,8 +42,8 @@ size_t byteOrderMark(llvm::StringRef text);
 /// Bytes of the character that `text` begins with; 0 if it is not UTF-8.
 size_t characterSize(llvm::StringRef text);
 
-/// While one lives, it prints what is told about `sources`, whose own handler would show any
-/// text as it stands. `sources` outlives such a printer and its stream, so it forgets both.
+/// While one exists, it prints the diagnostics of `sources`, whose own handler would print any text
+/// as it stands. `sources` outlives such a printer and its stream, so it forgets both.
 class DiagnosticPrinter : public mlir::SourceMgrDiagnosticHandler {
 public:
   DiagnosticPrinter(llvm::SourceMgr &sources, mlir::MLIRContext *context, llvm::raw_ostream &os);

@@ -58,9 +58,9 @@ int keyword(StringRef word, Context context) {
   return 0;
 }
 
-/// Longer ones are no names, numbers or paths.
+/// Longer words are not accepted as names, numbers or paths.
 constexpr size_t kMaxWord = 256, kMaxString = 4096;
-/// Whoever walks what is nested deeper would endanger the stack.
+/// Deeper nesting would endanger the stack of the functions that walk it.
 constexpr int kMaxNesting = 256;
 /// Bounds time and memory, far above what people write.
 constexpr int kMaxTokens = 1 << 19;
@@ -202,7 +202,7 @@ static int raw(Syntax &syntax, TplanRange &range) {
     if (isString ? length > kMaxString : kind == token::Word && length > kMaxWord) {
       syntax.report.error(loc, "a {0} has at most {1} characters, found {2}",
                           isString ? "string" : "name", isString ? kMaxString : kMaxWord, length);
-      // What is left of it is short enough to be told.
+      // What is left of it is short enough to be reported.
       range.end = range.begin + kMaxWord;
     }
     return kind;
@@ -299,7 +299,7 @@ static bool skipped(Syntax &syntax, int kind, TplanRange range) {
     syntax.parens = 0;
     return false;
   }
-  syntax.skipFrom = range.end; // what is before it is not looked at again
+  syntax.skipFrom = range.end; // text before this place is not looked at again
   return true;
 }
 

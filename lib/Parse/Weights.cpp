@@ -1,8 +1,7 @@
 //===- Weights.cpp - names and layouts on disk --------------------------------===//
 //
-// `weights huggingface { .. }` becomes tplan.disk. One decision: a map is whole, for every weight
-// of the model stands in it once; so what a file then has or lacks is a matter of the file.
-//
+// `weights huggingface { .. }` becomes tplan.disk. One decision: a map is complete: every weight of
+// the model stands in it once. So what a file has or lacks concerns the file alone.
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Weights.h"
 #include "lib/Parse/Sizes.h"
@@ -55,7 +54,7 @@ private:
   std::map<std::string, SMLoc> names, keys;
 };
 
-/// As it is written in a map: the weight of a linear or a table by the member's name.
+/// A path as it is written in a map: the weight of a linear or a table has the member's name.
 StringRef shown(const WeightInfo &weight) {
   StringRef path = weight.path;
   path.consume_back(".weight");
@@ -157,7 +156,7 @@ bool MapReader::takeName(const Name &name, const DiskName &read) {
   return true;
 }
 
-/// The numbers of layers in a name are those in the path.
+/// The placeholders in a name must be those in the path.
 bool MapReader::fitsPath(const Name &name, const DiskName &read, const WeightPath &path) {
   StringRef known = path.placeholder.text;
   for (const Name &placeholder : read.placeholders)
@@ -179,7 +178,7 @@ bool MapReader::fitsPath(const Name &name, const DiskName &read, const WeightPat
   return true;
 }
 
-/// Weights of one tensor are those of the same layers, and have the same dimensions.
+/// The weights of one tensor must belong to the same layers, and have the same dimensions.
 bool MapReader::isAlike(const MapEntry &entry, llvm::ArrayRef<Weights> all) {
   auto alike = [](const WeightInfo *a, const WeightInfo *b) {
     return sameLayers(*a, *b) && a->type == b->type;
@@ -225,7 +224,7 @@ bool MapReader::checkDims(const MapEntry &entry, const WeightInfo &weight, const
   return true;
 }
 
-/// Several weights are counted by their number, in one place of the layout.
+/// Where a tensor holds several weights, the layout has their number in one place.
 bool MapReader::checkNumber(const MapEntry &entry) {
   int64_t weights = entry.paths.size();
   const Factor *number = nullptr;
@@ -299,8 +298,8 @@ void MapReader::readWord(const MapEntry &entry) {
   if (entry.paths.size() != 1 || entry.paths[0].text != kIgnore) {
     model.report.error(
         entry.names.back().loc,
-        "expected a layout behind the name, such as [V, D]; names that are passed over "
-        "stand behind `ignore`");
+        "expected a layout after the name, such as [V, D]; names that are passed over "
+        "stand after `ignore`");
     return;
   }
   for (const Name &name : entry.names)

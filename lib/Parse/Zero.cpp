@@ -117,14 +117,15 @@ void checkWithin(PlanContext &plan, const Item &word, const Names &axes) {
           word.loc,
           "`within node` needs equal parts of {0} in all nodes: choose sizes of {0} and of the "
           "axes "
-          "behind it, {1} ranks, that divide the {2} devices of a node, found {0} = {3}",
+          "after it, {1} ranks, that divide the {2} devices of a node, found {0} = {3}",
           name.text, stride, devices, size));
   }
   if (ranks > 1 && inside == 1)
-    addNotes(plan.report.error(word.loc,
-                               "`within node` shards nothing, for a node has one rank along {0}: "
-                               "put that last in the mesh, or drop `within node`",
-                               listed(axes)));
+    addNotes(
+        plan.report.error(word.loc,
+                          "`within node` shards nothing, because a node has one rank along {0}: "
+                          "put that last in the mesh, or drop `within node`",
+                          listed(axes)));
 }
 
 } // namespace

@@ -1,16 +1,15 @@
 //===- NarrowPrecision.cpp - precision bf16, precision f16 ----------------===//
 //
-// What is rounded to the narrow type, and nothing else: operands and results of contractions
-// and attention, what rotary embeddings give, and what layers hand to each other
-// (one to the next, or to all layers of a list) with its cotangents. Arithmetic between them,
-// softmax, losses, gradients of parameters and the optimizer stay f32; sums of products are f32
-// inside. A product to which nothing but a bias is added is rounded with it, once, and the bias is
-// a working copy.
+// What is rounded to the narrow type, and nothing else: operands and results of contractions and
+// attention, results of rotary embeddings, and what layers hand to each other (one to the next, or
+// to all layers of a list), with its cotangents. Arithmetic between them, softmax, losses,
+// gradients of parameters and the optimizer stay f32; sums of products are f32 inside. A product to
+// which only a bias is added is rounded together with it, once, and the bias is a working copy.
 //
 // One decision: parameters stay f32 (the master weights); contractions read a
 // narrow working copy, a parameter of its own that the update part writes.
 //
-// What f16 needs besides, a loss that is scaled, add-updates and step-kernels do.
+// What f16 needs besides, a scaled loss, is made by add-updates and step-kernels.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -89,7 +88,8 @@ private:
     v.replaceAllUsesExcept(wide, wide);
   }
 
-  /// Whether a layer hands the value on and gets a cotangent back: that of an argument is a result.
+  /// Whether a layer hands the value on and gets a cotangent back: an argument's cotangent is a
+  /// result.
   bool isTrained(StringRef name, Role cotangent, bool ofArgument) {
     return (ofArgument ? layer.findResult(cotangent, name) : layer.findArg(cotangent, name))
         .has_value();
@@ -137,7 +137,7 @@ private:
   }
 
   /// The parameter that is added to a product, where a GEMM of narrow operands adds it before it
-  /// rounds (`fold-biases`). Else null.
+  /// rounds (`fold-biases`); else null.
   OpOperand *biasOf(ContractOp contract) {
     Value product = contract.getResult();
     auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
@@ -184,7 +184,7 @@ private:
     OpBuilder after(op->getContext());
     after.setInsertionPointAfter(op);
     for (auto [i, result] : llvm::enumerate(op->getResults()))
-      if (!isa<AttentionOp>(op) || i == 0) // not lse
+      if (!isa<AttentionOp>(op) || i == 0) // all results but lse
         retype(result, after);
   }
 

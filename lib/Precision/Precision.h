@@ -9,7 +9,7 @@ namespace tplan::precision {
 #define GEN_PASS_DECL
 #include "lib/Precision/Passes.h.inc"
 
-/// The narrow type of the plan's precision: bf16, f16; null where it has none.
+/// The narrow type of the plan's precision: bf16 or f16; null where there is none.
 mlir::FloatType narrowTypeOf(mlir::ModuleOp module);
 
 /// Every f32, bf16 and f16 becomes f64; casts between them stay, from f64 to f64.

@@ -1,7 +1,7 @@
 //===- WidenPrecision.cpp - precision f64: every f32 becomes f64 ----------===//
 //
-// `model` writes f32. A plan in f64 is the same program with wider numbers, and
-// so the reference that others are tested against.
+// `model` writes f32. A plan in f64 is the same program with wider numbers, and so serves as the
+// reference that others are tested against.
 //
 // Precision tf32 changes no type: it lets GEMMs round what they read, which only GPUs do, so a plan
 // for a CPU is refused.

@@ -1,8 +1,8 @@
 //===- WidenRoundings.cpp - bf16 in f64, f16 in f64: oracles -------------===//
 //
-// The program of a plan in bf16 or f16, computed in f64: what was of that type is rounded to
-// it and kept in f64, where it was rounded before and once. So an error of code in the
-// narrow type (a kernel, a GEMM, a rounding too many) shows as what is left between the two,
+// The program of a plan in bf16 or f16, computed in f64: values of that type are rounded to it and
+// kept in f64, each rounded once and where it was rounded before. So the error of code in the
+// narrow type (of a kernel, a GEMM, a rounding too many) shows as the difference between the two,
 // without the error that the plan itself chose.
 //
 // One decision: roundings to f32 are not kept. They are 2^13 times finer than those
@@ -29,7 +29,7 @@ namespace {
 /// v rounded where it is defined; a cast to the narrow type becomes the rounding.
 void roundAtDefinition(OpResult v, Type narrow) {
   auto cast = v.getDefiningOp<CastOp>();
-  bool replaces = cast && cast.getX().getType() == v.getType(); // of what was f32
+  bool replaces = cast && cast.getX().getType() == v.getType(); // casts from what was f32
   OpBuilder b(v.getContext());
   b.setInsertionPointAfter(v.getOwner());
   Value exact = replaces ? cast.getX() : Value(v);

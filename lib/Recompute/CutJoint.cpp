@@ -3,9 +3,9 @@
 // The parts are forward (F), backward in one (B) or cut into what the cotangents of inputs
 // need (I) and the rest (W), and evaluate (E).
 //
-// Three explicit residual sets, F->I, F->W and I->W, each a minimum cut by bytes:
-// what is cheap to compute again (element-wise ops) is never kept when what it
-// reads is. Under `full` nothing but the layer's own inputs is kept from F.
+// Three explicit residual sets, F->I, F->W and I->W, each a minimum cut by bytes: what is cheap to
+// compute again (element-wise ops) is never kept when what it reads is kept. Under `full` only the
+// layer's own inputs are kept from F.
 //
 // One decision: parts are slices of one graph, so an op that two parts compute
 // is the same op, and gives the same bits.
@@ -66,7 +66,7 @@ public:
     keepForWeights();
   }
 
-  /// Adds the parts in front of the joint function, under its name.
+  /// Adds the parts before the joint function, under its name.
   void emitParts();
 
 private:
@@ -94,12 +94,12 @@ private:
   SmallVector<Operation *> order;
   DenseSet<Value> cotangents;      // depends on a cotangent
   ValueSet kept;                   // computed by F, read by the backward
-  ValueSet keptInput, keptWeights; // of those: read by I only; by W
+  ValueSet keptInput, keptWeights; // those that only I reads; that W reads
   ValueSet passed;                 // computed by I, read by W
 };
 
-/// A weight that is gathered from the ranks is gathered again: what kept it would keep the
-/// weights of all layers whole.
+/// A weight that is gathered from the ranks is gathered again, because keeping it would keep the
+/// whole weights of all layers.
 bool Cutter::isGatheredWeight(Value v) {
   while (v.getDefiningOp() && isa<dist::DistDialect>(v.getDefiningOp()->getDialect()))
     v = v.getDefiningOp()->getOperand(0);
@@ -107,7 +107,7 @@ bool Cutter::isGatheredWeight(Value v) {
   return arg && joint.getArgRole(arg.getArgNumber()) == Role::Param;
 }
 
-/// Which values of the forward the backward reads from memory.
+/// Chooses which values of the forward the backward reads from memory.
 void Cutter::keepFromForward(bool full) {
   if (full)
     return;
@@ -155,7 +155,7 @@ void Cutter::keepFromForward(bool full) {
       kept.insert(values[i]);
 }
 
-/// What W reads from F and from I.
+/// Chooses what W reads from F and from I.
 void Cutter::keepForWeights() {
   SmallVector<Value> inputs = valuesOf(select({Role::CotCarried, Role::CotInvariant}));
   SmallVector<Value> weights = valuesOf(select({Role::CotParam}));
@@ -296,7 +296,7 @@ void Cutter::emitParts() {
 
 struct CutJointPass : tplan::recompute::impl::CutJointPassBase<CutJointPass> {
   void runOnOperation() final {
-    // The counts are no part of training: evaluated as they are.
+    // The counts are no part of training: they are evaluated as they are.
     SymbolTable symbols(getOperation());
     for (auto chain : getOperation().getOps<ChainOp>())
       if (!chain.getLosses())

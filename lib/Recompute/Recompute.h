@@ -8,8 +8,8 @@
 #include <optional>
 
 namespace tplan::recompute {
-/// What the backward of a joint function computes again: split-policies says so on the layer, for
-/// cut-joint. Without it, nothing.
+/// What the backward of a joint function computes again: split-policies writes it on the layer, for
+/// cut-joint. Without the attribute nothing is computed again.
 std::optional<lang::RecomputePolicy> policyOf(nn::LayerOp layer);
 void setPolicy(nn::LayerOp layer, lang::RecomputePolicy policy);
 

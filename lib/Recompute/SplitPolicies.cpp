@@ -35,7 +35,7 @@ void tplan::recompute::setPolicy(LayerOp layer, RecomputePolicy policy) {
 
 namespace {
 
-/// The parts that exist beside a joint function: all that its cut does not make.
+/// The parts that exist beside a joint function: all except those that its cut makes.
 SmallVector<Part> partsBesideJoint() {
   SmallVector<Part> parts;
   for (const PartFacts &facts : kPartFacts)

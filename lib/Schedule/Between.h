@@ -19,13 +19,13 @@ std::string partName(const Chain &chain, const Run &run, Part part);
 /// Carried value (or cotangent) number k on its way from layer to layer, where nothing keeps it.
 sched::KeyAttr handoverKey(const Chain &chain, const Run &run, Part part, unsigned k);
 
-/// Declares what the runs of a chain hand to each other, and in training what a task leaves to
-/// another. Before that nothing may be built of the chain.
+/// Declares what the runs of a chain hand to each other, and in training what one task leaves to
+/// another. It must come before anything is built of the chain.
 void declareBetween(ProgramValues &values, const Chain &chain, bool split);
 
 /// The runs of the chain whose backward writes the cotangent of `value`.
 llvm::SmallVector<Reader> cotangentWriters(const Chain &chain, mlir::Value value);
-/// Of the values that go from stage `stage` to the next those whose cotangents come back: a later
+/// Values that go from stage `stage` to the next and whose cotangents come back: a later
 /// stage gives one and the producer takes it.
 llvm::SmallVector<mlir::Value> cotangentsBefore(const Chain &chain, int64_t stage);
 /// Whether `value` has a cotangent: a reader makes one, or its producer takes one.

@@ -112,8 +112,8 @@ bool schedule::takesCotangent(const Callee &callee, unsigned k) {
 // Binding
 //===----------------------------------------------------------------------===//
 
-/// The run's values of which a part takes one with this role: a cotangent is that of a result, as
-/// a part takes it. Without any for the other roles.
+/// The types of the run's values that a part takes with this role, by position; for a cotangent
+/// those of the results. Nothing for the other roles.
 static std::optional<TypeRange> typesInRun(nn::RunOp run, Role role) {
   switch (role) {
   case Role::Carried:
@@ -234,7 +234,8 @@ static void insertSorted(SmallVectorImpl<int64_t> &stages, int64_t stage) {
     stages.insert(at, stage);
 }
 
-/// Parts are added where the weight is one; a list's are added up in one memory.
+/// The parts of a gradient are added where the weight is one; those of a list are summed in one
+/// memory.
 SharedWeight::Stages SharedWeight::partsOfGradient() const {
   if (!updater || isList)
     return {};

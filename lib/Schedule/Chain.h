@@ -1,8 +1,8 @@
 //===- Chain.h - a chain with its runs bound to functions and parameters --===//
 //
-// What `schedule` asks of a chain: which function a layer runs in which part, what
-// its arguments are in terms of the run, who reads a value. After form-program the
-// program says all of it.
+// What `schedule` asks of a chain: which function a layer runs in which part, what its arguments
+// are in terms of the run, who reads a value. After form-program the program itself has all of
+// this.
 //
 // One decision: a run has its operands by position, and a part takes only what it
 // reads. So what a part takes or gives says which operand of the run it is.
@@ -31,17 +31,17 @@ struct Callee {
   llvm::StringRef name;
   std::array<rt::FuncOp, nn::kPartFacts.size()> parts;
   llvm::StringMap<nn::ParamOp> params;
-  /// Names of the weights of which another stage keeps the gradient, and this layer's a part of it.
+  /// Names of weights whose gradient another stage keeps; this layer keeps a part of it.
   llvm::StringSet<> gradientParts;
 
   rt::FuncOp part(Part p) const { return parts[static_cast<unsigned>(p)]; }
   /// The parts that the layer has, with their functions.
   llvm::SmallVector<std::pair<Part, rt::FuncOp>> existing() const;
-  /// Whether a part takes, or gives, what has this role and position.
+  /// Whether a part takes, or gives, the value with this role and position.
   bool reads(Part p, nn::Role role, unsigned position) const;
   bool gives(Part p, nn::Role role, unsigned position) const;
-  /// The parameter, gradient or state of the model that a part means, or the parameter of an
-  /// optimizer state. Null where none is bound.
+  /// The parameter, gradient or state of the model that a label of a part means, or the parameter
+  /// of an optimizer state. Null where none is bound.
   nn::ParamOp paramOf(const nn::Label &label) const;
 };
 
@@ -49,7 +49,7 @@ struct Run {
   nn::RunOp op;
   unsigned index = 0; // in the chain
   int64_t stage = 0;
-  bool isHeld = true; // by the rank of the program
+  bool isHeld = true; // whether the rank of the program holds it
   std::vector<Callee> callees;
   std::string title; // "block[2..5]", for the report
 
@@ -65,16 +65,16 @@ struct Reader {
   unsigned number;
 };
 
-/// A weight or state of which several stages have the same instance.
+/// A weight or state that several stages have the same instance of.
 struct SharedWeight {
   nn::ParamOp param;
-  bool isList = false;                       // of a list whose layers are called more than once
+  bool isList = false;                       // its list calls layers more than once
   using Stages = llvm::SmallVector<int64_t>; // ascending
-  Stages readers;                            // whose functions take it
-  Stages gradients;                          // whose backwards add to its gradient
-  std::optional<int64_t> updater;            // whose part `update` gives it
-  std::optional<int64_t> preparer;           // whose part `prepare` does
-  /// Stages but the updater's whose backwards keep a part of the gradient.
+  Stages readers;                            // stages whose functions take it
+  Stages gradients;                          // stages whose backwards add to its gradient
+  std::optional<int64_t> updater;            // stage whose part `update` gives it
+  std::optional<int64_t> preparer;           // stage whose part `prepare` does
+  /// Stages, except the updater's, whose backwards keep a part of the gradient.
   Stages partsOfGradient() const;
 };
 
@@ -89,7 +89,7 @@ struct Chain {
   /// The first and last stage that have a value: where it is made, or first read, to its last
   /// reader. Between them it goes from stage to stage.
   std::pair<int64_t, int64_t> stagesOf(mlir::Value value) const;
-  /// Values that go from stage `stage` to the next, in the order of the chain; inputs do not,
+  /// Values that go from stage `stage` to the next, in the order of the chain. Inputs do not,
   /// because each rank has all rows.
   llvm::SmallVector<mlir::Value> valuesAfter(int64_t stage) const;
   /// The part of a loss that the layers of a run add to, counted from 0.

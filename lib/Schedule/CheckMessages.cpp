@@ -1,11 +1,12 @@
 //===- CheckMessages.cpp - check-messages: programs of a pipeline meet ---------===//
 //
-// Plays the programs of all ranks together, by their ops: a send meets the receive of the other
-// rank, with values of the same types in the same order, and a sum over stages meets that of all
-// others. Whoever has made them, a step, an evaluation and a preparation come to their ends.
+// Plays the programs of all ranks together, op by op: a send must meet the receive of the other
+// rank, with values of the same types in the same order, and a sum over stages must meet that of
+// all other ranks. So a step, an evaluation and a preparation all end, whoever has made the
+// programs.
 //
-// One decision: a send waits for its receive here. What ends so ends on every transport, also where
-// messages are buffered and a send does not wait.
+// One decision: here a send waits for its receive. Programs that end under this rule end on every
+// transport, also where messages are buffered and a send does not wait.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Schedule.h"
@@ -99,7 +100,7 @@ std::string Player::describe(const Meeting &meeting) const {
   return meeting.microbatch ? text + ", microbatch " + std::to_string(*meeting.microbatch) : text;
 }
 
-/// Whether the rank and those whom it needs have met, and have gone on.
+/// Whether the rank has met those whom it needs; then all of them have gone on.
 FailureOr<bool> Player::meet(size_t rank, const Meeting &meeting) {
   if (isa<sched::AllReduceOp>(meeting.op))
     return meetAll(rank, meeting);

@@ -1,7 +1,7 @@
 //===- CountSlots.cpp - count-slots: what is kept for a microbatch gets slots --===//
 //
-// Values with one producer task and one last reader are a family: they live as long, so that one
-// number of slots, and one slot of each microbatch, serves all of them.
+// Values with one producer task and one last reader are a family: they live equally long, so one
+// number of slots, and one slot for each microbatch, serves all of them.
 //
 // One decision: lives are read off the uses and the order, so the same code serves every policy and
 // every op: a value's life begins where it is first touched, and ends where it is touched last.
@@ -30,7 +30,7 @@ namespace {
 /// Where a value is touched: an op of a section's body.
 struct Touch {
   sched::SectionOp section;
-  Operation *op = nullptr; // of the body: a run stands for all that it does
+  Operation *op = nullptr; // an op of the body: a run stands for all that it does
   bool operator==(const Touch &) const = default;
 };
 
@@ -60,8 +60,8 @@ private:
   sched::ProgramOp program;
   OpBuilder b;
   llvm::DenseMap<std::pair<int, int64_t>, std::vector<int64_t>>
-      positions;                                              // of a task, by microbatch
-  llvm::DenseMap<Operation *, SmallVector<Touch, 4>> touches; // of values
+      positions;                                              // positions of a task, by microbatch
+  llvm::DenseMap<Operation *, SmallVector<Touch, 4>> touches; // where values are touched
   llvm::MapVector<std::pair<Operation *, Operation *>, Family> families;
   llvm::StringSet<> names;
 
@@ -79,7 +79,7 @@ private:
 };
 } // namespace
 
-/// Of the sections of tasks: what evaluations touch lives in a slot of training.
+/// Looks at the sections of tasks only: what evaluations touch lives in a slot of training.
 void SlotCounter::findTouches() {
   for (auto [i, task] : llvm::enumerate(program.getTaskList())) {
     auto &ofTask = positions[{static_cast<int>(task.kind), task.stage}];
@@ -102,7 +102,7 @@ void SlotCounter::findTouches() {
 }
 
 /// Tasks come in one order for all microbatches, so the first stands for the others. What no task
-/// touches is of evaluations alone, or of nobody.
+/// touches is for evaluations alone, or for nobody.
 void SlotCounter::addToFamily(ValueOp value) {
   SmallVector<Touch, 4> &found = touches[value];
   if (found.empty()) {
@@ -147,7 +147,7 @@ LogicalResult SlotCounter::emit(Family &family) {
   auto [kind, stage] = taskOf(family.first.section);
   int64_t bytes = 0;
   for (ValueOp value : family.values) {
-    // One value is at most as much (split-microbatches); layers and slots multiply it.
+    // One value is not larger than split-microbatches allows; layers and slots multiply it.
     int64_t most = nn::kMostBytes / slots.count - bytes;
     if (value.getStride() > most / static_cast<int64_t>(value.getCount()))
       return emitError(program.getLoc(), "a rank holds at most 16 TiB of what one task leaves to "

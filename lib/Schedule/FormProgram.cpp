@@ -1,7 +1,8 @@
 //===- FormProgram.cpp - form-program: chains become sections and values ----===//
 //
-// What a step does between and after its tasks is decided here, and nowhere again: who reads this
-// finds counts, cotangents of losses, reductions, norm, updates and states as ops in their order.
+// What a step does between and after its tasks is decided here, and nowhere else: readers of the
+// program find counts, cotangents of losses, reductions, norm, updates and states as ops in their
+// order.
 //
 // One decision: the chains go. Which function takes what is looked up in them once, so that no
 // phase after this one asks who produces or reads a value: the uses say it.
@@ -91,12 +92,12 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
     section.addRun(*run, partOf(kind));
 }
 
-/// What the tasks of two stages leave to each other; nothing where they have nothing in common.
+/// What the tasks of one stage leave to those of the other; no op where that is nothing.
 void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage) {
   const Chain &train = chains.train;
   bool forward = kind == TaskKind::SendF || kind == TaskKind::ReceiveF;
   bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
-  int64_t before = forward == sends ? stage : stage - 1; // the border lies after it
+  int64_t before = forward == sends ? stage : stage - 1; // the border lies after this stage
   int64_t peer = before == stage ? stage + 1 : before;
   SectionBuilder of(values, train, section);
   SmallVector<Use> uses;
@@ -133,7 +134,7 @@ void ProgramBuilder::addEvaluation() {
 }
 
 //===----------------------------------------------------------------------===//
-// The step, but for its tasks
+// The step, without its tasks
 //===----------------------------------------------------------------------===//
 
 static void forEachLoss(const Chain &chain, llvm::function_ref<void(StringRef)> body) {
@@ -176,7 +177,8 @@ void ProgramBuilder::addBegin() {
   sharedWeights.zeroGradients(section);
 }
 
-/// What all ranks have together of some f64s: where they are, or in places of their own.
+/// The sums of some f64s over all ranks: in their own places where nothing is pending, else in
+/// places made for them.
 SmallVector<Use> ProgramBuilder::sumsOf(OpBuilder &into, const Chain &chain, StringRef name,
                                         ArrayRef<Use> parts) {
   dist::Axes axes = pendingAxes(program, chain, name);
@@ -191,7 +193,7 @@ SmallVector<Use> ProgramBuilder::sumsOf(OpBuilder &into, const Chain &chain, Str
   return sums;
 }
 
-/// The scale of the losses and its good steps, if steps move it.
+/// The scale of the losses and the number of good steps, if the scale changes.
 SmallVector<Use> ProgramBuilder::scaleStates() {
   SmallVector<Use> states;
   auto module = program->getParentOfType<ModuleOp>();
@@ -221,8 +223,8 @@ void ProgramBuilder::addCotangentsOfLosses() {
 }
 
 /// The squared norm of all gradients, and what becomes of the scale of the losses. Each stage adds
-/// up its own, and these are added in the order of the stages, wherever they lie: a stage of
-/// another rank has zero here.
+/// up its own, and these are added in the order of the stages, on whichever rank they are: for a
+/// stage of another rank this rank has zero.
 void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   if (!values.find(normKey(program, 0)))
     return;
@@ -292,7 +294,7 @@ void ProgramBuilder::addEntry(StringRef name, ArrayRef<std::pair<Times, StringRe
   sched::EntryOp::create(b, loc, name, b.getArrayAttr(items));
 }
 
-/// Whether a stage of this rank or of another one has logits: all take part in a prediction.
+/// Whether a stage of this rank or of another one has logits: all ranks take part in a prediction.
 static bool givesOutput(const Chain &chain) {
   return llvm::any_of(chain.runs, [](const Run &run) {
     return llvm::any_of(run.callees, [](const Callee &callee) {

@@ -9,9 +9,9 @@ namespace tplan::schedule {
 /// The rank that holds a stage, where stages lie on several: its coordinate along their axis.
 inline int64_t rankOfStage(int64_t stage) { return stage; }
 
-/// A message between the rank of the program and the one that holds stage `peer`; nothing without
-/// values. Both ends of one are made by the same code, each for its program, so that they have the
-/// same values in the same order.
+/// A message between the rank of the program and the one that holds stage `peer`; without values
+/// there is none. Both ends are made by the same code, each for its program, so they have the same
+/// values in the same order.
 inline void addMessage(mlir::OpBuilder &b, mlir::Location loc, bool sends, llvm::StringRef title,
                        int64_t peer, llvm::ArrayRef<sched::Use> values) {
   auto rank = static_cast<uint64_t>(rankOfStage(peer));

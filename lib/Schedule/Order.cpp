@@ -1,9 +1,9 @@
 //===- Order.cpp - checks an order of tasks, merges it, counts its slots --===//
 //
-// One decision: dependencies and deadlock are found by playing the order. Each
-// stage is a process that does its list. What cannot go on at the end is the fault.
-// A receive is an item of its own, which stands where the peer sends (placeMessages),
-// so that no send has to wait for the task that reads what it brings.
+// One decision: dependencies and deadlock are found by playing the order. Each stage is a process
+// that does its list. The first task that cannot run at the end is the fault. A receive is an item
+// of its own, which stands where the peer sends (placeMessages), so that no send has to wait for
+// the task that reads what it brings.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"

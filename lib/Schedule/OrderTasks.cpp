@@ -2,8 +2,8 @@
 //
 // Asks the plan's policy for the order of each stage, checks it, and makes programs of it: one for
 // a rank that holds all stages, or one for each rank that holds some, with messages between them.
-// The chains move into the programs, for form-program: they say what a task runs. What no task runs
-// goes.
+// The chains move into the programs, because form-program reads there what a task runs. Functions
+// that no task runs are erased.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -71,7 +71,8 @@ LogicalResult checkCotangents(const Chain &chain) {
   return success();
 }
 
-/// Parts of the backward that no task runs: the whole one where it is cut, else the cut ones.
+/// Parts of the backward that no task runs: the whole backward where it is split, else its two
+/// halves.
 void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
   SetVector<Operation *> functions;
   for (const Run &run : chain.runs)

@@ -65,8 +65,8 @@ const RegisterPolicy gpipeSplit({"gpipe_split", "F of all microbatches, then I o
                                                    stages, microbatches);
                                  }});
 
-/// Stage s does as many F as stages follow it, then F and B in turn, and at last the B that are
-/// left: at most stages - s microbatches are kept.
+/// Stage s does as many F as stages follow it, then F and B in turn, and at last the B that remain:
+/// at most stages - s microbatches are kept.
 /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 /// Megatron-LM", SC 2021.
 const RegisterPolicy

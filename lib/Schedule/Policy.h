@@ -4,13 +4,12 @@
 // numbers of stages and microbatches. One checker judges all policies, one
 // counter turns an order into slots of memory.
 //
-// One decision: policies register themselves, so that one is added without an
-// edit of those who ask for it. It stands in lib/Schedule/Policies.cpp, with the
-// registry: in a file of its own, which nobody refers to, a linker would leave it
-// in the static library. (An executable may bring policies in its own sources, as
-// schedule-opt does.) It also gets its name into test/schedule/order-test.cpp,
-// test/driver/phases-test.cpp, PIPELINES of test/invariance/run and the choice in
-// test/invariance/random, and a row in docs/language.md.
+// One decision: policies register themselves, so that adding one needs no edit of the code that
+// asks for it. It stands in lib/Schedule/Policies.cpp, with the registry: a linker would not take a
+// file of its own, which nobody refers to, from the static library. (An executable may bring
+// policies in its own sources, as schedule-opt does.) Its name is also added to
+// test/schedule/order-test.cpp, test/driver/phases-test.cpp, PIPELINES of test/invariance/run and
+// the choice in test/invariance/random, and it gets a row in docs/language.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_POLICY_H
@@ -49,16 +48,16 @@ mlir::LogicalResult checkOrder(llvm::ArrayRef<StageOrder> order, int64_t stages,
                                int64_t microbatches,
                                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// One order for a single rank that holds all stages: each stage keeps its own,
-/// and of the stages that can go on, the one whose input is newest does, so that
-/// little waits between stages. The order must be checked.
+/// One order for a single rank that holds all stages: each stage keeps its own order, and of the
+/// stages that can go on, the one whose input is newest does, so that little waits between stages.
+/// The order must be checked.
 std::vector<Task> mergeOrders(llvm::ArrayRef<StageOrder> order, int64_t stages,
                               int64_t microbatches);
 
-/// The order of each rank, with the messages between stages of unlike ranks: `rankOf` says where a
-/// stage is. The order must be checked. Ranks are visited in turn, and each that can does its next
-/// task; what that leaves to another rank is then sent by the one and received by the other. As
-/// both are put down at once, into orders that grow together, no rank waits for ever, not even
+/// The order of each rank, with the messages between stages of different ranks: `rankOf` gives the
+/// rank of a stage. The order must be checked. Ranks are visited in turn, and each that can does
+/// its next task; if that leaves something to another rank, a send for the one and a receive for
+/// the other are appended at once. As the orders grow together, no rank waits for ever, not even
 /// where a send blocks until it is received. Source: `_add_send_recv` of PyTorch's
 /// torch.distributed.pipelining.
 std::vector<std::vector<Task>> placeMessages(llvm::ArrayRef<StageOrder> order,
@@ -73,7 +72,7 @@ struct Slots {
   int64_t count = 0;
   std::vector<int32_t> slotOf; // by microbatch
 };
-/// The fewest slots so that lifetimes that overlap have unlike slots.
+/// The fewest slots such that lifetimes that overlap have different slots.
 Slots countSlots(llvm::ArrayRef<Lifetime> lifetimes);
 
 } // namespace tplan::schedule

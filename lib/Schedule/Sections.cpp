@@ -1,9 +1,8 @@
 //===- Sections.cpp - the ops of a section ----------------------------------===//
 //
-// Layer i = period * n + j of a run takes what layer i - 1 gave. At the borders
-// of the run that is a value of the chain, inside it an array where the backward
-// needs it again, else two buffers in turn; so are cotangents, from the last
-// layer to the first.
+// Layer i = period * n + j of a run takes what layer i - 1 gave. At the borders of the run that is
+// a value of the chain; inside, it is an array where the backward needs it again, else two buffers
+// in turn. The same holds for cotangents, from the last layer to the first.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Sections.h"
@@ -116,8 +115,8 @@ Use SectionBuilder::atBorder(Border border, Use outer, Use inner) {
   return inner;
 }
 
-/// Buffers that carried value k needs between the layers of a run in this part: a
-/// value that nothing keeps goes to the buffer of its layer's parity.
+/// The buffers that carried value k needs between the layers of a run in this part: a value that
+/// nothing keeps goes to buffer 0 or 1, by the parity of its layer.
 static int64_t handoverBuffers(const ProgramValues &values, const Run &run, bool forward, bool kept,
                                unsigned k) {
   // A period of even length gives each function one parity.
@@ -202,7 +201,7 @@ int64_t SectionBuilder::beginNorm(ArrayRef<const Run *> runs) {
   return normCalls = calls & 1;
 }
 
-/// The two scalars that hand the squared norm from call to call.
+/// The two scalars between which the squared norm goes from call to call.
 Use SectionBuilder::normUse(const Layer &layer, int64_t plus) {
   AffineExpr call = period() * layer.normsPerPeriod + (layer.normBase + layer.normsBefore + plus);
   ValueOp cells = values.find(normKey(values.getProgram(), layer.run.stage));

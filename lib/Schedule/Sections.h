@@ -17,10 +17,10 @@ public:
 
   /// The layers of a run, in order (backward parts: from the last).
   void addRun(const Run &run, Part part);
-  /// Before the first microbatch of a step.
+  /// Zeros of contributions, before the first microbatch of a step.
   void zeroContributions(const Run &run);
-  /// What runs of a stage add to the squared norm goes from one to the other of two scalars.
-  /// Returns the one in which it begins, so that the sum is in the first when they have run.
+  /// What runs of a stage add to the squared norm goes to and fro between two scalars. Returns the
+  /// one in which it begins, chosen so that the sum is in the first when all have run.
   int64_t beginNorm(llvm::ArrayRef<const Run *> runs);
   /// A value of the chain, or its cotangent.
   sched::Use chainUse(mlir::Value value, bool cotangent = false);
@@ -28,7 +28,7 @@ public:
 private:
   ProgramValues &values;
   const Chain &chain;
-  const bool slots; // of a microbatch: what the backward needs is kept
+  const bool slots; // for a microbatch: what the backward needs is kept
   mlir::OpBuilder b;
   int64_t normCalls = 0;
 
@@ -37,7 +37,7 @@ private:
     const Run &run;
     Part part;
     unsigned j;
-    int64_t normBase, normsPerPeriod, normsBefore; // calls of part `norm`, for its cells
+    int64_t normBase, normsPerPeriod, normsBefore; // calls of part `norm`: they find its scalars
     const Callee &callee() const { return run.callees[j]; }
     int64_t functions() const { return run.callees.size(); }
   };

@@ -3,10 +3,10 @@
 // One stage updates such a weight: the one whose layer has the part `update`. Each other stage
 // keeps what its backward adds to the gradient in memory of its own.
 //
-// One decision: parts are added by stage number, before they are summed over the ranks of a stage,
-// and by the same function wherever the stages lie. So a weight is trained to the same bits on one
-// rank as on several, the optimizer's states lie on one rank alone, and what other ranks hold of
-// the weight is a copy, which is sent after each update.
+// One decision: parts are added in the order of the stages, before they are summed over the ranks
+// of a stage, and by the same function wherever the stages are. So a weight is trained to the same
+// bits on one rank as on several, the optimizer's states are on one rank alone, and other ranks
+// hold a copy of the weight, which is sent to them after each update.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/SharedWeights.h"
@@ -23,7 +23,7 @@ using sched::use;
 using sched::ValueKind;
 using sched::ValueOp;
 
-/// What adds the part that a stage has of the gradient, or null.
+/// The function that adds a stage's part of the gradient, or null.
 static rt::FuncOp sumOf(sched::ProgramOp program, nn::ParamOp param) {
   return program->getParentOfType<ModuleOp>().lookupSymbol<rt::FuncOp>(
       nn::partSymbol(nn::sumOfStages(param.getSymName()), Part::Reduce));
@@ -62,7 +62,7 @@ LogicalResult SharedWeights::declare() {
   return success();
 }
 
-/// The gradient of each instance of a weight: of one that is shared there is one as a rule.
+/// The gradients of the instances of a weight; a shared weight has one instance as a rule.
 static SmallVector<sched::Use> usesOf(ValueOp value) {
   SmallVector<sched::Use> uses;
   for (int64_t i = 0, e = value.getCount(); i < e; ++i)
@@ -109,7 +109,7 @@ void SharedWeights::addGradients(sched::SectionOp section) {
       addGradient(b, weight, stage);
 }
 
-/// Each rank that reads it once, whichever of its stages do.
+/// Each rank that reads it gets it once, even if several of its stages do.
 void SharedWeights::sendFrom(sched::SectionOp section, const SharedWeight &weight, int64_t owner) {
   sched::ProgramOp program = values.getProgram();
   nn::ParamOp param = weight.param;

@@ -14,12 +14,12 @@ public:
   /// Memory for the parts of gradients that come from other ranks. Error: a state of the model that
   /// stages of several ranks read.
   mlir::LogicalResult declare();
-  /// Where the step begins: what stages keep apart of gradients is zero.
+  /// Where the step begins: the parts of gradients that stages keep are set to zero.
   void zeroGradients(sched::SectionOp section);
   /// After the last backward: the parts of other stages are added, in the order of the stages, to
-  /// that of the stage which updates the weight.
+  /// the gradient of the stage that updates the weight.
   void addGradients(sched::SectionOp section);
-  /// What an update, or a preparation, has given goes to the ranks that read it.
+  /// The result of an update, or a preparation, goes to the ranks that read it.
   void sendUpdated(sched::SectionOp section);
   void sendPrepared(sched::SectionOp section);
 

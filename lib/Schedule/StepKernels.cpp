@@ -1,9 +1,9 @@
 //===- StepKernels.cpp - step-kernels: numbers that a step makes of its own -===//
 //
-// What a step computes between its functions, as kernels: the cotangents of the losses, of their
-// counts, and the gradient norm; where the loss is scaled, what becomes of the scale.
+// What a step computes between its functions, as kernels: the cotangents of the losses and of their
+// counts, and the gradient norm; where the loss is scaled, also the new scale.
 //
-// One decision: they are kernels and no host code, small as they are, so that no number of a step
+// One decision: small as they are, they are kernels and no host code, so that no number of a step
 // leaves the device that computes it, and a whole step can be captured.
 //
 //===----------------------------------------------------------------------===//
@@ -107,10 +107,11 @@ void emitNorm(Builder &make, int64_t stages) {
   });
 }
 
-/// Of gradients of a scaled loss: a power of two, so that what is divided by it is exact.
+/// The norm where the loss is scaled. The scale is a power of two, so that dividing by it is exact.
 /// (squared norm of each stage, scale, good steps) -> squared norm and norm of the gradients; what
 /// part `update` multiplies them by, 0 where they are not finite; the scale and whether the step is
-/// skipped, for the metrics; scale and good steps after it. Those of a constant scale are none.
+/// skipped, for the metrics; scale and good steps after the step. A constant scale has neither
+/// these two results nor the inputs.
 void emitScaledNorm(Builder &make, const lang::LossScale &scale, int64_t stages) {
   ImplicitLocOpBuilder &b = make.b;
   bool moves = scale.interval != 0;
@@ -118,7 +119,7 @@ void emitScaledNorm(Builder &make, const lang::LossScale &scale, int64_t stages)
       outputs(moves ? 7 : 5, b.getF64Type());
   make.kernel(kNormKernel, inputs, outputs, [&](ValueRange in) -> SmallVector<Value> {
     auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
-    auto less = [&](Value x, Value y) -> Value { // no NaN is
+    auto less = [&](Value x, Value y) -> Value { // false for NaN
       return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
     };
     auto select = [&](Value condition, Value x, Value y) -> Value {
@@ -135,7 +136,7 @@ void emitScaledNorm(Builder &make, const lang::LossScale &scale, int64_t stages)
       return results;
     Value good = arith::AddFOp::create(b, in[stages + 1], one);
     Value stays = less(good, make.real(scale.interval));
-    // At its bounds it stays, too.
+    // At its bounds the scale stays, too.
     Value up = select(less(now, make.real(lang::LossScale::kMost)), mul(now, make.real(2)), now);
     Value down =
         select(less(make.real(lang::LossScale::kFloor), now), mul(now, make.real(0.5)), now);
@@ -146,7 +147,7 @@ void emitScaledNorm(Builder &make, const lang::LossScale &scale, int64_t stages)
 }
 
 struct StepKernelsPass : tplan::schedule::impl::StepKernelsPassBase<StepKernelsPass> {
-  /// Programs of one pipeline have the kernels in common.
+  /// The programs of one pipeline share these kernels.
   void runOnOperation() final {
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       addKernels(program);

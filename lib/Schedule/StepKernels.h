@@ -13,7 +13,8 @@ namespace tplan::schedule {
 
 /// (count where the loss has one, its scale where that moves; f64) -> the cotangent of a loss.
 inline std::string cotangentKernel(llvm::StringRef loss) { return "tplan.cot_loss." + loss.str(); }
-/// (squared norm of each stage) -> squared norm, norm; of a scaled loss step-kernels says more.
+/// (squared norm of each stage) -> squared norm, norm; with a scaled loss as step-kernels
+/// describes.
 inline constexpr llvm::StringLiteral kNormKernel = "tplan.norm";
 
 } // namespace tplan::schedule

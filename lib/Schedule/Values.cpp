@@ -135,8 +135,8 @@ private:
     return values.declare(key, owner, Life::Always, type, count);
   }
 
-  /// What of `count` instances the rank holds, by the runs that it holds: from the first that
-  /// `instancesOf` says of one, to the last. All of it where the rank holds all stages.
+  /// Which of `count` instances the rank holds, as a range from the first to the last instance of
+  /// its runs, by `instancesOf` of each. All of them where the rank holds all stages.
   std::pair<int64_t, int64_t>
   heldOf(int64_t count, llvm::function_ref<std::pair<int64_t, int64_t>(const Run &)> instancesOf) {
     if (!program.isOfPipeline())
@@ -261,7 +261,7 @@ private:
     }
   }
 
-  /// What all ranks have of a step: its sums, whichever stage adds to them.
+  /// Sums that a step makes over all ranks, whichever stage adds to them.
   static bool isOfAll(Role role) { return role == Role::Loss || role == Role::Metric; }
 
   void addNorm(Type type) {

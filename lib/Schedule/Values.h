@@ -1,8 +1,9 @@
 //===- Values.h - the values of a program, by key --------------------------===//
 //
 // `form-program` declares them, and finds by their keys what the functions of layers name: a
-// parameter, a scalar, a loss. After it the uses in the IR say who has what; by keys ask only
-// step-kernels and the tables of the binary, which tell the host where a number is that it knows.
+// parameter, a scalar, a loss. Afterwards the uses in the IR say who has what. Only step-kernels
+// and the tables of the binary still ask by key: the tables tell the host where the numbers are
+// that it sets and reads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_VALUES_H
@@ -14,11 +15,11 @@
 
 namespace tplan::schedule {
 
-/// Scalars with an instance for each layer, its number in the model, and for each microbatch, the
-/// first sequence of it in the batch.
+/// Scalars: one with an instance for each layer, the layer's number in the model, and one with an
+/// instance for each microbatch, the number of its first sequence in the batch.
 inline constexpr llvm::StringLiteral kLayerScalar = "layer", kOffsetScalar = "offset";
-/// The squared norm, as a scalar of the optimizer and on its way from layer to layer; its root, for
-/// the metrics; what the ranks have together of it. Of a scaled loss: metrics of a step.
+/// The squared norm, as a scalar of the optimizer, on its way from layer to layer and as a sum over
+/// ranks; its root, for the metrics. With a scaled loss: metrics of a step.
 inline constexpr llvm::StringLiteral kNorm = "norm", kGradNorm = "grad_norm",
                                      kLossScaleMetric = "loss_scale", kSkippedMetric = "skipped";
 /// What a stage adds to the squared norm, on its way from layer to layer.
@@ -38,10 +39,10 @@ public:
   sched::ValueOp find(sched::ValueKind kind, llvm::StringRef name) const {
     return find(sched::KeyAttr::get(context(), kind, name));
   }
-  /// The value with this key, which is declared where it is not yet.
+  /// The value with this key; declared now if it is not yet.
   sched::ValueOp declare(sched::KeyAttr key, sched::Owner owner, sched::Life lives, mlir::Type type,
                          int64_t count = 1);
-  /// Memory for whatever functions need: `memory` says how much.
+  /// Memory for the temporaries of functions: `memory` decides how much.
   sched::ValueOp declareFrame(llvm::StringRef name);
 
 private:
@@ -62,18 +63,18 @@ std::string contributionName(const Run &run, unsigned j, llvm::StringRef name);
 /// "r1.block.0": layer function j of a run.
 std::string layerName(const Run &run, unsigned j);
 
-/// The key of what a step moves of a scaled loss: its scale, and its good steps.
+/// The key of a state of the scaled loss that steps change: its scale, or its good steps.
 sched::KeyAttr scaleKey(nn::ParamOp state);
 
 /// Declares what lives from step to step, in the order of the chains: of the model what the rank
 /// holds. Error, at the run: a parameter or state that the run binds to nothing.
 mlir::LogicalResult declarePersistent(ProgramValues &values, const Chains &chains);
-/// Axes over which the sum of this name (a loss, a count, the norm) is pending where an entry has
-/// ended: those of the chain, and of the stages.
+/// Axes over which the sum of this name (a loss, a count, the norm) is pending when an entry has
+/// ended: those of the chain, and that of the stages.
 dist::Axes pendingAxes(sched::ProgramOp program, const Chain &chain, llvm::StringRef name);
-/// Places for the sums over ranks of what a step reads of them itself.
+/// Places for the sums over ranks that a step itself reads.
 void declareSums(ProgramValues &values, const Chains &chains);
-/// What a scaled loss leaves behind: numbers of a step, and states where the scale moves.
+/// Numbers that a step with a scaled loss makes, and states where the scale changes.
 void declareScaling(ProgramValues &values, mlir::ModuleOp module);
 
 } // namespace tplan::schedule

@@ -1,7 +1,7 @@
 //===- Walk.h - what a program does, in order --------------------------------===//
 //
 // The one replay of a program. Memory, the report, what a device captures and the tests of an order
-// ask here what is executed, how often and when; none of them knows the parts of a step.
+// ask here what is executed, how often and when; so none of them needs to know the parts of a step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_WALK_H
@@ -21,7 +21,7 @@ llvm::SmallVector<std::pair<sched::SectionOp, int64_t>> countExecutions(sched::E
 /// Visits the ops that an entry executes, each once, with how many times that is.
 void forEachStep(sched::EntryOp entry, llvm::function_ref<void(sched::Step, int64_t times)> visit);
 
-/// The same of the entry of this name: `step` is a training step. Nothing where there is none.
+/// The same for the entry of this name: `step` is a training step. Nothing where there is none.
 void forEachStep(sched::ProgramOp program, llvm::StringRef entry,
                  llvm::function_ref<void(sched::Step, int64_t times)> visit);
 

@@ -85,7 +85,7 @@ private:
       LayoutAttr home = plan.homeOf(result);
       if (made == home || how.waits || how.accumulates)
         continue;
-      // Kept in its home from here on.
+      // From here on the value is kept in its home.
       OpBuilder b(op->getContext());
       b.setInsertionPointAfter(op);
       Value kept = reshard(b, result, home);
@@ -99,7 +99,7 @@ private:
     return op.getResult();
   }
 
-  /// v in a layout, as `reader` takes it.
+  /// v in a layout, at a place where `reader` can take it.
   Value get(Value v, LayoutAttr layout, Operation *reader) {
     auto &known = versions[v];
     for (auto &[other, value] : known)
@@ -112,7 +112,7 @@ private:
       setLayouts(copy, layout);
       made = copy->getResult(0);
     } else {
-      // What becomes smaller does so at once, what becomes larger as late as it can.
+      // A change to fewer bytes is made at once, one to more bytes as late as possible.
       auto [from, source] = known.front();
       Tensor type = typeOf(v);
       if (placement.localType(type, layout).getBytes() < placement.localType(type, from).getBytes())
@@ -123,7 +123,8 @@ private:
     return made;
   }
 
-  /// One number in every element may be made anywhere; as a term of a pending sum only zero.
+  /// An op that makes one number in every element may be repeated anywhere; as a term of a pending
+  /// sum only if the number is zero.
   static bool isNumber(Operation *op, LayoutAttr layout) {
     ConstantOp number = numberOf(op);
     return number && (!layout.isPending() || number.getValue().isZero());
@@ -169,7 +170,7 @@ private:
     return addReductions(module, *borders, *placement);
   }
 
-  /// Part `reduce`: what is pending in a layer's accumulators when the last backward has run.
+  /// Part `reduce`: sums what is pending in a layer's accumulators after the last backward.
   LogicalResult addReductions(ModuleOp module, const Borders &borders, const Placement &placement) {
     SmallVector<LayerOp> readers;
     for (auto layer : module.getOps<LayerOp>())
@@ -187,8 +188,8 @@ private:
     return success();
   }
 
-  /// Adds to part `reduce` of a layer the accumulator that is argument i of its part `reader`, if
-  /// that takes it otherwise than the backward leaves it.
+  /// Adds to part `reduce` of a layer the accumulator that is argument i of part `reader`, if
+  /// `reader` takes it in another layout than the backward leaves it in.
   void reduce(SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp reader, unsigned i,
               const Borders &borders) {
     Label label = reader.getArgLabel(i);
@@ -216,7 +217,7 @@ private:
     layer.setResultAttr(layer.getNumResults() - 1, dist::kLayout, after);
   }
 
-  /// Losses, counts and the norm: sums that no function of the layer reads.
+  /// Writes the layouts of losses, counts and the norm: sums that no function of the layer reads.
   LogicalResult writeChain(ChainOp chain, const Borders &borders, const Placement &placement) {
     for (Operation &op : chain.getBody().front()) {
       SmallVector<LayoutAttr> layouts;

@@ -11,8 +11,8 @@ using namespace tplan::shard;
 using dist::Axes;
 using dist::LayoutAttr;
 
-/// What goes from layer to layer of a list is the residual stream, before the first and behind
-/// the last as well.
+/// What goes from layer to layer of a list is the residual stream; so is what the first layer takes
+/// and what the last gives.
 static llvm::DenseSet<Value> residualValues(ModuleOp module) {
   llvm::DenseSet<Value> values;
   for (auto chain : module.getOps<ChainOp>())

@@ -1,9 +1,9 @@
 //===- Borders.h - layouts of what functions are given and give ------------===//
 //
-// Layer functions meet at the chain, at weights and at sums. Who stands on either side of such
-// a border must agree on its layout, so it is decided here, from the plan and the chain,
-// before any function is looked into. Only which sums are pending comes from inside
-// the functions: an accumulator waits for every axis over which a contribution is pending.
+// Layer functions meet at the chain, at weights and at sums. The functions on either side of such a
+// border must agree on its layout, so it is decided here, from the plan and the chain, before any
+// function is looked into. Only which sums are pending comes from inside the functions: an
+// accumulator is pending over every axis over which a contribution is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SHARD_BORDERS_H
@@ -27,7 +27,7 @@ struct LayerPart {
 
 class Borders {
 public:
-  /// Errors at weights of which one axis would cut two dimensions.
+  /// Errors: at weights with two dimensions that one axis would cut.
   static mlir::FailureOr<Borders> read(mlir::ModuleOp module, const Placement &placement);
 
   /// Layout of an argument or result of a layer.
@@ -58,7 +58,8 @@ private:
 
   const Placement *placement;
   llvm::DenseMap<mlir::Operation *, WeightLayouts> weights;
-  /// Positions of the carried values of a layer that are residual, and of what it carries out.
+  /// Positions of a layer's carried values that are residual, and of the values that it carries
+  /// out.
   struct Residual {
     llvm::SmallDenseSet<unsigned> in, out;
   };

@@ -2,7 +2,7 @@
 //
 // Each op of dist as a function from the layout of its operand to that of its result.
 //
-// One decision: the block of rows, which no kind of op knows, is taken from the result.
+// One decision: the block of rows, which no kind of op determines, is taken from the result.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Shard/CheckChange.h"
@@ -79,7 +79,7 @@ private:
     return failure();
   }
 
-  /// A value that is no pending part, summed, is counted once a rank.
+  /// Summing what is not a pending part would count it once for each rank.
   FailureOr<LayoutAttr> reduced(dist::CollectiveOp collective) {
     bool isMax = collective.getReduction() == nn::ReduceKind::max;
     ArrayRef<StringAttr> waiting = isMax ? from.getMax() : from.getSum();
@@ -93,7 +93,7 @@ private:
     return isMax ? from.withMax(rest) : from.withSum(rest);
   }
 
-  /// The axes become the last that cut a dimension, or cut the rows.
+  /// The axes are added as the last that cut a dimension, or they cut the rows.
   FailureOr<LayoutAttr> withBlocks(LayoutAttr layout, StringAttr dim) {
     if (dist::intersects(axes(), layout.used()))
       return refuse("the value is cut or pending already");
@@ -110,7 +110,7 @@ private:
     return layout.withAxes(dim, all);
   }
 
-  /// The last axes of a dimension, or those of the rows, leave.
+  /// The last axes of a dimension, or those of the rows, are removed.
   FailureOr<LayoutAttr> gathered(StringAttr dim) {
     Axes leaving = axes();
     if (!dim) {

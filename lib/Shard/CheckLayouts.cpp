@@ -38,7 +38,7 @@ bool readsReduced(LayerOp layer) {
   return layer.getPart() && factsOf(*layer.getPart()).readsReduced;
 }
 
-/// Sums that a later function makes: these may leave a function with a part of them in each rank.
+/// Sums that a later function makes: each rank may leave its part of them in a function's result.
 bool isAccumulator(LayerOp layer, Role role) {
   if (layer.getPart() == Part::Norm && role == Role::Carried)
     return true;
@@ -105,8 +105,8 @@ private:
     return diag;
   }
 
-  /// A result that is an argument's memory. What sums a gradient (`reduce`) and what clears it
-  /// (`update`) change its layout.
+  /// A result in an argument's memory must have its layout, except where a gradient is summed
+  /// (`reduce`) or cleared (`update`).
   LogicalResult checkMemory(unsigned result, LayoutAttr layout) {
     std::optional<Part> part = layer.getPart();
     if (part == Part::Reduce ||
@@ -161,7 +161,7 @@ private:
     return checkNorm(chain);
   }
 
-  /// What the chain hands a function, and takes from it.
+  /// What the chain gives a function, and takes from it.
   LogicalResult checkRun(RunOp run, LayerOp layer) {
     auto check = [&](StringRef what, const Label &label, LayoutAttr layout) -> LogicalResult {
       ValueRange values = label.role == Role::Invariant ? ValueRange(run.getInvariants())
@@ -215,7 +215,7 @@ private:
     return diag;
   }
 
-  /// The norm has a part in each rank, and counts each weight in one rank of those that have it.
+  /// Each rank has a part of the norm, and each weight is counted in one of the ranks that have it.
   LogicalResult checkNorm(ChainOp chain) {
     if (!chain.getLosses())
       return success();
@@ -229,7 +229,7 @@ private:
     return success();
   }
 
-  /// A memory that functions share, in the state in which one finds it.
+  /// Memory that functions share, with the layout in which a function finds it.
   struct Shared {
     LayoutAttr layout;
     LayerOp layer;
@@ -246,8 +246,8 @@ private:
       return param ? nameOf(role, param.getValue()) : "";
     };
     for (LayerOp layer : layers.lookup(callee.getWholeLayer())) {
-      // A gradient is reduced from part `reduce` to part `update`; a layer without `reduce` leaves
-      // it as it is.
+      // Between part `reduce` and part `update` a gradient is reduced; without a part `reduce` it
+      // stays as it is.
       bool reader = readsReduced(layer), reduces = layer.getPart() == Part::Reduce;
       for (BlockArgument arg : layer.getArguments()) {
         Role role = layer.getArgRole(arg.getArgNumber());
@@ -297,7 +297,7 @@ private:
   dist::MeshAttr mesh;
   SymbolTable symbols;
   DenseMap<Attribute, SmallVector<LayerOp, 6>> layers; // the parts of a whole layer, or it alone
-  std::map<std::string, Shared> memories[2];           // as it is summed up; once it is reduced
+  std::map<std::string, Shared> memories[2];           // while it is summed up; after it is reduced
   std::set<std::string> reduced;                       // by part `reduce`
 };
 

@@ -17,7 +17,7 @@ std::string listOf(ArrayRef<StringAttr> axes) {
   return axes.empty() ? "no axis" : dist::spell(axes);
 }
 
-/// The number of the operand, as messages say it.
+/// The number of an operand, as messages give it.
 std::string operandName(unsigned i) { return "operand " + std::to_string(i); }
 
 bool hasAny(Value v, dist::RowsAttr rows) {
@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  /// Rows are read by what works position by position, and by sums over all of them.
+  /// Rows may be read by ops that work position by position, and by sums over all positions.
   LogicalResult findRows() {
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       dist::RowsAttr rows = dist::layoutOf(operand).getRows();
@@ -82,7 +82,7 @@ private:
     return success();
   }
 
-  /// The axes of each factor: operands say them; what no operand has, results.
+  /// The axes of each factor: from the operands; for factors that no operand has, from the results.
   LogicalResult findCuts() {
     for (DimAttr factor : factorsOf(op)) {
       StringAttr name = StringAttr::get(op->getContext(), factor.getName());

@@ -9,7 +9,7 @@ using namespace tplan::shard;
 using dist::Axes;
 using dist::LayoutAttr;
 
-/// Whether it works on weights, gradients and states alone, element by element.
+/// Whether the layer works only on weights, gradients and states, element by element.
 static bool isUpdate(LayerOp layer) {
   return layer.getPart() && factsOf(*layer.getPart()).isElementwise;
 }
@@ -202,7 +202,7 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
 // Pending sums
 //===----------------------------------------------------------------------===//
 
-/// Results that are an argument with something added.
+/// Finds the results that are an argument with something added.
 void FunctionLayouts::findAccumulators() {
   for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
     if (!llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam},
@@ -225,8 +225,8 @@ void FunctionLayouts::findAccumulators() {
       accumulators[add] = 0;
 }
 
-/// Readers that a pending sum may pass through at no cost: terms of another sum, and what makes
-/// the value smaller or changes its sign.
+/// Readers that a pending sum may pass through at no cost: additions to another sum, and ops that
+/// make the value smaller or change its sign.
 static bool passesOn(Operation *reader, Value v) {
   if (isa<AddOp, SubOp>(reader))
     return reader->getOperand(0) != reader->getOperand(1);
@@ -241,7 +241,8 @@ static bool passesOn(Operation *reader, Value v) {
   return isa<NegOp>(reader);
 }
 
-/// Sums that an op makes or, where all its terms can, hands on; in the order of the program.
+/// Sums that an op makes or, where all its terms can be passed on, passes on; in the order of the
+/// program.
 void FunctionLayouts::findSums() {
   auto sumsOf = [&](Value v) { return v.hasOneUse() ? sums.lookup(v) : Axes(); };
   for (Operation &op : layer.getBlock().without_terminator()) {
@@ -308,7 +309,7 @@ LogicalResult FunctionLayouts::plan() {
     return failure();
   spread();
   {
-    // Errors of strategies are told when ops are planned.
+    // Errors of strategies are reported when ops are planned.
     ScopedDiagnosticHandler quiet(layer.getContext(), [](Diagnostic &) { return success(); });
     findSums();
   }

@@ -1,11 +1,11 @@
 //===- FunctionLayouts.h - a strategy for each op of a function -----------===//
 //
-// In three steps. Cuts spread from the residual stream through ops that no line of the plan
-// cuts over the same axis (norms, dropout, activations beside the contractions); so a cotangent
-// is cut as the value it belongs to. Then each op gets its factors' axes: those by name first,
-// then those that have spread. Last, sums that are pending wait where waiting is free: terms
-// of one sum are added before they are reduced, and what goes into an accumulator stays
-// pending until the accumulator is read.
+// There are three steps. First, cuts spread from the residual stream through ops that no line of
+// the plan cuts over the same axis (norms, dropout, activations beside the contractions); so a
+// cotangent is cut as the value it belongs to. Then each op gets its factors' axes: first those by
+// name, then those that have spread. Last, pending sums wait where waiting is free: terms of one
+// sum are added before they are reduced, and what goes into an accumulator stays pending until the
+// accumulator is read.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SHARD_FUNCTION_LAYOUTS_H

@@ -11,17 +11,18 @@ using namespace tplan;
 using namespace tplan::nn;
 using namespace tplan::shard;
 
-/// What cuBLASLt is said to want of the bytes of a row, and a vector load does.
+/// The multiple of bytes that cuBLASLt's documentation asks for in a row; a vector load needs it,
+/// too.
 static constexpr int64_t kRowBytes = 16;
-/// Positions of a dimension with padding, in granules: what is rounded up adds at most 1/64 of it
-/// for each block.
+/// A dimension is padded only if it has at least so many granules: then rounding up adds at most
+/// 1/64 of it for each block.
 static constexpr int64_t kLeastGranules = 64;
 
 namespace {
 struct Dimension {
-  int64_t granule = 0;           // that its name is asked to have; 0: none
-  int64_t least = 0, common = 0; // of the sizes that it has: the smallest, their greatest divisor
-  bool fixed = false;            // whole or in equal blocks
+  int64_t granule = 0;           // the granule that its name needs; 0: none
+  int64_t least = 0, common = 0; // over the sizes that it has: the smallest, their greatest divisor
+  bool fixed = false;            // must be whole or in equal blocks
 
   void add(int64_t size) {
     least = common ? std::min(least, size) : size;
@@ -31,7 +32,7 @@ struct Dimension {
 } // namespace
 
 SmallVector<dist::GranuleAttr> shard::findGranules(ModuleOp module, int64_t ranks) {
-  std::map<StringRef, Dimension> dimensions; // in an order of their own
+  std::map<StringRef, Dimension> dimensions; // in a fixed order
   module.walk([&](Operation *op) {
     std::optional<Rule> rule = ruleOf(op);
     if (!rule)

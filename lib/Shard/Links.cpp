@@ -6,21 +6,21 @@ using namespace tplan;
 using namespace tplan::shard;
 
 namespace {
-/// What the cluster file does not say, assumed: bytes a second of one device and direction, of
-/// NVLink and of 400 Gb/s; seconds a message, of which links measure 3 to 6 us for 64 bytes.
+/// Assumed where the cluster file says nothing: bytes a second of one device and direction, as of
+/// NVLink and of 400 Gb/s; seconds for a message, for which links measure 3 to 6 us with 64 bytes.
 constexpr double kInsideNode = 300e9, kBetweenNodes = 50e9;
 constexpr double kLatencyInside = 5e-6, kLatencyBetween = 15e-6;
 /// Without a cluster the ranks share a machine's memory.
 constexpr double kOneMachine = 10e9;
 /// A call that reads and writes memory of its own device.
 constexpr double kLatencyAlone = 1e-7, kWrites = 100e9;
-/// Of a call that moves no byte by the layout of its operand, as most slices do: next to nothing,
-/// but a smaller value is better.
+/// A call that the layout of its operand makes a view, as it does for most slices, moves no byte:
+/// it costs next to nothing, but a smaller value is better.
 constexpr double kViews = 1e12;
 } // namespace
 
-/// The ranks from a group's first to its last, which begin at multiples of their number, cross no
-/// border of a node.
+/// A group lies in one node if the ranks from its first to its last, which begin at multiples of
+/// their number, cross no border of a node.
 bool shard::liesInNode(dist::MeshAttr mesh, StringAttr axis, int64_t devices) {
   int64_t reach = 1;
   for (dist::AxisAttr other : llvm::drop_begin(mesh.getAxes(), mesh.find(axis)))

@@ -1,7 +1,7 @@
 //===- Links.h - what the links between ranks cost ------------------------===//
 //
-// Seconds of a collective, by the cluster of the plan: what the cheapest layout change is found
-// with, and what a warning predicts.
+// Seconds of a collective, by the cluster of the plan: the search for the cheapest change of layout
+// uses them, and a warning predicts with them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SHARD_LINKS_H
@@ -17,21 +17,21 @@ bool liesInNode(dist::MeshAttr mesh, mlir::StringAttr axis, int64_t devices);
 
 class Links {
 public:
-  /// `sizes`: of dimensions, lang::kCostSizes of the module; null: those of the types.
+  /// `sizes` of dimensions are the module's lang::kCostSizes; null: the sizes of the types.
   Links(const lang::Settings &settings, dist::MeshAttr mesh, mlir::DictionaryAttr sizes = {});
-  /// Of a group's call in which a rank sends so many bytes: a latency for each other member, and
-  /// the bytes over the slowest link that the group crosses.
+  /// Seconds of a group's call in which a rank sends so many bytes: a latency for each other
+  /// member, and the bytes over the slowest link that the group crosses.
   double seconds(llvm::ArrayRef<mlir::StringAttr> axes, int64_t bytes) const;
-  /// Of a call that sends nothing.
+  /// Seconds of a call that sends nothing.
   static double secondsAlone(int64_t bytes, bool writes);
-  /// The type as whose bytes a value costs.
+  /// The type whose bytes are counted for a value.
   nn::Tensor costedAs(nn::Tensor type) const;
   bool crossesNodes(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
 private:
   dist::MeshAttr mesh;
   mlir::DictionaryAttr sizes;
-  int64_t devices;        // of a node; 0: one machine
+  int64_t devices;        // devices of a node; 0: one machine
   double inside, between; // bytes per second
 };
 

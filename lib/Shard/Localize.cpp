@@ -1,12 +1,12 @@
 //===- Localize.cpp - global sizes become those of one rank ---------------===//
 //
-// One function serves all ranks: what depends on the rank is a scalar, its member number along
-// the axes that cut a dimension. Positions become logical ones with it, ids are looked up where
-// the table has them, and what lies behind a dimension's end is masked where it would count.
+// One function serves all ranks: what depends on the rank is a scalar, its member number along the
+// axes that cut a dimension. It makes positions logical, and ids those of the rank's part of a
+// table; what lies after a dimension's end is masked where it would count.
 //
-// One decision: padding of weights, gradients and states is zero, that of anything else is
+// One decision: padding of weights, gradients and states is zero, padding of anything else is
 // whatever was computed. So sums and contractions mask what they read, a contraction leaves zeros
-// where it writes, and what else is added onto a gradient or becomes a state is masked.
+// where it writes, and anything else that is added onto a gradient or becomes a state is masked.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -40,7 +40,7 @@ public:
     SmallVector<Operation *> ops;
     for (Operation &op : layer.getBlock().without_terminator())
       ops.push_back(&op);
-    // Layouts and sizes are looked up in what was, so first all that is needed is kept.
+    // Layouts and sizes of the original values are needed later, so first of all they are kept.
     for (BlockArgument arg : layer.getArguments())
       keep(arg);
     for (Operation *op : ops)
@@ -77,7 +77,8 @@ private:
               idsHere(lookup, lookup.getIds(), lookup.getDim(), lookup.getTable()));
         })
         .Case<LookupGradOp>([&](LookupGradOp grad) {
-          // Rows of padding go nowhere, padding of rows goes into the table's.
+          // Padding in the rows that are added goes nowhere, padding within a row goes into the
+          // table's padding.
           mask(grad.getIdsMutable(), -1, [](StringRef) { return true; });
           mask(grad.getCotangentMutable(), 0,
                [&](StringRef dim) { return globalOf(grad.getResult()).has(dim); });
@@ -183,7 +184,7 @@ private:
     return placement.mesh.blockOf(dim, axes) * placement.mesh.sizeOf(axes) != dim.getSize();
   }
 
-  /// Whether what lies behind the end of a dimension is zero.
+  /// Whether what lies after the end of a dimension is zero.
   bool hasZeroPadding(Value v, StringRef dim) {
     if (auto arg = dyn_cast<BlockArgument>(v)) {
       Role role = layer.getArgRole(arg.getArgNumber());
@@ -200,7 +201,7 @@ private:
     return found != masked.end() && llvm::is_contained(found->second, dim);
   }
 
-  /// Puts `neutral` behind the end of those padded dimensions of an operand that count.
+  /// Puts `neutral` after the end of those padded dimensions of an operand that count.
   void mask(OpOperand &operand, double neutral, function_ref<bool(StringRef)> counts) {
     Value v = operand.get();
     Tensor type = globalOf(v);
@@ -228,8 +229,8 @@ private:
     }
   }
 
-  /// What is added onto gradients, and states that are updated, keep their padding zero. (An
-  /// optimizer keeps it by its formula: of zeros it makes zeros.)
+  /// Masks what is added onto gradients, and states that are updated, so that their padding stays
+  /// zero. (An optimizer keeps it so by its formula: it makes zeros of zeros.)
   void maskStored() {
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
       if (Role role = layer.getResultRole(i);
@@ -237,7 +238,7 @@ private:
         maskStored(layer.getReturn()->getOpOperand(i));
   }
 
-  /// Behind the op that computes it, before sums and exchanges of it.
+  /// Masks a value after the op that computes it, before sums and exchanges of it.
   void maskStored(OpOperand &operand) {
     Operation *op = operand.get().getDefiningOp();
     // A term that lacks a dimension is repeated over its padding.
@@ -264,7 +265,7 @@ private:
   const Placement &placement;
   llvm::DenseMap<Value, std::pair<Tensor, LayoutAttr>> known;
   llvm::StringMap<Value> members;
-  llvm::DenseMap<Value, SmallVector<StringRef, 2>> masked; // zero behind the end of these
+  llvm::DenseMap<Value, SmallVector<StringRef, 2>> masked; // zero after the end of these
 };
 
 LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {
@@ -281,7 +282,7 @@ LogicalResult checkSize(Operation *op, Tensor type, int64_t count) {
   return emitError(op->getLoc(), "a rank holds at most 16 TiB of one value, found ") << found;
 }
 
-/// Sizes are those of a rank from here on: what no rank can hold is refused.
+/// From here on sizes are those of a rank: what no rank can hold is refused.
 LogicalResult checkSizes(ModuleOp module) {
   for (auto param : module.getOps<ParamOp>())
     if (failed(checkSize(param, cast<Tensor>(param.getType()), param.getCount())))
@@ -321,7 +322,7 @@ private:
     return success();
   }
 
-  /// Keeps beside the local type what the binary's tables say of the logical tensor.
+  /// Keeps beside the local type what the binary's tables need of the logical tensor.
   void localize(ParamOp param, const WeightLayouts &layouts, const Placement &placement) {
     auto type = cast<Tensor>(param.getType());
     param->setAttr(dist::kGlobal, TypeAttr::get(type));

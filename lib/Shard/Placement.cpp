@@ -16,12 +16,13 @@ using dist::LayoutAttr;
 
 namespace {
 
-/// An axis of the plan, and its borders: it is cut where its last `border` coordinates begin.
+/// An axis of the plan, and its borders: it is cut into pieces where its last `border` coordinates
+/// begin.
 struct PlanAxis {
   int64_t size;
   std::set<int64_t> borders;
 };
-/// The first varies slowest over the ranks.
+/// The first axis varies slowest over the ranks.
 using PlanAxes = llvm::MapVector<StringRef, PlanAxis>;
 
 PlanAxes readAxes(const lang::Plan &plan) {
@@ -31,8 +32,8 @@ PlanAxes readAxes(const lang::Plan &plan) {
   return axes;
 }
 
-/// A dimension with fewer positions than an axis has coordinates: the first piece of the axis cuts
-/// it, the rest repeats it.
+/// Where a dimension has fewer positions than an axis has coordinates: the first piece of the axis
+/// cuts the dimension, the rest repeats it.
 void addBordersOfSizes(const lang::Plan &plan, const Sizes &sizes, PlanAxes &axes) {
   for (const lang::Shard &line : plan.shard) {
     if (line.axes.size() != 1)
@@ -45,8 +46,8 @@ void addBordersOfSizes(const lang::Plan &plan, const Sizes &sizes, PlanAxes &axe
   }
 }
 
-/// Where a node ends, so that a sum may go in two hops, and `within node` has a piece to name. No
-/// value is cut along the axis of the stages, so it stays whole.
+/// Adds a border where a node ends, so that a sum may go in two hops, and `within node` has a piece
+/// to name. The axis of the stages cuts no value, so it stays whole.
 void addBordersOfNodes(int64_t devices, StringRef stages, PlanAxes &axes) {
   int64_t stride = 1;
   for (auto &[name, axis] : llvm::reverse(axes)) {
@@ -112,7 +113,7 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
   StringAttr stages;
   if (!p.pieces.lookup(plan.stageAxis).empty())
     stages = StringAttr::get(module.getContext(), plan.stageAxis);
-  // Passes read the plan again when ops have changed: granules stay what they were.
+  // Passes read the plan again when ops have changed; granules must stay what they were.
   auto axesAlone = dist::MeshAttr::get(module.getContext(), all, {}, stages);
   auto known = module->getAttrOfType<dist::MeshAttr>(dist::kMesh);
   SmallVector<dist::GranuleAttr> granules =
@@ -161,7 +162,8 @@ void Placement::readZero(const lang::Zero &zero, int64_t devices) {
 // Dimensions
 //===----------------------------------------------------------------------===//
 
-/// All axes of a line cut a dimension, or as many as it has positions: the others repeat it.
+/// Either all axes of a line cut a dimension, or as many as it has positions, and the others repeat
+/// it.
 LogicalResult Placement::checkSizes(StringRef dim, const Line &line,
                                     const std::set<int64_t> &sizes) const {
   for (int64_t size : sizes)
@@ -173,7 +175,7 @@ LogicalResult Placement::checkSizes(StringRef dim, const Line &line,
   return success();
 }
 
-/// The first axes of a line, as many as leave each block a position.
+/// The first axes of a line, as many as leave each block at least one position.
 Axes Placement::fitting(const Line &line, int64_t size) const {
   Axes axes;
   int64_t ranks = 1;
@@ -250,7 +252,7 @@ nn::Tensor Placement::localType(nn::Tensor type, LayoutAttr layout) const {
 // Weights
 //===----------------------------------------------------------------------===//
 
-/// All dimensions but the last are rows, of a vector its elements. Blocks begin at multiples of
+/// All dimensions but the last are rows; of a vector its elements are. Blocks begin at multiples of
 /// 64 elements, where kernels may begin.
 dist::RowsAttr Placement::rowsOver(nn::Tensor type, LayoutAttr base,
                                    ArrayRef<StringAttr> axes) const {
@@ -281,7 +283,7 @@ WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {
     rows = rowsOver(type, base, dist::difference(zeroAxes, base.used()));
   LayoutAttr cut = rows ? base.withRows(rows) : base;
   WeightLayouts layouts;
-  // A weight with a working copy is read by its update alone.
+  // A weight with a working copy is read only by its update.
   layouts.weight = zeroStage == 3 || (hasCopy && !param.isCopy()) ? cut : base;
   layouts.state = cut;
   layouts.accumulator = accumulateSharded ? cut : base;

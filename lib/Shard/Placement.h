@@ -1,11 +1,11 @@
 //===- Placement.h - what the plan says of dimensions and axes ------------===//
 //
-// The plan's lines mesh, shard and zero, as layouts: of any value by the names of its
-// dimensions, of what layers hand on (`residual`), of weights and what belongs to them.
+// The plan's lines mesh, shard and zero, as layouts: of any value by the names of its dimensions,
+// of what layers hand on (`residual`), of weights and what belongs to them.
 //
-// One decision: axes are cut into pieces here, once: an axis that spans nodes at the border of a
-// node, so that sums may go in two hops and `within node` has a piece to name; `tp = 16` over eight
-// key heads is 8 x 2. Everything after this knows pieces only.
+// One decision: axes are cut into pieces here, once. An axis that spans nodes is cut at the border
+// of a node, so that sums may go in two hops and `within node` has a piece to name; `tp = 16` over
+// eight key heads is 8 x 2. Everything after this knows pieces only.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SHARD_PLACEMENT_H
@@ -25,8 +25,8 @@ using Sizes = llvm::StringMap<std::set<int64_t>>;
 struct WeightLayouts {
   dist::LayoutAttr weight; // as stored
   dist::LayoutAttr state;
-  dist::LayoutAttr accumulator; // of gradients, in the backward; without pending sums
-  dist::LayoutAttr reduced;     // gradients from the end of the backward on
+  dist::LayoutAttr accumulator; // of gradients in the backward, apart from pending sums
+  dist::LayoutAttr reduced;     // of gradients after the backward
 };
 
 class Placement {
@@ -35,24 +35,25 @@ public:
   static mlir::FailureOr<Placement> read(mlir::ModuleOp module);
 
   dist::MeshAttr mesh;
-  /// Whether a rank has less of some value than all of it, or more.
+  /// Whether a rank has less of some value than all of it, or more because of padding.
   bool needsLayouts() const { return mesh.getNumRanks() > 1 || !mesh.getGranules().empty(); }
 
   /// Axes that a line without `of` gives a dimension; as many as its size takes.
   dist::Axes axesOf(nn::DimAttr dim) const;
-  /// Axes that `of residual` gives it.
+  /// Axes that the items with `of residual` give it.
   dist::Axes residualAxesOf(nn::DimAttr dim) const;
-  /// Cuts of a value by the names of its dimensions; null after an error at `loc`: an axis cuts
-  /// two.
+  /// Cuts of a value by the names of its dimensions; null after an error at `loc`, where one axis
+  /// cuts two dimensions.
   dist::LayoutAttr layoutOf(nn::Tensor type, mlir::Location loc) const;
   WeightLayouts weightOf(nn::ParamOp param, bool hasCopy) const;
 
-  /// Rows of a value that is cut as `base` says, over further axes; null where it has none.
+  /// Rows of a value over further axes, beside the cuts in `base`; null where it has no rows.
   dist::RowsAttr rowsOver(nn::Tensor type, dist::LayoutAttr base,
                           llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Dimensions of one rank, in this layout.
   nn::Tensor localType(nn::Tensor type, dist::LayoutAttr layout) const;
-  /// The item of `shard` that cuts a dimension, and where it stands; that of the mesh for none.
+  /// The item of `shard` that cuts a dimension, and its line; the mesh and its line where no item
+  /// does.
   llvm::StringRef keyOf(llvm::StringRef dim) const;
   mlir::Location lineOf(llvm::StringRef dim) const;
   /// The error that an axis would cut two dimensions of one `what`, at their lines.
@@ -64,7 +65,7 @@ private:
     std::string key; // of its place in the source
     dist::Axes axes;
   };
-  llvm::StringMap<dist::Axes> pieces;         // of an axis of the plan
+  llvm::StringMap<dist::Axes> pieces;         // pieces of an axis of the plan
   llvm::StringMap<Line> lines, residualLines; // by dimension
   dist::Axes zeroAxes;
   int64_t zeroStage = 0;

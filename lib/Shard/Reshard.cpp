@@ -64,12 +64,13 @@ private:
     add(step);
   }
 
-  /// What a rank does alone.
+  /// A step that a rank does alone.
   void local(Step::Kind kind, const Axes &axes, LayoutAttr after, StringAttr dim = {}) {
     add({kind, {}, {}, axes, dim, {}, {}, after});
   }
 
-  /// Axes that `to` cuts a dimension with, behind those of `from`; none where they differ before.
+  /// Further axes with which `to` cuts a dimension, after all those of `from`; none where they
+  /// differ.
   Axes nextAxes(StringAttr dim) {
     ArrayRef<StringAttr> now = from.axesOf(dim), then = to.axesOf(dim);
     if (then.size() <= now.size() || then.take_front(now.size()) != now)
@@ -102,7 +103,7 @@ private:
     }
   }
 
-  /// The rows of `to` where these axes cut them; else rows on the way, for a reduction in two hops.
+  /// The rows of `to` where these axes cut them; else rows in between, for a reduction in two hops.
   dist::RowsAttr rowsFor(const Axes &axes) {
     dist::RowsAttr rows = to.getRows();
     if (!rows)
@@ -111,7 +112,7 @@ private:
                                                            : dist::RowsAttr();
   }
 
-  /// Rows begin where the dimensions are cut already as they will be.
+  /// Rows may be cut only when the dimensions are cut as they will be in the end.
   bool cutsAgree() { return from.getShards() == to.getShards(); }
 
   void leaveRows(dist::RowsAttr rows) {
@@ -139,7 +140,8 @@ private:
         ++same;
       if (same == now.size())
         continue;
-      // Behind the part that stays, the axes leave: to all ranks, or to another dimension.
+      // After the part that stays, the axes are removed: gathered on all ranks, or moved to another
+      // dimension.
       Axes kept(now.take_front(same)), leaving(now.drop_front(same));
       collective(CollectiveKind::AllGather, leaving, name, from.withAxes(name, kept));
       for (nn::DimAttr other : type.getDims())
@@ -170,7 +172,7 @@ private:
     }
   }
 
-  /// Axes that may be reduced together: each subset of the first four; those behind go with all
+  /// Axes that may be reduced together: each subset of the first four; further axes go with all
   /// four.
   static SmallVector<Axes> subsets(const Axes &axes) {
     SmallVector<Axes> sets;
@@ -186,7 +188,7 @@ private:
   }
 };
 
-/// Bytes that a rank sends for a local operand of so many.
+/// Bytes that a rank sends if its local operand has so many.
 int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
   if (step.collective == CollectiveKind::Permute)
     return bytes;
@@ -201,7 +203,7 @@ int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
   return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
 }
 
-/// Seconds.
+/// The cost of a step, in seconds.
 double costOf(const Step &step, int64_t bytes, int64_t before, const Links &links,
               dist::MeshAttr mesh) {
   if (step.kind != Step::Collective)
@@ -228,7 +230,7 @@ std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr fr
   };
   llvm::MapVector<LayoutAttr, Reached> reached;
   reached[from] = {0, {}, {}, false};
-  // Few layouts lie between two, tens even for three axes that all change place, so that a scan
+  // Between two layouts lie few others, tens even for three axes that all change place, so a scan
   // serves as the queue.
   constexpr unsigned kMost = 4096;
   while (reached.size() < kMost) {

@@ -24,7 +24,8 @@ struct Step {
   dist::LayoutAttr after;
 };
 
-/// Of a permutation: the member, counted along `now`, whose block each member wants by `then`.
+/// The sources of a permutation: the member, counted along `now`, whose block each member wants by
+/// `then`.
 llvm::SmallVector<int32_t> sourcesOf(dist::MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> now,
                                      llvm::ArrayRef<mlir::StringAttr> then);
 

@@ -30,8 +30,8 @@ static Rule sums(ReduceKind kind, ArrayRef<unsigned> linearIn) {
   return rule;
 }
 
-/// Attention reads whole rows of scores: positions and the width stay whole. The sums over the
-/// heads of a group, in the gradient, are the only ones that a cut leaves pending.
+/// Attention reads whole rows of scores: positions and the width stay whole. The only sums that a
+/// cut leaves pending are those over the heads of a group, in the gradient.
 template <typename Op> static Rule attention(Op op) {
   Rule rule;
   AttentionAttr spec = op.getSpec();
@@ -168,7 +168,8 @@ Layouts shard::apply(Operation *op, const Rule &rule, const Strategy &strategy,
         llvm::append_range(made, axes);
     if (rule.reduction && strategy.rows && !layout.getRows())
       llvm::append_range(made, strategy.rows.getAxes());
-    // The gradient of keys and values sums over the heads of a group, wherever they are.
+    // The gradient of keys and values sums over the heads of a group, also where they are on
+    // several ranks.
     if (isa<AttentionGradOp>(op) && !hasDim(result, rule.heads))
       made = dist::difference(strategy.axesOf(rule.heads), strategy.axesOf(rule.groups));
     bool isMax = rule.reduction == ReduceKind::max;

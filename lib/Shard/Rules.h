@@ -1,9 +1,9 @@
 //===- Rules.h - how an op may be shared by ranks -------------------------===//
 //
-// An op as an einsum: its factors are the names of dimensions that operands and results
-// have. A factor is cut over axes in all of them at once; what the results lack is summed,
-// so that a cut there leaves the sum pending. Beside that a rule says which factors stay
-// whole, and in which operands the op is linear: a pending sum may pass through there.
+// An op as an einsum: its factors are the names of dimensions that operands and results have. A
+// factor is cut over axes in all of them at once; a factor that the results lack is summed, so that
+// a cut there leaves the sum pending. Besides, a rule says which factors stay whole, and in which
+// operands the op is linear: a pending sum may pass through there.
 //
 // One decision: the same rule makes layouts (assign-layouts) and judges them
 // (check-layouts), and a test generates its cases from it. An op without a rule is refused.
@@ -17,15 +17,15 @@
 
 namespace tplan::shard {
 
-/// How a pending sum in operands goes through an op.
+/// How a pending sum in an operand goes through an op.
 enum class Linear {
-  None,   // it may not
+  None,   // not at all
   InEach, // in one of `linearIn`: x * y
   InAll   // in all of `linearIn` over the same axes: x + y
 };
 
 struct Rule {
-  /// Of the factors that the results lack.
+  /// The reduction over factors that the results lack.
   std::optional<nn::ReduceKind> reduction;
   /// Factors that no axis may cut.
   llvm::SmallVector<llvm::StringRef, 2> whole;
@@ -33,19 +33,19 @@ struct Rule {
   llvm::SmallVector<llvm::StringRef, 2> exact;
   Linear linear = Linear::None;
   llvm::SmallVector<unsigned, 2> linearIn;
-  /// Of attention: `heads` is cut by the axes of `groups` and then by more, over which what has
-  /// groups alone is repeated, and summed where the op sums over the heads of a group.
+  /// In attention: `heads` is cut by the axes of `groups` and then by further axes. Over these,
+  /// what has only groups is repeated, and summed where the op sums over the heads of a group.
   llvm::StringRef heads, groups;
-  /// Whether rows (dimensions read as one) may be cut: each position on its own, or sums over
-  /// dimensions that are no rows.
+  /// Whether rows (dimensions read as one) may be cut: where each position is computed on its own,
+  /// or where the op sums over dimensions that are no rows.
   bool rows = false;
 };
 
 /// A cast to a wider type rounds nothing: the sum of what is cast is the cast of the sum.
 bool isExact(nn::CastOp cast);
 
-/// The number that an op makes in every element, if that is all it does: any rank may make any
-/// block.
+/// The number that an op makes in every element, if it does nothing else: any rank may make any
+/// block of it.
 nn::ConstantOp numberOf(mlir::Operation *op);
 
 /// Nothing where the op has no rule.
@@ -61,11 +61,12 @@ struct Strategy {
   dist::Axes used() const;
 };
 
-/// What an op takes and gives under a strategy, with the sums that are pending in its operands.
+/// The layouts that an op takes and gives under a strategy, with the sums that are pending in its
+/// operands.
 struct Layouts {
   llvm::SmallVector<dist::LayoutAttr, 4> operands, results;
 };
-/// `pending` of operand i: sums that pass through it. They are of the rule's kind.
+/// `pending` of operand i are sums that pass through it. They are of the rule's kind.
 Layouts apply(mlir::Operation *op, const Rule &rule, const Strategy &strategy,
               llvm::ArrayRef<dist::Axes> pending, dist::MeshAttr mesh);
 
@@ -76,10 +77,11 @@ bool keepsGroups(mlir::Operation *op, const Rule &rule, const Strategy &strategy
 
 /// Whether a dimension named so is of a value's type.
 bool hasDim(mlir::Value v, llvm::StringRef name);
-/// All factors, operands' first.
+/// All factors, those of operands first.
 llvm::SmallVector<nn::DimAttr> factorsOf(mlir::Operation *op);
 
-/// The layout part that a value of this type has: cuts of its dimensions, rows if it has them.
+/// The part of a layout that applies to a value of this type: cuts of its dimensions, rows if it
+/// has them.
 dist::LayoutAttr restrict(mlir::Type type, const Strategy &strategy);
 
 } // namespace tplan::shard

@@ -26,8 +26,8 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Whether every use of v ends in a loss, a contribution or a gradient, by steps that add over
-/// microbatches.
+/// Whether every use of v ends in a loss, a contribution or a gradient, through ops whose results
+/// may be added over microbatches.
 bool endsInSums(Value v) {
   llvm::SetVector<Value> reached;
   reached.insert(v);
@@ -51,8 +51,8 @@ bool endsInSums(Value v) {
   return true;
 }
 
-/// What an op makes of several sequences of the batch, or of their numbers; empty where it takes
-/// each for itself, or adds what microbatches may add.
+/// The statistic that an op computes over several sequences of the batch, for an error; empty where
+/// it treats each sequence by itself, or adds what microbatches may add.
 StringRef batchStatistic(Operation *op, StringRef batch) {
   auto sumsAway = [&](Value x) {
     return typeOf(x).has(batch) && !typeOf(op->getResult(0)).has(batch);
@@ -74,7 +74,7 @@ StringRef batchStatistic(Operation *op, StringRef batch) {
       .Default([](Operation *) { return ""; });
 }
 
-/// A forward value that depends on other sequences would be another one in a microbatch.
+/// A forward value that depends on other sequences would be different in a microbatch.
 LogicalResult refuseBatchStatistics(LayerOp layer, StringRef batch) {
   llvm::DenseSet<Value> backward = backwardOf(layer);
   for (Operation &op : layer.getBlock().without_terminator()) {
@@ -93,7 +93,7 @@ struct SplitMicrobatchesPass
   void runOnOperation() final {
     lang::Settings settings(getOperation());
     std::optional<int64_t> microbatch = settings.plan.microbatch;
-    // Of all ranks together: assign-layouts gives each its part.
+    // The microbatch of all ranks together: assign-layouts gives each its part.
     if (microbatch &&
         failed(split(*microbatch * settings.dataRanks(), settings.planLine("microbatch"))))
       signalPassFailure();

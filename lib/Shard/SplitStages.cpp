@@ -1,13 +1,13 @@
 //===- SplitStages.cpp - cuts the runs of @train at stage borders ---------===//
 //
-// The plan's `stages` gives the layers of lists in each stage; where ranks hold a stage each and it
-// says nothing, they are cut so that the slowest stage is as fast as it can be. Code before the
-// first list goes to the first stage, code between or after lists to the stage of the layer before
-// it.
+// The plan's `stages` gives the layers of lists in each stage. Where each rank holds one stage and
+// the plan gives no numbers, they are cut so that the slowest stage is as fast as it can be. Code
+// before the first list goes to the first stage, code between or after lists to the stage of the
+// layer before it.
 //
-// One decision: a layer costs what its joint function multiplies, forward and backward, and what it
-// writes. That is known before a layout is, and depends on the model, the recipe and the plan
-// alone: all targets of a binary have one cut.
+// One decision: the cost of a layer is what its joint function multiplies, forward and backward,
+// and what it writes. That is known before layouts are, and depends on the model, the recipe and
+// the plan alone: so all targets of a binary have one cut.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -29,9 +29,9 @@ using namespace tplan::shard;
 
 namespace {
 
-/// What the ops of a layer cost for one microbatch: a multiplication and an addition each count as
-/// one, and an element that is written as kElement of them, which it costs at the usual ratio of a
-/// device's rate to its memory's.
+/// What the ops of a layer cost for one microbatch: a multiplication and an addition count as one
+/// each, and an element that is written as kElement of them, by the usual ratio of a device's
+/// arithmetic to its memory traffic.
 double costOf(nn::LayerOp layer) {
   constexpr double kElement = 100;
   double cost = 0;
@@ -78,10 +78,11 @@ SmallVector<double> costsOfLayers(nn::ChainOp chain) {
   return costs;
 }
 
-/// Layers of each of `stages` stages, so that the most expensive costs least; of several such cuts
-/// the one whose first stages are the longest, because the last one has the losses, too.
+/// Numbers of layers in each of `stages` stages, such that the most expensive stage costs least; of
+/// several such cuts the one with the longest first stages, because the last one also has the
+/// losses.
 SmallVector<int64_t> cutByCost(ArrayRef<double> costs, int64_t stages) {
-  // least[k][i]: of the first i layers in k + 1 stages, what the most expensive one costs.
+  // least[k][i]: the cost of the most expensive stage when the first i layers are in k + 1 stages.
   size_t layers = costs.size();
   std::vector<double> sums(layers + 1, 0);
   std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
@@ -106,7 +107,7 @@ SmallVector<int64_t> cutByCost(ArrayRef<double> costs, int64_t stages) {
 }
 
 struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass> {
-  /// Layers of lists in each stage; one stage with all of them by default.
+  /// The number of layers of lists in each stage; one stage with all of them by default.
   FailureOr<SmallVector<int64_t>> readStages(nn::ChainOp chain) {
     lang::Settings settings(getOperation());
     int64_t layers = 0;
@@ -123,7 +124,7 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
       writeStages(stages);
       return stages;
     }
-    // One stage holds whatever there is, also a model without lists.
+    // One stage holds everything, also of a model without lists.
     if (stages.empty() || (stages.size() == 1 && stages[0] == layers))
       return SmallVector<int64_t>{layers};
     for (int64_t count : stages)
@@ -160,7 +161,7 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
     FailureOr<SmallVector<int64_t>> stages = readStages(chain);
     if (failed(stages))
       return signalPassFailure();
-    // `done` layers lie in stages before the current one or in it.
+    // `done` layers are in stages up to the current one.
     int64_t stage = 0, done = 0, border = (*stages)[0];
     for (auto run : llvm::make_early_inc_range(chain.getOps<nn::RunOp>())) {
       if (!nn::isListRun(run)) {

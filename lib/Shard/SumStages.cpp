@@ -1,11 +1,11 @@
 //===- SumStages.cpp - gradients to which several stages add ---------------===//
 //
-// A weight that layers of several stages read, as a tied embedding, has a part of its gradient in
-// each of them. This makes the function that adds the part of one stage to that of another; the
-// schedule calls it, whether the part is on the same rank or comes from another one.
+// A weight that layers of several stages read, such as a tied embedding, has a part of its gradient
+// in each of them. This pass makes the function that adds the part of one stage to that of another;
+// the schedule calls it, whether the part is on the same rank or comes from another one.
 //
-// One decision: it is made where sizes are those of a rank, as any other function on gradients, so
-// that the phases after this one make a kernel of it without knowing what it is for.
+// One decision: it is made where sizes are those of a rank, like any other function on gradients,
+// so that later phases make a kernel of it without knowing what it is for.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"

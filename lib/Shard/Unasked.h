@@ -1,16 +1,17 @@
 //===- Unasked.h - changes of layout that no line of the plan asks for ----===//
 //
-// A line that cuts a dimension asks for what its cut is worth: sums over the dimension, the gather
-// of a cut sequence in front of work that lines cut over the same axes, and what ZeRO and
-// data parallelism move of weights and gradients. Two changes of activations serve no line:
+// A line that cuts a dimension asks for the collectives that its cut needs: sums over the
+// dimension, the gather of a cut sequence before work that lines cut over the same axes, and what
+// ZeRO and data parallelism move of weights and gradients. Two changes of activations serve no
+// line:
 //
 //   gathers   a dimension becomes whole for work that no line cuts over the axes, so that all
 //             ranks along them do the same
 //   sums      a sum is larger than what layers hand on, and has a dimension of its own that could
 //             be cut over the axes instead: then only what layers hand on would be summed
 //
-// They are marked, not refused. What they cost is told by `warn-waits`, which knows how often
-// each of them runs.
+// They are marked, not refused. `warn-waits`, which knows how often each of them runs, reports what
+// they cost.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SHARD_UNASKED_H

@@ -48,8 +48,8 @@ void readStages(ModuleOp module, Facts &facts) {
   facts.stages = stages.size();
 }
 
-/// Dimensions that lines cut, over how many ranks: of two lines the product, for what divides
-/// by it divides by each.
+/// Dimensions that lines cut, and over how many ranks: for two lines the product, because what it
+/// divides, each divides.
 void readCuts(ModuleOp module, Facts &facts) {
   lang::Settings settings(module);
   for (const lang::Shard &shard : settings.plan.shard)
@@ -118,7 +118,7 @@ std::optional<Facts> Shrinker::ask(const std::vector<std::string> &overrides,
   return facts;
 }
 
-/// Keeps a further override where it has an effect and the plan keeps its collectives.
+/// Keeps one more override if it has an effect and the plan keeps its collectives.
 bool Shrinker::accept(const std::string &override,
                       llvm::function_ref<bool(const Facts &)> hasEffect) {
   std::vector<std::string> overrides = shrunk.overrides;
@@ -131,8 +131,7 @@ bool Shrinker::accept(const std::string &override,
   return true;
 }
 
-/// Sizes from `least` on that the ranks divide, or do not, as they do `size`, and that are even
-/// where it is.
+/// Sizes from `least` on that are divisible by the ranks, and by 2, just where `size` is.
 std::vector<int64_t> Shrinker::candidates(int64_t size, int64_t ranks, int64_t least) const {
   std::vector<int64_t> found;
   int64_t step = 1;
@@ -141,7 +140,7 @@ std::vector<int64_t> Shrinker::candidates(int64_t size, int64_t ranks, int64_t l
     if (!alike)
       continue;
     found.push_back(n);
-    if (found.size() % 6 == 0) // what none of the small ones does, one much larger may
+    if (found.size() % 6 == 0) // a much larger size may do what none of the small ones does
       step = std::max(step, n / 2 * ranks);
   }
   return found;
@@ -188,13 +187,13 @@ void Shrinker::shrinkDims() {
         shrunk.sizes.push_back({name, size, n});
         break;
       }
-    // One that cannot shrink does not keep the larger ones from it.
+    // A dimension that cannot shrink does not keep larger ones from it.
     if (chosen < size || size <= least)
       before = size, after = std::max(after, chosen);
   }
 }
 
-/// So many layers in so many stages, the first of which have more: "2, 1".
+/// Distributes so many layers over so many stages, the first of which have more: "2, 1".
 static std::string spellStages(int64_t layers, int64_t stages) {
   std::string text;
   for (int64_t stage = 0; stage < stages; ++stage)
@@ -202,8 +201,8 @@ static std::string spellStages(int64_t layers, int64_t stages) {
   return text;
 }
 
-/// A number of the model that is no dimension, and with which it has fewer layers: one in each
-/// stage at least.
+/// A number of the model that is no dimension, but changes its number of layers: at least one in
+/// each stage.
 void Shrinker::shrinkDepth() {
   for (auto &[name, size] : full.numbers) {
     if (full.dims.count(name))

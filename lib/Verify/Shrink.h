@@ -1,7 +1,7 @@
 //===- Shrink.h - a plan made small, with its layouts kept ----------------===//
 //
 // The sizes of a plan's model, data and batch are set to small ones, so that all ranks of its mesh
-// train in one process within seconds. What makes a plan hard to get right stays: the
+// train in one process within seconds. Everything that makes a plan hard to get right stays: the
 // mesh, which axes cut what, whether they divide it, microbatches, every collective.
 //
 // One decision: a size is tried, not reasoned about. The driver compiles the candidate, which
@@ -30,11 +30,11 @@ struct Shrunk {
   int64_t microbatch = 1; // of all ranks, sequences
   int64_t batch = 1;      // sequences
   int64_t row = 1;        // most tokens of a sequence that inputs read
-  int64_t vocabulary = 0; // least of the inputs'; 0: any
+  int64_t vocabulary = 0; // smallest vocabulary of the inputs; 0: any
   int64_t collectives = 0;
 };
 
-/// Nothing after an error in the plan itself, which is on `options.errors`.
+/// Nothing after an error in the plan itself, which has been printed on `options.errors`.
 std::optional<Shrunk> shrink(const Source &source, const Options &options);
 
 } // namespace tplan::verify

@@ -14,8 +14,8 @@ using namespace tplan::nn;
 using namespace tplan::verify;
 using differentiate::kProbe;
 
-/// What ranks add in another order is off by roundings of f64. Of a value that is zero by
-/// algebra only they are left: they are measured by what it is computed from.
+/// Sums that ranks add in another order differ by roundings of f64. If a value is zero by algebra,
+/// roundings are all it has: so they are measured by what the value is computed from.
 static constexpr double kTolerance = 1e-8, kRoundings = 1e-11;
 
 static int64_t probeOf(Operation *op) {
@@ -106,7 +106,7 @@ static Passage passage(StringRef how, dist::CollectiveOp op) {
   return passage(how + " through " + dist::spell(op), dist::axesOf(op.getAxes()), op.getLoc());
 }
 
-/// What is left to do with the results of an op, and what is done.
+/// The sums over ranks that the results of an op still need, and the collectives on them.
 static std::vector<Passage> passagesBefore(Operation *op) {
   std::vector<Passage> found;
   for (OpResult result : op->getResults()) {
@@ -181,7 +181,7 @@ const Trail::Weight *Trail::weight(StringRef name) const {
   return found == weights.end() ? nullptr : &found->second;
 }
 
-/// A number of a gradient file; nothing where no rank has written it.
+/// One number of a gradient file; nothing where no rank has written it.
 static std::optional<double> numberOf(const Tensors &tensors, int64_t layer, int64_t probe) {
   auto found =
       tensors.find("probe." + std::to_string(layer) + "." + std::to_string(probe) + ".grad");

@@ -1,11 +1,11 @@
 //===- Trail.h - where values come from, to name the first that differs ---===//
 //
-// Read off the modules of a compile with probes (add-probes): every value of the training step in
+// Read from the modules of a compile with probes (add-probes): every value of the training step in
 // the order in which a step computes them, the collectives that its operands went through, and
 // those that reduce the gradient of a weight.
 //
-// One decision: locations are those of the plan's own compile, so what is found is told with
-// its sources.
+// One decision: locations are those of the plan's own compile, so a difference is reported with
+// lines of its sources.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LIB_VERIFY_TRAIL_H
@@ -42,7 +42,7 @@ struct PlanLine {
 
 class Trail {
 public:
-  /// Of the module after `parse`, `differentiate` and `shard`.
+  /// Reads the modules after `parse`, `differentiate` and `shard`.
   void readPlan(mlir::ModuleOp module);
   void readValues(mlir::ModuleOp module);
   void readCollectives(mlir::ModuleOp module);
@@ -58,7 +58,7 @@ public:
     mlir::Location loc;
     std::vector<Passage> reduction; // of its gradient
   };
-  /// By its name in a checkpoint; null where no weight is called so.
+  /// The weight with this name in a checkpoint; null where there is none.
   const Weight *weight(llvm::StringRef name) const;
 
 private:

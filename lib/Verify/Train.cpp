@@ -77,7 +77,7 @@ static Expected<Tensors> readTensors(StringRef path) {
   return tensors;
 }
 
-/// What differs from run to run, or is the same by definition.
+/// Fields that differ from run to run, or are the same by definition.
 static constexpr StringLiteral kPassedOver[] = {"step", "lr", "tokens", "step_seconds",
                                                 "tokens_per_second"};
 
@@ -99,7 +99,7 @@ static Error readMetrics(StringRef path, Trained &trained) {
   return Error::success();
 }
 
-/// The first error of what a binary has said, without its own name; else the last line.
+/// The first error that a binary has printed, without its own name; else the last line.
 static std::string errorOf(StringRef said) {
   SmallVector<StringRef> lines;
   said.rtrim().split(lines, '\n');

@@ -21,12 +21,12 @@ struct Trained {
 };
 
 /// Writes `count` tokens below `vocabulary` (0: 256) to `path`, as i32; they look random and are
-/// the same in every call. Stretches of them are padding, so that ranks have unequal numbers of
+/// the same in every call. Stretches of them are padding, so that ranks have different numbers of
 /// targets.
 llvm::Error writeTokens(llvm::StringRef path, int64_t count, int64_t vocabulary);
 
-/// Runs a binary in the folder where it lies, all ranks as threads of one process. An error says
-/// what the binary said.
+/// Runs a binary in the folder where it lies, all ranks as threads of one process. The error is the
+/// one that the binary printed.
 llvm::Expected<Trained> train(llvm::StringRef binary, llvm::StringRef data, int64_t steps);
 
 } // namespace tplan::verify

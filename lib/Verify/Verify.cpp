@@ -1,7 +1,7 @@
 //===- Verify.cpp - whether a plan trains as one rank does ----------------===//
 //
-// One decision: the serial plan takes in each of its microbatches what all ranks together take in
-// one of theirs. So both compute the same values, op by op, and a probe of the one is equal to
+// One decision: a microbatch of the serial plan has the sequences of all ranks' microbatches
+// together. So both plans compute the same values, op by op, and a probe of the one is equal to
 // that of the other.
 //
 //===----------------------------------------------------------------------===//
@@ -24,14 +24,14 @@ using namespace tplan::verify;
 namespace {
 
 constexpr int64_t kSteps = 3;
-/// What additions in another order make of f64.
+/// The largest difference that another order of additions makes in f64.
 constexpr double kTolerance = 1e-11;
-/// Of the norm of all gradients: less than this is noise in one.
+/// A gradient with a smaller share of the norm of all gradients is noise.
 constexpr double kLeast = 1e-3;
-/// Of all ranks together, which are threads of this machine.
+/// Limits for all ranks together, which are threads of this machine.
 constexpr int64_t kMostMemory = int64_t(8) << 30, kMostRanks = 512;
 
-/// What differs, and how far: of no name, what is farthest.
+/// The largest difference, and its name.
 struct Difference {
   std::string what, tensor;
   double off = 0;
@@ -75,7 +75,7 @@ void compare(const Tensors &found, const Tensors &wanted, llvm::StringRef what, 
   }
 }
 
-/// The first step alone, then the others: the first that differs, or the farthest of all.
+/// Compares the first step alone, then the others: in the first that differs, the farthest value.
 Difference compare(const Trained &found, const Trained &wanted) {
   Difference most;
   for (int64_t i = 0; i < kSteps && !most.differs(); ++i) {
@@ -143,8 +143,8 @@ private:
 // Both trainings
 //===----------------------------------------------------------------------===//
 
-/// Lines that both plans have. Weights move far enough in a step to show in the next; how much
-/// memory f64 takes is no matter.
+/// Lines that both plans have. Weights move far enough in a step to show in the next one; the
+/// memory that f64 takes does not matter.
 static const char *const kCommon[] = {"plan.precision=f64", "plan.memory=1024 GiB",
                                       "recipe.lr=flat 1e-2"};
 
@@ -179,7 +179,7 @@ Result Verifier::build(bool serial, bool probes, Trail *trail) {
       for (auto program : module.getOps<sched::ProgramOp>())
         arena = program.getArena().value_or(0);
   };
-  // Warnings of a small plan say nothing about the full one.
+  // Warnings about a small plan say nothing about the full one.
   std::string said;
   llvm::raw_string_ostream errors(said);
   all.errors = &errors;

@@ -13,10 +13,10 @@
 
 namespace tplan::verify {
 
-/// `options`: plan, overrides, target and errors of the compile; its `after` sees the modules of
-/// the plan over ranks only. `runtime`: the library to link with. What holds is said on `out`,
-/// what does not is an error at its line. ok: equal; sourceError: the plan is wrong, or trains
-/// otherwise.
+/// `options`: plan, overrides, target and errors of the compile; its `after` is called only for the
+/// modules of the plan over ranks. `runtime`: the library to link with. Results that hold are
+/// printed on `out`, the others are errors at their lines. ok: the plans are equal; sourceError:
+/// the plan is wrong, or trains differently.
 Outcome verify(const Source &source, const Options &options, llvm::StringRef runtime,
                llvm::raw_ostream &out);
 

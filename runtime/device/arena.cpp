@@ -19,8 +19,8 @@ constexpr size_t guardBytes = size_t(64) << 10;
 
 size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Quiet NaN in bf16, f16, f32 and f64 (each 16-bit piece is 0x7FF8 with three bits
-/// of a hash), and out of range as a token.
+/// A pattern that is a quiet NaN in bf16, f16, f32 and f64 (each 16-bit piece is 0x7FF8 with three
+/// bits of a hash), and out of range as a token.
 uint64_t patternWord(uint64_t word) {
   uint64_t hash = (word + 1) * 0x9E3779B97F4A7C15ull;
   return 0x7FF87FF87FF87FF8ull | ((hash >> 17) & 0x0007000700070007ull);
@@ -96,7 +96,7 @@ Status Arena::audit(const Slot *slots, int64_t count) const {
     if (slot.use != TP_WRITTEN)
       continue;
     int64_t missing = 0, first = -1;
-    // A last piece below four bytes could equal the pattern by accident.
+    // A last piece of fewer than four bytes could equal the pattern by accident.
     for (int64_t at = slot.offset, end = slot.offset + slot.bytes; end - at >= 4; at += 8) {
       int64_t size = std::min<int64_t>(8, end - at);
       uint64_t pattern = patternWord(at / 8);
@@ -113,7 +113,7 @@ Status Arena::audit(const Slot *slots, int64_t count) const {
           (long long)missing, (long long)slot.bytes, slot.name, (long long)first);
   }
 
-  // Outside: walk the gaps between the slots in order of offset.
+  // Outside the slots: walks the gaps between them in order of offset.
   std::vector<const Slot *> order;
   for (int64_t i = 0; i < count; ++i)
     if (slots[i].use != TP_EVALUATION)

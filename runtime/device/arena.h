@@ -25,7 +25,7 @@ struct Slot {
   int64_t offset, bytes;
   int32_t use; // tp_slot_use
 };
-/// Those of a program, one by one.
+/// The slots of a program, one by one.
 std::vector<Slot> slotsOf(const tp_program &program);
 
 class Arena {

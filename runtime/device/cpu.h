@@ -1,7 +1,7 @@
 //===- cpu.h - does this machine run the code? ----------------------------===//
 //
-// Checked before anything of the program runs, so that a wrong machine is a
-// sentence and not a SIGILL.
+// Checked before anything of the program runs, so that on a wrong machine the user gets a sentence
+// and not a SIGILL.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_DEVICE_CPU_H

@@ -3,9 +3,9 @@
 // The graphs are those that the library's flash engines know, op by op: they match patterns, and
 // the same mathematics in another order finds no engine.
 //
-// One decision: backward, the gradients of queries are no array in which blocks of keys add up, for
-// those would add as they come, and no two runs be equal. The engine then keeps the gradients of
-// scores instead, which is what tp_attention's chunks are for.
+// One decision: in the backward, the gradients of queries are not added up in one array by blocks
+// of keys, because blocks add in the order in which they come, and no two runs would be equal. The
+// engine keeps the gradients of scores instead; they are what tp_attention's chunks are for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ using Sizes = Graph::Sizes;
 
 /// 9.10.0 and .1 compute wrong gradients, as NVIDIA's notes say.
 constexpr size_t oldestVersion = 91002;
-/// Up to here keys that fill no tile are read beyond their end, backward.
+/// Up to this version, the backward reads keys that fill no tile beyond their end.
 constexpr size_t lastWithWholeTiles = 91500;
 constexpr int64_t keysOfTile = 128;
 /// What hidden scores become. A query sees one key at least.
@@ -59,7 +59,7 @@ struct Builder {
     std::swap(strides[2], strides[3]);
     return g.array({b, hk, d, t}, strides, elements);
   }
-  /// A chunk begins behind the rows of others, of which there may be an odd number.
+  /// A chunk begins after the rows of others, of which there may be an odd number.
   Value statistics(int pointer) {
     Sizes strides = stridesOf(pointer);
     int64_t steps = (b < it.batch ? b * strides[0] : 0) | (hk < it.groups ? h * strides[1] : 0);
@@ -76,7 +76,7 @@ struct Builder {
   Value gradient(Value left, Value right, Value to);
 };
 
-/// Keys behind a query, and those that the window has left behind, are hidden.
+/// Keys after a query, and those that the window has left, are hidden.
 Value Builder::mask(Value x) {
   auto hide = [&](Value larger, Value smaller, int comparison) {
     Value seen = g.pointwise(comparison, larger, smaller, g.between(scores, boolean), boolean);

@@ -13,8 +13,8 @@
 
 namespace tplan::runtime {
 
-/// The graph of one chunk of a pass: its arrays are those of tp_attention, in that order, and
-/// backward the sums of rows, an array in the workspace.
+/// The graph of one chunk of a pass: its arrays are those of tp_attention, in that order; in the
+/// backward also the sums of rows, an array in the workspace.
 void describeAttention(const tp_attention &attention, CudnnGraph &graph);
 /// Bytes of workspace for that array.
 int64_t bytesOfRowSums(const tp_attention &attention);
@@ -25,10 +25,10 @@ public:
   ~CudaAttention();
 
   void start(void *workspace, int64_t workspaceBytes);
-  /// Gives back what the library holds, while its context lives.
+  /// Releases what the library holds, while its context lives.
   void stop();
 
-  /// Issues one pass. A new one is planned first, which no capture may be under way for.
+  /// Issues one pass. A new one is planned first, so no capture may be under way.
   Status run(const tp_attention &attention, void *const *pointers, cuda::StreamHandle *stream);
 
 private:

@@ -137,8 +137,8 @@ Status CudaDevice::mark(int64_t stream, SharedMark mark) {
   return {};
 }
 
-/// The first time that another rank is followed: from then on copies know whose memory is its, and
-/// go straight to it where the GPUs reach each other.
+/// Called the first time that another rank is followed: from then on copies know which memory
+/// belongs to that rank, and go straight to it where the GPUs reach each other.
 Status CudaDevice::meet(const CudaDevice &other) {
   if (other.context == context)
     return {};

@@ -26,7 +26,7 @@ Status CudaDevice::open() {
   return {};
 }
 
-/// Errors are not reported: they have been, or the process ends.
+/// Errors are not reported here: they have been, or the process ends.
 CudaDevice::~CudaDevice() {
   if (!context)
     return;
@@ -81,7 +81,7 @@ Status CudaDevice::start(const tp_program &started, char *&address) {
   return {};
 }
 
-/// Kernels run where they were compiled for, and on what came later.
+/// Kernels run on the architecture that they were compiled for, and on later ones.
 Status CudaDevice::checkArchitecture() {
   int major = 0, minor = 0, wanted = atoi(facts->arch + strlen("sm_"));
   TP_CUDA(DeviceGetAttribute(&major, cuda::attributeMajor, gpu));
@@ -126,7 +126,7 @@ Status CudaDevice::loadKernels() {
   return {};
 }
 
-/// Collectives come first where both could run, for others wait for them.
+/// Collectives have priority where both could run, because other ranks wait for them.
 Status CudaDevice::makeStreams() {
   streams.resize(facts->num_streams);
   for (size_t i = 0; i < streams.size(); ++i)

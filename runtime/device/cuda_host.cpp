@@ -2,8 +2,8 @@
 //
 // What the host gives for a step goes by pinned memory; a step that is run again is a graph.
 //
-// Decision: what is captured is a step that has run call by call before. By then every library has
-// made what it makes on a first call, which a capture would refuse.
+// Decision: a step is captured only after it has run call by call. By then every library has made
+// what it makes on a first call, which a capture would refuse.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@
 
 using namespace tplan::runtime;
 
-/// A device may wait for another one that is lost, and then no call of the driver returns: where
-/// somebody watches, the host asks, at first without a pause.
+/// A device may wait for another one that is lost, and then no call of the driver returns: so where
+/// somebody watches, the host polls, at first without a pause.
 Status CudaDevice::await(cuda::EventHandle *event) {
   constexpr double busy = 200e-6, pause = 50e-6, look = 5e-3;
   if (!watcher) {
@@ -73,8 +73,8 @@ Status CudaDevice::write(void *to, const void *from, int64_t bytes) {
   if (!bytes)
     return {};
   TP_CUDA(MemcpyHtoD(pointer(to), from, bytes));
-  // It has read what is not pinned, but that may still be on its way, in a stream of the driver's
-  // for which ours do not wait.
+  // The call has read memory that is not pinned, but the bytes may still be on their way, in a
+  // stream of the driver's that ours do not wait for.
   TP_CUDA(StreamSynchronize(nullptr));
   return {};
 }
@@ -88,7 +88,7 @@ Status CudaDevice::send() {
                           givingStream));
   TP_CUDA(EventRecord(sent, givingStream));
   TP_CUDA(EventRecord(imageSent[current], givingStream));
-  // The other image was sent a step ago. What is not written again stays as it is.
+  // The other image was sent a step ago. Whatever is not written again keeps its value.
   TP_TRY(await(imageSent[next]));
   memcpy(images[next], images[current], facts->given_bytes);
   current = next;
@@ -105,7 +105,7 @@ Status CudaDevice::take() {
   return {};
 }
 
-/// An error of what runs already ends the rank; any other is a reason to do without a graph.
+/// An error of work that already runs ends the rank; any other is a reason to do without a graph.
 static Status orRefused(const CudaDriver &cu, cuda::Result result, const char *what,
                         Status &refused) {
   Status status = cu.check(result, what);
@@ -115,7 +115,8 @@ static Status orRefused(const CudaDriver &cu, cuda::Result result, const char *w
   return {};
 }
 
-/// With all memory that it needs, which may be found missing at its first launch otherwise.
+/// Allocates all memory that the graph needs, which otherwise may be found missing at its first
+/// launch.
 Status CudaDevice::instantiate(cuda::Graph *captured, Status &refused) {
   TP_TRY(orRefused(cu, cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),
                    "cuGraphInstantiate", refused));
@@ -158,8 +159,8 @@ Status CudaDevice::run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *add
   return {};
 }
 
-/// Numbers below 2 in every floating-point type: of each byte the bit that makes exponents large is
-/// off. A product of zeros takes another time than one of numbers.
+/// Numbers below 2 in every floating-point type: in each byte the bit that makes exponents large is
+/// off. Products of zeros take another time than products of other numbers.
 Status CudaDevice::fillRandomly(int64_t begin, int64_t bytes) {
   std::vector<std::array<uint32_t, 4>> piece(1 << 16);
   for (size_t i = 0; i < piece.size(); ++i)
@@ -174,7 +175,7 @@ Status CudaDevice::fillRandomly(int64_t begin, int64_t bytes) {
   return {};
 }
 
-/// On the larger part of the arena beside the workspace.
+/// Measures on the larger part of the arena beside the workspace.
 Status CudaDevice::chooseGemms(std::span<const GemmUse> uses, int64_t &measured) {
   int64_t before = facts->workspace_offset, behind = before + facts->workspace_bytes;
   bool isBefore = before >= program->arena_bytes - behind;

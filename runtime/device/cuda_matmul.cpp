@@ -21,8 +21,8 @@ namespace {
 
 /// Candidates that are measured.
 constexpr int mostAlgorithms = 8;
-/// An algorithm that the library holds for slower is taken if it takes this part of the time, at
-/// most: what lies between is the clock's, and differs from run to run.
+/// An algorithm that the library takes to be slower is chosen only if it takes at most this part of
+/// the time: smaller differences are noise of the clock, and change from run to run.
 constexpr float clearlyFaster = 0.97f;
 
 } // namespace
@@ -44,7 +44,7 @@ struct CudaMatmul::State {
   void *workspace = nullptr;
   int64_t workspaceBytes = 0;
   std::map<GemmKey, Problem> problems;
-  std::map<GemmKey, GemmAlgorithm> chosen; // before it is called
+  std::map<GemmKey, GemmAlgorithm> chosen; // choices that were made before the first call
 
   Status describe(const GemmUse &use, Problem &problem) const;
   Status candidates(const Problem &problem, int64_t alignment, Heuristic *results,
@@ -97,7 +97,7 @@ Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
   int32_t transFirst = g.trans_b ? transposed : plain, transSecond = g.trans_a ? transposed : plain;
   TP_CUBLASLT(OperationSet(p.operation, operationTransA, &transFirst, sizeof transFirst));
   TP_CUBLASLT(OperationSet(p.operation, operationTransB, &transSecond, sizeof transSecond));
-  if (g.bias) { // algorithms are chosen by what its place is a multiple of
+  if (g.bias) { // algorithms are chosen by the alignment of the bias
     int32_t epilogue = epilogueBias;
     auto place = (void *)(uintptr_t)use.alignment;
     TP_CUBLASLT(OperationSet(p.operation, operationEpilogue, &epilogue, sizeof epilogue));
@@ -132,7 +132,7 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
   auto ask = [&]() -> Status {
     uint64_t most = workspaceBytes;
     auto least = (uint32_t)alignment;
-    // Parts of a sum would be rounded as the result is, else.
+    // Otherwise parts of a sum would be rounded as the result is.
     uint32_t reductions = reduceInComputeType;
     TP_CUBLASLT(PreferenceSet(preference, preferenceWorkspace, &most, sizeof most));
     TP_CUBLASLT(PreferenceSet(preference, preferenceReductions, &reductions, sizeof reductions));
@@ -196,9 +196,9 @@ Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, const 
 // Choosing
 //===----------------------------------------------------------------------===//
 
-/// The shortest of a few runs, each behind one that is not timed, so that the GPU does not wait for
-/// the host in between. The library may offer what it refuses to run: `refusal`. An error of the
-/// driver's is the status.
+/// The shortest of a few runs, each after one that is not timed, so that the GPU does not wait for
+/// the host in between. The library may offer what it then refuses to run: `refusal`. An error of
+/// the driver's is the status.
 Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *const memory[4],
                                const Algorithm &algorithm, cuda::StreamHandle *stream,
                                float &milliseconds, Status &refusal) const {

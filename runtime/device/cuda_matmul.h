@@ -22,22 +22,22 @@ public:
   ~CudaMatmul();
 
   Status start(const CudaDriver &driver, void *workspace, int64_t workspaceBytes);
-  /// Gives back what the library holds, while its context lives.
+  /// Releases what the library holds, while its context lives.
   void stop();
 
   /// Issues one GEMM, by the algorithm that was chosen; where none was, by the one that the library
-  /// thinks is the fastest.
+  /// takes to be the fastest.
   Status run(const tp_gemm &gemm, const void *a, const void *b, const void *bias, void *c,
              cuda::StreamHandle *stream);
 
   /// Measures what the library offers for a GEMM that has no choice yet, and chooses the fastest.
-  /// Of memory that is too small nothing is measured, and the library's first is chosen.
+  /// Where the memory is too small nothing is measured, and the library's first is chosen.
   Status choose(const GemmUse &use, void *memory, int64_t bytes, cuda::StreamHandle *stream,
                 int64_t &measured);
   static int64_t bytesToMeasure(const GemmUse &use);
 
   GemmChoices choices(const std::string &gpu) const;
-  /// A choice that was made before. Counts one that the library refuses or that does not fit.
+  /// Takes a choice that was made before. Counts those that the library refuses or that do not fit.
   void take(const GemmKey &key, const GemmAlgorithm &algorithm, int64_t &refused);
 
 private:

@@ -4,7 +4,8 @@
 // streams: lists of work that it runs beside each other, each in order. Every call returns when the
 // work is issued; `read` and `write` wait for all of it.
 //
-// One decision: a rank on a CPU has no device, so that its calls cost what they did.
+// One decision: a rank on a CPU has no device, so that its calls cost no more than without this
+// class.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_DEVICE_DEVICE_H
@@ -27,12 +28,12 @@ struct Rows {
   int64_t rows = 1, row = 0, fromStride = 0, toStride = 0;
 };
 
-/// What ranks on devices tell each other of where they are in a stream.
+/// Marks by which ranks on devices know where the others are in a stream.
 enum SharedMark { sharedReady, sharedDone, sharedMarks };
 
 /// What became of a capture.
 struct Capture {
-  Status refused;     // why the device cannot: then nothing is left of it, and calls may be issued
+  Status refused;     // why it failed: then nothing is left of it, and calls may be issued
   int64_t bytes = -1; // of the device's memory that it takes; below 0: nobody knows
 };
 
@@ -45,7 +46,7 @@ public:
   /// Memory for the arena of a program, and its kernels. Called once.
   virtual Status start(const tp_program &program, char *&arena) = 0;
 
-  // Calls of generated code; around each, what takes its time or waits for it.
+  // Calls of generated code; around each, functions that take its time or wait for it.
   virtual Status beforeCall(const tp_call &) { return {}; }
   virtual Status afterCall(const tp_call &) { return {}; }
   virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
@@ -78,15 +79,15 @@ public:
 
   // For the collectives of processes.
   virtual int64_t scratchBytes(int64_t) const { return 0; }
-  /// What libraries of NVIDIA's know the stream as.
+  /// The stream's handle in NVIDIA's libraries.
   virtual void *handle(int64_t) const { return nullptr; }
-  /// When the stream comes to it, this number stands where the host sees it.
+  /// When the stream reaches this point, the host sees the number.
   virtual Status note(int64_t, uint32_t) { return {}; }
   virtual uint32_t noted(int64_t) const { return 0; }
-  /// Asked again and again while the host waits for the device, with the seconds of this wait: an
-  /// error ends it.
+  /// The function is called again and again while the host waits for the device, with the seconds
+  /// of this wait; an error ends it.
   virtual void watch(std::function<Status(double)>) {}
-  /// Drops what a step was captured as, before anything goes that it uses.
+  /// Drops the captured step, before anything is released that it uses.
   virtual void forget() {}
 
   // The host and the device's memory, outside of steps.
@@ -101,7 +102,7 @@ public:
   /// What was sent last becomes what the next step reads.
   virtual Status take() = 0;
 
-  /// Makes one piece of work of all that an entry point issues.
+  /// Captures all that an entry point issues as one piece of work.
   virtual Status capture(tp_rank *, int (*)(tp_rank *, char *), char *, Capture &) { return {}; }
   /// Runs an entry point, which is replayed where it is `repeated` and has been captured.
   virtual Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena,
@@ -109,7 +110,7 @@ public:
   /// Waits for all that was issued.
   virtual Status finish() = 0;
 
-  /// Seconds that calls took, by their events, added to a profile: see --profile.
+  /// Reports the seconds that calls took, by their events, to a profile: see --profile.
   virtual Status collectTimes(const std::function<void(const tp_call &, double)> &) { return {}; }
 };
 

@@ -16,7 +16,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Format 1 was of libraries that might round parts of sums.
+/// Format 1 was written for libraries that might round parts of sums.
 constexpr const char *title = "tplan gemm algorithms 2";
 #define TP_GEMM_NAME(NAME) #NAME " "
 constexpr const char *columns = TP_GEMM_COLUMNS(TP_GEMM_NAME) "alignment algorithm";
@@ -72,7 +72,7 @@ bool takeChoice(std::string_view line, GemmKey &key, GemmAlgorithm &algorithm) {
   for (uint64_t &word : algorithm)
     if (!takeNumber(line, word, 16))
       return false;
-  // Another number would be cut off where a field is shorter.
+  // A larger number would be cut off where a field is shorter.
   GemmUse use = useOf(key);
   auto isKnown = [](int32_t type) { return foreignType(type).cublaslt != noCode; };
   return line.empty() && keyOf(use) == key && isKnown(use.gemm.in) && isKnown(use.gemm.out);

@@ -1,7 +1,7 @@
 //===- gemm_choices.h - which algorithm computes each GEMM ------------------===//
 //
 // A library of GEMMs has several algorithms for one product, and they add in different orders. So
-// what was chosen is part of a run's state: it is saved with each checkpoint, and whoever reads it
+// the choice is part of a run's state: it is saved with each checkpoint, and a run that reads it
 // back computes the same bits.
 //
 //===----------------------------------------------------------------------===//
@@ -17,15 +17,15 @@
 
 namespace tplan::runtime {
 
-/// A GEMM as a program asks for it, and what the places of its operands are multiples of, in bytes.
+/// A GEMM as a program asks for it, and the alignment of its operands in bytes.
 struct GemmUse {
   tp_gemm gemm;
   int64_t alignment;
 };
-/// What memory of the arena is aligned to, at least where a value begins.
+/// The alignment of memory in the arena, at least where a value begins.
 inline constexpr int64_t usualAlignment = 64;
-/// The largest power of two, up to the usual one, that all of some places are multiples of; `bits`
-/// are those of any of them.
+/// The largest power of two, up to the usual one, that all of some addresses are multiples of;
+/// `bits` has the bits of all of them.
 inline int64_t alignmentOf(uint64_t bits) {
   bits |= usualAlignment;
   return (int64_t)(bits & -bits);

@@ -24,7 +24,7 @@ Status tplan::runtime::setLibraryThreads(Team &team) {
   auto setThreads = (void (*)(int))dlsym(RTLD_DEFAULT, "omp_set_num_threads");
   if (!setThreads)
     return errorf("oneDNN brings no OpenMP: omp_set_num_threads is not loaded");
-  // Each thread must pass once, and a quick one could take two tasks: they meet.
+  // Each thread must do this once, and a quick one could take two tasks: so they meet.
   std::atomic<int> arrived{0};
   int size = team.size();
   team.forEach(size, [&](int64_t, int) {

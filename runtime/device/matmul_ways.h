@@ -40,8 +40,8 @@ private:
   Dgemm dgemm = nullptr;
 };
 
-/// bf16 or f16 operands widened panel by panel along K into f32, multiplied by oneDNN's f32 GEMM in
-/// ascending K, a bias added, and rounded once where C is as they.
+/// bf16 or f16 operands are widened panel by panel along K into f32, multiplied by oneDNN's f32
+/// GEMM in ascending K; a bias is added, and the sum is rounded once where C is of their type.
 class Widened {
 public:
   Status prepare(Team &team, int32_t type);
@@ -66,7 +66,7 @@ public:
   /// Whether this CPU multiplies bf16, so that oneDNN does not emulate it.
   static bool native();
 
-  /// The primitives of a descriptor, made at the first meeting.
+  /// The primitives of a descriptor, made when it is met first.
   Status prepare(Team &team, const tp_gemm &gemm, const Tiling &tiling, void *&way);
   int64_t bytes() const;
   static bool tile(void *way, const tp_gemm &gemm, const Tile &tile);

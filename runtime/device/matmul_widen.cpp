@@ -51,8 +51,8 @@ __attribute__((always_inline)) inline void roundAll(const float *__restrict from
 
 } // namespace
 
-// The library is built for any x86-64; these loops are worth a second body. Clones are functions,
-// not templates.
+// The library is built for any x86-64; these loops are worth a second body. Only functions can be
+// cloned for a CPU, not templates.
 #define TP_ALSO_AVX2 __attribute__((target_clones("avx2", "default")))
 #define BLOCKS(TYPE)                                                                               \
   TP_ALSO_AVX2 static void widen_##TYPE(const char *from, int64_t stride, int64_t rows,            \

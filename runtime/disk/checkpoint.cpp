@@ -105,7 +105,7 @@ Status readManifest(const std::string &path, std::vector<ManifestEntry> &entries
   return {};
 }
 
-/// Of a manifest's files the one of this name, or all; each is there, whole and unchanged.
+/// Checks the file of this name in a manifest, or all files: each is there, whole and unchanged.
 Status checkManifest(tp_rank &rank, const std::string &directory, const std::string &only = "") {
   std::vector<ManifestEntry> entries;
   TP_TRY(rank.peers.agree(readManifest(directory + "/" + manifestFile, entries)));
@@ -215,7 +215,7 @@ Status beginDirectory(const std::string &directory, const std::string &temporary
   return makeDirectory(temporary);
 }
 
-/// What is text, the names, and what is no longer kept.
+/// Writes the files of text, gives the directory its name, and removes old checkpoints.
 Status finishDirectory(tp_rank &rank, const std::string &directory, const std::string &temporary,
                        const TrainingState &state, std::vector<ManifestEntry> manifest,
                        int64_t keep) {
@@ -230,7 +230,7 @@ Status finishDirectory(tp_rank &rank, const std::string &directory, const std::s
     TP_TRY(add(gemmsFile, gemms.text()));
   TP_TRY(writeText(temporary + "/" + manifestFile, manifestText(manifest)));
 
-  // One of this step that `latest` does not name was left by a crashed run.
+  // A checkpoint of this step that `latest` does not name was left by a crashed run.
   if (pathExists(final)) {
     std::string old = directory + "/.old-" + name;
     TP_TRY(renamePath(final, old));
@@ -241,7 +241,7 @@ Status finishDirectory(tp_rank &rank, const std::string &directory, const std::s
   return prune(directory, state.step, keep);
 }
 
-/// The checkpoint of a step; of -1, the newest.
+/// The checkpoint of a step; for -1 the newest.
 Status findCheckpoint(const std::string &directory, int64_t step, std::string &name) {
   if (step >= 0) {
     name = stepName(step);
@@ -278,7 +278,8 @@ Status openCheckpoint(const tp_program &program, const std::string &path, const 
                   stateFile, opened.state.step);
   TP_TRY(opened.model.open(path + "/" + modelFile));
   TP_TRY(opened.optimizer.open(path + "/" + optimizerFile));
-  // A tensor that differs is named; what is left of the fingerprint is how they are trained.
+  // A tensor that differs is named; if none does, the fingerprints differ in how the weights are
+  // trained.
   TP_TRY(opened.model.match(opened.weights, /*convert=*/false));
   TP_TRY(opened.optimizer.match(opened.states, /*convert=*/false));
   if (by.fingerprint == program.fingerprint)
@@ -361,7 +362,7 @@ Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &director
   return {};
 }
 
-/// Weights that are those of a checkpoint are as its manifest says.
+/// Weights from a checkpoint must be as its manifest says.
 static Status checkBeside(tp_rank &rank, const std::string &path) {
   size_t slash = path.rfind('/');
   std::string name = path.substr(slash + 1),

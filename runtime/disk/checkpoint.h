@@ -21,12 +21,12 @@ namespace tplan::runtime {
 
 /// What a checkpoint holds beside tensors.
 struct TrainingState {
-  int64_t step = 0; // done
+  int64_t step = 0; // the last step that is done
   int64_t seed = 0;
   int64_t dataRows = 0;       // rows read so far: the position in the data
-  int64_t dataTokens = 0;     // of all sources, to know them again
-  std::string dataMixed;      // in what proportion, where there are several
-  bool evaluationDue = false; // one after this step was broken off, and is to be made first
+  int64_t dataTokens = 0;     // number of tokens of all sources, to recognise the data
+  std::string dataMixed;      // the proportions of a mixture of sources
+  bool evaluationDue = false; // an evaluation after this step was interrupted, and comes first
 };
 
 // Each is called by all ranks, which succeed or fail together.
@@ -36,20 +36,20 @@ struct TrainingState {
 Status saveCheckpoint(tp_rank &rank, const std::string &directory, const TrainingState &state,
                       int64_t keep);
 
-/// Reads the checkpoint of a step of DIR into the arena, or with -1 the latest. Nothing is changed
-/// unless every file of it is sound and belongs to this program; the error of one that is not sound
-/// names the last that is.
+/// Reads the checkpoint of a step of DIR into the arena, or for -1 the latest. Nothing is changed
+/// unless all of its files are sound and belong to this program; the error names the last sound
+/// checkpoint where this one is not.
 Status loadCheckpoint(tp_rank &rank, const std::string &directory, int64_t step,
                       TrainingState &state);
 
-/// Weights alone, by name; other floating-point types are converted. Those of a checkpoint must be
-/// as the manifest beside them says.
+/// Loads weights alone, by name; other floating-point types are converted. Weights of a checkpoint
+/// must be as the manifest beside them says.
 Status loadWeights(tp_rank &rank, const std::string &file);
 
 /// Name of the directory that DIR/latest points at; empty where there is none.
 Status latestCheckpoint(const std::string &directory, std::string &name);
 
-/// The file with the GEMM algorithms of a step's checkpoint, with -1 of the latest; empty where
+/// The file with the GEMM algorithms of a step's checkpoint, for -1 that of the latest; empty where
 /// there is none.
 Status gemmsOf(const std::string &directory, int64_t step, std::string &file);
 

@@ -18,8 +18,8 @@ inline constexpr int64_t checksumBlock = int64_t(1) << 26;
 /// 32 hexadecimal digits.
 std::string checksumOf(const void *data, int64_t bytes);
 
-/// Of a file that all ranks see, with its size. Called by all ranks, which succeed or fail
-/// together.
+/// The checksum of a file that all ranks see, with its size. Called by all ranks, which succeed or
+/// fail together.
 Status checksumOfFile(Peers &peers, Team &team, const std::string &path, std::string &checksum,
                       int64_t &bytes);
 

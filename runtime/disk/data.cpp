@@ -10,7 +10,7 @@
 
 using namespace tplan::runtime;
 
-/// Where order is drawn from: a stream of random numbers of each source.
+/// The streams of random numbers that the order of rows is drawn from, one for each source.
 static int64_t orderOf(int64_t source) {
   return source == 0 ? (int64_t)dataOrderStream : (int64_t)sampleStream - source;
 }

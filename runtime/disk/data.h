@@ -23,8 +23,8 @@ namespace tplan::runtime {
 
 class TokenStream {
 public:
-  /// `length`: tokens of a row; `stride`: from one row's begin to the next one's; `source`: a
-  /// number from 0, for sources that are as long as each other have orders of their own.
+  /// `length`: tokens of a row; `stride`: from the begin of one row to that of the next; `source`:
+  /// a number from 0, so that sources of equal length have different orders.
   Status open(const std::vector<std::string> &names, int64_t length, int64_t stride,
               int64_t source = 0);
 
@@ -55,20 +55,20 @@ public:
   virtual ~RowSource() = default;
   /// Rows of all inputs of this rank for one step (from 1). Called by all ranks.
   virtual Status fill(tp_rank &rank, uint64_t seed, int64_t step) = 0;
-  /// Of all there is, so that a checkpoint knows it again; 0: nobody can tell.
+  /// The number of all tokens, by which a checkpoint recognises the data; 0: unknown.
   virtual int64_t tokens() const = 0;
-  /// In what proportion it is mixed, of which; empty where nothing is.
+  /// The sources and proportions of a mixture; empty where there is one source.
   virtual std::string mixed() const { return {}; }
 };
 
 /// Files: each rank reads its own rows, or the leader reads all and hands them round.
 class Loader : public RowSource {
 public:
-  /// Called by all ranks, which succeed or fail together: where several read, each has to find the
-  /// same.
+  /// Called by all ranks, which succeed or fail together: where several read, each must find the
+  /// same data.
   Status open(tp_rank &rank, const std::vector<DataSource> &sources, int64_t length);
   bool isOpen() const { return total > 0; }
-  /// Of all sources.
+  /// Tokens of all sources.
   int64_t tokens() const override { return total; }
   std::string mixed() const override { return mixedOf; }
   Status fill(tp_rank &rank, uint64_t seed, int64_t step) override;
@@ -77,7 +77,7 @@ private:
   Status openAll(const tp_program &program, const std::vector<DataSource> &sources, int64_t length);
   Status readRow(const tp_input &input, uint64_t seed, int64_t row, int32_t *to) const;
 
-  std::vector<TokenStream> streams; // of each source; of none on ranks that do not read
+  std::vector<TokenStream> streams; // the stream of each source; empty on ranks that do not read
   Mixture mixture;
   int64_t total = 0;
   std::string mixedOf;

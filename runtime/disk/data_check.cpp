@@ -1,4 +1,4 @@
-//===- data_check.cpp - what is told of data before a training -------------===//
+//===- data_check.cpp - what data looks like before a training -----------===//
 
 #include "runtime/disk/data_check.h"
 
@@ -11,20 +11,20 @@ using namespace tplan::runtime;
 namespace {
 
 constexpr int64_t mostFiles = 64, mostTokens = 256 << 10; // of each of three parts of a file
-constexpr int64_t fewTokens = 64;                         // tell nothing of a format
+constexpr int64_t fewTokens = 64;                         // fewer tokens say nothing about a format
 
 /// What was seen of some files.
 struct Sample {
   int64_t least = std::numeric_limits<int64_t>::max(), most = -1;
   int64_t targets = 0; // tokens that follow another one and are no padding
   bool isAll = true;   // nothing was left out
-  /// By the place of a token in its file, modulo 4: how many, and how many are not 0.
+  /// By the place of a token in its file, modulo 4: how many tokens, and how many that are not 0.
   std::array<int64_t, 4> seen = {}, set = {};
 
   /// Looks at the beginning, the middle and the end.
   Status add(const TokenFile &file, int64_t vocabulary);
   void add(const Sample &other);
-  /// Bytes of tokens that these seem to be pieces of; 1: of none.
+  /// In how many pieces each real token seems to be read; 1: tokens are whole.
   int64_t pieces() const;
 
 private:
@@ -67,7 +67,8 @@ void Sample::add(const Sample &other) {
   isAll &= other.isAll;
 }
 
-/// Of small numbers in more bytes than are read the upper ones are 0, and the lower ones are not.
+/// Where small numbers have more bytes than are read at once, their upper pieces are 0 and the
+/// lower ones are not.
 int64_t Sample::pieces() const {
   if (seen[0] + seen[1] + seen[2] + seen[3] < fewTokens || set[1] || set[3] || set[0] + set[2] == 0)
     return 1;
@@ -113,7 +114,7 @@ Status checkBeginning(const TokenFile &file) {
               : "");
 }
 
-/// Tokens of more bytes that are read as tokens of fewer train without an error, on nothing.
+/// Wide tokens that are read as narrow ones train without an error, on nothing.
 Status checkWidth(const TokenFile &file, const Sample &sample, std::string &warnings) {
   int64_t bytes = file.form().bytesPerToken * sample.pieces();
   const TokenFormat *wide = nullptr;
@@ -177,7 +178,7 @@ Status tplan::runtime::checkTrainingFiles(const DataSource &source, int64_t voca
                                           std::string &warnings) {
   Sample sample;
   const std::vector<std::string> &names = source.files;
-  // Ids are checked where they are read, by who reads them.
+  // Ids are checked by whoever reads them.
   TP_TRY(look(names, vocabulary, std::numeric_limits<int64_t>::max(), sample, warnings));
   if (sample.most < 0 && sample.least < 0 && sample.isAll)
     return errorf("nothing to train on: all tokens are below 0, which is padding, in %s",

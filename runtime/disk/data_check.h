@@ -1,10 +1,9 @@
-//===- data_check.h - what is told of data before a training ---------------===//
+//===- data_check.h - what data looks like before a training -------------===//
 //
-// Decisions: what is looked at is bounded, the beginning, middle and end of some files, so that a
-// training on petabytes starts as soon as one on a page. A file that nobody said the format of has
-// to look like what it is read as. One that was said to be bytes may begin as anything; one that
-// was said to be ids may not begin as an archive, and is warned of where it seems to hold wider
-// ones.
+// Decisions: only the beginning, middle and end of some files are looked at, so that a training on
+// petabytes starts as soon as one on a page. A file whose format nobody has stated must look like
+// what it is read as. A file that was stated to be bytes may begin as anything; one that was stated
+// to be ids may not begin as an archive, and causes a warning where it seems to hold wider ids.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_DISK_DATA_CHECK_H
@@ -14,11 +13,11 @@
 
 namespace tplan::runtime {
 
-/// Files to train on: some token is a target. `warnings` receives whole lines.
+/// Checks files to train on: some token must be a target. `warnings` receives whole lines.
 Status checkTrainingFiles(const DataSource &source, int64_t vocabulary, std::string &warnings);
 
-/// Files to score: something to predict, and ids within the vocabulary as far as they are looked
-/// at.
+/// Checks files to score: there must be something to predict, and the ids that are looked at must
+/// be within the vocabulary.
 Status checkEvaluationFiles(const std::vector<std::string> &names, int64_t vocabulary,
                             std::string &warnings);
 

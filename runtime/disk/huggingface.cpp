@@ -12,7 +12,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Of a tokenizer and of generation, which training does not look at.
+/// Files of a tokenizer and of generation, which training does not read.
 constexpr const char *companions[] = {"tokenizer.json",
                                       "tokenizer_config.json",
                                       "special_tokens_map.json",
@@ -37,7 +37,8 @@ public:
   std::vector<FileTensor> tensors; // with full names and the types of the weights
   std::vector<std::string> bare;   // the other name of each, or nothing
 
-  /// Takes names and types from the folder, each of whose tensors is one of the map or passed over.
+  /// Takes names and types from the folder. Each of its tensors must be in the map or be passed
+  /// over.
   Status follow(const ModelFolder &folder);
   int32_t type() const { return weights.empty() ? TP_F32 : weights[0].type; }
 };
@@ -133,7 +134,7 @@ Status hasMap(const tp_program &program, const char *what, const std::string &fo
 /// The folder, as the map sees it.
 Status openModel(const std::string &path, ModelFolder &folder, Mapping &mapping) {
   TP_TRY(folder.open(path));
-  TP_TRY(checkConfig(mapping.disk, folder)); // what it says explains why shapes are others
+  TP_TRY(checkConfig(mapping.disk, folder)); // its text explains why shapes differ
   return mapping.follow(folder);
 }
 
@@ -182,7 +183,7 @@ Status tplan::runtime::readExportForm(tp_rank &rank, const std::string &like, Ex
 }
 
 static Status checkEmpty(const std::string &folder) {
-  TP_TRY(makeDirectory(folder)); // what cannot be written is told before the training, not after it
+  TP_TRY(makeDirectory(folder)); // if it cannot be made, the error comes before the training
   std::vector<std::string> names;
   TP_TRY(listDirectory(folder, names));
   if (names.empty())
@@ -269,6 +270,6 @@ Status tplan::runtime::exportModel(tp_rank &rank, const std::string &path, const
   };
   Status status = write();
   if (!status.ok() && peers.leads() && pathExists(temporary))
-    (void)removeDirectory(temporary); // the error that is told is the first
+    (void)removeDirectory(temporary); // the first error is the one that is reported
   return status;
 }

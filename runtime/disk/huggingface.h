@@ -4,7 +4,7 @@
 // writes such folders.
 //
 // One decision: what is written has the names and element types of what was read, so that weights
-// that nobody trained are the same bytes again.
+// that were not trained are written as the same bytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_DISK_HUGGINGFACE_H
@@ -30,15 +30,15 @@ struct ExportForm {
   std::vector<std::pair<std::string, std::string>> files; // beside them, on the leader
 };
 
-/// The form of the model in the folder `like`, with its config.json and tokenizer; where that is
-/// empty one by the map alone.
+/// The form of the model in the folder `like`, with its config.json and tokenizer; where `like` is
+/// empty, a form by the map alone.
 Status readExportForm(tp_rank &rank, const std::string &like, ExportForm &form);
 
 /// Makes the folder, unless there is something in it.
 Status checkExport(tp_rank &rank, const std::string &folder);
 
-/// Writes the folder, which appears whole or not at all; files of weights have at most
-/// `bytesOfFile`, but for one tensor alone that has more.
+/// Writes the folder, which appears whole or not at all. Files of weights have at most
+/// `bytesOfFile`, except where a single tensor has more.
 Status exportModel(tp_rank &rank, const std::string &folder, const ExportForm &form,
                    int64_t bytesOfFile);
 

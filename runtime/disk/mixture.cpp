@@ -14,8 +14,8 @@ Mixture::Mixture(const std::vector<double> &weights) : parts(weights.size()) {
   }
 }
 
-/// The first source has the rows at which the whole part of `rows * part` rises, those that are
-/// left are numbered anew, and are shared among the others in the same way.
+/// The first source has the rows at which the whole part of `rows * part` rises. The remaining rows
+/// are numbered anew, and are shared among the other sources in the same way.
 Mixture::Place Mixture::operator[](int64_t row) const {
   for (size_t source = 0;; ++source) {
     auto before = [&](int64_t rows) {

@@ -1,7 +1,7 @@
 //===- mixture.h - which source a row comes from ---------------------------===//
 //
-// Sources of data are mixed by rows: of the first n rows of a training each has its weight, to
-// within less than the number of sources, and its own rows come one after the other.
+// Sources of data are mixed by rows: each source has its weight of the first n rows of a training,
+// to within less than the number of sources, and its own rows come one after the other.
 //
 // One decision: the source of row r, and its place there, are a formula of r: a position in the
 // data is one number, no plan changes what a row is, and a resume replays nothing.
@@ -26,7 +26,8 @@ public:
   Place operator[](int64_t row) const;
 
 private:
-  /// Each source's part of what it and those after it have, in units of 2^-63; the last has all.
+  /// The share of each source in what it and the later ones have together, in units of 2^-63; that
+  /// of the last is all.
   std::vector<uint64_t> parts;
 };
 

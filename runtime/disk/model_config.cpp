@@ -1,7 +1,7 @@
 //===- model_config.cpp - config.json against what a model is --------------===//
 //
-// What no shape shows, the base of rotary positions, is compared here. One decision: null means
-// what the key's absence means, as files have it both ways.
+// The base of rotary positions shows in no shape, so it is compared here. One decision: null means
+// the same as the key's absence, because files have both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,8 @@ json valueOf(const tp_constant &constant) {
   }
 }
 
-/// Numbers are those of f32 at most, which may have been written by one who computes in it.
+/// Numbers are compared with the precision of f32, because they may have been written by a program
+/// that computes in it.
 bool isSame(const json &found, const json &wanted) {
   if (!found.is_number() || !wanted.is_number())
     return found == wanted;
@@ -100,7 +101,7 @@ Status check(const tp_config &config, const json &settings, const std::string &f
                 file.c_str(), config.keys[0], shown(meant).c_str(), shown(wanted).c_str());
 }
 
-/// Two types of one size, one taken for the other, would be silent.
+/// Two types of one size could be taken for each other without an error.
 Status checkTypes(const ModelFolder &folder) {
   for (const char *key : {"dtype", "torch_dtype"}) {
     const json *said = find(folder.config(), key);
@@ -136,7 +137,7 @@ std::string tplan::runtime::writeConfig(const tp_disk &disk, int32_t type) {
     const tp_config &config = disk.config[i];
     json value = valueOf(*config.value);
     if (config.absent && isSame(valueOf(*config.absent), value))
-      continue; // other readers mean the same by its absence
+      continue; // other readers take its absence to mean the same
     json *at = &all;
     for (std::string_view key = config.keys[0]; !key.empty();)
       at = &(*at)[firstName(key)];

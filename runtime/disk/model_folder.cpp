@@ -14,7 +14,8 @@ static Status readObject(const std::string &path, json &value) {
   return value.is_object() ? Status() : errorf("'%s' does not hold a JSON object", path.c_str());
 }
 
-/// What there is, or what somebody has who meant another thing.
+/// Names the files that are there, or says what to do where somebody seems to have meant something
+/// else.
 Status ModelFolder::findFiles(std::vector<std::string> &found) {
   const char *path = folder.c_str();
   bool whole = pathExists(folder + "/" + weightsName), parts = pathExists(folder + "/" + indexName);
@@ -65,7 +66,8 @@ Status ModelFolder::readIndex(std::vector<std::string> &found) {
   return {};
 }
 
-/// What the index names is where it says, and it names all that is there.
+/// Each tensor of the index is in the file that it names, and the index names all tensors there
+/// are.
 Status ModelFolder::checkIndex() const {
   std::string path = folder + "/" + indexName;
   for (auto &[tensor, file] : index.items()) {

@@ -17,7 +17,7 @@ namespace tplan::runtime {
 
 inline constexpr const char *configName = "config.json", *weightsName = "model.safetensors",
                             *indexName = "model.safetensors.index.json";
-/// Of a JSON file in it.
+/// The text of a JSON file in it.
 inline constexpr int64_t maxModelJson = int64_t(1) << 27;
 
 class ModelFolder {
@@ -46,7 +46,7 @@ private:
   std::map<std::string, Place> places;
 };
 
-/// config.json says of the model what this program was compiled for.
+/// Checks that config.json describes the model that this program was compiled for.
 Status checkConfig(const tp_disk &disk, const ModelFolder &folder);
 /// config.json of a model without one; `type` is that of its tensors.
 std::string writeConfig(const tp_disk &disk, int32_t type);

@@ -17,8 +17,8 @@ using nlohmann::json;
 
 namespace {
 
-// The reference reader takes 100 MB; each rank holds its header, and a hundred thousand tensors
-// have 12.
+// The reference reader allows 100 MB. Each rank holds the header, and that of a hundred thousand
+// tensors has 12 MB.
 constexpr int64_t maxHeader = int64_t(32) << 20;
 constexpr int64_t maxValues = 1'000'000; // seven a tensor
 constexpr size_t maxShape = 8;           // sizes that an error shows
@@ -39,7 +39,7 @@ constexpr TypeName typeNames[] = {TP_TYPES(TYPE){"U8", -1, 1},
                                   {"F8_E5M2", -1, 1}};
 #undef TYPE
 
-/// Of a file, which may say anything.
+/// A shape in a message: a file may contain any, so a long one is cut.
 std::string shownShape(const std::vector<int64_t> &shape) {
   if (shape.size() <= maxShape)
     return shapeText(shape);
@@ -255,8 +255,8 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
 
 namespace {
 
-/// Bytes of a file in rising order. A rank may hold short runs of a tensor: where one follows soon
-/// after the other more is read than is asked for, and where they are far apart no more.
+/// Reads bytes of a file in rising order. A rank may hold short runs of a tensor: where one follows
+/// soon after the other, more is read than was asked for; where they are far apart, no more is.
 class Window {
 public:
   static constexpr int64_t most = 64 << 10, page = 4 << 10;
@@ -318,7 +318,7 @@ int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
   abort(); // what is read has the type of a tensor, or a floating-point one
 }
 
-/// As getElement(), of bytes that may lie anywhere.
+/// As getElement(), for bytes at any address.
 double numberAt(const char *data, int32_t type, int64_t index) {
   alignas(8) char element[8];
   memcpy(element, data + index * bytesOf(type), bytesOf(type));

@@ -26,7 +26,7 @@ struct StoredTensor {
   int32_t type = 0;            // tp_type; -1: one that no program has
   const char *dtype = nullptr; // as the file says it
   std::vector<int64_t> shape;
-  int64_t offset = 0, bytes = 0; // in the file
+  int64_t offset = 0, bytes = 0; // offset and size in the file
 };
 
 /// A weight in a tensor of a file: all of the tensor, or the elements that `place` says.
@@ -58,8 +58,8 @@ public:
   /// The file holds exactly `wanted`, in name, type (unless `convert` allows
   /// another floating-point type) and shape.
   Status match(const std::vector<LogicalTensor> &wanted, bool convert) const;
-  /// Copies into the arena what match() or another has checked. Padding stays as it is. A number
-  /// that is not finite is an error, with its tensor and place.
+  /// Copies into the arena what match() or another check has passed. Padding stays as it is. A
+  /// number that is not finite is an error, with its tensor and place.
   Status copyTo(const std::vector<FileTensor> &wanted) const;
   Status copyTo(const std::vector<LogicalTensor> &wanted) const {
     return copyTo(asThemselves(wanted));
@@ -71,9 +71,9 @@ private:
   std::map<std::string, StoredTensor> entries;
 };
 
-/// All ranks write one file, atomically; they succeed or fail together. `checksum` (if not
-/// null) receives that of the file, `bytes` its size. A number that its type in the file does not
-/// hold is an error.
+/// All ranks write one file, atomically; they succeed or fail together. `checksum` (if not null)
+/// receives the file's checksum, `bytes` its size. A number that does not fit its type in the file
+/// is an error.
 Status writeSafetensors(Peers &peers, Team &team, const std::string &path,
                         const std::vector<FileTensor> &tensors, std::string *checksum = nullptr,
                         int64_t *bytes = nullptr);
@@ -87,7 +87,7 @@ bool isFloat(int32_t type);
 const char *storedName(int32_t type);
 /// "[8, 64]"
 std::string shapeText(const std::vector<int64_t> &shape);
-/// The same of one element's place.
+/// The same for the place of one element.
 std::string placeText(const std::vector<int64_t> &shape, int64_t element);
 
 } // namespace tplan::runtime

@@ -57,7 +57,7 @@ Status createFile(AtomicFile &file, const std::string &path, const std::string &
   return file.write(0, header.data(), (int64_t)header.size());
 }
 
-/// Elements of a run as they are in the file, where that is not how they are in memory.
+/// Elements of a run in the form that the file has, where that differs from memory.
 Status convert(const FileTensor &tensor, const LogicalTensor &from, const PlacedRun &run,
                const char *data, std::vector<char> &converted) {
   converted.resize(run.count * bytesOf(tensor.type));
@@ -99,7 +99,7 @@ Status writePart(AtomicFile &file, const FileTensor &tensor, int64_t offset, con
   return status;
 }
 
-/// What this rank has to write, down to the disk: another rank may be on another machine.
+/// Writes this rank's part to the disk itself: another rank may be on another machine.
 Status writeRuns(AtomicFile &file, const std::vector<Placed> &placed) {
   for (auto [tensor, offset] : placed)
     for (const FilePart &part : tensor->parts)
@@ -127,7 +127,7 @@ Status tplan::runtime::writeSafetensors(Peers &peers, Team &team, const std::str
   std::string temporary = file.temporary();
   TP_TRY(peers.broadcast(temporary));
   TP_TRY(peers.agree(peers.leads() ? writeRuns(file, placed) : joinFile(temporary, placed)));
-  // Of what is in the file, whoever wrote it.
+  // The checksum of the file's bytes, whichever rank wrote them.
   if (checksum)
     TP_TRY(checksumOfFile(peers, team, temporary, *checksum, size));
   if (bytes)

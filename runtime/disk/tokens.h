@@ -1,7 +1,7 @@
 //===- tokens.h - files as tokens ------------------------------------------===//
 //
-// One decision: a name of a file may say how it holds tokens, FORMAT:FILE; one that says nothing is
-// read as bytes, and is looked at more closely (data_check.h).
+// One decision: a file name may say how the file holds tokens, FORMAT:FILE. A file whose name says
+// nothing is read as bytes, and is looked at more closely (data_check.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_DISK_TOKENS_H
@@ -25,7 +25,7 @@ struct TokenFormat {
 };
 /// The table of formats, that of token_formats.def; the first is the default.
 std::span<const TokenFormat> tokenFormats();
-/// Of FORMAT:FILE the format, and with `path` the file; null where a name states none.
+/// The format of FORMAT:FILE, and in `path` the file; null where a name states no format.
 const TokenFormat *statedFormat(const std::string &name, std::string *path = nullptr);
 
 /// One file as tokens.
@@ -35,7 +35,7 @@ public:
   Status open(const std::string &name);
   /// Tokens, the separator included.
   int64_t size() const { return count + firstToken(); }
-  /// Number of the first one that stands in the file: 1 where a separator is put before it.
+  /// Number of the first token that stands in the file: 1 where a separator is put before it.
   int64_t firstToken() const { return format->separator >= 0 ? 1 : 0; }
   /// Reads tokens [first, first + n), each checked against the vocabulary.
   Status read(int64_t first, int64_t n, int64_t vocabulary, int32_t *to) const;
@@ -58,14 +58,14 @@ private:
   int64_t count = 0;
 };
 
-/// Opens files in their order. Where a name is that of no file and has `*`, `?` or `[`, it stands
-/// for all that match, by name.
+/// Opens files in their order. A name that is no file and has `*`, `?` or `[` stands for all files
+/// that match, by name.
 Status openTokenFiles(const std::vector<std::string> &names, std::vector<TokenFile> &files);
 
 /// Files that are read one after the other, of the training's data.
 struct DataSource {
   std::string name;
-  double weight; // of its rows, among all sources
+  double weight; // the share of its rows among all sources
   std::vector<std::string> files;
 };
 

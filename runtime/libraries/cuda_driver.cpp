@@ -34,7 +34,7 @@ Status load(CudaDriver &driver) {
     return errorf("there is no NVIDIA driver on this machine, so no GPU can be used; run with "
                   "--device=cpu a binary that was compiled for one: %s",
                   dlerror());
-  // Asked first, for an old driver lacks what comes later.
+  // Asked for the version first, because an old driver lacks functions that came later.
   auto getVersion = (cuda::Result (*)(int *))dlsym(library, "cuDriverGetVersion");
   if (!getVersion || getVersion(&driver.version) != cuda::success)
     return errorf("'%s' is no driver of NVIDIA's: it tells no version", name);
@@ -55,7 +55,7 @@ Status load(CudaDriver &driver) {
 namespace {
 constexpr const char *ofKernel = "a kernel has failed, whose line --synchronous names";
 
-/// Errors of what ran before the call that is told of them, and what that was.
+/// Errors of work before the call that reports them, and what that work was.
 struct LateErrors {
   cuda::Result first, last;
   const char *what;

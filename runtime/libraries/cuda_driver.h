@@ -177,10 +177,10 @@ struct CudaDriver {
 
   /// The error of a call in the driver's words; success for 0.
   Status check(cuda::Result result, std::string_view what) const;
-  /// Whether it is of what ran before, which the driver tells whoever calls next.
+  /// Whether the error is one of earlier work, which the driver reports to the next call.
   static bool isLate(cuda::Result result);
-  /// The error of a library, or of the kernel that has failed before it, which breaks what
-  /// libraries do behind it. `event` is any of the device's.
+  /// The error of a library, or that of a kernel which failed before it and breaks what the library
+  /// does afterwards. `event` is any of the device's.
   Status ofLibrary(Status status, cuda::EventHandle *event) const;
 };
 

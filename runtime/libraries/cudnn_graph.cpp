@@ -1,7 +1,7 @@
 //===- cudnn_graph.cpp - graphs of operations for cuDNN ---------------------===//
 //
-// What heuristics offer may still fail to become a plan, or need more workspace than there is: the
-// first that does neither is taken.
+// A plan that the heuristics offer may still fail to be made, or need more workspace than there is:
+// the first plan that does neither is taken.
 //
 //===----------------------------------------------------------------------===//
 

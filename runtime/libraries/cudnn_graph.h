@@ -1,7 +1,7 @@
 //===- cudnn_graph.h - graphs of operations for cuDNN -----------------------===//
 //
-// A graph reads like its formula: each operation makes a value of those before it. What goes wrong
-// on the way is kept, and told when the graph is planned.
+// A graph reads like its formula: each operation makes a value of those before it. The first error
+// on the way is kept, and reported when the graph is planned.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_LIBRARIES_CUDNN_GRAPH_H
@@ -70,7 +70,7 @@ public:
   Value between(const Sizes &dims, const Sizes &strides, int type);
   Value scalar(float value);
 
-  /// Results go to `to`, and are it.
+  /// The result is written to `to`, and is this value.
   Value matmul(Value a, Value b, Value to);
   Value pointwise(int mode, Value x, Value to);
   Value pointwise(int mode, Value x, Value b, Value to, int precision = cudnn::float32);
@@ -79,12 +79,12 @@ public:
   /// The position along an axis of x.
   Value index(Value x, int64_t axis);
   Value reduce(int reduction, Value x, Value to);
-  /// The same elements, the last two axes changed.
+  /// The same elements with the last two axes exchanged.
   Value transpose(Value x, Value to);
 
   const Sizes &dimsOf(Value value) const { return tensors[value].dims; }
 
-  /// The first engine in the library's order that adds in one order and fits.
+  /// The first engine in the library's order that adds in a fixed order and fits.
   Status plan(const CudnnTarget &target, int64_t workspace, CudnnPlan &plan);
 
 private:

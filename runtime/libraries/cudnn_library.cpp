@@ -1,8 +1,7 @@
 //===- cudnn_library.cpp - cuDNN, loaded at run time ------------------------===//
 //
-// Its engines compile for the GPU with NVRTC, which they ask the loader for by name. It need not be
-// where the loader looks, wherever cuDNN is, so it is loaded first from where it is found.
-//
+// Its engines compile for the GPU with NVRTC, which they ask the loader for by name. The loader may
+// not find NVRTC where it found cuDNN, so NVRTC is loaded first, from where it is.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/libraries/cudnn_library.h"
@@ -20,8 +19,8 @@ static constexpr const char *compilerNames[] = {"libnvrtc.so.13", "libnvrtc.so.1
 /// Folders below nvidia/, by the age of the packages.
 static constexpr const char *compilerFolders[] = {"cu13", "cuda_nvrtc"};
 
-/// Each that is there, for a cuDNN asks for that of its own CUDA. Where there is none, cuDNN says
-/// so.
+/// Loads each that is there, because a cuDNN asks for that of its own CUDA. Where there is none,
+/// cuDNN reports it.
 static void loadCompilers() {
   void *handle = nullptr;
   std::string file;

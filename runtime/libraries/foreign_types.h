@@ -1,7 +1,7 @@
 //===- foreign_types.h - what others call our element types ----------------===//
 //
-// One row a tp_type. A type that is added to TP_TYPES does not compile before it has its row, and
-// where a library has none of it, whoever asks gets an error.
+// One row for each tp_type. A type that is added to TP_TYPES does not compile before it has its
+// row; where a library lacks the type, its use is an error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_LIBRARIES_FOREIGN_TYPES_H
@@ -15,7 +15,7 @@
 namespace tplan::runtime {
 
 struct ForeignType {
-  int cublaslt, cudnn, nccl; // of a matrix, an array, and what NCCL adds; noCode: it does not
+  int cublaslt, cudnn, nccl; // for matrices, for arrays, for sums; noCode: it has none
   const char *safetensors;   // in headers of files
   const char *config;        // in config.json of transformers; null: it has no name for it
 };
@@ -39,7 +39,7 @@ inline constexpr ForeignType foreignTypes[TP_NUM_TYPES] = {
 #undef TYPE
 };
 
-/// The row of a type; of a number that is no type, one in which nobody has it.
+/// The row of a type; for a number that is no type, a row of noCode and null.
 inline const ForeignType &foreignType(int32_t type) {
   static constexpr ForeignType none = {noCode, noCode, noCode, nullptr, nullptr};
   return isType(type) ? foreignTypes[type] : none;

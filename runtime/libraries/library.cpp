@@ -17,15 +17,15 @@
 
 using namespace tplan::runtime;
 
-/// Where the packages of CUDA 13 put what had a folder of its own before.
+/// The folder of CUDA 13, whose packages no longer have a folder each.
 static constexpr const char *sharedWheel = "cu13";
 
 std::string tplan::runtime::cudaVersion(int number) {
   return format("%d.%d", number / 1000, number % 1000 / 10);
 }
 
-/// Whether a driver for CUDA `cuda` runs a file libNAME.so.N, which is for CUDA N: it does those of
-/// its own CUDA and of older ones. A file without a number may be for any.
+/// Whether a driver for CUDA `cuda` runs a file libNAME.so.N, which is for CUDA N: a driver runs
+/// files for its own CUDA and for older ones. A file without a number may be for any.
 static bool isForCuda(const char *file, int cuda) {
   const char *number = strstr(file, ".so.");
   return !cuda || !number || atoi(number + strlen(".so.")) <= cuda / 1000;

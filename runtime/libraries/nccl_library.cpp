@@ -1,11 +1,11 @@
 //===- nccl_library.cpp - NCCL, loaded at run time --------------------------===//
 //
 // One decision: NCCL starts collectives in the order in which the host asks for them. A rank has
-// several communicators, each in its stream, and kernels of two that start in one order here and in
-// the other there may wait for each other where a GPU has no room for both. All ranks run one
-// program, so the host's order is the same on all that share a group; where ranks exchange
-// messages, a plan has an order in which nobody waits for a rank that waits, were each done before
-// the next.
+// several communicators, each in its own stream. If two of their kernels start in one order on this
+// GPU and in the other order on another one, they may wait for each other where a GPU has no room
+// for both. All ranks run one program, so the host's order is the same on all that share a group.
+// Where ranks exchange messages, a plan has an order in which no rank waits for one that waits,
+// even if each message were done before the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@ using namespace tplan::runtime;
 
 static constexpr const char *fileNames[] = {"libnccl.so.2"};
 
-/// The first that keeps to the host's order, where it is asked to; and that leaves memory alone
-/// which it cannot share without risk, though it is registered.
+/// The first version that keeps to the host's order where it is asked to, and that does not share
+/// registered memory where that is a risk.
 static constexpr int oldestVersion = 22600;
 static constexpr const char *hostsOrder = "NCCL_LAUNCH_ORDER_IMPLICIT";
 
@@ -34,7 +34,7 @@ Status tplan::runtime::loadNccl(NcclLibrary &library, NamedFile named) {
   std::string file;
   setenv(hostsOrder, "1", /*overwrite=*/0);
   TP_TRY(openLibrary(names, handle, file, named));
-  // Asked first, for an old one lacks what comes later.
+  // Asked for the version first, because an old one lacks functions that came later.
   nccl::Result (*getVersion)(int *) = nullptr;
   TP_TRY(findFunction(names, handle, file, "ncclGetVersion", getVersion));
   if (getVersion(&library.version) != nccl::success)

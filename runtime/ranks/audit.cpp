@@ -43,7 +43,7 @@ Table tableOf(const tp_program &program, const Recording &log) {
   return table;
 }
 
-/// Members of each communicator, against the first of them.
+/// Compares members of each communicator with its first member.
 Status checkOrders(tp_rank &rank, const Recording &log) {
   std::vector<Communicator *> all = {&rank.transport->world()};
   for (auto &group : rank.groups)
@@ -72,7 +72,7 @@ std::string textOf(const Table &table) {
   return keys;
 }
 
-/// A table of zeros with the rows of such a text.
+/// A table of zeros with the rows of a text.
 Table tableOf(const std::string &keys) {
   Table table;
   for (size_t at = 0; at < keys.size();) {
@@ -86,7 +86,8 @@ Table tableOf(const std::string &keys) {
   return table;
 }
 
-/// What ranks of one program have moved, and the bytes of their logs: the most of any of them.
+/// The largest numbers of any rank of one program: what its ranks have moved, and the bytes of
+/// their logs.
 struct Most {
   Table table;
   int64_t logs = 0;
@@ -100,7 +101,7 @@ struct Most {
   size_t size() const { return 1 + table.size() * columns; }
 };
 
-/// Of each program: all its ranks have the rows of the first one.
+/// Finds them for each program: all of its ranks must have the rows of the first one.
 Status findMost(tp_rank &rank, Most mine, std::vector<Most> &all) {
   const tp_program &program = *rank.program;
   const std::string keys = textOf(mine.table);

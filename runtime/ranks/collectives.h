@@ -24,7 +24,7 @@ struct Block {
   bool contiguous() const { return rows == 1; }
 };
 
-/// The collective makes sense for so many members; `group` is for the message.
+/// Checks that the collective makes sense for so many members; `group` is for the message.
 Status checkCollective(const tp_collective &what, int members, const char *group);
 
 /// "all-reduce", ...
@@ -34,10 +34,11 @@ inline bool reduces(const tp_collective &what) {
   return what.kind == TP_ALL_REDUCE || what.kind == TP_REDUCE_SCATTER;
 }
 
-/// What of `in` of member `from` goes to member `to`. Of an all-reduce: the part that `to` sums.
-Block inputBlock(const tp_collective &what, int members, int from, int to);
-/// Where in `out` of member `to` it stands, or its sum; of an all-reduce: the part that `from`
+/// The part of `in` that member `from` has for member `to`. In an all-reduce: the part that `to`
 /// sums.
+Block inputBlock(const tp_collective &what, int members, int from, int to);
+/// Where in `out` of member `to` that part stands, or its sum; in an all-reduce: the part that
+/// `from` sums.
 Block outputBlock(const tp_collective &what, int members, int from, int to);
 
 /// Calls body(offset in a, offset in b, count) for elements [begin, end) of two lists, in

@@ -7,13 +7,13 @@
 
 namespace tplan::runtime {
 
-/// Copies the elements of a block to those of another one of the same count, in their order. Blocks
-/// whose rows differ in length have one between them that is one piece: there are none else.
+/// Copies the elements of a block to another block of the same count, in their order. If their rows
+/// differ in length, one of the two is contiguous: there are no other blocks.
 Status copyBlock(Stream stream, int64_t elementBytes, const void *from, const Block &source,
                  void *to, const Block &target);
 
-/// What the last blocks lack is zero where a reduce-scatter or a slice makes it, so that padding
-/// stays zero.
+/// Sets to zero what the last blocks lack, where a reduce-scatter or a slice makes them, so that
+/// padding stays zero.
 Status clearRest(Stream stream, const tp_collective &what, int members, int member, void *out);
 
 } // namespace tplan::runtime

@@ -1,7 +1,7 @@
 //===- member.h - where a rank stands in the mesh -------------------------===//
 //
-// Coordinates and member numbers alone, without the list of a group's ranks (mesh.h): what
-// layouts of tensors and data are computed from. A negative group is the rank by itself.
+// Coordinates and member numbers alone, without the list of a group's ranks (mesh.h): layouts of
+// tensors and data are computed from them. A negative group is the rank by itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_RANKS_MEMBER_H
@@ -19,12 +19,12 @@ inline int64_t coordinateOf(const tp_program &program, int64_t axis, int64_t ran
   return rank / stride % program.axes[axis].size;
 }
 
-/// Whether it has the ranks at some coordinates of its first axis alone.
+/// Whether the group has only the ranks at some coordinates of its first axis.
 inline bool isPartial(const tp_program &program, int64_t group) {
   return group >= 0 && program.groups[group].num_coordinates > 0;
 }
 
-/// Digits that member numbers have for axis i of those that a group lists.
+/// How many digits member numbers have for axis i of those that a group lists.
 inline int64_t digitsOf(const tp_program &program, const tp_group &group, int32_t i) {
   return i == 0 && group.num_coordinates ? group.num_coordinates : program.axes[group.axes[i]].size;
 }

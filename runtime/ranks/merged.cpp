@@ -30,7 +30,8 @@ Key keyOf(const tp_tensor &row) {
   return {familyOf(row), row.type, std::vector<int64_t>(row.whole, row.whole + row.rank)};
 }
 
-/// A row of the merged list with what the tables have of it: by numbers, and of each by programs.
+/// A row of the merged list with what the tables have of it: by number, and for each number by
+/// program.
 struct Gathered {
   const tp_tensor *first; // row
   std::vector<Entry> entries;
@@ -92,7 +93,7 @@ Status checkDisk(const tp_program &program, const std::vector<Gathered> &rows) {
   return {};
 }
 
-/// Two entries of one tensor.
+/// Checks that two entries of one tensor agree.
 Status checkSame(const Entry &a, const Entry &b) {
   std::string name = nameOf(a.instance);
   const tp_tensor &one = *a.instance.row, &other = *b.instance.row;
@@ -104,7 +105,7 @@ Status checkSame(const Entry &a, const Entry &b) {
                   "%.17g",
                   name.c_str(), what, (long long)b.program, (long long)a.program, y, x);
   };
-  if (one.role == TP_WORKING_COPY) // begins as nothing of its own
+  if (one.role == TP_WORKING_COPY) // its initial values are those of another one
     return {};
   if (one.init != other.init)
     return differ("kind of initial values", one.init, other.init);
@@ -151,7 +152,7 @@ Status tplan::runtime::checkMerged(const tp_program &program) {
         TP_TRY(checkSame(row.entries[i - 1], row.entries[i]));
     families[familyOf(*row.first)].push_back(&row);
   }
-  // Layers of a list may differ, but not one of them in itself.
+  // Layers of a list may differ from each other, but each layer must be the same everywhere.
   for (auto &[names, members] : families) {
     std::vector<Entry> all;
     for (const Gathered *row : members)

@@ -36,11 +36,12 @@ struct MergedRow {
   std::vector<MergedTensor> tensors; // rising by number
 };
 
-/// The merged list; `mine` is what programs[number] has. Of one program it is the table as it is.
+/// The merged list; `mine` is what programs[number] has. With a single program it is the table
+/// itself.
 std::vector<MergedRow> mergedRows(const tp_program &program, int64_t number);
 
-/// Of several programs: no two rows have one tensor, but for those of different programs, and these
-/// say the same of it.
+/// Checks several programs: two rows have one tensor only if they are of different programs, and
+/// then these must say the same of it.
 Status checkMerged(const tp_program &program);
 
 /// `path` with the number in place of each {i}.

@@ -25,16 +25,16 @@ struct Members {
 /// Ranks that a program needs: 1 where it has no axes.
 int64_t ranksOf(const tp_program &program);
 
-/// Axes and groups make sense: positive sizes, known axes, none twice; known coordinates, none
-/// twice.
+/// Checks that axes and groups make sense: positive sizes, known axes, none twice; known
+/// coordinates, none twice.
 Status checkMesh(const tp_program &program);
 
-/// The group of number `group` that `rank` is in. Where it is in none it has the name of the group,
-/// and no ranks.
+/// The group of number `group` that `rank` is in. Where the rank is in none, it has the name of the
+/// group and no ranks.
 Members membersOf(const tp_program &program, int64_t group, int rank);
 
 /// The axes of a group as reports of the compiler spell them: "dp, tp.1", where tp.1 is the second
-/// piece of tp, or "pp 0 to 1", where the group has some coordinates alone.
+/// piece of tp, or "pp 0 to 1", where the group has only some coordinates.
 std::string axesOf(const tp_program &program, int64_t group);
 
 /// All ranks, rank r as member r.

@@ -1,9 +1,9 @@
-//===- notes.h - what processes say to their neighbours, apart from all else ---===//
+//===- notes.h - what processes tell their neighbours beside collectives -===//
 //
-// The ranks of a job are a binary tree, rank r above 2 r + 1 and 2 r + 2. A note goes from one to a
-// neighbour beside all collectives, and is only sent once a training is to end.
+// The ranks of a job are a binary tree, rank r above 2 r + 1 and 2 r + 2. A note goes from a rank
+// to a neighbour, independently of collectives, and is sent only when a training is to end.
 //
-// One decision: notes are taken in wherever a rank waits for others, so that one which waits in a
+// One decision: notes are read wherever a rank waits for others, so that a rank that waits in a
 // collective still answers.
 //
 //===----------------------------------------------------------------------===//
@@ -18,8 +18,8 @@
 namespace tplan::runtime {
 
 struct Note {
-  /// The end is asked for, by a signal or, 0, because the training is done; the ranks below have
-  /// passed this point and no later one; this is the last one.
+  /// asked: the end is asked for, by a signal or, if that is 0, because the training is done;
+  /// passed: the ranks below have passed this point and no later one; last: this is the last point.
   enum Kind : int32_t { asked, passed, last };
   Kind kind;
   int32_t signal;
@@ -29,27 +29,27 @@ struct Note {
 class Notes {
 public:
   virtual ~Notes() = default;
-  /// To a neighbour; does not wait for it.
+  /// Sends a note to a neighbour; does not wait for it.
   virtual Status send(int to, const Note &note) = 0;
-  /// Takes in what has come. `waits`: for a moment where nothing has.
+  /// Reads what has come. `waits`: for a moment if nothing has.
   virtual Status look(bool waits) = 0;
-  /// The others need an answer of this rank, and it theirs, no longer than so many seconds.
+  /// Ranks that need an answer of each other wait at most so many seconds.
   virtual double limit() const = 0;
 
   /// Called for each note that comes, also while the rank waits in a collective.
   std::function<Status(const Note &)> heard;
 };
 
-/// Where a process waits for others, as another of its threads may see it at any time.
+/// What a process waits for, readable by its other threads at any time.
 class Waiting {
 public:
   virtual ~Waiting() = default;
   /// "rank 1 waits in the ... for rank 2", or what its last collective was, as a C string.
   virtual void describe(char *text, size_t size) const = 0;
   virtual bool waits() const = 0;
-  /// Another number after anything has come or gone.
+  /// Changes whenever a message comes or goes.
   virtual uint32_t progress() const = 0;
-  /// The rank is to find out who is at fault, while it waits; describe() then says it.
+  /// Asks the rank to find out, while it waits, who is at fault; describe() then says it.
   virtual void wonder() const {}
 };
 

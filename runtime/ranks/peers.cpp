@@ -13,7 +13,7 @@ Status Peers::agree(Status mine) {
   TP_TRY(sum(&any, 1));
   if (any == 0)
     return {};
-  // Which one is asked only now: it takes a number of each rank, from each rank.
+  // Only now do ranks ask which one failed: it takes a number from each rank to each rank.
   std::vector<double> failed(size(), 0.0);
   failed[rank()] = mine.ok() ? 0 : 1;
   TP_TRY(sum(failed.data(), size()));

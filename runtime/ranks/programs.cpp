@@ -35,7 +35,7 @@ std::string textOf(const char *value) { return value ? format("'%s'", value) : "
 bool isSame(auto a, auto b) { return a == b; }
 bool isSame(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
 
-/// Holds a program of a list against the first of them: `status` is the first fact in which they
+/// Compares a program of a list with the first of them: `status` is the first fact in which they
 /// differ.
 class Agreement {
 public:
@@ -246,7 +246,8 @@ void Agreement::compareConstants(const tp_constant *x, const tp_constant *y,
   sameNumbers("text", of, x->strings, y->strings, x->num_strings);
 }
 
-/// Who predicts has logits somewhere, and all that have them have them in one form.
+/// A plan that predicts has logits on some rank, and all ranks that have them have them in one
+/// form.
 Status checkLogits(const tp_program &program) {
   const tp_program *first = nullptr;
   Status status;

@@ -2,8 +2,8 @@
 //
 // Ranks of one coordinate on an axis of the mesh run one program of a list (tp_program.programs).
 //
-// One decision: what every rank must decide alike is read of all of them, or of one that all know,
-// and never of the rank's own.
+// One decision: what every rank must decide in the same way is computed from all programs, or from
+// one that all know, never from the rank's own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_RANKS_PROGRAMS_H
@@ -17,11 +17,11 @@
 
 namespace tplan::runtime {
 
-/// Compiled for this runtime.
+/// Checks that the program was compiled for this runtime.
 Status checkVersion(const tp_program &program);
 
-/// The list of a plan of several programs makes sense, and they agree in all that runtime.h says;
-/// what tensors they have is checkMerged()'s.
+/// Checks that the list of a plan of several programs makes sense, and that they agree in all that
+/// runtime.h says; their tensors are checked by checkMerged().
 Status checkPrograms(const tp_program &program);
 
 /// Calls function(program, its number) for each of the plan.
@@ -30,7 +30,7 @@ template <typename Function> void forPrograms(const tp_program &program, Functio
     function(program.num_programs ? *program.programs[i] : program, i);
 }
 
-/// The most of something that a program of the plan has.
+/// The largest value that a program of the plan has of something.
 template <typename Function> int64_t mostOf(const tp_program &program, Function &&number) {
   int64_t most = 0;
   forPrograms(program, [&](const tp_program &each, int64_t) {
@@ -42,7 +42,7 @@ inline int64_t mostArenaBytes(const tp_program &program) {
   return mostOf(program, [](const tp_program &each) { return each.arena_bytes; });
 }
 
-/// The first rank that has logits; -1 where all of them have.
+/// The first rank that has logits; -1 where all ranks have them.
 int64_t rankOfLogits(const tp_program &program);
 
 } // namespace tplan::runtime

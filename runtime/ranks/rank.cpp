@@ -27,7 +27,7 @@ Status tplan::runtime::writeArena(tp_rank &rank, int64_t offset, const void *fro
   return {};
 }
 
-/// What generated code has kept says more than that it failed.
+/// The error that generated code has kept says more than that it failed.
 static Status causeOf(tp_rank &rank, Status status) {
   return status.ok() || rank.error.ok() ? std::move(status) : std::move(rank.error);
 }

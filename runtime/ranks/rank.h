@@ -33,7 +33,7 @@ struct tp_rank {
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
-  tplan::runtime::TaskPlace task;                                    // that is under way
+  tplan::runtime::TaskPlace task;                                    // the task that is under way
   tplan::runtime::Sink sink;                                         // where lines for people go
   tplan::runtime::Points points;                                     // where a training may end
   tplan::runtime::Status error;                           // the first failure of generated code
@@ -42,22 +42,22 @@ struct tp_rank {
 
 namespace tplan::runtime {
 
-/// What the host gives for a step or an evaluation is written here: byte 0 of the arena would be at
-/// this address.
+/// The memory where the host writes what it gives for a step or an evaluation, as the address that
+/// byte 0 of the arena would have in it.
 inline char *givenImage(tp_rank &rank) {
   return rank.device ? rank.device->image() : rank.arena.data();
 }
-/// Afterwards what runs next reads it.
+/// Gives it to what runs next.
 Status give(tp_rank &rank);
 
-/// Elements of the arena, in or out, when all that was issued is done.
+/// Copies elements out of the arena or into it, when all that was issued is done.
 Status readArena(tp_rank &rank, int64_t offset, void *to, int64_t bytes);
 Status writeArena(tp_rank &rank, int64_t offset, const void *from, int64_t bytes);
 
 /// Runs an entry point of the program; `what` is for an error without a message.
 Status runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
                 bool repeated = false);
-/// What it issues becomes what the device replays.
+/// Captures what it issues, for the device to replay.
 Status captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made);
 
 /// Keeps the first error of the rank, with the .tplan line of the call; returns

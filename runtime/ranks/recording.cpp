@@ -145,7 +145,7 @@ Bucket &RecordingCommunicator::record(std::span<const Operation> operations) {
   return *known;
 }
 
-/// All bytes of this rank are counted when its members leave the operations.
+/// All bytes that this rank sends are counted by the time when the members leave the operations.
 Status RecordingCommunicator::issue(std::span<const Operation> operations, Team &team,
                                     Stream *stream) {
   if (transport.log.closed || operations.empty())
@@ -168,7 +168,7 @@ Status RecordingCommunicator::sum(double *values, int64_t count, Team &team) {
                                : Communicator::sum(values, count, team);
 }
 
-/// One operation in full, on a line.
+/// The full text of one operation, on one line.
 std::string operationText(const Bucket &bucket, size_t index) {
   const auto &[c, sources] = bucket.operations[index];
   std::string text = format("%s%s %s [%lld, %lld, %lld, %lld] of %lld%s", nameOfKind(c.kind),
@@ -203,7 +203,7 @@ public:
       lines[i].empty() ? (void)buckets.emplace_back() : buckets.back().push_back(lines[i]);
   }
   size_t size() const { return order.size(); }
-  /// Bucket i of those that were issued; behind the last: none.
+  /// Bucket i of those that were issued; empty after the last.
   std::span<const std::string_view> operator[](size_t i) const {
     return i < size() ? buckets[order[i]] : std::span<const std::string_view>();
   }

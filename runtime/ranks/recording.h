@@ -23,9 +23,9 @@ struct Recorded {
 /// Operations that are issued together.
 struct Bucket {
   const char *activity;
-  const tp_call *call; // of the first; or null
+  const tp_call *call; // the call of the first operation; or null
   std::vector<Recorded> operations;
-  int64_t times = 0; // that it was done
+  int64_t times = 0; // how often it was done
   Traffic traffic = {};
 };
 
@@ -33,16 +33,16 @@ struct Bucket {
 struct RecordedGroup {
   Members members;
   std::vector<Bucket> buckets; // each once
-  std::vector<uint32_t> order; // of them
+  std::vector<uint32_t> order; // indices of buckets
 };
 
-/// Of one rank: the world, then the groups of the program in their order. Of a group that the rank
-/// is no member of nothing is written down.
+/// The log of one rank: the world, then the groups of the program in their order. For a group that
+/// the rank is no member of nothing is recorded.
 struct Recording {
   std::vector<RecordedGroup> groups;
-  bool stages = false; // the transport below
-  bool closed = false; // what is issued from now on is not written down
-  /// Of the log itself.
+  bool stages = false; // whether the transport below stages messages
+  bool closed = false; // from now on nothing is recorded
+  /// Bytes of the log itself.
   int64_t bytes() const;
 };
 
@@ -52,12 +52,13 @@ std::unique_ptr<Transport> recordTransport(std::unique_ptr<Transport> inner, Rec
 /// What was issued over a communicator as text, for other ranks.
 std::string textOf(const RecordedGroup &group);
 
-/// Texts of two members of the communicator `name` have the same operations in the same order,
-/// with the same ones together, of the same lines. The error names the first difference.
+/// Checks that the texts of two members of the communicator `name` have the same operations of the
+/// same lines in the same order, with the same ones together. The error names the first difference.
 Status checkSameOrder(const std::string &name, const std::string &a, int rankA,
                       const std::string &b, int rankB);
 
-/// Bytes that the transport counted for each bucket are those that its operations say.
+/// Checks that the bytes that the transport counted for each bucket are those that its operations
+/// should send.
 Status checkBytes(const Recording &log);
 
 } // namespace tplan::runtime

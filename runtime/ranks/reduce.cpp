@@ -17,7 +17,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-// Features of the first word of libgcc's: levels by name are not in those before GCC 12.
+// Features in the first word of libgcc's CPU model: before GCC 12 it knows no levels by name.
 #define LEVELS __attribute__((target_clones("avx512bw", "avx2", "default")))
 #define INLINE __attribute__((always_inline)) inline
 
@@ -42,7 +42,7 @@ template <> struct Elements<bf16, float> {
     to = (Vector<float>)(__builtin_convertvector(halves, Vector<uint32_t>) << 16);
   }
   static INLINE void load(float &to, const bf16 *from) { to = widen(*from); }
-  /// roundToBf16, of a vector.
+  /// roundToBf16 for a vector.
   static INLINE void store(bf16 *to, const Vector<float> &from) {
     auto bits = (Vector<uint32_t>)from;
     Vector<uint32_t> rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;

@@ -28,13 +28,13 @@ struct Reducer {
 
 /// Null for a type that is not reduced, or a reduction that nobody knows.
 const Reducer *findReducer(int32_t type, int32_t reduction);
-/// For what checkCollective lets through.
+/// For collectives that checkCollective has accepted.
 inline const Reducer &reducerOf(int32_t type, int32_t reduction) {
   return *findReducer(type, reduction);
 }
 
-/// Reduces `count` elements at in(0), in(1), ... into each of out(0), out(1), ..., which give
-/// addresses as char pointers. An output may be an input, and overlaps nothing else.
+/// Reduces `count` elements at in(0), in(1), ... into each of out(0), out(1), ...; the functions
+/// return addresses as char pointers. An output may be an input, and overlaps nothing else.
 template <typename In, typename Out>
 void reduceArrays(const Reducer &reducer, int inputs, In &&in, int outputs, Out &&out,
                   int64_t count) {

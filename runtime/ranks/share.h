@@ -36,22 +36,24 @@ class Share {
 public:
   /// All of a tensor.
   explicit Share(const std::vector<int64_t> &shape);
-  /// Of several programs, those of coordinate `holder` write what all of them may hold.
+  /// The rank's share of a tensor. With several programs, ranks at coordinate `holder` write what
+  /// several programs hold.
   Share(const tp_program &program, const tp_tensor &tensor, int64_t rank, int64_t holder = 0);
-  /// Nothing of a tensor.
+  /// A share with nothing of a tensor.
   static Share none(const std::vector<int64_t> &shape);
 
-  /// Elements of the logical tensor.
+  /// Number of elements of the logical tensor.
   int64_t elements() const { return logicalElements; }
-  /// Of the rank's buffer of one instance, and those of it that are the rank's own.
+  /// Number of elements in the rank's buffer of one instance; then the range of those that are its
+  /// own.
   int64_t stored() const { return storedElements; }
   int64_t ownBegin() const { return begin; }
   int64_t ownEnd() const { return end; }
-  /// Of all ranks that hold the same elements one writes them to files.
+  /// Whether this rank writes its elements to files: one of all that hold the same ones does.
   bool writes() const { return writer; }
 
-  /// Calls function(ElementRun) for what of [from, to) of the own elements is no padding, in
-  /// rising order of `memory` and of `logical`.
+  /// Calls function(ElementRun) for the own elements in [from, to) that are no padding, in rising
+  /// order of `memory` and of `logical`.
   template <typename Function> void forEach(int64_t from, int64_t to, Function &&function) const {
     from = std::max(from, begin) + shift;
     to = std::min({to, end, lineElements - shift}) + shift;
@@ -66,8 +68,9 @@ public:
     forEach(begin, end, function);
   }
 
-  /// The own elements that are no padding, where element (i, j, ...) of the logical tensor is
-  /// number first + i * strides[0] + j * strides[1] ... of another array: in rising order there.
+  /// Calls function(PlacedRun) for the own elements that are no padding. Element (i, j, ...) of the
+  /// logical tensor is number first + i * strides[0] + j * strides[1] ... of another array; runs
+  /// come in rising order of that number.
   void forEachPlaced(const int64_t *strides, int64_t first,
                      const std::function<void(const PlacedRun &)> &function) const;
 
@@ -89,8 +92,8 @@ private:
   bool writer = true;
 };
 
-/// The table's row makes sense: every element of the tensor is held, none twice but by
-/// replicas, and by the ranks of each program that has it.
+/// Checks that the table's row makes sense: every element of the tensor is held, each by one rank
+/// and its replicas, and by the ranks of each program that has it.
 Status checkShare(const tp_program &program, const tp_tensor &tensor);
 
 } // namespace tplan::runtime

@@ -121,7 +121,7 @@ Status tplan::runtime::checkProgram(const tp_program &p) {
   return checkTables(p);
 }
 
-/// Whether nothing but zeros is put into it.
+/// Whether a tensor begins as zeros.
 static bool beginsAsZeros(const tp_tensor &tensor) {
   bool isZero = tensor.init == TP_CONSTANT && tensor.init_value == 0;
   return tensor.role == TP_WORKING_COPY || (isZero && !std::signbit(tensor.init_value));
@@ -155,7 +155,7 @@ static void initialize(const tp_tensor &tensor, const Share &share, int64_t inst
   });
 }
 
-/// Zeros are made where they lie: most of what a training begins with on a device are such, of
+/// Zeros are made on the device itself: most of what a training begins with there is zero, such as
 /// gradients and states.
 static Status initialize(const tp_tensor &tensor, const Share &share, int64_t instance, char *place,
                          uint64_t seed, Team &team, Device *device) {
@@ -205,8 +205,8 @@ double tplan::runtime::getElement(const void *data, int32_t type, int64_t index)
   abort(); // checkProgram, and readers of files, refuse it
 }
 
-/// f32 rounded to odd: keeps what a second rounding, to bf16 or f16, needs to be that of the
-/// double.
+/// f32 rounded to odd: then a second rounding, to bf16 or f16, gives what rounding the double
+/// would.
 static float roundToOdd(double value) {
   float nearest = (float)value;
   if (std::isfinite(nearest) && (double)nearest != value) {

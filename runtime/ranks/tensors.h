@@ -30,9 +30,9 @@ struct LogicalTensor {
   std::string name; // path with numbers, then "." and the slot if any
   int32_t type;     // tp_type
   std::vector<int64_t> shape;
-  char *data; // of this rank's share; null where it holds nothing
+  char *data; // memory of this rank's share; null where it holds nothing
   Share share;
-  Device *device = nullptr; // that has the memory, if one has
+  Device *device = nullptr; // the device that has the memory, if one has
   double divisor = 1;       // a power of two by which elements are divided where they are written
   int64_t bytes() const { return share.elements() * bytesOf(type); }
 };
@@ -41,8 +41,8 @@ struct LogicalTensor {
 std::vector<LogicalTensor> logicalTensors(const tp_program &program, char *arena, int64_t rank,
                                           tp_tensor_role role, Device *device = nullptr);
 
-/// Checks the mesh, the shares of tensors, and that every tensor, input, scalar and metric
-/// lies in the arena; of several programs all of them, and that they are of one plan.
+/// Checks the mesh, the shares of tensors, and that every tensor, input, scalar and metric lies in
+/// the arena; with several programs also that all of them are of one plan.
 Status checkProgram(const tp_program &program);
 
 /// Sets what `rank`, whose program it is, holds of all tensors but working copies to initial

@@ -43,7 +43,7 @@ Status tplan::runtime::readHangLimit(double &seconds) {
   return {};
 }
 
-/// A sum that nobody can have before all have given their part.
+/// A sum, because no member can have it before all have given their part.
 Status Communicator::barrier() {
   double nothing = 0;
   Team alone;
@@ -59,7 +59,7 @@ Status Communicator::sum(double *values, int64_t count, Team &team) {
   return issue({&operation, 1}, team, nullptr);
 }
 
-/// A tree: in each round all that have the data give it to one more member.
+/// A tree: in each round every member that has the data gives it to one more.
 Status Communicator::broadcast(void *data, int64_t bytes, int root) {
   int n = size();
   source.resize(n);

@@ -89,10 +89,10 @@ public:
   virtual Communicator &world() = 0;
   /// The device of this rank and its arena, where it has one; before `connect`.
   virtual void attach(Device &, char *, int64_t) {}
-  /// The device ends, and all groups have.
+  /// Called when the device ends, after all groups have ended.
   virtual void detach() {}
-  /// The communicators of a program's groups, all at once; called by every rank. They live no
-  /// longer than the transport. Where this rank is no member of a group, null stands in its place.
+  /// Makes the communicators of a program's groups, all at once; called by every rank. They live no
+  /// longer than the transport. Where this rank is no member of a group, the entry is null.
   virtual Status connect(const tp_program &program,
                          std::vector<std::unique_ptr<Communicator>> &groups) = 0;
   /// This rank has failed: the others must not wait for it. Called once, and before memory that
@@ -103,20 +103,20 @@ public:
   /// The last collective of a line of the plan that a rank of this process came to, for messages;
   /// or empty.
   virtual std::string lastOf(int) const { return {}; }
-  /// Bytes of its own buffers.
+  /// Bytes of the transport's own buffers.
   virtual int64_t bytes() const { return 0; }
-  /// Of this rank, so far.
+  /// Traffic of this rank so far.
   virtual Traffic traffic() const = 0;
   int64_t bytesSent() const;
   /// Whether its operations on a device may be part of a graph.
   virtual bool capturable() const { return false; }
-  /// Whether what the runtime needs for itself goes another way than operations, uncounted.
+  /// Whether the runtime's own exchanges take another way than operations, and are not counted.
   virtual bool hostApart() const { return false; }
   /// Whether messages go through buffers of the transport, as `tp_mpi_bytes_staged` says.
   virtual bool stages() const { return false; }
 
-  /// Where ranks are processes: what they say to each other beside collectives, and where this one
-  /// waits for others.
+  /// Where ranks are processes: the notes that they exchange beside collectives, and what this one
+  /// waits for.
   virtual Notes *notes() { return nullptr; }
   virtual const Waiting *waiting() const { return nullptr; }
 
@@ -124,7 +124,7 @@ public:
   const char *activity = "set-up";
 };
 
-/// What a rank does meanwhile; a rank alone tells nobody.
+/// Names what a rank does while the object lives; without a transport it does nothing.
 class Activity {
 public:
   Activity(Transport *transport, const char *name) : transport(transport) {

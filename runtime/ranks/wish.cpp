@@ -46,7 +46,7 @@ Status Points::next(bool &ends) {
     if (asking)
       TP_TRY(waitForLast());
     ends = last >= 0 && passed >= last;
-    // Not of the others: this process has something to lose.
+    // Only marks that this process has something to lose.
     wish->pass(1);
   } else {
     ends = !wish->pass(passed + 1);
@@ -101,7 +101,7 @@ Status Points::hear(const Note &note) {
   return {};
 }
 
-/// Who is below has been asked, and has asked in turn, before it says how far it is.
+/// A rank asks those below it, and answers only when they have said how far they are.
 Status Points::settleBelow() {
   if (!asking || missing)
     return {};

@@ -11,15 +11,16 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// A process that has connected says who it is.
+/// How long a process that has connected may take to say who it is.
 constexpr double helloSeconds = 10;
 constexpr size_t mostGuests = 256;
-/// Between two looks at what else there is to do.
+/// How often other connections are looked at meanwhile.
 constexpr double look = 0.05;
 
 enum class Answer : uint32_t { welcome, prove, noSecret, secretWanted, wrong };
 
-// In this order: the first from who connects; the last two where there is a secret.
+// The messages in their order: the first is from the process that connects; the last two are sent
+// where there is a secret.
 struct Hello {
   Nonce nonce;
   Place place;
@@ -41,7 +42,7 @@ std::string purposeOf(const Nonce &nonce, const Place &place) {
       .append((const char *)nonce.data(), nonce.size());
 }
 
-/// Of a few bytes to a new connection: they fit, or it goes.
+/// Sends a few bytes to a new connection: if they do not fit, it is closed.
 template <typename T> bool say(Socket &socket, const T &message) {
   return send(socket.get(), &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message;
 }
@@ -73,7 +74,7 @@ void Door::accept(const Socket &listener) {
     if (how == Socket::Accepted::full)
       continue;
     guests.push_back({std::move(socket), Deadline(helloSeconds)});
-    // A rank has said hello when it is looked at.
+    // A rank has usually said hello by the time it is looked at.
     if (!hear(guests.back()))
       guests.pop_back();
   }
@@ -106,7 +107,7 @@ bool Door::hear(Guest &guest) {
 bool Door::meet(Guest &guest) {
   Hello hello;
   memcpy(&hello, guest.bytes.data(), sizeof hello);
-  // Nobody has so many places beside this rank.
+  // No process needs so many connections to this rank.
   if (hello.nonce != password.nonce || inside.size() >= mostGuests)
     return false;
   guest.place = hello.place, guest.challenges.connects = hello.challenge;
@@ -157,7 +158,7 @@ std::string Door::refused() const {
                                         : "does not know the secret of the job");
 }
 
-/// What a door says that lets nobody in.
+/// The answer of a door that lets nobody in.
 static Status closed(Answer answer) {
   switch (answer) {
   case Answer::noSecret:

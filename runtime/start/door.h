@@ -3,9 +3,9 @@
 // A connection begins with a hello: the nonce of the job, and the place in a tree that it is for.
 // Where the job has a secret, both sides prove that they know it.
 //
-// One decision: all who have connected are looked at side by side, each as far as its bytes have
-// come, so that nobody waits for a stranger. A stranger has a few seconds, and where there are too
-// many the oldest goes.
+// One decision: all connections are read side by side, each as far as its bytes have come, so that
+// nobody waits for a stranger. A stranger has a few seconds, and where there are too many the
+// oldest is closed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_START_DOOR_H
@@ -24,14 +24,14 @@
 
 namespace tplan::runtime {
 
-/// What a connection is for: the member of a tree, which is this rank, that connects.
+/// What a connection is for: the member of a tree that connects to this rank.
 struct Place {
   uint32_t tree = 0;
   int32_t member = 0, rank = 0;
   auto operator<=>(const Place &) const = default;
 };
 
-/// What processes of a job know of it.
+/// What the processes of a job know.
 struct Password {
   Nonce nonce = {};
   std::string secret; // empty: none
@@ -41,13 +41,13 @@ class Door {
 public:
   Status open(const Reach &reach, const Password &password);
   int port() const { return listeners.front().port(); }
-  /// What to wait for.
+  /// Adds the sockets to wait for.
   void addTo(std::vector<pollfd> &polled) const;
-  /// Takes in who has connected, and hears who has said something; waits for nobody.
+  /// Accepts new connections and reads from all of them; waits for nobody.
   void serve();
-  /// False: it has not come.
+  /// False: it has not connected yet.
   bool take(const Place &place, Socket &socket);
-  /// Who has been turned away because of the secret, for an error; empty: nobody.
+  /// The address that was turned away because of the secret, for an error; empty: none.
   std::string refused() const;
 
 private:
@@ -72,9 +72,10 @@ private:
   std::string lastRefused;
 };
 
-/// The other side: a connection to a door that lets this place in. `meanwhile` is called while
-/// there is no answer. The error is a reason, for callers that say of what. `answered`: it is the
-/// door's own; else another attempt may go well, for a door with too many guests lets some go.
+/// The other side: connects to a door as this place. `meanwhile` is called while there is no
+/// answer. The error is only a reason, to which callers add what it is about. `answered`: the door
+/// itself refused; otherwise another attempt may succeed, because a door with too many guests
+/// closes some.
 Status knock(Socket &socket, const Place &place, const Password &password, const Deadline &deadline,
              const std::function<Status()> &meanwhile, bool &answered);
 

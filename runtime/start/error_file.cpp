@@ -13,7 +13,7 @@ Status tplan::runtime::writeErrorFile(const std::string &message, const Environm
   const char *file = environment("TORCHELASTIC_ERROR_FILE");
   if (!file || !*file)
     return {};
-  // torchrun takes the file with the earliest time for the cause of all.
+  // torchrun takes the file with the earliest time to be the cause of all failures.
   std::string text = quoteJson(message);
   return writeText(file, format("{\"message\":{\"message\":%s,\"extraInfo\":{\"py_callstack\":%s,"
                                 "\"timestamp\":\"%lld\"}}}",

@@ -1,7 +1,7 @@
 //===- launcher.cpp - what started this process, and as which rank --------===//
 //
-// The order of the table is its precedence, the most specific first: mpirun inside a batch job of
-// Slurm sees Slurm's variables too, those of the daemon that started it.
+// The order of the table is its precedence, the most specific launcher first: mpirun inside a batch
+// job of Slurm also sees Slurm's variables, which are those of the daemon that started it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ struct Launcher {
   const char *rank, *ranks;
   const char *localRank = nullptr, *localRanks = nullptr;
   const char *node = nullptr;  // in a list of them, where `localRanks` is one
-  const char *nodes = nullptr; // their names
+  const char *nodes = nullptr; // the names of the nodes
   const char *run[2] = {};     // identify the job, together
   const char *restart = nullptr;
   const char *agent = nullptr; // says whether the launcher serves the store
@@ -67,17 +67,17 @@ constexpr Launcher launchers[] = {
      .rank = "MV2_COMM_WORLD_RANK", .ranks = "MV2_COMM_WORLD_SIZE",
      .localRank = "MV2_COMM_WORLD_LOCAL_RANK", .localRanks = "MV2_COMM_WORLD_LOCAL_SIZE",
      .mpi = true},
-    // Kubernetes does not say of how many; whoever wants ranks sets WORLD_SIZE.
+    // Kubernetes does not say how many there are; a user who wants ranks sets WORLD_SIZE.
     {.name = "an indexed job", .sign = {"JOB_COMPLETION_INDEX", "WORLD_SIZE"},
      .rank = "JOB_COMPLETION_INDEX", .ranks = "WORLD_SIZE"},
 };
 // clang-format on
 
-/// Beside those of the table; the last one is for messages only.
+/// Variables beside those of the table; the last one is for messages only.
 constexpr const char *others[] = {"MASTER_ADDR", "MASTER_PORT", "PMIX_RANK", secretVariable};
 
-constexpr int defaultPort = 29500; // torchrun's, where it is not said either
-/// Above those that Linux gives to clients.
+constexpr int defaultPort = 29500; // torchrun's default, where the variable is not set either
+/// Ports above those that Linux gives to clients.
 constexpr int firstPort = 61440, portCount = 4096;
 
 /// The variables, each once, in the order in which they are looked at.
@@ -100,7 +100,7 @@ std::vector<const char *> variableNames() {
   return names;
 }
 
-/// The environment with an empty variable as none, as shells leave them.
+/// The environment, with an empty variable taken as not set, which is how shells clear one.
 class Variables {
 public:
   explicit Variables(const Environment &environment) : environment(environment) {}
@@ -137,7 +137,7 @@ bool started(const Launcher &launcher, const Variables &variables) {
   for (const char *name : launcher.sign) {
     const char *value = name ? variables.text(name) : "";
     int64_t step;
-    // That of a batch script is a word.
+    // The value in a batch script is a word.
     if (!value || (name && !strcmp(name, "SLURM_STEP_ID") && !Variables::parse(value, step)))
       return false;
   }
@@ -151,7 +151,8 @@ const Launcher *findLauncher(const Variables &variables) {
   return nullptr;
 }
 
-/// Half of what torchrun sets: where a rank is meant, training alone would be a surprise.
+/// Refuses half of what torchrun sets: if a rank was meant, a training of one rank alone would be a
+/// surprise.
 Status checkHalf(const Variables &variables) {
   const char *rank = variables.text("RANK"), *ranks = variables.text("WORLD_SIZE");
   if ((!rank && !ranks) || (ranks && !strcmp(ranks, "1")))
@@ -185,7 +186,7 @@ Status readLocal(const Launcher &by, const Variables &variables, Launch &launch)
   const char *tasks = variables.text(by.localRanks);
   if (!tasks)
     return {};
-  // Of a list of nodes, the one of this process.
+  // Finds the entry of this process's node in a list of nodes.
   int64_t node = 0;
   TP_TRY(variables.number(by.node, node));
   if (by.node) {
@@ -208,7 +209,7 @@ Status readRun(const Launcher &by, const Variables &variables, Launch &launch) {
   return variables.number(by.restart, launch.restart);
 }
 
-/// One that all ranks of a job find by themselves, and two jobs on a machine seldom share.
+/// A port that all ranks of a job find by themselves, and that two jobs on a machine seldom share.
 int portOf(const char *run) {
   int64_t number = 0;
   if (!Variables::parse(run, number))
@@ -223,7 +224,7 @@ void findHost(const Launcher &by, const Variables &variables, Launch &launch) {
   if (const char *given = variables.text("MASTER_ADDR")) {
     launch.host = given;
   } else if (nodes) {
-    // A job on MPI does without, so this is an error only where it is used.
+    // A job on MPI needs none, so this is an error only where it is used.
     if (Status status = firstHost(nodes, launch.host); !status.ok())
       launch.noHost = format("%s: %s", by.nodes, status.message().c_str());
   } else if (launch.localRanks == launch.ranks) {
@@ -250,8 +251,8 @@ Status readMeeting(const Launcher &by, const Variables &variables, Launch &launc
   return {};
 }
 
-/// Whether a launcher counts these ranks too: scripts under mpirun and srun often set torchrun's
-/// variables, for programs that know no others.
+/// Whether another launcher gives this process the same rank: scripts under mpirun and srun often
+/// set torchrun's variables, for programs that read no others.
 bool alike(const Launcher &other, const Variables &variables, const Launch &launch) {
   int64_t rank = -1, ranks = -1;
   return started(other, variables) && variables.number(other.rank, rank).ok() &&
@@ -264,7 +265,7 @@ Status readLaunch(const Variables &variables, Launch &launch) {
     return checkHalf(variables);
   launch.launcher = by->name;
   TP_TRY(readRanks(*by, variables, launch));
-  // What one of them leaves out, another may say.
+  // What one launcher does not say, another may.
   const Launcher *local = variables.text(by->localRank) ? by : nullptr;
   for (const Launcher &other : launchers) {
     if (!alike(other, variables, launch))
@@ -282,7 +283,8 @@ Status readLaunch(const Variables &variables, Launch &launch) {
   return readMeeting(*by, variables, launch);
 }
 
-/// The two that make this process a rank, or those of a half that makes it none.
+/// The two variables that make this process a rank, or those of torchrun, half of which make it
+/// none.
 std::string decisive(const Variables &variables) {
   const Launcher *by = findLauncher(variables);
   std::vector<const char *> names = {"RANK", "WORLD_SIZE", "MASTER_ADDR"};
@@ -298,10 +300,10 @@ std::string decisive(const Variables &variables) {
 } // namespace
 
 bool tplan::runtime::speaksForAll(const Environment &environment) {
-  // Open MPI says of how many programs a job is: each has options of its own.
+  // Open MPI says how many programs a job has: each has options of its own.
   const char *programs = environment("OMPI_NUM_APP_CTX");
   Launch launch;
-  bool known = findLaunch(launch, environment).ok(); // its error is told where it is looked at
+  bool known = findLaunch(launch, environment).ok(); // its error is reported where it is used
   return !known || launch.rank == 0 || (programs && strcmp(programs, "1") != 0);
 }
 

@@ -19,7 +19,7 @@ namespace tplan::runtime {
 
 /// The value of a variable; null where it is not set.
 using Environment = std::function<const char *(const char *)>;
-/// That of this process.
+/// The environment of this process.
 Environment ownEnvironment();
 
 /// What the environment says of a launcher.
@@ -32,32 +32,32 @@ struct Launch {
   int port = 0;
   std::string noHost;
   bool agentServes = false; // the launcher has the store, and its port: nobody may bind it
-  std::string run;          // one job's, distinct from that of any other
+  std::string run;          // identifies this run of the job
   int64_t restart = 0;      // how often the job was started before
-  std::string secret;       // that its processes know; empty: none. It is never shown
+  std::string secret;       // the secret that its processes know; empty: none. It is never shown
   std::string seen;         // the variables that made it a rank, with their values
 
-  /// One process of a launcher is as good as none: a shell of srun is such a one.
+  /// One process of a launcher counts as none, because a shell of srun is one, too.
   bool processes() const { return ranks > 1; }
 };
 
 /// Errors: variables that contradict each other.
 Status findLaunch(Launch &launch, const Environment &environment = ownEnvironment());
 
-/// Whether this process tells what all processes of a job find alike, such as a wrong option: the
-/// one of rank 0 does.
+/// Whether this process reports what all processes of a job find alike, such as a wrong option:
+/// that of rank 0 does.
 bool speaksForAll(const Environment &environment = ownEnvironment());
 
 /// An error unless a job of several processes has as many as the plan's mesh.
 Status checkLaunch(const Launch &launch, const tp_program &program);
-/// That error: `where` has `found` ranks.
+/// The error for it: `where` has `found` ranks.
 Status wrongNumber(const tp_program &program, int64_t found, const char *where,
                    const Launch &launch);
 
-/// Of the GPUs that this process sees, the one of its rank.
+/// Chooses the GPU of this rank among those that the process sees.
 Status chooseGpu(const Launch &launch, int64_t visible, int64_t &gpu);
 
-/// Each variable that is looked at, and what follows from them.
+/// Prints each variable that is looked at, and what follows from them.
 void printVariables(FILE *to, const Environment &environment = ownEnvironment());
 void printLaunch(FILE *to, const Launch &launch);
 

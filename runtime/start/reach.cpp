@@ -11,7 +11,7 @@
 
 using namespace tplan::runtime;
 
-/// Bytes of an address without its port; of IPv4 also where IPv6 writes it.
+/// Bytes of an address without its port; for IPv4 the same bytes where IPv6 writes it.
 static std::string bytesOf(const sockaddr *address) {
   if (address->sa_family == AF_INET)
     return std::string((const char *)&((const sockaddr_in *)address)->sin_addr, sizeof(in_addr));
@@ -29,14 +29,14 @@ static bool isLoopback(const sockaddr *address) {
   return bytes == std::string((const char *)&in6addr_loopback, sizeof(in6_addr));
 }
 
-/// As a number, with the interface of an address that needs it.
+/// An address as a number, with the interface where the address needs one.
 static std::string textOf(const sockaddr *address) {
   char text[NI_MAXHOST];
   socklen_t size = address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   return getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) ? "" : text;
 }
 
-/// Empty: no interface of this machine has it.
+/// The address as a number if an interface of this machine has it, else empty.
 static std::string ownedBy(const ifaddrs *interfaces, const sockaddr *address) {
   if (isLoopback(address))
     return textOf(address);
@@ -74,7 +74,7 @@ Reach tplan::runtime::reachOf(const std::string &host, bool oneMachine) {
   if (reach.addresses.empty())
     reach.note = format("no interface of this machine has the address of '%s' (%s)", host.c_str(),
                         seen.c_str());
-  // As Debian writes the machine's own name into /etc/hosts. Who says a number means it.
+  // Debian writes the machine's own name into /etc/hosts so. A user who writes the number means it.
   if (!oneMachine && !loopback.empty() && loopback != host)
     reach = {{},
              format("the name '%s' leads to %s on this machine, which others do not reach",

@@ -8,14 +8,14 @@
 
 namespace tplan::runtime {
 
-/// Where those who know a host may connect.
+/// The addresses at which a process listens for others that know a host.
 struct Reach {
   std::vector<std::string> addresses; // as numbers; none: all of this machine
-  std::string note;                   // why all; else empty
+  std::string note;                   // why it listens at all addresses; else empty
 };
 
-/// The addresses of the host that interfaces of this machine own. `oneMachine`: all who connect are
-/// here, so that a name may lead to the loopback.
+/// The addresses of the host that interfaces of this machine own. `oneMachine`: all processes are
+/// on this machine, so a name may lead to the loopback.
 Reach reachOf(const std::string &host, bool oneMachine);
 
 /// A socket for each address, at one port; port 0: one that is free.

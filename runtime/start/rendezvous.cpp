@@ -1,7 +1,7 @@
 //===- rendezvous.cpp - where the processes of a job meet -----------------===//
 //
-// Rank 0 leads with a new nonce. Another rank may see that of a run before, so it says a random
-// word of its own to the leader that it sees, and believes the one who repeats it.
+// Rank 0 leads with a new nonce. Another rank may see the nonce of an earlier run, so it sends a
+// random word of its own to the leader that it sees, and believes the leader that repeats it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 using namespace tplan::runtime;
 
-/// Seconds until a rank looks whether there is another leader: at first, and at most.
+/// Seconds until a rank looks again whether there is another leader: at first, and at most.
 static constexpr double firstLook = 0.1, longestLook = 2;
 
 static Status makeNonce(Nonce &nonce) { return drawRandom(nonce.data(), nonce.size()); }
@@ -38,7 +38,8 @@ Reach tplan::runtime::reachOf(const Launch &launch) {
   return reachOf(launch.host, launch.localRanks == launch.ranks);
 }
 
-/// In a store of ours, which ends with the job; that of an agent may remember ranks of before.
+/// For a store of ours, which ends with the job; the store of an agent may remember ranks of an
+/// earlier run.
 Status Rendezvous::refuseTwins(const Launch &launch) {
   int64_t times;
   TP_TRY(client.add(format("rank/%lld", (long long)launch.rank), 1, times));
@@ -89,7 +90,7 @@ Status Rendezvous::follow(const Launch &launch, const Deadline &deadline) {
   return {};
 }
 
-/// Where rank 0 is to be found, as its own machine sees it.
+/// Where rank 0 is, as its own machine sees it.
 Status Rendezvous::serve(const Launch &launch) {
   Reach reach = reachOf(launch);
   if (!reach.note.empty())

@@ -1,4 +1,4 @@
-//===- secret.cpp - what the processes of a job know, and prove -------------===//
+//===- secret.cpp - the secret of a job, and proofs of it ----------------===//
 
 #include "runtime/start/secret.h"
 

@@ -1,11 +1,11 @@
-//===- secret.h - what the processes of a job know, and prove ---------------===//
+//===- secret.h - the secret of a job, and proofs of it ------------------===//
 //
 // TPLAN_JOB_SECRET is the same text in all processes of a job, and never on the wire. Both ends of
 // a connection draw a challenge; each then sends the keyed hash of the two, of its side and of what
 // the connection is for, so that no proof serves on another connection, or in the other direction.
 //
-// One decision: who connects proves first. A stranger who knocks learns nothing that it could try
-// words of a dictionary on.
+// One decision: the side that connects proves first. A stranger who connects learns nothing on
+// which it could try words of a dictionary.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_START_SECRET_H
@@ -21,10 +21,10 @@ namespace tplan::runtime {
 constexpr const char *secretVariable = "TPLAN_JOB_SECRET";
 /// Characters.
 constexpr size_t shortestSecret = 16, longestSecret = 4096;
-/// An error without the value: too short, or too long.
+/// Checks the length of a secret. The error does not show it.
 Status checkSecret(std::string_view secret);
 
-/// From the system.
+/// Random bytes from the system.
 Status drawRandom(void *bytes, size_t count);
 
 using Challenge = std::array<unsigned char, 32>;
@@ -38,7 +38,7 @@ struct Challenges {
 /// `purpose`: what the connection is for, and the rank that connects.
 Proof proofOf(std::string_view secret, Side side, const Challenges &challenges,
               std::string_view purpose);
-/// Takes as long for any two.
+/// Compares in the same time, whatever the two are.
 bool equal(const Proof &a, const Proof &b);
 
 } // namespace tplan::runtime

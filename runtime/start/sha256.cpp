@@ -10,7 +10,7 @@ using namespace tplan::runtime;
 
 static constexpr size_t blockBytes = 64;
 
-/// The first 32 bits behind the point of the cube roots of the first 64 primes.
+/// The first 32 bits after the point of the cube roots of the first 64 primes.
 static constexpr uint32_t constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -52,7 +52,7 @@ Digest tplan::runtime::sha256(std::string_view message) {
   size_t whole = message.size() / blockBytes * blockBytes;
   for (size_t at = 0; at < whole; at += blockBytes)
     takeBlock(state, bytes + at);
-  // What is left, a bit that is set, zeros, and the number of bits.
+  // Appends what is left, one bit, zeros, and the number of bits.
   std::string rest(message.substr(whole));
   rest += '\x80';
   rest.resize(rest.size() + 8 <= blockBytes ? blockBytes : 2 * blockBytes);

@@ -21,7 +21,7 @@ Status tplan::runtime::firstHost(const std::string &nodes, std::string &host) {
       first += c;
       continue;
     }
-    // Leading zeros are part of the name, so the number is never made one.
+    // Leading zeros belong to the name, so the number stays text.
     size_t end = at + 1;
     while (end < nodes.size() && isDigit(nodes[end]))
       ++end;

@@ -35,7 +35,8 @@ static void setOption(int descriptor, int level, int option, int value) {
   setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-/// Messages are small and each is waited for; and a machine that is gone does not say so.
+/// Messages are small and each is waited for, so they are sent at once; a machine that is gone
+/// sends nothing, so the connection is probed.
 static void tune(int descriptor) {
   setOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
   setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -70,7 +71,7 @@ Status Socket::connect(const std::string &host, int port, const Deadline &deadli
     return errorf("%s", code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code));
   Status status;
   for (const addrinfo *it = found; it; it = it->ai_next) {
-    // One that leads nowhere leaves time for the next.
+    // An address that leads nowhere leaves time for the next one.
     status =
         connectTo(*it, deadline.within(it->ai_next ? deadline.left() / 2 : deadline.left()), *this);
     if (status.ok())
@@ -97,7 +98,7 @@ static Status bindTo(Socket &socket, const addrinfo &address) {
 Status Socket::listen(int port, const std::string &address) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM, hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-  // A socket of IPv6 takes IPv4 too; a machine may have the latter alone.
+  // A socket of IPv6 takes IPv4 connections, too; but a machine may have only IPv4.
   Status status;
   for (const char *each : {address.empty() ? "::" : address.c_str(), "0.0.0.0"}) {
     int code = getaddrinfo(each, std::to_string(port).c_str(), &hints, &found);
@@ -129,7 +130,7 @@ static std::string textOf(const sockaddr_storage &address, socklen_t size) {
   char text[NI_MAXHOST];
   if (getnameinfo((const sockaddr *)&address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST))
     return {};
-  // As IPv4 is seen through a socket of IPv6.
+  // How an IPv4 address is seen through a socket of IPv6.
   constexpr std::string_view mapped = "::ffff:";
   return std::string_view(text).starts_with(mapped) ? text + mapped.size() : text;
 }

@@ -10,12 +10,12 @@
 
 namespace tplan::runtime {
 
-/// When waiting ends.
+/// The time when waiting ends.
 class Deadline {
 public:
   explicit Deadline(double seconds)
       : end(Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(seconds))) {}
-  /// Seconds, 0 when it has passed.
+  /// The seconds that are left; 0 when it has passed.
   double left() const { return std::max(0.0, Seconds(end - Clock::now()).count()); }
   bool passed() const { return left() == 0; }
   /// The earlier of the two.
@@ -27,7 +27,7 @@ private:
   Clock::time_point end;
 };
 
-/// One end of a connection. Messages of errors are the reason alone, for callers that say of what.
+/// One end of a connection. Errors are only a reason, to which callers add what it is about.
 class Socket {
 public:
   Socket() = default;
@@ -41,20 +41,22 @@ public:
 
   /// One attempt at each address that the name has, IPv4 and IPv6.
   Status connect(const std::string &host, int port, const Deadline &deadline);
-  /// At one address, a number; an empty one: all of this machine. Port 0: one that is free.
+  /// Listens at one address, a number; empty: at all addresses of this machine. Port 0: one that is
+  /// free.
   Status listen(int port, const std::string &address);
-  /// Who has connected. Full: this process or its machine has no descriptor or memory for it.
+  /// Takes the next connection. `full`: this process or its machine has no descriptor or memory for
+  /// it.
   enum class Accepted { one, none, full };
   Accepted accept(Socket &connection) const;
   int port() const;
   /// The address of this end, as a number; empty where there is none.
   std::string address() const;
-  /// That of the other end.
+  /// The address of the other end.
   std::string peer() const;
 
   Status write(const void *data, size_t bytes, const Deadline &deadline);
   Status read(void *data, size_t bytes, const Deadline &deadline);
-  /// Whether something, or the end, is there to be read before the deadline.
+  /// Whether bytes, or the end, can be read before the deadline.
   bool readable(const Deadline &deadline) const;
 
   bool isOpen() const { return descriptor >= 0; }

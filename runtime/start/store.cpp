@@ -9,14 +9,15 @@
 using namespace tplan::runtime;
 using namespace tplan::runtime::store;
 
-/// A server that is alive answers at once; one that does not may sit behind a proxy that is.
+/// A server that is alive answers at once; where none answers, a proxy that is alive may stand
+/// before it.
 static constexpr double answerSeconds = 10;
 
 /// Seconds between attempts: at first, and at most.
 static constexpr double firstPause = 0.05, longestPause = 1;
 
-/// What an answer means that is none to the question; whoever gives it is there, and no store of
-/// this job.
+/// The error for an answer that does not fit the question: it came from something that is alive,
+/// but is no store of this job.
 Status Store::foreign(int answer) const {
   switch ((Hail)answer) {
   case Hail::secretWanted:
@@ -59,7 +60,7 @@ Status Store::introduce(std::string message, const Deadline &deadline, bool &ans
   put(message, Op::hail);
   put(message, rank);
   put(message, challenges.connects);
-  // What is asked, and what comes back when the answer is the one that goes on.
+  // Sends a question, and reads the answer; any answer but the one that goes on is an error.
   auto ask = [&](Hail wanted, void *back, size_t size) -> Status {
     TP_TRY(socket.write(message.data(), message.size(), deadline));
     unsigned char answer;
@@ -90,7 +91,7 @@ Status Store::attempt(const Deadline &deadline, bool &answered) {
                         : introduce(std::move(message), deadline, answered);
 }
 
-/// Whether it understands PyTorch up to 2.0.
+/// Whether the server speaks only the protocol of PyTorch up to 2.0.
 bool Store::isOld(const Deadline &deadline) const {
   Socket old;
   std::string message;
@@ -143,7 +144,8 @@ Status Store::check(const std::string &key) const {
   return {};
 }
 
-/// The answer to what was asked before could come later, and be taken for another one.
+/// After an error the connection is closed: a late answer could be taken for the answer to another
+/// question.
 Status Store::lost(const std::string &during, const Status &why) {
   socket.close();
   return errorf("lost the store at %s in '%s'; rank 0, or torchrun on its machine, may have ended, "
@@ -184,7 +186,7 @@ Status Store::add(const std::string &key, int64_t delta, int64_t &value) {
   return status.ok() ? status : lost("add " + nameOf(key), status);
 }
 
-/// `done`: the value came in the same moment.
+/// `done`: the value came just before.
 Status Store::cancelWait(bool &done) {
   std::string message;
   put(message, Op::cancelWait);

@@ -3,8 +3,8 @@
 // How ranks find each other before a transport connects them: a client of PyTorch's TCPStore, which
 // torchrun brings along, and of our own (store_server.h) elsewhere.
 //
-// One decision: `set` waits until the server has the value, which PyTorch does not, so that no rank
-// goes on, and ends, while others still wait for what it had to say.
+// One decision: `set` waits until the server has the value, which PyTorch's does not, so that no
+// rank goes on, and ends, while others still wait for what it had to say.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_START_STORE_H
@@ -17,25 +17,26 @@
 
 namespace tplan::runtime {
 
-/// For one thread at a time.
+/// May be used by one thread at a time.
 class Store {
 public:
-  /// Before `connect`: this rank proves that it knows the secret, and the server has to. For a
-  /// server of ours.
+  /// Called before `connect`: this rank proves that it knows the secret, and the server must prove
+  /// it, too. Only for a server of ours.
   void prove(const std::string &secret, int64_t rank) { this->secret = secret, this->rank = rank; }
-  /// Tries until the server is there, `seconds` at most; as long a set, an add and an answer may
-  /// take. Keys get the prefix, which keeps this job's apart from those of others.
+  /// Tries until the server answers, `seconds` at most; a set, an add or an answer may take as
+  /// long. Keys get the prefix, which keeps the keys of this job apart from those of others.
   Status connect(const std::string &host, int port, const std::string &prefix, double seconds);
-  /// False before, and after an error that the server is lost in.
+  /// False before `connect`, and after an error in which the server was lost.
   bool connected() const { return socket.isOpen(); }
-  /// Of this end of the connection: where machines that see the server may see this one.
+  /// The address of this end of the connection: other machines that see the server may see this one
+  /// there.
   std::string ownAddress() const { return socket.address(); }
-  /// After a slash, as those of PyTorch's users.
+  /// The prefix follows a slash, as in PyTorch.
   void setPrefix(const std::string &prefix) { this->prefix = "/" + prefix; }
 
-  /// At most 8 MiB.
+  /// Sets a value of at most 8 MiB.
   Status set(const std::string &key, std::string_view bytes);
-  /// Waits until some rank has set it, `seconds` at most.
+  /// Waits until some rank has set the key, `seconds` at most.
   Status get(const std::string &key, std::string &bytes, double seconds);
   /// Adds to a number that is 0 at first; `value` is the sum.
   Status add(const std::string &key, int64_t delta, int64_t &value);

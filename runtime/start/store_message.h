@@ -9,7 +9,8 @@
 
 namespace tplan::runtime::store {
 
-/// Read from its front. After the first thing that is missing or wrong all else is empty.
+/// Reads values from its front. After the first value that is missing or wrong all others are
+/// empty.
 class Message {
 public:
   enum State { whole, partial, bad };

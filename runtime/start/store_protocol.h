@@ -1,9 +1,9 @@
 //===- store_protocol.h - the bytes of PyTorch's TCPStore -----------------===//
 //
-// A message is an op and what it takes: numbers as the machine has them, strings as their length
-// and bytes. The first one of a connection is `validate`. Nobody proves who they are, so a job with
-// a secret, and a server of ours, have two messages more: `hail`, answered by a challenge, and
-// `prove`, answered by a proof. Without them such a server answers nothing else.
+// A message is an op and its arguments: numbers in the machine's byte order, strings as their
+// length and bytes. The first message of a connection is `validate`. In PyTorch nobody proves who
+// they are, so for a job with a secret a server of ours has two more messages: `hail`, answered by
+// a challenge, and `prove`, answered by a proof. Before them such a server answers nothing else.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_START_STORE_PROTOCOL_H
@@ -31,7 +31,7 @@ enum class Op : uint8_t {
 };
 enum class Check : uint8_t { ready = 0, missing = 1 };
 enum class Wait : uint8_t { done = 0, cancelled = 1 };
-/// No answer to a check, so that who has none is understood too.
+/// None of these is an answer to a check, so a server without a secret is understood, too.
 enum class Hail : uint8_t { noSecret = 2, secretWanted = 3, prove = 4, known = 5, wrong = 6 };
 
 /// What a connection of a rank is for.
@@ -42,11 +42,11 @@ constexpr uint32_t magic = 0x3C85F7CE;
 
 /// Within what PyTorch's server takes, 8 MiB; ranks say where they are, in some hundred bytes.
 constexpr uint64_t maxKeyBytes = 8 << 10, maxValueBytes = 1 << 20;
-/// What a server of ours takes: keys of a message, and of a job.
+/// Limits of a server of ours: keys of a message, and of a job.
 constexpr uint64_t maxKeysAsked = 64;
 constexpr int64_t maxKeys(int64_t ranks) { return 16 * ranks + 1024; }
-/// What all keys and values take, and what is on its way: messages that have not come whole,
-/// answers that are not read, keys that are waited for. With what an allocator adds, both stay
+/// Limits on the bytes of all keys and values, and of messages that have not come completely,
+/// answers that are not read, and keys that are waited for. With what an allocator adds, both stay
 /// under 64 MiB.
 constexpr int64_t maxValuesBytes = 36 << 20, maxBufferedBytes = 12 << 20;
 

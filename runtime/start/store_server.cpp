@@ -1,14 +1,14 @@
 //===- store_server.cpp - the store where no launcher brings one ----------===//
 //
-// One thread and epoll: a job has some thousand clients, each with a few messages, and who is
-// silent costs nothing.
+// One thread and epoll: a job has some thousand clients, each with a few messages, and a silent
+// client costs nothing.
 //
-// Decisions: whoever sends what is no message is cut off, and memory is spent on bytes that have
-// come, not on bytes that are announced. A client that does not read its answers is not read
-// either. A connection is a stranger's until it has left a value, or proved that it knows the job's
-// secret: strangers have a few seconds for their first question, and where there are too many the
-// oldest go, for a rank speaks at once. Where clients make the store hold too much, the one goes
-// that makes it hold most, with what it has left.
+// Decisions: a client that sends anything but messages is cut off, and memory is spent on bytes
+// that have come, not on bytes that are announced. A client that does not read its answers is not
+// read either. A connection is a stranger's until it has set a value, or proved that it knows the
+// job's secret: strangers have a few seconds for their first question, and where there are too many
+// the oldest are closed, because a rank speaks at once. Where clients make the store hold too much,
+// the one with the largest share is closed, and its values are dropped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,19 +36,20 @@ using namespace tplan::runtime::store;
 
 namespace {
 
-/// For a stranger to say something.
+/// Seconds in which a stranger must say something.
 constexpr double strangerSeconds = 5;
-/// That a stranger may say: a question about one key, or a proof.
+/// Bytes that a stranger may send: a question about one key, or a proof.
 constexpr size_t strangerBytes = maxKeyBytes + 256;
-/// An answer that is not read, beside which no other question is taken.
+/// While so many bytes of answers are not read, no further question is taken.
 constexpr size_t unreadBytes = 64 << 10;
-/// What keys that a client waits for take beside their characters.
+/// Bytes for each key that a client waits for, beside its characters.
 constexpr int64_t costOfWaiting = 320;
-/// Of clients of a job, and of what a process has open otherwise.
+/// Descriptors for clients beyond the ranks of a job, and for what a process has open otherwise.
 constexpr int64_t moreClients = 1024, otherFiles = 256;
-/// Milliseconds until strangers are looked at again, and who comes where descriptors are short.
+/// Milliseconds until strangers are looked at again, and until new connections are where
+/// descriptors are short.
 constexpr int strangerPause = 250, fullPause = 100;
-/// Connections that are taken in before those that are there are looked at again.
+/// So many connections are accepted before the existing ones are looked at again.
 constexpr int takenAtOnce = 256;
 
 struct Client {
@@ -56,16 +57,16 @@ struct Client {
 
   Socket socket;
   bool valid = false;  // has said that it speaks this protocol
-  bool hailed = false; // has a challenge to answer
-  bool asked = false;  // has had an answer to a question
+  bool hailed = false; // has been sent a challenge
+  bool asked = false;  // has been given an answer to a question
   bool known = false;  // no stranger
-  bool ending = false; // once it has its answer
+  bool ending = false; // ends as soon as it has its answer
   int64_t number = 0;  // in the order in which they came
   int64_t rank = 0;
   Challenges challenges;
   std::string in, out;
   std::vector<std::string> awaited; // keys; empty: it does not wait
-  uint32_t events = 0;              // that are asked of epoll
+  uint32_t events = 0;              // events that epoll is asked for
   int64_t charged = 0;              // bytes of the buffers, as they are counted
   std::list<int>::iterator place;   // among strangers
   Deadline deadline{strangerSeconds};
@@ -122,10 +123,10 @@ private:
   Deadline nextLook{0}; // at strangers that say nothing
   Values values;
   int64_t buffered = 0;     // bytes in the clients' buffers
-  std::vector<int> touched; // have answers that somebody else's question gave them
+  std::vector<int> touched; // clients that another client's question has given an answer
   std::mutex lock;
-  int64_t refusals = 0;    // because of the secret
-  std::string lastRefused; // its address
+  int64_t refusals = 0;    // connections refused because of the secret
+  std::string lastRefused; // address of the last one
 };
 
 //===----------------------------------------------------------------------===//
@@ -149,7 +150,7 @@ void StoreServer::Daemon::set(Client &client, const std::string &key, std::strin
       continue;
     }
     values.drop(largest);
-    return message.refuse(); // who has asked is closed by who has called
+    return message.refuse(); // the caller closes the client
   }
   welcome(client);
   const std::unordered_set<int> *waiting = values.waiting(key);
@@ -183,7 +184,7 @@ void StoreServer::Daemon::add(Client &client, Message &message) {
   put(client.out, sum);
 }
 
-/// It gets its answer, and is heard no more.
+/// It gets its answer, and is not read any more.
 void StoreServer::Daemon::turnAway(Client &client, Hail why) {
   put(client.out, why);
   client.ending = true;
@@ -223,7 +224,7 @@ void StoreServer::Daemon::prove(Client &client, Message &message) {
   welcome(client);
 }
 
-/// Answers one message, if it is whole; nothing is done by then if it is not.
+/// Answers one message if it has come completely; otherwise does nothing.
 Message::State StoreServer::Daemon::handle(Client &client, Message &message) {
   auto op = message.number<Op>();
   if (client.valid == (op == Op::validate))
@@ -300,7 +301,7 @@ Message::State StoreServer::Daemon::answer(Client &client, Op op, Message &messa
 // Clients
 //===----------------------------------------------------------------------===//
 
-/// Without the first bytes; a string by itself keeps the memory of what it has had.
+/// Removes the first bytes. A new string, because the old one would keep its memory.
 static void eraseFront(std::string &buffer, size_t count) {
   constexpr size_t spare = 512;
   buffer.erase(0, count);
@@ -308,7 +309,7 @@ static void eraseFront(std::string &buffer, size_t count) {
     std::string(buffer).swap(buffer);
 }
 
-/// False: the client is gone, or has to go.
+/// False: the client is gone, or must be closed.
 bool StoreServer::Daemon::receive(Client &client) {
   char bytes[1 << 16];
   ssize_t done = recv(client.socket.get(), bytes, sizeof bytes, 0);
@@ -350,7 +351,7 @@ bool StoreServer::Daemon::answerAll(Client &client) {
 bool StoreServer::Daemon::exchange(Client &client, uint32_t events) {
   if (events & ~EPOLLOUT && !client.chokes() && !client.ending && !receive(client))
     return false;
-  // What a client that choked has asked before is here already: no event will tell of it.
+  // The next questions of a client that choked have come already: no event will report them.
   for (bool choked = true; choked;) {
     if (!answerAll(client))
       return false;
@@ -421,7 +422,7 @@ void StoreServer::Daemon::dropStrangers() {
   }
 }
 
-/// No stranger any more. More clients than a job has are none of its ranks.
+/// It is no stranger any more. Clients beyond the number of ranks are not ranks of this job.
 void StoreServer::Daemon::welcome(Client &client) {
   if (std::exchange(client.known, true))
     return;
@@ -450,7 +451,7 @@ void StoreServer::Daemon::accept(const Socket &listener) {
     client->events = EPOLLIN;
     client->number = numbers++;
     client->place = strangers.insert(strangers.end(), descriptor);
-    // A rank has spoken when its connection is there.
+    // When its connection is accepted, a rank has usually sent something.
     serve(descriptor, EPOLLIN);
   }
 }
@@ -472,7 +473,7 @@ void StoreServer::Daemon::watchListeners(uint32_t events) {
     (void)watch(listener.get(), events, false).ok();
 }
 
-/// As many descriptors as the job and some strangers need, where the system gives them.
+/// Asks for as many descriptors as the job and some strangers need, if the system gives them.
 static int64_t descriptorsFor(int64_t ranks) {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit))
@@ -498,7 +499,7 @@ Status StoreServer::Daemon::open(const Reach &reach, int port) {
   TP_TRY(watch(wake.get(), EPOLLIN, true));
   for (Socket &listener : listeners)
     TP_TRY(watch(listener.get(), EPOLLIN, true));
-  // Ranks that come together are strangers together.
+  // Ranks that connect at the same time are strangers at the same time.
   int64_t room = descriptorsFor(ranks) - ranks - otherFiles;
   mostStrangers = std::clamp<int64_t>(room, 64, ranks + moreClients);
   return {};
@@ -507,7 +508,7 @@ Status StoreServer::Daemon::open(const Reach &reach, int port) {
 void StoreServer::Daemon::run() {
   std::vector<epoll_event> events(1024);
   for (;;) {
-    // Strangers end without an event of theirs.
+    // The time of strangers ends without an event.
     int pause = full ? fullPause : strangers.empty() ? -1 : strangerPause;
     int count = epoll_wait(epoll.get(), events.data(), (int)events.size(), pause);
     if (std::exchange(full, false))
@@ -524,11 +525,12 @@ void StoreServer::Daemon::run() {
       else
         ready.push_back(&*listener);
     }
-    // Numbers of clients that went are given to new ones, so these come after all that is said.
+    // New connections may get the numbers of closed ones, so they are accepted after all other
+    // events.
     for (const Socket *listener : ready)
       accept(*listener);
-    // A value that one client sets is an answer to others, and what these have asked then may be
-    // values too.
+    // A value that one client sets is an answer to others, whose next questions may set values
+    // again.
     while (!touched.empty())
       for (int descriptor : std::exchange(touched, {}))
         serve(descriptor, 0);
@@ -563,7 +565,7 @@ StoreServer::~StoreServer() {
 Status StoreServer::start(const Reach &reach, int port, int64_t ranks, const std::string &secret) {
   auto starting = std::make_unique<Daemon>(ranks, secret);
   TP_TRY(starting->open(reach, port));
-  // Signals are for threads that know what this process is doing.
+  // Signals are left to threads that know what this process is doing.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

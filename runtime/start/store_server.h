@@ -14,11 +14,11 @@ public:
   StoreServer();
   ~StoreServer();
 
-  /// For so many ranks, who prove that they know the secret unless it is empty. Port 0: one that is
-  /// free.
+  /// Starts a store for so many ranks; unless the secret is empty, they must prove that they know
+  /// it. Port 0: one that is free.
   Status start(const Reach &reach, int port, int64_t ranks, const std::string &secret);
   int port() const;
-  /// Who has been turned away because of the secret, for an error; empty: nobody.
+  /// The address that was turned away because of the secret, for an error; empty: none.
   std::string refused() const;
 
 private:

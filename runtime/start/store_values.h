@@ -1,9 +1,9 @@
 //===- store_values.h - the keys and values that a store holds --------------===//
 //
-// One decision: each value is counted for the client that has set it, and those of all clients that
-// have gone are counted as if one had set them. Where a bound is met, the client with the largest
-// share of it loses what it has set, so that one that fills the store harms no other one, also if
-// it comes a thousand times.
+// One decision: each value counts for the client that has set it; the values of all clients that
+// have gone count as if one client had set them. Where a limit is reached, the client with the
+// largest share of it loses its values: so a client that fills the store harms no other one, even
+// if it connects a thousand times.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_START_STORE_VALUES_H
@@ -18,29 +18,30 @@
 
 namespace tplan::runtime::store {
 
-/// Who waits is a descriptor, and who has set a value a number that nobody has again.
+/// A client that waits is a descriptor; a client that sets values is a number that is never used
+/// again.
 class Values {
 public:
   Values(int64_t mostKeys, int64_t mostBytes) : mostKeys(mostKeys), mostBytes(mostBytes) {}
 
-  /// Null: there is none.
+  /// The value of a key; null where there is none.
   const std::string *find(const std::string &key) const;
   bool has(const std::vector<std::string> &keys) const;
-  /// False, and nothing is changed: that were too many keys, or bytes.
+  /// False, and nothing is changed, where there would be too many keys or bytes.
   bool set(const std::string &key, std::string_view value, int64_t owner);
-  /// With the largest share, of keys or of bytes, and of those alike the last that came; `gone`:
+  /// The client with the largest share of keys or bytes, of equal ones the last that came; `gone`:
   /// those that have gone; -1: nobody has set anything.
   int64_t largestOwner() const;
   static constexpr int64_t gone = -2;
-  /// It has gone, and what it has set stays.
+  /// The client has gone, and its values stay.
   void leave(int64_t owner);
-  /// Its values are gone.
+  /// The client's values are removed.
   void drop(int64_t owner);
 
-  /// Until all of the keys are there.
+  /// The client waits until all of the keys are there.
   void await(int client, const std::vector<std::string> &keys);
   void forget(int client, const std::vector<std::string> &keys);
-  /// Who waits for this one, and perhaps for others.
+  /// Clients that wait for this key, and perhaps for others.
   const std::unordered_set<int> *waiting(const std::string &key) const;
 
 private:

@@ -1,7 +1,7 @@
 //===- audit_streams.cpp - --audit-streams ----------------------------------===//
 //
 // The host program of a plan for GPUs, as each rank runs it, on a device that notes every call:
-// then every access of the arena has its order by streams and events alone, and lies in the arena.
+// then every access of the arena must be ordered by streams and events alone, and lie in the arena.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Stands for the connection of one rank, which has no others.
+/// Stands for the connection of a rank, which has no others.
 class NoTransport : public Transport {
 public:
   NoTransport(int self, int ranks) : self(self), ranks(ranks) {}
@@ -58,7 +58,7 @@ public:
     addExtents('w', it.writes);
     fprintf(file, " %s\n", it.title.text().c_str());
   }
-  /// In front of the ranks that run it.
+  /// The header, before the ranks that run it.
   void addTables(const tp_program &program) {
     if (last == &program)
       return;

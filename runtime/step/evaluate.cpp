@@ -14,7 +14,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// A microbatch: its rows, and the tokens that follow another one in them, of all ranks.
+/// A microbatch: its rows, and how many tokens in them follow another one, over all ranks.
 struct Batch {
   int64_t rows = 0, tokens = 0;
 };
@@ -29,8 +29,8 @@ public:
     return openTokenFiles(names, files);
   }
 
-  /// The next `limit` windows, fewer at the end. Of these [first, first + count) are read
-  /// into `to`; what is beyond the files there is -1.
+  /// The next `limit` windows, fewer at the end. Those of [first, first + count) are read into
+  /// `to`; positions beyond the files hold -1.
   Status next(int64_t limit, int64_t first, int64_t count, int32_t *to, Batch &batch) {
     batch = {};
     std::fill(to, to + count * input.length, -1);

@@ -16,7 +16,7 @@ namespace tplan::runtime {
 struct Evaluation {
   double sum = 0; // nats
   int64_t tokens = 0;
-  bool ended = false; // before its end, by all ranks
+  bool ended = false; // all ranks stopped before its end
   double loss() const { return sum / (double)tokens; }
 };
 
@@ -36,7 +36,7 @@ struct Sampling {
   int64_t vocabulary; // only ids below it are drawn
 };
 
-/// Continues `tokens`. `ended`: before the last one, by all ranks.
+/// Continues `tokens`. `ended`: all ranks stopped before the last one.
 Status sampleTokens(tp_rank &rank, const Sampling &how, std::vector<int32_t> &tokens, bool &ended);
 
 } // namespace tplan::runtime

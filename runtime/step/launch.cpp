@@ -24,7 +24,7 @@ constexpr int64_t pieceBytes = int64_t(1) << 18;
 /// Collectives that are issued together, at most.
 constexpr int64_t bucketSize = 128;
 
-/// The communicator that collective `what` goes over.
+/// The communicator of collective `what`.
 Status findGroup(const tp_rank &rank, const tp_collective &what, Communicator *&group) {
   if (!rank.transport)
     return errorf("the plan '%s' exchanges data between ranks, and this rank has no transport",
@@ -60,7 +60,7 @@ int tplan::runtime::fail(tp_rank &rank, const tp_call *call, Status status) {
     return 0;
   if (!rank.error.ok())
     return 1;
-  // Whoever waits says it with its collective.
+  // A collective that waits reports its place with it.
   bool isSaid = status.message().find(" (stage ") != std::string::npos;
   std::string task = isSaid ? "" : rank.task.text();
   rank.error = call ? std::move(status).at(call->file, call->line, task) : std::move(status);
@@ -134,7 +134,7 @@ int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
   return 0;
 }
 
-/// What the last blocks lack is zero where it is made, so that padding stays zero.
+/// What the last blocks lack is set to zero here, so that padding stays zero.
 static Status clearRest(tp_rank &rank, const tp_call &call, const tp_collective &what,
                         const Communicator &group, void *out) {
   if (rank.device)

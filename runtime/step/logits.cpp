@@ -1,8 +1,7 @@
 //===- logits.cpp - what a model predicts, as numbers -----------------------===//
 //
-// For comparing with another implementation of the same model. As in sample.cpp, each rank
-// predicts the same row. Ranks that have no logits write none of the file: who has them writes
-// them.
+// For comparing with another implementation of the same model. As in sample.cpp, all ranks predict
+// the same row. Ranks that have logits write the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +14,7 @@
 
 using namespace tplan::runtime;
 
-/// The first tokens of the file, as many as a row has or the file.
+/// The first tokens of the file: as many as a row has, or fewer if the file has fewer.
 static Status readTokens(const std::string &name, const tp_input &input,
                          std::vector<int32_t> &tokens) {
   TokenFile file;

@@ -1,4 +1,4 @@
-//===- metrics.cpp - what a step leaves behind ----------------------------===//
+//===- metrics.cpp - the numbers that a step leaves ----------------------===//
 
 #include "runtime/step/metrics.h"
 
@@ -50,7 +50,7 @@ double Metrics::value(int64_t i) const {
   return sum;
 }
 
-/// Numbers of a device that lie together come in one copy, for each is waited for.
+/// Numbers of a device that lie together are copied at once, because each copy is waited for.
 Status Metrics::fetch(tp_rank &rank) {
   constexpr int64_t most = 1 << 16;
   bool isTogether = end - begin <= most;

@@ -1,7 +1,8 @@
-//===- metrics.h - what a step leaves behind ------------------------------===//
+//===- metrics.h - the numbers that a step leaves ------------------------===//
 //
-// One decision: the sums over ranks are made where they are read, a group at a time, so that no
-// function of the step waits for them. Parts of a number are added up after that, in their order.
+// One decision: the sums over ranks are made where they are read, one group after the other, so
+// that no function of the step waits for them. Then the parts of a number are added up, in their
+// order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_STEP_METRICS_H
@@ -18,20 +19,20 @@ namespace tplan::runtime {
 /// Sum and count of a metric, over all ranks.
 struct MetricValue {
   double sum = 0, count = 1; // count is 1 where the metric has none
-  /// Of nothing, 0: a step may have no target that counts.
+  /// 0 where nothing is counted: a step may have no target that counts.
   double value() const { return sum == 0 && count == 0 ? 0 : sum / count; }
 };
 
-/// The metrics as a step or an evaluation left them; the same on every rank. What is shown of them
-/// begins with the training loss: where that has several terms their sum, and then each with its
-/// factor, so that they add up.
+/// The metrics as a step or an evaluation left them; the same on every rank. The numbers that are
+/// shown begin with the training loss: where it has several terms, first their sum and then each
+/// term with its factor, so that they add up.
 class Metrics {
 public:
   explicit Metrics(const tp_program &program);
-  /// Reads them and adds up those of which each rank has a part, a group at a time. Called
+  /// Reads them and adds up those of which each rank has a part, one group after the other. Called
   /// by all ranks.
   Status read(tp_rank &rank);
-  /// Of the program's metrics.
+  /// Metric number i of the program.
   const MetricValue &term(int64_t i) const { return values[i]; }
 
   /// What is shown.

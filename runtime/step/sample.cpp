@@ -1,10 +1,9 @@
 //===- sample.cpp - tokens from the model -----------------------------------===//
 //
-// One decision: there is no cache of keys and values. Each token is a forward
-// pass over the last S tokens: sampling shows what was learnt, it does not serve. With
-// many ranks each predicts the same row and finds the same logits, so that all go on alike; where
-// only some ranks have logits, the first of these tells all.
-//
+// One decision: there is no cache of keys and values. Each token is a forward pass over the last S
+// tokens: sampling shows what was learnt, it is not for serving. All ranks predict the same row and
+// find the same logits, so that all go on alike; where only some ranks have logits, the first of
+// these sends them to all.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/ranks/programs.h"
@@ -40,7 +39,7 @@ static int64_t draw(const std::vector<double> &logits, double temperature, doubl
   return last;
 }
 
-/// What all ranks find alike of what is to be continued.
+/// Checks what is to be continued; all ranks find the same error.
 static Status checkSample(const tp_program &program, const std::vector<int32_t> &tokens) {
   if (!program.predict)
     return errorf("the plan '%s' was compiled without prediction: it cannot sample", program.plan);
@@ -55,7 +54,7 @@ static Status checkSample(const tp_program &program, const std::vector<int32_t> 
   return {};
 }
 
-/// Of position `at` of the row that was predicted, as they are in memory, on all ranks.
+/// The logits of position `at` of the row that was predicted, as they are in memory, on all ranks.
 static Status readLogits(tp_rank &rank, int64_t at, std::vector<char> &numbers) {
   const tp_program &program = *rank.program;
   auto bytes = (int64_t)numbers.size();

@@ -42,7 +42,7 @@ Status tplan::runtime::gemmsOf(const tp_program &program, std::vector<GemmUse> &
 
 namespace {
 
-/// A file that is named must be of use: it was made to be read here.
+/// A file that the command line names must be usable, because it was made to be read here.
 Status takeNamed(Device &device, const std::string &file) {
   std::string text;
   GemmChoices choices;
@@ -62,7 +62,7 @@ Status takeNamed(Device &device, const std::string &file) {
                 file.c_str(), refused, choices.chosen.size());
 }
 
-/// Those of a checkpoint may have been made elsewhere: then the run goes on with others.
+/// The choices in a checkpoint may have been made elsewhere: then the run goes on with others.
 Status takeSaved(Device &device, const std::string &file, std::string &madeBy) {
   std::string text;
   GemmChoices choices;
@@ -86,7 +86,7 @@ void tellMeasured(const Sink &sink, int64_t measured, size_t all, const std::str
                 measured, all, why.c_str()));
 }
 
-/// What rank 0 does for all of them.
+/// Rank 0 does this for all of them.
 Status choose(tp_rank &rank, const std::string &file, const std::string &saved) {
   Device &device = *rank.device;
   std::vector<GemmUse> uses;
@@ -107,7 +107,7 @@ Status choose(tp_rank &rank, const std::string &file, const std::string &saved) 
   return file.empty() || isWhole ? Status() : writeText(file, device.gemmChoices().text());
 }
 
-/// What rank 0 has chosen, on another rank.
+/// Another rank takes what rank 0 has chosen.
 Status follow(tp_rank &rank, const std::string &text) {
   Device &device = *rank.device;
   GemmChoices choices;

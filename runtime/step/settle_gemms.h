@@ -1,7 +1,7 @@
 //===- settle_gemms.h - all ranks choose one algorithm for each GEMM ------===//
 //
-// One decision: one rank measures, before anything lies in the arena, and all ranks take what it
-// has chosen. Ranks that hold the same values must compute the same bits, and clocks never agree.
+// One decision: one rank measures, before anything lies in the arena, and all ranks take its
+// choice. Ranks that hold the same values must compute the same bits, and clocks never agree.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_STEP_SETTLE_GEMMS_H
@@ -19,9 +19,9 @@ namespace tplan::runtime {
 /// those of the first rank of each program.
 Status gemmsOf(const tp_program &program, std::vector<GemmUse> &uses);
 
-/// Chooses for a run, of all ranks together, while nothing lies in the arena yet. `file` is that of
-/// --gemm-algorithms or empty: what it holds is taken, or it is written. `saved` is that of the
-/// checkpoint of a run that goes on, or empty.
+/// Chooses for a run, on all ranks together, while nothing lies in the arena yet. `file` is that of
+/// --gemm-algorithms or empty: choices in it are taken, or it is written. `saved` is the file of
+/// the checkpoint of a resumed run, or empty.
 Status settleGemms(tp_rank &rank, const std::string &file, const std::string &saved);
 
 } // namespace tplan::runtime

@@ -18,7 +18,7 @@ static void join(std::vector<int64_t> &clock, const std::vector<int64_t> &other)
     clock[i] = std::max(clock[i], other[i]);
 }
 
-/// Afterwards no piece lies on both sides of a place.
+/// Afterwards no piece lies on both sides of the place.
 void StreamOrder::split(int64_t at) {
   auto after = pieces.upper_bound(at);
   if (after == pieces.begin())
@@ -106,7 +106,7 @@ Status StreamOrder::add(const StreamEvent &next) {
   for (Extent extent : next.reads)
     if (extent.begin < extent.end)
       TP_TRY(read(next, extent, access));
-  // What a call reads itself it may overwrite.
+  // A call may overwrite what it reads itself.
   ++clock[next.stream];
   for (Extent extent : next.writes)
     if (extent.begin < extent.end)

@@ -1,11 +1,11 @@
 //===- stream_order.h - does every access of memory have its order? ---------===//
 //
-// Work in streams that run beside each other, and what it reads and writes. An access that another
-// one could overtake, by no chain of streams, events and waits of the host, is a race.
+// Judges work in concurrent streams by what it reads and writes. Two accesses are a race if no
+// chain of streams, events and waits of the host orders them.
 //
-// One decision: clocks, not a graph. Each stream counts its work and knows of every other stream
-// how much of it is done whenever its own next work begins; then each access is judged when it is
-// issued, against the last write and the last reads of the same bytes.
+// One decision: clocks, not a graph. Each stream counts its work, and knows how much of every other
+// stream is done when its own next work begins; each access is judged when it is issued, against
+// the last write and the last reads of the same bytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_STEP_STREAM_ORDER_H
@@ -27,8 +27,7 @@ struct Extent {
   int64_t begin, end;
 };
 
-/// What a piece of work is called: steps have millions, so it is not made to text before it is
-/// read.
+/// The name of a piece of work: steps have millions, so it becomes text only when it is read.
 struct WorkTitle {
   const char *name = "";
   const char *file = ""; // of the plan, with a line, or empty

@@ -11,9 +11,9 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Of the arena, whatever it is counted from: far from null, and aligned as an allocation is.
+/// The address that stands for the arena: far from null, and aligned as an allocation is.
 constexpr uintptr_t base = uintptr_t(1) << 40;
-/// Rows that are noted one by one; more are taken for one piece from the first to the last.
+/// So many rows are noted one by one; more are noted as one piece from the first to the last.
 constexpr int64_t mostRows = 4096;
 
 int64_t offsetOf(const void *address) { return (int64_t)((uintptr_t)address - base); }

@@ -1,7 +1,8 @@
 //===- environment.h - variables that the runtime looks at ----------------===//
 //
-// One decision: who may look is a fact of the thread, for libraries are loaded where they are first
-// needed, far below who knows whether the environment is the user's to steer tplan or a host's.
+// One decision: whether variables may be read is a fact of the thread, because libraries are loaded
+// where they are first needed, far below the code that knows whether the environment is the user's
+// to steer tplan or a host's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_SUPPORT_ENVIRONMENT_H

@@ -3,10 +3,10 @@
 // Widening is exact; rounding is to nearest, ties to even: what is 65520 or more becomes
 // infinity, what is below 2^-14 loses bits, NaN stays NaN.
 //
-// One decision: written in integers and one sum or product in f32, each exact or rounded as
-// f16 is. Levels of x86-64 below v3 have no instructions for it, and what a compiler calls in
-// their place is in no library of older systems. So it is for vectors too: `Bits` and `Real`
-// are uint32_t and float, or vectors of them, which std::bit_cast would return from a function.
+// One decision: written in integers and one sum or product in f32, each exact or rounded as f16 is.
+// Levels of x86-64 below v3 have no instructions for it, and the functions that a compiler calls
+// instead are in no library of older systems. It serves vectors, too: `Bits` and `Real` are
+// uint32_t and float, or vectors of them, for which std::bit_cast is a function call.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_SUPPORT_F16_H

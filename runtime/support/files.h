@@ -16,8 +16,8 @@
 
 namespace tplan::runtime {
 
-/// A regular file, read by place. It is not mapped: in memory, what another process cuts off would
-/// be a signal that ends this one; here it is an error with the name.
+/// A regular file, read by place. It is not mapped: if another process cut the mapped file, a
+/// signal would end this one; here that is an error with the file's name.
 class InputFile {
 public:
   InputFile() = default;
@@ -49,9 +49,9 @@ public:
   ~AtomicFile();
 
   Status open(const std::string &path);
-  /// Where it is until then.
+  /// The name that it has until then.
   const std::string &temporary() const { return unfinished; }
-  /// Writes into the file that another rank has opened, and leaves its fate to that rank.
+  /// Writes into the file that another rank has opened; that rank commits or removes it.
   Status join(const std::string &temporary);
 
   Status write(int64_t offset, const void *data, int64_t bytes);
@@ -76,7 +76,8 @@ Status renamePath(const std::string &from, const std::string &to);
 Status removeDirectory(const std::string &path);
 /// Names in a directory, sorted, without "." and "..".
 Status listDirectory(const std::string &path, std::vector<std::string> &names);
-/// Also a link that leads nowhere: what is meant to be there is not taken for absent.
+/// Also true for a link that leads nowhere: what somebody meant to be there does not count as
+/// absent.
 bool pathExists(const std::string &path);
 bool isDirectory(const std::string &path);
 

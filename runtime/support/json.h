@@ -1,7 +1,7 @@
 //===- json.h - strict reading of small JSON files --------------------------===//
 //
-// nlohmann's parser with what it leaves open closed: duplicate keys, deep nesting and more values
-// than there can be are refused, as is what follows a zero byte, and errors name the byte.
+// nlohmann's parser, made strict: duplicate keys, deep nesting, more values than there can be and
+// anything after a zero byte are refused, and errors name the byte.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_SUPPORT_JSON_H

@@ -1,7 +1,7 @@
 //===- profile.h - what the calls of generated code cost ------------------===//
 //
-// Totals of FLOPs and bytes are always counted; calls and their times only under --profile, from
-// the second step on, where there is one: the first loads code and has libraries plan.
+// Totals of FLOPs and bytes are always counted; calls and their times only under --profile, and
+// from the second step on if there is one, because in the first libraries load code and plan.
 //
 // One decision: the table is keyed by the address of the tp_call, a constant of
 // the program, so that counting is a probe and an addition and never allocates.
@@ -43,7 +43,8 @@ public:
   /// Adds the time of a call that has been counted.
   void addTime(const tp_call &call, double seconds);
 
-  /// What has been counted so far; and once more what was counted since: a step that is replayed.
+  /// What has been counted so far. `repeat` counts the difference of two such totals once more, for
+  /// a step that is replayed.
   struct Totals {
     Entry of[TP_CATEGORIES];
   };
@@ -53,9 +54,9 @@ public:
   /// Totals of a category since the start.
   const Entry &total(tp_category category) const { return totals[category]; }
 
-  /// Seconds, share, GFLOP/s and GB/s per category and per call, of what the table has.
+  /// Prints seconds, share, GFLOP/s and GB/s by category and by call, of what the table has.
   void print(FILE *to, double wallSeconds) const;
-  /// One line: FLOPs and bytes of all calls, per step.
+  /// Prints one line: FLOPs and bytes of all calls, per step.
   void printTotals(FILE *to, int64_t steps) const;
 
 private:

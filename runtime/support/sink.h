@@ -1,7 +1,7 @@
 //===- sink.h - where text for people goes --------------------------------===//
 //
-// One decision: nothing below tp_main knows of standard output: who owns a training says where its
-// lines go.
+// One decision: nothing below tp_main knows of standard output: the owner of a training says where
+// its lines go.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_SUPPORT_SINK_H

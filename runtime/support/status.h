@@ -26,7 +26,8 @@ public:
   bool ok() const { return !failed; }
   const std::string &message() const { return text; }
 
-  /// Puts the .tplan line of the work that failed in front, once, and what it was part of.
+  /// Puts the .tplan line of the work that failed, and what it was part of, before the message,
+  /// once.
   Status at(const char *file, int line, const std::string &task = {}) && {
     if (failed && file && *file)
       text = std::string(file) + ":" + std::to_string(line) + task + ": " + text;

@@ -46,8 +46,8 @@ Status Team::start(int count, int number, int teams, bool pins) {
   before = cpusOfMask();
   threads = count;
   spins = count * teams <= availableCpus() ? spinRounds : 0;
-  // Teams that are as large as the mask own its CPUs. Smaller ones float, for others of
-  // the same mask would choose the same CPUs.
+  // Teams that together are as large as the mask own its CPUs. Smaller ones float, because other
+  // processes with the same mask would choose the same CPUs.
   if (pins && (int)before.size() == count * teams && before.size() > 1)
     cpus.assign(before.begin() + number * count, before.begin() + (number + 1) * count);
   pin(0);

@@ -76,7 +76,7 @@ std::string tplan::runtime::bytesText(int64_t bytes) {
   double size = (double)bytes;
   const char *unit = nullptr;
   for (const char *larger : units) {
-    // What would be shown as 1024 is one of the next unit.
+    // What would be shown as 1024 is shown as one of the next unit.
     if (size < (unit ? 1023.95 : 1024))
       break;
     size /= 1024, unit = larger;

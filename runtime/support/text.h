@@ -13,8 +13,8 @@
 
 namespace tplan::runtime {
 
-/// Characters that a terminal obeys, that turn text around or are none, by their numbers, as
-/// <U+001B> and <0xff>; beyond `most` characters the middle is left out.
+/// Characters that a terminal obeys, characters that turn text around and bytes that are none, are
+/// shown by their numbers, as <U+001B> and <0xff>; beyond `most` characters the middle is left out.
 std::string printable(std::string_view text, size_t most = 4000);
 
 /// A name from a file, as long as a line of an error may be.

@@ -1,4 +1,4 @@
-//===- announce.cpp - what a run reads, scores and saves, told at its start --===//
+//===- announce.cpp - what a run reads, scores and saves -----------------===//
 
 #include "runtime/train/announce.h"
 

@@ -1,4 +1,4 @@
-//===- announce.h - what a run reads, scores and saves, told at its start --===//
+//===- announce.h - what a run reads, scores and saves -------------------===//
 //
 //   reads  /data/web/*.bin as u16, 0.8 of the rows: 12 files, 84000000 tokens
 //   scores /data/val.bin as u16 every 1000 steps and at the end: 8000000 of 9000000 tokens
@@ -15,9 +15,9 @@
 
 namespace tplan::runtime {
 
-/// A line for each source that is read, with `trains`, and for what is scored. Opens the files.
+/// A line for each source of training data, if `trains`, and for what is scored. Opens the files.
 Status announceFiles(const Options &options, bool trains, int64_t evalEvery, std::string &lines);
-/// Nothing where nothing is saved.
+/// The line about saving; empty where nothing is saved.
 std::string announceCheckpoints(const Options &options, int64_t saveEvery, int64_t keep);
 
 } // namespace tplan::runtime

@@ -1,6 +1,6 @@
 //===- embed.cpp - tp_open and its kin ------------------------------------===//
 //
-// One decision: what a caller can get wrong is looked at before any rank begins, so that it changes
+// One decision: what a caller can do wrong is checked before any rank begins, so that it changes
 // nothing; what fails later has failed on all ranks, and the training is over.
 //
 //===----------------------------------------------------------------------===//
@@ -47,7 +47,7 @@ struct tp_training {
     failure = message = status.message();
     return TP_FAILED;
   }
-  /// What every call but the last begins with.
+  /// Every call but the last begins with this.
   tp_result isOpen() {
     if (failure.empty())
       return TP_DONE;
@@ -60,7 +60,7 @@ struct tp_training {
 
 namespace {
 
-/// Whole lines, as the host takes them.
+/// The sink takes whole lines, as the host does.
 Sink sinkOf(const tp_options &asked) {
   if (!asked.log)
     return {};
@@ -85,7 +85,7 @@ Status checkFile(const char *option, const char *path, bool folder) {
 
 } // namespace
 
-/// What a null pointer or a number means, and whether it may stand there.
+/// Checks a null pointer or a number against what it may mean at this place.
 Status tp_training::readOptions() {
   if (asked.size != sizeof(tp_options))
     return errorf("tp_options is of another version of tplan/train.h: begin with TP_DEFAULTS and "

@@ -13,7 +13,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// While it lives, threads that are started leave the signals of the process to the host's.
+/// While it lives, threads that are started leave the signals of the process to the host's threads.
 class SignalsBlocked {
 public:
   SignalsBlocked() {
@@ -133,7 +133,8 @@ Status EmbeddedRanks::each(const std::function<Status(EmbeddedRank &)> &what, bo
   return first;
 }
 
-/// What a rank owns ends on its own thread, after all have let go of each other's.
+/// A rank releases what it owns on its own thread, after all ranks have stopped using each other's
+/// memory.
 void EmbeddedRanks::end() {
   if (members.empty())
     return;

@@ -1,11 +1,10 @@
 //===- embed_ranks.h - the ranks of a training in a host's program --------===//
 //
-// Threads of ours, one a rank, that wait for what the host's calls have them do; under a
+// Our threads, one for each rank, wait for the work that the host's calls give them; under a
 // communicator of the host's the calling thread is the one rank.
 //
-// One decision: all ranks do each piece of work, and it ends when all have: so nobody reads the
-// memory of a rank that another call has ended, and the first error is that of the call.
-//
+// One decision: all ranks do each piece of work, and a call ends when all have done it: so no call
+// reads the memory of a rank that another call has ended, and the first error is that of the call.
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRAIN_EMBED_RANKS_H
 #define TPLAN_RUNTIME_TRAIN_EMBED_RANKS_H
@@ -23,7 +22,7 @@ namespace tplan::runtime {
 /// Rows of a step in memory of the host: those of all ranks, of which this one takes its own.
 class HostRows : public RowSource {
 public:
-  /// rows[rowsPerStep][length], until the step is done.
+  /// rows[rowsPerStep][length]; it must stay until the step is done.
   const int32_t *from = nullptr;
   int64_t length = 0;
 
@@ -43,13 +42,14 @@ class EmbeddedRanks {
 public:
   ~EmbeddedRanks();
 
-  /// A null transport: one rank alone. With `onCaller` there is one, and no thread.
+  /// Starts the ranks. A null transport: one rank alone. With `onCaller` there is one rank, and no
+  /// thread.
   Status start(std::vector<std::unique_ptr<Transport>> transports, bool onCaller,
                bool readsEnvironment);
   int size() const { return (int)members.size(); }
   EmbeddedRank &leader() { return *members[0]->rank; }
 
-  /// Calls the function on each rank's thread. `together` tells of an error whether every rank
+  /// Calls the function on each rank's thread. For an error, `together` says whether every rank
   /// found it and is as it was before.
   Status each(const std::function<Status(EmbeddedRank &)> &work, bool &together);
 
@@ -73,7 +73,7 @@ private:
   int64_t round = 0;
   int left = 0;       // ranks that are still at work
   Status first;       // error of the round
-  bool alike = false; // which all ranks have
+  bool alike = false; // whether all ranks have that error
 };
 
 } // namespace tplan::runtime

@@ -1,4 +1,4 @@
-//===- exit_codes.h - how a training ends, for who has started it ---------===//
+//===- exit_codes.h - how a training ends, for whatever started it -------===//
 #ifndef TPLAN_RUNTIME_TRAIN_EXIT_CODES_H
 #define TPLAN_RUNTIME_TRAIN_EXIT_CODES_H
 
@@ -17,7 +17,7 @@ struct ExitMeaning {
   ExitCode code;
   const char *meaning;
 };
-/// For --help, which the documentation repeats.
+/// The text for --help, which the documentation repeats.
 inline constexpr ExitMeaning exitMeanings[] = {
     {exitSuccess, "the training has ended, or what was asked for is printed"},
     {exitFailure, "a failure while running"},

@@ -3,7 +3,7 @@
 // The file of a node exporter's textfile collector, or of anything that serves it; the runtime
 // listens on no port. Format: Prometheus text exposition 0.0.4.
 //
-// One decision: numbers of the model are one family with a label, for a metric of a model may
+// One decision: numbers of the model are one family with a label, because a metric of a model may
 // have any name.
 //
 //===----------------------------------------------------------------------===//
@@ -62,7 +62,7 @@ Status PrometheusLog::open(const std::string &file, const tp_program &logged, bo
   for (int64_t i = 0; i < shown.size(); ++i)
     values.push_back({shown.name(i), 0});
   page.reserve(4096 + 128 * values.size());
-  // What cannot be written is told before the training.
+  // A file that cannot be written is reported before the training.
   return write();
 }
 
@@ -87,7 +87,7 @@ void PrometheusLog::number(const char *name, const char *kind, const char *help,
   sample(name, nullptr, value);
 }
 
-/// Whole or as before, for a collector may read at any time.
+/// Writes the whole page or leaves the old one, because a collector may read at any time.
 Status PrometheusLog::write() {
   page.clear();
   number("tplan_step", "gauge", "Steps that have ended.", (double)last.step);
@@ -123,7 +123,7 @@ Status PrometheusLog::step(const Metrics &metrics, const StepReport &report) {
   for (size_t i = 0; i < values.size(); ++i)
     values[i].second = metrics.value((int64_t)i);
   isWritten = false;
-  // Nobody collects more often.
+  // No collector reads more often.
   return monotonicSeconds() - lastWrite < 1 ? Status() : write();
 }
 

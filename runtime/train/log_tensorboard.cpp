@@ -1,8 +1,8 @@
 //===- log_tensorboard.cpp - event files of TensorBoard -------------------===//
 //
-// An event file holds records of TensorFlow (length, checksum, bytes, checksum), each of which is
-// a message Event of tensorflow/core/util/event.proto. Of protocol buffers that takes two kinds of
-// fields, so they are written here.
+// An event file holds records of TensorFlow (length, checksum, bytes, checksum), each of which is a
+// message Event of tensorflow/core/util/event.proto. It needs only two kinds of fields of protocol
+// buffers, so they are written here.
 //
 // One decision: a resumed training writes a file of its own that begins with the start of a
 // session at its first step, after which TensorBoard shows what that file says from there on.

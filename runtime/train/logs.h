@@ -19,7 +19,7 @@
 namespace tplan::runtime {
 
 struct StepReport {
-  int64_t step, steps; // the latter: of the training
+  int64_t step, steps; // the latter: steps of the whole training
   double learningRate;
   int64_t tokens; // since the first step
   double seconds, tokensPerSecond;
@@ -28,8 +28,8 @@ struct StepReport {
 class Log {
 public:
   virtual ~Log() = default;
-  /// On resume what `path` holds of steps after `lastStep` is dropped, so that it is that of an
-  /// unbroken run.
+  /// On resume, numbers in `path` of steps after `lastStep` are dropped, so that it becomes that of
+  /// an uninterrupted run.
   virtual Status open(const std::string &path, const tp_program &program, bool resume,
                       int64_t lastStep) = 0;
   virtual Status step(const Metrics &metrics, const StepReport &report) = 0;
@@ -63,7 +63,7 @@ std::unique_ptr<Log> makeJsonLog();
 std::unique_ptr<Log> makePrometheusLog();
 std::unique_ptr<Log> makeTensorBoardLog();
 
-/// All of it, with what is cut short by signals written again.
+/// Writes all of it; what signals cut short is written again.
 Status writeAll(int descriptor, const std::string &path, const char *data, size_t bytes);
 
 } // namespace tplan::runtime

@@ -3,9 +3,9 @@
 // Started plainly, all ranks of a plan are threads of this process; started by mpirun, srun or
 // torchrun, this process is one of them.
 //
-// Decisions: the first error of a rank ends all of them and is the one that is printed, with
-// a collective in which another one waited for it. No rank gives its memory back before all of
-// the process are done, for others may still read it.
+// Decisions: the first error of a rank ends all of them and is the one that is printed, with a
+// collective in which another rank waited for it. No rank releases its memory before all ranks of
+// the process are done, because others may still read it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ void printError(const char *command, const std::string &message) {
   fprintf(stderr, "%s: error: %s\n", command, message.c_str());
 }
 
-/// For the summary of a launcher; one that cannot be told has the message in its log.
+/// Reports the error for the summary of a launcher; if that fails, the log has the message.
 void tellLauncher(const char *command, const std::string &message) {
   if (Status status = writeErrorFile(message); !status.ok())
     printError(command, status.message());
@@ -53,13 +53,14 @@ void tellLauncher(const char *command, const std::string &message) {
 /// The ranks of this process.
 class Crew {
 public:
-  /// `gpus`: that the process sees, where the program is for them; the first rank has `firstGpu`.
+  /// `gpus`: number of GPUs that the process sees, where the program is for them; the first rank
+  /// has `firstGpu`.
   Crew(const char *command, const tp_program &program, const Options &options, bool launched,
        int64_t gpus, int64_t firstGpu, Wish &wish)
       : command(command), program(program), options(options), launched(launched), gpus(gpus),
         firstGpu(firstGpu), wish(wish) {}
 
-  /// Trains with these transports; a null one: a rank alone. True on success.
+  /// Trains with these transports; a null transport means one rank alone. True on success.
   bool run(std::vector<std::unique_ptr<Transport>> transports, int threads);
 
 private:
@@ -89,9 +90,9 @@ private:
   bool failed = false, printed = false, followed = false;
 };
 
-/// Prints the first error, and once what another rank was in; true where this was the first one of
-/// several ranks. An error that all ranks have is printed by their leader, that of a process by the
-/// transport that ends it.
+/// Prints the first error, and once the collective that another rank was in; true for the first
+/// error of one of several ranks. An error that all ranks have is printed by their leader, that of
+/// a process by the transport that ends it.
 bool Crew::fail(const tp_rank &rank, const Status &status) {
   std::lock_guard lock(mutex);
   bool alike = rank.peers.failedTogether();
@@ -110,13 +111,13 @@ bool Crew::fail(const tp_rank &rank, const Status &status) {
     return false;
   }
   printed = true;
-  followed = !left.empty(); // says it itself
+  followed = !left.empty(); // the message itself says it
   printError(command, message);
   return !alike;
 }
 
-/// A rank that computes comes to a collective, and leaves it, later than anybody wants to wait: the
-/// first of those that are left is named by the last one that it was in.
+/// A rank that computes may reach its next collective, or leave one, later than anybody wants to
+/// wait. Then the first rank that has not ended is named, with the last collective that it was in.
 void Crew::nameAnother(const Transport &transport) {
   constexpr auto grace = std::chrono::milliseconds(500);
   std::unique_lock lock(mutex);
@@ -208,7 +209,7 @@ bool Crew::run(std::vector<std::unique_ptr<Transport>> transports, int threads) 
   return !failed;
 }
 
-/// Threads of one rank where --threads does not say: its part of the CPUs.
+/// Threads of one rank if --threads is not given: its part of the CPUs.
 int threadsOf(const Options &options, int ranks, const Launch &launch) {
   if (options.threads)
     return (int)options.threads;
@@ -220,7 +221,7 @@ int threadsOf(const Options &options, int ranks, const Launch &launch) {
 }
 
 /// The program for the device that is asked for, else for a GPU where the binary has one: a
-/// training that was meant for a GPU does not crawl along on a CPU unasked.
+/// training that was meant for a GPU must not run slowly on a CPU without being asked to.
 Status chooseProgram(std::span<const tp_program *const> programs, const std::string &device,
                      const tp_program *&chosen) {
   std::string there;
@@ -249,7 +250,7 @@ Status printEnvironment(const tp_program &program) {
   return checkLaunch(launch, program);
 }
 
-/// What is wrong with a job before its processes meet: each finds the same.
+/// Checks a job before its processes meet: all of them find the same error.
 Status checkJob(const Launch &launch, const tp_program &program) {
   TP_TRY(checkLaunch(launch, program));
   if (!launch.processes() || program.device || launch.mpi)
@@ -261,7 +262,7 @@ Status checkJob(const Launch &launch, const tp_program &program) {
                 launch.seen.c_str());
 }
 
-/// What would change values behind the plan's back; while this process has one thread.
+/// Resets what would change values without the plan's knowledge, while this process has one thread.
 void ignoreTf32Override(const char *command) {
   if (!isTf32Forced())
     return;
@@ -307,8 +308,8 @@ int tp_main(int argc, char **argv, const tp_program *const *programs, int64_t co
     tellLauncher(command, status.message());
     return code;
   };
-  // What all processes of a job find alike one tells; the others give it time to, before their end
-  // makes a launcher end them all.
+  // One process reports an error that all processes of a job find; the others give it time for
+  // that, because their end makes a launcher end them all.
   auto failsAlike = [&](const Status &status, ExitCode code) {
     if (speaksForAll())
       return fails(status, code);

@@ -40,8 +40,8 @@ namespace {
 struct Option {
   /// StepFlag: a flag that a step may follow.
   enum Kind { Flag, StepFlag, Integer, Number, Text, Files, JsonLog, AnyLog };
-  /// In its value; in whether it is given, for files have names of their own on each machine; or
-  /// not.
+  /// Ranks must agree in its value; in whether it is given, because files have names of their own
+  /// on each machine; or in nothing.
   enum Agreement { Value, Presence, None };
   const char *name, *argument, *meaning;
   Kind kind;
@@ -53,7 +53,7 @@ struct Option {
   std::vector<std::string> Options::*files = nullptr;
   Agreement agreement = Value;
 
-  /// What ranks compare of it.
+  /// What ranks compare of the option.
   std::string shared(const Options &options) const;
 };
 
@@ -123,7 +123,7 @@ Option files(const char *name, const char *argument, const char *meaning,
   return o;
 }
 
-/// Each rank may be told of another one, and the leader alone writes.
+/// Each rank may have another value, and only the leader writes.
 Option log(const char *name, const char *argument, const char *meaning, Option::Kind kind) {
   return own({name, argument, meaning, kind});
 }
@@ -442,7 +442,7 @@ Status tplan::runtime::completeOptions(const tp_program &program, Options &optio
   return {};
 }
 
-/// Read where they are used.
+/// Checked where they are used.
 static constexpr std::pair<const char *, const char *> kEnvironment[] = {
     {"TPLAN_GEMM=library|widen", "how bf16 is multiplied: the CPU's products, or f32's"},
     {"TPLAN_HANG_LIMIT=SECONDS", "how long a collective waits for the others, 60 if not said"},

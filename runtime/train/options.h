@@ -23,11 +23,11 @@ namespace tplan::runtime {
 struct Options {
   std::vector<std::string> data, eval;
   std::vector<DataSource> sources; // files of `data`, or of the recipe's
-  int64_t evalTokens = -1;         // of `eval`, from the start; 0: all, -1: the plan's
+  int64_t evalTokens = -1;         // tokens of `eval`, from the start; 0: all, -1: the plan's
   int64_t steps = -1;              // -1: the plan's
-  double minutes = 0;              // of training, in this run; 0: no bound
+  double minutes = 0;              // minutes of training in this run; 0: no bound
   int64_t seed = 1;
-  int64_t threads = 0; // of a rank; 0: its part of the CPUs of the affinity mask
+  int64_t threads = 0; // threads of a rank; 0: its part of the CPUs of the affinity mask
   std::string save, load, dumpGradients;
   std::string exportTo, exportLike;
   int64_t exportFileBytes = 5'000'000'000; // as transformers cuts them
@@ -39,28 +39,28 @@ struct Options {
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
   int64_t resumeStep = -1; // -1: the latest
-  std::string gemmWay;     // of bf16, as TPLAN_GEMM says: "library", "widen", or empty
+  std::string gemmWay;     // of bf16, as TPLAN_GEMM has it: "library", "widen", or empty
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;
   double saveWithin = 60;              // seconds from a signal that asks for the end
-  bool noSave = false, noEval = false; // though the recipe has the lines
+  bool noSave = false, noEval = false; // even if the recipe has these lines
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
        synchronous = false, auditStreams = false, printEnv = false;
   std::string traceStreams, ncclLibrary;
   int64_t printEvery = 0;      // 0: about once a second
-  std::set<std::string> given; // the names of those that the command line has
+  std::set<std::string> given; // names of the options on the command line
 
   bool has(const char *name) const { return given.count(name); }
 };
 
-/// Names and values of what all ranks of a run must have alike, each as it is told; of files,
-/// whether or how many.
+/// Names and values of the options that all ranks of a run must have alike, as the command line
+/// gives them; for files only whether, or how many.
 std::vector<std::pair<std::string, std::string>> sharedOptions(const Options &options);
 
 Status parseOptions(int argc, char **argv, Options &options);
-/// What the command line leaves to the recipe: data, evaluation, checkpoints. Then what is given
-/// has to go together.
+/// Fills in what the command line leaves to the recipe: data, evaluation, checkpoints. Then checks
+/// that the options fit together.
 Status completeOptions(const tp_program &program, Options &options);
 void printHelp(FILE *to, const char *command, const tp_program &program);
 

@@ -36,7 +36,7 @@ void Progress::pause(int64_t step) {
   lastStep = step;
 }
 
-/// Of the steps that are left, or of the time that is.
+/// Time for the steps that are left, or the rest of the time limit.
 double Progress::secondsLeft(const StepReport &report) const {
   int64_t done = report.step - firstStep;
   double mean = done ? counted / (double)done : trained;

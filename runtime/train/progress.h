@@ -2,8 +2,8 @@
 //
 //   step 120/3000 (4.0 %)  loss 2.3121  grad_norm 0.8  lr 3e-05  9034 tokens/s  4 min left
 //
-// One decision: what is left is told from the seconds of all steps of this run but the first,
-// which loads code, so that it does not jump with each step.
+// One decision: the time that is left follows from the seconds of all steps of this run except the
+// first, which loads code, so that it does not jump with each step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRAIN_PROGRESS_H
@@ -13,7 +13,7 @@
 
 namespace tplan::runtime {
 
-/// What is no number has no sign.
+/// Text without a sign for what is no number.
 double shown(double value);
 
 /// "12 s", "4 min", "2.5 h", "3.1 days".
@@ -27,7 +27,7 @@ public:
   /// `every`: steps between lines; 0: about once a second. `limit`: seconds of training, 0: no
   /// bound.
   void begin(int64_t firstStep, int64_t every, double limit);
-  /// Seconds that are no step's do not count as such: after an evaluation.
+  /// Called after an evaluation: its seconds do not count as those of steps.
   void pause(int64_t step);
   /// After each step; prints where a line is due, and always the first and the last.
   void step(const tp_program &program, const Metrics &metrics, const StepReport &report);

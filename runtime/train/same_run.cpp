@@ -1,8 +1,8 @@
 //===- same_run.cpp - whether all ranks run the same -------------------------===//
 //
-// One decision: it is the file of the binary that is compared, not what its tables say of the plan.
-// A cluster has one file for all ranks (examples/jobs), and what was compiled another time may
-// differ in anything, down to the order of a sum.
+// One decision: the file of the binary is compared, not what its tables say of the plan. A cluster
+// has one file for all ranks (examples/jobs), and what was compiled at another time may differ in
+// anything, down to the order of a sum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,12 +26,12 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 Status factsOf(const Options &options, Facts &facts) {
   std::string binary;
   TP_TRY(readText(ownFile, binary, mostBytes));
-  // First, for another binary may have other options.
+  // Compared first, because another binary may have other options.
   facts.emplace_back("the binary, by its checksum",
                      checksumOf(binary.data(), (int64_t)binary.size()));
   for (auto &option : sharedOptions(options))
     facts.push_back(option);
-  // Of the environment, what bits depend on.
+  // Variables of the environment that bits depend on.
   facts.emplace_back("TPLAN_GEMM", options.gemmWay.empty() ? "not set" : options.gemmWay);
   return {};
 }

@@ -7,9 +7,9 @@
 
 namespace tplan::runtime {
 
-/// Of ranks that are processes, together: they run one binary with options that fit. Else replicas
-/// would begin with other weights, or one wait for steps that another does not take. Errors name
-/// the first rank that differs from rank 0, and in what.
+/// Called by all ranks that are processes: checks that they run one binary with options that fit.
+/// Otherwise replicas would begin with different weights, or one rank would wait for steps that
+/// another does not make. Errors name the first rank that differs from rank 0, and in what.
 Status checkSameRun(Peers &peers, const Options &options);
 
 } // namespace tplan::runtime

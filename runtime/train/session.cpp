@@ -1,7 +1,7 @@
 //===- session.cpp - a training that is opened, stepped and saved ---------===//
 //
-// What ends a run of many ranks is agreed on, or found alike by all; any other error is told to
-// the others by whoever drives the session.
+// An error that ends a run of many ranks is agreed on, or found by all alike; any other error is
+// reported to the other ranks by the code that drives the session.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ Status Session::startDevice() {
   return {};
 }
 
-/// While nothing lies in the arena: what computes GEMMs is measured there.
+/// Called while nothing lies in the arena, because GEMMs are measured there.
 Status Session::settleGemms() {
   std::string saved;
   bool reads = options.resume && rank.peers.leads();
@@ -80,7 +80,7 @@ Status Session::open() {
 Status Session::checkFree(const std::string &directory) const {
   std::string existing;
   TP_TRY(latestCheckpoint(directory, existing));
-  if (existing.empty()) // what cannot be written is told before the training, not after it
+  if (existing.empty()) // if it cannot be made, the error comes before the training
     return rank.peers.leads() ? makeDirectory(directory) : Status();
   return errorf("'%s' holds the checkpoint %s of an earlier training: add --resume to go on, or "
                 "choose another directory",
@@ -92,8 +92,8 @@ void Session::takeData() {
   now.dataMixed = rows ? rows->mixed() : "";
 }
 
-/// A file has this program's own names, a folder those of its map; and a folder is what an export
-/// is like, if nothing else is said.
+/// A file has this program's own names, a folder those of its map; an export is written like the
+/// folder, if nothing else is said.
 Status Session::loadWeights() {
   bool folder = false;
   if (!options.load.empty()) {
@@ -123,7 +123,7 @@ Status Session::setTensors(RowSource *source) {
   Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
     TP_TRY(loadCheckpoint(rank, options.save, options.resumeStep, now));
-    if (now.step == 0) // no data was read, so any will do
+    if (now.step == 0) // no data was read, so it may be any
       takeData();
     TP_TRY(rank.peers.alike(checkResumed()));
     first = now.step + 1;
@@ -154,7 +154,7 @@ void Session::writeGradientsOnce() {
   };
 }
 
-/// What was loaded is a state of this training.
+/// After loading, the state is one of this training.
 Status Session::checkResumed() const {
   if (now.seed != options.seed && options.has("--seed"))
     return errorf("--resume goes on with the seed of the checkpoint, %lld; --seed is %lld",
@@ -212,7 +212,7 @@ Status Session::auditMemory() {
   return {};
 }
 
-/// Rows and scalars of a step, where the host writes them.
+/// Writes the rows and scalars of a step where the host gives them.
 Status Session::prepareStep(int64_t step) {
   if (rows) {
     Activity reading(rank.transport, "data");
@@ -253,8 +253,8 @@ Status Session::step(bool another) {
   return numbers.read(rank);
 }
 
-/// From the second step on all calls of one are a graph, on all ranks or on none, as NCCL demands
-/// of each collective. The ranks meet for it once.
+/// From the second step on, all calls of a step are a graph, on all ranks or on none, because NCCL
+/// demands that for each collective. The ranks meet for it once.
 Status Session::captureStep() {
   bool meetsOnHost = rank.transport && !rank.transport->capturable();
   if (meetsOnHost || options.synchronous || options.profile)
@@ -290,7 +290,7 @@ Status Session::captureStep() {
 }
 
 Status Session::evaluate(const std::vector<std::string> &names, int64_t most, Evaluation &result) {
-  given = 0; // evaluation is given its rows in the same place
+  given = 0; // the rows of an evaluation are given at the same place
   Activity evaluating(rank.transport, "evaluation");
   rank.profile.pause(true);
   TP_TRY(evaluateFiles(rank, names, most, result));

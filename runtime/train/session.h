@@ -22,37 +22,40 @@ namespace tplan::runtime {
 
 /// The ranks of this process share its CPUs.
 struct Seat {
-  int number = 0, ranks = 1; // this rank among those of the process
-  int threads = 1;           // of each
-  int64_t gpu = 0;           // that this rank uses, where its program is for one
-  bool pins = true;          // its threads to CPUs, where ranks have all there are
+  int number = 0, ranks = 1; // number of this rank among those of the process
+  int threads = 1;           // threads of each rank
+  int64_t gpu = 0;           // the GPU that this rank uses, if its program is for GPUs
+  bool pins = true;          // its threads are bound to CPUs, if the ranks have all CPUs
 };
 
-/// Each call but those that only look is made by all ranks, each on the thread that opened its own.
+/// Each call, except those that only look, is made by all ranks, each on the thread that opened its
+/// session.
 class Session {
 public:
-  /// `rank` has its transport where there are others; the program is the one that it runs. All
+  /// `rank` has its transport where there are other ranks; `program` is the one that it runs. All
   /// arguments outlive the session.
   Session(tp_rank &rank, const tp_program &program, const Options &options, const Seat &seat);
 
-  /// Threads, memory, device and communicators.
+  /// Starts threads, memory, device and communicators.
   Status open();
-  /// Initial values, then what --resume or --load puts over them. `rows`, or null, serves the
+  /// Sets initial values, then what --resume or --load puts over them. `rows`, or null, serves the
   /// steps.
   Status setTensors(RowSource *rows);
-  /// The next step. With `another` one follows it, whose rows are read while a device computes.
+  /// Does the next step. With `another`, the rows of the following step are read while a device
+  /// computes.
   Status step(bool another);
-  /// A number that is not finite ends a training before it is saved over a good one.
+  /// An error where a number is not finite: it ends a training before a good checkpoint is
+  /// replaced.
   Status checkMetrics() const;
-  /// The state after the last step, once, in a directory of this training alone; of those there the
-  /// newest `keep` stay (0: all).
+  /// Saves the state after the last step, once, in a directory of this training alone; the newest
+  /// `keep` checkpoints there stay (0: all).
   Status save(const std::string &directory, int64_t keep);
-  /// The weights as --export says, in the form that setTensors() found.
+  /// Writes the weights as --export says, in the form that setTensors() found.
   Status exportWeights();
   /// `most`: tokens, from the start of the files; 0: all.
   Status evaluate(const std::vector<std::string> &names, int64_t most, struct Evaluation &result);
-  /// After a step, before evaluation and prediction, which may write where a step keeps nothing
-  /// alive.
+  /// Called after a step, before an evaluation or prediction, which may write where a step keeps
+  /// nothing alive.
   Status auditMemory();
 
   const TrainingState &state() const { return now; }
@@ -71,7 +74,7 @@ private:
   void takeData();
   Status prepareStep(int64_t step);
   Status captureStep();
-  /// On one of the ranks.
+  /// Prints on one of the ranks.
   void say(const std::string &lines) const;
   void writeGradientsOnce();
 
@@ -87,7 +90,7 @@ private:
   TrainingState now;
   int64_t first = 1;
   int64_t given = 0; // the step whose rows and scalars were written last
-  ExportForm form;   // of --export
+  ExportForm form;   // for --export
   std::string savedIn;
   int64_t savedStep = -1;
   Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call

@@ -37,20 +37,21 @@ const Asking *find(int signal) {
   return nullptr;
 }
 
-/// Without progress, in a collective: until this rank is to find out who is at fault; until it
-/// ends.
+/// Seconds without progress in a collective: until this rank tries to find out who is at fault;
+/// until it ends.
 constexpr double wonders = 0.1, patience = 0.5;
-/// Until last words are said by a process that its launcher may kill a second after the signal.
+/// Seconds until a process says its last words, if its launcher may kill it a second after the
+/// signal.
 constexpr double lastWords = 0.25;
-/// One signal may come twice, from a terminal and from a launcher.
+/// Seconds in which one signal may come twice, from a terminal and from a launcher.
 constexpr double echo = 0.1;
-/// For a process to end after all is saved, while its launcher ends it too.
+/// Seconds for a process to end after all is saved, while its launcher ends it, too.
 constexpr double lastSeconds = 5;
 constexpr int tickMilliseconds = 20;
 
 std::atomic<int> pipeEnd{-1}; // a handler has no argument
 
-/// mpirun ends ranks for good a second after its SIGTERM, unless it is told otherwise.
+/// mpirun ends ranks for good a second after its SIGTERM, unless an option says otherwise.
 bool isKilledSoon() {
   const char *delay = getenv("OMPI_MCA_odls_base_sigkill_timeout");
   return !delay || atof(delay) <= 2;
@@ -93,7 +94,7 @@ Status Signals::start() {
   return {};
 }
 
-/// Of a process that is about to end by itself a late signal changes nothing.
+/// A late signal changes nothing if the process is about to end by itself.
 Signals::~Signals() {
   if (pipeEnd < 0)
     return;
@@ -156,7 +157,7 @@ void Signals::tick() {
     say(text);
     _exit(exitUnsaved);
   }
-  // Once all have come to one point, they wait for what is saved.
+  // When all have come to one point, they wait until everything is saved.
   if (!waiting || !find(first)->mayMeanLoss || wish.ended())
     return;
   if (uint32_t seen = waiting->progress(); seen != progress)
@@ -170,7 +171,7 @@ void Signals::tick() {
     say(text);
     endBy(first);
   }
-  // One that computes may still come to its next collective, or be killed before.
+  // A rank that computes may still come to its next collective, or be killed before.
   if (!told && now - since >= lastWords && isKilledSoon()) {
     told = true;
     snprintf(text, sizeof text, "about to be ended by signal %d", first);
@@ -178,7 +179,7 @@ void Signals::tick() {
   }
 }
 
-/// In one piece: other ranks write too.
+/// Written in one piece, because other ranks write, too.
 void Signals::say(const char *what) const {
   char text[1400], where[1024] = "";
   if (waiting)

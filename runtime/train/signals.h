@@ -1,12 +1,12 @@
 //===- signals.h - signals that ask for the end of a training -------------===//
 //
-// SIGUSR1 asks; so do SIGTERM, SIGINT and SIGHUP, which a launcher also sends where another rank
-// is lost: after one of these a process that waits for others and hears nothing for half a second
-// says whom it misses, and ends by the signal. A second signal ends at once.
+// SIGUSR1 asks; so do SIGTERM, SIGINT and SIGHUP, which a launcher also sends where another rank is
+// lost. After one of these, a process that waits for others and hears nothing for half a second
+// says whom it misses, and ends by the signal. A second signal ends it at once.
 //
-// Decisions. One thread takes the signals and does all that they ask. All others block them:
-// kernels of BLAS libraries use the stack pointer as they like, and a handler writes there. It is
-// installed by tp_main alone, for signals that nobody handles or ignores.
+// Decisions. One thread takes the signals and does all that they ask for. All others block them,
+// because kernels of BLAS libraries use the stack pointer as they like, and a handler writes there.
+// Only tp_main installs it, for signals that nobody handles or ignores.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRAIN_SIGNALS_H
@@ -26,9 +26,10 @@ public:
   /// One at a time in a process. `saveWithin`: seconds from a signal until all is saved.
   Signals(Wish &wish, double saveWithin) : wish(wish), saveWithin(saveWithin) {}
   ~Signals();
-  /// Before any other thread starts.
+  /// Called before any other thread starts.
   Status start();
-  /// Where this process waits for others; it must live as long as this, or be taken back by null.
+  /// Gives the object that knows what this process waits for; it must live as long as this one, or
+  /// be taken back by null.
   void follow(const Waiting *of) {
     std::lock_guard guard(lock);
     waiting = of;
@@ -50,11 +51,11 @@ private:
   pthread_t thread;
   sigset_t installed;
 
-  // Of the thread.
+  // Used by the thread alone.
   int first = 0;
-  double since = 0;      // the first signal, seconds
+  double since = 0;      // when the first signal came, in seconds
   bool told = false;     // the last words, if this process is killed soon
-  uint32_t progress = 0; // that was seen last
+  uint32_t progress = 0; // the last one seen
   double moved = 0;      // when it changed
 };
 

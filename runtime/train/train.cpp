@@ -63,7 +63,7 @@ private:
   const int64_t evalEvery = orElse(options.evalEvery, program.eval_every);
   int64_t steps = 0, firstStep = 1;
   int64_t skipped = 0; // of these steps
-  bool ended = false;  // before all was done, as a signal asked
+  bool ended = false;  // all ranks stopped before all was done, because a signal asked
   double trainSeconds = 0, profileSeconds = 0;
   int64_t profileSteps = 0;
 };
@@ -78,7 +78,8 @@ void Run::say(const char *format, ...) {
   fflush(stdout);
 }
 
-/// Files to train on and to score. Those that are read at the end are missed at the start.
+/// Opens the files to train on and to score. A missing file that is read only at the end is found
+/// at the start.
 Status Run::openData() {
   steps = options.steps >= 0 ? options.steps : program.steps;
   int64_t length;
@@ -99,14 +100,14 @@ Status Run::openData() {
   return rank.peers.agree(rank.peers.leads() ? checkFiles() : Status());
 }
 
-/// An error in files that nobody has named on the command line says how to.
+/// If the command line does not name the files, the error says how to.
 Status Run::explained(Status status, const char *option, const char *does) const {
   if (status.ok() || options.has(option))
     return status;
   return errorf("%s; %s %s", status.message().c_str(), option, does);
 }
 
-/// As far as a look at them tells before the first step.
+/// Reports what a look at the files shows before the first step.
 Status Run::checkFiles() {
   std::string warnings, lines;
   int64_t vocabulary = program.inputs[0].vocabulary;
@@ -221,7 +222,7 @@ void Run::printSummary() {
     ranks = format("on each of %d ranks, ", rank.peers.size());
     buffers = ", buffers of collectives " + bytesText(rank.transport->bytes());
   }
-  // Of several programs the largest arena; the rest is rank 0's.
+  // With several programs, bytes are those of the largest arena; all other numbers are rank 0's.
   printf("memory: %s%sarena %s, scratch of GEMMs on %d threads %s%s\n", ranks.c_str(),
          program.num_programs ? "at most " : "", bytesText(mostArenaBytes(program)).c_str(),
          rank.team.size(), bytesText(rank.matmul.bytes()).c_str(), buffers.c_str());

@@ -6,8 +6,8 @@
 
 namespace tplan::runtime {
 
-/// Trains `rank`, whose transport is set where there are others. Of all ranks the leader
-/// prints, and writes metrics.
+/// Trains `rank`, whose transport is set where there are other ranks. Only the leader prints, and
+/// writes metrics.
 Status train(tp_rank &rank, const tp_program &program, const Options &options, const Seat &seat);
 
 } // namespace tplan::runtime

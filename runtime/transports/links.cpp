@@ -13,11 +13,11 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Between two looks at whether others still live, while something else is waited for.
+/// Seconds between two looks at whether others still live, while something else is waited for.
 constexpr double look = 0.05;
-/// To come in where strangers stand in the door.
+/// Seconds for a rank to be let in while strangers are connected.
 constexpr int attempts = 20;
-/// For others to hear that this one ends.
+/// Seconds for others to hear that this rank ends.
 constexpr double lastWords = 1;
 constexpr uint32_t allTrees = UINT32_MAX;
 
@@ -46,7 +46,7 @@ void Links::add(uint32_t tree, int member, int rank, Socket socket) {
   edge.socket = std::move(socket);
   if (tree)
     return;
-  // Others may have called the roll, or be lost, before this rank has come.
+  // Others may have called the roll, or be lost, before this rank has connected.
   for (auto &[other, where] : present)
     put(edge, {Frame::here, other, where});
   for (const Loss &loss : losses)
@@ -60,7 +60,7 @@ Links::Edge *Links::find(uint32_t tree, int member) {
   return it == edges.end() ? nullptr : &*it;
 }
 
-/// The one above this member.
+/// Connects to the member above this one.
 Status Links::reach(uint32_t tree, const Members &members, const Deadline &deadline) {
   int parent = above(members.self), rank = members.ranks[parent];
   const std::string &at = addresses[rank];
@@ -73,7 +73,7 @@ Status Links::reach(uint32_t tree, const Members &members, const Deadline &deadl
       (void)poll(look).ok();
     socket = Socket();
     status = socket.connect(at.substr(0, space), atoi(at.c_str() + space), deadline);
-    // That there is nobody is known at once.
+    // Where nobody listens, that is known at once.
     answered = !status.ok();
     if (status.ok())
       status = knock(
@@ -118,8 +118,8 @@ void Links::drop(uint32_t tree) {
   std::erase_if(edges, [&](const Edge &edge) { return edge.tree == tree; });
 }
 
-/// The address that a rank is reached at is that from which it reaches the store, and it listens
-/// there alone; one that it reaches on its own machine is where that machine's name leads.
+/// A rank is reached at the address from which it reaches the store, and listens only there. If it
+/// reaches the store on its own machine, its address is where that machine's name leads.
 Status Links::open(const Launch &launch, Rendezvous &meeting, double seconds) {
   self = (int)launch.rank, ranks = (int)launch.ranks;
   password = {meeting.nonce(), launch.secret};
@@ -157,7 +157,7 @@ void Links::put(Edge &edge, const Frame &frame) {
   flush(edge);
 }
 
-/// As much as the connection takes.
+/// Sends as much as the connection takes.
 void Links::flush(Edge &edge) {
   while (edge.socket.isOpen() && !edge.out.empty()) {
     ssize_t done = ::send(edge.socket.get(), edge.out.data(), edge.out.size(), MSG_NOSIGNAL);
@@ -166,7 +166,7 @@ void Links::flush(Edge &edge) {
     else if (errno == EAGAIN)
       return;
     else if (errno != EINTR)
-      return edge.out.clear(); // what is still to be read says why
+      return edge.out.clear(); // the reason is in what is still to be read
   }
 }
 
@@ -237,7 +237,7 @@ void Links::write(int rank, std::string bytes) {
     put(*edge, {Frame::note, self, std::move(bytes)});
 }
 
-/// News is passed on. A rank that is gone is the reason of all else.
+/// News is passed on. That a rank is gone is the cause of all other losses.
 void Links::learn(Loss news) {
   if (!losses.empty() && losses.back().kind <= news.kind)
     return;
@@ -324,21 +324,21 @@ Status Links::receive(uint32_t tree, int member, int32_t number, std::string &by
 // Who is there
 //===----------------------------------------------------------------------===//
 
-/// Who is silent may itself wait for another one, so all are asked.
+/// A silent rank may itself wait for another one, so all are asked.
 Status Links::late(const Edge &edge, double seconds) {
   TP_TRY(callRoll(seconds));
   return errorf("rank %d has waited %g s for rank %d, and all ranks answer: %s", self, seconds,
                 edge.rank, others().c_str());
 }
 
-/// A silent rank cuts off those behind it: named are the first on each way.
+/// A silent rank cuts off the ranks beyond it: the first silent rank on each way is named.
 Status Links::callRoll(double seconds) {
   answer();
   for (Deadline deadline(seconds); (int)present.size() < ranks && !deadline.passed();)
     TP_TRY(poll(std::min(look, deadline.left())));
   TP_TRY(ended());
   for (int other = 0; other < ranks; ++other) {
-    // From the other's side of the way: its neighbour towards this rank.
+    // Seen from the other rank: its neighbour towards this one.
     if (other == self || present.count(other) || !present.count(wayTo(other, self)))
       continue;
     learn({Frame::gone, other, format("it does not answer rank %d within %g s", self, seconds)});
@@ -369,7 +369,8 @@ void Links::fail(const std::string &why) {
   flushAll(lastWords);
 }
 
-/// Who closes a connection before it has read everything takes back what it has sent.
+/// Closing a connection before everything is read would lose what was sent, so everything is read
+/// first.
 void Links::leave() {
   tellAll({Frame::bye, self, ""}, allTrees);
   auto waits = [](const Edge &edge) { return edge.socket.isOpen() && !edge.ending; };

@@ -1,12 +1,12 @@
 //===- links.h - sockets between the processes of a job, and who is lost -----===//
 //
 // Ranks are the nodes of a binary tree, and so are the members of each group: each has a connection
-// to the one above it and to those below it. Data goes over them, and notices: who is gone, who has
-// failed, who is there.
+// to the one above it and to those below it. Data goes over them, and notices: which rank is gone,
+// has failed, or is there.
 //
-// One decision: nothing runs behind the caller's back; connections are looked at while somebody
-// waits. Who finds a neighbour gone tells the others, who pass it on, and says so before it ends
-// itself: so that all name the same rank, whichever news comes first.
+// One decision: nothing runs in the background; connections are looked at while somebody waits. A
+// rank that finds a neighbour gone tells the others, who pass it on, before it ends itself: so that
+// all name the same rank, whichever news comes first.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORTS_LINKS_H
@@ -21,14 +21,14 @@ namespace tplan::runtime {
 
 /// The tree of n members: 0 at the top, m above 2 m + 1 and 2 m + 2.
 inline int above(int member) { return (member - 1) / 2; }
-/// Of the neighbours of a member, the one on the way to another one.
+/// The neighbour of member `from` on the way to member `to`.
 int wayTo(int from, int to);
 
 /// What one rank says to a neighbour.
 struct Frame {
   enum Kind : uint32_t { data, bye, gone, failed, here, note, lastKind = note };
   Kind kind;
-  int32_t number; // of the operation, or the rank that a notice is about
+  int32_t number; // number of the operation, or the rank that a notice is about
   std::string bytes;
 };
 
@@ -39,33 +39,34 @@ public:
 
   /// Connects the tree of all ranks, number 0, `seconds` at most.
   Status open(const Launch &launch, Rendezvous &meeting, double seconds);
-  /// Connects one of a group; its members call it with the same number.
+  /// Connects the tree of a group; its members call it with the same number.
   Status connect(uint32_t tree, const Members &members, double seconds);
-  /// Its members need it no more.
+  /// The group's members need the tree no more.
   void drop(uint32_t tree);
 
   int rank() const { return self; }
   int size() const { return ranks; }
 
-  /// For an operation of a tree. Both return when it is done or the job ends, or `seconds` have
-  /// passed, when it is found who does not answer.
+  /// Send and receive for an operation of a tree. Both return when it is done, when the job ends,
+  /// or after `seconds`, in which case they find out who does not answer.
   Status send(uint32_t tree, int member, int32_t number, std::string bytes, double seconds);
   Status receive(uint32_t tree, int member, int32_t number, std::string &bytes, double seconds);
 
-  /// Looks at all connections, and waits for news for so long. An error: the job ends, for a rank
-  /// is gone or has failed.
+  /// Looks at all connections, and waits for news for so long. An error: the job ends, because a
+  /// rank is gone or has failed.
   Status poll(double seconds);
-  /// Asks all ranks whether they are there. An error names who is gone, or does not answer in
-  /// time; success: all do.
+  /// Asks all ranks whether they are there. An error names a rank that is gone, or does not answer
+  /// in time; success: all answer.
   Status callRoll(double seconds);
-  /// Where the others are, once the roll has been called: a line for each.
+  /// Where the others are, after the roll has been called: a line for each.
   std::string others() const;
 
-  /// This rank has failed by itself, or just leaves; returns when the others are told.
+  /// This rank has failed by itself, or just leaves; returns when the others have got the news.
   void fail(const std::string &why);
   void leave();
 
-  /// Bytes to a neighbour in the tree of all ranks, who takes them as `noted`; waits for nobody.
+  /// Sends bytes to a neighbour in the tree of all ranks, which passes them to its `noted`; waits
+  /// for nobody.
   void write(int rank, std::string bytes);
   std::function<void(const std::string &bytes)> noted;
 
@@ -77,7 +78,7 @@ private:
   struct Edge {
     uint32_t tree;
     int member, rank;    // at its other end
-    bool ending = false; // that one has said that it ends
+    bool ending = false; // the other end has said that it ends
     Socket socket;
     std::string in, out;
     std::deque<Frame> frames; // of data
@@ -109,8 +110,8 @@ private:
   Door door;
   std::vector<std::string> addresses; // of all ranks: "HOST PORT"
   std::deque<Edge> edges;
-  std::vector<Loss> losses; // at most one that failed, and behind it one that is gone
-  bool called = false;      // the roll
+  std::vector<Loss> losses; // at most one that failed, and after it one that is gone
+  bool called = false;      // whether the roll has been called
   std::map<int, std::string> present;
 };
 

@@ -28,7 +28,7 @@ static_assert(MpiExchange::batches == 3);
 /// Elements that one task of the team adds.
 constexpr int64_t taskElements = int64_t(1) << 15;
 
-/// After a hang is found: time for the other ranks to find it and say whom they miss.
+/// After a hang is found: time for the other ranks to find it, too, and to say whom they miss.
 constexpr int graceMicroseconds = 500000;
 /// MPI_Abort talks to the launcher, which may be gone.
 constexpr unsigned abortSeconds = 3;
@@ -60,7 +60,7 @@ private:
   int64_t size = 0;
 };
 
-/// What the communicators of a rank share: one of them is at work at a time.
+/// What the communicators of a rank share: only one of them works at a time.
 struct Shared {
   Shared(int rank, double hangLimit) : exchange(mpi, rank, hangLimit) {}
   MpiLibrary mpi;
@@ -68,7 +68,7 @@ struct Shared {
   Staging staging;
   std::vector<Piece> pieces[2]; // of even and odd rounds
   Traffic traffic;
-  bool isGuest = false; // MPI is a host's, who starts and ends it, and whose process goes on
+  bool isGuest = false; // a host started MPI and will end it, and its process goes on
   bool failed = false;
 };
 
@@ -95,7 +95,7 @@ private:
   void unpack(const Piece &piece, int half);
   void copyOwn(const Operation &operation);
 
-  /// Bodies see other members only, each rank in another order.
+  /// Bodies see the other members only, each rank in another order.
   template <typename Body> Status forOthers(Body &&body) {
     for (int i = 1; i < size(); ++i)
       TP_TRY(body((group.self + i) % size()));
@@ -164,7 +164,7 @@ Status MpiCommunicator::post(int half) {
   return {};
 }
 
-/// This member's part or block, in order of members, where its own stands in its input.
+/// This member's part or block, added in the order of members; its own stands in its input.
 void MpiCommunicator::reduce(const Piece &piece, int half, Team &team) {
   const Operation &op = *piece.operation;
   int n = size(), self = group.self;
@@ -233,7 +233,7 @@ Status MpiCommunicator::postSums(int half, MpiExchange::Side side) {
   return {};
 }
 
-/// Of a collective that moves: the block that a member has for itself.
+/// Copies the block that a member has for itself, in a collective that moves.
 void MpiCommunicator::copyOwn(const Operation &op) {
   int n = size(), self = group.self;
   Block from = inputBlock(*op.what, n, self, self), to = outputBlock(*op.what, n, self, self);
@@ -246,8 +246,8 @@ void MpiCommunicator::copyOwn(const Operation &op) {
   });
 }
 
-/// A rank sends all that it can before it waits for anything: if one dies, the others wait for
-/// that one alone, and say so.
+/// A rank sends all that it can before it waits for anything: if one rank dies, the others wait
+/// only for it, and say so.
 Status MpiCommunicator::exchangeRounds(std::span<const Operation> operations, Team &team) {
   Rounds rounds(operations, size(), tp_mpi_chunk(size()));
   bool more = rounds.next(shared.pieces[0]);
@@ -263,11 +263,11 @@ Status MpiCommunicator::exchangeRounds(std::span<const Operation> operations, Te
     if (more)
       TP_TRY(post(1 - half));
     finish(half, team);
-    // Those of the round before, so that messages in flight are bounded.
+    // Waits for the messages of the round before, so that messages in flight are bounded.
     TP_TRY(exchange.wait(sums, MpiExchange::receiving));
     TP_TRY(exchange.wait(sums, MpiExchange::sending));
     TP_TRY(postSums(half, MpiExchange::sending));
-    // In place, a sum comes to where a block is sent from.
+    // In place, a sum arrives where a block is sent from.
     TP_TRY(exchange.wait(half, MpiExchange::sending));
     TP_TRY(postSums(half, MpiExchange::receiving));
   }
@@ -291,7 +291,7 @@ public:
   explicit MpiTransport(int rank, int size, double hangLimit)
       : shared(rank, hangLimit), self(rank), ranks(size) {}
   ~MpiTransport() override {
-    // What waits for all is left out after a failure.
+    // After a failure, anything that waits for all ranks is left out.
     if (shared.failed)
       return;
     if (!shared.isGuest) {
@@ -303,7 +303,7 @@ public:
     shared.mpi.Comm_free(&shared.mpi.world);
   }
 
-  /// In a process of ours; in one of a host's, with a communicator of its own.
+  /// Initializes MPI in a process of ours; in one of a host's, with a communicator of its own.
   Status start(const MpiLibrary &mpi, bool isGuest) {
     shared.mpi = mpi;
     shared.isGuest = isGuest;
@@ -364,8 +364,8 @@ public:
   }
 
 private:
-  /// Every rank calls it for the same group at once. The color of a group is a rank in it; ranks
-  /// that are no members have none, and get no communicator.
+  /// Every rank calls it for the same group at once. The color of a group is a rank in it; a rank
+  /// that is no member has none, and gets no communicator.
   Status split(Members members, std::unique_ptr<Communicator> &communicator) {
     const MpiLibrary &mpi = shared.mpi;
     MpiLibrary::Comm comm;

@@ -11,8 +11,8 @@ namespace tplan::runtime {
 Status connectMpi(const tp_program &program, const Launch &launch,
                   std::unique_ptr<Transport> &transport, double hangLimit = defaultHangLimit);
 
-/// The ranks of a communicator of Open MPI's that a host started, and will end; called by all of
-/// them. A rank that fails ends the waits of the others, and no process.
+/// The ranks of a communicator of Open MPI's that a host has started, and will end; called by all
+/// of them. A rank that fails ends the waits of the others, but no process.
 Status joinMpi(const tp_program &program, void *communicator, std::unique_ptr<Transport> &transport,
                double hangLimit);
 

@@ -1,4 +1,4 @@
-//===- mpi_exchange.cpp - messages in flight, and who is waited for ----------===//
+//===- mpi_exchange.cpp - messages in flight, and waits for them ---------===//
 
 #include "runtime/transports/mpi_exchange.h"
 
@@ -16,21 +16,21 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Polls without, and then with, giving the CPU away; then it sleeps between polls.
+/// It polls first without giving the CPU away, then with, and then sleeps between polls.
 constexpr int spins = 200, yields = 2000;
 constexpr int sleepMicroseconds = 50;
 
 /// Seconds between looks for notes, while nothing comes.
 constexpr double lookSeconds = 0.001;
 
-/// What came while a rank was elsewhere is heard within so long after.
+/// What came while a rank was elsewhere is read within so many seconds after its return.
 constexpr double backSeconds = 0.05;
 constexpr int rollTag = 2; // in the world, where notes have another one
-/// For others to answer, where their launcher may end them soon; for who finds it first; and for
-/// those who miss a silent rank, so that they speak last.
+/// Seconds for others to answer, where their launcher may end them soon; for the rank that finds
+/// the fault first; and for ranks that miss a silent one, so that they speak last.
 constexpr double answerSeconds = 0.1, rollSeconds = 0.4, lastSeconds = 0.2;
 
-/// Text in memory of the caller; what does not fit is left out.
+/// Text in the caller's memory; what does not fit is left out.
 struct BoundedText {
   char *at, *end;
   BoundedText(char *text, size_t size) : at(text), end(text + size - 1) { *at = 0; }
@@ -192,7 +192,7 @@ Status MpiExchange::hearRoll() {
   }
 }
 
-/// Short enough that MPI takes a copy. Who is lost does not receive it, which is no error here.
+/// Short enough that MPI takes a copy. A lost rank does not receive it, which is no error here.
 void MpiExchange::callRoll() {
   called = monotonicSeconds();
   states[rank] = answered;
@@ -224,7 +224,7 @@ bool MpiExchange::misses(bool silent) const {
   return false;
 }
 
-/// What is said last names who is at fault.
+/// The last words name who is at fault.
 Status MpiExchange::late(double seconds) {
   tooLate = true;
   wondering = true;
@@ -252,7 +252,7 @@ Status MpiExchange::hear() {
   return errorf("rank %d leaves the %s: %s", rank, nameOfKind(current.kind), notice);
 }
 
-/// Short enough that MPI takes a copy: nobody need receive it.
+/// Short enough that MPI takes a copy: nobody needs to receive it.
 void MpiExchange::tell(const std::string &failure, int ranks) {
   if (std::exchange(heard, true))
     return;
@@ -264,7 +264,7 @@ void MpiExchange::tell(const std::string &failure, int ranks) {
   }
 }
 
-/// Messages that others never take stay with MPI; nothing comes to this rank's memory any more.
+/// Messages that others never take stay in MPI; nothing comes to this rank's memory any more.
 void MpiExchange::cancel() {
   for (size_t i = 0; i < requests.size(); ++i) {
     if (inFlight[i].side == receiving)
@@ -303,7 +303,7 @@ void MpiExchange::describe(char *to, size_t size) const {
       text << " and " << (int64_t)(missing - listed) << " more";
     if (missing && waitingSide == sending)
       text << " to receive";
-    // Who is waited for may itself wait for another one.
+    // A rank that others wait for may itself wait for another one.
     int silent = 0;
     bool isCalled = called > 0 && monotonicSeconds() - called > answerSeconds;
     bool isUnclear = isCalled && misses(/*silent=*/false);
@@ -315,7 +315,7 @@ void MpiExchange::describe(char *to, size_t size) const {
     if (current.call)
       return;
   }
-  // A line of the plan leads to what was done.
+  // A line of the plan shows what was done.
   if (!last.call) {
     text << ", and has been in none of the plan";
     return;

@@ -1,15 +1,15 @@
-//===- mpi_exchange.h - messages in flight, and who is waited for ------------===//
+//===- mpi_exchange.h - messages in flight, and waits for them -----------===//
 //
 // Posts messages of bytes in batches and waits for a batch by polling, with a limit on the
 // time without progress.
 //
 // Decision: what a rank waits for, and its last collective, may be read by another thread at any
-// time. When a launcher ends this rank because another one died, it still says whom it missed, or
-// where it was.
+// time. So when a launcher ends this rank because another one died, it still says whom it missed,
+// or where it was.
 //
-// Decision: who misses a rank for too long calls the roll. All that wait answer for whom they wait,
-// and who is missed and does not answer is named beside whom this rank waits for, which may itself
-// only wait.
+// Decision: a rank that misses another one for too long calls the roll. All ranks that wait answer
+// for whom they wait. A rank that is missed and does not answer is named, beside the one that this
+// rank waits for, which itself may only wait.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORTS_MPI_EXCHANGE_H
@@ -35,11 +35,11 @@ public:
   /// Before the first use: room for the peers of any communicator of so many members, and
   /// messages in flight.
   void reserve(int members, int64_t messages);
-  /// What ends the waits of all: text of the rank that failed, through a communicator that carries
+  /// Ends the waits of all: the text of the rank that failed, through a communicator that carries
   /// nothing else.
   void listen(MpiLibrary::Comm notices) { this->notices = notices; }
   void tell(const std::string &failure, int ranks);
-  /// Nothing is in flight any longer, on this side.
+  /// On this side, nothing is in flight any longer.
   void cancel();
 
   /// Operations of `group` begin, of which `first` is named in messages.
@@ -47,16 +47,16 @@ public:
   Status send(int to, const char *data, int64_t bytes, int batch);
   Status receive(int from, char *data, int64_t bytes, int batch);
   enum Side { receiving, sending };
-  /// Until no message of the batch is in flight on this side.
+  /// Waits until no message of the batch is in flight on this side.
   Status wait(int batch, Side side);
   void end();
-  /// A communicator is gone, and named no longer.
+  /// A communicator is gone, and is no longer named.
   void forget(const Communicator &group);
 
-  /// Who is waited for has not come within the limit.
+  /// Whether the rank that this one waits for has not come within the limit.
   bool hung() const { return tooLate; }
 
-  // By any thread.
+  // May be called by any thread.
   void describe(char *text, size_t size) const override;
   bool waits() const override { return inside || notes.waiting(); }
   uint32_t progress() const override { return moved + notes.progress(); }
@@ -77,14 +77,14 @@ private:
   /// Polls once; how many ended.
   Status poll(int &ended);
   Status late(double seconds);
-  /// Takes in who has answered, and answers the first one.
+  /// Reads the answers that came, and answers the first caller.
   Status hearRoll();
   void callRoll();
   void miss(int rank);
   bool isSilent(int rank) const { return states[rank] == missed; }
-  /// Whether this rank waits for one that does not answer, or for one that does.
+  /// Whether this rank waits for a rank that does not answer, or, with false, for one that does.
   bool misses(bool silent) const;
-  /// An error where another rank has told of its own.
+  /// An error where another rank has reported one of its own.
   Status hear();
 
   const MpiLibrary &mpi;
@@ -99,18 +99,18 @@ private:
   char notice[noticeBytes] = "";
   bool heard = false;
   double looked = monotonicSeconds(); // for notes
-  double unheard = 0, back = 0;       // the last time that it did not look for long, and its end
+  double unheard = 0, back = 0;       // its last long time without a look, and the end of it
 
-  /// What the roll has of a rank: nothing; somebody waits for it; it has answered.
+  /// What the roll knows of a rank: nothing; somebody waits for it; it has answered.
   enum State : uint8_t { unknown, missed, answered };
   std::unique_ptr<std::atomic<State>[]> states; // by rank
   int ranks = 0;
   static constexpr int listed = 16; // ranks, at most, in one list
-  struct Answer {                   // who answers, and for whom it waits
+  struct Answer {                   // a rank that answers, and for whom it waits
     int32_t rank, count, missing[listed];
   } answer = {};
   std::atomic<double> called{0};    // when this rank has answered, or asked; 0: it has not
-  std::atomic<double> silentFor{0}; // seconds, where others called, and this rank was elsewhere
+  std::atomic<double> silentFor{0}; // how many seconds others called while this rank was elsewhere
   mutable std::atomic<bool> wondering{false};
 
   /// A collective, as messages name it.
@@ -121,7 +121,7 @@ private:
     TaskPlace task;
   };
 
-  // Read by other threads: what is named, with the lock.
+  // Read by other threads, the names under the lock.
   mutable std::mutex lock;
   std::atomic<uint32_t> moved{0}; // begins, ends, and messages that are done
   std::atomic<bool> inside{false};

@@ -22,7 +22,8 @@ public:
   Status look(bool waits) override;
   double limit() const override { return 10 * hangLimit; }
 
-  /// Whether this rank waits for the others' notes, and how many have come; by any thread.
+  /// Whether this rank waits for the others' notes, and how many have come; may be called by any
+  /// thread.
   bool waiting() const { return inside; }
   uint32_t progress() const { return taken; }
 

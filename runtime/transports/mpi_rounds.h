@@ -3,8 +3,8 @@
 // A round is what fits into the staging of one peer: a chunk of a large operation, or many
 // small operations, whose latencies are then one.
 //
-// One decision: rounds are cut by the largest block of any member, so that all members cut
-// alike; who has a shorter one sends less of it, or nothing.
+// One decision: rounds are cut by the largest block of any member, so that all members cut alike; a
+// member with a shorter one sends less of it, or nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORTS_MPI_ROUNDS_H
@@ -29,7 +29,7 @@ public:
 
   /// Pieces of a round, at most, so that messages in flight do not grow with pieces and members.
   static constexpr int mostPieces(int members) { return std::clamp(4096 / members, 1, 64); }
-  /// Bytes for one peer that go straight: progress is seen at least so often.
+  /// Bytes that go straight to one peer in one message: progress is seen at least so often.
   static constexpr int64_t straightBytes = int64_t(16) << 20;
 
   /// The pieces of the next round; false: there is none.

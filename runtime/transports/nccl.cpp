@@ -45,7 +45,7 @@ public:
 
 private:
   static constexpr double lookSeconds = 0.05;
-  /// What came before anybody listened waits until somebody does.
+  /// What came before anybody listened waits until somebody listens.
   void takeIn() {
     for (; heard && !early.empty(); early.pop_front()) {
       Note note = {};
@@ -88,7 +88,7 @@ private:
   Status joinAll(std::shared_ptr<NcclHandle> &all);
   Status treeOf(const Members &members, std::shared_ptr<Tree> &tree);
   std::string place() const;
-  /// For what waits on the host.
+  /// For waits of the host.
   double hostLimit() const { return 10 * rank_.hangLimit; }
 
   const bool ofOneToo;
@@ -96,14 +96,14 @@ private:
   LinkNotes notes_;
   std::shared_ptr<Tree> tree; // of all ranks
   std::unique_ptr<NcclCommunicator> world_;
-  uint32_t trees = 1; // numbers that are taken
+  uint32_t trees = 1; // numbers in use
 };
 
 bool isEveryone(const Members &members, int ranks) {
   return members.ranks == everyone(ranks, 0).ranks;
 }
 
-/// Where this rank is: in a collective of a step, or in something else that ranks do together.
+/// Says where this rank is: in a collective of a step, or in something else that ranks do together.
 std::string NcclTransport::place() const {
   std::string text = rank_.device ? rank_.places.here(*rank_.device) : "";
   return text.empty() ? format("is at the %s", activity) : text;
@@ -143,7 +143,8 @@ Status NcclTransport::treeOf(const Members &members, std::shared_ptr<Tree> &its)
     its = tree;
     return {};
   }
-  // Members of other groups have the same number, and never meet. Who is no member counts it too.
+  // Members of other groups have the same number, and never meet. A rank that is no member counts
+  // it, too.
   uint32_t number = trees++;
   if (members.self < 0)
     return {};
@@ -190,7 +191,7 @@ Status NcclTransport::connect(const tp_program &program,
     groups.push_back(std::make_unique<NcclCommunicator>(rank_, std::move(members), std::move(its),
                                                         all, std::move(handle)));
   }
-  // It would end what it has with the others, who go on.
+  // NCCL would end what it has with the others, who go on.
   free.reset();
   if (all && all.use_count() == 1)
     return errorf("the plan '%s' has no group with this rank: %d", program.plan, rank());

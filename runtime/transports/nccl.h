@@ -8,10 +8,10 @@
 
 namespace tplan::runtime {
 
-/// Connects this process with the others that its launcher has started. NCCL itself is loaded here
-/// and made ready by `connect`, when the device is there. A group of one has nothing to ask it for,
-/// and no communicator; with `ofOneToo` it has, by which one GPU can show that NCCL does what it is
-/// asked for.
+/// Connects this process with the others that its launcher has started. NCCL itself is loaded here,
+/// and made ready by `connect`, when the device is there. A group of one needs nothing of NCCL, and
+/// gets no communicator; with `ofOneToo` it does, so that a single GPU can show that NCCL does what
+/// it is asked for.
 Status connectNccl(const tp_program &program, const Launch &launch, NamedFile library,
                    std::unique_ptr<Transport> &transport, double hangLimit = defaultHangLimit,
                    bool ofOneToo = false);

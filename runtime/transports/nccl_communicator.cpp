@@ -41,7 +41,7 @@ Status NcclCommunicator::receive(const Work &work, char *to, int64_t count, int 
   return {};
 }
 
-/// Of blocks that are all as large, to where they follow each other.
+/// Gathers blocks of equal size into consecutive memory.
 Status NcclCommunicator::allGather(const Work &work, const char *from, char *to, int64_t count,
                                    Stream stream) {
   this->count(work, (size() - 1) * count * work.bytes);
@@ -79,7 +79,7 @@ bool NcclCommunicator::gathersAtOnce(const Work &work) const {
   return what.kind == TP_ALL_GATHER && what.outer == 1 && what.whole == size() * what.inner;
 }
 
-/// What has rows apart is packed; what this member has for itself needs no message.
+/// Blocks whose rows lie apart are packed; what this member has for itself needs no message.
 Status NcclCommunicator::prepare(const Work &work, Stream stream) {
   const Operation &op = *work.operation;
   TP_TRY(forOthers([&](int to) -> Status {
@@ -120,7 +120,7 @@ Status NcclCommunicator::exchange(const Work &work, Stream stream) {
   });
 }
 
-/// The sum of what has arrived goes to its place, and what has arrived for rows apart.
+/// Puts the sum of what has arrived in its place, and unpacks arrived blocks whose rows lie apart.
 Status NcclCommunicator::finish(const Work &work, Stream stream) {
   const Operation &op = *work.operation;
   if (!work.adds)
@@ -142,7 +142,7 @@ Status NcclCommunicator::finish(const Work &work, Stream stream) {
                          : copyBlock(stream, work.bytes, sum, lineOf(to.count()), op.out, to);
 }
 
-/// Of an all-reduce, from the one who made it to all.
+/// In an all-reduce: sends a sum from the member that made it to all.
 Status NcclCommunicator::exchangeSums(const Work &work, Stream stream) {
   const tp_collective &what = *work.operation->what;
   auto part = [&](int member) { return outputBlock(what, size(), member, group.self); };

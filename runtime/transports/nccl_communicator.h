@@ -5,7 +5,8 @@
 // one piece are NCCL's own. Maxima stay ours: for NCCL a NaN is not the largest.
 //
 // One decision: operations that come together go together, as many as the group's scratch holds:
-// what is sent in one group of NCCL's, then all sums, then what goes back in another one.
+// first everything that is sent, in one group of NCCL's, then all sums, then everything that goes
+// back, in another group.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORTS_NCCL_COMMUNICATOR_H
@@ -21,8 +22,8 @@ namespace tplan::runtime {
 
 class NcclCommunicator : public Communicator {
 public:
-  /// `handle` may be null for a group of one, and is for one that has nothing but a host; `world`
-  /// is the one it was split from.
+  /// `handle` may be null for a group of one, and is null where there is only a host; `world` is
+  /// the handle it was split from.
   NcclCommunicator(NcclRank &rank, Members members, std::shared_ptr<Tree> tree,
                    std::shared_ptr<NcclHandle> world, std::shared_ptr<NcclHandle> handle)
       : Communicator(std::move(members)), rank(rank), tree(std::move(tree)),
@@ -33,7 +34,7 @@ public:
   Status sum(double *values, int64_t count, Team &team) override;
 
 private:
-  /// An operation and its part of the scratch: slots in which blocks arrive, and behind them slots
+  /// An operation and its part of the scratch: slots in which blocks arrive, and after them slots
   /// from which they are sent.
   struct Work {
     const Operation *operation;
@@ -57,7 +58,7 @@ private:
   Block sent(const Work &work, int to) const {
     return inputBlock(*work.operation->what, size(), group.self, to);
   }
-  /// What comes from a member: of what is added, that one's contribution.
+  /// What comes from a member; for a sum, that member's contribution.
   Block received(const Work &work, int from) const {
     const tp_collective &what = *work.operation->what;
     return work.adds ? inputBlock(what, size(), from, group.self)

@@ -10,7 +10,7 @@
 
 using namespace tplan::runtime;
 
-/// Seconds that a rank has to say that it is there.
+/// Seconds in which a rank must say that it is there.
 static double rollSeconds(double hangLimit) { return std::clamp(hangLimit, 2.0, 10.0); }
 
 //===----------------------------------------------------------------------===//
@@ -46,13 +46,13 @@ NcclHandle::NcclHandle(NcclRank &rank, std::string name) : rank(rank), name(std:
   rank.handles.insert(this);
 }
 
-/// All members end it together, if nothing has happened; else each by itself.
+/// All members end it together if nothing has happened; otherwise each ends it by itself.
 NcclHandle::~NcclHandle() {
   rank.handles.erase(this);
   if (!handle)
     return;
   const NcclLibrary &nccl = rank.nccl;
-  // What was captured holds on to it.
+  // A captured step holds on to it.
   rank.device->forget();
   bool isWell = rank.device->finish().ok() && rank.links.poll(0).ok();
   if (isWell && registered)

@@ -1,10 +1,10 @@
 //===- nccl_handle.h - communicators of NCCL, their life and errors ----------===//
 //
-// A communicator is made, used and ended without NCCL blocking the host: every call is followed by
-// asking until it is no longer in progress, and meanwhile it is looked at who is lost.
+// A communicator is made, used and ended without NCCL blocking the host: after every call it is
+// asked until nothing is in progress, and meanwhile lost ranks are looked for.
 //
-// One decision: an error of NCCL's is told only when all ranks have said that they are there.
-// NCCL finds a lost peer as others do, at any time before or after them, and knows no names.
+// One decision: an error of NCCL's is reported only when all ranks have said that they are there.
+// NCCL finds a lost peer as other ranks do, before or after them, and knows no names.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORTS_NCCL_HANDLE_H
@@ -30,14 +30,14 @@ struct NcclRank {
   Device *device = nullptr;
   char *arena = nullptr;
   int64_t arenaBytes = 0;
-  bool native = false; // sums
+  bool native = false; // NCCL adds
   std::set<NcclHandle *> handles;
   Traffic traffic;
 
-  /// While the host waits for the device: who is lost, errors of NCCL, collectives that stand
-  /// still.
+  /// Called while the host waits for the device: looks for lost ranks, errors of NCCL and
+  /// collectives that stand still.
   Status watch(double waited);
-  /// What an error of NCCL's means.
+  /// Finds the cause of an error of NCCL's.
   Status explain(Status error);
   Status standsStill(double seconds);
 };
@@ -48,15 +48,15 @@ public:
   ~NcclHandle();
   NcclHandle(const NcclHandle &) = delete;
 
-  /// As this rank of all; all ranks have the same id.
+  /// Joins as this one of all ranks; all ranks have the same id.
   Status join(const nccl::UniqueId &id);
-  /// All members of the parent at once; those of one color are together. One that has no color
-  /// gets nothing.
+  /// Called by all members of the parent at once; those of one color are together. A rank without a
+  /// color gets nothing.
   Status split(NcclHandle &parent, int color, int key);
-  /// The arena, where NCCL can make use of it.
+  /// Registers the arena, where NCCL can make use of it.
   Status registerArena();
 
-  /// Calls between `begin` and `end` go together; of each the result is checked.
+  /// Calls between `begin` and `end` go together; the result of each is checked.
   Status begin();
   Status end();
   Status poll();
@@ -64,7 +64,7 @@ public:
   nccl::Communicator *get() const { return handle; }
 
 private:
-  /// Until nothing is in progress.
+  /// Waits until nothing is in progress.
   Status settle(const char *what, double seconds);
 
   NcclRank &rank;

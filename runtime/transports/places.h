@@ -1,7 +1,7 @@
 //===- places.h - which collective a stream of a device is in ----------------===//
 //
-// Before a collective its stream notes a number, and behind it zero, where the host sees them: also
-// where a graph is replayed, and the host issues nothing.
+// Before a collective its stream writes a number where the host sees it, and after it zero. This
+// works also where a graph is replayed and the host issues nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_RUNTIME_TRANSPORTS_PLACES_H
@@ -13,12 +13,12 @@ namespace tplan::runtime {
 
 class Places {
 public:
-  /// Around what is issued for these operations.
+  /// Called before and after issuing these operations.
   Status enter(Stream stream, const Operation &first, const std::string &group);
   Status leave(Stream stream) { return stream.device->note(stream.number, 0); }
 
-  /// Seconds for which the streams have been in the same collectives, one of them at least, in a
-  /// wait that has taken so long.
+  /// Seconds for which the streams have been in the same collectives, at least one of them in one,
+  /// during a wait that has taken so long.
   double still(const Device &device, double waited);
   /// "waits in the all-reduce over 'dp' of x.tplan:12", or what its last one was; or empty.
   std::string here(const Device &device) const;
@@ -31,17 +31,17 @@ private:
     TaskPlace task;
     bool operator==(const Place &) const = default;
   };
-  // A number has a place in its low half, and in its high half how often any was entered, so that
-  // the same place is another number at each of its turns.
+  // The low half of a number is its place, the high half counts how often any place was entered, so
+  // that the same place has another number each time.
   static constexpr uint32_t unknown = 0xffff;
   static uint32_t placeOf(uint32_t number) { return number & 0xffff; }
   std::string textOf(uint32_t number) const;
 
   std::vector<Place> places; // place i has number i + 1
   uint32_t turns = 0;
-  int64_t streams = 0; // that were used
+  int64_t streams = 0; // streams that were used
   std::vector<uint32_t> seen;
-  uint32_t last = 0; // that was issued
+  uint32_t last = 0; // the number that was issued last
   double changed = 0;
 };
 

@@ -22,13 +22,13 @@ public:
   /// `spin`: each member has a CPU, and waits on it for a while.
   Room(int members, bool spin) : places(members), spins(spin ? spinRounds : 0) {}
 
-  /// Before meeting: what this member brings to its meeting number `round`, from 1 on.
+  /// Called before meeting: what this member brings to its meeting number `round`, from 1 on.
   void offer(int member, uint32_t round, std::span<const Operation> operations, Stream stream) {
     places[member].operations = operations;
     places[member].stream = stream;
     places[member].round.store(round, std::memory_order_release);
   }
-  /// Between meeting and leaving: what a member brought.
+  /// Called between meeting and leaving: what a member brought.
   std::span<const Operation> offer(int member) const { return places[member].operations; }
   Stream streamOf(int member) const { return places[member].stream; }
   bool hasCome(int member, uint32_t round) const {
@@ -38,9 +38,9 @@ public:
   /// Waits for all members, `seconds` at most.
   Outcome meet(uint32_t round, double seconds);
   bool isComplete(uint32_t round) const { return complete(arrived.load(), round); }
-  /// Waits for all who met, however long they take.
+  /// Waits for all members that met, however long they take.
   void leave(uint32_t round);
-  /// Who waits in a meeting leaves it, and none will be complete again.
+  /// Members that wait in a meeting leave it, and no meeting will be complete again.
   void close();
 
 private:

@@ -3,13 +3,13 @@
 // Members meet, each computes its share straight from and into the memory of the others,
 // and they meet again: nothing is staged.
 //
-// On devices the members meet all the same, on the host, and tell each other where they are in
-// their streams: each waits there for what the others bring, and before it goes on, until they have
-// taken what it brought. So several ranks may have one device, or each its own.
+// On devices the members meet all the same, on the host, and show each other where they are in
+// their streams: each stream waits for what the others bring and, before it goes on, until they
+// have taken what it brought. So several ranks may share a device, or each has its own.
 //
-// Decision: only the first meeting can fail. Who is behind it finishes without waiting for
-// anything but the copies of others, so no member leaves, and gives its memory back, while
-// another one reads it.
+// Decision: only the first meeting can fail. A member that is past it finishes without waiting for
+// anything but the copies of others, so no member leaves, and releases its memory, while another
+// one reads it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,7 +91,7 @@ std::string Hub::lastOf(int rank) {
   return describe({&what, nullptr, nullptr, it.call, it.task}, it.group->name());
 }
 
-/// The ranks that wait for nobody.
+/// Names the ranks that wait for nobody.
 std::string Hub::busy() const {
   std::string text;
   for (int rank = 0; rank < ranks; ++rank)
@@ -146,7 +146,7 @@ std::string inFull(const Operation &it, const std::string &group) {
                 (long long)c.last, (long long)c.whole);
 }
 
-/// All members hold the same list, so all find a difference, and nobody touches memory.
+/// All members hold the same list, so all find a difference, and none touches memory.
 Status ThreadCommunicator::checkSame(std::span<const Operation> mine) const {
   for (int other = 0; other < size(); ++other) {
     std::span<const Operation> theirs = room->offer(other);
@@ -180,7 +180,7 @@ Status ThreadCommunicator::meet(const Operation &first) {
   }
   if (outcome == Room::late) {
     std::string missing;
-    bool allWait = true; // and who is at fault is another one
+    bool allWait = true; // and the fault is another member's
     for (int m = 0; m < size(); ++m)
       if (!room->hasCome(m, round)) {
         missing += format("%s%d", missing.empty() ? "" : ", ", group.ranks[m]);
@@ -188,7 +188,7 @@ Status ThreadCommunicator::meet(const Operation &first) {
       }
     if (allWait)
       missing += hub->busy();
-    // Closed before anybody can come and find this rank gone; who came before that counts.
+    // Closed before anybody can come and find this rank gone; members that came before still count.
     hub->fail(format("rank %d has waited %g s in the %s for rank %s", group.ranks[group.self],
                      limit, describe(first, group.name).c_str(), missing.c_str()));
     if (room->isComplete(round))
@@ -224,7 +224,7 @@ void ThreadCommunicator::reduce(size_t index, Team &team) const {
   });
 }
 
-/// What the others have for this member. Each begins with another one.
+/// Copies what the others have for this member. Each member begins with another one.
 void ThreadCommunicator::move(size_t index, Team &team) const {
   const Operation &mine = of(group.self, index);
   int n = size(), self = group.self;
@@ -251,7 +251,8 @@ void ThreadCommunicator::move(size_t index, Team &team) const {
   });
 }
 
-/// This member's part or block: a copy of what each has, beside each other, and their sum.
+/// Adds this member's part or block: copies of what each member has lie beside each other, then
+/// their sum is made.
 Status ThreadCommunicator::reduceOnDevice(size_t index, Stream stream) const {
   const tp_collective &what = *of(group.self, index).what;
   int n = size(), self = group.self;
@@ -276,13 +277,14 @@ Status ThreadCommunicator::reduceOnDevice(size_t index, Stream stream) const {
   return {};
 }
 
-/// What the others have for this member; rows of another length go by a place between.
+/// Copies what the others have for this member; rows of another length go through memory in
+/// between.
 Status ThreadCommunicator::moveOnDevice(size_t index, Stream stream) const {
   const Operation &mine = of(group.self, index);
   int n = size(), self = group.self;
   int64_t bytes = bytesOf(mine.what->type);
   for (int i = 0; i < n; ++i) {
-    int from = (self + i) % n; // each begins with another one
+    int from = (self + i) % n; // each member begins with another one
     Block source = inputBlock(*mine.what, n, from, self);
     Block target = outputBlock(*mine.what, n, from, self);
     const char *in = (const char *)of(from, index).in;
@@ -324,7 +326,7 @@ Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &te
   room->offer(group.self, round, operations, stream ? *stream : Stream{});
   TP_TRY(meet(operations[0]));
   Status status = checkSame(operations);
-  for (int m = 0; m < size(); ++m) // who has left may bring another one already
+  for (int m = 0; m < size(); ++m) // a member that has left may already bring its next
     others[m] = room->streamOf(m);
   if (stream && status.ok())
     status = followOthers(*stream, sharedReady);

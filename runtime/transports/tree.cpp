@@ -6,7 +6,7 @@
 
 using namespace tplan::runtime;
 
-/// Members below one, and itself, in the order in which they stand in what it sends up.
+/// A member and all members below it, in the order in which they stand in what it sends up.
 static void listFrom(int member, int members, std::vector<int> &list) {
   if (member >= members)
     return;
@@ -23,7 +23,7 @@ Status Tree::receive(int member, std::string &bytes, size_t wanted) {
                 bytes.size(), wanted);
 }
 
-/// To all that are below.
+/// Sends to all members below.
 Status Tree::hand(std::string bytes) {
   return below([&](int child) { return send(child, bytes); });
 }
@@ -31,7 +31,7 @@ Status Tree::hand(std::string bytes) {
 Status Tree::broadcast(void *data, int64_t bytes, int root) {
   ++round;
   std::string text;
-  // First up to the top, by those on the way; then down to all.
+  // First the bytes go up to the top, through the members on the way; then down to all.
   int from = root;
   while (from > self && above(from) != self)
     from = above(from);

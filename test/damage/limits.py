@@ -4,7 +4,7 @@ import resource
 import subprocess
 
 SECONDS, BYTES, CLOCK = 2, 1 << 30, 20
-# What a terminal obeys, and what turns text around.
+# Characters that a terminal obeys, and those that turn text around.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 

@@ -5,7 +5,7 @@
 
 tplan.recipe @r {optimizer = {kind = "sgd", momentum = 0.9, decay = 0.0, clip = 1.0, no_decay = []}}
 nn.param @embed : !w x 1 path "embed" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "embedding"
-// A state is no weight: no gradient, no norm.
+// A state is not a weight: it has no gradient and is not in the norm.
 nn.param @load : !w x 1 path "load" first 0 step 1 id 1 by 0 <"constant", 0.0 : f64> "state"
 nn.chain @train losses {main = 1.0 : f64} {
   nn.run [@entry] x 1 layer 0 carried() invariant() params [{embed = @embed, load = @load}] : () -> ()
@@ -47,8 +47,9 @@ nn.layer @front() { nn.return }
 // CHECK-NOT:     nn.constant 1.000000e-01
 
 // -----
-// Gradients of a scaled loss: the update multiplies them by `unscale`, and where that is 0 keeps what it has.
-// The norm is that of what is there; the scale and the good steps are states of their own.
+// Gradients of a scaled loss: the update multiplies them by `unscale`, and where that is 0 it keeps
+// the old values. The norm is that of the unscaled gradients; the scale and the good steps are
+// states of their own.
 !w = !nn.tensor<[D 4], f32>
 
 tplan.recipe @r {optimizer = {kind = "adamw", beta1 = 0.9, beta2 = 0.99, eps = 1.0e-8, decay = 0.1, clip = 0.0, no_decay = []}}

@@ -1,7 +1,7 @@
 // RUN: tplan-opt --differentiate-layers %s | FileCheck %s
 // EXAMPLE
-// The joint function: the backward of a gated sum after its forward. A broadcast
-// operand gets the sum over what it was repeated along.
+// The joint function: the backward of a gated sum after its forward. A broadcast operand gets the
+// sum over what it was repeated along.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4], f32>
 

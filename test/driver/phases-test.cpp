@@ -101,7 +101,7 @@ struct Compile : testing::Test {
 TEST_F(Compile, MemoryIsFlatOverManyCalls) {
   int64_t after10 = 0;
   for (int i = 0; i < 100; ++i) {
-    // Each call a different plan, so that new attributes are uniqued in each.
+    // Each call compiles a different plan, so that each adds attributes to its context.
     options.parse.overrides = {"model.D=" + std::to_string(8 * (i + 1))};
     Result result = compile({"m.tplan", kModel}, options);
     ASSERT_EQ(result.outcome, Outcome::ok) << errors;
@@ -118,14 +118,14 @@ std::string readFile(const std::string &path) {
 
 double cpuSeconds() { return (double)clock() / CLOCKS_PER_SEC; }
 
-// What a search does: each call another order, cut, policy or microbatch.
+// Calls as a search makes them: each with another order, cut, policy or microbatch.
 TEST_F(Compile, Llama405BIsPlannedAgainTwoHundredTimes) {
   const char *pipelines[] = {"accumulate", "gpipe", "gpipe_split"};
   Source source = {"405b.tplan", readFile(std::string(SOURCE) + "/examples/llama3_405b.tplan")};
   std::vector<double> seconds;
   int64_t after10 = 0;
   for (int i = 0; i < 200; ++i) {
-    int cut = 1 + i % 125, full = i % 126; // 200 pairs with the pipelines, none twice
+    int cut = 1 + i % 125, full = i % 126; // 200 pairs with the pipelines, all different
     std::string stages = std::to_string(cut) + ", " + std::to_string(126 - cut);
     options.parse.overrides = {
         std::string("plan.pipeline=") + pipelines[i % 3], "plan.stages=" + stages,

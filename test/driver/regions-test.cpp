@@ -59,7 +59,7 @@ std::string regionsOf(const std::string &function) {
 constexpr const char *kX =
     R"((%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}))";
 
-// What lies between two kernels is written and read in vain.
+// An array between two kernels is written and read in vain.
 TEST(Regions, AValueInsideIsNotOfTheBound) {
   EXPECT_EQ(regionsOf(std::string("rt.func @f") + kX + R"({
   %0 = rt.launch @one(%x) : (!x) -> !x
@@ -93,7 +93,7 @@ TEST(Regions, ALibraryCallBetweenPartsThem) {
             "one 128 of 128; two two 320 of 192; ");
 }
 
-// The second step of a sum over rows reads what the first has written: not of the bound.
+// The second step of a sum over rows reads what the first has written: that is not in the bound.
 TEST(Regions, PartialSumsAreNotOfTheBound) {
   EXPECT_EQ(regionsOf(R"(
 rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}, %s: !s {nn.role = "cot_param", nn.name = "b"})

@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     tp_options options = TP_DEFAULTS;
     options.threads = i + 1;
     char algorithms[512];
-    if (argc > 4) { /* on GPUs, whose libraries variables name */
+    if (argc > 4) { /* on GPUs, whose libraries are named by variables */
       snprintf(algorithms, sizeof algorithms, "%s/%s.gemms", argv[4], i ? "four" : "one");
       options.gemm_algorithms = algorithms;
       options.environment = 1;

@@ -26,7 +26,7 @@ static int train(MPI_Comm comm, const char *path, int silent) {
   tp_options options = TP_DEFAULTS;
   options.threads = 1;
   options.communicator = (void *)comm;
-  /* Rank 0 is the first to find a silent one; the others are told by it. */
+  /* Rank 0 is the first to find a silent one; it tells the others. */
   options.hang_seconds = silent && rank == 0 ? 0.1 : 30;
   tp_training *training;
   tp_facts facts;

@@ -1,7 +1,7 @@
 // RUN: tplan-opt --choose-attention --form-kernels %s | FileCheck %s
 // EXAMPLE
-// On a GPU bf16 is the library's, forward and backward; the width 12, and f32, stay kernels, whose
-// launches say why. Nothing makes row sums for the library: it takes out.
+// On a GPU the library computes attention in bf16, forward and backward; the width 12, and f32,
+// stay kernels, whose launches say why. Nothing makes row sums for the library: it takes out.
 // CHECK-LABEL: rt.func @f
 // CHECK:         %[[O:.+]]:2 = rt.attention forward %arg0, %arg1, %arg1 <query = "S", key = "T", heads = "H", groups = "G", scale = 2.500000e-01, mask = <and(causal, window(4))>>
 // CHECK-NEXT:    rt.attention backward %arg0, %arg1, %arg1, %[[O]]#0, %arg0, %[[O]]#1 <query = "S", key = "T", heads = "H", groups = "G"

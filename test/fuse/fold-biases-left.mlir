@@ -1,5 +1,5 @@
 // RUN: tplan-opt --fold-biases --split-input-file %s | FileCheck %s --implicit-check-not=rt.matmul
-// What stays a kernel's.
+// Biases that a kernel adds.
 !x = !nn.tensor<[B 2, D 16], f32>
 !w = !nn.tensor<[D 16, F 8], f32>
 !b = !nn.tensor<[F 8], f32>
@@ -14,7 +14,7 @@ nn.layer @fused(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = "
   %2 = nn.mul %1, %1 : (<[B 2, F 8], f32>, <[B 2, F 8], f32>) -> <[B 2, F 8], f32>
   nn.return %2 : !y
 }
-// The product itself is read too.
+// The product itself is read, too.
 // CHECK-LABEL: nn.layer @product
 // CHECK:         nn.contract
 // CHECK:         nn.add
@@ -23,7 +23,7 @@ nn.layer @product(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role =
   %1 = nn.add %0, %b : (<[B 2, F 8], f32>, <[F 8], f32>) -> <[B 2, F 8], f32>
   nn.return %1, %0 : !y, !y
 }
-// A bias of rows: the library has one of columns.
+// The bias has one number for each row: the library adds one for each column.
 // CHECK-LABEL: nn.layer @rows
 // CHECK:         nn.contract
 // CHECK:         nn.add
@@ -32,7 +32,7 @@ nn.layer @rows(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = "p
   %1 = nn.add %0, %b : (<[B 2, F 8], f32>, <[B 2], f32>) -> <[B 2, F 8], f32>
   nn.return %1 : !y
 }
-// A bias of equal numbers is made where it is read, and lies nowhere.
+// A bias of equal numbers is made where it is read, and is nowhere in memory.
 // CHECK-LABEL: nn.layer @made
 // CHECK:         nn.contract
 // CHECK:         nn.add
@@ -46,7 +46,7 @@ nn.layer @made(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = "p
 
 // -----
 
-// bf16: the product is rounded before the bias is added, and another value would come out.
+// bf16: the product is rounded before the bias is added, so the GEMM would give another value.
 !x = !nn.tensor<[B 2, D 16], bf16>
 !w = !nn.tensor<[D 16, F 8], bf16>
 !b = !nn.tensor<[F 8], bf16>

@@ -40,7 +40,7 @@ nn.layer @wide(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = "p
 
 // -----
 
-// The gradients of a weight of one row, summed over microbatches, are of a bias's form and none.
+// The gradients of a weight of one row, summed over microbatches, look like a bias but are none.
 !x = !nn.tensor<[B 8, D 16], f32>
 !d = !nn.tensor<[B 8, F 1], f32>
 !g = !nn.tensor<[F 1, D 16], f32>

@@ -24,7 +24,8 @@ nn.layer @norm(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "
 
 // -----
 
-// A rounding is a cast there and back, fused: f64 to bf16 at once, for a stop at f32 would round twice.
+// A rounding is a cast there and back, fused: f64 to bf16 at once, because a stop at f32 would
+// round twice.
 // CHECK-LABEL: rt.func @rounded
 // CHECK:       rt.kernel @rounded.k0
 // CHECK:         %[[N:.+]] = arith.truncf %{{.+}} : f64 to bf16
@@ -41,7 +42,8 @@ nn.layer @rounded(%a: !nn.tensor<[D 16], f64> {nn.role = "carried", nn.name = "c
 
 // -----
 
-// What a column kernel gives follows from its sum: a value beside it that others read as well has a kernel of its own.
+// What a column kernel gives follows from its sum: another value that others read as well has a
+// kernel of its own.
 // CHECK-LABEL: rt.func @beside
 // CHECK:         %[[SUM:.+]] = rt.launch @beside.k{{[0-9]+}}(%arg0)
 // CHECK:         rt.launch @beside.k{{[0-9]+}}(%arg1, %[[SUM]])
@@ -56,8 +58,9 @@ nn.layer @beside(%x: !nn.tensor<[each.task 4, D 16], f32> {nn.role = "carried", 
 
 // -----
 
-// A residual sum that is read again behind a GEMM: in bf16 the reader adds its two terms itself, which have no
-// more bytes, and no kernel writes it. So does what scales a row again, from a number a row.
+// A residual sum that is read again after a GEMM: in bf16 the reader adds its two terms itself,
+// which have no more bytes, and no kernel writes it. The same holds for what scales a row again, by
+// one number for each row.
 // CHECK-LABEL: rt.func @again
 // CHECK-NEXT:    %[[N:.+]]:2 = rt.launch @again.k0(%arg0, %arg1) : {{.*}} -> (!nn.tensor<[S 8], f32>, !nn.tensor<[S 8, D 16], bf16>)
 // CHECK-NEXT:    %[[Y:.+]] = rt.matmul %[[N]]#1, %arg2
@@ -85,7 +88,8 @@ nn.layer @again(%a: !nn.tensor<[S 8, D 16], bf16> {nn.role = "carried", nn.name 
 
 // -----
 
-// In f32 the terms of the sum have twice its bytes, and an exponential is no matter of bytes alone: both are written.
+// In f32 the terms of the sum have twice its bytes, and an exponential costs more than bytes: both
+// are written.
 // CHECK-LABEL: rt.func @kept
 // CHECK-NEXT:    %[[N:.+]]:3 = rt.launch @kept.k0(%arg0, %arg1)
 // CHECK-NEXT:    %[[Y:.+]] = rt.matmul %[[N]]#{{[0-9]}}, %arg2
@@ -147,7 +151,7 @@ nn.layer @update(%p: !nn.tensor<[D 16], f32> {nn.role = "param", nn.name = "p"},
 
 // -----
 
-// The sum of a row is written in f32, and widened by who adds up the rows.
+// The sum of a row is written in f32, and widened by the reader that adds up the rows.
 // CHECK-LABEL: rt.func @widened
 // CHECK-NEXT:    %[[ROWS:.+]] = rt.launch @widened.k0(%arg0) : {{.*}} -> !nn.tensor<[S 8], f32>
 // CHECK-NEXT:    rt.launch @widened.k1(%[[ROWS]]) : {{.*}} -> !nn.tensor<[], f64>

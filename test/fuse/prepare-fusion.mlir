@@ -55,7 +55,7 @@ nn.layer @repeated(%d: !nn.tensor<[], f32> {nn.role = "cot_loss", nn.name = "mai
 
 // -----
 
-// A number of another origin is rounded once, as a number.
+// A number that was f64 from the start is rounded once, as a single number.
 // CHECK-LABEL: nn.layer @rounded
 // CHECK:         %[[N:.+]] = nn.cast %arg0 : <[], f64> -> <[], f32>
 // CHECK-NEXT:    %[[D:.+]] = nn.broadcast %[[N]] : <[], f32> -> <[D 8], f32>

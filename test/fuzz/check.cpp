@@ -5,8 +5,8 @@
 // `// --set PATH=VALUE` at its end are the command line. Crashes are the fuzzer's to
 // see; an internal error, and an error without a message, are made crashes here.
 //
-// With TPLAN_FUZZ_DEEP set, only what passes the parser is worth keeping: mutations of
-// it meet the phases behind, where mutations of errors are errors as a rule.
+// With TPLAN_FUZZ_DEEP set, only inputs that pass the parser are worth keeping: their mutations
+// meet the later phases, while mutations of errors are errors as a rule.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::fprintf(stderr, "outcome %d: %s\n", static_cast<int>(result.outcome), errors.c_str());
     std::abort();
   }
-  if (result.ok()) // counted by test/fuzz/run: a fuzzer that meets only the parser is of no use
+  if (result.ok()) // test/fuzz/run counts these: a fuzzer that meets only the parser is of no use
     std::fprintf(stderr, "compiled whole\n");
   static const bool deep = std::getenv("TPLAN_FUZZ_DEEP");
   return deep && result.times.empty() ? -1 : 0;

@@ -1,9 +1,9 @@
 //===- mutate.cpp - mutations that know what a .tplan file is made of -----===//
 //
-// An input is cut into tokens, each with the blanks before it; a mutation changes a
-// few: numbers become awkward ones, names change places with other names, brackets
-// and lines move within a file or come from another one. So most of what is tried
-// passes the parser, and meets the checks behind it. Bytes change too, but rarely.
+// An input is cut into tokens, each with the blanks before it; a mutation changes a few: numbers
+// become awkward ones, names change places with other names, brackets and lines move within a file
+// or come from another one. So most mutations pass the parser, and meet the checks after it. Bytes
+// change too, but rarely.
 //
 //===----------------------------------------------------------------------===//
 #include <algorithm>

@@ -18,7 +18,8 @@ def at(call):
 
 FAULT = (r"the NVIDIA driver refuses cu\w+: an illegal memory access was encountered \(CUDA_ERROR_ILLEGAL_ADDRESS\); "
          "a kernel has failed, whose line --synchronous names$")
-# Launches of a step of `small`, of which the lookup in the table is the fourth; of `attention`, the one that counts its terms.
+# Launches of a step of `small`, of which the lookup in the table is the fourth; those of
+# `attention`, whose fourth counts its terms.
 LAUNCHES, LOOKUP, COUNT = 22, 3, 5
 # Row -> program, architecture, options, variables, what is said.
 ROWS = {

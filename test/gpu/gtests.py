@@ -5,7 +5,7 @@ from sections import Verdict
 
 
 def verdict(done):
-    """Of a process that has ended: it counts what passed; one that dies has failed, whatever it counted."""
+    """Judges a process that has ended: it counts what passed; one that dies has failed, whatever it counted."""
     failed = re.findall(r"^\[  FAILED  \] (\S*[A-Za-z]\S*?),? ", done.stdout, re.M)
     passed = re.search(r"^\[  PASSED  \] (\d+) test", done.stdout, re.M)
     count = int(passed[1]) if passed else 0

@@ -1,6 +1,6 @@
 """The machine that a pack is run on: its GPU, and where the libraries are.
 
-The driver is asked through ctypes, for a machine may have nothing but Python. NVIDIA's libraries are on the loader's
+The driver is asked through ctypes, because a machine may have only Python. NVIDIA's libraries are on the loader's
 path, or in the folder nvidia/ of some Python's packages, which TPLAN_NVIDIA names then.
 """
 import ctypes

@@ -111,7 +111,7 @@ def take_libraries(folder):
 
 
 def identity(folder, rows):
-    """Of what is in a pack, for the table."""
+    """A hash of what is in a pack, for the table."""
     found = hashlib.sha256(json.dumps(rows).encode())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         found.update(str(path.relative_to(folder)).encode() + hashlib.sha256(path.read_bytes()).digest())

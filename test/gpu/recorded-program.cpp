@@ -13,13 +13,13 @@ using namespace gradients;
 
 static const tp_program *handedOver = nullptr;
 
-/// Stands before the runtime's, for this is the executable.
+/// Takes the place of the runtime's function, because this one is in the executable.
 extern "C" int tp_main(int, char **, const tp_program *const *programs, int64_t) {
   handedOver = programs[0];
   return 0;
 }
 
-/// What programs call is in the executable, though nothing here calls it.
+/// The executable must hold what programs call, though nothing here calls it.
 [[gnu::used]] static void *const forPrograms[] = {(void *)tp_launch, (void *)tp_copy};
 
 static bool readAbout(const std::string &file, Loaded &loaded) {

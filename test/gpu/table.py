@@ -23,7 +23,7 @@ def read(path):
 
 
 def counts(rows):
-    """Of the rows with a bar: how many hold, and how many do not."""
+    """How many of the rows with a bar hold, and how many do not."""
     words = [row.verdict for row in rows]
     return words.count(WORDS[True]), words.count(WORDS[False])
 

@@ -10,7 +10,7 @@
 using namespace tplan;
 using namespace gradients;
 
-/// What is recorded runs on each architecture from this one on.
+/// Recorded programs run on each architecture from this one on.
 static constexpr const char *kGpu = "cuda:sm_80";
 
 Result gradients::compileText(const std::string &text, Phase last, std::string &errors,
@@ -26,7 +26,7 @@ Result gradients::compileText(const std::string &text, Phase last, std::string &
 
 static const tp_program *handedOver = nullptr;
 
-/// Stands for the runtime's tp_main.
+/// Takes the place of the runtime's tp_main.
 static int takeProgram(int, char **, const tp_program *const *programs, int64_t) {
   handedOver = programs[0];
   return 0;

@@ -62,8 +62,8 @@ const char *const kNotBuilt[] = {
 #include "lib/Parse/NotBuilt.def"
 };
 
-/// Whether a call ends in a sentence of NotBuilt.def; functions that are built may refuse
-/// this one for its arguments.
+/// Whether a call ends in a sentence of NotBuilt.def; functions that are built may refuse the call
+/// because of its arguments.
 bool isRefused(llvm::StringRef function) {
   std::string errors;
   (void)compileText(Row{"", "  y = " + function.str() + "(x)\n", {}, false, 0}.source(),

@@ -11,7 +11,7 @@ using namespace gradients;
 /// The streams of random numbers beside those of initial values.
 static constexpr int64_t kWeightStream = 1 << 20, kIdStream = 1 << 21;
 
-/// What ends the process: no test can go on.
+/// Ends the process, because no test can go on.
 static void check(const Status &status, const char *what) {
   if (status.ok())
     return;
@@ -70,7 +70,7 @@ std::vector<double> Program::readArena(int64_t offset, int32_t type, int64_t cou
   return values;
 }
 
-/// The sum of what stages have of a number.
+/// The sum of the parts of a number that stages have.
 double Program::readParts(int64_t offset, int32_t type, int32_t parts) {
   double sum = 0;
   for (int32_t part = 0; part < parts; ++part)
@@ -143,7 +143,7 @@ double Program::metric(const std::string &name) {
   const tp_program &program = *rank.program;
   for (int64_t i = 0; i < program.num_metrics; ++i) {
     const tp_metric &row = program.metrics[i];
-    // The only loss is called so.
+    // A single loss has this name.
     if (row.name != (loaded.lossWeights.size() == 1 && name == mainLoss ? "loss" : name))
       continue;
     double sum = readParts(row.offset, row.type, row.parts);

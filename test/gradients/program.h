@@ -20,7 +20,7 @@
 
 namespace gradients {
 
-/// What is known of a program beside its tp_program.
+/// The facts about a program beside its tp_program.
 struct Loaded {
   const tp_program *program = nullptr;
   std::map<std::string, double> lossWeights;
@@ -31,7 +31,7 @@ struct Loaded {
 /// Compiles a program, or finds it; `error` says what went wrong.
 Loaded load(const std::string &text, std::string &error);
 
-/// The name of a program that is recorded.
+/// The name of a recorded program.
 std::string recordName(const std::string &text);
 
 class Program {
@@ -44,7 +44,7 @@ public:
   /// Runs the first step, at a learning rate of 0. Returns the training loss: the weighted sum of
   /// all losses.
   double loss();
-  /// Runs part E of one microbatch.
+  /// Runs part `evaluate` of one microbatch.
   void evaluate();
   /// Gradients of the last call of loss(), by the names of the weights.
   std::map<std::string, std::vector<double>> gradients;

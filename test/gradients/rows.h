@@ -18,9 +18,9 @@ struct Row {
   std::string source() const;
 };
 
-/// The rows of a table in text; ends the process where a line is none.
+/// The rows of a table in text; ends the process at a line that is no row.
 std::vector<Row> readRows(const std::string &text);
-/// Those of rows.txt, which ROWS_TXT may name.
+/// The rows of rows.txt, or of the file that ROWS_TXT names.
 const std::vector<Row> &rows();
 
 /// For GoogleTest: where the row stands.

@@ -1,6 +1,6 @@
 """Whether a driver is asked for what --audit-streams has judged, from the log of its calls (driver_calls.py) and the trace.
 
-A captured step is held to the same step in the trace: the same work in the same order, each in its stream and on the same
+A captured step is compared with the same step in the trace: the same work in the same order, each in its stream and on the same
 bytes of the arena, with the same events between; kernels by name, with their arguments in order. Streams and events have
 names of their own on each side, one for one. A collective is many calls of a driver: together they read all that the
 trace says it reads, touch all that it touches and nothing else. Of the workspace and scratch any part may be taken.

@@ -14,7 +14,7 @@ bool reduces(dist::CollectiveOp op) {
   return op.getKind() == CollectiveKind::AllReduce || op.getKind() == CollectiveKind::ReduceScatter;
 }
 
-/// The rank goes on with what it had.
+/// The rank goes on with the value that it had.
 bool drop(dist::CollectiveOp op, bool dryRun) {
   if (dryRun)
     return true;
@@ -49,7 +49,7 @@ bool mean(dist::CollectiveOp op, bool dryRun) {
   return scaleBy(op, dryRun, 1.0 / static_cast<double>(mesh.sizeOf(dist::axesOf(op.getAxes()))));
 }
 
-/// Over an axis of the same size that is another one.
+/// Over another axis of the same size.
 bool otherAxis(dist::CollectiveOp op, bool dryRun) {
   auto mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
   dist::Axes axes = dist::axesOf(op.getAxes());

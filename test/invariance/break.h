@@ -1,7 +1,8 @@
 //===- break.h - ways to break a derived collective ------------------------===//
 //
-// For tests that a broken plan is noticed. Made behind the shard phase, where each collective is
-// one op with the sizes of one rank, so that all phases below compile it like any other.
+// For tests that a broken plan is noticed. Plans are broken after the shard phase, where each
+// collective is one op with the sizes of one rank, so that all later phases compile it like any
+// other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_INVARIANCE_BREAK_H

@@ -44,7 +44,7 @@ private:
     mutants.push_back({where, what.str(), how.str(), op->getLoc(), std::move(apply)});
   }
 
-  /// Of the other end, which is in a section of its own or in one of the same name.
+  /// The op at the other end, which is in a section of its own or in one of the same name.
   sched::ReceiveOp receiverOf(sched::SendOp send) {
     sched::ReceiveOp found;
     auto section = send->getParentOfType<sched::SectionOp>();
@@ -80,7 +80,7 @@ private:
             [=] { send->setAttr("peer", Builder(send).getI64IntegerAttr(rank)); });
   }
 
-  /// A value of the program of its type that nobody writes: one of the others may have lain in the
+  /// A value of the program of the same type that nobody writes: any other one may have been in the
   /// same memory, or be a copy.
   static Value another(Value memory) {
     ValueOp value = sched::valueOf(memory);
@@ -91,7 +91,7 @@ private:
         .getMemory();
   }
 
-  /// The first two messages of their kind change places: where tasks before the second one allow
+  /// The first two messages of their kind change places, where tasks before the second one allow
   /// it.
   void breakOrder(ProgramOp program, TaskKind kind) {
     SmallVector<int64_t> places;
@@ -103,7 +103,8 @@ private:
     add(program.findSection(kind, program.getTask(places[0]).stage), sched::stringifyTaskKind(kind),
         "microbatches 0 and 1 swapped", [=]() mutable {
           SmallVector<int32_t> tasks(program.getTasks());
-          // One that is sent goes after the second, one that is received before the first.
+          // Two sent messages: the first moves after the second. Two received ones: the second
+          // moves before the first.
           bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
           auto at = [&](int64_t place) { return tasks.begin() + 3 * place; };
           sends ? std::rotate(at(places[0]), at(places[0] + 1), at(places[1] + 1))

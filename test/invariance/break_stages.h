@@ -20,9 +20,9 @@ struct StageMutant {
   std::function<void()> apply;
 };
 
-/// Of the programs of a pipeline, in one order; none of a plan with one program. A message is
-/// dropped at both ends, sent of another value, out of order or to another rank; sums over stages
-/// lack a part or have one twice; what ranks have of a loss is not added up.
+/// Mutants of the programs of a pipeline, in one order; none for a plan with one program. A message
+/// is dropped at both ends, sends another value, is out of order or goes to another rank; sums over
+/// stages lack a part or have one twice; the ranks' parts of a loss are not added up.
 std::vector<StageMutant> stageMutants(mlir::ModuleOp module);
 
 } // namespace tplan::test

@@ -86,7 +86,7 @@ LOSSES = {"main": "targets", "second": "second_targets"}  # of `padded`, and the
 
 
 def targets(program, folder):
-    """Of each loss, the targets in each sequence."""
+    """The number of targets in each sequence, for each loss."""
     found = one_by_one(program, folder, padded_data(folder))
     steps = found.metrics
     for step in steps:

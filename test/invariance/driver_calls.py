@@ -16,7 +16,7 @@ from liveness import extent, joined
 from training import Wrong
 
 Call = collections.namedtuple("Call", "process thread name fields error text")
-# What a captured step may be made of.
+# The calls that a captured step may be made of.
 CAPTURABLE = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc", "write", "record", "wait"}
 WORK = {"launch", "copy", "copy2d", "memset", "memset2d", "hostfunc"}
 # Where there is a ptxas the kernels come as code first, which a driver that has no GPU cannot take.
@@ -248,7 +248,7 @@ class Checker:
     def on_launch(self, rank, call):
         pointers = [int(word, 16) for word in call.fields["args"].split(",") if word != "-"]
         inputs, outputs, sizes = self.plan.kernels[call.fields["kernel"]]
-        if not any(size for size, _ in sizes[:2]):  # adds up what ranks have: how much is an argument, so that its bytes are those that it touches
+        if not any(size for size, _ in sizes[:2]):  # adds up the parts of ranks: how much is an argument, so it has the bytes that it touches
             for pointer in pointers[:2]:
                 self.inside("an argument", pointer, pointer + 1)
             self.launches[call.process, call.fields["n"]] = None

@@ -30,7 +30,7 @@ BATCH = 8  # sequences, of every program
 
 
 def parts(row):
-    """Of the batch, over ranks."""
+    """Into how many parts ranks cut the batch."""
     return math.prod(sizes(row.settings)[axis] for axis in shards(row.settings, "B"))
 
 

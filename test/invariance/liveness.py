@@ -10,7 +10,7 @@ another, but only where neither side writes what the other touches (--audit-stre
 here.
 
 Not seen: a tenant that has all bytes of the one that is read, as frames have, whose values are no slots, where what is
-read is also a whole write; what lies in a copy that blocks behind its first number and before its last; what a library
+read is also a whole write; what lies in a copy that blocks after its first number and before its last; what a library
 leaves out of the range that it names. In captured steps audited.py sees the first of these. Decoding has operands of
 which some rows mean nothing, so from the first kernel of `rows` the second rule is off.
 """
@@ -40,7 +40,7 @@ def joined(extents):
 
 
 class Memory:
-    """Of a process: from each place to the next the slots that bytes belong to, as a mask, and of which write."""
+    """Memory of a process: from each place to the next, the slots that bytes belong to, as a mask, and of which write."""
 
     def __init__(self, plan, bases):
         self.plan, self.bases, self.decodes = plan, sorted(bases), False
@@ -81,7 +81,7 @@ class Memory:
 
 
 def within(touched, extents):
-    """Of each extent the rows that were touched: what is touched side by side may be of two slots."""
+    """The rows of each extent that were touched: bytes that are touched side by side may belong to two slots."""
     begins = [begin for begin, _ in touched]
     for low, high in extents:
         first = max(0, bisect.bisect_right(begins, low) - 1)

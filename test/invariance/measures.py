@@ -11,11 +11,13 @@ import re
 
 from training import Wrong, safetensors
 
-# How far a row may be off: gradients and numbers of the first step; losses; gradient norms and metrics; weights and
-# states. Behind each the most that was measured, with seeds 1 to 3, in f64 with 1. Ranks add in another order, so
-# what is right differs by roundings only: five to twenty times that. In a narrow type partial sums are rounded elsewhere
-# over ranks, which takes a plan as far as rounding takes the serial one from f32, and some tensors by chance:
-# three times. GPUs add in other orders again, and come no farther.
+# How far a row may be off: gradients and numbers of the first step; losses; gradient norms and
+# metrics; weights and states. After each bar stands the most that was measured, with seeds 1 to 3,
+# in f64 with 1. Ranks add in another order, so correct results differ by roundings only: the bars
+# are five to twenty times that. In a narrow type partial sums are rounded elsewhere over ranks,
+# which takes a plan as far as rounding takes the serial one from f32, and some tensors by chance:
+# there the bars are three times what was measured. GPUs add in other orders again, and come no
+# farther.
 # The recipes train at a rate of 1e-3. At 1e-2 ten steps of Adam made of the same roundings, in bf16, losses that were off
 # by 8e-3 and tensors by 7e-1, which leaves no room for a bar.
 Tolerance = collections.namedtuple("Tolerance", "gradients losses norms tensors")
@@ -24,10 +26,11 @@ TOLERANCES = {"f64": Tolerance(2e-14, 2e-14, 1e-13, 2e-12),  # 9.1e-16, 3.1e-15,
               "tf32": Tolerance(2e-3, 3e-5, 3e-4, 1e-1),  # 6.8e-4, 9.1e-6, 8.6e-5, 2.9e-2: from the serial plan in f32
               "bf16": Tolerance(4e-2, 7e-4, 6e-3, 3e-1),  # 1.2e-2, 2.1e-4, 1.9e-3, 9.2e-2
               "f16": Tolerance(4e-3, 1e-4, 2e-3, 2e-1)}   # 1.2e-3, 3.1e-5, 6.1e-4, 7.0e-2
-# Of the norm of all gradients, of the way of all weights: less than this is noise.
+# Numbers below this share of the norm of all gradients, or of the way of all weights, are noise.
 LEAST = 1e-3
 
-# Gradients that are zero by algebra: what is there are roundings, which Adam makes as large as any other.
+# Gradients that are zero by algebra: they consist of roundings, which Adam makes as large as any
+# other.
 ZERO = [(r"gpt2", r"blocks\.\d+\.attn\.k\.bias",
          "a bias of the keys adds one number to all scores of a query, which softmax takes away again")]
 
@@ -102,7 +105,7 @@ def errors(program, found, reference):
 
 
 def judge(program, precision, found, reference, say=lambda far: None):
-    """None where a training is right; else what is not. `say` is told the largest error of each part."""
+    """None where a training is right; else what is not. `say` gets the largest error of each part."""
     far = errors(program, found, reference)
     say([max(((e, n) for n, e in part.items()), default=(0.0, "nothing")) for part in far])
     for part, tolerance in zip(far, TOLERANCES[precision]):

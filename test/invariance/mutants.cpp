@@ -73,7 +73,7 @@ int forEachMutant(ModuleOp module, int make, raw_ostream &list) {
   return number;
 }
 
-/// Likewise of the schedule phase, after `number` others.
+/// The same for the schedule phase, after `number` others.
 void forEachOfStages(ModuleOp module, int number, int make, raw_ostream &list) {
   for (const test::StageMutant &mutant : test::stageMutants(module)) {
     auto [file, line] = lower::sourceOf(mutant.loc);

@@ -47,8 +47,8 @@ def reported(report, is_staged):
 
 
 def check_traffic(report, printed, reads_first, is_staged=False, is_apart=False):
-    """Of ranks that stage what they send, as processes of MPI do, or of threads, which never do; or of processes over
-    NCCL, which count nothing of what goes another way: what they read, meet for, and add on the host."""
+    """Checks ranks that stage what they send, as processes of MPI do, or threads, which never do; or processes over
+    NCCL, which do not count what goes another way: what they read, meet for, and add on the host."""
     tables, _ = audited(printed)
     reports = of_stages(report)
     if len(tables) != len(reports):
@@ -61,7 +61,7 @@ def check_traffic(report, printed, reads_first, is_staged=False, is_apart=False)
 
 
 def check_table(report, found, reads_first, is_staged, is_apart):
-    """Of the ranks of one program."""
+    """Checks the ranks of one program."""
     wanted = reported(report, is_staged)
     if is_apart:
         wanted = {key: moved for key, moved in wanted.items() if key[0] != "metrics"}

@@ -63,7 +63,7 @@ def compiling(plan, settings, target=CPU[0]):
     return command
 
 
-# Of files with several plans the one that stands for the example.
+# In a file with several plans, the one that stands for the example.
 PLANS = {"llama3_8b": "llama_8b"}
 
 
@@ -146,7 +146,7 @@ def start(binary, folder, *options, data=f"u16:{TOKENS}", threads=1, launch=(), 
 
 
 def tensors(folder, step):
-    """Of the checkpoint of a step."""
+    """Tensors of the checkpoint of a step."""
     return {f"{file} {name}": tensor for file in ("model", "optimizer")
             for name, tensor in safetensors.raw(folder / "save" / f"step-{step:08}" / f"{file}.safetensors").items()}
 

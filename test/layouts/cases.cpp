@@ -30,8 +30,8 @@ private:
   Axes axes;
   std::vector<Case> cases;
 
-  /// Decides for the axes from `i` on what each cuts: nothing, a factor, behind or before those
-  /// that cut it already, or rows.
+  /// Decides for the axes from `i` on what each cuts: nothing, a factor (before or after the axes
+  /// that cut it already), or rows.
   void cut(size_t i, Strategy strategy) {
     if (i == axes.size())
       return addRows(strategy);

@@ -70,7 +70,7 @@ public:
   std::optional<Placement> placement;
 
 private:
-  /// Of all dimensions that the op does not need whole or in equal blocks.
+  /// Granules of all dimensions that the op does not need whole or in equal blocks.
   SmallVector<dist::GranuleAttr> granules(const Mesh &mesh) {
     SmallVector<dist::GranuleAttr> all;
     if (mesh.granule == 1)
@@ -314,8 +314,8 @@ void forEach(ArrayRef<std::vector<LayoutAttr>> choices, ArrayRef<SmallVector<Lay
 
 class Check : public testing::TestWithParam<std::string> {};
 
-/// Of all layouts of operands and results over one axis those pass that are admitted, which the
-/// test above has shown to be right.
+/// Among all layouts of operands and results over one axis those pass that are admitted; the test
+/// above has shown that they are right.
 TEST_P(Check, AcceptsWhatIsRightAlone) {
   Ops ops(kMeshes[0], GetParam());
   nn::LayerOp layer = ops.layer();
@@ -382,7 +382,7 @@ TEST(Coverage, EachOpOfNnIsCut) {
   }
 }
 
-/// Numbers tell a layout that is wrong: the same cases, read as if no sum were pending.
+/// Numbers show that a layout is wrong: the same cases, read as if no sum were pending.
 TEST(Coverage, WrongLayoutsShow) {
   for (const char *name : {"contract_linear", "reduce_sum", "lookup_grad", "add", "mul"}) {
     Ops ops(kMeshes[0], name), global(kMeshes[0], name);

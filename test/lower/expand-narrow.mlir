@@ -55,8 +55,8 @@ func.func @in_integers(%x: vector<16xf16>) -> vector<16xf16> {
 
 // -----
 
-// On a CPU that converts f16 a number is one between its bits and the conversion; from f64 it still goes
-// through f32, for that instruction is a call.
+// On a CPU that converts f16, a number is an f16 only between its bits and the conversion; from f64
+// it still goes through f32, because that instruction is a call.
 module attributes {tplan.target = #tplan.target<{f16c = true}>} {
 // CHECK-LABEL: func.func @by_machine(
 // CHECK-SAME:    %[[X:.+]]: vector<16xi16>, %[[D:.+]]: f64)

@@ -30,7 +30,7 @@ struct Block {
   int32_t threads, number, current = 0;
   void (*kernel)(void **);
   void **args;
-  jmp_buf scheduler; ///< jumps, for a swap of contexts enters the kernel of the system
+  jmp_buf scheduler; ///< jumps, because a swap of contexts enters the kernel of the system
   std::vector<std::array<jmp_buf, 1>> fibers;
   std::vector<char> stacks;
   std::vector<int> waitsFor; ///< 0: a barrier, > 0: a shuffle by so much, -1: done
@@ -53,7 +53,7 @@ struct Block {
 };
 thread_local Block *block;
 
-/// A fiber comes here twice: to be set up, and to run.
+/// A fiber comes here twice: to be prepared, and to run.
 void enter() {
   Block *mine = block;
   if (!_setjmp(mine->fibers[mine->current][0]))

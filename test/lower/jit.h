@@ -41,9 +41,9 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// A kernel in few words. Loops are "S=333,D=72" (`S<=333` is bounded); an
-/// operand is "S,D:f32", with its access behind: "V,D:f32 gather V 1". In the
-/// body the arguments are %0, %1, ... and T is the element type.
+/// A kernel in few words. Loops are "S=333,D=72" (`S<=333` is bounded); an operand is "S,D:f32",
+/// followed by its access: "V,D:f32 gather V 1". In the body the arguments are %0, %1, ... and T is
+/// the element type.
 struct KernelText {
   std::string skeleton, rows, cols;
   int64_t grain;

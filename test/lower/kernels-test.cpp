@@ -12,7 +12,8 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-// avx2: registers half as wide, f16 converted by the machine and not in integers, the same bits.
+// avx2: registers half as wide, and f16 converted by the machine instead of in integers; the bits
+// are the same.
 enum class On { cpu, avx2, gpu };
 
 /// A kernel for one of the targets, called as on the CPU.
@@ -83,7 +84,7 @@ template <typename Number, On target> struct Case {
 template <typename C> class Floats : public testing::Test {};
 using Types = testing::Types<Case<float, On::cpu>, Case<double, On::cpu>, Case<float, On::gpu>,
                              Case<double, On::gpu>>;
-// By their names test/gpu/ops.py knows the tests that have kernels for GPUs.
+// test/gpu/ops.py knows the tests with kernels for GPUs by their names.
 std::string nameOf(On on) { return on == On::gpu ? "gpu" : on == On::avx2 ? "avx2" : "cpu"; }
 struct CaseName {
   template <typename C> static std::string GetName(int) {
@@ -235,7 +236,7 @@ TEST_P(Targets, MaximumKeepsNaN) {
   // read once, with them the next one is read beside it.
   auto test = [](auto element, bool elements, int64_t D) {
     using T = decltype(element);
-    // A block of a GPU is slow here: some columns do for all.
+    // Blocks of a GPU are slow here, so only some columns are tested.
     const int64_t places = std::min<int64_t>(D, GetParam() == On::gpu ? 9 : 529), S = 2 * places;
     bool narrow = sizeof(T) == 2;
     std::string body = narrow ? "%x = arith.extf %0 : T to f32\n%m = rt.row_reduce max %x : f32\n"
@@ -741,7 +742,8 @@ TEST_P(Targets, RunTimeCount) {
 }
 
 TEST_P(Targets, F16Rounding) {
-  // Every number, what lies in the middle of it and the next, and beside that; what is no number.
+  // Every number, the middle between it and the next, and the neighbours of the middle; also NaN
+  // and infinity.
   std::vector<float> x = {INFINITY, -INFINITY, NAN, 3e38f, -3e38f};
   for (int64_t bits = 0; bits < 0x7C00; ++bits) {
     auto number = [](int64_t bits) {

@@ -1,4 +1,4 @@
-// Attention as PTX, with the CUDA toolkit hidden: 16 bytes an access of global memory but for
+// Attention as PTX, with the CUDA toolkit hidden: 16 bytes an access of global memory except for
 // lse, delta and the bf16 that a thread writes; no local memory, no f64, no function of anybody
 // else.
 //

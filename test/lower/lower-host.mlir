@@ -66,7 +66,7 @@ llvm.func @k(!llvm.ptr, i64)
 // CHECK-LABEL: llvm.func @main(%arg0: i32, %arg1: !llvm.ptr) -> i32
 // CHECK:         llvm.call @tp_main(%arg0, %arg1, %{{.*}})
 
-// A device updates both layers with one launch of each kernel: their number is behind the frame.
+// A device updates both layers with one launch of each kernel: their number comes after the frame.
 // GPU-LABEL: llvm.func internal @tplan.layer.block.U(
 // GPU:         %[[BEHIND:.+]] = llvm.mlir.constant(64 : i64)
 // GPU-NEXT:    %[[PLACE:.+]] = llvm.getelementptr %arg1[%[[BEHIND]]]

@@ -8,10 +8,10 @@
 
 using namespace tplan;
 
-/// What is recorded runs on each architecture from this one on.
+/// Recorded kernels run on each architecture from this one on.
 static constexpr llvm::StringLiteral kArchitecture = "sm_80";
 
-/// Larger launches are left out: what they show, smaller ones show, and a pack is carried.
+/// Larger launches are left out: smaller ones show the same, and a pack must be carried.
 static constexpr int64_t kMostBytes = 320 << 10;
 
 static std::string nameOf(mlir::Type type) {

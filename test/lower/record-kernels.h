@@ -1,13 +1,14 @@
 //===- record-kernels.h - launches, written down for a GPU that is elsewhere ===//
 //
-// What gpu-on-cpu runs goes to files, where RECORD_KERNELS names a folder: the PTX of each kernel,
-// and of each launch the memory before and behind it. test/gpu/play-kernels.cpp reads them.
+// Where RECORD_KERNELS names a folder, launches of gpu-on-cpu are written to files there: the PTX
+// of each kernel, and for each launch the memory before and after it. test/gpu/play-kernels.cpp
+// reads them.
 //
 // A file holds the kernels of one skeleton and type, as lines that say how many bytes follow:
 //
 //   kernel NAME THREADS BLOCKS BYTES    and the PTX
 //   launch ARGUMENTS                    of the kernel above; then for each argument
-//   buffer TYPE BYTES CHANGED           and its bytes; if CHANGED is 1, those behind the launch
+//   buffer TYPE BYTES CHANGED           and its bytes; if CHANGED is 1, those after the launch
 //   same ARGUMENT                       the memory of an argument that stands above
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +28,7 @@ public:
   /// Writes what it became.
   void writeKernel(mlir::gpu::GPUModuleOp kernels, int32_t threads, int32_t blocks);
 
-  /// Before a launch, and behind it.
+  /// Called before a launch, and after it.
   void keep(const std::vector<void *> &args);
   void writeLaunch(const std::vector<void *> &args);
 

@@ -71,7 +71,7 @@ TEST(Structs, EveryFieldIsReadWhereItWasWritten) {
   EXPECT_GT(wanted, 200);
 }
 
-// What does not compile, at the example of tp_device_sum and tp_axis.
+// Code that must not compile, at the example of tp_device_sum and tp_axis.
 template <typename R, typename T>
 concept TakesName = requires(T value) { R{.name = value, .size = 1}; };
 static_assert(TakesName<Record<tp_axis>, llvm::StringRef>);

@@ -81,7 +81,7 @@ rt.func @a.U(%m: !x {nn.role = "state", nn.name = "v.m", nn.slot = #nn.slot<"m" 
 
 // -----
 
-// Of several ranks the one is named that needs too much.
+// The rank that needs too much is named, where there are several.
 !x = !nn.tensor<[B 100], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 tplan.plan @p {mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp", stages = [1, 1]}

@@ -1,6 +1,6 @@
 // RUN: tplan-opt %s --plan-frames | FileCheck %s
 
-// What sums over ranks make of a gradient lies in the memory of the gradient, so that nothing is copied.
+// The sums over ranks of a gradient lie in the memory of the gradient, so that nothing is copied.
 
 !g = !nn.tensor<[V 16, D 4], f32>
 !rows = !nn.tensor<[own.rows 8, D 4], f32>

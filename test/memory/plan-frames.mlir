@@ -23,8 +23,8 @@ rt.func @packed(%x: !x {nn.role = "carried", nn.name = "c0"})
 }
 // END
 
-// A chain of accumulators ends in the argument that it updates. An operand that is read
-// again is not taken over, though the call would allow it.
+// A chain of accumulators ends in the argument that it updates. An operand that is read again is
+// not overwritten, though the call would allow it.
 // CHECK-LABEL: rt.func @accumulates
 // CHECK-SAME:    sched.frame = 512 : i64
 // CHECK:         @in_place(%arg0) {in_place = array<i64: 0, 0>, sched.places = [#sched.place<"frame", [[A:.+]]>]}
@@ -69,8 +69,8 @@ rt.func @twice(%x: !x {nn.role = "carried", nn.name = "c0"},
   rt.return %0, %0, %x, %l : !x, !x, !x, !x
 }
 
-// What is added onto must not be a value that is read again, nor an argument that the
-// result does not update: both are copied first.
+// An accumulator must be neither a value that is read again, nor an argument that the result does
+// not update: both are copied first.
 // CHECK-LABEL: rt.func @onto_read_later
 // CHECK:         %[[C:.+]] = rt.copy %0
 // CHECK-NEXT:    rt.launch @scatter(%arg0) onto(%[[C]] :

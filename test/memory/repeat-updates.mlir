@@ -1,6 +1,6 @@
 // RUN: tplan-opt --repeat-updates %s | FileCheck %s
 // EXAMPLE
-// What updates the layers of a list is marked, and its kernels know how far the layers lie apart.
+// Updates of the layers of a list are marked, and their kernels know how far apart the layers lie.
 !w = !nn.tensor<[D 8, E 5], f32>
 !c = !nn.tensor<[D 8, E 5], bf16>
 !n = !nn.tensor<[], f32>
@@ -50,8 +50,9 @@ rt.kernel @scaled map rows [] cols [#nn.dim<"D", 8>, #nn.dim<"E", 5>] grain 1 : 
   rt.yield %0 : f32
 }
 
-// What goes by a place in the frame, which is one for all layers, stays a call a layer; so does
-// what reads the number of its layer, what is no kernel, and what is no update.
+// A kernel that uses a place in the frame, of which there is one for all layers, stays a call for
+// each layer; so does one that reads the number of its layer, a call that is no kernel, and a
+// function that is no update.
 // CHECK-NOT: sched.repeats
 // CHECK-NOT: sched.strides
 rt.func @frame.U(%w: !w {nn.role = "param", nn.name = "w"}) -> (!w {nn.role = "param", nn.name = "w"}) attributes {layer = @frame, part = #nn.part<update>} {

@@ -1,7 +1,7 @@
 // RUN: tplan-opt --cut-updates %s | FileCheck %s
 // EXAMPLE
-// The sum over the batch stays in the layer and is read by two; what reads it runs once
-// a step, with copies of the states.
+// The sum over the batch stays in the layer and has two readers; these run once a step, with copies
+// of the states.
 !x = !nn.tensor<[B 2, E 4], f32>
 !e = !nn.tensor<[E 4], f32>
 !s = !nn.tensor<[], f32>

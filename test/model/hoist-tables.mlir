@@ -1,6 +1,6 @@
 // RUN: tplan-opt --hoist-tables %s | FileCheck %s
 // EXAMPLE
-// A cosine of positions is computed once, in front of the list, and both kinds share it.
+// A cosine of positions is computed once, before the list, and both kinds share it.
 !x = !nn.tensor<[B 2, S 4], f32>
 !t = !nn.tensor<[S 4], f32>
 

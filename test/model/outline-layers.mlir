@@ -106,7 +106,8 @@ tplan.model @m {
 
 // -----
 
-// A list takes a weight as a copy that a stretch gives; one layer of a list says so.
+// A list takes a weight as a copy that a stretch of code gives; a list of one layer is marked as a
+// list.
 // CHECK:       nn.chain @train
 // CHECK:         %[[X:.+]] = nn.input
 // CHECK:         %[[G:.+]] = nn.run [@entry] x 1 layer 0 carried() invariant() params [{g = @g}] :

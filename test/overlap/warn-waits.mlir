@@ -29,7 +29,7 @@ rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, 
 
 // -----
 
-// Silent: more than a millisecond, but less than a tenth of all.
+// Not reported: more than a millisecond, but less than a tenth of all.
 !w = !nn.tensor<[H 128, D 256], f32>
 !whole = !nn.tensor<[H 256, D 256], f32>
 !v = !nn.tensor<[H 2048, D 256], f32>
@@ -52,7 +52,7 @@ rt.func @a.F(%v: !v {nn.role = "param", nn.name = "v"}, %w: !w {nn.role = "param
 
 // -----
 
-// Silent: all of it, but less than a millisecond.
+// Not reported: all of the wait, but less than a millisecond.
 !w = !nn.tensor<[H 128, D 256], f32>
 !whole = !nn.tensor<[H 256, D 256], f32>
 module attributes {dist.mesh = #dist.mesh<<"tp", 2>>} {

@@ -69,7 +69,8 @@ nn.layer @table.U(%w: !t {nn.role = "param", nn.name = "embed"}) -> (!t {nn.role
 
 // -----
 
-// What a list gives to all of its layers is bf16, as who makes it hands it on, and so is the sum of its cotangents.
+// What a list gives to all of its layers is bf16, as its producer hands it on, and so is the sum of
+// its cotangents.
 !g = !nn.tensor<[B 2, D 4], f32>
 tplan.plan @p {precision = "bf16"}
 
@@ -101,8 +102,8 @@ nn.layer @list(%g: !g {nn.role = "invariant", nn.name = "i0", nn.position = 0 : 
 
 // -----
 
-// The product of the GEMM in front of a rotation is read by its bias alone: it stays f32, and the sum is rounded once.
-// That of the second is needed in f32, so it is rounded first.
+// The product of the GEMM before a rotation is read by its bias alone: it stays f32, and the sum is
+// rounded once. The product of the second GEMM is needed in f32, so it is rounded first.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[F 8, D 4], f32>
 !b = !nn.tensor<[F 8], f32>

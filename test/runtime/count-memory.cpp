@@ -119,7 +119,7 @@ void drop(void *at) {
   if (!block->at)
     return;
   charge(block->owner, -block->bytes);
-  // Blocks behind a hole of a probed table move up.
+  // Blocks after a hole of a probed table move up.
   size_t hole = block - blocks;
   for (size_t i = (hole + 1) % kBlocks; blocks[i].at; i = (i + 1) % kBlocks) {
     size_t home = ((uintptr_t)blocks[i].at >> 4) * 0x9E3779B97F4A7C15ull >> 44;
@@ -144,7 +144,7 @@ __attribute__((destructor)) void report() {
   close(to);
 }
 
-/// new and delete stand in libstdc++, which is not who asks.
+/// new and delete are in libstdc++, which is not the one that asks.
 void *obtain(size_t bytes, void *caller) {
   void *at = __libc_malloc(bytes);
   add(at, bytes, objectOf(caller));

@@ -204,6 +204,6 @@ TEST_F(DamagedFiles, LoadedWeightsAreThoseOfTheManifestBeside) {
   filesystem::resize_file(folder + "/manifest.json", 20);
   EXPECT_HAS(failed({"--steps", "0", "--load", model}), "manifest.json");
   filesystem::remove(folder + "/manifest.json");
-  flip(model, 5); // a low bit, which nothing can tell now
+  flip(model, 5); // a low bit, whose damage nothing can detect now
   trained({"--steps", "0", "--load", model});
 }

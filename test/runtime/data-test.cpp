@@ -132,7 +132,7 @@ TEST(Data, ReadsSignedTokens) {
   EXPECT_EQ(counted, 5);
   ASSERT_OK(file.countTokens(2, 3, counted));
   EXPECT_EQ(counted, 6);
-  // Whatever is below zero is legal in any vocabulary, what is beyond it in none.
+  // Any number below zero is legal in any vocabulary, no number beyond the vocabulary is.
   EXPECT_OK(file.read(0, 5, 61, tokens.data()));
   EXPECT_FAILS(file.read(0, 5, 60, tokens.data()), "byte 12: token 60", "vocabulary of 60");
   EXPECT_FAILS(file.read(4, 3, 65537, tokens.data()), "byte 24: token 2147483647", "65537");

@@ -371,7 +371,7 @@ TEST(Launcher, ErrorsInTrainingReachTorchrunToo) {
   EXPECT_TRUE(has(readFile(file), "TplanError: rank ")) << readFile(file);
   EXPECT_TRUE(has(readFile(file), "byte 3000: token 255")) << readFile(file);
 
-  // A launcher that cannot be told does not hide the error.
+  // An error that the launcher cannot be given is still printed.
   Own gone({{"TORCHELASTIC_ERROR_FILE", scratch / "no/such/file"}});
   outcome = runMain(program, {"--data", "absent"});
   EXPECT_TRUE(has(outcome.err, "'absent'")) << outcome.err;

@@ -42,7 +42,7 @@ template <class T> T numberAt(const std::string &bytes, size_t at) {
   return value;
 }
 
-/// The contents of the records; what is damaged fails the test.
+/// The contents of the records; a damaged one fails the test.
 std::vector<std::string> records(const std::string &file) {
   std::vector<std::string> all;
   for (size_t at = 0; at < file.size();) {

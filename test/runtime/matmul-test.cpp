@@ -329,7 +329,8 @@ TEST(F16, EveryValueIsWidenedExactlyAndComesBack) {
   }
 }
 
-// Between each two neighbours: the middle goes to the even one, what is beside it to the nearer.
+// Between each two neighbours: the middle is rounded to the even one, its own neighbours to the
+// nearer one.
 TEST(F16, RoundsToNearestEven) {
   for (uint32_t bits = 0; bits < 0x7C00; ++bits) {
     float low = widen(f16(bits)), high = bits == 0x7BFF ? 65536 : widen(f16(bits + 1));

@@ -20,7 +20,7 @@ protected:
   void SetUp() override {
     Dl_info info;
     ASSERT_NE(dladdr((void *)(double (*)(double))std::cos, &info), 0);
-    // Of each test its own: the loader remembers the paths of what is loaded.
+    // Each test has names of its own, because the loader remembers the paths of what is loaded.
     std::string name = format("packages-%d-%s", (int)getpid(), GetParam());
     lib = std::filesystem::temp_directory_path() / name;
     std::filesystem::create_directories(lib / GetParam() / "lib");

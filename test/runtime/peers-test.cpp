@@ -165,7 +165,7 @@ TEST(Metrics, TheLossIsTheSumOfItsTermsWithTheirFactors) {
       EXPECT_EQ(read.value(i), shown[i].second);
       EXPECT_EQ(read.isUnbounded(i), i == 3);
     }
-    // Of one term the loss is that.
+    // With one term the loss is that.
     program.num_metrics = 1;
     Metrics one(program);
     EXPECT_EQ(one.size(), 1);

@@ -96,7 +96,8 @@ void PrintTo(const Layout &layout, std::ostream *to) { *to << layout.name; }
 } // namespace toy
 
 TEST_P(EachLayout, TrainsAsOneRank) {
-  // Windows that no number of ranks divides; two windows with 7 targets, and padding; none.
+  // Numbers of windows that no number of ranks divides; two windows with 7 targets, and padding;
+  // none.
   writeFile(scratch / "e1", someText(1001, 5));
   const int32_t ids[] = {10, 11, -1, 12, 13, 14, INT32_MIN, 15, 16, 17};
   writeFile(scratch / "e2", std::string((const char *)ids, sizeof ids));

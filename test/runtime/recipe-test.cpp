@@ -1,7 +1,7 @@
 //===- recipe-test.cpp - files that a recipe names ------------------------------===//
 //
-// What a training reads, scores and saves where the command line says nothing, and what is told of
-// files that seem to be something else.
+// What a training reads, scores and saves where the command line says nothing, and the messages
+// about files that seem to be something else.
 //
 //===----------------------------------------------------------------------===//
 

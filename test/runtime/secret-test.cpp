@@ -27,7 +27,7 @@ std::string hexOf(const Digest &digest) {
   return text;
 }
 
-/// A connection to a store that says what it is told to.
+/// A connection to a store that sends the bytes that a test gives it.
 class Wire {
 public:
   explicit Wire(int port) {
@@ -216,7 +216,7 @@ TEST(Secret, ProofsOfOthersDoNotServe) {
 
 namespace {
 
-/// A server that has got into the way: passes on and keeps what it sees, or says it knows.
+/// A server between the two: it passes on and keeps what it sees, or claims to know the secret.
 class Between {
 public:
   explicit Between(int to) {
@@ -263,7 +263,7 @@ private:
     EXPECT_OK(client.write(answer.data(), answer.size(), Deadline(5)));
     char proof[1 + sizeof(Proof)];
     EXPECT_OK(client.read(proof, sizeof proof, Deadline(5)));
-    // What it has heard is no proof of its own.
+    // A proof that it has heard is no proof of its own.
     proof[0] = (char)Hail::known;
     EXPECT_OK(client.write(proof, sizeof proof, Deadline(5)));
   }

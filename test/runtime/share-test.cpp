@@ -43,7 +43,7 @@ struct RandomTensor {
     for (int d = 0; d < dims; ++d) {
       whole.push_back(upTo(7));
       int64_t members = memberCount(program, cuts[d]);
-      // Sometimes more padding than there need be: ranks that hold nothing but that.
+      // Sometimes there is more padding than necessary: some ranks hold nothing else.
       shape.push_back((whole[d] + members - 1) / members + (upTo(3) == 0 ? upTo(2) : 0));
       line *= shape[d];
     }

@@ -312,7 +312,7 @@ TEST(Stages, AreAllTracedOnADevice) {
   std::string out = testing::internal::GetCapturedStdout();
   EXPECT_OK(status);
   EXPECT_HAS(out, " of 4 ranks in 3 streams with 5 events");
-  // Each call is held against the arena of its own rank.
+  // Each call is compared with the arena of its own rank.
   plan.stages[1].program.arena_bytes = 300;
   testing::internal::CaptureStdout();
   status = auditStreams(plan.program(), "");

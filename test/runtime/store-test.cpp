@@ -232,7 +232,7 @@ TEST(Rendezvous, ARestartDoesNotSeeWhatWasBefore) {
   }
   std::set<Nonce> seen;
   for (int run = 0; run < 4; ++run) {
-    // Agents count restarts apart, and rank 0 comes last, or first.
+    // Agents count restarts separately, and rank 0 comes last, or first.
     launches[0].restart = run;
     std::vector<Nonce> nonces = meet(launches, [&](int rank) {
       if ((rank == 0) == (run % 2 == 1))
@@ -267,7 +267,7 @@ TEST(Rendezvous, WhoHasNotComeIsNamed) {
   Rendezvous leader;
   EXPECT_FAILS(leader.open(launchOf(0, 3, port), 1), "rank 2 has not come", "all 3 processes",
                std::to_string(port));
-  // Rank 1 has been welcomed, and finds out by what it does next.
+  // Rank 1 has been welcomed, and finds the mistake in what it does next.
   EXPECT_OK(late.get());
 
   Python agent;
@@ -275,7 +275,7 @@ TEST(Rendezvous, WhoHasNotComeIsNamed) {
   alone.agentServes = true;
   Rendezvous follower;
   EXPECT_FAILS(follower.open(alone, 0.2), "rank 0 has not", "'/tplan/j/leader'", "0.2 s");
-  // A leader of a run before is none.
+  // A leader of an earlier run is not taken for one.
   Store store;
   ASSERT_OK(connect(store, agent.port, "tplan/j/"));
   ASSERT_OK(store.set("leader", std::string(16, 'x')));

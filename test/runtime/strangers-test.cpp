@@ -1,8 +1,7 @@
 //===- strangers-test.cpp - a job starts, whoever else connects to it --------===//
 //
-// Who attacks is another process, with connections of its own, and knows the ports of the job, as
+// The attacker is another process, with connections of its own, and knows the ports of the job, as
 // somebody who scans the machine does. The job's time and memory are measured where they are spent.
-//
 //===----------------------------------------------------------------------===//
 
 #include "job.h"
@@ -51,8 +50,8 @@ std::string setOf(const std::string &key, const std::string &value) {
   return message;
 }
 
-/// What somebody says on a connection, once it is there, and then again and again. Whoever says
-/// nothing more keeps it open.
+/// What an attacker says on a connection, once at first, and then again and again. An attacker that
+/// says nothing more keeps the connection open.
 struct Attack {
   const char *name;
   int connections;
@@ -72,7 +71,7 @@ std::string half(std::mt19937 &random) {
   std::string message = begun() + setOf("half", std::string(100, 'h'));
   return message.substr(0, random() % message.size());
 }
-/// Like one of the job, which has left a value.
+/// Looks like one of the job, which has set a value.
 std::string member(std::mt19937 &random) {
   return begun() + setOf("member " + std::to_string(random()), "");
 }
@@ -84,7 +83,7 @@ std::string largestMessage(std::mt19937 &random) {
   std::string message = member(random) + setOf("never", std::string(maxValueBytes, 'n'));
   return message.substr(0, message.size() - 1);
 }
-/// Asks for what it never reads.
+/// Asks for values that it never reads.
 std::string unread(std::mt19937 &) {
   std::string message = setOf("unread", std::string(1 << 20, 'u'));
   for (int i = 0; i < 64; ++i)
@@ -118,8 +117,8 @@ const Attack attacks[] = {
     {"questions", 1500, question, nothing},
 };
 
-/// Connects to the ports, as often as it is cut off, and says what it has to say, until it is
-/// killed. A connection to each port in turn; as many as are its part among such attacks.
+/// Connects to the ports again whenever it is cut off, and says what it has to say, until it is
+/// killed: a connection to each port in turn, as many as its share among such attacks.
 int attack(const Attack &how, const std::vector<int> &ports, unsigned seed, size_t attacks) {
   (void)!nice(19); // strangers compute on machines of their own
   struct Line {
@@ -156,7 +155,7 @@ int attack(const Attack &how, const std::vector<int> &ports, unsigned seed, size
 // The job
 //===----------------------------------------------------------------------===//
 
-/// Of /proc/self/status, in bytes.
+/// A line of /proc/self/status, in bytes.
 int64_t memory(const char *row) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
@@ -165,7 +164,7 @@ int64_t memory(const char *row) {
   return 0;
 }
 
-/// Those that a process listens at.
+/// The ports that a process listens at.
 std::set<int> portsOf(pid_t id) {
   std::set<std::string> sockets;
   std::string folder = "/proc/" + std::to_string(id) + "/fd/";
@@ -191,12 +190,12 @@ std::set<int> portsOf(pid_t id) {
   return ports;
 }
 
-/// Seconds, alike in all processes.
+/// Seconds of a clock that all processes share.
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What a rank says of its start.
+/// A rank's report on its start.
 struct Report {
   double end = 0;    // as `now` has it
   int64_t bytes = 0; // that it has had more than before
@@ -218,8 +217,8 @@ struct Outcome {
   std::string problem;
 };
 
-/// What the processes of a job are told: the last one comes when others wait, as where a launcher
-/// starts them one after the other, and connects when the others' doors are there.
+/// What the processes of a job are given: the last one comes when others wait, as where a launcher
+/// starts them one after the other, and connects when the others' doors are open.
 struct Signals {
   std::atomic<bool> comes = false, hasCome = false, connects = false;
 };
@@ -255,8 +254,8 @@ void start(int rank, int port, const std::string &secret, Signals &signals, Repo
   report.end = now();
 }
 
-/// A job of four, with such visitors from the moment that its store is there, and others at each
-/// door. Its time is that in which the last rank comes, and then that until all have left.
+/// A job of four, with these visitors from the moment that its store is there, and others at each
+/// door. Measured are the time until the last rank has come, and then the time until all have left.
 Outcome startBeside(const std::vector<const Attack *> &visitors, const std::string &secret) {
   int port = freePort();
   auto *reports = shared<Report>(ranks);
@@ -345,7 +344,7 @@ TEST(Strangers, ThatComeAgainAndAgainLoseWhatTheyLeft) {
   EXPECT_EQ(values.find("again 4"), nullptr);
   EXPECT_NE(values.find("rank 3 4"), nullptr);
   EXPECT_TRUE(values.set("again", "v", number));
-  // A value that another one has set in its place is that one's.
+  // A value that another rank has set in its place is the other's.
   values.leave(1);
   ASSERT_TRUE(values.set("rank 1 0", "w", 2));
   values.drop(Values::gone);

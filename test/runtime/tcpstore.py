@@ -174,13 +174,13 @@ def use(port):
     assert a.read(1) == b"\0"
     a.send(bytes([WAIT]) + one + text(b"z") + bytes([CANCEL]))
     assert a.read(1) == b"\1"
-    # Nobody is told of a wait that has ended.
+    # Nobody gets an answer to a wait that has ended.
     ask(b, SET, text(b"z"), text(b""))
     assert ask(a, PING, struct.pack("<I", 5), answer="I") == 5
     # Several messages in one write, and a big value.
     big = bytes(range(256)) * (1 << 12)
     get = bytes([GET]) + text(b"big")
-    for _ in range(5):  # what comes behind answers that choke depends on who is faster
+    for _ in range(5):  # what comes after answers that choke depends on who is faster
         b.send(bytes([SET]) + text(b"big") + text(big) + 5 * get + bytes([GET]) + text(b"k"))
         assert [b.text() == big for _ in range(5)] == 5 * [True] and b.text() == b"v\0w"
     huge = struct.pack("<Q", 1 << 40)

@@ -103,7 +103,8 @@ TEST(Tensors, CheckTheProgramAgainstItsArena) {
                "runtime has " + std::to_string(TP_ABI_VERSION));
 }
 
-// Every rank has its tables' tensors, inputs and numbers, so a group of some ranks says nothing.
+// Every rank has the tensors, inputs and numbers of its tables, so a group of only some ranks is
+// refused.
 TEST(Tensors, TablesNameGroupsOfAllRanks) {
   tp_program program = toy::program({.d = 2, .b = 2, .data = toy::overD});
   std::vector<tp_group> groups(program.groups, program.groups + program.num_groups);

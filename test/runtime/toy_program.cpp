@@ -91,7 +91,8 @@ int allReduce(tp_rank *rank, const tp_call *call, int32_t reduction, int32_t gro
   return tp_collectives(rank, call, &what, 1, pointers);
 }
 
-/// Tensors [begin, end), whole on every rank: what a rank has not is less than anything.
+/// Tensors [begin, end), whole on every rank: elements that a rank does not hold are less than any
+/// number.
 int gather(tp_rank *rank, char *arena, int begin, int end) {
   const Tables &tables = tablesOf(rank);
   if (tables.layout.ranks() == 1)

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t vocabulary = 128, rows = 2, length = 9, S = length - 1, microbatches = 2;
 constexpr int32_t overP = 0, overD = 1;
-// Of the loss: one for the layers of each stage of the finest cut.
+// Parts of the loss: one for the layers of each stage of the finest cut.
 constexpr int64_t partEnds[] = {2, 3, 6, 7}, parts = 4, countParts = 2;
 
 enum Kind { embed, layerWeight, layerBias, norm };
@@ -40,7 +40,7 @@ double &countOf(const Stage &stage, char *arena, int64_t part) {
   return at<double>(arena, stage.metrics[0].count_offset + 64 * part);
 }
 
-/// Calls function(part) for those of the stage's layers.
+/// Calls function(part) for the parts of the stage's layers.
 template <typename Function> void forParts(const Stage &stage, Function function) {
   for (int64_t part = 0; part < parts; ++part)
     if (partEnds[part] > stage.begin && partEnds[part] <= stage.end)
@@ -86,7 +86,7 @@ int step(tp_rank *rank, char *arena) {
     m = 0.5f * m + g;
     w -= lr * m;
   });
-  // Only in this order, from the left, they add up to the last of them.
+  // Only in this order, from the left, do they add up to the last of them.
   const double terms[] = {1e16, 1, -1e16, 3 * number};
   for (int64_t part = 0; part < parts; ++part)
     partOf(stage, arena, part) = 0;
@@ -181,7 +181,7 @@ void StagedPlan::addTensors(Stage &stage) {
 
 void StagedPlan::addDisk(Stage &stage) const {
   static const int64_t transposed[] = {1, 8}, ofEmbed[] = {6, 8}, plain[] = {5, 1}, line[] = {1};
-  // After the weights, states and gradients of three kinds, that the first stage has.
+  // After the weights, states and gradients of three kinds, which the first stage has.
   int64_t normRow = how.ends.size() > 1 ? 9 : norm;
   stage.stored = {{{embed, "wte", nullptr, 2, ofEmbed, 0, transposed},
                    {layerWeight, "h.{i}.w", "{i}.w", 2, forms[layerWeight].shape.data(), 0, plain},

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-/// The plan of stages that is so called, or null.
+/// The plan of stages with this name, or null.
 static std::unique_ptr<toy::StagedPlan> stagedPlan(std::string_view name) {
   if (name == "Stages")
     return std::make_unique<toy::StagedPlan>();

@@ -228,7 +228,7 @@ struct Damage {
 void PrintTo(const Damage &d, std::ostream *to) { *to << d.name; }
 
 void writeManifestAgain(const std::string &checkpoint, const std::string &name) {
-  // A damage that the checksum cannot see: the manifest is made to agree.
+  // Damage that the checksum cannot see: the manifest is made to agree.
   std::string manifest = readFile(checkpoint + "/manifest.json"),
               file = readFile(checkpoint + "/" + name);
   size_t at = manifest.find("\"" + name + "\"");
@@ -437,7 +437,7 @@ TEST_F(Training, StopsWithASentence) {
   EXPECT_HAS(failed({"--steps", "1", "--metrics", scratch / "no/m"}), "cannot write");
   EXPECT_HAS(failed({"--steps", "1", "--save", data()}), "text");
   EXPECT_HAS(failed({"--steps", "1", "--eval", scratch / "absent"}), "absent");
-  // Before the first step, which would leave its metrics.
+  // An error before the first step, which would leave its metrics.
   failed({"--steps", "1", "--eval", scratch / "absent", "--metrics", scratch / "none"});
   EXPECT_EQ(readFile(scratch / "none"), "");
   helpers::writeFile(scratch / "file", "x");

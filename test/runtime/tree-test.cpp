@@ -136,7 +136,7 @@ TEST(Tree, WhoFailsIsNamedByAll) {
       }
       EXPECT_FAILS(meet(links, again),
                    format("rank %d has failed: x.tplan:12: the loss is not a number", victim));
-      // What this one says in turn does not hide it from others.
+      // This rank's own report does not hide the cause from others.
       links.fail("another rank has failed");
     });
 }
@@ -146,7 +146,7 @@ TEST(Tree, WhoIsGoneIsTheReasonOfFailures) {
     if (links.rank() == 3)
       return (void)meet(links, once).ok();
     Status status = meet(links, links.rank() == 2 ? once : again);
-    // A library has found it first, and knows no name: all are asked.
+    // A library has found the loss first, and knows no name: all are asked.
     if (links.rank() == 2 && status.ok())
       status = links.callRoll(patience);
     // It may have answered just before it went.

@@ -1,4 +1,4 @@
-//===- wish-test.cpp - where ranks end that are asked to ------------------===//
+//===- wish-test.cpp - where ranks end when an end is asked for --------===//
 //
 // Ranks that meet some others between points, as in collectives of a plan, and are asked at random:
 // all end before one point, which is the first that nobody had passed.
@@ -21,7 +21,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Notes of processes, and their meetings, in one process: whoever waits takes in notes.
+/// Notes of processes, and their meetings, in one process: a rank that waits reads notes.
 struct Wires {
   explicit Wires(int ranks) : boxes(ranks), met(ranks, 0) {}
   std::mutex lock;
@@ -167,7 +167,7 @@ TEST(Wish, EndsWhereNobodyHasPassed) {
   wish.ask(10);
   wish.ask(15);
   EXPECT_EQ(wish.asked(), 10);
-  EXPECT_TRUE(wish.pass(1) && wish.pass(2)); // a rank that lags behind comes there
+  EXPECT_TRUE(wish.pass(1) && wish.pass(2)); // a rank that is late comes there
   EXPECT_FALSE(wish.pass(3));
 }
 

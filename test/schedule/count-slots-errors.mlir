@@ -12,7 +12,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 
 
 // -----
 
-// Two slots of half of it are as much as there may be.
+// Two slots of half of the limit are as much as there may be.
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 0, B 0 1] {
   %x = sched.value <activation "x"> residual microbatch bytes 8796093022208 x 1
   sched.section @F.0 task F 0 {

@@ -40,7 +40,7 @@ rt.func @a.I() attributes {layer = @a, part = #nn.part<backward_inputs>} {
 
 // GPIPE:      tasks [F 0 0, F 0 1, F 0 2, F 0 3, B 0 0, B 0 1, B 0 2, B 0 3]
 
-// Of the stages that can go on, the one whose input is newest does.
+// The stage whose input is newest goes on, among those that can.
 // SPLIT:      stages 2 microbatches 2 tasks [F 0 0, F 1 0, F 0 1, F 1 1, I 1 0, I 0 0, I 1 1, I 0 1, W 0 0, W 0 1, W 1 0, W 1 1]
 
 // Ranks that share the batch have their part of the microbatches each.

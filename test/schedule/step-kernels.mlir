@@ -42,8 +42,9 @@ sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] 
 // CHECK-NEXT:   %[[ROOT:.*]] = math.sqrt %[[SUM]]
 // CHECK-NEXT:   rt.yield %[[SUM]], %[[ROOT]]
 
-// Of a scaled loss: the cotangent is times the scale; the norm is without it, what is not finite is skipped, and
-// the scale of the next step is twice or half of it, or stays.
+// With a scaled loss: the cotangent is multiplied by the scale; the norm is that of unscaled
+// gradients; a step that is not finite is skipped; and the scale of the next step is twice or half
+// of this one, or stays.
 // SCALED:      rt.kernel @tplan.cot_loss.main map {{.*}} : (!nn.tensor<[], f64>, !nn.tensor<[], f64>) -> !nn.tensor<[], f32>
 // SCALED-NEXT: ^bb0(%[[COUNT:.*]]: f64, %[[SCALE:.*]]: f64):
 // SCALED:        %[[WHOLE:.*]] = arith.mulf %{{.*}}, %[[SCALE]]
@@ -61,7 +62,7 @@ sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] 
 // SCALED:        %[[GOOD:.*]] = arith.select %[[FINITE]]
 // SCALED:        rt.yield %{{.*}}, %[[ROOT]], %[[UNSCALE]], %[[NOW]], %[[SKIPPED]], %[[NEXT]], %[[GOOD]]
 
-// A constant one is a number in the code.
+// A constant scale is a number in the code.
 // CONSTANT:      rt.kernel @tplan.cot_loss.main map {{.*}} : (!nn.tensor<[], f64>) -> !nn.tensor<[], f32>
 // CONSTANT:        arith.constant 1.024000e+03
 // CONSTANT:      rt.kernel @tplan.norm map

@@ -62,7 +62,7 @@ nn.layer @f() {
 
 // -----
 
-// A line that cannot cut what it names is no line to pass over.
+// A line that cannot cut what it names is refused, and not ignored.
 // expected-error @below {{blocks of V must have a position each: it has 61, choose at most as many ranks or a multiple; found 64}}
 tplan.plan @p {mesh = [{name = "tp", size = 64 : i64}], shard = [{axes = ["tp"], dims = ["V"]}]}
 nn.param @w : !nn.tensor<[V 61, D 4], f32> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"

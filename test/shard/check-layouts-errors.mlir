@@ -224,7 +224,7 @@ nn.layer @block.U(%w: !nn.tensor<[D 8], f32> {nn.role = "param", nn.name = "w", 
 
 // -----
 
-// The same, told to the update: its gradient is a part of a sum.
+// The same for the update: its gradient is a part of a sum.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 // expected-error @+2 {{pending where it must be made: argument cot_param w of block.U, a sum over dp}}
 // expected-note @+1 {{each rank along these axes has a part of it; reduce it before}}
@@ -283,7 +283,7 @@ nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", nn.
 
 // -----
 
-// What is returned is not what the function says.
+// The function says another layout than that of what it returns.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}) -> (!nn.tensor<[F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<>}) {
   // expected-note @+1 {{made here; change its layout with dist.reshard}}
@@ -306,7 +306,7 @@ nn.layer @f.U(%m: !nn.tensor<[F 8], f32> {nn.role = "state", nn.name = "m", dist
 
 // -----
 
-// The chain has a value otherwise than a function takes it.
+// The chain has a value in another layout than a function takes.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.chain @train attributes {dist.pending = {}} {
   %x = nn.input "x" shift 0 vocabulary 0 {dist.layouts = [#dist.layout<B over [dp]>]} : <[B 4], f32>

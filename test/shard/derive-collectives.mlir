@@ -30,8 +30,8 @@ nn.layer @order(%x: !nn.tensor<[B 64], f32> {nn.role = "invariant", nn.name = "x
   %0 = dist.reshard %x {dist.layouts = [#dist.layout<B over [tp, dp]>]} : <[B 64], f32>
   nn.return
 }
-// A gather in front of work that ranks share is asked for; one that leaves all of them the same work
-// is not.
+// A gather before work that ranks share is asked for; one that leaves all of them the same work is
+// not.
 // CHECK-LABEL: nn.layer @readers
 nn.layer @readers(%x: !nn.tensor<[B 64, D 64], f32> {nn.role = "invariant", nn.name = "x", dist.layout = #dist.layout<B over [dp]>},
                   %w: !nn.tensor<[D 64, F 64], f32> {nn.role = "param", nn.name = "w", dist.layout = #dist.layout<F over [dp]>}) {

@@ -20,8 +20,9 @@ nn.layer @sum(%x: !nn.tensor<[B 9, D 4], f64> {nn.role = "carried", nn.name = "c
 // END
 
 // -----
-// Sizes become those of one rank, by ceil; the rank's number along the axes comes as a scalar. Ids are looked up where
-// the table has them, positions are logical ones, and what lies behind the end counts for nothing.
+// Sizes become those of one rank, by ceil; the rank's number along the axes comes as a scalar. Ids
+// are looked up where the table has them, positions are logical ones, and elements after the end
+// count for nothing.
 module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp", 4>>} {
 tplan.plan @p {mesh = [{name = "dp", size = 4 : i64}, {name = "tp", size = 4 : i64}]}
 // CHECK-LABEL: nn.layer @layer(%arg0: !nn.tensor<[V 3, D 4], f64>
@@ -62,8 +63,8 @@ nn.layer @both(%x: !nn.tensor<[B 9, D 13], f64> {nn.role = "carried", nn.name = 
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [dp, tp]>]} : <[B 9, D 13], f64> -> <[], f64>
   nn.return
 }
-// What is added onto a gradient has no padding but zero, and so has a state that is updated: a term that lacks the
-// dimension is repeated over it.
+// What is added onto a gradient has zero as its padding, and so has a state that is updated: a term
+// that lacks the dimension is repeated over it.
 // CHECK-LABEL: nn.layer @stored
 // CHECK:         %[[SUM:.+]] = nn.reduce sum %arg0 {{.*}} -> <[V 3], f64>
 // CHECK:         %[[ZERO:.+]] = nn.select %{{.+}}, %[[SUM]]
@@ -89,7 +90,8 @@ nn.layer @stored.S(%s: !nn.tensor<[V 10], f64> {nn.role = "state", nn.name = "co
 
 // -----
 
-// With a granule blocks are rounded up, of what no axis cuts too; positions there need no member number.
+// With a granule, blocks are rounded up, also those of a dimension that no axis cuts; positions
+// there need no member number.
 // CHECK-LABEL: nn.layer @rounded(
 // CHECK-SAME:    %arg0: !nn.tensor<[B 4, V 16], f64>
 // CHECK-SAME:    %arg1: !nn.tensor<[B 4, V 8], f64>

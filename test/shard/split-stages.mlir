@@ -1,7 +1,7 @@
 // RUN: tplan-opt --split-stages --split-input-file %s | FileCheck %s
 // EXAMPLE
-// Two kinds of layers in turn, three of each, in stages of 1, 4 and 1 layers: the second
-// stage begins in the middle of a period. Code before and after the list follows it.
+// Two kinds of layers in turn, three of each, in stages of 1, 4 and 1 layers: the second stage
+// begins in the middle of a period. Code before and after the list stays with it.
 !x = !nn.tensor<[B 2], f32>
 tplan.plan @p {stages = [1, 4, 1]}
 nn.param @w : !x x 3 path "l.{i}.w" first 0 step 2 id 0 by 2 <"constant", 0.0 : f64> "linear"
@@ -23,8 +23,9 @@ nn.chain @train {
 
 // -----
 
-// Ranks that hold a stage each and a plan that says nothing of the stages: what multiplies most, the
-// head, is the last stage's, which therefore has fewer layers. The cut becomes a line of the plan.
+// Ranks that hold a stage each, and a plan that says nothing of the stages: the head, which
+// multiplies most, is in the last stage, which therefore has fewer layers. The cut becomes a line
+// of the plan.
 // CHECK: tplan.plan @p {{.*}}stages = [3, 1]
 !x = !nn.tensor<[B 2, D 64], f32>
 tplan.plan @p {mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"}

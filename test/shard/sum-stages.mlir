@@ -1,7 +1,7 @@
 // RUN: tplan-opt --split-stages --sum-stages %s | FileCheck %s
 // EXAMPLE
-// A tied weight: the table of the first stage is the head of the second. Each backward adds to a part of
-// its gradient; the function that adds the parts is one of the weight's own.
+// A tied weight: the table of the first stage is the head of the second. Each backward adds to a
+// part of its gradient; the function that adds the parts belongs to the weight.
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[V 8, D 4], f32>
 tplan.plan @p {stages = [1, 1]}

@@ -11,9 +11,9 @@
 //       dV^T += dO^T p;  dK^T += Q^T dS
 //       dQ += dS K, in memory
 //
-// One decision: one sweep with five products, not two sweeps with seven. It has
-// d_q add up in memory, which costs a read and a write of a tile for each 64 keys:
-// a hundredth of the products. Where d_q is bf16 it adds up in the f32 workspace.
+// One decision: one sweep with five products, not two sweeps with seven. So d_q adds up in memory,
+// which costs a read and a write of a tile for each 64 keys: a hundredth of the products. Where d_q
+// is bf16 it adds up in the f32 workspace.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Attention/Mask.h"

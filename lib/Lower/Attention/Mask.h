@@ -17,12 +17,13 @@ struct Piece {
   int64_t begin, end;
   mlir::Value shift;
 };
-/// Where the rows of queries and of keys lie: pieces in order, none where each row's number is its
-/// position.
+/// Where the rows of queries and of keys lie: pieces in order; no pieces where each row's number is
+/// its position.
 struct Places {
   llvm::SmallVector<Piece> queries, keys;
 
-  /// Takes the starts out of a kernel's arguments, inputs then outputs, and loads them.
+  /// Takes the starts of the pieces out of a kernel's arguments (inputs, then outputs), and loads
+  /// them.
   static Places take(Code &code, rt::TileOp tile, llvm::SmallVectorImpl<Operand> &args);
 };
 
@@ -33,7 +34,7 @@ mlir::Value positionsOf(Code &code, llvm::ArrayRef<Piece> pieces, mlir::Value ro
 /// range. Rows may cross pieces, and pieces may lie in any order.
 class Positions : public PositionRange {
 public:
-  /// Reserves the table, so only at the beginning of the kernel.
+  /// Reserves the table on the stack, so it may stand only at the beginning of the kernel.
   Positions(TileCode &code, llvm::ArrayRef<Piece> pieces, int64_t tile, int64_t size);
 
   /// Fills the table for the rows from `begin` on. Rows at and after the end of

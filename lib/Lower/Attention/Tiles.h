@@ -91,9 +91,9 @@ public:
   mlir::VectorType vec; // 64 bytes of sums
   int64_t lanes;
 
-  /// Scratch whose panels lie one after the other, as the inner loop of a product
-  /// walks down one panel. `cols` is a multiple of the lanes. On the stack, so only
-  /// at the beginning of the kernel.
+  /// Scratch whose panels lie one after the other, as the inner loop of a product walks down one
+  /// panel. `cols` is a multiple of the lanes. It is on the stack, so it may be made only at the
+  /// beginning of the kernel.
   Scratch panels(int64_t rows, int64_t cols);
   /// The same with whole rows one after the other.
   Scratch rowMajor(int64_t rows, int64_t cols);

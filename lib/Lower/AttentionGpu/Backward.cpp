@@ -27,7 +27,7 @@ using namespace tplan::lower;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// What a block makes; d_q apart from the others, for its rows are queries.
+/// What a block makes. d_q is not made with the others, because its rows are queries.
 struct Role {
   bool dQ, dK, dV;
 };
@@ -87,7 +87,7 @@ Values BackwardGpu::ofColumns(const Operand &x, const SideTile &streamed) {
   return columns;
 }
 
-/// Into the tile.
+/// Puts the probabilities into the tile.
 void BackwardGpu::probabilities(const SideTile &owned, const SideTile &streamed, Value allSeen) {
   bool ownsQueries = owned.side->isQuery;
   const Operand &mine = ownsQueries ? q : k, &theirs = ownsQueries ? k : q;
@@ -108,7 +108,7 @@ void BackwardGpu::probabilities(const SideTile &owned, const SideTile &streamed,
   });
 }
 
-/// Where the tile has the probabilities.
+/// Called when the tile holds the probabilities.
 Values BackwardGpu::scoreGrads(const SideTile &owned, const SideTile &streamed) {
   bool ownsQueries = owned.side->isQuery;
   const Operand &mine = ownsQueries ? dOut : v, &theirs = ownsQueries ? v : dOut;
@@ -122,7 +122,7 @@ Values BackwardGpu::scoreGrads(const SideTile &owned, const SideTile &streamed) 
   for (auto [n, d] : llvm::enumerate(grads)) {
     Value less = ofScore(delta, columns, n);
     Value x = arith::MulFOp::create(c, p[n], arith::SubFOp::create(c, d, less));
-    // The tile has lost the score: it is lse + log p, and -inf where p is 0.
+    // The score is no longer in the tile: it is lse + log p, and -inf where p is 0.
     Value slope = emitScoreDerivative(c, walk.op.getSpec(), c.scoreVector, [&]() -> Value {
       Value shift = ofScore(lse, ofColumns(lse, streamed), n);
       return arith::AddFOp::create(c, shift, math::LogOp::create(c, p[n]));
@@ -174,7 +174,7 @@ void BackwardGpu::ownKeys(Value block, Role role) {
 void BackwardGpu::run() {
   Value block = c.block;
   for (Role role : rolesOf(c.layout)) {
-    // Past its end a block of an earlier role counts down past zero: no sign, it is large.
+    // In blocks of earlier roles the number goes below zero: unsigned, that is large.
     int64_t blocks = blocksOf(walk.op, role);
     Value mine = arith::CmpIOp::create(c, arith::CmpIPredicate::ult, block, c.index(blocks));
     c.when(mine, [&] { role.dQ ? ownQueries(block) : ownKeys(block, role); });

@@ -271,8 +271,8 @@ void BlockCode::forRows(function_ref<void(Value, MutableArrayRef<Value>)> body) 
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// Rows `first` .. of the tile, each as it is in memory, read by up to 16 threads. What few
-/// registers hold is read ahead of the barrier, while other warps still multiply.
+/// Rows of the tile from `first` on, each as it is in memory, read by up to 16 threads. Where they
+/// fit a few registers, they are loaded before the barrier, while other warps still multiply.
 void BlockCode::fillPanel(const TileRows &rows, Value first) {
   const BlockLayout &l = layout;
   int64_t vectors = l.width / l.access;

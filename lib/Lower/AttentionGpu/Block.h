@@ -26,14 +26,14 @@ struct BlockLayout {
 
   static constexpr int64_t side = 64;   ///< rows and columns of a tile of scores
   static constexpr int64_t across = 16; ///< threads; they fold a row by shuffles
-  int64_t bytes = 4;                    ///< of a sum
-  int64_t lanes = 4;                    ///< sums in 16 bytes: a vector of scores
-  int64_t width = 0;                    ///< of a head
-  int64_t rows = 4;                     ///< of a thread
-  int64_t columns = 1;                  ///< of the width, of a thread
+  int64_t bytes = 4;                    ///< bytes of a sum
+  int64_t lanes = 4;                    ///< sums in 16 bytes, the length of a vector of scores
+  int64_t width = 0;                    ///< width of a head
+  int64_t rows = 4;                     ///< rows of a thread
+  int64_t columns = 1;                  ///< columns of the width, for each thread
   int64_t vector = 1;                   ///< columns side by side
   int64_t access = 1;                   ///< elements of a head read at once from global memory
-  int64_t depth = 8;                    ///< of the width in a pair of panels for scores
+  int64_t depth = 8;                    ///< elements of the width in a pair of panels for scores
   int64_t panelRows = 64;               ///< streamed rows in a panel for sums
 
   int64_t threads() const { return across * side / rows; }
@@ -48,9 +48,10 @@ struct BlockLayout {
   int64_t panelSize() const { return std::max(2 * side * depth, panelRows * paddedWidth()); }
 };
 
-/// What a thread may have: not told, ptxas spills some to run more blocks at once.
+/// Registers that a thread may have: without this bound ptxas spills some to run more blocks at
+/// once.
 inline constexpr int32_t kRegisters = 255;
-/// How many of them hold the sums of one output, at most, so that none is spilled.
+/// At most so many of them hold the sums of one output, so that none is spilled.
 inline constexpr int64_t kSumRegisters = 96;
 
 using Values = llvm::SmallVector<mlir::Value>;
@@ -80,12 +81,12 @@ public:
 
   /// owned * streamed^T.
   Values products(const TileRows &owned, const TileRows &streamed);
-  /// Puts the thread's scores into the tile. No barrier: since the sums of another tile all
-  /// threads have met in `scores`, and they meet again in `accumulate`.
+  /// Puts the thread's scores into the tile. No barrier is needed: since the sums of another tile
+  /// all threads have met in `scores`, and they meet again in `accumulate`.
   void keep(mlir::ValueRange scores);
-  /// What the thread has put there.
+  /// The scores that the thread has put there.
   Values kept();
-  /// Changes it row by row, in a loop: code for all scores at once is long.
+  /// Changes them row by row, in a loop: code for all scores at once is long.
   void forRows(llvm::function_ref<void(Value, llvm::MutableArrayRef<Value>)> body);
   /// sums + tile * streamed.
   Values accumulate(const TileRows &streamed, mlir::ValueRange sums);
@@ -95,7 +96,7 @@ public:
   /// `values` after the body, or as they are where the condition is true. All threads of
   /// the block agree.
   Values unless(Value condition, mlir::ValueRange values, llvm::function_ref<Values()> body);
-  /// Null is always.
+  /// Runs the body where the condition holds; null means always.
   void when(Value condition, llvm::function_ref<void()> body);
   using Code::unless;
   /// Steps 0 .. n - 1 that carry values.

@@ -18,14 +18,16 @@ enum MemorySpace : unsigned { Global = 1, Shared = 3 };
 /// The gpu.module of all kernels: the first pass that has one makes it.
 mlir::gpu::GPUModuleOp kernelsOf(mlir::ModuleOp module);
 
-/// A kernel on memory (flat memrefs) and numbers, launched as `grid` blocks of `block` threads: the
-/// module keeps that for the host (kLaunches), with whether the kernel takes a count. A grid of 0
-/// is known with each launch. The builder stands before its return afterwards.
+/// A kernel on memory (flat memrefs) and numbers, launched as `grid` blocks of `block` threads. The
+/// module keeps these numbers for the host (kLaunches), and whether the kernel takes a count. A
+/// grid of 0 becomes known with each launch. Afterwards the builder stands before the kernel's
+/// return.
 mlir::gpu::GPUFuncOp makeKernel(mlir::ImplicitLocOpBuilder &b, mlir::gpu::GPUModuleOp kernels,
                                 llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,
                                 int64_t block, int64_t grid, bool counts = false);
 
-/// Keeps a fact of a kernel on the module, where no later pass drops it, in a dictionary by names.
+/// Keeps a fact of a kernel on the module, where no later pass drops it, in a dictionary by kernel
+/// name.
 void keepForHost(mlir::gpu::GPUModuleOp kernels, llvm::StringRef dictionary, llvm::StringRef kernel,
                  mlir::Attribute fact);
 

@@ -10,10 +10,11 @@ namespace tplan::lower {
 inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin",
                                      kCubinBytes = "tplan.cubin_bytes";
 
-/// Of the gpu.module: blocks and threads of a block of each kernel, by name.
+/// An attribute of the gpu.module: blocks and threads of a block of each kernel, by name.
 inline constexpr llvm::StringLiteral kLaunches = "tp.launches";
 
-/// Of the gpu.module: element type and tp_reduction of the kernels that add up the parts of ranks.
+/// An attribute of the gpu.module: element type and tp_reduction of the kernels that add up the
+/// parts of ranks.
 inline constexpr llvm::StringLiteral kSums = "tp.sums";
 
 } // namespace tplan::lower

@@ -1,9 +1,9 @@
 //===- Gpu/Row.cpp - reductions along a row on GPUs -----------------------===//
 //
-// A row is a group of threads: lanes of a warp, or a block. Where the row is short
-// enough a thread keeps its part in registers, so that memory is read once; else
-// each pass reads again. A kernel with sums over rows takes a task's rows one by one,
-// a short row's sums in registers, a long one's in the output.
+// A row belongs to a group of threads: lanes of a warp, or a block. Where the row is short enough a
+// thread keeps its part in registers, so that memory is read once; otherwise each pass reads it
+// again. A kernel with sums over rows takes a task's rows one by one; the sums of a short row are
+// in registers, those of a long one in the output.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"

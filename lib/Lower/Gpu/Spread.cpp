@@ -17,8 +17,8 @@ static int64_t ceilPower(int64_t n) { return llvm::PowerOf2Ceil(n); }
 /// The largest power of two that divides n.
 static int64_t twos(int64_t n) { return n & -n; }
 
-/// Elements in 16 bytes of the narrowest operand along the columns. Bytes would take
-/// too many registers of f32, f64 too many threads.
+/// Elements in 16 bytes of the narrowest operand along the columns, within bounds: vectors for
+/// bytes would take too many f32 registers, vectors for f64 too many threads.
 static int64_t widestVector(const KernelPlan &plan, int64_t least) {
   int64_t bytes = 8;
   for (const OperandPlan &o : plan.operands)

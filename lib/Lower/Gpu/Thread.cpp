@@ -65,7 +65,7 @@ Value Thread::times(Value x, int64_t n) {
   return n == 1 ? x : arith::MulIOp::create(b, x, body.index(n)).getResult();
 }
 
-/// The same bits whichever side is whose: so all threads get the same.
+/// Both sides add the same two numbers, in whichever order, so all threads get the same bits.
 Value Thread::combine(nn::ReduceKind kind, Value x, Value y) {
   if (kind == nn::ReduceKind::sum)
     return arith::AddFOp::create(b, x, y);

@@ -3,10 +3,10 @@
 // The same rt.kernel, plan and scalar body as on the CPU: a thread stands at a few
 // columns, as a vector there, and blocks take the place of tasks.
 //
-// One decision: who adds what follows from the loops of the kernel alone, never from
-// the width of a thread's vectors: element i of a row belongs to class i mod
-// `classes`, a class adds its elements in ascending order, and neighbouring classes
-// are folded first. So what else is fused in does not change a sum, nor does the chip.
+// One decision: the order of additions follows from the loops of the kernel alone, never from the
+// width of a thread's vectors: element i of a row belongs to class i mod `classes`, a class adds
+// its elements in ascending order, and neighbouring classes are folded first. So neither what else
+// is fused into the kernel nor the chip changes a sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LOWER_GPU_THREAD_H
@@ -44,7 +44,7 @@ public:
   /// Memory of the block.
   mlir::Value shared(mlir::Type element, int64_t size);
   void barrier();
-  /// Runs `step` where the condition holds; null is always.
+  /// Runs `step` where the condition holds; null means always.
   void when(mlir::Value condition, llvm::function_ref<void()> step);
   mlir::Value both(mlir::Value x, mlir::Value y);
   mlir::Value less(mlir::Value x, mlir::Value y);

@@ -23,7 +23,7 @@ struct Tile {
   int64_t pitch;   ///< elements from line to line
   Value memory;
 
-  /// What every vector in a line begins at.
+  /// Where each vector of a line begins is a multiple of it.
   llvm::MaybeAlign alignment() const {
     return llvm::MaybeAlign(std::max<int64_t>(4, nn::elementBytes(element)));
   }

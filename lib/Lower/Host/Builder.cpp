@@ -234,9 +234,9 @@ static bool isNumber(const Field &field) {
   return field.kind == Field::I32 || field.kind == Field::I64 || field.kind == Field::F64;
 }
 
-/// Numbers that follow each other are one constant, because a constant of several costs as much as
-/// one, and tables are large. They lie as they would one by one: what follows is an address, which
-/// is aligned as the struct is, or the end.
+/// Fields that are numbers and follow each other become one constant: a constant of several costs
+/// as much as a constant of one, and tables are large. The layout is the same as one by one,
+/// because what follows is an address, which is aligned as the struct is, or the end.
 static SmallVector<size_t> endsOfParts(ArrayRef<Field> fields) {
   SmallVector<size_t> ends;
   for (size_t i = 1; i <= fields.size(); ++i)

@@ -45,7 +45,7 @@ public:
   using Body = llvm::function_ref<void(Value)>;
   /// body(0) ... body(count - 1); a count of 1 makes no loop. Backwards: from the last.
   void loop(int64_t count, Body body, bool backwards = false);
-  /// Of as many as a value says.
+  /// As many times as a value says.
   void loop(Value count, Body body, bool backwards = false);
 
   // Values.
@@ -75,12 +75,12 @@ public:
   // Constants of the object. `name` is part of their symbols.
   Table<int32_t> numbers(llvm::StringRef name, llvm::ArrayRef<int32_t> values);
   Table<int64_t> numbers(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
-  /// An array of numbers, texts or addresses; of none, null.
+  /// An array of numbers, texts or addresses; null where there are none.
   template <typename T> Table<T> array(llvm::StringRef name, llvm::ArrayRef<Cell<T>> values) {
     auto rows = llvm::map_to_vector(values, [](const Cell<T> &value) { return Fields{value}; });
     return {{structs(name, rows, "")}, static_cast<int64_t>(values.size())};
   }
-  /// An array of structs; of none, null.
+  /// An array of structs; null where there are none.
   template <typename T> Table<T> table(llvm::StringRef name, llvm::ArrayRef<Record<T>> records) {
     auto rows = llvm::map_to_vector(records, [](const Record<T> &each) { return fieldsOf(each); });
     return {{structs(name, rows, "")}, static_cast<int64_t>(records.size())};

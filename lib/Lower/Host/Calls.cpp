@@ -229,7 +229,7 @@ std::vector<Record<tp_device_sum>> HostCalls::sums() {
     auto facts = cast<ArrayAttr>(entry.getValue()); // type, reduction
     Type type = cast<TypeAttr>(facts[0]).getValue();
     int64_t reduction = cast<IntegerAttr>(facts[1]).getInt();
-    // Sizes are told with each call.
+    // Sizes are arguments of each call.
     table.push_back({.type = runtimeType(type),
                      .reduction = reduction,
                      .kernel = kernelOf(entry.getName(), {0, 0, 8, 8, 8}, 1)});

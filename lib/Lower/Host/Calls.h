@@ -35,8 +35,8 @@ public:
   bool onDevice() const { return device; }
 
   /// Runs the kernel, with the memory of its inputs and outputs and, where it takes one, its count.
-  /// `bytes`: of each. `tasks` is the CPU's. `layers` is a device's: of how many layers `args` are
-  /// those of the first; null: one.
+  /// `bytes` are those of each operand. `tasks` is for a CPU only. `layers` is for a device only:
+  /// `args` are those of the first of so many layers; null means one.
   void launch(Value rank, const CallFacts &call, llvm::StringRef kernel, llvm::ArrayRef<Value> args,
               llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers = {});
   void matmul(Value rank, const CallFacts &call, const Record<tp_gemm> &gemm, Value a, Value b,
@@ -47,7 +47,7 @@ public:
   void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
   void slice(Value rank, const CallFacts &call, const Record<tp_collective> &what, Value in,
              Value out);
-  /// All of one group on a device.
+  /// On a device all collectives are of one group.
   void collectives(Value rank, const CallFacts &call, llvm::ArrayRef<CollectiveCall> all);
   void record(Value rank, int64_t stream, int64_t event);
   void wait(Value rank, int64_t stream, int64_t event);
@@ -58,10 +58,10 @@ public:
   /// them, and what is issued after them waits for them.
   void collectivesInTurn(Value rank, CallFacts call, llvm::ArrayRef<mlir::StringAttr> axes,
                          llvm::ArrayRef<CollectiveCall> all);
-  /// The same where the program says which call and which collectives they are, of constants.
+  /// The same where the program gives the call and the collectives, as addresses of constants.
   void collectivesInTurn(Value rank, int64_t stream, Value call, Value all,
                          llvm::ArrayRef<Value> pointers);
-  /// Those constants.
+  /// The constant of a call.
   Address<tp_call> constantOf(const CallFacts &call);
 
   /// The stream of a group's collectives: 0 on a CPU.
@@ -83,7 +83,7 @@ private:
   mlir::Operation *kernels = nullptr; // gpu.module
   llvm::StringMap<Address<tp_device_kernel>> kernelSymbols;
   std::vector<Address<tp_device_kernel>> kernelTable;
-  std::vector<dist::Axes> streams; // of groups
+  std::vector<dist::Axes> streams; // the groups of the streams
   int64_t numEvents = 0;
 
   Value address(const CallFacts &call);

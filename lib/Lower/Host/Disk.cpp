@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-/// As the merged list of tensors counts: a row of several programs is one.
+/// Rows are numbered as the merged list of tensors counts them: a row of several programs is one.
 void DiskTables::readRows(ModuleOp module, ArrayRef<sched::ValueOp> values) {
   int64_t number = 0;
   llvm::DenseSet<Attribute> seen;
@@ -110,7 +110,7 @@ Record<tp_stored> DiskTables::stored(lang::StoredOp op, const Row &row, int64_t 
           .strides = table("strides", strides)};
 }
 
-/// The rows of one path are layers of a list that differ: each has tensors of its own on disk.
+/// The rows of one path are different layers of a list: each has tensors of its own on disk.
 void DiskTables::addTensor(lang::StoredOp op, std::vector<Record<tp_stored>> &table) {
   std::vector<std::vector<const Row *>> all;
   for (Attribute path : op.getWeights()) {

@@ -7,8 +7,8 @@
 
 namespace tplan::lower {
 
-/// The tp_disk that tplan.disk of the module says; null where there is none. `values` are what
-/// lives from step to step, in the order of the tables of tensors.
+/// The tp_disk of the module's tplan.disk; null where there is none. `values` are the values that
+/// live from step to step, in the order of the tables of tensors.
 Address<tp_disk> diskTable(HostBuilder &host, mlir::ModuleOp module,
                            llvm::ArrayRef<sched::ValueOp> values);
 

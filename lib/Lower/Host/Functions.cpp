@@ -201,8 +201,8 @@ private:
                  launch->hasAttr(sched::kRepeats) ? layers : Value());
   }
 
-  /// Of `all` equal parts of a value, those of the `count` elements in use of its first dimension.
-  /// The host cannot read the memory of a device: there all are computed.
+  /// A value has `all` equal parts: how many of them hold the first `count` elements of its first
+  /// dimension. The host cannot read the memory of a device, so there all of them are computed.
   Value portion(int64_t all, Value value, Value count) {
     if (calls.onDevice())
       return host.number(all);

@@ -1,10 +1,9 @@
 //===- Host/Functions.h - the convention between functions and program ----===//
 //
-// rt.func @f becomes `int f(tp_rank *, void *const *table)`. The table holds
-// the arguments, then the results that do not update an argument, then the
-// frame. Of a function that may be called once for several layers (repeat-updates)
-// their number stands behind it, and the addresses are the first's. So a caller
-// fills one array of pointers, whatever the function.
+// rt.func @f becomes `int f(tp_rank *, void *const *table)`. The table holds the arguments, then
+// the results that do not update an argument, then the frame. Where a function may be called once
+// for several layers (repeat-updates), their number comes after the frame, and the addresses are
+// those of the first layer. So a caller fills one array of pointers, whatever the function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LOWER_HOST_FUNCTIONS_H
@@ -20,7 +19,7 @@ inline constexpr llvm::StringLiteral kCallRecord = "tp.call";
 
 /// Place in the table of result i, or none where it updates an argument.
 std::optional<unsigned> tableIndexOfResult(rt::FuncOp func, unsigned result);
-/// Place in the table of the frame, and of the number of layers behind it.
+/// Place of the frame in the table, and of the number of layers after it.
 unsigned tableIndexOfFrame(rt::FuncOp func);
 inline unsigned tableIndexOfLayers(rt::FuncOp func) { return tableIndexOfFrame(func) + 1; }
 /// Whether one call may do the work of several layers.

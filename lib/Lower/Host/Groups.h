@@ -16,7 +16,7 @@ class HostGroups {
 public:
   explicit HostGroups(mlir::ModuleOp module) : mesh(dist::meshOf(module)) {}
 
-  /// -1 for no axes.
+  /// The number of a group of axes; -1 for no axes.
   int64_t numberOf(llvm::ArrayRef<mlir::StringAttr> axes);
   /// The channel of messages from a coordinate along an axis to another one.
   int64_t channel(mlir::StringAttr axis, std::pair<int64_t, int64_t> ends);
@@ -26,7 +26,7 @@ public:
   dist::MeshAttr mesh;
 
 private:
-  /// Axes, and the coordinates of the members along the first; none: all.
+  /// Axes, and the coordinates of the members along the first one; no coordinates mean all.
   struct Group {
     dist::Axes axes;
     llvm::SmallVector<int64_t, 2> coordinates;

@@ -38,7 +38,7 @@ int64_t HostPlaces::offsetOf(ValueOp value) const {
   return *value.getAt() + (family ? family.getAt()->front() : 0);
 }
 
-/// An instance is linear in the period and the microbatch; a remainder is one of a power of two.
+/// An instance is linear in the period and the microbatch; a remainder is by a power of two.
 Value HostPlaces::emit(AffineExpr instance, const SectionContext &context) {
   if (auto constant = dyn_cast<AffineConstantExpr>(instance))
     return host.number(constant.getValue());

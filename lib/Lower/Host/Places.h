@@ -12,8 +12,8 @@
 
 namespace tplan::lower {
 
-/// Where memory is, for code that several programs have: a place for each use of an op, in their
-/// order. Taken as the code is emitted.
+/// Where memory is, in code that several programs share: a place for each use of an op, in the
+/// order of the uses. Places are taken in this order as the code is emitted.
 struct PlaceTables {
   mlir::Value offsets, pointers;
   int64_t nextOffset = 0, nextPointer = 0;
@@ -21,12 +21,12 @@ struct PlaceTables {
       llvm::DenseMap<mlir::Operation *, int64_t>(); // where their pointers are
 };
 
-/// A use as those tables have it.
+/// What those tables say of a use.
 struct PlaceOfUse {
   sched::ValueOp value;
-  mlir::AffineMap instance; // null: the offset has it
+  mlir::AffineMap instance; // null: the offset includes it
   int64_t offset;           // in the arena, or in the slot
-  sched::FamilyOp family;   // of the microbatch, in its slot; null: not in one
+  sched::FamilyOp family;   // the value is in its slot for the microbatch; null: it is in no slot
 };
 
 /// Where code of a section runs.
@@ -37,7 +37,7 @@ struct SectionContext {
   mlir::Value period;     // i64, of a run; null outside
   int64_t times = 1;      // periods of the run
   PlaceTables *tables = nullptr;
-  mlir::Value lastPeriod = {}; // of a run that several programs have, each with its own
+  mlir::Value lastPeriod = {}; // of a run that several programs share
 };
 
 /// What lives from step to step, as it lies in the arena.
@@ -51,13 +51,13 @@ public:
   sched::ValueOp find(sched::KeyAttr key) const { return values.lookup(key); }
   sched::ValueOp find(sched::ValueKind kind, llvm::StringRef name = "") const;
 
-  /// Where what an op uses is. With tables the uses of an op are asked for in their order.
+  /// The address of what an op uses. With tables, the uses of an op must be asked for in order.
   mlir::Value at(const sched::Use &use, const SectionContext &context);
   /// The next pointer of the tables.
   mlir::Value pointer(PlaceTables &tables) {
     return host.loadPointer(tables.pointers, tables.nextPointer++);
   }
-  /// The same as tables have it, of the values at borders before those that they stand for.
+  /// The same as the tables have it; values at borders come before those that they stand for.
   llvm::SmallVector<PlaceOfUse> placesOf(sched::Step step, bool isOfTask) const;
   /// The slot of each microbatch, and where the slots of a family are.
   std::pair<Table<int32_t>, Table<int64_t>> slotsOf(sched::FamilyOp family);

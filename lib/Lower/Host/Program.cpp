@@ -29,9 +29,9 @@ private:
   SharedSections &shared;
   HostPlaces &places;
   sched::ProgramOp program;
-  llvm::DenseMap<Operation *, SharedSection> functions; // of sections
+  llvm::DenseMap<Operation *, SharedSection> functions; // the functions of sections
 
-  /// Programs of several ranks are told apart by it.
+  /// Distinguishes the programs of several ranks.
   std::string suffix() {
     return program.getRank() ? ".rank" + std::to_string(*program.getRank()) : "";
   }
@@ -72,12 +72,12 @@ void ProgramEmitter::emitSection(sched::SectionOp section, Value rank, Value are
             {rank, arena, microbatch, addressOf(of.offsets.symbol), addressOf(of.pointers.symbol)});
 }
 
-/// Sections of tasks, at most, so that a number holds a task: microbatches are 2^14 at most.
+/// Most sections of tasks, so that one number can hold a task: microbatches are at most 2^14.
 static constexpr int64_t kSections = 1 << 16;
 
 /// Calls the function of each task in the order of the table.
 void ProgramEmitter::emitTasks(Value rank, Value arena) {
-  SmallVector<int32_t> stages; // of sections
+  SmallVector<int32_t> stages; // the stage of each section
   SmallVector<int32_t> tasks;  // section + microbatch * kSections
   std::vector<Cell<SharedSection::Function *>> addresses;
   std::vector<Cell<const int64_t *>> offsets;

@@ -50,7 +50,7 @@ std::string ProgramTables::symbolOf(size_t rank) {
   return target.program() + (rank ? "." + std::to_string(rank) : "");
 }
 
-/// What lives from step to step, of all programs.
+/// What lives from step to step in any of the programs.
 SmallVector<ValueOp> ProgramTables::values() {
   SmallVector<ValueOp> all;
   for (HostProgram &program : programs)
@@ -58,8 +58,8 @@ SmallVector<ValueOp> ProgramTables::values() {
   return all;
 }
 
-/// What a checkpoint must agree on: the weights, and how they are trained. Not
-/// the layout, nor how long training lasts, nor the order in which a plan has them.
+/// What a checkpoint must agree on: the weights, and how they are trained. It includes neither the
+/// layout, nor how long training lasts, nor the order in which a plan has the weights.
 std::string ProgramTables::fingerprint() {
   std::set<std::string> lines;
   auto add = [&](auto &&...parts) {

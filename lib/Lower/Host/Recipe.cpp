@@ -28,7 +28,7 @@ std::vector<Record<tp_lr_piece>> lower::ratesOf(const lang::Settings &settings) 
   return table;
 }
 
-/// The number of a format, as the runtime counts them; -1 where the source states none.
+/// The runtime's number of a format; -1 where the source states none.
 static int64_t formatOf(StringRef stated) {
   static constexpr StringRef formats[] = {
 #define FORMAT(name, bytes, hasSign, separator, meaning) name,

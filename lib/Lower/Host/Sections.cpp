@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-/// `times` is a number, or a value of code that several programs have.
+/// `times` is a number, or a value in code that several programs share.
 template <typename Times>
 void HostSections::emitPeriods(sched::RunOp run, SectionContext context, Times times) {
   host.loop(
@@ -63,7 +63,7 @@ void HostSections::emit(sched::CallOp call, const SectionContext &context) {
   unsigned frame = call.getFrame() ? uses.size() - 1 : uses.size();
   for (unsigned i = 0; i < frame; ++i) // arguments, then results that update none
     host.storePointer(places.at(uses[i], context), table, i);
-  // With tables each use has its place in them.
+  // With tables each use has its own place in them.
   bool hasFrame =
       frame < uses.size() && (context.tables || sched::valueOf(uses[frame].value).getBytes());
   host.storePointer(hasFrame ? places.at(uses[frame], context) : context.arena, table,
@@ -80,7 +80,7 @@ void HostSections::emit(sched::ZeroOp zero, const SectionContext &context) {
              bytes);
 }
 
-/// Rows in memory are longer than those of a value, by the largest shift.
+/// Rows in memory are longer than the value's rows, by the largest shift.
 void HostSections::emit(sched::UnpackOp unpack, const SectionContext &context) {
   SmallVector<sched::Use> uses = unpack.getUses();
   sched::RowsAttr rows = *sched::valueOf(uses[0].value).getRows();
@@ -99,7 +99,7 @@ void HostSections::emit(sched::UnpackOp unpack, const SectionContext &context) {
   });
 }
 
-/// Of an f64 each.
+/// Every number is an f64.
 void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   SmallVector<sched::Use> uses = sum.getUses();
   dist::Axes axes = dist::axesOf(sum.getAxes());
@@ -140,8 +140,8 @@ MessageConstants HostSections::constantsOf(sched::Step message) {
   return {calls.constantOf(call), host.table<tp_collective>("collectives", records), call.stream};
 }
 
-/// The values of a message together, each as it lies in memory. What the other end has of it is
-/// not looked at here.
+/// The values of a message together, each as it lies in memory. How they lie at the other end does
+/// not matter here.
 void HostSections::emitMessage(sched::Step message, const SectionContext &context) {
   Value call, all;
   MessageConstants constants = constantsOf(message);

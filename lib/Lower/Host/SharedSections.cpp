@@ -1,11 +1,12 @@
 //===- Host/SharedSections.cpp - code that programs of a pipeline have in common --===//
 //
 // The stages in the middle of a model do the same with other weights, and their arenas differ in
-// how many microbatches they keep. So the text of a section, with the places of its memory left
-// out, says whether a program before this one had the same.
+// how many microbatches they keep. So the text of a section, without the places of its memory, says
+// whether an earlier program had the same section.
 //
-// One decision: each use of an op has its own place in the table, in the order of the ops, whatever
-// value it is of. Two sections are then alike where their ops are, and no value has to be matched.
+// One decision: each use of an op has its own place in the table, in the order of the ops,
+// whichever value is used. Two sections are then alike where their ops are, and no values have to
+// be matched.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Host/SharedSections.h"
@@ -15,9 +16,9 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-/// What of an op its code depends on, beside its uses: all that it says but its instances, which
-/// stand with the uses, the titles of runs, which are for people, and whom a message is for, which
-/// the program says.
+/// Writes what the code of an op depends on, beside its uses: all of its attributes except the
+/// instances, which are written with the uses, the titles of runs, which are for people, and the
+/// peer of a message, which the program says.
 static void spellOp(Operation *op, llvm::raw_ostream &os) {
   auto [file, line] = sourceOf(op->getLoc());
   os << op->getName() << ' ' << file << ':' << line << ' ';
@@ -49,7 +50,7 @@ namespace {
 struct Part {
   Operation *op;
   size_t firstOffset, firstPointer;
-  std::string function; // of a run
+  std::string function; // the function, if it is a run
 };
 
 /// The text and tables of a section.
@@ -107,7 +108,7 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
   bool isOfTask = section.isOfTask();
   SectionTables tables(sections, places, isOfTask);
   std::vector<Part> parts;
-  llvm::DenseMap<Operation *, size_t> families; // where their pointers are, outside of runs
+  llvm::DenseMap<Operation *, size_t> families; // where their pointers outside of runs are
   std::string key;
   llvm::raw_string_ostream os(key);
   for (Operation &op : section.getBody().front()) {

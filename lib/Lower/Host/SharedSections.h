@@ -10,9 +10,9 @@ namespace tplan::lower {
 struct SharedSection {
   using Function = int(tp_rank *, char *, int64_t, const int64_t *, const void *const *);
   std::string function;
-  Table<int64_t> offsets; // of what its ops use, in their order
-  /// Of a family, where it is used first: the slot of each microbatch, and where the slots are. Of
-  /// a message: its call and its collectives.
+  Table<int64_t> offsets; // offsets of what its ops use, in their order
+  /// For a family, where it is used first: the slot of each microbatch, and where the slots are.
+  /// For a message: its call and its collectives.
   Table<const void *> pointers;
 };
 
@@ -24,14 +24,15 @@ public:
   SharedSections(HostBuilder &host, HostGroups &groups, HostCalls &calls)
       : host(host), groups(groups), calls(calls) {}
 
-  /// `places` are those of the section's program; `name` is for a function that is not there yet.
+  /// `places` are those of the section's program; `name` is the name of the function if it has to
+  /// be made.
   SharedSection get(sched::SectionOp section, HostPlaces &places, llvm::StringRef name);
 
 private:
   HostBuilder &host;
   HostGroups &groups;
   HostCalls &calls;
-  llvm::StringMap<std::string> functions; // by what their ops do
+  llvm::StringMap<std::string> functions; // function names, by what their ops do
 };
 
 } // namespace tplan::lower

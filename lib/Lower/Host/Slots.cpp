@@ -39,7 +39,7 @@ private:
   sched::ProgramOp program;
   HostPlaces &places;
   const HostCalls &calls;
-  llvm::DenseSet<Value> trained; // what not only evaluations touch
+  llvm::DenseSet<Value> trained; // what is touched outside of evaluations
   SlotNames &names;
   SmallVector<int64_t> table; // tp_slot, as words
   SmallVector<int64_t> bases;
@@ -48,10 +48,10 @@ private:
   /// Two fields of 32 bits as they lie in memory.
   static int64_t word(int64_t first, int64_t second) { return first | second << 32; }
 
-  /// Without bases, from the start of the arena on.
+  /// Without bases the offset counts from the start of the arena.
   void add(StringRef name, int64_t offset, int64_t bytes, tp_slot_use use,
            ArrayRef<int64_t> from = {}) {
-    // Values of a family follow each other.
+    // Values of one family come one after the other, and share its bases.
     ArrayRef<int64_t> last = ArrayRef(bases).take_back(from.size());
     if (last != from)
       llvm::append_range(bases, from);
@@ -99,8 +99,8 @@ void SlotTable::addValues() {
   }
 }
 
-/// The temporaries of functions that share a frame, as runs of bytes without holes. One that
-/// nothing reads is room to work in, which kernels of a GPU do without: the workspace of attention.
+/// The temporaries of functions that share a frame, as runs of bytes without holes. A temporary
+/// that nothing reads is workspace, which kernels of a GPU do without: that of attention.
 void SlotTable::addFrame(ValueOp frame, ArrayRef<rt::FuncOp> functions) {
   int64_t base = places.offsetOf(frame);
   tp_slot_use use = useOf(frame);

@@ -24,7 +24,7 @@
 #include <type_traits>
 #include <utility>
 
-// C++ has them as errors, clang as warnings.
+// A field that is given twice, or out of order, is an error in C++, but only a warning in clang.
 #pragma clang diagnostic error "-Winitializer-overrides"
 #pragma clang diagnostic error "-Wreorder-init-list"
 
@@ -39,10 +39,10 @@ struct Field {
   enum Kind { I32, I64, F64, Address, String, Null } kind;
   int64_t integer = 0;
   double real = 0;
-  std::string text = {}; // symbol, or characters
+  std::string text = {}; // the name of a symbol, or characters
 };
 
-/// Where the object has a T, or the first of several; without a symbol it has none.
+/// The address of a T in the object, or of the first of several; without a symbol there is none.
 template <typename T> struct Address {
   std::string symbol;
 };
@@ -51,7 +51,7 @@ template <typename T> struct Table : Address<T> {
   int64_t size = 0;
 };
 
-/// A field whose type in C is T. It has no default: who leaves a field out gets an error.
+/// A field whose type in C is T. It has no default, so leaving a field out is an error.
 template <typename T> class Cell;
 
 template <std::integral T> class Cell<T> : public Field {
@@ -111,7 +111,7 @@ TP_STRUCTS(TP_FIELDS_OF)
 // The layout in C
 //===----------------------------------------------------------------------===//
 
-/// Where C has a field, and whether with the type of the table.
+/// The offset of a field in C, and whether its type is that of the table.
 struct FieldLayout {
   size_t offset, size;
   bool sameType;
@@ -135,8 +135,8 @@ template <typename T, size_t... I> consteval bool takes(std::index_sequence<I...
   return requires { T{(static_cast<void>(I), AnyField())...}; };
 }
 
-/// Whether the table has every field of T, with its type and where LLVM puts it: after the one
-/// before, at a multiple of its size.
+/// Whether the table has every field of T, with its type and at the offset where LLVM puts it:
+/// after the field before it, at a multiple of its size.
 template <typename T> consteval bool isAsInC() {
   constexpr auto &fields = StructLayout<T>::fields;
   size_t end = 0, most = 1;

@@ -66,7 +66,8 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
         rowLength *= size;
     }
     nn::InitAttr init = param.getInit();
-    // Only weights start at random; everything else at zero, but for what is no weight's.
+    // Only weights start at random. The model's own states start at their value, everything else at
+    // zero.
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
     bool own = role == TP_WEIGHT || param.isState();
     double start = own ? init.getValue().getValueAsDouble() : 0;
@@ -155,8 +156,8 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
 /// Sequences that all ranks have in a microbatch.
 int64_t TableEmitter::microbatch() { return settings.dataRanks() * settings.microbatch(); }
 
-/// Losses come first, of these the main one. What is the only one is called `loss`; of several the
-/// runtime adds up what they are together.
+/// Losses come first, the main one before the others. A single loss is called `loss`; of several
+/// the runtime also adds up the total.
 std::vector<Record<tp_metric>> TableEmitter::metrics() {
   std::vector<Record<tp_metric>> table;
   DictionaryAttr losses = program.getLossesAttr();
@@ -187,7 +188,7 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                                                     !nn::isCount(name) &&
                                                     !(losses && losses.contains(name)))
       add(name);
-  // Of a step with a scaled loss the norm may be infinite, because it is skipped.
+  // With a scaled loss the norm may be infinite, because such a step is skipped.
   ValueOp skipped = places.find(ValueKind::StepNumber, schedule::kSkippedMetric);
   for (auto value : program.getBody().getOps<ValueOp>())
     if (value.getKey().getKind() == ValueKind::StepNumber)
@@ -205,7 +206,7 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
   return table;
 }
 
-/// Of each stream but the first, its group's scratch: offset and bytes.
+/// For each stream except the first, the scratch of its group: offset and bytes.
 std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   SmallVector<int64_t> offsets(1, 0), bytes(1, 0);
   for (const dist::Axes &axes : calls.groupsOfStreams()) {
@@ -218,7 +219,7 @@ std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   return {host.numbers("scratch", offsets), host.numbers("scratch_bytes", bytes)};
 }
 
-/// What only a device has. The text of the kernels is written when they are: in `emit`.
+/// What only a device has. The text of the kernels is filled in when it is written, in `emit`.
 Address<tp_device> TableEmitter::device() {
   if (!calls.onDevice())
     return {};

@@ -38,7 +38,8 @@ public:
         module(program->getParentOfType<mlir::ModuleOp>()), settings(module),
         target(lang::targetOf(module)) {}
 
-  /// All tables but what the programs have in common, which names the groups that these ask for.
+  /// All tables except those that programs have in common; the groups that they use are noted for
+  /// those.
   void emitTables();
   /// The program, under this symbol.
   Address<tp_program> emit(llvm::StringRef symbol);

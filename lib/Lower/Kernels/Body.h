@@ -80,7 +80,7 @@ public:
   const KernelPlan &plan;
   mlir::ValueRange memory;
   mlir::Value task;
-  mlir::Value layer; ///< of a launch for several, else null
+  mlir::Value layer; ///< the layer, in a launch for several; else null
   mlir::Value col;
   int64_t width = 0;
 

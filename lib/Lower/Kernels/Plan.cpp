@@ -336,9 +336,9 @@ static void chooseLanes(KernelPlan &plan) {
       plan.lanes /= 2;
 }
 
-/// Vectors of pairs, 64 bytes of words, where bf16 prevails: other types along the columns
-/// pay with shuffles, short rows with long tails. Sums keep their order. Good for narrower
-/// registers too: halves of them are independent of each other.
+/// Vectors of pairs, 64 bytes of words, where bf16 prevails: other types along the columns pay for
+/// it with shuffles, short rows with long tails. Sums keep their order. It is good for narrower
+/// registers, too: halves of the vectors are independent of each other.
 static void choosePairs(KernelPlan &plan) {
   rt::Skeleton skeleton = plan.op.getSkeleton();
   if (skeleton != rt::Skeleton::Map && skeleton != rt::Skeleton::Row)
@@ -367,7 +367,7 @@ static void choosePairs(KernelPlan &plan) {
     plan.lanes = lanes, plan.evenOdd = true;
 }
 
-/// Instructions for a vector of the op's results, roughly.
+/// Roughly the number of instructions for a vector of the op's results.
 static int64_t costOf(Operation &op) {
   constexpr int64_t kFunction = 15, kDivision = 5;
   if (isa<arith::DivFOp>(op))
@@ -376,9 +376,9 @@ static int64_t costOf(Operation &op) {
                                                                                         : 1;
 }
 
-/// Whether elements cost more than their bytes: then an ordinary store, which waits in the
-/// cache, is not in the way, and one past it is. Measured: 1.07 against 0.96 of the hand-
-/// written gradient of a softmax in bf16, 0.7 against 1.2 of memcpy where one adds.
+/// Whether elements cost more than their bytes: then an ordinary store, which waits in the cache,
+/// does not slow the kernel, but one past the cache does. Measured: 1.07 against 0.96 of the
+/// hand-written gradient of a softmax in bf16, 0.7 against 1.2 of memcpy for an addition.
 static bool isBoundByWork(const KernelPlan &plan) {
   int64_t work = 0, bytes = 0;
   for (Operation &o : plan.block().without_terminator())
@@ -390,8 +390,8 @@ static bool isBoundByWork(const KernelPlan &plan) {
   return 4 * work > 9 * bytes;
 }
 
-/// Large outputs whose vectors are all aligned: whole rows of vectors, or flat. In a
-/// transpose each store must be a whole cache line, for its neighbour comes late.
+/// Large outputs whose vectors are all aligned: whole rows of vectors, or flat. In a transpose each
+/// store must be a whole cache line, because its neighbour is stored late.
 static void chooseStreams(KernelPlan &plan) {
   rt::Skeleton skeleton = plan.op.getSkeleton();
   if (skeleton == rt::Skeleton::Column || isBoundByWork(plan))

@@ -92,7 +92,7 @@ struct KernelPlan {
   }
   const ValuePlan &at(mlir::Value v) const { return values.find(v)->second; }
   /// Whether output `i` is written element by element, not once for a row or for all rows. A
-  /// scattered row is, also where it has one column.
+  /// scattered row is written element by element, even where it has one column.
   bool writesElements(unsigned i) const {
     return !at(yielded(i)).final && (output(i).strides.alongCols() || output(i).isScatter());
   }
@@ -101,16 +101,16 @@ struct KernelPlan {
   /// The reductions in which a pass ends.
   llvm::SmallVector<rt::RowReduceOp> reductionsOf(unsigned pass) const;
 
-  /// What the plan is on any target, or failure with a diagnostic where the body or an
-  /// access is out of what kernels can do.
+  /// The part of the plan that no target changes, or failure with a diagnostic where the body or an
+  /// access is beyond what kernels can do.
   static mlir::FailureOr<KernelPlan> get(rt::KernelOp op);
 };
 
 /// Chooses the vectors of a CPU, and which outputs go past its caches.
 void chooseVectors(KernelPlan &plan);
 
-/// An output of at least so many bytes does not stay in a cache until it is read:
-/// it goes past them, which saves reading it first. Bits do not depend on it.
+/// An output of at least so many bytes does not stay in a cache until it is read: so it is written
+/// past the caches, which saves reading it first. Bits do not depend on it.
 inline constexpr int64_t kStreamBytes = 64 << 20;
 
 /// Lanes of 64 bytes.

@@ -120,8 +120,8 @@ static Value ascending(ImplicitLocOpBuilder &b, Value acc, const KernelPlan &pla
   return vector::ShuffleOp::create(b, acc, acc, lanes);
 }
 
-/// A maximum carries beside it the lanes that met a NaN: one compare is then all
-/// that each element waits for.
+/// A maximum carries beside it the lanes that met a NaN: then each element waits for one compare
+/// only.
 Values RowEmitter::neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reductions) {
   Values init;
   for (rt::RowReduceOp r : reductions) {
@@ -133,7 +133,7 @@ Values RowEmitter::neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reduction
   return init;
 }
 
-/// The columns where the body stands into the accumulators.
+/// Folds the columns at which the body stands into the accumulators.
 Values RowEmitter::reduceInto(Body &in, MutableArrayRef<rt::RowReduceOp> reductions,
                               ValueRange carried) {
   Values next;
@@ -301,7 +301,7 @@ LogicalResult RowEmitter::run(Value rowCount) {
   for (rt::ColReduceOp sum : scalarSums)
     init.push_back(body.neutral(sum.getKind(), sum.getType()));
   Span rows = taskRows(body, rowCount);
-  // Rows past a run-time count may hold no ids to go by, so there no row is read ahead.
+  // Rows past a run-time count may hold invalid ids, so with a count no row is read ahead.
   if (plan.reducePasses == 1 && plan.elementPass == 1 && !rowCount) {
     finish(ValueRange(overlappedRows(rows, init)).take_front(scalarSums.size()));
     return success();

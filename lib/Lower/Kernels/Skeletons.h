@@ -23,8 +23,7 @@ mlir::Value runTimeRows(Body &body, mlir::Value count);
 using Values = llvm::SmallVector<mlir::Value>;
 using Step = llvm::function_ref<Values(Body &, mlir::ValueRange carried)>;
 
-/// A loop in [from, to) by `by`; the step gets a copy of the body and the index
-/// as its last value.
+/// A loop in [from, to) by `by`; `step` gets a copy of the body, and the index as its last value.
 Values loop(Body &outer, mlir::Value from, mlir::Value to, int64_t by, mlir::ValueRange init,
             llvm::function_ref<Values(Body &, mlir::Value, mlir::ValueRange)> step);
 
@@ -49,8 +48,8 @@ void forRange(
 /// A vector of partial results, folded in halves, the upper onto the lower.
 mlir::Value fold(Body &body, nn::ReduceKind kind, mlir::Value acc);
 
-/// Row: the output in which a sum over rows can be kept while it grows: of its own
-/// type, row-major along the columns.
+/// Row: the output in which a sum over rows can be kept while it grows: of the sum's type,
+/// row-major along the columns.
 std::optional<unsigned> outputOfSum(const KernelPlan &plan, rt::ColReduceOp sum);
 /// Column: its sums, or failure where it cannot write what it yields.
 mlir::FailureOr<llvm::SmallVector<rt::ColReduceOp>> sumsOfColumns(const KernelPlan &plan);
@@ -64,7 +63,7 @@ bool isTurned(const Body &body, const OperandPlan &o);
 void storeElements(Body &body);
 /// Calls what comes from memory into the second cache before it is read.
 void prefetchAhead(Body &body);
-/// Stores the outputs that have no columns and are final, or are not.
+/// Stores the outputs that have no columns, either those that are final or the others.
 void storeScalars(Body &body, bool final);
 /// Column: stores the outputs that are final, where the body stands and knows its sums.
 void storeSums(Body &body);

@@ -1,5 +1,5 @@
-# Of PTX, a line a kernel: its name, how often each way of access to global memory stands in it,
-# shuffles, and instructions on f64.
+# Reads PTX and prints a line for each kernel: its name, how often each way of access to global
+# memory occurs in it, shuffles, and instructions on f64.
 /^\.visible \.entry/ {
   name = $3
   sub(/\(.*/, "", name)

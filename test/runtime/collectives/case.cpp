@@ -15,7 +15,7 @@ using tplan::runtime::bytesOf;
 
 namespace {
 
-constexpr int64_t guard = 64; // bytes before and behind an array
+constexpr int64_t guard = 64; // bytes before and after an array
 constexpr char untouched = 0x5A;
 
 template <typename T> T read(const char *from) {
@@ -147,7 +147,7 @@ Instance::Instance(const Case &given, int members, int self, uint64_t seed)
   expect();
 }
 
-/// What a member's input holds: of a reduce-scatter all blocks, else its own.
+/// What a member's input holds: for a reduce-scatter all blocks, else its own.
 std::vector<char> Instance::inputOf(int member) const {
   int64_t all = of.outer * of.inner * of.middle * of.last, bytes = bytesOf(of.type);
   int64_t count = of.kind == TP_REDUCE_SCATTER ? of.whole

@@ -165,7 +165,7 @@ TEST_P(Conformance, ArraysOfManyChunks) {
 }
 
 TEST_P(Conformance, AdditionsHaveOneOrder) {
-  // The values tell orders apart: from the right, or in pairs, other bits come out.
+  // The values distinguish orders: from the right, or in pairs, other bits come out.
   int64_t otherFromRight = 0, otherInPairs = 0, elements = 1000;
   for (int64_t i = 0; i < elements; ++i) {
     float values[4], left, right, pairs;

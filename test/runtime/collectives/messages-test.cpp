@@ -91,7 +91,7 @@ protected:
       GetParam().run(ranks, line.mesh().program(), [&](Rank &rank) { body(rank, line); });
     }
   }
-  /// The channels that a rank has, in an order in which nobody waits for somebody who waits.
+  /// The channels that a rank has, in an order in which no rank waits for one that waits.
   static void onEachChannel(Rank &rank, const Line &line,
                             const std::function<void(Communicator &, Channel)> &body) {
     for (int place = 0; place + 1 < line.places; ++place)

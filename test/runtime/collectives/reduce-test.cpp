@@ -75,7 +75,7 @@ TEST(ReduceArrays, Bf16IsRoundedToNearestEven) {
       check(odd, other);
 }
 
-// Every number, in a vector; those behind the last vector, too.
+// Every number, in a vector; those after the last vector, too.
 TEST(ReduceArrays, F16IsRoundedToNearestEven) {
   std::vector<f16> all((1 << 16) + 33), other(all.size()), sum(all.size());
   for (uint32_t bits = 0; bits < all.size(); ++bits)

@@ -65,7 +65,7 @@ TEST_P(Conformance, RandomSequencesOfBuckets) {
     Draw draw(3);
     for (int bucket = 0; bucket < 60; ++bucket) {
       Communicator &group = *rank.groups[draw.below((int64_t)rank.groups.size())];
-      // The ranks do not come at the same time.
+      // The ranks come at different times.
       if (mix(bucket, rank.number(), 5) % 8 == 0)
         usleep(300);
       randomBucket(rank, group, 1000 + bucket);

@@ -148,7 +148,7 @@ TEST(Recorder, FindsWhatDiffers) {
                "1 of 1 together", "1 of 2 together");
 }
 
-// Of three ranks each runs a program of its own, and is in another set of groups.
+// Each of three ranks runs a program of its own, and is in other groups than the others.
 TEST(CollectiveCalls, TheAuditHasATableOfEachProgram) {
   Mesh mesh({3}, {{0}, {0}, {0}}, {{0, 1}, {2, 1}, {0, 2}});
   tp_program program = mesh.program();

@@ -118,7 +118,7 @@ TEST(ThreadFailures, ARankThatDoesNotComeIsNamedAtTheLimit) {
     addOnce(rank);
   });
   EXPECT_HAS(errors[0] + errors[2], "in the all-reduce over 'a' of toy.tplan:7 for rank 1");
-  for (const std::string &error : errors) // who comes too late fails too
+  for (const std::string &error : errors) // a rank that comes too late fails, too
     EXPECT_HAS(error, "has waited 0.2 s");
 }
 
@@ -138,7 +138,7 @@ TEST(ThreadFailures, ARankThatDoesNotComeToAMessageIsNamedAtTheLimit) {
                                        " has waited 0.2 s in the message over 'a 1 to 2' of "
                                        "toy.tplan:7 for rank " +
                                        std::to_string(victim));
-    EXPECT_HAS(errors[victim], "has waited 0.2 s"); // who comes too late fails too
+    EXPECT_HAS(errors[victim], "has waited 0.2 s"); // a rank that comes too late fails, too
     EXPECT_EQ(errors[0], "");
   }
 }
@@ -207,7 +207,7 @@ TEST(ThreadFailures, RanksThatDisagreeTouchNothing) {
 }
 
 TEST(ThreadFailures, NobodyReadsTheMemoryOfARankThatLeft) {
-  // Each rank gives its memory back as soon as it is out: who read it then would crash.
+  // Each rank gives its memory back as soon as it is out: a rank that read it then would crash.
   Mesh mesh({2, 2}, {{0}, {1}});
   constexpr int64_t count = 1 << 15;
   for (int trial = 0; trial < 200; ++trial)

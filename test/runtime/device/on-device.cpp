@@ -161,8 +161,8 @@ void DeviceProgram::addKernels() {
 DeviceProgram::DeviceProgram(const tp_program &mesh, bool nativeSums) : made(mesh) {
   static const int64_t nothing = 0;
   addKernels();
-  // One group is at work at a time, so all have one scratch. It holds the largest operation, not
-  // the largest bucket, which is divided; those of many chunks go over the last group.
+  // One group works at a time, so all share one scratch. It holds the largest operation, not the
+  // largest bucket, which is divided; buckets of many chunks go over the last group.
   int64_t megabyte = ranksOf(mesh) << 20;
   room = 3 * megabyte;
   offsets.push_back(0), bytes.push_back(0);

@@ -1,7 +1,8 @@
 //===- one-rank.cpp - what one rank shows of NCCL ------------------------------===//
 //
-// NCCL takes no two ranks on one GPU, and a plan asks it for nothing where a group has one. So here
-// is all that the runtime calls, on communicators of one rank: a copy, whatever is asked for.
+// NCCL takes no two ranks on one GPU, and a plan needs nothing of it where a group has one rank. So
+// this calls everything that the runtime calls, on communicators of one rank: the result is a copy,
+// whatever is asked for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@ using namespace tplan::runtime;
 namespace {
 
 constexpr int64_t elements = 1 << 16, bytes = elements * sizeof(float);
-/// What each communicator is asked for, in its stream; each result lies behind the one before.
+/// The calls on each communicator, in its stream; each result lies after the one before.
 enum Operation { allGather, allReduce, reduceScatter, message, operations };
 
 class OneRank : public testing::Test {
@@ -112,7 +113,7 @@ protected:
   tp_rank nobody;
   int64_t turn = 0;
   NcclRank rank;
-  // What was split ends before what it was split from.
+  // A communicator ends before the one it was split from.
   NcclHandle all{rank, "all"}, part{rank, "part"}, none{rank, "none"};
 };
 

@@ -3,9 +3,9 @@
 //   DEVICE_SUMS=FILE device-tests
 //
 // Started by hand, ranks are threads that share one GPU, in the tests Worlds/*; as one of the
-// processes of a launcher, this one is a rank over NCCL in all tests; so is the only process of
-// one, where DEVICE_ALONE is set, which has communicators of NCCL all the same. Then rank 0 prints;
-// the others print what fails.
+// processes of a launcher, this one is a rank over NCCL in all tests. The only process of a
+// launcher is one, too, where DEVICE_ALONE is set: it then has communicators of NCCL all the same.
+// Rank 0 prints; the others print what fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -124,7 +124,7 @@ TEST(Native, SumsAreThoseOfNccl) {
         /*nativeSums=*/true);
 }
 
-/// What is no sum in one piece stays as it is everywhere.
+/// Sums whose arrays are not one piece are the same as everywhere.
 TEST(Native, OtherCollectivesKeepTheirBits) {
   ASSERT_TRUE(transport);
   const int64_t uneven = transport->size() > 1 ? 78 : 76;

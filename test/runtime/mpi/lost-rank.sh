@@ -34,8 +34,9 @@ judge() { # NAME MOST PROCESSES PATTERN...
   verdict "$name ($seconds s)" "$problem"
 }
 
-# Rank R among those that a line waits for. A launcher may end ranks while messages between
-# living ones are on their way: then these are missed too, and it says of whom nothing is heard.
+# Rank R among those that a line waits for. A launcher may end ranks while messages between living
+# ones are on their way: then these are missed too, and the line says of which ranks nothing is
+# heard.
 among() { echo "for rank ([0-9]+, )*$1(, [0-9]+)*( to receive)?(; nothing is heard of rank $1)?\$"; }
 
 finish() {

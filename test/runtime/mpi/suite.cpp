@@ -57,7 +57,7 @@ TEST(Mpi, ChannelsOfOnePairAreApart) {
     int32_t value = 0;
     tp_collective what = {TP_MESSAGE, 0, TP_I32, 0, 1, 1, 1, 1, 1, 0, nullptr};
     Operation operation = {&what, &value, &value, nullptr};
-    // So small a message does not wait, and the one sent later is taken first.
+    // A message so small does not wait, and the one sent later is taken first.
     for (int32_t channel : {0, 1})
       if (rank.number() == 0) {
         value = 10 + channel;

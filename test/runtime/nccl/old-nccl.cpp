@@ -1,6 +1,6 @@
 //===- old-nccl.cpp - an NCCL that is too old ----------------------------------===//
 //
-// It tells its version, and has nothing that came later.
+// It has a function for its version, and none of the functions that came later.
 //
 //===----------------------------------------------------------------------===//
 

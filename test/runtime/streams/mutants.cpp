@@ -1,10 +1,11 @@
 //===- mutants.cpp - traces of streams with an event dropped or moved --------===//
 //
-// stream-mutants TRACE MOST: reads what --trace-streams wrote, of each rank. Each event, or MOST of
-// a rank, is dropped, recorded one call too early, and waited for one call too late. Two judges say
-// whether an access lost its order: the runtime's clocks (stream_order.h), and a search here that
-// shares nothing with them: all that precedes each call, as a set, and all pairs of calls that
-// touch the same bytes. Prints "N mutants, N harmful, N unlike" and fails where the judges differ.
+// stream-mutants TRACE MOST: reads what --trace-streams wrote, for each rank. Each event, or MOST
+// of a rank, is dropped, recorded one call too early, and waited for one call too late. Two judges
+// say whether an access lost its order: the runtime's clocks (stream_order.h), and a search here
+// that shares nothing with them: for each call the set of all that precedes it, and all pairs of
+// calls that touch the same bytes. Prints "N mutants, N harmful, N unlike" and fails where the
+// judges differ.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/step/stream_order.h"
@@ -20,7 +21,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Of one rank.
+/// The trace of one rank.
 struct Trace {
   int64_t streams = 0, events = 0;
   std::vector<StreamEvent> items;
@@ -85,7 +86,7 @@ bool overlap(const std::vector<Extent> &a, const std::vector<Extent> &b) {
   return false;
 }
 
-/// Pairs of works, by number, of unlike streams of which one writes what the other touches.
+/// Pairs of works, by number, in different streams of which one writes what the other touches.
 std::vector<std::pair<int, int>> conflicts(const Trace &trace) {
   std::vector<const StreamEvent *> works;
   for (const StreamEvent &it : trace.items)
@@ -144,7 +145,7 @@ bool searchFinds(const Trace &trace, const std::vector<std::pair<int, int>> &pai
                      [&](auto pair) { return !search.follows(pair.second, pair.first); });
 }
 
-/// The next work of the same stream before (-1) or behind (1) an item, or -1.
+/// The next work of the same stream before (-1) or after (1) an item, or -1.
 int neighbour(const Trace &trace, int item, int step) {
   for (int i = item + step; i >= 0 && i < (int)trace.items.size(); i += step)
     if (trace.items[i].stream == trace.items[item].stream &&

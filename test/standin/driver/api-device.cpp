@@ -10,7 +10,7 @@ using namespace standin;
 namespace {
 bool knownDevice(CUdevice device) { return device >= 0 && device < environment().devices; }
 
-/// Shared memory of a block that a kernel may ask for.
+/// The most shared memory that a kernel may ask for in a block.
 int mostShared() {
   int arch = environment().arch;
   return arch == 80 || arch == 87                  ? 166912

@@ -20,7 +20,7 @@ int newestPtx(int driver) {
   return major == 11 ? 70 + minor : major >= 13 ? 90 + (major - 13) * 10 + minor : 65;
 }
 
-/// Where the caller wants to read why a module was refused.
+/// The memory where the caller wants to read why a module was refused.
 struct JitLog {
   char *buffer = nullptr;
   void **size = nullptr;
@@ -253,7 +253,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction h
   case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
     *value = k.localBytes;
     break;
-  // What an assembler would use is not known; all that PTX declares is no measure of it.
+  // What an assembler would use is not known; the registers that PTX declares are no measure of it.
   case CU_FUNC_ATTRIBUTE_NUM_REGS:
     *value = 32;
     break;

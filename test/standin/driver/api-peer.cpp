@@ -11,7 +11,7 @@
 using namespace standin;
 
 namespace {
-/// Of a context that somebody holds, or -1.
+/// The device of a context that somebody holds, or -1.
 int deviceOf(CUcontext handle) {
   System &s = standin::system();
   std::lock_guard<std::mutex> lock(s.mutex);

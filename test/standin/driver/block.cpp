@@ -1,7 +1,7 @@
 //===- block.cpp - the blocks of a launch, and barriers between warps -----===//
 //
-// One decision: warps run in random order until they all wait, and blocks in random order
-// too, so that what lacks a barrier does not work by luck of the order.
+// One decision: warps run in random order until they all wait, and blocks in random order too, so
+// that a kernel that lacks a barrier does not work by luck.
 //
 //===----------------------------------------------------------------------===//
 #include "test/standin/driver/environment.h"

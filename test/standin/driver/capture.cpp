@@ -73,8 +73,8 @@ CUresult waitCaptured(Stream &stream, Event &event) {
 
 namespace {
 
-/// Host functions run on a thread of their branch, for they may block until another branch
-/// has come to something.
+/// Host functions run on a thread of their branch, because they may block until another branch has
+/// come to something.
 class GraphRun {
 public:
   GraphRun(GraphExec &exec, uint64_t seed)

@@ -44,7 +44,7 @@ void trap(Decoder &d) {
   d.emit(nullptr).kind = Kind::trap;
 }
 
-/// Of a block, or of a warp.
+/// A barrier of a block, or of a warp.
 void bar(Decoder &d) {
   if (d.take("warp")) {
     if (!d.take("sync"))

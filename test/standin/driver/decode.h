@@ -3,8 +3,8 @@
 // A statement has been parsed into operands; here it becomes one or two instructions with
 // the function that executes them.
 //
-// One decision: every modifier of a mnemonic has to be taken by the code that knows it.
-// What is left over is refused by name, so nothing is ever ignored by accident.
+// One decision: every modifier of a mnemonic must be taken by the code that knows it. Modifiers
+// that are left are refused by name, so nothing is ever ignored by accident.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_DECODE_H
@@ -23,7 +23,7 @@ struct Operand {
   uint32_t offset = kNowhere; ///< of a register; the base of an address, if it is one
   uint64_t value = 0;         ///< of a constant, of a symbol; the displacement of an address
   Space space = Space::generic;
-  std::vector<Operand> parts; ///< of a vector; what stands behind the | of a pair
+  std::vector<Operand> parts; ///< of a vector; what stands after the | of a pair
   std::string_view text;
 };
 

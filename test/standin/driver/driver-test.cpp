@@ -434,7 +434,7 @@ TEST_F(Driver, Functions) {
 }
 
 TEST_F(Driver, DynamicSharedMemory) {
-  // The last word of dynamic memory, behind 16 bytes of static.
+  // The last word of dynamic memory, after 16 bytes of static.
   std::string text = ptx("mov.b64 %rd4, dyn;\nadd.s64 %rd4, %rd4, %rd3;\n"
                          "st.shared.b32 [%rd4], %r1;\nbar.sync 0;\n"
                          "ld.shared.b32 %r3, [%rd4];\nst.global.b32 [%rd2], %r3;",
@@ -452,7 +452,7 @@ TEST_F(Driver, DynamicSharedMemory) {
   EXPECT_EQ(cuStreamSynchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/// Not when it is launched: by the wait for it, and then for good.
+/// Not when it is launched, but in the wait for it, and then in every call.
 TEST_F(Driver, LaunchThatFails) {
   start({{"STANDIN_FAULT", "1"}});
   OK(load(ptx("st.global.b32 [%rd2], %r1;")));

@@ -3,8 +3,8 @@
 // The few types and values of NVIDIA's cuda.h that the stand-in implements, under their
 // names there, so that tests read like programs for the real driver.
 //
-// One decision: the header of the toolkit is not included, for the build has to work
-// without it. `check-values` of the tests compares the two where there is a toolkit.
+// One decision: the header of the toolkit is not included, because the build has to work without
+// it. `check-values` of the tests compares the two where there is a toolkit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_DRIVER_H

@@ -1,8 +1,8 @@
 //===- float.cpp - arithmetic of floats -----------------------------------===//
 //
-// One decision: only what is rounded as written. A product or a sum without .rn may be
-// contracted by the assembler of the driver, approximations differ between GPUs, and .ftz
-// is not IEEE: all of these are refused, for they would not be bits that a test can hold.
+// One decision: only what is rounded as written is accepted. A product or a sum without .rn may be
+// contracted by the assembler of the driver, approximations differ between GPUs, and .ftz is not
+// IEEE: all of these are refused, because no test could rely on their bits.
 //
 //===----------------------------------------------------------------------===//
 #include "test/standin/driver/decode.h"
@@ -13,8 +13,8 @@ namespace standin {
 namespace {
 using Fn = void (*)(Warp &, const Inst &);
 
-/// A NaN that an operation in f32 makes has these bits on every GPU. NaNs are told by their
-/// bits: to LLVM one NaN is as good as another, and it drops a selection between two.
+/// A NaN that an operation in f32 makes has these bits on every GPU. NaNs are recognised by their
+/// bits: to LLVM all NaNs are the same, and it drops a selection between two.
 constexpr auto canonical = [](auto v) {
   if constexpr (sizeof(v[0]) == 4) {
     using Ints = decltype(v == v);
@@ -79,7 +79,7 @@ template <auto f> Fn twoOf(Type t) {
                          : Fn(two<float, float, f>);
 }
 
-/// Of f16, one or two in a word: through f32, which has bits enough for the second rounding to be
+/// f16, one or two in a word: through f32, which has so many bits that the second rounding gives
 /// that of the exact sum, difference or product.
 template <auto f> Lanes<uint32_t> ofHalves(Lanes<uint32_t> a, Lanes<uint32_t> b) {
   auto half = __builtin_convertvector(f(widened(a), widened(b)), Lanes<_Float16>);

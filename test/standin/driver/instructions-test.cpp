@@ -323,7 +323,7 @@ TEST_F(Instructions, FloatsToIntegers) {
   });
 }
 
-/// Rounded to nearest even by what the neighbours are, not by bits.
+/// Rounded to nearest even by comparing the neighbours, not by bits.
 Word toBf16(float x) {
   if (x != x)
     return 0x7FFF;
@@ -355,7 +355,7 @@ TEST_F(Instructions, Halves) {
         [](Word x, Word, Word) { return bits(double(std::bit_cast<_Float16>(uint16_t(x)))); });
 }
 
-/// Of f16 in double, where sums and products of two are exact.
+/// f16 in double, where sums and products of two are exact.
 Word halfOf(Word x, Word y, double (*f)(double, double)) {
   auto number = [](Word bits) { return double(std::bit_cast<_Float16>(uint16_t(bits))); };
   double v = f(number(x), number(y));

@@ -40,7 +40,7 @@ TEST_F(Interpreter, Dimensions) {
     EXPECT_EQ(host[i], 3000 + i % 32);
 }
 
-/// A loop whose count differs by thread, with an if inside, and a shuffle of all behind it.
+/// A loop whose count differs by thread, with an if inside, and a shuffle of all after it.
 TEST_F(Interpreter, ThreadsThatBranchApart) {
   OK(run("mov.b32 %r3, 0;\nmov.b32 %r4, 0;\n"
          "$L__BB0_1:\nsetp.ge.u32 %p1, %r4, %r1;\n@%p1 bra $L__BB0_4;\n"
@@ -102,7 +102,7 @@ TEST_F(Interpreter, VotesAndReductions) {
     EXPECT_EQ(host[i], 31 + 64 + (496 << 16));
 }
 
-/// Threads are together again behind an if, at the first instruction that allows it.
+/// Threads are together again after an if, at the first instruction that allows it.
 TEST_F(Interpreter, ThreadsThatMeetAgain) {
   OK(run("setp.lt.u32 %p1, %r1, 7;\n@%p1 bra $L__BB0_2;\nadd.s32 %r1, %r1, 1;\n$L__BB0_2:\n"
          "activemask.b32 %r3;\nst.global.b32 [%rd2], %r3;"));

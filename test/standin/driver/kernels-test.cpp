@@ -1,9 +1,9 @@
 //===- kernels-test.cpp - PTX of kernels, interpreted and compiled for the CPU ===//
 //
-// Every kernel of the tests in test/lower, as PTX for each architecture in the stand-in,
-// against the same GPU kernel compiled for this machine: two ways from one IR, which have
-// nothing below LLVM in common. Equal bit for bit; NaNs are equal to NaNs, for x86 and GPUs
-// differ in what they make.
+// Every kernel of the tests in test/lower, as PTX for each architecture in the stand-in, against
+// the same GPU kernel compiled for this machine: two ways from one IR, which have nothing below
+// LLVM in common. Equal bit for bit; NaNs are equal to NaNs, because x86 and GPUs differ in those
+// that they make.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"

@@ -17,7 +17,7 @@ struct Token {
 /// The last token is of kind `end`.
 std::vector<Token> tokenize(std::string_view text, Failure &failure);
 
-/// An integer, decimal or hexadecimal, perhaps with a U behind.
+/// An integer, decimal or hexadecimal, perhaps followed by a U.
 bool readInteger(std::string_view text, uint64_t &value);
 /// 0f3F800000 or 0d3FF0000000000000.
 bool readFloat(std::string_view text, uint64_t &bits, int &width);

@@ -3,9 +3,8 @@
 // A device pointer is the address of host memory plus kDeviceBit, which no processor
 // accepts: host code that follows one faults.
 //
-// One decision: launches and copies look allocations up in an immutable table. Who frees
-// memory makes a new table, so that what runs keeps its own, and what runs later finds
-// nothing there.
+// One decision: launches and copies look allocations up in an immutable table. Freeing memory makes
+// a new table, so that running work keeps its own, and later work finds nothing there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_MEMORY_H
@@ -65,7 +64,7 @@ public:
   std::shared_ptr<const Table> table() const;
   size_t used(int device) const;
 
-  /// Whether what runs on a device may touch the memory of another; of itself it may.
+  /// Whether work on a device may touch the memory of another device; its own it may.
   bool reaches(int device, int other) const {
     return device == other || peers[device].load() >> other & 1;
   }

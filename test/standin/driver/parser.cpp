@@ -204,7 +204,7 @@ void Parser::params() {
     uint32_t natural;
     Type type = declaredType(natural);
     Kernel::Param param{};
-    if (accept(".ptr")) { // what it promises of alignment is not relied on
+    if (accept(".ptr")) { // its promise of alignment is not relied on
       param.pointer = true;
       for (const char *space : {".global", ".shared", ".const", ".local"})
         accept(space);

@@ -13,7 +13,7 @@ namespace standin {
 struct Symbol {
   Space space;
   uint64_t value;
-  bool dynamic = false; ///< .extern .shared: behind all others, once they are known
+  bool dynamic = false; ///< .extern .shared: after all others, once they are known
 };
 
 /// %r of `.reg .b32 %r<73>`: count is 0 for a register with a name of its own.

@@ -65,7 +65,7 @@ void relieve() {
       ask(*stream, stream->enqueued);
 }
 
-/// Waits for a condition; meanwhile it may be found that all streams have to run.
+/// Waits for a condition; meanwhile it may turn out that all streams have to run.
 template <typename F> static void waitUntil(Lock &lock, F condition) {
   ++system().waiting;
   while (!condition())

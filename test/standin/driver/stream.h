@@ -1,7 +1,7 @@
 //===- stream.h - streams, events and graphs ------------------------------===//
 //
-// A stream is a queue with a thread of its own. What waits, waits for a mark: the end of
-// one operation of one stream.
+// A stream is a queue with a thread of its own. Every wait is for a mark: the end of one operation
+// of one stream.
 //
 // One decision: in the order `late` an operation runs only once somebody asks for it: a
 // call that waits, a query, or an operation of another stream that waits for it and has
@@ -127,7 +127,7 @@ struct LoadedModule {
   std::vector<std::unique_ptr<Function>> functions;
 };
 
-/// Everything of the process. It is never destroyed, for threads of streams outlive main.
+/// Everything of the process. It is never destroyed, because threads of streams outlive main.
 struct System {
   std::mutex mutex;                ///< of all below
   std::condition_variable changed; ///< an operation has ended

@@ -1,11 +1,10 @@
 //===- warp.h - 32 threads that execute instructions together -------------===//
 //
-// A warp executes one instruction for all of its threads that stand at it, so that the
-// cost of decoding is shared. Threads that branch apart have places of their own; those
-// with the smallest place go first, which brings them together again behind loops and ifs
-// as LLVM lays them out.
+// A warp executes one instruction for all of its threads that stand at it, so that the cost of
+// decoding is shared. Threads that branch apart have places of their own; those with the smallest
+// place go first, which brings them together again after loops and ifs as LLVM lays them out.
 //
-// One decision: what threads do together (shuffles, votes, barriers) waits until all that
+// One decision: what threads do together (shuffles, votes, barriers) waits until all threads that
 // it names have come to the same instruction, and fails where they never do.
 //
 //===----------------------------------------------------------------------===//
@@ -53,14 +52,14 @@ struct Run {
 /// Runs all blocks, in no order that a program may rely on.
 CUresult run(const Launch &launch, std::shared_ptr<const Table> table, Touched *touched);
 
-/// Who has touched each byte of shared memory since the last barrier: a warp that reads or
+/// Which warp has touched each byte of shared memory since the last barrier: a warp that reads or
 /// writes what another wrote, or writes what another read, races with it.
 class SharedUse {
 public:
   void start(uint32_t bytes);
   /// All warps have met.
   void clear();
-  /// Warps meet in parts: who races is not known any more.
+  /// Warps meet in parts: from now on races are not known.
   void stop() { on = false; }
   bool active() const { return on; }
   /// The other warp, or -1.

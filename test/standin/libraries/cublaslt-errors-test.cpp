@@ -9,7 +9,7 @@ using namespace standin::lt;
 
 namespace {
 
-/// What a set-up with one thing wrong is told.
+/// The error of a set-up with one thing wrong.
 struct Wrong {
   const char *name;
   int status;
@@ -246,7 +246,7 @@ TEST(CublasLt, RefusesMemoryThatDoesNotFit) {
     std::string text = testing::internal::GetCapturedStderr();
     EXPECT_EQ(status, wrong.status);
     EXPECT_NE(text.find(wrong.message), std::string::npos) << text;
-    // Of what was moved about, the fake driver forgets what it does not know.
+    // The fake driver forgets copies that it does not know.
     it.a.data = it.b.data = it.c.data = it.d.data = it.workspace = nullptr;
   }
 }

@@ -63,7 +63,7 @@ private:
 template <typename T> bool isLiving(const T *object) { return Living<T>::instance().has(object); }
 
 template <typename T> int destroy(const char *function, T *object) {
-  // As the library has it, null is fine.
+  // Null is allowed, as in the library.
   if (object && !Living<T>::instance().remove(object))
     return fail(function, invalidValue, "not a descriptor, or destroyed before");
   return success;
@@ -131,7 +131,7 @@ double scalar(const void *value, const Problem &problem) {
   return problem.isDouble() ? *(const double *)value : *(const float *)value;
 }
 
-/// What the library does with no algorithm: its first, without a preference.
+/// Without an algorithm the library takes its first, without a preference.
 Algo defaultAlgo(const Problem &problem, const void *bias) {
   HeuristicResult result = {};
   findAlgorithms(problem, Preference(), bias, {&result, 1});
@@ -354,7 +354,7 @@ STANDIN_EXPORT int cublasLtMatmulAlgoConfigSetAttribute(Algo *algo, int id, cons
   if (bytes == 0 || size != bytes || id == configId)
     return fail(function, invalidValue,
                 format("cannot be set with %zu bytes: attribute %d", size, id));
-  // What an algorithm sums in which order is its number alone.
+  // The number of an algorithm alone says what it sums in which order.
   if (memcmp(&number, value, size) != 0)
     return fail(function, notSupported,
                 format("algorithm %u has no other value of attribute %d", algorithm.id, id));

@@ -26,7 +26,7 @@ uint64_t checksumOf(const Algorithm &it) {
 }
 static_assert(offsetof(Algorithm, checksum) == 56);
 
-/// Splitting pays where there is little of D to compute side by side.
+/// Splitting pays where D is too small to be computed in many tiles side by side.
 std::array<Method, methods> inOrder(const Problem &it) {
   std::array<Method, methods> order = {ascending, halves, blocks, rounded};
   if (it.k >= 4 * std::max(it.m, it.n))

@@ -34,14 +34,14 @@ size_t currentVersion();
 
 Algorithm makeAlgorithm(Method method, uint64_t types);
 Algo seal(Algorithm algorithm);
-/// What was sealed, if it was, and by this version.
+/// The problem and alignments that were sealed, if any were, and by this version.
 Verdict unseal(const Algo &algo, Algorithm &algorithm);
 /// Also whether it is one for the problem.
 Verdict unsealFor(const Algo &algo, const Problem &problem, Algorithm &algorithm);
 
-/// The algorithms that fit, the fastest first as far as anybody knows;
-/// STANDIN_CUBLASLT_FIRST names another first one. Those whose bits STANDIN_CUBLASLT_REFUSED has
-/// are offered, and no call runs them.
+/// The algorithms that fit, the fastest first by what the heuristic can know;
+/// STANDIN_CUBLASLT_FIRST names another first one. Algorithms whose bits STANDIN_CUBLASLT_REFUSED
+/// has are offered, but no call runs them.
 int findAlgorithms(const Problem &problem, const Preference &preference, const void *bias,
                    std::span<HeuristicResult> results);
 

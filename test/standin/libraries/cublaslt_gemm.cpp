@@ -22,12 +22,12 @@ using namespace standin;
 using namespace standin::lt;
 
 #define INLINE __attribute__((always_inline)) inline
-// No more is asked of the CPU than it has.
+// It uses no more of the CPU than the CPU has.
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 
 namespace {
 
-/// As the library, it looks once.
+/// It looks once, as the library does.
 const bool isTf32Forced = setting("NVIDIA_TF32_OVERRIDE", 0) == 1;
 
 constexpr int64_t tileM = 128, tileN = 96, depth = 256;
@@ -49,7 +49,7 @@ template <typename T, typename In, bool isTf32> INLINE T load(const char *base, 
     return (T)(std::conditional_t<sizeof(In) == 2, float, T>)value;
 }
 
-/// Rows [i0, i0 + count) in panels of `across` rows, k by k; zeros behind the last row.
+/// Rows [i0, i0 + count) in panels of `across` rows, k by k; zeros after the last row.
 template <typename T, typename In, bool isTf32 = false>
 INLINE void packAs(const Source &from, int64_t i0, int64_t count, int64_t p0, int64_t ks,
                    int64_t across, T *to) {

@@ -1,8 +1,8 @@
 //===- cublaslt_gemm.h - the arithmetic of the stand-in for cuBLASLt -------------===//
 //
-// Decision: algorithms differ in nothing but the order of sums over k, so that a run which takes
-// another one than that which was chosen has other bits; and one rounds its partial sums, for a
-// caller who has not said how they may be reduced.
+// Decision: algorithms differ only in the order of sums over k, so that a run with another
+// algorithm than the chosen one has other bits; and one rounds its partial sums, for callers that
+// have not said how these may be reduced.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_CUBLASLT_GEMM_H

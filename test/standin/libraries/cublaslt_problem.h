@@ -95,7 +95,7 @@ Verdict makeProblem(const Desc &desc, const Layout &a, const Layout &b, const La
 
 /// Equal for problems that one algorithm fits.
 uint64_t hashOf(const Problem &problem);
-/// The same of the types alone.
+/// The same by the types alone.
 uint64_t hashOfTypes(int compute, int scale, int a, int b, int c, int d);
 bool typesFit(int compute, int scale, int ab, int cd);
 
@@ -103,7 +103,7 @@ size_t bytesOf(int type);
 const char *nameOfType(int type);
 /// Bytes from the first to the last element, all batches.
 size_t extentOf(const Layout &layout);
-/// Whether matrices of these layouts share an element, one `distance` bytes behind the other.
+/// Whether matrices of these layouts share an element, one `distance` bytes after the other.
 bool overlap(const Layout &first, const Layout &second, int64_t distance);
 
 } // namespace standin::lt

@@ -231,7 +231,7 @@ void expectRefused(const Wrong &wrong) {
   std::string aloud = testing::internal::GetCapturedStderr();
   EXPECT_EQ(it.status, wrong.status);
   EXPECT_NE(it.why.find(wrong.message), std::string::npos) << it.why;
-  // What is not supported is an answer, and no mistake.
+  // What is not supported is an answer, and not a mistake.
   if (wrong.status != notSupported)
     EXPECT_NE(aloud.find(wrong.message), std::string::npos) << aloud;
 }

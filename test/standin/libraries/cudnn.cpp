@@ -296,7 +296,7 @@ STANDIN_EXPORT int cudnnBackendGetAttribute(Raw raw, int attribute, int type, in
 }
 STANDIN_EXPORT int cudnnBackendFinalize(Raw raw) {
   Verdict verdict = finalize(find(raw).get());
-  // What an engine cannot do is an answer, and no mistake of the caller.
+  // What an engine cannot do is an answer, and not a mistake of the caller.
   if (verdict.status == notSupported) {
     lastError = verdict.why;
     return verdict.status;

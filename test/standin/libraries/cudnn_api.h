@@ -15,7 +15,7 @@ namespace standin::dnn {
 
 constexpr size_t version = 91900;
 
-// Ours, and behind CUDNN_ theirs.
+// Our name; with CUDNN_ before it, theirs.
 #define STANDIN_CUDNN_NUMBERS(NUMBER)                                                              \
   NUMBER(success, 0, STATUS_SUCCESS)                                                               \
   NUMBER(notInitialized, 1001, STATUS_NOT_INITIALIZED)                                             \

@@ -1,7 +1,7 @@
 //===- cudnn_call.cpp - an execution on its way through a stream --------------------===//
 //
-// Decision: memory is checked when the call is made and when its turn has come: a graph may run it
-// after something was freed. The workspace is filled with what is no number before an engine works:
+// Decision: memory is checked when the call is made and when its turn has come, because a graph may
+// run it after something was freed. The workspace is filled with NaN before an engine works, so
 // nothing lasts in it.
 //
 //===----------------------------------------------------------------------===//
@@ -100,7 +100,7 @@ Verdict dnn::checkMemory(const Call &call) {
       return {misaligned, format("%s is not aligned to %lld bytes: %p", it.name.c_str(),
                                  (long long)it.alignment, it.at)};
   }
-  // Heads of two arrays may lie between each other, but not begin at one place, nor in the
+  // Heads of two arrays may lie between each other, but may not begin at one place, nor lie in the
   // workspace.
   for (const Range &one : all)
     for (const Range &other : all) {

@@ -14,7 +14,7 @@ namespace {
 enum Need { required, optional };
 constexpr int64_t any = 1 << 20;
 
-/// What a descriptor may be told.
+/// The attributes of a descriptor.
 struct Rule {
   int kind, attribute, type;
   int64_t least, most;
@@ -59,7 +59,7 @@ constexpr Rule rules[] = {
     {kindVariantPack, packPointers, isVoidPointer, 1, any, required},
     {kindVariantPack, packWorkspace, isVoidPointer, 1, 1, optional},
 };
-/// Made by heuristics alone.
+/// Kinds that only heuristics make.
 constexpr int withoutRules[] = {kindEngine, kindEngineConfig};
 
 } // namespace

@@ -1,7 +1,7 @@
 //===- cudnn_engines.cpp - engines of the stand-in for cuDNN -------------------------===//
 //
-// The library's flash engines match patterns: the same mathematics in another order finds none. So
-// does this: what each array is made of is spelled, and compared with what attention is.
+// The library's flash engines match patterns: the same mathematics in another order finds no
+// engine. This does the same: it spells how each array is made, and compares that with attention.
 //
 // One decision: three engines that must not be taken come before the one that may. One adds in the
 // order in which blocks come, one fails to compile, one needs more workspace than there is.
@@ -113,7 +113,7 @@ std::vector<Pattern> patterns() {
 
 int64_t whole(int64_t rows) { return (rows + 63) / 64 * 64; }
 
-/// As cuDNN 9.19 answers on an H100.
+/// The number that cuDNN 9.19 answers on an H100.
 int64_t workspaceOf(const Pattern &pattern, const Tensor &q, const Tensor &k, int64_t keys) {
   if (!pattern.isBackward)
     return 256;

@@ -140,7 +140,7 @@ public:
     return verdict;
   }
 
-  /// Values in between have one producer; operations are put behind those that they read.
+  /// Values in between have one producer; operations are put after those that they read.
   Verdict sort() {
     std::set<int64_t> made;
     for (auto &[id, tensor] : graph.tensors) {

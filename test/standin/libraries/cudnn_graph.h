@@ -29,7 +29,7 @@ struct Operation {
 
 struct Graph {
   std::map<int64_t, Tensor> tensors;
-  std::vector<Operation> operations; // each behind those whose results it reads
+  std::vector<Operation> operations; // each after those whose results it reads
 
   const Operation *producerOf(int64_t id) const;
   /// Arrays and scalars: what a variant pack has to name.

@@ -47,7 +47,7 @@ void *allocate(size_t bytes);
 void release(void *device);
 void *host(const void *device);
 
-/// Of this thread; -1: no context.
+/// The context of this thread; -1: none.
 void setDevice(int device);
 
 template <typename T> T *allocateAs(size_t count) { return (T *)allocate(count * sizeof(T)); }

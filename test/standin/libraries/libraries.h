@@ -20,7 +20,7 @@
 
 namespace standin {
 
-/// Functions of the driver. Those behind the first two may be missing.
+/// Functions of the driver. All but the first two may be missing.
 struct Driver {
   int (*launchHostFunction)(void *stream, void (*function)(void *), void *data) = nullptr;
   void *(*host)(unsigned long long device) = nullptr;
@@ -56,8 +56,8 @@ struct Access {
 
 bool overlap(const Access &one, const Access &other);
 
-/// Has the driver call a function in a stream, after it has told the driver's log (STANDIN_LOG)
-/// what that will touch. Empty, or why it will not be called.
+/// Has the driver call a function in a stream, after writing to the driver's log (STANDIN_LOG) what
+/// that will touch. Empty, or why it will not be called.
 std::string issue(void *stream, void (*function)(void *), void *data,
                   const std::vector<Access> &accesses);
 

@@ -1,4 +1,4 @@
-//===- nccl-errors-test.cpp - what the stand-in for NCCL refuses, and whom it misses --===//
+//===- nccl-errors-test.cpp - what the stand-in for NCCL refuses and misses ---===//
 
 #include "nccl-ranks.h"
 
@@ -14,7 +14,7 @@ using namespace standin::nccl;
 
 namespace {
 
-/// What one rank's call is told.
+/// The error of one rank's call.
 void expectRefused(int status, const std::string &message, const std::function<int(Rank &)> &call) {
   SCOPED_TRACE(message);
   std::string text = textOf([&] {
@@ -371,7 +371,7 @@ TEST(NcclErrors, TwoThreadsAtOnce) {
   expectText(text, "has waited 1 s for others to split");
 }
 
-/// Each rank does its own; all are told of the difference.
+/// Each rank does something else; all get an error about the difference.
 void expectMismatch(const std::string &message, const std::function<int(Rank &)> &ofRank0,
                     const std::function<int(Rank &)> &ofRank1) {
   for (Transport transport : {threads, processes}) {

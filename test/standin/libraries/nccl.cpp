@@ -3,8 +3,8 @@
 // Each operation is checked where it is issued, and becomes one launch with the others of
 // its group.
 //
-// Decision: a communicator keeps to the stream that it was first used on. The library orders
-// its streams itself; whoever relies on that has made a mistake more often than not.
+// Decision: a communicator keeps to the stream that it was first used on. The library orders its
+// streams itself; a program that relies on that has made a mistake more often than not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,8 +47,8 @@ private:
   bool isInside = false;
 };
 
-/// What a config says, or would say if it said it. One of an older version has fewer fields: 2.26
-/// ends behind trafficClass.
+/// What a config says, with defaults for what it leaves out. A config of an older version has fewer
+/// fields: that of 2.26 ends after trafficClass.
 int takeConfig(const char *function, const Config *given, Config &taken) {
   taken = {};
   if (!given)
@@ -107,7 +107,7 @@ int initialise(const char *function, Comm *comm, int ranks, const UniqueId &id, 
   *comm = new Communicator(ranks, rank, device, config.blocking != 0, nameOf(config, "world"));
   std::string where(id.internal, strnlen(id.internal, sizeof id.internal));
   int result = begin(*comm, [comm = *comm, where] { comm->join(where); });
-  // As the library, which gives no handle then.
+  // As in the library, there is no handle then.
   if (result != success && result != inProgress)
     std::exchange(*comm, nullptr)->abort();
   return result;

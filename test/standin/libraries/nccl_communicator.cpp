@@ -277,14 +277,14 @@ int Communicator::advance() {
 
 int Communicator::progress() {
   if (phase == waitingForParent && parent)
-    parent->progress(); // without our lock, for it takes it
+    parent->progress(); // without our lock, because it takes it
   std::lock_guard guard(lock);
   if (error != success)
     return error;
   if (isAborted)
     return systemError;
   if (Header::Broken *broken = region ? findBroken() : nullptr) {
-    // A rank that runs something says so itself.
+    // A rank that runs something reports it itself.
     int none = success;
     error.compare_exchange_strong(none, broken->result);
     return error;
@@ -338,7 +338,7 @@ void Communicator::abort() {
   setLiving(this, false);
   isAborted = true;
   if (region) {
-    // Others are not told: on a real machine nobody tells them.
+    // Others get no report: on a real machine there is none either.
     (*region)->members[rank].state = aborted;
     (*region).ring(rank);
   }

@@ -3,9 +3,9 @@
 // It is made, split, finalised, and runs launches, each of which is a host function in a
 // stream that waits for the other members there.
 //
-// Decision: what the library does behind the caller's back, where `blocking` is 0, is done
-// here when the caller polls ncclCommGetAsyncError, and not before: who does not poll finds
-// that it was not done.
+// Decision: what the library does in the background, where `blocking` is 0, is done here when the
+// caller polls ncclCommGetAsyncError, and not before: a caller that does not poll finds that it was
+// not done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_NCCL_COMMUNICATOR_H
@@ -58,7 +58,7 @@ public:
   void finalize();
   /// inProgress, success, or the error that it has.
   int progress();
-  /// After others have kept it in progress for too long.
+  /// Called after others have kept it in progress for too long.
   void giveUp();
   int destroy();
   void abort();
@@ -140,7 +140,7 @@ Comm onAnotherStream(Comm comm, void *stream);
 int report(int result, const std::string &why);
 const char *lastError();
 double now();
-/// Of STANDIN_NCCL_TIMEOUT.
+/// The seconds of STANDIN_NCCL_TIMEOUT.
 double patience();
 const char *nameOfKind(Kind kind);
 

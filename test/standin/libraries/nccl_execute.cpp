@@ -52,7 +52,7 @@ Outcome Communicator::wait(const std::function<bool()> &done,
   }
 }
 
-/// What every rank of the family is at, for the ranks here may wait for one elsewhere.
+/// What every rank of the family does, because the ranks here may wait for one elsewhere.
 Outcome Communicator::late(const std::string &whom) {
   std::string text = format("has waited %g s for rank %s", patience(), whom.c_str());
   for (int other = 0; other < family->ranks; ++other)

@@ -185,7 +185,7 @@ int beginAll(std::vector<Beginning> beginnings) {
     it.how();
   if (beginnings.empty() || !beginnings[0].comm->isBlocking)
     return beginnings.empty() ? success : inProgress;
-  // In turn, for one may wait for another of this thread.
+  // In turn, because one may wait for another of this thread.
   std::vector<int> results(beginnings.size(), inProgress);
   for (double end = now() + patience();; usleep(pauseMicroseconds)) {
     for (size_t i = 0; i < results.size(); ++i)

@@ -33,7 +33,7 @@ template <typename T> T combine(int reduction, T a, T b) {
 
 template <typename T> constexpr bool isInteger = std::is_integral_v<T>;
 
-/// An average of numbers with a fraction is a sum of parts, as the library has it.
+/// An average of numbers with a fraction is a sum of divided numbers, as in the library.
 template <typename T> T prepare(int reduction, int ranks, T value) {
   if constexpr (!isInteger<T>)
     if (reduction == avg)

@@ -1,12 +1,12 @@
 //===- nccl_region.h - the memory that members of a communicator share --------------===//
 //
-// Members are processes, or threads, of one machine. Their memory has no name in a file
-// system: who makes it holds a descriptor, and others open that descriptor through /proc. So
-// nothing is left behind by who is killed; and, as with the library, who made the unique id
-// has to live until all have joined.
+// Members are processes, or threads, of one machine. Their memory has no name in a file system: the
+// process that makes it holds a descriptor, and others open that descriptor through /proc. So a
+// killed process leaves nothing; and, as with the library, the process that made the unique id must
+// live until all have joined.
 //
-// Decision: nobody spins. A member sleeps on its bell, and who changes what it may wait for
-// rings it.
+// Decision: nobody spins. A member sleeps on its bell, and a member that changes what it may wait
+// for rings it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_NCCL_REGION_H
@@ -40,7 +40,7 @@ enum MemberState { absent, claimed, joined, finalized, left, aborted };
 struct alignas(64) Member {
   std::atomic<int> state;
   int pid;
-  uint64_t started; // when the process did, for numbers of processes are used again
+  uint64_t started; // when the process did, because numbers of processes are used again
   char device[32];
   std::atomic<uint32_t> bell;
   std::atomic<uint64_t> meetings; // that it came to

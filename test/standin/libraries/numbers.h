@@ -1,6 +1,6 @@
 //===- numbers.h - 16-bit numbers of the stand-ins ----------------------------===//
 //
-// Not those of runtime/: a mistake there has to show here.
+// Not those of runtime/: a mistake in those must show here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_TEST_STANDIN_NUMBERS_H

@@ -235,7 +235,7 @@ private:
   }
 };
 
-/// By norm: of the difference, over that of what is expected, if that is not zero.
+/// Differences by norm: that of the difference, over that of the expected values if it is not zero.
 double distance(const std::vector<float> &found, const std::vector<double> &expected) {
   double difference = 0, size = 0;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -320,7 +320,7 @@ TEST_F(CudaAttentionTest, SaysThatTheLibraryIsMissing) {
       "cannot load cuDNN as TPLAN_CUDNN names it.*--attention=generated needs no cuDNN");
 }
 
-/// Which cuDNN's engines ask the loader for by name, wherever cuDNN itself was found.
+/// cuDNN's engines ask the loader for it by name, wherever cuDNN itself was found.
 TEST_F(CudaAttentionTest, LoadsTheCompilerWhereverItIsFound) {
   GTEST_FLAG_SET(death_test_style, "threadsafe"); // a process that has not loaded it
   EXPECT_EXIT(

@@ -8,7 +8,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Of a library that fails while the driver answers so to a query.
+/// The error of a library that fails while the driver answers so to a query.
 template <cuda::Result answer> std::string told() {
   CudaDriver driver;
   driver.EventQuery = [](cuda::EventHandle *) { return cuda::Result(answer); };

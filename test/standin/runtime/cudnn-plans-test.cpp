@@ -98,7 +98,7 @@ nn::MaskAttr maskOf(const Case &it, mlir::MLIRContext &context) {
       {nn::MaskAttr::getLeaf(&context, "causal"), nn::MaskAttr::getLeaf(&context, "window", 100)});
 }
 
-/// Those that the driver writes on the module.
+/// The limits that the driver writes on the module.
 rt::LibraryLimits limitsOf(const char *arch) {
   int number = atoi(arch + 3);
   rt::LibraryLimits limits;
@@ -110,7 +110,7 @@ rt::LibraryLimits limitsOf(const char *arch) {
   return limits;
 }
 
-/// A chunk of the attention as the host program tells it.
+/// A chunk of the attention as the host program describes it.
 struct Chunk {
   tp_attention call = {};
   std::vector<int64_t> strides;

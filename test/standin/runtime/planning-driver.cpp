@@ -1,8 +1,8 @@
 //===- planning-driver.cpp - a driver without a GPU, in front of cuDNN --------------===//
 //
 // cuDNN plans for a GPU that is described to it, on a machine that has none, but hands the code
-// that it compiles to a driver. This one takes any code, and runs none. It goes by the name of the
-// real one, so that who looks for that finds this.
+// that it compiles to a driver. This one takes any code, and runs none. It has the name of the real
+// one, so that a library that looks for that finds this one.
 //
 //===----------------------------------------------------------------------===//
 
