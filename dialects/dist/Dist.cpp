@@ -3,7 +3,7 @@
 // Each check cites its constraint in Dist.td as (Cn): of the attribute, or of the operation.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/dist/Dist.h"
+#include "dialects/dist/Kinds.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -420,20 +420,21 @@ LogicalResult CollectiveOp::verify() {
   if (failed(verifyAxes(*this, getAxes())) || failed(verifyDim(*this, getDim())) ||
       failed(verifyDim(*this, getTo())))
     return failure();
-  CollectiveKind kind = getKind();
-  if (kind == CollectiveKind::AllToAll && !getDim()) // (C2)
-    return emitOpError("needs the dimension that is cut, found none in all_to_all");
-  if (kind == CollectiveKind::AllReduce && getDim())
+  const KindFacts &facts = factsOf(getKind());
+  StringRef kind = stringifyCollectiveKind(getKind());
+  if (facts.exchanges() && !getDim()) // (C2)
+    return emitOpError("needs the dimension that is cut, found none in ") << kind;
+  if (!facts.hasBlocks() && getDim())
     return emitOpError("cuts no dimension, found ") << *getDim();
-  if (kind == CollectiveKind::AllToAll && !getTo())
-    return emitOpError("needs the dimension that is cut afterwards, found none in all_to_all");
-  if (kind != CollectiveKind::AllToAll && getTo())
+  if (facts.exchanges() && !getTo())
+    return emitOpError("needs the dimension that is cut afterwards, found none in ") << kind;
+  if (!facts.exchanges() && getTo())
     return emitOpError("the dimension that is cut afterwards belongs to all_to_all alone, found ")
-           << stringifyCollectiveKind(kind);
-  if (kind == CollectiveKind::Permute && !getSources()) // (C3)
-    return emitOpError("needs a source for each member, found none in permute");
-  if (kind != CollectiveKind::Permute && getSources())
-    return emitOpError("sources belong to permute alone, found ") << stringifyCollectiveKind(kind);
+           << kind;
+  if (facts.reorders && !getSources()) // (C3)
+    return emitOpError("needs a source for each member, found none in ") << kind;
+  if (!facts.reorders && getSources())
+    return emitOpError("sources belong to permute alone, found ") << kind;
   auto module = (*this)->getParentOfType<ModuleOp>();
   if (!getSources() || !module || !module->hasAttr(kMesh))
     return success();
