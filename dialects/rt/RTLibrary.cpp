@@ -5,7 +5,6 @@
 // `cudnn-plans-test` asks the library itself, where there is one.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
