@@ -44,10 +44,8 @@ inline constexpr std::array kKindFacts = {
               .sums = true,
               .cuts = true},
     KindFacts{.kind = CollectiveKind::AllGather, .runtime = TP_ALL_GATHER, .gathers = true},
-    KindFacts{.kind = CollectiveKind::AllToAll,
-              .runtime = TP_ALL_TO_ALL,
-              .gathers = true,
-              .cuts = true},
+    KindFacts{
+        .kind = CollectiveKind::AllToAll, .runtime = TP_ALL_TO_ALL, .gathers = true, .cuts = true},
     KindFacts{.kind = CollectiveKind::Permute, .runtime = TP_PERMUTE, .reorders = true}};
 
 namespace detail {

@@ -128,9 +128,7 @@ int64_t CollectiveOp::getBytesOfScratch() {
 }
 
 int64_t CollectiveOp::getFlops() { return 0; }
-int64_t CollectiveOp::getAlias(unsigned) {
-  return dist::factsOf(getKind()).sumsInPlace() ? 0 : -1;
-}
+int64_t CollectiveOp::getAlias(unsigned) { return dist::factsOf(getKind()).sumsInPlace() ? 0 : -1; }
 bool CollectiveOp::mustAlias(unsigned) { return false; }
 StringRef CollectiveOp::getCategory() { return "collective"; }
 

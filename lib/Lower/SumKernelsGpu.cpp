@@ -31,7 +31,8 @@ static constexpr int64_t kAny = int64_t(1) << 48;
 /// "tplan.sum_bf16"
 static std::string nameOf(Type type, bool maximum) {
   std::string name;
-  llvm::raw_string_ostream(name) << "tplan." << (maximum ? "max_" : "sum_") << nn::elementName(type);
+  llvm::raw_string_ostream(name) << "tplan." << (maximum ? "max_" : "sum_")
+                                 << nn::elementName(type);
   return name;
 }
 

@@ -134,7 +134,7 @@ constexpr Row table[] = {
 #define TYPE(ID, T) {ID, {2, add_##T}, {2, max_##T}},
     TP_NARROW_TYPES(TYPE)
 #undef TYPE
-    {TP_I32, {4, addI32}, {4, maxI32}},
+        {TP_I32, {4, addI32}, {4, maxI32}},
     {TP_I64, {8, addI64}, {8, maxI64}},
 };
 

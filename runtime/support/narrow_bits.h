@@ -8,8 +8,8 @@
 namespace tplan::runtime {
 
 /// Of a type T of 16 bits: `exponent`, the bits that are all ones in what is not finite; `widen`,
-/// the bits of a T, in 32, as those of an f32; `round`, the bits of an f32 as those of the nearest T.
-/// `Bits` and `Real` are uint32_t and float, or vectors of them.
+/// the bits of a T, in 32, as those of an f32; `round`, the bits of an f32 as those of the nearest
+/// T. `Bits` and `Real` are uint32_t and float, or vectors of them.
 template <typename T> struct NarrowBits;
 
 } // namespace tplan::runtime
