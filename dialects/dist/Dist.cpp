@@ -1,6 +1,7 @@
 //===- Dist.cpp - registration, syntax and verifiers of the dist dialect ---===//
 //
-// Each check cites its constraint in Dist.td as (Cn): of the attribute, or of the operation.
+// Each check cites its constraint in Dist.td as (Cn): of the attribute, or of the operation. Those
+// of operations on blocks stand in Kinds.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/dist/Dist.h"
@@ -406,50 +407,6 @@ LogicalResult dist::verifyAxes(Operation *op, ArrayAttr axes) {
       return op->emitOpError("axis given twice: ") << axis;
   }
   return success();
-}
-
-/// (C2) for the kinds that exchange blocks of a dimension.
-static LogicalResult verifyDim(Operation *op, std::optional<StringRef> dim) {
-  auto type = cast<nn::Tensor>(op->getOperand(0).getType());
-  if (dim && !type.has(*dim))
-    return op->emitOpError("operand has no such dimension: ") << *dim;
-  return success();
-}
-
-LogicalResult CollectiveOp::verify() {
-  if (failed(verifyAxes(*this, getAxes())) || failed(verifyDim(*this, getDim())) ||
-      failed(verifyDim(*this, getTo())))
-    return failure();
-  CollectiveKind kind = getKind();
-  if (kind == CollectiveKind::AllToAll && !getDim()) // (C2)
-    return emitOpError("needs the dimension that is cut, found none in all_to_all");
-  if (kind == CollectiveKind::AllReduce && getDim())
-    return emitOpError("cuts no dimension, found ") << *getDim();
-  if (kind == CollectiveKind::AllToAll && !getTo())
-    return emitOpError("needs the dimension that is cut afterwards, found none in all_to_all");
-  if (kind != CollectiveKind::AllToAll && getTo())
-    return emitOpError("the dimension that is cut afterwards belongs to all_to_all alone, found ")
-           << stringifyCollectiveKind(kind);
-  if (kind == CollectiveKind::Permute && !getSources()) // (C3)
-    return emitOpError("needs a source for each member, found none in permute");
-  if (kind != CollectiveKind::Permute && getSources())
-    return emitOpError("sources belong to permute alone, found ") << stringifyCollectiveKind(kind);
-  auto module = (*this)->getParentOfType<ModuleOp>();
-  if (!getSources() || !module || !module->hasAttr(kMesh))
-    return success();
-  ArrayRef<int32_t> sources = *getSources();
-  int64_t members = meshOf(module).sizeOf(dist::axesOf(getAxes()));
-  if (static_cast<int64_t>(sources.size()) != members)
-    return emitOpError("needs a source for each of ")
-           << members << " members, found " << sources.size();
-  for (int32_t source : sources)
-    if (source < 0 || source >= members)
-      return emitOpError("source is none of ") << members << " members: " << source;
-  return success();
-}
-
-LogicalResult SliceOp::verify() {
-  return success(succeeded(verifyAxes(*this, getAxes())) && succeeded(verifyDim(*this, getDim())));
 }
 
 LogicalResult OwnOp::verify() { return verifyAxes(*this, getAxes()); }

@@ -5,7 +5,13 @@
 
 include "mlir/IR/EnumAttr.td"
 
-// Numbers and meanings are those of tp_collective_kind in include/tplan/runtime.h.
+// What each kind does to blocks, and its name in the runtime, stands in Kinds.h.
+//
+// - all_reduce: a pending sum (maximum) over the axes is made.
+// - reduce_scatter: the same, and each rank keeps its block of `dim` (or of the rows).
+// - all_gather: blocks of `dim` (or of the rows) become the whole.
+// - all_to_all: the axes leave `dim` and cut `to`.
+// - permute: the blocks of `dim` go to other ranks of the same axes.
 def Dist_CollectiveKind : I32EnumAttr<"CollectiveKind", "what the ranks of a group do together", [
     I32EnumAttrCase<"AllReduce", 0, "all_reduce">,
     I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,

@@ -42,6 +42,14 @@ int64_t tplan::nn::elementBytes(Type element) {
   return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
 }
 
+std::string tplan::nn::elementName(Type element) {
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  StringRef text = name; // a type of this dialect is called as its mnemonic
+  text.consume_front("!nn.");
+  return text.str();
+}
+
 int64_t Tensor::getNumElements() const {
   int64_t n = 1;
   for (DimAttr dim : getDims())
@@ -131,9 +139,7 @@ LogicalResult Tensor::verify(function_ref<InFlightDiagnostic()> emitError, Array
 #define TYPE(ID, NAME, BYTES) NAME,
   static constexpr llvm::StringLiteral known[] = {TP_TYPES(TYPE)};
 #undef TYPE
-  std::string name;
-  llvm::raw_string_ostream(name) << elementType;
-  if (!llvm::is_contained(known, name))
+  if (!llvm::is_contained(known, elementName(elementType)))
     return emitError() << "elements must be one of " << llvm::join(ArrayRef(known), ", ")
                        << ", found " << elementType;
   return success();

@@ -33,6 +33,8 @@ inline constexpr int64_t kMostBytes = int64_t(1) << 44;
 
 /// Bytes of one element; i1 counts one.
 int64_t elementBytes(mlir::Type element);
+/// "f32", "bf16": what reports and the runtime call the type of an element.
+std::string elementName(mlir::Type element);
 
 /// The dimensions of both, first those of the operand of higher rank (or lhs), with the element
 /// type of lhs. Sizes must agree where names do.

@@ -2,12 +2,17 @@
 #ifndef TPLAN_DIALECTS_NN_NARROW_H
 #define TPLAN_DIALECTS_NN_NARROW_H
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "dialects/nn/NN.h"
 
 namespace tplan::nn {
 
 /// Whether values are of this type where they are handed on, and computed in f32.
-inline bool isNarrow(mlir::Type element) { return element.isBF16() || element.isF16(); }
+inline bool isNarrow(mlir::Type element) {
+#define NARROW(PRECISION, TYPE) llvm::isa<TYPE>(element) ||
+  return
+#include "dialects/nn/Narrow.def"
+      false;
+}
 
 } // namespace tplan::nn
 

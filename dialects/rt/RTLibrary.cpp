@@ -5,7 +5,6 @@
 // `cudnn-plans-test` asks the library itself, where there is one.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -158,11 +157,8 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
   for (DimAttr dim : batches[0])
     attention.batch *= dim.getSize();
 
-  if (!nn::isNarrow(q.getElementType())) {
-    std::string element;
-    llvm::raw_string_ostream(element) << q.getElementType();
-    return found("elements of " + llvm::Twine(element), "bf16 and f16");
-  }
+  if (Type element = q.getElementType(); !element.isBF16() && !element.isF16())
+    return found("elements of " + nn::elementName(element), "bf16 and f16");
   int64_t widest = pass == AttentionPass::Forward ? limits.widestForward : limits.widestBackward;
   if (attention.width % 8 || attention.width > widest)
     return found("heads of " + llvm::Twine(attention.width) + " elements",

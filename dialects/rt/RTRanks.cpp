@@ -1,4 +1,5 @@
 //===- RTRanks.cpp - what calls between ranks move ------------------------===//
+#include "dialects/dist/Kinds.h"
 #include "dialects/rt/RT.h"
 #include "include/tplan/collectives.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -52,19 +53,16 @@ static BlockShape exchange(Tensor in, Tensor out, StringRef leaves, StringRef cu
 
 BlockShape CollectiveOp::getShape() {
   Tensor in = typeOf(getX()), out = typeOf(getResult());
-  switch (getKind()) {
-  case CollectiveKind::ReduceScatter:
-    return blocks(in, out, getDimAttr());
-  case CollectiveKind::AllGather:
-    return blocks(out, in, getDimAttr());
-  case CollectiveKind::AllToAll:
+  const dist::KindFacts &facts = dist::factsOf(getKind());
+  if (facts.exchanges())
     return exchange(in, out, *getDim(), *getTo());
-  default: {
-    BlockShape shape;
-    shape.inner = shape.whole = in.getNumElements();
-    return shape;
-  }
-  }
+  if (facts.scatters())
+    return blocks(in, out, getDimAttr());
+  if (facts.completes())
+    return blocks(out, in, getDimAttr());
+  BlockShape shape;
+  shape.inner = shape.whole = in.getNumElements();
+  return shape;
 }
 
 BlockShape SliceOp::getShape() { return blocks(typeOf(getX()), typeOf(getResult()), getDimAttr()); }
@@ -84,7 +82,7 @@ bool rt::dependsOn(CollectiveOp op, CollectiveOp other) {
 static tp_collective described(CollectiveKind kind, const BlockShape &shape,
                                ArrayRef<int32_t> sources) {
   tp_collective what = {};
-  what.kind = static_cast<int32_t>(kind);
+  what.kind = dist::factsOf(kind).runtime;
   what.outer = shape.outer, what.inner = shape.inner;
   what.middle = shape.middle, what.last = shape.last;
   what.whole = shape.whole;
@@ -130,7 +128,7 @@ int64_t CollectiveOp::getBytesOfScratch() {
 }
 
 int64_t CollectiveOp::getFlops() { return 0; }
-int64_t CollectiveOp::getAlias(unsigned) { return getKind() == CollectiveKind::AllReduce ? 0 : -1; }
+int64_t CollectiveOp::getAlias(unsigned) { return dist::factsOf(getKind()).sumsInPlace() ? 0 : -1; }
 bool CollectiveOp::mustAlias(unsigned) { return false; }
 StringRef CollectiveOp::getCategory() { return "collective"; }
 

@@ -1,4 +1,4 @@
-/*===- collectives.h - how a collective is cut, and what it sends -----------===
+/*===- collectives.h - what each collective means, and what it sends --------===
  *
  * Read by the compiler, whose report says the bytes, and by the transports, which send them.
  *
@@ -13,6 +13,41 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What the n members of a group do together; extents in elements, row-major.
+ *
+ *   all-reduce      in [outer, inner]     -> out [outer, inner]
+ *   reduce-scatter  in [outer, n, inner]  -> out [outer, inner], block m to member m
+ *   all-gather      in [outer, inner]     -> out [outer, n, inner], block m from member m
+ *   all-to-all      in [outer, n, middle, inner, last] -> out [outer, middle, n, inner, last]
+ *                   block m of the first to member m, the block from member m at m (split first),
+ *                   or the other way round (split last), as `split_last` says
+ *   permute         out of member m = in of member source[m], [outer, inner]
+ *   message         out of member 1 = in of member 0, [outer, inner]; a group of two
+ *
+ * reduce-scatter and all-gather with `whole` < outer * n * inner: the array of all blocks is
+ * [outer, whole / outer], the last blocks of each line are shorter or empty; the rest of such a
+ * block stays as it is, but that of one which a reduce-scatter makes becomes zero. Others do not
+ * read `whole`. Any extent may be 0. A member may be the source of any number of members. Of a
+ * message `out` of member 0 and `in` of member 1 are not touched and may be null. Member 0 may have
+ * to wait until member 1 takes it, and may not.
+ * in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
+ * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
+ *
+ * Sums have one order: per element over the members in the order of their numbers, from
+ * the left, in f32 for f32, bf16 and f16 (rounded once at the end), in f64 for f64, whatever
+ * the transport, its chunks and its buckets. i32 and i64 wrap. Only where the program says so
+ * (tp_device.native_sums) a transport with sums of its own may make them in its way. */
+typedef enum tp_collective_kind {
+  TP_ALL_REDUCE,
+  TP_REDUCE_SCATTER,
+  TP_ALL_GATHER,
+  TP_ALL_TO_ALL,
+  TP_PERMUTE,
+  TP_MESSAGE,
+  TP_COLLECTIVE_KINDS,
+  TP_SLICE = TP_COLLECTIVE_KINDS /* of tp_slice alone */
+} tp_collective_kind;
 
 static inline int64_t tp_clamp(int64_t value, int64_t most) {
   return value < 0 ? 0 : value < most ? value : most;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Fuse/KernelBuilder.h"
+#include "dialects/dist/Kinds.h"
 #include "dialects/nn/NNBuilder.h"
 #include "lib/Fuse/Counts.h"
 #include "lib/Fuse/ScalarBody.h"
@@ -177,7 +178,7 @@ Value takenOver(Value output) {
   // What is gathered into a weight may take over the rank's own block of it.
   if (output.hasOneUse())
     if (auto gather = dyn_cast<dist::CollectiveOp>(*output.getUsers().begin());
-        gather && gather.getKind() == dist::CollectiveKind::AllGather)
+        gather && dist::factsOf(gather.getKind()).completes())
       output = gather.getResult();
   for (auto [r, v] : llvm::enumerate(layer.getReturn().getOperands()))
     for (unsigned a = 0, e = layer.getNumArguments(); v == output && a < e; ++a)

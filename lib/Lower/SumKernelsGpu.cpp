@@ -7,6 +7,7 @@
 // collectives of all shapes. A thread has one element, neighbours side by side.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/dist/Kinds.h"
 #include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
@@ -35,7 +36,8 @@ static constexpr int64_t kAny = int64_t(1) << 48;
 /// "tplan.sum_bf16"
 static std::string nameOf(Type type, bool maximum) {
   std::string name;
-  llvm::raw_string_ostream(name) << "tplan." << (maximum ? "max_" : "sum_") << type;
+  llvm::raw_string_ostream(name) << "tplan." << (maximum ? "max_" : "sum_")
+                                 << nn::elementName(type);
   return name;
 }
 
@@ -112,9 +114,7 @@ struct SumKernelsGpuPass : tplan::lower::impl::SumKernelsGpuPassBase<SumKernelsG
     };
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
-        if (llvm::is_contained(
-                {dist::CollectiveKind::AllReduce, dist::CollectiveKind::ReduceScatter},
-                op.getKind()))
+        if (dist::factsOf(op.getKind()).sums)
           want(cast<nn::Tensor>(op.getX().getType()).getElementType(),
                op.getReduction() == nn::ReduceKind::max);
     // Sums between functions are of f64, and so are those of losses, which the runtime makes.

@@ -5,7 +5,7 @@
 // it.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/dist/Dist.h"
+#include "dialects/dist/Kinds.h"
 #include "lib/Memory/Frames.h"
 
 using namespace mlir;
@@ -20,8 +20,9 @@ static rt::PlaceOp placeBehind(Value value, bool scattered) {
     if (auto place = dyn_cast<rt::PlaceOp>(user))
       return scattered && place.getX() == value ? place : rt::PlaceOp();
     auto sum = dyn_cast<rt::CollectiveOp>(user);
-    bool scatters = sum && sum.getKind() == dist::CollectiveKind::ReduceScatter;
-    if (!sum || (scatters ? scattered : sum.getKind() != dist::CollectiveKind::AllReduce))
+    const dist::KindFacts *facts = sum ? &dist::factsOf(sum.getKind()) : nullptr;
+    bool scatters = facts && facts->scatters();
+    if (!facts || (scatters ? scattered : !facts->sumsInPlace()))
       break;
     scattered |= scatters;
     value = sum.getResult();
@@ -33,7 +34,7 @@ static rt::PlaceOp placeBehind(Value value, bool scattered) {
 /// memory: in all of an argument, in the block that a reduce-scatter leaves, or on that block.
 std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
   Value x = sum.getX();
-  bool scatters = sum.getKind() == dist::CollectiveKind::ReduceScatter;
+  bool scatters = dist::factsOf(sum.getKind()).scatters();
   auto slice = x.getDefiningOp<rt::SliceOp>();
   auto known = slice && slice.getView() ? blocks.end() : blocks.find(x);
   Nested from = known == blocks.end() ? Nested{x, {}, 0} : known->second;
@@ -97,7 +98,7 @@ bool FramePlanner::viewIsReadFrom(BlockArgument arg, int64_t begin) {
 /// What is gathered is written straight to its place in the whole, unless something else is there.
 void FramePlanner::nestOperands() {
   for (auto gather : func.getBlock().getOps<rt::CollectiveOp>())
-    if (gather.getKind() == dist::CollectiveKind::AllGather && gather.getShape().isContiguous())
+    if (dist::factsOf(gather.getKind()).completes() && gather.getShape().isContiguous())
       nestOperand(gather);
 }
 

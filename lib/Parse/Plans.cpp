@@ -144,12 +144,19 @@ void readPrecision(PlanContext &plan, const Setting &line) {
   if (in.text.empty())
     return;
   // For f32 and f64 the program in f64 is `f64` itself, because there is no rounding to keep.
-  bool rounds = precision == lang::Precision::BF16 || precision == lang::Precision::F16;
-  if (rounds && in.text == "f64")
+#define NARROW(PRECISION, TYPE) lang::Precision::PRECISION,
+  static constexpr lang::Precision rounding[] = {
+#include "dialects/nn/Narrow.def"
+  };
+  if (llvm::is_contained(rounding, *precision) && in.text == "f64") {
     plan.fields.computedIn = lang::Precision::F64;
-  else
-    plan.report.error(in.loc, "an oracle is `bf16 in f64` or `f16 in f64`, found {0} in {1}",
-                      first.name.text, in.text);
+    return;
+  }
+  auto oracles = llvm::map_range(rounding, [](lang::Precision narrow) {
+    return ("`" + lang::stringifyPrecision(narrow) + " in f64`").str();
+  });
+  plan.report.error(in.loc, "an oracle is {0}, found {1} in {2}", llvm::join(oracles, " or "),
+                    first.name.text, in.text);
 }
 
 /// The name is a row of the registry of policies, which a later phase knows.

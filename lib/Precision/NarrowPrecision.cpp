@@ -31,9 +31,7 @@ namespace {
 
 /// What a working copy is called, for people to read: `q.weight.bf16`.
 std::string copyName(StringRef master, FloatType narrow) {
-  std::string name;
-  llvm::raw_string_ostream(name) << master << "." << narrow;
-  return name;
+  return (master + "." + nn::elementName(narrow)).str();
 }
 
 bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }

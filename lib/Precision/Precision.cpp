@@ -29,10 +29,10 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
 
 FloatType tplan::precision::narrowTypeOf(ModuleOp module) {
   switch (lang::Settings(module).plan.precision) {
-  case lang::Precision::BF16:
-    return BFloat16Type::get(module.getContext());
-  case lang::Precision::F16:
-    return Float16Type::get(module.getContext());
+#define NARROW(PRECISION, TYPE)                                                                    \
+  case lang::Precision::PRECISION:                                                                 \
+    return TYPE::get(module.getContext());
+#include "dialects/nn/Narrow.def"
   case lang::Precision::F32:
   case lang::Precision::TF32:
   case lang::Precision::F64:

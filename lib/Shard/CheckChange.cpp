@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Shard/CheckChange.h"
+#include "dialects/dist/Kinds.h"
 #include "lib/Shard/Reshard.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -13,7 +14,6 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::shard;
 using dist::Axes;
-using dist::CollectiveKind;
 using dist::LayoutAttr;
 using dist::RowsAttr;
 
@@ -55,28 +55,15 @@ private:
   }
 
   FailureOr<LayoutAttr> exchange(dist::CollectiveOp collective) {
+    const dist::KindFacts &facts = dist::factsOf(collective.getKind());
     StringAttr dim = collective.getDimAttr();
-    switch (collective.getKind()) {
-    case CollectiveKind::AllReduce:
-      return reduced(collective);
-    case CollectiveKind::ReduceScatter: {
-      FailureOr<LayoutAttr> sum = reduced(collective);
-      if (failed(sum))
-        return failure();
-      return withBlocks(*sum, dim);
-    }
-    case CollectiveKind::AllGather:
-      return gathered(dim);
-    case CollectiveKind::AllToAll: {
-      FailureOr<LayoutAttr> whole = gathered(dim);
-      if (failed(whole))
-        return failure();
-      return withBlocks(*whole, collective.getToAttr());
-    }
-    case CollectiveKind::Permute:
-      return permuted(collective, dim);
-    }
-    return failure();
+    FailureOr<LayoutAttr> made = facts.sums       ? reduced(collective)
+                                 : facts.gathers  ? gathered(dim)
+                                 : facts.reorders ? permuted(collective, dim)
+                                                  : from;
+    if (failed(made) || !facts.cuts)
+      return made;
+    return withBlocks(*made, facts.exchanges() ? collective.getToAttr() : dim);
   }
 
   /// Summing what is not a pending part would count it once for each rank.

@@ -1,6 +1,6 @@
 //===- Reshard.cpp - from one layout to another, at the least cost --------===//
 #include "lib/Shard/Reshard.h"
-#include "include/tplan/collectives.h"
+#include "dialects/dist/Kinds.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -190,16 +190,14 @@ private:
 
 /// Bytes that a rank sends if its local operand has so many.
 int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
-  if (step.collective == CollectiveKind::Permute)
+  const dist::KindFacts &facts = dist::factsOf(step.collective);
+  if (facts.reorders)
     return bytes;
-  bool isWhole = step.collective == CollectiveKind::ReduceScatter;
   tp_collective what = {};
-  what.kind = static_cast<int32_t>(step.collective);
+  what.kind = facts.runtime;
   what.outer = what.middle = what.last = 1;
-  what.inner = isWhole || step.collective == CollectiveKind::AllToAll
-                   ? dist::blockOf(bytes, members)
-                   : bytes;
-  what.whole = isWhole ? bytes : bytes * members;
+  what.inner = facts.cuts ? dist::blockOf(bytes, members) : bytes;
+  what.whole = facts.scatters() ? bytes : bytes * members;
   return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
 }
 

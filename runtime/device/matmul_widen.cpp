@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/matmul_ways.h"
-#include "runtime/support/bf16.h"
-#include "runtime/support/f16.h"
+#include "runtime/support/narrow.h"
 
 #include <algorithm>
 #include <new>
@@ -22,14 +21,6 @@ namespace {
 constexpr int64_t maxM = 256, maxN = 384, sliceK = 512;
 constexpr int64_t floatsA = maxM * sliceK, floatsB = maxN * sliceK, floatsC = maxM * maxN;
 constexpr int64_t floatsThread = floatsA + floatsB + floatsC;
-
-template <typename T> T roundTo(float value);
-template <> __attribute__((always_inline)) inline bf16 roundTo(float value) {
-  return roundToBf16(value);
-}
-template <> __attribute__((always_inline)) inline f16 roundTo(float value) {
-  return roundToF16(value);
-}
 
 template <typename T>
 __attribute__((always_inline)) inline void widenAll(const char *__restrict from, int64_t stride,
@@ -54,18 +45,17 @@ __attribute__((always_inline)) inline void roundAll(const float *__restrict from
 // The library is built for any x86-64; these loops are worth a second body. Only functions can be
 // cloned for a CPU, not templates.
 #define TP_ALSO_AVX2 __attribute__((target_clones("avx2", "default")))
-#define BLOCKS(TYPE)                                                                               \
-  TP_ALSO_AVX2 static void widen_##TYPE(const char *from, int64_t stride, int64_t rows,            \
-                                        int64_t columns, float *to) {                              \
-    widenAll<TYPE>(from, stride, rows, columns, to);                                               \
+#define TYPE(ID, T)                                                                                \
+  TP_ALSO_AVX2 static void widen_##T(const char *from, int64_t stride, int64_t rows,               \
+                                     int64_t columns, float *to) {                                 \
+    widenAll<T>(from, stride, rows, columns, to);                                                  \
   }                                                                                                \
-  TP_ALSO_AVX2 static void round_##TYPE(const float *from, int64_t rows, int64_t columns,          \
-                                        char *to, int64_t stride) {                                \
-    roundAll<TYPE>(from, rows, columns, to, stride);                                               \
+  TP_ALSO_AVX2 static void round_##T(const float *from, int64_t rows, int64_t columns, char *to,   \
+                                     int64_t stride) {                                             \
+    roundAll<T>(from, rows, columns, to, stride);                                                  \
   }
-BLOCKS(bf16)
-BLOCKS(f16)
-#undef BLOCKS
+TP_NARROW_TYPES(TYPE)
+#undef TYPE
 
 /// A type of 16 bits: from it into f32 and back.
 struct NarrowType {
@@ -73,8 +63,11 @@ struct NarrowType {
   void (*widen)(const char *from, int64_t stride, int64_t rows, int64_t columns, float *to);
   void (*round)(const float *from, int64_t rows, int64_t columns, char *to, int64_t stride);
 };
-static constexpr NarrowType narrowTypes[] = {{TP_BF16, widen_bf16, round_bf16},
-                                             {TP_F16, widen_f16, round_f16}};
+static constexpr NarrowType narrowTypes[] = {
+#define TYPE(ID, T) {ID, widen_##T, round_##T},
+    TP_NARROW_TYPES(TYPE)
+#undef TYPE
+};
 static const NarrowType *findNarrow(int32_t type) {
   for (const NarrowType &narrow : narrowTypes)
     if (narrow.type == type)

@@ -4,6 +4,7 @@
 
 #include "runtime/libraries/foreign_types.h"
 #include "runtime/support/json.h"
+#include "runtime/support/narrow.h"
 #include "runtime/support/text.h"
 
 #include <algorithm>
@@ -112,7 +113,7 @@ Status checkMetadata(const std::string &file, const json &metadata) {
 } // namespace
 
 bool tplan::runtime::isFloat(int32_t type) {
-  return type == TP_F64 || type == TP_F32 || type == TP_BF16 || type == TP_F16;
+  return type == TP_F64 || type == TP_F32 || isNarrow(type);
 }
 
 const char *tplan::runtime::storedName(int32_t type) { return foreignTypes[type].safetensors; }
@@ -304,10 +305,11 @@ int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
     return firstNotFinite<uint64_t>(data, count, 0x7ff0000000000000);
   case TP_F32:
     return firstNotFinite<uint32_t>(data, count, 0x7f800000);
-  case TP_BF16:
-    return firstNotFinite<uint16_t>(data, count, 0x7f80);
-  case TP_F16:
-    return firstNotFinite<uint16_t>(data, count, 0x7c00);
+#define TYPE(ID, T)                                                                                \
+  case ID:                                                                                         \
+    return firstNotFinite<uint16_t>(data, count, NarrowBits<T>::exponent);
+    TP_NARROW_TYPES(TYPE)
+#undef TYPE
   case TP_I32:
   case TP_I64:
   case TP_I1:

@@ -8,8 +8,7 @@
 
 #include "runtime/ranks/reduce.h"
 
-#include "runtime/support/bf16.h"
-#include "runtime/support/f16.h"
+#include "runtime/support/narrow.h"
 
 #include <type_traits>
 
@@ -26,7 +25,7 @@ template <typename T> struct VectorOf {
   typedef T Type __attribute__((vector_size(vectorBytes)));
 };
 template <typename T> using Vector = typename VectorOf<T>::Type;
-typedef bf16 Halves __attribute__((vector_size(vectorBytes / 2)));
+typedef uint16_t Halves __attribute__((vector_size(vectorBytes / 2)));
 
 /// T is the type of the arrays, S that of the sums; both as one element and as vectors.
 template <typename T, typename S> struct Elements {
@@ -35,39 +34,27 @@ template <typename T, typename S> struct Elements {
   static INLINE void store(T *to, const Vector<S> &from) { memcpy(to, &from, sizeof from); }
   static INLINE void store(T *to, const S &from) { *to = from; }
 };
-template <> struct Elements<bf16, float> {
-  static INLINE void load(Vector<float> &to, const bf16 *from) {
+/// Elements of 16 bits, which are added up in f32.
+template <typename T> struct NarrowElements {
+  static INLINE void load(Vector<float> &to, const T *from) {
     Halves halves;
     memcpy(&halves, from, sizeof halves);
-    to = (Vector<float>)(__builtin_convertvector(halves, Vector<uint32_t>) << 16);
-  }
-  static INLINE void load(float &to, const bf16 *from) { to = widen(*from); }
-  /// roundToBf16 for a vector.
-  static INLINE void store(bf16 *to, const Vector<float> &from) {
-    auto bits = (Vector<uint32_t>)from;
-    Vector<uint32_t> rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-    auto nan = (bits & 0x7FFFFFFF) > 0x7F800000;
-    Halves halves = __builtin_convertvector(nan ? (bits >> 16) | 0x40 : rounded, Halves);
-    memcpy(to, &halves, sizeof halves);
-  }
-  static INLINE void store(bf16 *to, const float &from) { *to = roundToBf16(from); }
-};
-
-template <> struct Elements<f16, float> {
-  static INLINE void load(Vector<float> &to, const f16 *from) {
-    Halves halves;
-    memcpy(&halves, from, sizeof halves);
-    to = (Vector<float>)wideBits<Vector<uint32_t>, Vector<float>>(
+    to = (Vector<float>)NarrowBits<T>::template widen<Vector<uint32_t>, Vector<float>>(
         __builtin_convertvector(halves, Vector<uint32_t>));
   }
-  static INLINE void load(float &to, const f16 *from) { to = widen(*from); }
-  static INLINE void store(f16 *to, const Vector<float> &from) {
-    auto bits = halfBits<Vector<uint32_t>, Vector<float>>((Vector<uint32_t>)from);
+  static INLINE void load(float &to, const T *from) { to = widen(*from); }
+  static INLINE void store(T *to, const Vector<float> &from) {
+    auto bits =
+        NarrowBits<T>::template round<Vector<uint32_t>, Vector<float>>((Vector<uint32_t>)from);
     Halves halves = __builtin_convertvector(bits, Halves);
     memcpy(to, &halves, sizeof halves);
   }
-  static INLINE void store(f16 *to, const float &from) { *to = roundToF16(from); }
+  static INLINE void store(T *to, const float &from) { *to = roundTo<T>(from); }
 };
+#define TYPE(ID, T)                                                                                \
+  template <> struct Elements<T, float> : NarrowElements<T> {};
+TP_NARROW_TYPES(TYPE)
+#undef TYPE
 
 template <bool Max, typename V> INLINE void add(V &sum, const V &value) {
   if constexpr (!Max)
@@ -127,10 +114,11 @@ CLONES(addF64, double, double, false)
 CLONES(maxF64, double, double, true)
 CLONES(addF32, float, float, false)
 CLONES(maxF32, float, float, true)
-CLONES(addBf16, bf16, float, false)
-CLONES(maxBf16, bf16, float, true)
-CLONES(addF16, f16, float, false)
-CLONES(maxF16, f16, float, true)
+#define TYPE(ID, T)                                                                                \
+  CLONES(add_##T, T, float, false)                                                                 \
+  CLONES(max_##T, T, float, true)
+TP_NARROW_TYPES(TYPE)
+#undef TYPE
 CLONES(addI32, uint32_t, uint32_t, false)
 CLONES(maxI32, int32_t, int32_t, true)
 CLONES(addI64, uint64_t, uint64_t, false)
@@ -141,9 +129,13 @@ struct Row {
   Reducer sum, max;
 };
 constexpr Row table[] = {
-    {TP_F64, {8, addF64}, {8, maxF64}},    {TP_F32, {4, addF32}, {4, maxF32}},
-    {TP_BF16, {2, addBf16}, {2, maxBf16}}, {TP_F16, {2, addF16}, {2, maxF16}},
-    {TP_I32, {4, addI32}, {4, maxI32}},    {TP_I64, {8, addI64}, {8, maxI64}},
+    {TP_F64, {8, addF64}, {8, maxF64}},
+    {TP_F32, {4, addF32}, {4, maxF32}},
+#define TYPE(ID, T) {ID, {2, add_##T}, {2, max_##T}},
+    TP_NARROW_TYPES(TYPE)
+#undef TYPE
+        {TP_I32, {4, addI32}, {4, maxI32}},
+    {TP_I64, {8, addI64}, {8, maxI64}},
 };
 
 } // namespace

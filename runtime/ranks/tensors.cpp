@@ -5,8 +5,7 @@
 #include "runtime/ranks/member.h"
 #include "runtime/ranks/mesh.h"
 #include "runtime/ranks/programs.h"
-#include "runtime/support/bf16.h"
-#include "runtime/support/f16.h"
+#include "runtime/support/narrow.h"
 #include "runtime/support/random.h"
 
 #include <algorithm>
@@ -189,10 +188,11 @@ double tplan::runtime::getElement(const void *data, int32_t type, int64_t index)
     return ((const double *)data)[index];
   case TP_F32:
     return ((const float *)data)[index];
-  case TP_BF16:
-    return widen(((const bf16 *)data)[index]);
-  case TP_F16:
-    return widen(((const f16 *)data)[index]);
+#define TYPE(ID, T)                                                                                \
+  case ID:                                                                                         \
+    return widen(((const T *)data)[index]);
+    TP_NARROW_TYPES(TYPE)
+#undef TYPE
   case TP_I32:
     return ((const int32_t *)data)[index];
   case TP_I64:
@@ -226,12 +226,12 @@ void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double 
   case TP_F32:
     ((float *)data)[index] = (float)value;
     return;
-  case TP_BF16:
-    ((bf16 *)data)[index] = roundToBf16(roundToOdd(value));
+#define TYPE(ID, T)                                                                                \
+  case ID:                                                                                         \
+    ((T *)data)[index] = roundTo<T>(roundToOdd(value));                                            \
     return;
-  case TP_F16:
-    ((f16 *)data)[index] = roundToF16(roundToOdd(value));
-    return;
+    TP_NARROW_TYPES(TYPE)
+#undef TYPE
   case TP_I32:
     ((int32_t *)data)[index] = (int32_t)value;
     return;

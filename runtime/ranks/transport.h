@@ -17,7 +17,7 @@
 #include "runtime/ranks/notes.h"
 #include "runtime/support/status.h"
 #include "runtime/support/team.h"
-#include "tplan/runtime.h"
+#include "tplan/collectives.h"
 
 #include <array>
 #include <memory>

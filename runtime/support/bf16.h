@@ -6,20 +6,29 @@
 #ifndef TPLAN_RUNTIME_SUPPORT_BF16_H
 #define TPLAN_RUNTIME_SUPPORT_BF16_H
 
-#include <bit>
-#include <cstdint>
+#include "runtime/support/narrow_bits.h"
 
 namespace tplan::runtime {
 
 using bf16 = uint16_t;
 
+template <> struct NarrowBits<bf16> {
+  static constexpr uint16_t exponent = 0x7F80;
+  template <typename Bits, typename Real>
+  __attribute__((always_inline)) static inline Bits widen(Bits half) {
+    return half << 16;
+  }
+  template <typename Bits, typename Real>
+  __attribute__((always_inline)) static inline Bits round(Bits bits) {
+    Bits rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+    return (bits & 0x7FFFFFFF) > 0x7F800000 ? (bits >> 16) | 0x40 : rounded;
+  }
+};
+
 inline float widen(bf16 value) { return std::bit_cast<float>(uint32_t(value) << 16); }
 
 inline bf16 roundToBf16(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  bool nan = (bits & 0x7FFFFFFF) > 0x7F800000;
-  return bf16(nan ? (bits >> 16) | 0x40 : rounded);
+  return bf16(NarrowBits<bf16>::round<uint32_t, float>(std::bit_cast<uint32_t>(value)));
 }
 
 } // namespace tplan::runtime

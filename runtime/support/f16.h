@@ -12,42 +12,44 @@
 #ifndef TPLAN_RUNTIME_SUPPORT_F16_H
 #define TPLAN_RUNTIME_SUPPORT_F16_H
 
-#include <bit>
-#include <cstdint>
+#include "runtime/support/narrow_bits.h"
 
 namespace tplan::runtime {
 
 enum class f16 : uint16_t {}; // bf16 are plain uint16_t
 
-/// The bits of an f16, in 32, as those of an f32. What is left of a denormal after the shift is
-/// a denormal of f32, so a product puts both in their place.
-template <typename Bits, typename Real>
-__attribute__((always_inline)) inline Bits wideBits(Bits half) {
-  Bits magnitude = half & 0x7FFF;
-  auto finite = __builtin_bit_cast(Bits, __builtin_bit_cast(Real, magnitude << 13) * 0x1p112f);
-  Bits special = (magnitude << 13) | 0x7F800000;
-  return (magnitude >= 0x7C00 ? special : finite) | ((half & 0x8000) << 16);
-}
+template <> struct NarrowBits<f16> {
+  static constexpr uint16_t exponent = 0x7C00;
 
-/// The bits of an f32 as those of the nearest f16.
-template <typename Bits, typename Real>
-__attribute__((always_inline)) inline Bits halfBits(Bits bits) {
-  Bits magnitude = bits & 0x7FFFFFFF;
-  Bits normal = (magnitude - (112u << 23) + 0xFFF + ((magnitude >> 13) & 1)) >> 13;
-  // 0.5 has its last place where the denormals of f16 have theirs.
-  auto small = __builtin_bit_cast(Bits, __builtin_bit_cast(Real, magnitude) + 0.5f) - 0x3F000000;
-  Bits special =
-      magnitude > 0x7F800000 ? ((magnitude >> 13) & 0x3FF) | 0x7E00 : magnitude * 0 + 0x7C00;
-  Bits finite = magnitude < 0x38800000 ? small : normal;
-  return (magnitude >= 0x477FF000 ? special : finite) | ((bits >> 16) & 0x8000);
-}
+  /// What is left of a denormal after the shift is a denormal of f32, so a product puts both in
+  /// their place.
+  template <typename Bits, typename Real>
+  __attribute__((always_inline)) static inline Bits widen(Bits half) {
+    Bits magnitude = half & 0x7FFF;
+    auto finite = __builtin_bit_cast(Bits, __builtin_bit_cast(Real, magnitude << 13) * 0x1p112f);
+    Bits special = (magnitude << 13) | 0x7F800000;
+    return (magnitude >= 0x7C00 ? special : finite) | ((half & 0x8000) << 16);
+  }
+
+  template <typename Bits, typename Real>
+  __attribute__((always_inline)) static inline Bits round(Bits bits) {
+    Bits magnitude = bits & 0x7FFFFFFF;
+    Bits normal = (magnitude - (112u << 23) + 0xFFF + ((magnitude >> 13) & 1)) >> 13;
+    // 0.5 has its last place where the denormals of f16 have theirs.
+    auto small = __builtin_bit_cast(Bits, __builtin_bit_cast(Real, magnitude) + 0.5f) - 0x3F000000;
+    Bits special =
+        magnitude > 0x7F800000 ? ((magnitude >> 13) & 0x3FF) | 0x7E00 : magnitude * 0 + 0x7C00;
+    Bits finite = magnitude < 0x38800000 ? small : normal;
+    return (magnitude >= 0x477FF000 ? special : finite) | ((bits >> 16) & 0x8000);
+  }
+};
 
 inline float widen(f16 value) {
-  return std::bit_cast<float>(wideBits<uint32_t, float>(uint32_t(value)));
+  return std::bit_cast<float>(NarrowBits<f16>::widen<uint32_t, float>(uint32_t(value)));
 }
 
 inline f16 roundToF16(float value) {
-  return f16(halfBits<uint32_t, float>(std::bit_cast<uint32_t>(value)));
+  return f16(NarrowBits<f16>::round<uint32_t, float>(std::bit_cast<uint32_t>(value)));
 }
 
 } // namespace tplan::runtime

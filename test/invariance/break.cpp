@@ -1,5 +1,6 @@
 //===- break.cpp - ways to break a derived collective ----------------------===//
 #include "test/invariance/break.h"
+#include "dialects/dist/Kinds.h"
 #include "dialects/nn/NNBuilder.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -10,10 +11,6 @@ using dist::CollectiveKind;
 
 namespace {
 
-bool reduces(dist::CollectiveOp op) {
-  return op.getKind() == CollectiveKind::AllReduce || op.getKind() == CollectiveKind::ReduceScatter;
-}
-
 /// The rank goes on with the value that it had.
 bool drop(dist::CollectiveOp op, bool dryRun) {
   if (dryRun)
@@ -21,7 +18,7 @@ bool drop(dist::CollectiveOp op, bool dryRun) {
   NNBuilder b(op.getLoc(), op);
   Value instead = op.getX();
   Tensor type = typeOf(op.getResult());
-  if (op.getKind() == CollectiveKind::ReduceScatter)
+  if (dist::factsOf(op.getKind()).scatters())
     instead = dist::SliceOp::create(b, op.getLoc(), type, op.getX(), op.getAxes(), op.getDimAttr());
   else if (typeOf(instead) != type)
     instead = b.broadcast(b.like(op.getResult(), 0), type);
@@ -32,7 +29,7 @@ bool drop(dist::CollectiveOp op, bool dryRun) {
 
 /// A factor in a sum.
 bool scaleBy(dist::CollectiveOp op, bool dryRun, double factor) {
-  if (!reduces(op) || op.getReduction() == ReduceKind::max ||
+  if (!dist::factsOf(op.getKind()).sums || op.getReduction() == ReduceKind::max ||
       !isa<FloatType>(typeOf(op.getResult()).getElementType()))
     return false;
   if (dryRun)
@@ -69,7 +66,7 @@ bool otherAxis(dist::CollectiveOp op, bool dryRun) {
 
 /// Each member has its neighbour's block.
 bool wrongOrder(dist::CollectiveOp op, bool dryRun) {
-  if (op.getKind() == CollectiveKind::AllReduce)
+  if (!dist::factsOf(op.getKind()).hasBlocks())
     return false;
   if (dryRun)
     return true;
@@ -79,7 +76,7 @@ bool wrongOrder(dist::CollectiveOp op, bool dryRun) {
   for (int64_t member = 0; member < members; ++member)
     sources.push_back((member + 1) % members);
   OpBuilder b(op);
-  bool before = op.getKind() == CollectiveKind::AllGather;
+  bool before = dist::factsOf(op.getKind()).completes();
   if (!before)
     b.setInsertionPointAfter(op);
   Value v = before ? op.getX() : op.getResult();

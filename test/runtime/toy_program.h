@@ -11,7 +11,7 @@
 #ifndef TPLAN_TEST_TOY_PROGRAM_H
 #define TPLAN_TEST_TOY_PROGRAM_H
 
-#include "tplan/runtime.h"
+#include "tplan/collectives.h"
 
 #include <span>
 #include <string_view>

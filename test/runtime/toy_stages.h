@@ -9,7 +9,7 @@
 #define TPLAN_TEST_TOY_STAGES_H
 
 #include "slot_table.h"
-#include "tplan/runtime.h"
+#include "tplan/collectives.h"
 
 #include <array>
 #include <deque>

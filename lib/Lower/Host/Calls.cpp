@@ -10,8 +10,7 @@ using namespace tplan;
 using namespace tplan::lower;
 
 int64_t lower::runtimeType(Type element) {
-  std::string text;
-  llvm::raw_string_ostream(text) << element;
+  std::string text = nn::elementName(element);
 #define TYPE(ID, NAME, BYTES) .Case(NAME, ID)
   int64_t id = llvm::StringSwitch<int64_t>(text) TP_TYPES(TYPE).Default(-1);
 #undef TYPE

@@ -8,7 +8,7 @@
 #define TPLAN_LOWER_HOST_CALLS_H
 
 #include "dialects/rt/RT.h"
-#include "include/tplan/runtime.h"
+#include "include/tplan/collectives.h"
 #include "lib/Lower/Host/Builder.h"
 #include "lib/Lower/Host/Groups.h"
 

@@ -1,5 +1,6 @@
 //===- Host/Functions.cpp - rt.func becomes calls of the runtime ----------===//
 #include "lib/Lower/Host/Functions.h"
+#include "dialects/dist/Kinds.h"
 #include "dialects/sched/Sched.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Lower.h"
@@ -282,7 +283,7 @@ private:
   Record<tp_collective> recordOf(rt::CollectiveOp op) {
     auto sources = op.getSources();
     return collectiveOf(host, groups.numberOf(dist::axesOf(op.getAxes())),
-                        static_cast<int64_t>(op.getKind()),
+                        dist::factsOf(op.getKind()).runtime,
                         op.getReduction() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
                         nn::typeOf(op.getX()).getElementType(), op.getShape(),
                         sources ? *sources : ArrayRef<int32_t>());

@@ -1,7 +1,7 @@
 //===- case.h - one collective with memory, and what must come of it ----------===//
 //
 // Inputs are a function of seed, member and element, so each rank knows those of all. What
-// must come is computed element by element from the definition in tplan/runtime.h, with
+// must come is computed element by element from the definition in tplan/collectives.h, with
 // nothing of the runtime's.
 //
 //===----------------------------------------------------------------------===//

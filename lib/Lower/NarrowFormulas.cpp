@@ -1,0 +1,103 @@
+//===- NarrowFormulas.cpp - how narrow types become f32 and back ----------===//
+//
+// One function each way for each type of dialects/nn/Narrow.def, on vectors and on one number, and
+// a row that names them.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Lower/NarrowFormulas.h"
+#include "lib/Lower/Arithmetic.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::lower;
+
+//===----------------------------------------------------------------------===//
+// bf16
+//===----------------------------------------------------------------------===//
+
+/// bf16 is the upper half of an f32.
+static Value extendBf16(ImplicitLocOpBuilder &b, Value half, Type f32) {
+  Numbers wide(b, f32);
+  Num bits{arith::ExtUIOp::create(b, wide.like(b.getI32Type()), half), &b};
+  return wide.asReal(shl(bits, wide.integer(16))).v;
+}
+
+/// f32 to bf16, to nearest even: half of the last place is added, less one bit where
+/// the last place is even.
+static Value truncateToBf16(ImplicitLocOpBuilder &b, Value x) {
+  Numbers f(b, x.getType());
+  Num value{x, &b}, nan = compare(arith::CmpFPredicate::UNO, value, value);
+  Num bits = select(nan, f.integer(0x7FC00000), f.asBits(value));
+  Num even = isZero(iand(bits, f.integer(0x10000)), f.integer(0));
+  Num rounded = iadd(bits, select(even, f.integer(0x7FFF), f.integer(0x8000)));
+  Value top = arith::ShRUIOp::create(b, rounded.v, f.integer(16).v);
+  return arith::TruncIOp::create(b, f.like(b.getI16Type()), top);
+}
+
+//===----------------------------------------------------------------------===//
+// f16: the formulas of runtime/support/f16.h
+//===----------------------------------------------------------------------===//
+
+/// What is left of a denormal after the shift is a denormal of f32, so a product puts both in
+/// their place.
+static Value extendF16(ImplicitLocOpBuilder &b, Value half, Type f32) {
+  Numbers f(b, f32);
+  Num bits{arith::ExtUIOp::create(b, f.like(b.getI32Type()), half), &b};
+  Num magnitude = shl(iand(bits, f.integer(0x7FFF)), f.integer(13));
+  Num finite = f.asBits(f.asReal(magnitude) * f.real(0x1p112));
+  Num special = ior(magnitude, f.integer(0x7F800000));
+  Num isSpecial{
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, magnitude.v, f.integer(0x7C00 << 13).v),
+      &b};
+  Num sign = shl(iand(bits, f.integer(0x8000)), f.integer(16));
+  return f.asReal(ior(select(isSpecial, special, finite), sign)).v;
+}
+
+/// To nearest even: below 2^-14 by a sum with 0.5, which has its last place where the denormals
+/// have theirs; above by half of the last place.
+static Value truncateToF16(ImplicitLocOpBuilder &b, Value x) {
+  Numbers f(b, x.getType());
+  auto less = [&](Num i, int64_t bound) -> Num {
+    return {arith::CmpIOp::create(b, arith::CmpIPredicate::ult, i.v, f.integer(bound).v), &b};
+  };
+  auto shr = [&](Num i, int64_t n) -> Num {
+    return {arith::ShRUIOp::create(b, i.v, f.integer(n).v), &b};
+  };
+  Num raw = f.asBits({x, &b}), bits = iand(raw, f.integer(0x7FFFFFFF));
+  Num odd = iand(shr(bits, 13), f.integer(1));
+  Num normal = shr(iadd(iadd(bits, odd), f.integer(0xFFF - (int64_t(112) << 23))), 13);
+  Num small = isub(f.asBits(f.asReal(bits) + f.real(0.5)), f.integer(0x3F000000));
+  Num finite = select(less(bits, 0x38800000), small, normal);
+  Num infinite = select(less(bits, 0x7F800001), f.integer(0x7C00), f.integer(0x7E00));
+  Num half = select(less(bits, 0x477FF000), finite, infinite);
+  half = ior(half, iand(shr(raw, 16), f.integer(0x8000)));
+  return arith::TruncIOp::create(b, f.like(b.getI16Type()), half.v);
+}
+
+static Value extendByMachine(ImplicitLocOpBuilder &b, Value half, Type f32) {
+  Type f16 = Numbers(b, f32).like(b.getF16Type());
+  Value number = arith::BitcastOp::create(b, f16, half);
+  return arith::ExtFOp::create(b, f32, number);
+}
+
+static Value truncateByMachine(ImplicitLocOpBuilder &b, Value x) {
+  Numbers f(b, x.getType());
+  Value half = arith::TruncFOp::create(b, f.like(b.getF16Type()), x);
+  return arith::BitcastOp::create(b, f.like(b.getI16Type()), half);
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+const NarrowFormulas &lower::formulasOf(Type narrow, bool machineHasF16) {
+  static constexpr NarrowFormulas bf16 = {extendBf16, truncateToBf16},
+                                  f16 = {extendF16, truncateToF16},
+                                  f16ByMachine = {extendByMachine, truncateByMachine};
+  if (narrow.isBF16())
+    return bf16;
+  if (narrow.isF16())
+    return machineHasF16 ? f16ByMachine : f16;
+  llvm::reportFatalInternalError("a narrow type without formulas: " +
+                                 llvm::Twine(nn::elementName(narrow)));
+}

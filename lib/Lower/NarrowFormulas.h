@@ -1,0 +1,21 @@
+//===- NarrowFormulas.h - how narrow types become f32 and back ------------===//
+#ifndef TPLAN_LOWER_NARROW_FORMULAS_H
+#define TPLAN_LOWER_NARROW_FORMULAS_H
+
+#include "dialects/nn/Narrow.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace tplan::lower {
+
+/// How i16 that are numbers of a narrow type become f32, and f32 such i16.
+struct NarrowFormulas {
+  mlir::Value (*extend)(mlir::ImplicitLocOpBuilder &, mlir::Value half, mlir::Type f32);
+  mlir::Value (*truncate)(mlir::ImplicitLocOpBuilder &, mlir::Value x);
+};
+
+/// The formulas of a type; for f16 they are instructions where the machine has them.
+const NarrowFormulas &formulasOf(mlir::Type narrow, bool machineHasF16);
+
+} // namespace tplan::lower
+
+#endif // TPLAN_LOWER_NARROW_FORMULAS_H

@@ -1,0 +1,35 @@
+//===- narrow.h - types of 16 bits that are computed in f32 ----------------===//
+//
+// One list, from which loops over elements, readers of files, sums and GEMMs are made. A type of it
+// has bits of its own (bf16.h, f16.h): a C++ type T, and a specialisation of NarrowBits<T>.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_RUNTIME_SUPPORT_NARROW_H
+#define TPLAN_RUNTIME_SUPPORT_NARROW_H
+
+#include "runtime/support/bf16.h"
+#include "runtime/support/f16.h"
+#include "runtime/support/types.h"
+
+#define TP_NARROW_TYPES(TYPE)                                                                      \
+  TYPE(TP_BF16, bf16)                                                                              \
+  TYPE(TP_F16, f16)
+
+namespace tplan::runtime {
+
+/// Whether it is one of them.
+inline bool isNarrow(int32_t type) {
+#define TYPE(ID, T) type == ID ||
+  return TP_NARROW_TYPES(TYPE) false;
+#undef TYPE
+}
+
+/// The nearest T, as its bits say it.
+template <typename T> __attribute__((always_inline)) inline T roundTo(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  return T(NarrowBits<T>::template round<uint32_t, float>(bits));
+}
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_SUPPORT_NARROW_H

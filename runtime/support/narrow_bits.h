@@ -1,0 +1,17 @@
+//===- narrow_bits.h - what a type of 16 bits says of itself ----------------===//
+#ifndef TPLAN_RUNTIME_SUPPORT_NARROW_BITS_H
+#define TPLAN_RUNTIME_SUPPORT_NARROW_BITS_H
+
+#include <bit>
+#include <cstdint>
+
+namespace tplan::runtime {
+
+/// The facts about a type T of 16 bits: `exponent`, the bits that are all ones in what is not
+/// finite; `widen`, the bits of a T, in 32, as those of an f32; `round`, the bits of an f32 as
+/// those of the nearest T. `Bits` and `Real` are uint32_t and float, or vectors of them.
+template <typename T> struct NarrowBits;
+
+} // namespace tplan::runtime
+
+#endif // TPLAN_RUNTIME_SUPPORT_NARROW_BITS_H
