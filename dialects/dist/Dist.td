@@ -172,7 +172,8 @@ def Dist_CollectiveOp : Dist_Op<"collective", [Pure]> {
   let description = [{
     Made by `derive-collectives`, consumed by `fuse`, which makes `rt.collective` of it.
 
-    What each kind does stands with it, in DistEnums.td. `axes` are in the order of the blocks. Until `localize` sizes are global, then those of a rank.
+    What each kind does stands with it, in DistEnums.td. `axes` are in the order of the blocks.
+    Until `localize` sizes are global, then those of a rank.
     (C1) the axes are of the mesh, each once, and one at least. (C2) `dim` is a dimension of the
     operand: not given for all_reduce, always for all_to_all, for the others unless rows are meant;
     `to` likewise, for all_to_all alone. (C3) `sources` for permute alone: a member for each member.

@@ -5,12 +5,22 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/dist/Kinds.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::dist;
 
-/// (C2) of what goes by blocks of a dimension.
+/// The kinds for which it holds, for a message.
+static std::string kindsThat(llvm::function_ref<bool(const KindFacts &)> holds) {
+  SmallVector<StringRef> kinds;
+  for (const KindFacts &facts : kKindFacts)
+    if (holds(facts))
+      kinds.push_back(stringifyCollectiveKind(facts.kind));
+  return llvm::join(kinds, ", ");
+}
+
+/// (C2) for the kinds that move blocks of a dimension.
 static LogicalResult verifyDim(Operation *op, std::optional<StringRef> dim) {
   auto type = cast<nn::Tensor>(op->getOperand(0).getType());
   if (dim && !type.has(*dim))
@@ -31,12 +41,15 @@ LogicalResult CollectiveOp::verify() {
   if (facts.exchanges() && !getTo())
     return emitOpError("needs the dimension that is cut afterwards, found none in ") << kind;
   if (!facts.exchanges() && getTo())
-    return emitOpError("the dimension that is cut afterwards belongs to all_to_all alone, found ")
+    return emitOpError("the dimension that is cut afterwards belongs to ")
+           << kindsThat([](const KindFacts &each) { return each.exchanges(); }) << " alone, found "
            << kind;
   if (facts.reorders && !getSources()) // (C3)
     return emitOpError("needs a source for each member, found none in ") << kind;
   if (!facts.reorders && getSources())
-    return emitOpError("sources belong to permute alone, found ") << kind;
+    return emitOpError("sources belong to ")
+           << kindsThat([](const KindFacts &each) { return each.reorders; }) << " alone, found "
+           << kind;
   auto module = (*this)->getParentOfType<ModuleOp>();
   if (!getSources() || !module || !module->hasAttr(kMesh))
     return success();

@@ -97,8 +97,11 @@ public:
 
   /// Number of the argument or result with a role and a name, or with a role and a position.
   std::optional<unsigned> findArg(Role role, llvm::StringRef name) {
-    return first(op().getNumArguments(),
-                 [&](unsigned i) { return getArgRole(i) == role && getArgName(i) == name; });
+    // Attributes are unique, so that no text is compared for each argument: verifiers ask often.
+    mlir::Attribute wanted = textAttr(stringifyRole(role)), called = textAttr(name);
+    return first(op().getNumArguments(), [&](unsigned i) {
+      return op().getArgAttr(i, kRole) == wanted && op().getArgAttr(i, kName) == called;
+    });
   }
   std::optional<unsigned> findArg(Role role, unsigned position) {
     return first(op().getNumArguments(), [&](unsigned i) {
@@ -119,6 +122,9 @@ private:
   Op op() { return llvm::cast<Op>(this->getOperation()); }
   static llvm::StringRef textOf(mlir::Attribute text) {
     return llvm::cast<mlir::StringAttr>(text).getValue();
+  }
+  mlir::Attribute textAttr(llvm::StringRef text) {
+    return mlir::StringAttr::get(this->getOperation()->getContext(), text);
   }
   template <typename Matches>
   static std::optional<unsigned> first(unsigned count, Matches matches) {

@@ -148,14 +148,8 @@ BlockArgument FuncOp::addArg(nn::Role role, StringRef name, Type type, Location 
 }
 
 std::optional<unsigned> FuncOp::findUpdatedArg(unsigned result) {
-  if (!nn::isInPlace(getResultRole(result)))
-    return std::nullopt;
-  // Verifiers ask often, so the attributes are compared as they are.
-  Attribute role = getResultAttr(result, nn::kRole), name = getResultAttr(result, nn::kName);
-  for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
-    if (getArgAttr(i, nn::kRole) == role && getArgAttr(i, nn::kName) == name)
-      return i;
-  return std::nullopt;
+  nn::Label label = getResultLabel(result);
+  return nn::isInPlace(label.role) ? findArg(label.role, label.name) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

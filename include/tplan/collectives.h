@@ -28,9 +28,9 @@ extern "C" {
  * reduce-scatter and all-gather with `whole` < outer * n * inner: the array of all blocks is
  * [outer, whole / outer], the last blocks of each line are shorter or empty; the rest of such a
  * block stays as it is, but that of one which a reduce-scatter makes becomes zero. Others do not
- * read `whole`. Any extent may be 0. A member may be the source of any number of members. Of a
- * message `out` of member 0 and `in` of member 1 are not touched and may be null. Member 0 may have
- * to wait until member 1 takes it, and may not.
+ * read `whole`. Any extent may be 0. A member may be the source of any number of members. In a
+ * message `out` of member 0 and `in` of member 1 are not touched and may be null. Member 0 waits
+ * until member 1 takes the message on some transports, on others it does not.
  * in == out is allowed for all-reduce; for reduce-scatter with outer = 1, out may
  * be this member's block of in, for all-gather in that of out. Nothing else may overlap.
  *

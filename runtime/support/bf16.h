@@ -25,12 +25,6 @@ template <> struct NarrowBits<bf16> {
   }
 };
 
-inline float widen(bf16 value) { return std::bit_cast<float>(uint32_t(value) << 16); }
-
-inline bf16 roundToBf16(float value) {
-  return bf16(NarrowBits<bf16>::round<uint32_t, float>(std::bit_cast<uint32_t>(value)));
-}
-
 } // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_SUPPORT_BF16_H

@@ -44,14 +44,6 @@ template <> struct NarrowBits<f16> {
   }
 };
 
-inline float widen(f16 value) {
-  return std::bit_cast<float>(NarrowBits<f16>::widen<uint32_t, float>(uint32_t(value)));
-}
-
-inline f16 roundToF16(float value) {
-  return f16(NarrowBits<f16>::round<uint32_t, float>(std::bit_cast<uint32_t>(value)));
-}
-
 } // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_SUPPORT_F16_H

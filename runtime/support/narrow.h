@@ -24,12 +24,6 @@ inline bool isNarrow(int32_t type) {
 #undef TYPE
 }
 
-/// The nearest T, as its bits say it.
-template <typename T> __attribute__((always_inline)) inline T roundTo(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  return T(NarrowBits<T>::template round<uint32_t, float>(bits));
-}
-
 } // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_SUPPORT_NARROW_H

@@ -12,6 +12,16 @@ namespace tplan::runtime {
 /// those of the nearest T. `Bits` and `Real` are uint32_t and float, or vectors of them.
 template <typename T> struct NarrowBits;
 
+/// The f32 that a number of 16 bits is.
+template <typename T> __attribute__((always_inline)) inline float widen(T value) {
+  return std::bit_cast<float>(NarrowBits<T>::template widen<uint32_t, float>(uint32_t(value)));
+}
+
+/// The nearest T.
+template <typename T> __attribute__((always_inline)) inline T roundTo(float value) {
+  return T(NarrowBits<T>::template round<uint32_t, float>(std::bit_cast<uint32_t>(value)));
+}
+
 } // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_SUPPORT_NARROW_BITS_H

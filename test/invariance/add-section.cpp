@@ -1,6 +1,6 @@
 //===- add-section.cpp - a plan whose step has a section that we do not know ===//
 //
-//   add-section FILE.tplan PLAN TARGET WAY [PATH=VALUE ...] [--report] [-o BINARY]
+//   add-section FILE.tplan PLAN TARGET WAY [PATH=VALUE ...] --report | -o BINARY
 //
 // The section comes after the updates and makes `weight_norm`: the root of the sum of the squares
 // of all weights, for the log. It has a reduction over ranks and a kernel of its own. The other
@@ -14,9 +14,7 @@
 #include "dialects/nn/Parts.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
-#include "lib/Driver/Driver.h"
 #include "lib/Driver/Report.h"
-#include "lib/Emit/Link.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Schedule/StepKernels.h"
 #include "lib/Schedule/Values.h"
@@ -24,9 +22,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "test/invariance/plan_tool.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -189,27 +186,16 @@ LogicalResult addSections(ModuleOp module, Way way) {
   return check.run(module);
 }
 
-int fail(const Twine &message) {
-  llvm::errs() << "add-section: error: " << message << "\n";
-  return 1;
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 5 || wayOf(argv[4]) == Way::Unknown)
-    return fail(
-        "usage: add-section FILE.tplan PLAN TARGET WAY [PATH=VALUE ...] [--report] [-o BINARY]");
-  auto file = llvm::MemoryBuffer::getFile(argv[1]);
-  if (!file)
-    return fail("cannot read " + Twine(argv[1]));
-  llvm::Expected<Target> target = findTarget(argv[3]);
-  if (!target)
-    return fail(llvm::toString(target.takeError()));
-  Options options;
-  options.target = *target;
-  options.parse.modelDirs = parse::defaultModelDirs(argv[0]);
-  options.parse.plan = argv[2];
+  test::PlanTool tool("add-section", argv[0]);
+  Way way = argc < 5 ? Way::Unknown : wayOf(argv[4]);
+  if (way == Way::Unknown)
+    return tool.fail(
+        "usage: add-section FILE.tplan PLAN TARGET WAY [PATH=VALUE ...] --report | -o BINARY");
+  if (!tool.open(argv[1], argv[2], argv[3]))
+    return 1;
   std::string output;
   bool report = false;
   for (int i = 5; i < argc; ++i) {
@@ -219,29 +205,24 @@ int main(int argc, char **argv) {
     else if (arg == "--report")
       report = true;
     else
-      options.parse.overrides.push_back(arg.str());
+      tool.options.parse.overrides.push_back(arg.str());
   }
-  options.last = output.empty() ? Phase::memory : Phase::emit;
+  if (report == !output.empty()) // the report is that of `memory`, a binary is made by `emit`
+    return tool.fail("one of --report and -o BINARY");
+  tool.options.last = report ? Phase::memory : Phase::emit;
   bool isRefused = false;
-  options.after = [&](Phase phase, ModuleOp module) {
+  tool.options.after = [&](Phase phase, ModuleOp module) {
     if (phase == Phase::schedule)
-      isRefused = failed(addSections(module, wayOf(argv[4])));
+      isRefused = failed(addSections(module, way));
   };
-  Result result = compile({argv[1], (*file)->getBuffer().str()}, options);
+  Result result = compile(tool.source, tool.options);
   if (isRefused || !result.ok())
     return isRefused ? 1 : static_cast<int>(result.outcome);
-  if (report) {
-    FailureOr<StepReport> numbers = getStepReport(*result.module);
-    if (failed(numbers))
-      return fail("no report");
-    printReportAsJson(*numbers, llvm::outs());
-  }
-  if (output.empty())
-    return 0;
-  auto runtime = emit::findRuntime(argv[0]);
-  if (!runtime)
-    return fail(llvm::toString(runtime.takeError()));
-  if (llvm::Error error = emit::linkBinary({result.object}, output, *runtime))
-    return fail(llvm::toString(std::move(error)));
+  if (!report)
+    return tool.link(result, output);
+  FailureOr<StepReport> numbers = getStepReport(*result.module);
+  if (failed(numbers))
+    return tool.fail("no report");
+  printReportAsJson(*numbers, llvm::outs());
   return 0;
 }

@@ -7,14 +7,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/dist/Dist.h"
-#include "lib/Driver/Driver.h"
-#include "lib/Emit/Link.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "test/invariance/break.h"
 #include "test/invariance/break_stages.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "test/invariance/plan_tool.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -85,26 +82,14 @@ void forEachOfStages(ModuleOp module, int number, int make, raw_ostream &list) {
   }
 }
 
-int fail(const Twine &message) {
-  llvm::errs() << "mutants: error: " << message << "\n";
-  return 1;
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
+  test::PlanTool tool("mutants", argv[0]);
   if (argc < 3)
-    return fail("usage: mutants FILE.tplan PLAN [PATH=VALUE ...] [--make N -o BINARY]");
-  auto file = llvm::MemoryBuffer::getFile(argv[1]);
-  if (!file)
-    return fail("cannot read " + Twine(argv[1]));
-  Options options;
-  llvm::Expected<Target> target = findTarget("cpu");
-  if (!target)
-    return fail(llvm::toString(target.takeError()));
-  options.target = *target;
-  options.parse.modelDirs = parse::defaultModelDirs(argv[0]);
-  options.parse.plan = argv[2];
+    return tool.fail("usage: mutants FILE.tplan PLAN [PATH=VALUE ...] [--make N -o BINARY]");
+  if (!tool.open(argv[1], argv[2], "cpu"))
+    return 1;
   int make = -1;
   std::string output;
   for (int i = 3; i < argc; ++i) {
@@ -114,25 +99,18 @@ int main(int argc, char **argv) {
     else if (arg == "-o" && i + 1 < argc)
       output = argv[++i];
     else
-      options.parse.overrides.push_back(arg.str());
+      tool.options.parse.overrides.push_back(arg.str());
   }
-  options.last = make < 0 ? Phase::schedule : Phase::emit;
+  tool.options.last = make < 0 ? Phase::schedule : Phase::emit;
   int visited = 0;
-  options.after = [&](Phase phase, ModuleOp module) {
+  tool.options.after = [&](Phase phase, ModuleOp module) {
     if (phase == Phase::shard)
       visited = forEachMutant(module, make, llvm::outs());
     if (phase == Phase::schedule && (make < 0 || make >= visited))
       forEachOfStages(module, visited, make, llvm::outs());
   };
-  Result result = compile({argv[1], (*file)->getBuffer().str()}, options);
+  Result result = compile(tool.source, tool.options);
   if (!result.ok())
     return static_cast<int>(result.outcome);
-  if (make < 0)
-    return 0;
-  auto runtime = emit::findRuntime(argv[0]);
-  if (!runtime)
-    return fail(llvm::toString(runtime.takeError()));
-  if (llvm::Error error = emit::linkBinary({result.object}, output, *runtime))
-    return fail(llvm::toString(std::move(error)));
-  return 0;
+  return make < 0 ? 0 : tool.link(result, output);
 }

@@ -204,7 +204,7 @@ TEST(Matmul, AccumulationRoundsOnce) {
   // 1 + 3 * 2^-9 rounds to 1 + 2^-7; adding 2^-9 to a rounded sum three times
   // would stay at 1.
   for (const char *way : {"widen", (const char *)nullptr}) {
-    std::vector<bf16> a(3, roundToBf16(0x1p-9f)), b(3, roundToBf16(1)), c(1, roundToBf16(1));
+    std::vector<bf16> a(3, roundTo<bf16>(0x1p-9f)), b(3, roundTo<bf16>(1)), c(1, roundTo<bf16>(1));
     tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0, 0};
     multiplySmall(way, g, a, b, (const bf16 *)nullptr, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
@@ -214,8 +214,8 @@ TEST(Matmul, AccumulationRoundsOnce) {
 TEST(Matmul, ABiasIsRoundedWithTheProduct) {
   // 1 + 2^-8 alone rounds to 1; with 2^-8 it is 1 + 2^-7.
   for (const char *way : {"widen", (const char *)nullptr}) {
-    std::vector<bf16> a = {roundToBf16(1), roundToBf16(0x1p-8f)}, b(2, roundToBf16(1)), c(1);
-    bf16 bias = roundToBf16(0x1p-8f);
+    std::vector<bf16> a = {roundTo<bf16>(1), roundTo<bf16>(0x1p-8f)}, b(2, roundTo<bf16>(1)), c(1);
+    bf16 bias = roundTo<bf16>(0x1p-8f);
     tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_BF16, 0, 1};
     multiplySmall(way, g, a, b, &bias, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
@@ -224,7 +224,7 @@ TEST(Matmul, ABiasIsRoundedWithTheProduct) {
 
 TEST(Matmul, OverflowOfF16IsInfinity) {
   // 255 * 257 = 65535 rounds to 65536, beyond the largest f16; 255 * 256 does not.
-  std::vector<f16> a = {roundToF16(255)}, b = {roundToF16(257), roundToF16(256)}, c(2);
+  std::vector<f16> a = {roundTo<f16>(255)}, b = {roundTo<f16>(257), roundTo<f16>(256)}, c(2);
   tp_gemm g = {1, 2, 1, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F16, TP_F16, 0, 0};
   multiplySmall(nullptr, g, a, b, (const f16 *)nullptr, c);
   EXPECT_EQ(widen(c[0]), INFINITY);
@@ -288,15 +288,15 @@ TEST(Matmul, RefusesWhatItCannotDo) {
 }
 
 TEST(Bf16, RoundsToNearestEvenAndKeepsSpecials) {
-  EXPECT_EQ(widen(roundToBf16(1 + 0x1p-8f)), 1);
-  EXPECT_EQ(widen(roundToBf16(1 + 3 * 0x1p-8f)), 1 + 0x1p-6f);
-  EXPECT_EQ(widen(roundToBf16(std::nextafter(1 + 0x1p-8f, 2.0f))), 1 + 0x1p-7f);
-  EXPECT_EQ(widen(roundToBf16(-INFINITY)), -INFINITY);
-  EXPECT_EQ(widen(roundToBf16(3.4e38f)), INFINITY);
-  EXPECT_TRUE(std::isnan(widen(roundToBf16(NAN))));
+  EXPECT_EQ(widen(roundTo<bf16>(1 + 0x1p-8f)), 1);
+  EXPECT_EQ(widen(roundTo<bf16>(1 + 3 * 0x1p-8f)), 1 + 0x1p-6f);
+  EXPECT_EQ(widen(roundTo<bf16>(std::nextafter(1 + 0x1p-8f, 2.0f))), 1 + 0x1p-7f);
+  EXPECT_EQ(widen(roundTo<bf16>(-INFINITY)), -INFINITY);
+  EXPECT_EQ(widen(roundTo<bf16>(3.4e38f)), INFINITY);
+  EXPECT_TRUE(std::isnan(widen(roundTo<bf16>(NAN))));
   for (uint32_t bits = 0; bits < 0x10000; ++bits)
     if (!std::isnan(widen(bf16(bits))))
-      ASSERT_EQ(roundToBf16(widen(bf16(bits))), bits);
+      ASSERT_EQ(roundTo<bf16>(widen(bf16(bits))), bits);
   // From double in one rounding: f32 would land on the half and go to even.
   bf16 value;
   setElement(&value, TP_BF16, 0, 1 + 0x1p-8 + 0x1p-40);
@@ -315,14 +315,14 @@ TEST(F16, EveryValueIsWidenedExactlyAndComesBack) {
     double number = getElement(&bits, TP_F16, 0);
     if (std::isnan(magnitude)) {
       ASSERT_TRUE(std::isnan(found) && std::isnan(number)) << bits;
-      back = widen(roundToF16(found));
+      back = widen(roundTo<f16>(found));
       ASSERT_TRUE(std::isnan(back)) << bits;
       continue;
     }
     ASSERT_EQ(found, magnitude * (bits >> 15 ? -1 : 1)) << bits;
     ASSERT_EQ(std::signbit(found), bits >> 15 != 0) << bits;
     ASSERT_EQ(number, found) << bits;
-    ASSERT_EQ(uint32_t(roundToF16(found)), bits);
+    ASSERT_EQ(uint32_t(roundTo<f16>(found)), bits);
     f16 stored;
     setElement(&stored, TP_F16, 0, found);
     ASSERT_EQ(uint32_t(stored), bits);
@@ -338,9 +338,9 @@ TEST(F16, RoundsToNearestEven) {
     uint32_t even = bits + (bits & 1);
     for (float sign : {1.0f, -1.0f}) {
       uint32_t s = sign < 0 ? 0x8000 : 0;
-      ASSERT_EQ(uint32_t(roundToF16(sign * middle)), even | s) << bits;
-      ASSERT_EQ(uint32_t(roundToF16(sign * std::nextafter(middle, 0.0f))), bits | s) << bits;
-      ASSERT_EQ(uint32_t(roundToF16(sign * std::nextafter(middle, INFINITY))), (bits + 1) | s)
+      ASSERT_EQ(uint32_t(roundTo<f16>(sign * middle)), even | s) << bits;
+      ASSERT_EQ(uint32_t(roundTo<f16>(sign * std::nextafter(middle, 0.0f))), bits | s) << bits;
+      ASSERT_EQ(uint32_t(roundTo<f16>(sign * std::nextafter(middle, INFINITY))), (bits + 1) | s)
           << bits;
       // From double in one rounding: f32 would land on the middle.
       f16 stored;
@@ -349,6 +349,6 @@ TEST(F16, RoundsToNearestEven) {
     }
   }
   for (float huge : {65520.0f, 1e9f, 3.4e38f, INFINITY})
-    EXPECT_EQ(widen(roundToF16(-huge)), -INFINITY) << huge;
-  EXPECT_EQ(widen(roundToF16(65519.996f)), 65504);
+    EXPECT_EQ(widen(roundTo<f16>(-huge)), -INFINITY) << huge;
+  EXPECT_EQ(widen(roundTo<f16>(65519.996f)), 65504);
 }

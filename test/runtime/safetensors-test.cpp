@@ -41,7 +41,7 @@ Status write(const std::string &path, const std::vector<LogicalTensor> &tensors,
 TEST(Safetensors, RoundTrip) {
   Scratch scratch;
   float a[6] = {1, 2, 3, 4, 5, -0.0f};
-  bf16 b[3] = {roundToBf16(1.5f), roundToBf16(-2), 0x7F7F};
+  bf16 b[3] = {roundTo<bf16>(1.5f), roundTo<bf16>(-2), 0x7F7F};
   double c[1] = {1e300};
   int32_t d[2] = {-7, 8};
   std::vector<LogicalTensor> tensors = {

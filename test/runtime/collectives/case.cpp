@@ -55,9 +55,9 @@ void conformance::writeValue(int32_t type, char *to, uint64_t random) {
   case TP_F32:
     return write<float>(to, (float)value);
   case TP_BF16:
-    return write<uint16_t>(to, tplan::runtime::roundToBf16((float)value));
+    return write<uint16_t>(to, tplan::runtime::roundTo<tplan::runtime::bf16>((float)value));
   case TP_F16:
-    return write(to, tplan::runtime::roundToF16((float)value));
+    return write(to, tplan::runtime::roundTo<tplan::runtime::f16>((float)value));
   case TP_I32:
     return write<uint32_t>(to, (uint32_t)random);
   case TP_I64:
@@ -77,12 +77,12 @@ void conformance::combine(int32_t type, int32_t reduction, const std::vector<con
   case TP_BF16: {
     float sum = combineAs<uint16_t, float>(reduction, values,
                                            [](uint16_t x) { return tplan::runtime::widen(x); });
-    return write(to, tplan::runtime::roundToBf16(sum));
+    return write(to, tplan::runtime::roundTo<tplan::runtime::bf16>(sum));
   }
   case TP_F16: {
     float sum = combineAs<tplan::runtime::f16, float>(
         reduction, values, [](tplan::runtime::f16 x) { return tplan::runtime::widen(x); });
-    return write(to, tplan::runtime::roundToF16(sum));
+    return write(to, tplan::runtime::roundTo<tplan::runtime::f16>(sum));
   }
   case TP_I32:
     if (reduction == TP_MAX)

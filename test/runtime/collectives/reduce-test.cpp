@@ -58,13 +58,13 @@ TEST(ReduceArrays, Bf16IsRoundedToNearestEven) {
   std::vector<bf16> high, low, sum(64 + 1);
   auto check = [&](float a, float b) {
     // a + b is exact or not; it is rounded once from f32.
-    high.assign(sum.size(), roundToBf16(a));
-    low.assign(sum.size(), roundToBf16(b));
+    high.assign(sum.size(), roundTo<bf16>(a));
+    low.assign(sum.size(), roundTo<bf16>(b));
     const std::vector<bf16> *in[] = {&high, &low};
     reduceArrays(
         reducerOf(TP_BF16, TP_SUM), 2, [&](int i) { return (const char *)in[i]->data(); }, 1,
         [&](int) { return (char *)sum.data(); }, (int64_t)sum.size());
-    bf16 expected = roundToBf16(widen(high[0]) + widen(low[0]));
+    bf16 expected = roundTo<bf16>(widen(high[0]) + widen(low[0]));
     for (bf16 one : sum)
       ASSERT_EQ(one, expected) << a << " + " << b;
   };
@@ -81,13 +81,13 @@ TEST(ReduceArrays, F16IsRoundedToNearestEven) {
   for (uint32_t bits = 0; bits < all.size(); ++bits)
     all[bits] = f16(uint16_t(bits));
   for (float addend : {0.0f, 0x1p-24f, -0x1p-11f, 1.0f, 1.0009765625f, 65504.0f, -INFINITY}) {
-    other.assign(other.size(), roundToF16(addend));
+    other.assign(other.size(), roundTo<f16>(addend));
     const std::vector<f16> *in[] = {&all, &other};
     reduceArrays(
         reducerOf(TP_F16, TP_SUM), 2, [&](int i) { return (const char *)in[i]->data(); }, 1,
         [&](int) { return (char *)sum.data(); }, (int64_t)sum.size());
     for (size_t i = 0; i < sum.size(); ++i) {
-      float found = widen(sum[i]), expected = widen(roundToF16(widen(all[i]) + widen(other[i])));
+      float found = widen(sum[i]), expected = widen(roundTo<f16>(widen(all[i]) + widen(other[i])));
       ASSERT_TRUE(found == expected || (std::isnan(found) && std::isnan(expected)))
           << widen(all[i]) << " + " << addend << ": " << found;
     }

@@ -93,7 +93,7 @@ void checkNative(Rank &rank, Communicator &group, int32_t kind, int32_t type) {
   for (int64_t i = 0; i < all; ++i) {
     double value = double(group.member() + 1 + i) / 3;
     auto narrow = (float)value;
-    uint16_t half = type == TP_F16 ? uint16_t(roundToF16(narrow))
+    uint16_t half = type == TP_F16 ? uint16_t(roundTo<f16>(narrow))
                                    : uint16_t(std::bit_cast<uint32_t>(narrow) >> 16);
     const void *from = type == TP_F64 ? (void *)&value : type == TP_F32 ? (void *)&narrow : &half;
     memcpy(in.data() + i * width, from, width);
