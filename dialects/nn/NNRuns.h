@@ -29,6 +29,9 @@ llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);
 /// Layers of a run: times * callees.
 int64_t layersOf(RunOp run);
 
+/// The chain of a training step, and the one that counts what losses are means of.
+inline constexpr llvm::StringLiteral kTrainChain = "train", kCountsChain = "counts";
+
 /// A run of a list: several layers, or one with the attribute `nn.list`.
 inline constexpr llvm::StringLiteral kList = "nn.list";
 bool isListRun(RunOp run);

@@ -100,11 +100,6 @@ constexpr bool takesOperands(Part part) {
   PartRuns runs = factsOf(part).runs;
   return runs == PartRuns::EachMicrobatch || runs == PartRuns::Evaluation;
 }
-/// Whether a part runs in a training step.
-constexpr bool isOfStep(Part part) {
-  PartRuns runs = factsOf(part).runs;
-  return runs == PartRuns::EachMicrobatch || runs == PartRuns::EndOfStep;
-}
 /// Whether a part computes the values that the layer hands on, in training or in an evaluation.
 constexpr bool isForward(Part part) { return takesOperands(part) && !isBackward(part); }
 /// Whether the part is run by a schedule that cuts the backward, or by one that does not.

@@ -128,6 +128,10 @@ bool dependsOn(CollectiveOp op, CollectiveOp other);
 int64_t bytesSent(dist::CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
                   int64_t members, llvm::ArrayRef<int32_t> sources = {});
 
+/// Bytes of scratch that a device takes for a collective.
+int64_t bytesOfScratch(dist::CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
+                       int64_t members);
+
 /// What a mask says of a rectangle of positions: that no query in it sees a key,
 /// or that each sees all. Neither may hold; `none` may miss an empty rectangle
 /// that only the terms of an `and` together make empty.

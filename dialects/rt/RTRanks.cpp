@@ -96,6 +96,12 @@ int64_t rt::bytesSent(CollectiveKind kind, const BlockShape &shape, int64_t elem
   return tp_most_bytes_sent(&what, members, elementBytes);
 }
 
+int64_t rt::bytesOfScratch(dist::CollectiveKind kind, const BlockShape &shape, int64_t elementBytes,
+                           int64_t members) {
+  tp_collective what = described(kind, shape, {});
+  return tp_device_scratch(&what, members, elementBytes);
+}
+
 static int64_t members(CollectiveOp op) {
   return dist::meshOf(op->getParentOfType<ModuleOp>()).sizeOf(dist::axesOf(op.getAxes()));
 }
@@ -123,8 +129,7 @@ int64_t CollectiveOp::getBytesStaged() {
 }
 
 int64_t CollectiveOp::getBytesOfScratch() {
-  tp_collective what = described(getKind(), getShape(), {});
-  return tp_device_scratch(&what, members(*this), elementBytes(*this));
+  return bytesOfScratch(getKind(), getShape(), elementBytes(*this), members(*this));
 }
 
 int64_t CollectiveOp::getFlops() { return 0; }

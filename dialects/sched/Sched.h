@@ -39,6 +39,8 @@ struct Resource {
 /// The symbols of an instance.
 mlir::AffineExpr periodOf(mlir::MLIRContext *context);
 mlir::AffineExpr microbatchOf(mlir::MLIRContext *context);
+/// The number of an instance in a period of a run, for a microbatch.
+int64_t evaluate(mlir::AffineExpr instance, int64_t period, int64_t microbatch);
 /// A use of an instance, of instance 0 where none is given.
 Use use(mlir::Value value, mlir::AffineExpr instance = {});
 /// One piece of work: a part of all runs of a stage, for one microbatch.
@@ -71,9 +73,11 @@ inline constexpr llvm::StringLiteral kPlaces = "sched.places", kFrame = "sched.f
 
 /// Attributes that `order-streams` writes. A call has its stream (0 where it says none), the event
 /// that is recorded after it, and the events that it waits for. A function has the event that is
-/// recorded where it begins; stream 0 waits for the events of its end.
+/// recorded where it begins; stream 0 waits for the events of its end. A sum or message of a
+/// section has its stream and two events in kTurn: what stream 0 records before it, and what its
+/// stream records after it.
 inline constexpr llvm::StringLiteral kStream = "sched.stream", kEvent = "sched.event",
-                                     kWaits = "sched.waits";
+                                     kWaits = "sched.waits", kTurn = "sched.turn";
 /// The module has the axes of the groups whose collectives are in stream 1, 2, ..., and the number
 /// of events.
 inline constexpr llvm::StringLiteral kStreams = "sched.streams", kEvents = "sched.events";

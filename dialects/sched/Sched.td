@@ -52,8 +52,8 @@ def Sched_KeyAttr : AttrDef<Sched_Dialect, "Key"> {
   let summary = "what a value of the program is";
   let description = [{
     A kind with what tells values of this kind apart: a name, the parameter that it belongs to, the
-    axes of a group. Two values have unlike keys. Nobody takes a name apart; `spell` makes the one
-    that people read: "state blocks.w.m".
+    axes of a group. Two values have unlike keys. `spell` makes the name that people read: "state
+    blocks.w.m".
 
     - `#sched.key<parameter of @blocks.w>`, `#sched.key<state "m" of @blocks.w>`
     - `#sched.key<scalar "lr">`, `#sched.key<scratch over ["dp"]>`
@@ -141,7 +141,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     W. A message is sent or received once: RF of a stage and RB where the neighbour is elsewhere.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
     their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
-    (C4) the body holds chains, or families, values, sections and entries; values have unlike keys.
+    (C4) the body holds chains, families, values, sections and entries; values have unlike keys.
     (C5) with an arena, each family and value lies inside it.
     (C6) values say which family they are in, or none; they fill its slot: `bytes` of a family is
     the sum of its values', each rounded up to 64.
@@ -266,17 +266,34 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     Made by `form-program`, becomes a function in `lower-host`.
     The section of a task has its kind and stage: what lives as long as a microbatch is that of the
     microbatch for which it is executed. In any other section it is that of slot 0: nothing is kept.
+    On a GPU the first `head` ops are issued by themselves (`hoist-inputs`), and the others are
+    captured: for microbatch m as graph `graph` + `of`[m], without `of` as `graph`
+    (`number-graphs`).
 
     (C1) the body holds ops with the interface Step, and runs.
     (C2) what lives as long as a section, except a frame, is written in it before it is read.
+    (C3) `head` is no more than the body has ops, and `of` has an entry for each microbatch.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
-                       OptionalAttr<I64Attr>:$stage);
+                       OptionalAttr<I64Attr>:$stage, DefaultValuedAttr<I64Attr, "0">:$head,
+                       OptionalAttr<I64Attr>:$graph, OptionalAttr<DenseI32ArrayAttr>:$graph_of);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name (`task` $kind^ $stage)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name (`task` $kind^ $stage)? (`head` $head^)? (`graph` $graph^)? (`of` $graph_of^)?
+    attr-dict-with-keyword $body
+  }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
-  let extraClassDeclaration = [{ bool isOfTask() { return getKind().has_value(); } }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "TaskKindAttr":$kind,
+                                 "::mlir::IntegerAttr":$stage)>];
+  let extraClassDeclaration = [{
+    bool isOfTask() { return getKind().has_value(); }
+    /// The ops that are issued by themselves, and the others.
+    llvm::iterator_range<::mlir::Block::iterator> getHeadOps();
+    llvm::iterator_range<::mlir::Block::iterator> getBodyOps();
+    /// How many graphs it has.
+    int64_t getNumGraphs();
+  }];
 }
 
 def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"SectionOp">]> {
@@ -349,6 +366,16 @@ def Sched_UnpackOp : Sched_StepOp<"unpack"> {
   }];
   let arguments = !con((ins I64Attr:$shift), uses);
   let assemblyFormat = "`shift` $shift " # uses_format # " attr-dict";
+}
+
+def Sched_CopyOp : Sched_StepOp<"copy"> {
+  let summary = "copies what a section reads by the number of its microbatch";
+  let description = [{
+    Made by `hoist-inputs`, becomes a call of `tp_copy` in `lower-host`.
+    (C1) from one value to another of as many bytes.
+  }];
+  let arguments = uses;
+  let assemblyFormat = uses_format # " attr-dict";
 }
 
 def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"]> {

@@ -42,7 +42,39 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
   return success();
 }
 
-LogicalResult SectionOp::verify() { return verifySteps(*this, getBody().front(), true); }
+void SectionOp::build(OpBuilder &b, OperationState &state, StringRef name, TaskKindAttr kind,
+                      IntegerAttr stage) {
+  build(b, state, b.getStringAttr(name), kind, stage, b.getI64IntegerAttr(0), {}, {});
+}
+
+LogicalResult SectionOp::verify() {
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  int64_t ops = llvm::range_size(getBody().front()), head = getHead();
+  if (head < 0 || head > ops) // (C3)
+    return emitOpError("issues some of its ops by themselves, which are ")
+           << ops << ", found " << head;
+  int64_t microbatches = program.getMicrobatches();
+  if (auto of = getGraphOf(); of && static_cast<int64_t>(of->size()) != microbatches) // (C3)
+    return emitOpError("names a graph for each microbatch, which are ")
+           << microbatches << ", found " << of->size();
+  return verifySteps(*this, getBody().front(), true);
+}
+
+llvm::iterator_range<Block::iterator> SectionOp::getHeadOps() {
+  Block &body = getBody().front();
+  return {body.begin(), std::next(body.begin(), getHead())};
+}
+llvm::iterator_range<Block::iterator> SectionOp::getBodyOps() {
+  Block &body = getBody().front();
+  return {std::next(body.begin(), getHead()), body.end()};
+}
+
+int64_t SectionOp::getNumGraphs() {
+  if (!getGraph())
+    return 0;
+  auto of = getGraphOf();
+  return of && !of->empty() ? *llvm::max_element(*of) + 1 : 1;
+}
 
 namespace {
 /// Plays a section: a value that lives as long as the section must be written before it is read.
@@ -162,7 +194,7 @@ static bool isInstance(AffineExpr instance, bool whole = true) {
   }
 }
 
-static int64_t evaluate(AffineExpr instance, int64_t period, int64_t microbatch) {
+int64_t sched::evaluate(AffineExpr instance, int64_t period, int64_t microbatch) {
   if (auto constant = dyn_cast<AffineConstantExpr>(instance))
     return constant.getValue();
   if (auto symbol = dyn_cast<AffineSymbolExpr>(instance))
@@ -273,6 +305,16 @@ LogicalResult UnpackOp::verify() {
   bool two = getReads() == 1 && getValues().size() == 2;
   if (!two || !valueOf(getValues()[0]).getRows() || !valueOf(getValues()[1]).getType()) // (C1)
     return emitOpError("takes the rows of an input to a value with a type");
+  return success();
+}
+
+SmallVector<Use> CopyOp::getUses() { return usesOf(*this); }
+LogicalResult CopyOp::verify() {
+  if (failed(verifyUses(*this)))
+    return failure();
+  bool two = getReads() == 1 && getValues().size() == 2;
+  if (!two || valueOf(getValues()[0]).getBytes() != valueOf(getValues()[1]).getBytes()) // (C1)
+    return emitOpError("copies one value to another of as many bytes");
   return success();
 }
 

@@ -14,7 +14,6 @@ namespace tplan::lang {
 
 /// The scalar by which part `update` multiplies gradients: 1 / scale, or 0 where the step is
 /// skipped.
-inline constexpr llvm::StringLiteral kUnscale = "unscale";
 
 /// Parameters of kind state that belong to the step and not to a layer, where steps change the
 /// scale: the scale, and how many steps in a row had finite gradients. In files they are

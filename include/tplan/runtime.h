@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 10
+#define TP_ABI_VERSION 11
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -192,10 +192,11 @@ typedef struct tp_device {
   int64_t given_offset, given_bytes, staging_offset;
   int64_t workspace_offset, workspace_bytes; /* for library calls in stream 0 */
   int32_t native_sums; /* sums over ranks may be NCCL's, in an order of its own */
-  int64_t step_calls; /* of a step on each rank; an attention of a library has one for each chunk */
+  /* Graphs of a step and the calls in them; an attention of a library has one for each chunk. */
+  int64_t num_graphs, graph_calls;
 } tp_device;
 
-/* A step of more calls is issued call by call, and not as a graph: --graph-calls. */
+/* Sections whose graphs have more calls than this are issued call by call: --graph-calls. */
 #define TP_GRAPH_CALLS 20000
 
 /*--- tables ---------------------------------------------------------------*/
@@ -237,6 +238,42 @@ typedef struct tp_tensor {
    * tensor's are zero when training starts. */
   int64_t memory;
 } tp_tensor;
+
+/* A section of a program. Several may share its code: `offsets` and `pointers` say where memory is.
+ */
+typedef struct tp_section {
+  /* What differs by the number of the microbatch, and is issued by itself; null: nothing. */
+  int (*head)(tp_rank *, char *arena, int64_t microbatch, const int64_t *offsets,
+              const void *const *pointers);
+  int (*body)(tp_rank *, char *arena, int64_t microbatch, const int64_t *offsets,
+              const void *const *pointers);
+  const int64_t *offsets;
+  const void *const *pointers;
+  /* On a device the body is captured as graph `graph` + graph_of[microbatch] (null: as `graph`).
+   * Microbatches of one graph have their memory in the same places. Below 0: it is not captured. */
+  int64_t graph;
+  const int32_t *graph_of;
+  int64_t stage; /* of a task, where ranks hold different stages, for messages; below 0: none */
+} tp_section;
+
+/* An entry point: item i is section items[i] % 2^16 for microbatch items[i] / 2^16. */
+typedef struct tp_entry {
+  const tp_section *sections;
+  const int32_t *items;
+  int64_t num_items;
+} tp_entry;
+typedef enum tp_entry_kind {
+  TP_PREPARE,
+  TP_TRAIN,
+  TP_EVALUATE,
+  TP_PREDICT,
+  TP_ENTRIES
+} tp_entry_kind;
+/* The entry points of generated programs: each executes its tp_program.entries. */
+int tp_prepare(tp_rank *, char *arena);
+int tp_train(tp_rank *, char *arena);
+int tp_evaluate(tp_rank *, char *arena);
+int tp_predict(tp_rank *, char *arena);
 
 /* Rows of `length` tokens each, i32, one microbatch after the other: the loader
  * fills all rows of a step (or of one evaluation microbatch, at the start). */
@@ -408,11 +445,12 @@ typedef struct tp_program {
   const tp_group *groups;
   int64_t num_groups;
   int32_t read_first; /* rank 0 alone reads data, the others get it from there */
-  /* Generated entry points; the arena is that of the rank. */
+  /* Entry points; the arena is that of the rank. */
   int (*prepare)(tp_rank *, char *arena); /* once, after weights are set: working copies, tables */
   int (*step)(tp_rank *, char *arena);
   int (*evaluate)(tp_rank *, char *arena); /* one microbatch: adds to metrics */
   int (*predict)(tp_rank *, char *arena);  /* one microbatch: writes logits; null: cannot sample */
+  const tp_entry *entries; /* by tp_entry_kind, for entry points that execute them */
   /* [rows, S, V] of `logits_type`; offset < 0: another program has them. */
   int64_t logits_offset, logits_vocabulary;
   int32_t logits_type;

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
+#include "dialects/nn/Scalars.h"
 #include "lib/Differentiate/Differentiate.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -85,9 +86,9 @@ private:
     if (int64_t at = type.find(batch); at > 0)
       std::rotate(dims.begin(), dims.begin() + at, dims.begin() + at + 1);
     Value mask = b.create<DropoutMaskOp>(
-        type.withDims(dims), scalar("seed"), scalar("step"), scalar("layer"), scalar("offset"),
-        b.getI64IntegerAttr(kFirstSite + count), b.getF64FloatAttr(0.5), ValueRange(),
-        DenseI64ArrayAttr(), ArrayAttr());
+        type.withDims(dims), scalar(nn::kSeed), scalar(nn::kStepNumber), scalar(nn::kLayerScalar),
+        scalar(nn::kOffsetScalar), b.getI64IntegerAttr(kFirstSite + count), b.getF64FloatAttr(0.5),
+        ValueRange(), DenseI64ArrayAttr(), ArrayAttr());
     return b.sumAll(b.mul(v, mask));
   }
 

@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
+#include "dialects/nn/Scalars.h"
 #include "dialects/tplan/LossScale.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Differentiate/Differentiate.h"
@@ -73,7 +74,7 @@ public:
     if (!scales)
       return updated;
     NNBuilder b = builder(param);
-    Value unscale = scalar(lang::kUnscale);
+    Value unscale = scalar(nn::kUnscale);
     return b.select(b.compare(CmpKind::gt, unscale, b.like(unscale, 0)), updated, old);
   }
 
@@ -102,7 +103,7 @@ Value clipped(PartBuilder &part, const Optimizer &optimizer, ParamOp param, Valu
   if (optimizer.clip == 0)
     return g;
   NNBuilder b = part.builder(param);
-  Value norm = b.addNumber(b.sqrt(part.scalar("norm")), 1e-6);
+  Value norm = b.addNumber(b.sqrt(part.scalar(nn::kNorm)), 1e-6);
   Value scale = b.min(b.div(b.like(norm, optimizer.clip), norm), b.like(norm, 1));
   return b.mul(g, b.cast(scale, typeOf(g).getElementType()));
 }
@@ -135,8 +136,8 @@ Value adamw(PartBuilder &part, const Optimizer &optimizer, StringRef name, Param
     Value x = part.scalar(power);
     return b.sub(b.like(x, 1), x);
   };
-  Value size = b.cast(b.div(part.scalar("lr"), correction("beta1_power")), element);
-  Value root = b.cast(b.sqrt(correction("beta2_power")), element);
+  Value size = b.cast(b.div(part.scalar(nn::kLearningRate), correction(nn::kBeta1Power)), element);
+  Value root = b.cast(b.sqrt(correction(nn::kBeta2Power)), element);
   Value nextM = b.add(b.scale(m, beta1), b.scale(g, 1 - beta1));
   Value nextV = b.add(b.scale(v, beta2), b.scale(b.mul(g, g), 1 - beta2));
   setState(part, name, "m", param, nextM, m);
@@ -154,7 +155,7 @@ Value sgd(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp
     g = b.add(b.scale(m, momentum), g);
     setState(part, name, "m", param, g, m);
   }
-  return b.sub(p, b.mul(b.cast(part.scalar("lr"), typeOf(p).getElementType()), g));
+  return b.sub(p, b.mul(b.cast(part.scalar(nn::kLearningRate), typeOf(p).getElementType()), g));
 }
 
 void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, ParamOp param) {
@@ -163,10 +164,10 @@ void addUpdate(PartBuilder &part, const Optimizer &optimizer, StringRef name, Pa
   NNBuilder b = part.builder(param);
   Value old = p, unscaled = g;
   if (part.scales)
-    unscaled = b.mul(g, b.cast(part.scalar(lang::kUnscale), typeOf(g).getElementType()));
+    unscaled = b.mul(g, b.cast(part.scalar(nn::kUnscale), typeOf(g).getElementType()));
   unscaled = clipped(part, optimizer, param, unscaled);
   if (double decay = decayOf(optimizer, param)) {
-    Value keep = b.sub(b.number(1, b.getF64Type()), b.scale(part.scalar("lr"), decay));
+    Value keep = b.sub(b.number(1, b.getF64Type()), b.scale(part.scalar(nn::kLearningRate), decay));
     p = b.mul(p, b.cast(keep, typeOf(p).getElementType()));
   }
   auto formula = optimizer.kind == lang::OptimizerKind::Sgd ? sgd : adamw;

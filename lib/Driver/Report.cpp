@@ -12,12 +12,9 @@
 #include "lib/Schedule/Walk.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include <set>
 
 using namespace mlir;
-using llvm::formatv;
 
 namespace tplan {
 
@@ -99,8 +96,7 @@ void addSum(StepReport &report, sched::ProgramOp program, llvm::StringRef in, ll
 }
 
 /// The values of a message, one row for each.
-void addMessage(StepReport &report, ModuleOp module, llvm::StringRef in, sched::Step op,
-                int64_t times) {
+void addMessage(StepReport &report, llvm::StringRef in, sched::Step op, int64_t times) {
   bool sends = isa<sched::SendOp>(op.getOperation());
   sched::Resource channel = op.getResource();
   for (const sched::Use &use : op.getUses()) {
@@ -120,18 +116,8 @@ void addMessage(StepReport &report, ModuleOp module, llvm::StringRef in, sched::
   }
 }
 
-/// Sums that no function makes: those of the program, and those of losses and counts, which the
-/// runtime makes together for each group, after the step.
-void addSums(StepReport &report, sched::ProgramOp program) {
-  auto module = program->getParentOfType<ModuleOp>();
-  schedule::forEachStep(program, "step", [&](sched::Step op, int64_t times) {
-    // The numbers of one sum are issued together, each as a collective of its own.
-    if (auto sum = dyn_cast<sched::AllReduceOp>(op.getOperation()))
-      addSum(report, program, "step", op.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
-             sum.getLoc());
-    else if (isa<sched::SendOp, sched::ReceiveOp>(op.getOperation()))
-      addMessage(report, module, "step", op, times);
-  });
+/// Sums of losses and counts, which the runtime makes together for each group, after the step.
+void addSumsOfMetrics(StepReport &report, sched::ProgramOp program) {
   std::map<std::string, std::pair<ArrayAttr, int64_t>> read;
   for (auto value : program.getBody().getOps<sched::ValueOp>())
     if (ArrayAttr axes = value.getPendingAttr()) {
@@ -196,23 +182,28 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
     report.categories[call.getCategory().str()] += work;
     report.functions[func.getSymName().str()] += work;
     report.total += work;
-    if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
-      addCollective(report, describe(collective, func, times, "step"));
-    else if (isa<rt::CopyOp, rt::SliceOp, rt::PlaceOp>(call.getOperation()))
+    if (isa<rt::CopyOp, rt::SliceOp, rt::PlaceOp>(call.getOperation()))
       addCopy(report, call, func, times);
   });
 }
 
-/// What the parts `prepare` exchange, once.
-void addPreparation(StepReport &report, sched::ProgramOp program) {
-  schedule::forEachCall(program, "prepare", [&](rt::FuncOp func, int64_t times) {
-    func.walk([&](rt::CollectiveOp op) {
-      addCollective(report, describe(op, func, times, "preparation"));
-    });
-  });
-  schedule::forEachStep(program, "prepare", [&](sched::Step op, int64_t times) {
-    if (isa<sched::SendOp, sched::ReceiveOp>(op.getOperation()))
-      addMessage(report, program->getParentOfType<ModuleOp>(), "preparation", op, times);
+/// What an entry exchanges: by its functions, and between them.
+void addExchanges(StepReport &report, sched::ProgramOp program, StringRef entry, StringRef in) {
+  schedule::forEachStep(program, entry, [&](sched::Step step, int64_t times) {
+    Operation *op = step.getOperation();
+    if (auto call = dyn_cast<sched::CallOp>(op)) {
+      rt::FuncOp func = call.getFunction();
+      func.walk([&](rt::CollectiveOp each) {
+        if (!sched::isNothing(each))
+          addCollective(report, describe(each, func, times, in));
+      });
+    } else if (auto sum = dyn_cast<sched::AllReduceOp>(op)) {
+      // The numbers of one sum are issued together, each as a collective of its own.
+      addSum(report, program, in, step.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
+             sum.getLoc());
+    } else if (isa<sched::SendOp, sched::ReceiveOp>(op)) {
+      addMessage(report, in, step, times);
+    }
   });
 }
 
@@ -227,10 +218,10 @@ void addWork(StepReport &report, sched::ProgramOp program) {
   }
   schedule::forEachCall(program, "step",
                         [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
-  addSums(report, program);
-  addPreparation(report, program);
-  if (isForGpu(program->getParentOfType<ModuleOp>()))
-    report.graphCalls = lower::callsOfStep(program);
+  addExchanges(report, program, "step", "step");
+  addSumsOfMetrics(report, program);
+  addExchanges(report, program, "prepare", "preparation");
+  report.graphs = memory::countGraphs(program);
 }
 
 /// Which GEMMs need memory beside the arena, as bits.
@@ -289,69 +280,6 @@ std::vector<BesideGpu> besideOnGpu(ModuleOp module, int64_t calls) {
   return rows;
 }
 
-/// "1,234,567": bytes are compared by eye.
-std::string grouped(double n) {
-  std::string digits = formatv("{0:F0}", n);
-  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3)
-    digits.insert(i, ",");
-  return digits;
-}
-
-/// Bytes of the arena, in all and at the peak, by what they hold.
-std::map<sched::Owner, std::pair<int64_t, int64_t>> byOwner(const memory::Report &memory) {
-  std::map<sched::Owner, std::pair<int64_t, int64_t>> sums;
-  for (const memory::OwnerReport &owner : memory.owners) {
-    sums[owner.owner].first += owner.bytes;
-    sums[owner.owner].second += owner.atPeak;
-  }
-  return sums;
-}
-
-void printWork(llvm::StringRef title, const std::map<std::string, Work> &rows,
-               llvm::raw_ostream &os) {
-  if (!title.empty())
-    os << formatv("{0,-28} {1,12} {2,24} {3,22}\n", title, "calls", "FLOPs", "bytes moved");
-  for (const auto &[name, work] : rows)
-    os << formatv("  {0,-26} {1,12} {2,24} {3,22}\n", name, grouped(work.calls),
-                  grouped(work.flops), grouped(work.bytes));
-}
-
-} // namespace
-
-static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
-  if (report.collectives.empty())
-    return;
-  int64_t staged = 0;
-  os << formatv("\n{0,-20} {1,-10} {2,12} {3,18}  {4}\n", "collectives of a rank", "axes", "calls",
-                "bytes sent by each", "of");
-  for (const Collective &row : report.collectives) {
-    bool once = row.in == "preparation";
-    staged += once ? 0 : row.calls * row.staged;
-    os << formatv("  {0,-19} {1,-10} {2,12} {3,18}  {4}{5}{6}\n", row.kind, row.axes,
-                  grouped(row.calls), grouped(row.bytes), row.function,
-                  row.line ? ", " + row.file + ":" + std::to_string(row.line) : "",
-                  once ? ", once" : "");
-  }
-  os << formatv("  {0,-30} {1,12} {2,18}\n", "sent in a step", "", grouped(sentInStep(report)));
-  os << formatv("  {0,-30} {1,12} {2,18}\n", "through buffers, under MPI", "", grouped(staged));
-  os << formatv("  {0,-30} {1}\n", "sums (reduce)",
-                report.reduce == "native" ? "native: NCCL's where that moves the data, else ordered"
-                                          : "ordered: those of members 0, 1, 2 .. everywhere");
-}
-
-static void printCopies(const StepReport &report, llvm::raw_ostream &os) {
-  if (report.copies.empty())
-    return;
-  os << formatv("\n{0,-31} {1,12} {2,18}  {3}\n", "copies of a step", "calls",
-                "bytes moved by each", "of");
-  for (const Copy &row : report.copies)
-    os << formatv("  {0,-30} {1,12} {2,18}  {3}{4}\n",
-                  row.kind + (row.isStaging ? ", staging" : ""), grouped(row.calls),
-                  grouped(row.bytes), row.function,
-                  row.line ? ", " + row.file + ":" + std::to_string(row.line) : "");
-}
-
-namespace {
 StepReport reportOf(sched::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   StepReport report;
@@ -372,8 +300,6 @@ StepReport reportOf(sched::ProgramOp program) {
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
   addWork(report, program);
-  if (isForGpu(module))
-    report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphCalls : 0);
   return report;
 }
 } // namespace
@@ -385,6 +311,14 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
       all.push_back(reportOf(program));
   if (all.empty())
     return module.emitError("no report before phase 'memory'");
+  int64_t most = 0;
+  for (const StepReport &report : all)
+    most = std::max(most, report.graphs.calls);
+  for (StepReport &report : all) {
+    report.mostGraphCalls = most;
+    if (isForGpu(module))
+      report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphs.calls : 0);
+  }
   if (all.size() == 1)
     return all.front();
   auto largest = llvm::max_element(all, [](const StepReport &a, const StepReport &b) {
@@ -393,180 +327,6 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   StepReport report = *largest;
   report.ofStages = std::move(all);
   return report;
-}
-
-static std::string spellStages(const std::vector<int64_t> &stages) {
-  return llvm::join(llvm::map_range(stages, [](int64_t s) { return std::to_string(s); }), ", ");
-}
-
-/// What ranks that hold other stages need, a line each.
-static void printStages(const StepReport &report, llvm::raw_ostream &os) {
-  if (report.ofStages.empty())
-    return;
-  os << formatv("{0,-28} {1,20} {2,20} {3,18}\n", "ranks with stage", "bytes of the arena",
-                "live at the peak", "sent in a step");
-  for (const StepReport &rank : report.ofStages)
-    os << formatv("  {0,-26} {1,20} {2,20} {3,18}\n", spellStages(rank.holds),
-                  grouped(rank.memory.arena), grouped(rank.memory.live), grouped(sentInStep(rank)));
-  os << "\nranks with stage " << spellStages(report.holds) << ", which need most memory:\n\n";
-}
-
-void printReport(const StepReport &report, llvm::raw_ostream &os) {
-  const memory::Report &memory = report.memory;
-  printSummary(report, os);
-  os << "\npolicy " << report.policy << ", stages " << report.stages << ", microbatches "
-     << report.microbatches << "\n\n";
-  printStages(report, os);
-
-  os << formatv("memory of a rank: {0} bytes in one arena, {1} live at the peak ({2:P1})\n",
-                grouped(memory.arena), grouped(memory.live),
-                memory.arena ? static_cast<double>(memory.live) / memory.arena : 0.0);
-  os << "peak: " << memory.peak << "\n";
-  os << formatv("{0,-28} {1,20} {2,20}\n", "holds", "bytes", "at the peak");
-  for (const auto &[owner, bytes] : byOwner(memory))
-    os << formatv("  {0,-26} {1,20} {2,20}\n", sched::stringifyOwner(owner), grouped(bytes.first),
-                  grouped(bytes.second));
-
-  os << formatv("\n{0,-42} {1,16} {2,16}\n", "beside the arena, bytes at most", "once", "a thread");
-  for (const Beside &row : report.beside)
-    os << formatv("  {0,-40} {1,16} {2,16}\n", row.owner + ", " + row.what, grouped(row.once),
-                  grouped(row.perThread));
-
-  if (!report.besideGpu.empty())
-    os << formatv("\n{0,-42} {1,16}\n", "beside the arena, of the GPU", "bytes");
-  for (const BesideGpu &row : report.besideGpu)
-    os << formatv("  {0,-40} {1,16}\n",
-                  formatv("{0} {1}, {2}", row.library, row.version, row.what).str(),
-                  grouped(row.bytes));
-
-  os << "\n";
-  printWork("work of a step", report.categories, os);
-  printWork("", {{"total", report.total}}, os);
-  os << "\n";
-  printWork("by function", report.functions, os);
-  printCollectives(report, os);
-  printCopies(report, os);
-  printAttention(report.attention, os);
-  printFusedRegions(report.regions, os);
-  os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
-}
-
-static void writeReport(const StepReport &report, llvm::json::OStream &json) {
-  auto rows = [&](llvm::StringRef key, const auto &all, auto writeRow) {
-    json.attributeArray(key, [&] {
-      for (const auto &row : all)
-        json.object([&] { writeRow(row); });
-    });
-  };
-  auto writeWork = [&](const std::pair<const std::string, Work> &row) {
-    json.attribute("name", row.first);
-    json.attribute("calls", row.second.calls);
-    json.attribute("flops", row.second.flops);
-    json.attribute("bytes", row.second.bytes);
-  };
-  json.object([&] {
-    json.attribute("plan", report.plan);
-    json.attribute("parameters", report.summary.parameters);
-    json.attribute("precision", report.summary.precision);
-    json.attribute("mesh", report.summary.mesh);
-    json.attribute("sequences_per_step", report.summary.sequences);
-    json.attribute("tokens_per_step", report.summary.tokens);
-    json.attribute("steps", report.summary.steps);
-    json.attribute("flops_per_token", flopsOfToken(report));
-    json.attribute("bytes_sent", sentInStep(report));
-    json.attribute("policy", report.policy);
-    json.attribute("stages", report.stages);
-    if (report.stages > 1)
-      json.attributeArray("layers_of_stages", [&] {
-        for (int64_t layers : report.summary.stages)
-          json.value(layers);
-      });
-    if (!report.holds.empty())
-      json.attributeArray("holds", [&] {
-        for (int64_t stage : report.holds)
-          json.value(stage);
-      });
-    json.attribute("microbatches", report.microbatches);
-    json.attribute("tasks", report.tasks);
-    json.attributeArray("approximations", [&] {
-      for (const std::string &what : report.approximations)
-        json.value(what);
-    });
-    json.attribute("reduce", report.reduce);
-    json.attribute("graph_calls", report.graphCalls);
-    json.attribute("captured", report.graphCalls && isCaptured(report));
-    json.attribute("flops", report.total.flops);
-    json.attribute("bytes_moved", report.total.bytes);
-    rows("categories", report.categories, writeWork);
-    rows("functions", report.functions, writeWork);
-    json.attribute("ranks", report.ranks);
-    rows("collectives", report.collectives, [&](const Collective &row) {
-      json.attribute("in", row.in);
-      json.attribute("kind", row.kind);
-      json.attribute("axes", row.axes);
-      json.attribute("function", row.function);
-      json.attribute("type", row.type);
-      json.attribute("file", row.file);
-      json.attribute("line", row.line);
-      json.attribute("calls", row.calls);
-      json.attribute("bytes", row.bytes);
-      json.attribute("staged", row.staged);
-    });
-    rows("copies", report.copies, [&](const Copy &row) {
-      json.attribute("kind", row.kind);
-      json.attribute("function", row.function);
-      json.attribute("file", row.file);
-      json.attribute("line", row.line);
-      json.attribute("calls", row.calls);
-      json.attribute("bytes", row.bytes);
-      json.attribute("staging", row.isStaging);
-    });
-    rows("attention", report.attention,
-         [&](const AttentionCall &row) { writeAttention(row, json); });
-    rows("fused_regions", report.regions,
-         [&](const FusedRegion &row) { writeFusedRegion(row, json); });
-    json.attributeObject("memory", [&] {
-      json.attribute("arena", report.memory.arena);
-      json.attribute("limit", report.summary.memoryLimit);
-      json.attribute("live", report.memory.live);
-      json.attribute("peak", report.memory.peak);
-      rows("beside", report.beside, [&](const Beside &row) {
-        json.attribute("owner", row.owner);
-        json.attribute("what", row.what);
-        json.attribute("once", row.once);
-        json.attribute("per_thread", row.perThread);
-      });
-      rows("beside_gpu", report.besideGpu, [&](const BesideGpu &row) {
-        json.attribute("library", row.library);
-        json.attribute("version", row.version);
-        json.attribute("what", row.what);
-        json.attribute("bytes", row.bytes);
-      });
-      rows("owners", report.memory.owners, [&](const memory::OwnerReport &owner) {
-        json.attribute("name", owner.name);
-        json.attribute("holds", sched::stringifyOwner(owner.owner));
-        json.attribute("offset", owner.offset);
-        json.attribute("bytes", owner.bytes);
-        json.attribute("at_peak", owner.atPeak);
-      });
-      rows("frames", report.memory.frames, [&](const memory::FrameReport &frame) {
-        json.attribute("function", frame.function);
-        json.attribute("bytes", frame.bytes);
-        json.attribute("live", frame.live);
-      });
-    });
-    if (!report.ofStages.empty())
-      json.attributeArray("pipeline", [&] {
-        for (const StepReport &rank : report.ofStages)
-          writeReport(rank, json);
-      });
-  });
-}
-
-void printReportAsJson(const StepReport &report, llvm::raw_ostream &os) {
-  llvm::json::OStream json(os, 2);
-  writeReport(report, json);
-  os << "\n";
 }
 
 } // namespace tplan

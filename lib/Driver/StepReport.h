@@ -81,7 +81,8 @@ struct StepReport {
   memory::Report memory;
   std::vector<Beside> beside;
   std::vector<BesideGpu> besideGpu; // where the target is one
-  int64_t graphCalls = 0;           // calls of a step on a GPU, as they count for a graph
+  memory::GraphCounts graphs;       // of a GPU
+  int64_t mostGraphCalls = 0;       // of any rank
   int64_t ranks = 1;
   std::string reduce; // whose order the sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
@@ -95,8 +96,11 @@ struct StepReport {
   std::vector<StepReport> ofStages;
 };
 
-/// Whether a step runs as a graph, on ranks with a process of their own or on a single rank.
-inline bool isCaptured(const StepReport &report) { return report.graphCalls <= TP_GRAPH_CALLS; }
+/// Whether the sections of a step are graphs, on ranks with a process of their own or on a single
+/// rank: for all ranks or for none.
+inline bool isCaptured(const StepReport &report) {
+  return report.mostGraphCalls > 0 && report.mostGraphCalls <= TP_GRAPH_CALLS;
+}
 
 } // namespace tplan
 

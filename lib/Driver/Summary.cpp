@@ -120,14 +120,15 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
       formatv("{0} a token, {1} a step, {2} the training", decimal(token), decimal(token * tokens),
               decimal(token * tokens * static_cast<double>(summary.steps)))
           .str());
-  if (int64_t calls = report.graphCalls)
-    row("calls of a step",
+  if (memory::GraphCounts graphs = report.graphs; graphs.calls)
+    row("graphs",
         isCaptured(report)
-            ? formatv("{0:N0}, as one graph from the second step on{1}", calls,
-                      report.ranks > 1 ? ", where ranks are processes" : "")
+            ? formatv("{0:N0} of {1:N0} calls, from the second step on{2}", graphs.graphs,
+                      graphs.calls, report.ranks > 1 ? ", where ranks are processes" : "")
                   .str()
-            : formatv("{0:N0}, each issued by itself: a graph has at most {1:N0} (--graph-calls)",
-                      calls, TP_GRAPH_CALLS)
+            : formatv("none, each call is issued by itself: {0:N0} would have {1:N0} calls, at "
+                      "most {2:N0} are captured (--graph-calls)",
+                      graphs.graphs, graphs.calls, TP_GRAPH_CALLS)
                   .str());
   row("memory of a rank",
       memoryText(report.memory.arena, summary.memoryLimit) + ", the peak in " + report.memory.peak);

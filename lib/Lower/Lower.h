@@ -40,10 +40,6 @@ mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 /// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-narrow, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
-/// Calls that the functions of a step make on each rank; an attention of the library counts once
-/// for each chunk. By their number a GPU gets a step as one graph, or call by call.
-int64_t callsOfStep(sched::ProgramOp program);
-
 /// File and line of the .tplan source that a location comes from; ("", 0) where
 /// it comes from none.
 std::pair<llvm::StringRef, int64_t> sourceOf(mlir::Location loc);

@@ -23,7 +23,7 @@ struct LowerHostPass : tplan::lower::impl::LowerHostPassBase<LowerHostPass> {
     HostBuilder host(module);
     for (auto program : module.getOps<sched::ProgramOp>())
       if (program.getArena())
-        programs.push_back({program, HostPlaces(host, program), {}});
+        programs.push_back({program, HostPlaces(host, program), {}, memory::countGraphs(program)});
     if (programs.empty())
       return module.emitError("there is no placed sched.program to lower");
     HostGroups groups(module);
@@ -33,11 +33,11 @@ struct LowerHostPass : tplan::lower::impl::LowerHostPassBase<LowerHostPass> {
     for (rt::FuncOp func : functions)
       lowerFunction(host, groups, calls, func);
     host.declare("tp_gradients_ready", {host.ptr});
-    host.declare("tp_begin_task", {host.ptr, host.i64, host.i64});
+    for (StringRef entry : {"tp_prepare", "tp_train", "tp_evaluate", "tp_predict"})
+      host.declare(entry, {host.ptr, host.ptr});
     SharedSections shared(host, groups, calls);
     for (HostProgram &program : programs) {
-      program.stepCalls = calls.onDevice() ? callsOfStep(program.op) : 0;
-      program.entries = emitEntryPoints(host, groups, calls, shared, program.places, program.op);
+      program.entries = emitEntryPoints(host, shared, program.places, program.op);
     }
     emitTables(host, groups, calls, programs);
 

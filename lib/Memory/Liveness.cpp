@@ -44,7 +44,7 @@ void Liveness::addBlocks() {
 
 void Liveness::Span::touch(int64_t point, int64_t live) {
   begin = begin < 0 ? point : begin;
-  end = point;
+  end = std::max(end, point);
   bytes = std::max(bytes, live);
 }
 
@@ -76,8 +76,11 @@ const std::vector<Liveness::Touched> &Liveness::touched(Operation *op) {
         size_t block = blockOf.at(family ? family.getOperation() : value.getOperation());
         int64_t live = family ? static_cast<int64_t>(family.getBytes()) : liveBytes(step, value);
         Touched &touched =
-            found.insert({block, {block, value.getLives(), 0, family}}).first->second;
+            found.insert({block, {block, value.getLives(), 0, family, op}}).first->second;
         touched.bytes = std::max(touched.bytes, live);
+        if (Operation *until = op->getBlock()->findAncestorOpInBlock(*step.getCompletion());
+            touched.until->isBeforeInBlock(until))
+          touched.until = until;
       }
   });
   std::vector<Touched> all;
@@ -97,18 +100,24 @@ void Liveness::addEntry(sched::EntryOp entry) {
   llvm::DenseMap<size_t, Span> ofEntry, ofSection;
   llvm::DenseMap<std::pair<size_t, int64_t>, Span> ofMicrobatch; // of a family
   schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t microbatch) {
+    llvm::DenseMap<Operation *, int64_t> pointOf;
     for (Operation &op : section.getBody().front()) {
-      int64_t point = points.size();
+      pointOf[&op] = points.size();
       points.push_back({&op, microbatch});
-      for (const Touched &each : touched(&op)) {
-        if (each.lives == sched::Life::Entry)
-          ofEntry[each.block].touch(point, each.bytes);
-        else if (each.family && section.isOfTask())
-          ofMicrobatch[{each.block, microbatch}].touch(point, each.bytes);
-        else
-          ofSection[each.block].touch(point, each.bytes);
-      }
     }
+    auto touch = [&](const Touched &each, int64_t point) {
+      if (each.lives == sched::Life::Entry)
+        ofEntry[each.block].touch(point, each.bytes);
+      else if (each.family && section.isOfTask())
+        ofMicrobatch[{each.block, microbatch}].touch(point, each.bytes);
+      else
+        ofSection[each.block].touch(point, each.bytes);
+    };
+    for (Operation &op : section.getBody().front())
+      for (const Touched &each : touched(&op)) {
+        touch(each, pointOf[&op]);
+        touch(each, pointOf[each.until]);
+      }
     close(ofSection);
   });
   close(ofEntry, static_cast<int64_t>(points.size()) - 1);

@@ -19,7 +19,7 @@
 
 namespace tplan::memory {
 
-struct Piece {
+struct MemoryBlock {
   sched::ValueOp value;   // the value that it is the memory of, or null
   sched::FamilyOp family; // the family that it is the memory of, or null
   int64_t slot = -1;      // the slot of the family, or -1: all of them
@@ -30,7 +30,7 @@ class Liveness {
 public:
   explicit Liveness(sched::ProgramOp program);
 
-  std::vector<Piece> blocks;
+  std::vector<MemoryBlock> blocks;
   /// Blocks that are live at one point, by pairs.
   std::vector<llvm::BitVector> conflicts;
   /// The largest sum of live bytes, where it is, and each block's share of it.
@@ -54,6 +54,7 @@ private:
     sched::Life lives;
     int64_t bytes;                // live bytes; a frame may have more
     const sched::FamilyOp family; // or null
+    mlir::Operation *until;       // the op of the section at which the work on it is complete
   };
   /// The first and the last point that touched something.
   struct Span {

@@ -36,6 +36,13 @@ struct Report {
 /// What the arena of a program holds, read off the IR. Valid after --plan-arena.
 Report getReport(sched::ProgramOp program);
 
+/// What a GPU captures of a step: the graphs of `number-graphs`, and the calls in all of them. An
+/// attention of the library counts once for each chunk.
+struct GraphCounts {
+  int64_t graphs = 0, calls = 0;
+};
+GraphCounts countGraphs(sched::ProgramOp program);
+
 } // namespace tplan::memory
 
 #endif // TPLAN_MEMORY_MEMORY_H

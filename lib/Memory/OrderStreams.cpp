@@ -10,7 +10,7 @@
 // allows, and no choice made here can change a byte of it.
 //
 // A function begins when stream 0 has reached it, and at its end stream 0 waits for all others: so
-// functions need not know each other.
+// functions need not know each other. A sum or message between functions begins and ends likewise.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -50,22 +50,36 @@ struct Node {
   SmallVector<int64_t> before; // by stream: the last node of it that is known to be done, or -1
 };
 
+/// The groups whose collectives have a stream of their own: 1, 2, ..., in the order in which they
+/// are asked for.
+class GroupStreams {
+public:
+  std::vector<dist::Axes> groups;
+
+  int64_t of(ArrayAttr names) {
+    dist::Axes axes = dist::axesOf(names);
+    auto found = llvm::find(groups, axes);
+    if (found == groups.end())
+      found = groups.insert(groups.end(), axes);
+    return 1 + (found - groups.begin());
+  }
+};
+
 class FunctionOrder {
 public:
-  FunctionOrder(rt::FuncOp func, std::vector<dist::Axes> &groups, int64_t &events)
-      : func(func), groups(groups), events(events), b(func.getContext()) {}
+  FunctionOrder(rt::FuncOp func, GroupStreams &streams, int64_t &events)
+      : func(func), streams(streams), events(events), b(func.getContext()) {}
   void run();
 
 private:
   rt::FuncOp func;
-  std::vector<dist::Axes> &groups;
+  GroupStreams &streams;
   int64_t &events;
   Builder b;
   std::vector<Node> nodes;
   std::vector<int64_t> eventOf;            // the event of each node; -1: none
   SmallVector<SmallVector<int64_t>> clock; // by stream: the nodes that its next call follows
 
-  int64_t streamOf(Operation *op);
   Piece pieceOf(Value value);
   Node nodeOf(Operation *op);
   bool conflicts(const Node &a, const Node &b) const;
@@ -76,17 +90,6 @@ private:
 
 } // namespace
 
-int64_t FunctionOrder::streamOf(Operation *op) {
-  auto collective = dyn_cast<rt::CollectiveOp>(op);
-  if (!collective)
-    return 0;
-  dist::Axes axes = dist::axesOf(collective.getAxes());
-  auto found = llvm::find(groups, axes);
-  if (found == groups.end())
-    found = groups.insert(groups.end(), axes);
-  return 1 + (found - groups.begin());
-}
-
 Piece FunctionOrder::pieceOf(Value value) {
   int64_t bytes = cast<nn::Tensor>(value.getType()).getBytes();
   if (auto arg = dyn_cast<BlockArgument>(value))
@@ -96,7 +99,8 @@ Piece FunctionOrder::pieceOf(Value value) {
 }
 
 Node FunctionOrder::nodeOf(Operation *op) {
-  Node node{op, streamOf(op), {}, {}, {}};
+  auto collective = dyn_cast<rt::CollectiveOp>(op);
+  Node node{op, collective ? streams.of(collective.getAxes()) : 0, {}, {}, {}};
   for (Value operand : op->getOperands())
     node.reads.push_back(pieceOf(operand));
   for (Value result : op->getResults())
@@ -184,12 +188,19 @@ void FunctionOrder::write() {
 namespace {
 struct OrderStreamsPass : tplan::memory::impl::OrderStreamsPassBase<OrderStreamsPass> {
   void runOnOperation() final {
-    std::vector<dist::Axes> groups;
+    GroupStreams streams;
     int64_t events = 0;
     for (auto func : getOperation().getOps<rt::FuncOp>())
-      FunctionOrder(func, groups, events).run();
+      FunctionOrder(func, streams, events).run();
     Builder b(&getContext());
-    auto lists = llvm::map_to_vector(groups, [&](const dist::Axes &axes) -> Attribute {
+    getOperation().walk([&](sched::Step step) {
+      if (ArrayAttr axes = step.getResource().axes) {
+        step->setAttr(sched::kStream, b.getI64IntegerAttr(streams.of(axes)));
+        step->setAttr(sched::kTurn, b.getDenseI64ArrayAttr({events, events + 1}));
+        events += 2;
+      }
+    });
+    auto lists = llvm::map_to_vector(streams.groups, [&](const dist::Axes &axes) -> Attribute {
       return b.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end()));
     });
     getOperation()->setAttr(sched::kStreams, b.getArrayAttr(lists));

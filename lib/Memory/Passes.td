@@ -48,7 +48,17 @@ def OrderStreamsPass : Pass<"order-streams", "::mlir::ModuleOp"> {
     ranks in a stream of their own. Where a call touches bytes that a call of another stream
     touches, an event is recorded after the earlier one and waited for before the later one. A
     function begins when stream 0 has come to it and ends when stream 0 has waited for all
-    others.
+    others; so does a sum or message between functions.
+  }];
+}
+
+def NumberGraphsPass : Pass<"number-graphs", "::mlir::ModuleOp"> {
+  let summary = "which graph of a GPU a section is for each microbatch";
+  let description = [{
+    On a GPU each section of a step is captured as a graph, without its head, and replayed. Two
+    microbatches have the same graph of a section where all that it touches has the same slots and
+    instances for both. So the number of graphs grows with the slots, which a schedule needs, and
+    not with the microbatches.
   }];
 }
 

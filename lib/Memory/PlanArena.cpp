@@ -64,7 +64,10 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     // Sums between functions, and sums of losses that the runtime makes, are of one number.
     auto askForNumber = [&](ArrayAttr over) {
       dist::Axes axes = dist::axesOf(over);
-      ask(axes, dist::meshOf(getOperation()).sizeOf(axes) * 64);
+      rt::BlockShape one;
+      one.whole = 1;
+      ask(axes, rt::bytesOfScratch(dist::CollectiveKind::AllReduce, one, sizeof(double),
+                                   dist::meshOf(getOperation()).sizeOf(axes)));
     };
     program.walk([&](sched::AllReduceOp op) { askForNumber(op.getAxes()); });
     for (auto value : program.getBody().getOps<ValueOp>())
@@ -196,7 +199,7 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
       addOfDevice(program);
     Liveness liveness(program);
     SmallVector<int64_t> bytes;
-    for (const Piece &piece : liveness.blocks)
+    for (const MemoryBlock &piece : liveness.blocks)
       bytes.push_back(piece.bytes);
     Packing packing = pack(bytes, liveness.conflicts, liveness.peak);
     int64_t base = placePersistent(program);

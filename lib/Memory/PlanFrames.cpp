@@ -12,7 +12,6 @@
 #include "lib/Memory/Frames.h"
 #include "lib/Memory/Memory.h"
 #include "lib/Memory/Pack.h"
-#include "lib/Schedule/Chain.h"
 #include "mlir/IR/Builders.h"
 
 namespace tplan::memory {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/Scalars.h"
 #include "dialects/tplan/Tplan.h"
 #include "lib/Model/Model.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -165,9 +166,9 @@ Values dropout(NNBuilder &b, ApplyOp op) {
     return b.create<ScalarOp>(Tensor::get(b.getContext(), {}, b.getI32Type()), what);
   };
   Value mask = b.create<DropoutMaskOp>(
-      typeOf(arg(op)), scalar("seed"), scalar("step"), scalar("layer"), scalar("offset"),
-      op->getAttrOfType<IntegerAttr>("site"), op->getAttrOfType<FloatAttr>("rate"), ValueRange(),
-      DenseI64ArrayAttr(), ArrayAttr());
+      typeOf(arg(op)), scalar(nn::kSeed), scalar(nn::kStepNumber), scalar(nn::kLayerScalar),
+      scalar(nn::kOffsetScalar), op->getAttrOfType<IntegerAttr>("site"),
+      op->getAttrOfType<FloatAttr>("rate"), ValueRange(), DenseI64ArrayAttr(), ArrayAttr());
   return {b.mul(arg(op), mask)};
 }
 

@@ -373,7 +373,7 @@ LogicalResult Outliner::outlineCounts() {
     layer.layer.addResult(Role::Loss, name, b.add(before, count));
   }
 
-  auto counts = ChainOp::create(chainBuilder, model.getLoc(), "counts", DictionaryAttr());
+  auto counts = ChainOp::create(chainBuilder, model.getLoc(), kCountsChain, DictionaryAttr());
   OpBuilder::InsertionGuard guard(chainBuilder);
   chainBuilder.createBlock(&counts.getBody());
   SmallVector<Value> operands;
@@ -398,8 +398,8 @@ LogicalResult Outliner::run() {
     return failure();
   if (losses.empty())
     return model.emitOpError("has no loss; add `loss main = ...` to ") << model.getSymName();
-  auto train =
-      ChainOp::create(chainBuilder, model.getLoc(), "train", losses.weights(module.getContext()));
+  auto train = ChainOp::create(chainBuilder, model.getLoc(), kTrainChain,
+                               losses.weights(module.getContext()));
   {
     OpBuilder::InsertionGuard guard(chainBuilder);
     chainBuilder.createBlock(&train.getBody());

@@ -24,8 +24,7 @@ struct OverlapPass : tplan::overlap::impl::OverlapPassBase<OverlapPass> {
   void runOnOperation() final {
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (Operation &op : func.getBlock())
-        if (!isa<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::CollectiveOp,
-                 rt::SliceOp, rt::PlaceOp, rt::ReturnOp>(op)) {
+        if (!isa<rt::Call, rt::ReturnOp>(op)) {
           op.emitOpError("has no wait: only calls that are complete when they return may stand in "
                          "function ")
               << func.getSymName();

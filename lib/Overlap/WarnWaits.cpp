@@ -52,9 +52,12 @@ std::string spellTime(double s) {
 class StepWaits {
 public:
   StepWaits(sched::ProgramOp program, const shard::Links &links) : context(program.getContext()) {
-    schedule::forEachCall(program, "step", [&](rt::FuncOp func, int64_t times) {
-      for (auto op : func.getOps<rt::CollectiveOp>())
-        add(op, times, links);
+    schedule::forEachStep(program, "step", [&](sched::Step step, int64_t times) {
+      if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
+        for (auto op : call.getFunction().getOps<rt::CollectiveOp>())
+          add(op, times, links);
+      else
+        seconds += secondsOf(step, links) * static_cast<double>(times);
     });
   }
 
@@ -72,6 +75,21 @@ public:
 private:
   /// How it is undone, `gathers` or `sums`; the dimension, its line, the axes.
   using Cut = std::tuple<StringRef, StringAttr, StringAttr, ArrayAttr>;
+
+  /// Seconds of a sum or message that stands in no function.
+  static double secondsOf(sched::Step step, const shard::Links &links) {
+    ArrayAttr group = step.getResource().axes;
+    if (!group)
+      return 0;
+    dist::Axes axes = dist::axesOf(group);
+    int64_t bytes = 0;
+    for (const sched::Use &use : step.getUses())
+      if (use.reads || isa<sched::ReceiveOp>(step.getOperation()))
+        bytes += static_cast<int64_t>(sched::valueOf(use.value).getBytes());
+    return isa<sched::AllReduceOp>(step.getOperation())
+               ? links.seconds(axes, bytes)
+               : links.secondsOfMessage(axes.front(), bytes);
+  }
 
   void add(rt::CollectiveOp op, int64_t times, const shard::Links &links) {
     dist::Axes axes = dist::axesOf(op.getAxes());
@@ -149,7 +167,7 @@ private:
   }
 
   MLIRContext *context;
-  double seconds = 0; // of all collectives of a step
+  double seconds = 0; // of all collectives and messages of a step
   llvm::MapVector<Cut, Waits> unasked;
   llvm::MapVector<ArrayAttr, Waits> crossing;
 };

@@ -1,5 +1,6 @@
 //===- ModelBuilder.cpp - the module that is being built -------------------===//
 #include "lib/Parse/ModelBuilder.h"
+#include "dialects/nn/NNRuns.h"
 #include "lib/Parse/Limits.h"
 
 using namespace mlir;
@@ -14,7 +15,7 @@ ModelBuilder::ModelBuilder(Report &report, const File &file)
 
 std::string ModelBuilder::symbol(StringRef name, StringRef kind) {
   // Later phases name the chains of the model so.
-  static constexpr StringRef reserved[] = {"train", "counts"};
+  static constexpr StringRef reserved[] = {nn::kTrainChain, nn::kCountsChain};
   std::string unique = name.str();
   if (llvm::is_contained(reserved, name))
     unique = (kind + "." + name).str();

@@ -19,22 +19,19 @@ using sched::ValueKind;
 // Names
 //===----------------------------------------------------------------------===//
 
-static std::string prefixOf(const Chain &chain) {
-  nn::ChainOp op = chain.op;
-  return op.getSymName() == "counts" ? "counts." : "";
-}
+static std::string prefixOf(const Chain &chain) { return chain.isCounts() ? "counts." : ""; }
 
 KeyAttr schedule::activationKey(MLIRContext *context, const Twine &name) {
   return KeyAttr::get(context, ValueKind::Activation, name.str());
 }
 
 KeyAttr schedule::residualKey(const Run &run, unsigned j, Role role, StringRef name) {
-  return activationKey(nn::RunOp(run.op).getContext(),
+  return activationKey(run.op.getContext(),
                        layerName(run, j) + "." + nn::stringifyRole(role) + "." + name);
 }
 
 KeyAttr schedule::keptKey(const Run &run, unsigned j, unsigned k, bool cotangent) {
-  return activationKey(nn::RunOp(run.op).getContext(),
+  return activationKey(run.op.getContext(),
                        layerName(run, j) + (cotangent ? ".cot.c" : ".in.c") + Twine(k));
 }
 
@@ -55,7 +52,7 @@ std::string schedule::partName(const Chain &chain, const Run &run, Part part) {
 }
 
 KeyAttr schedule::handoverKey(const Chain &chain, const Run &run, Part part, unsigned k) {
-  return activationKey(nn::RunOp(run.op).getContext(),
+  return activationKey(run.op.getContext(),
                        "handover " + partName(chain, run, part) + "." + Twine(k));
 }
 
@@ -110,8 +107,7 @@ public:
       : values(values), chain(chain), split(split) {}
 
   void declare() {
-    nn::ChainOp op = chain.op;
-    bool trains = op.getSymName() == "train";
+    bool trains = !chain.isCounts();
     for (const Run &run : chain.runs)
       if (trains && run.isHeld) {
         addResiduals(run);
@@ -123,7 +119,7 @@ public:
       if (isTouched(input.getValue()))
         addChainValue(input.getValue(), trains ? Owner::Input : Owner::Chain, lives);
     for (const Run &run : chain.runs)
-      for (Value result : nn::RunOp(run.op)->getResults())
+      for (Value result : run.op->getResults())
         if (isTouched(result))
           addChainValue(result, Owner::Chain, lives);
   }
@@ -190,7 +186,7 @@ private:
   void addCotangents(const Run &run) {
     for (auto [j, callee] : llvm::enumerate(run.callees)) {
       int64_t count = run.times() - (j + 1 == run.callees.size());
-      for (auto [k, value] : llvm::enumerate(nn::RunOp(run.op)->getResults()))
+      for (auto [k, value] : llvm::enumerate(run.op->getResults()))
         if (count > 0 && split && readsCotangent(callee, Part::BackwardWeights, k))
           keep(keptKey(run, j, k, /*cotangent=*/true), Owner::Cotangent, value.getType(), count);
     }

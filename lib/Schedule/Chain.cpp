@@ -9,11 +9,23 @@ using namespace tplan::schedule;
 using nn::Role;
 
 Part schedule::partOf(sched::TaskKind kind) {
-  StringRef letter = sched::stringifyTaskKind(kind);
-  for (const nn::PartFacts &facts : nn::kPartFacts)
-    if (letter == StringRef(&facts.letter, 1))
-      return facts.part;
-  llvm_unreachable("a kind of task that runs no part");
+  using sched::TaskKind;
+  switch (kind) {
+  case TaskKind::F:
+    return Part::Forward;
+  case TaskKind::B:
+    return Part::Backward;
+  case TaskKind::I:
+    return Part::BackwardInputs;
+  case TaskKind::W:
+    return Part::BackwardWeights;
+  case TaskKind::SendF:
+  case TaskKind::SendB:
+  case TaskKind::ReceiveF:
+  case TaskKind::ReceiveB:
+    break;
+  }
+  llvm_unreachable("a message runs no part");
 }
 
 SmallVector<std::pair<Part, rt::FuncOp>> Callee::existing() const {
@@ -78,7 +90,7 @@ std::pair<int64_t, int64_t> Chain::stagesOf(Value value) const {
 SmallVector<Value> Chain::valuesAfter(int64_t stage) const {
   SmallVector<Value> values;
   for (const Run &run : runs)
-    for (Value result : nn::RunOp(run.op)->getResults())
+    for (Value result : run.op->getResults())
       if (auto [first, last] = stagesOf(result); first <= stage && stage < last)
         values.push_back(result);
   return values;
@@ -91,7 +103,7 @@ int64_t Chain::partOfSum(const Run &run, StringRef name) const {
 }
 
 dist::Axes Chain::pendingAxes(StringRef name) const {
-  auto pending = const_cast<nn::ChainOp &>(op)->getAttrOfType<DictionaryAttr>(dist::kPending);
+  auto pending = op->getAttrOfType<DictionaryAttr>(dist::kPending);
   auto axes = pending ? pending.getAs<ArrayAttr>(name) : ArrayAttr();
   return axes ? dist::axesOf(axes) : dist::Axes();
 }
@@ -259,7 +271,7 @@ static void noteWeight(Known &known, const Run &run, Part part, Role role, bool 
   if (role != Role::Param && role != Role::State)
     return;
   insertSorted(weight.readers, run.stage);
-  int64_t first = nn::RunOp(run.op).getFirstInstance(), last = first + run.times();
+  int64_t first = run.op.getFirstInstance(), last = first + run.times();
   auto [of, isNew] = known.instances.insert({run.stage, {first, last}});
   of->second = {std::min(of->second.first, first), std::max(of->second.second, last)};
   if (isResult && part == Part::Update)
@@ -355,13 +367,13 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
 }
 
 FailureOr<Chains> schedule::readChains(sched::ProgramOp program) {
-  FailureOr<Chain> train = readChain(program.getChain("train"));
+  FailureOr<Chain> train = readChain(program.getChain(nn::kTrainChain));
   if (failed(train))
     return failure();
   Chains chains{std::move(*train), std::nullopt};
   for (Run &run : chains.train.runs)
     run.isHeld = program.holds(run.stage);
-  if (nn::ChainOp op = program.getChain("counts")) {
+  if (nn::ChainOp op = program.getChain(nn::kCountsChain)) {
     FailureOr<Chain> counts = readChain(op);
     if (failed(counts))
       return failure();

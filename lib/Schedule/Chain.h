@@ -11,6 +11,7 @@
 #ifndef TPLAN_SCHEDULE_CHAIN_H
 #define TPLAN_SCHEDULE_CHAIN_H
 
+#include "dialects/nn/NNRuns.h"
 #include "dialects/nn/Parts.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
@@ -46,14 +47,14 @@ struct Callee {
 };
 
 struct Run {
-  nn::RunOp op;
-  unsigned index = 0; // in the chain
+  mutable nn::RunOp op; // a handle, whose accessors are not const
+  unsigned index = 0;   // in the chain
   int64_t stage = 0;
   bool isHeld = true; // whether the rank of the program holds it
   std::vector<Callee> callees;
   std::string title; // "block[2..5]", for the report
 
-  int64_t times() const { return const_cast<Run *>(this)->op.getTimes(); }
+  int64_t times() const { return op.getTimes(); }
   int64_t layers() const { return times() * static_cast<int64_t>(callees.size()); }
   bool has(Part p) const;
 };
@@ -79,13 +80,15 @@ struct SharedWeight {
 };
 
 struct Chain {
-  nn::ChainOp op;
+  mutable nn::ChainOp op;
   std::vector<Run> runs;
   llvm::SmallVector<nn::InputOp> inputs;
   /// The stages that add to a loss, a count or a metric, ascending: each has a sum of its own.
   llvm::StringMap<llvm::SmallVector<int64_t>> stagesOfSums;
   std::vector<SharedWeight> shared; // in the order of the chain
 
+  /// Whether it is the chain that counts, and not the one that trains.
+  bool isCounts() const { return op.getSymName() == nn::kCountsChain; }
   /// The first and last stage that have a value: where it is made, or first read, to its last
   /// reader. Between them it goes from stage to stage.
   std::pair<int64_t, int64_t> stagesOf(mlir::Value value) const;

@@ -48,8 +48,8 @@ public:
   LogicalResult count() {
     findTouches();
     for (auto value : llvm::make_early_inc_range(program.getBody().getOps<ValueOp>()))
-      if (value.getLives() == Life::Microbatch)
-        addToFamily(value);
+      if (value.getLives() == Life::Microbatch && failed(addToFamily(value)))
+        return failure();
     for (auto &[key, family] : families)
       if (failed(emit(family)))
         return failure();
@@ -73,7 +73,8 @@ private:
   }
 
   void findTouches();
-  void addToFamily(ValueOp value);
+  std::pair<Touch, Touch> endsOf(ArrayRef<Touch> touched, int64_t microbatch);
+  LogicalResult addToFamily(ValueOp value);
   std::string nameOf(Family &family);
   LogicalResult emit(Family &family);
 };
@@ -101,29 +102,36 @@ void SlotCounter::findTouches() {
   }
 }
 
-/// Tasks come in one order for all microbatches, so the first stands for the others. What no task
-/// touches is for evaluations alone, or for nobody.
-void SlotCounter::addToFamily(ValueOp value) {
+/// Where a microbatch touches a value first and last.
+std::pair<Touch, Touch> SlotCounter::endsOf(ArrayRef<Touch> touched, int64_t microbatch) {
+  auto isBefore = [&](const Touch &a, const Touch &b) {
+    return a.section == b.section ? a.op->isBeforeInBlock(b.op)
+                                  : positionOf(a, microbatch) < positionOf(b, microbatch);
+  };
+  auto [first, last] = std::minmax_element(touched.begin(), touched.end(), isBefore);
+  return {*first, *last};
+}
+
+/// What no task touches is for evaluations alone, or for nobody. A family says once for all
+/// microbatches where it begins and ends.
+LogicalResult SlotCounter::addToFamily(ValueOp value) {
   SmallVector<Touch, 4> &found = touches[value];
   if (found.empty()) {
     value.setLives(Life::Section);
     if (value->use_empty())
       value.erase();
-    return;
+    return success();
   }
-  Touch first = found.front(), last = found.front();
-  for (const Touch &touch : found) {
-    int64_t at = positionOf(touch, 0);
-    if (at < positionOf(first, 0) ||
-        (touch.section == first.section && touch.op->isBeforeInBlock(first.op)))
-      first = touch;
-    if (at > positionOf(last, 0) ||
-        (touch.section == last.section && last.op->isBeforeInBlock(touch.op)))
-      last = touch;
-  }
-  Family &family = families[{first.op, last.op}];
-  family.first = first, family.last = last;
+  auto ends = endsOf(found, 0);
+  for (int64_t m = 1, e = program.getMicrobatches(); m < e; ++m)
+    if (endsOf(found, m) != ends)
+      return emitError(program.getLoc(), "tasks that touch one value come in the same order for "
+                                         "each microbatch, and those of ")
+             << value.getName() << " do not, for microbatch " << m;
+  Family &family = families[{ends.first.op, ends.second.op}];
+  std::tie(family.first, family.last) = ends;
   family.values.push_back(value);
+  return success();
 }
 
 /// A value's own name, or what leaves several: "block[0..7], F to B".

@@ -255,7 +255,7 @@ void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   };
   add(ValueKind::Scalar, kNorm);
   add(ValueKind::StepNumber, kGradNorm);
-  add(ValueKind::Scalar, lang::kUnscale);
+  add(ValueKind::Scalar, nn::kUnscale);
   add(ValueKind::StepNumber, kLossScaleMetric);
   add(ValueKind::StepNumber, kSkippedMetric);
   llvm::append_range(to, states);
@@ -363,7 +363,7 @@ struct FormProgramPass : tplan::schedule::impl::FormProgramPassBase<FormProgramP
     FailureOr<Chains> chains = readChains(program);
     if (failed(chains) || failed(ProgramBuilder(program, *chains).build()))
       return failure();
-    nn::ChainOp train = program.getChain("train");
+    nn::ChainOp train = program.getChain(nn::kTrainChain);
     program.setLossesAttr(train.getLossesAttr());
     for (auto chain : llvm::make_early_inc_range(program.getBody().getOps<nn::ChainOp>()))
       chain.erase();

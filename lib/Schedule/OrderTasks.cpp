@@ -42,11 +42,11 @@ LogicalResult checkParts(const Chain &chain, bool split) {
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees) {
       if (!callee.part(Part::Forward))
-        return nn::RunOp(run.op).emitOpError("has no part forward of layer ") << callee.name;
+        return run.op.emitOpError("has no part forward of layer ") << callee.name;
       bool whole = callee.part(Part::Backward) != nullptr;
       bool parts = callee.part(Part::BackwardInputs) || callee.part(Part::BackwardWeights);
       if (split ? whole && !parts : parts && !whole)
-        return nn::RunOp(run.op).emitOpError("needs ")
+        return run.op.emitOpError("needs ")
                << (split ? "parts backward_inputs and backward_weights" : "part backward")
                << " of layer " << callee.name;
     }
@@ -57,14 +57,14 @@ LogicalResult checkParts(const Chain &chain, bool split) {
 /// forks values that several runs are trained through.
 LogicalResult checkCotangents(const Chain &chain) {
   for (const Run &run : chain.runs)
-    for (Value value : nn::RunOp(run.op).getCarried()) {
+    for (Value value : run.op.getCarried()) {
       SmallVector<Reader> writers = cotangentWriters(chain, value);
       if (writers.size() < 2)
         continue;
       InFlightDiagnostic diag =
-          nn::RunOp(run.op).emitOpError("carries a value whose cotangent is given twice");
+          run.op.emitOpError("carries a value whose cotangent is given twice");
       for (Reader writer : writers)
-        diag.attachNote(nn::RunOp(chain.runs[writer.run].op).getLoc())
+        diag.attachNote(chain.runs[writer.run].op.getLoc())
             << "given here, as " << (writer.carried ? "carried" : "invariant");
       return diag;
     }
@@ -104,7 +104,7 @@ struct ProgramMaker {
                                        b.getDenseI32ArrayAttr(tasks), DictionaryAttr(),
                                        IntegerAttr(), IntegerAttr());
     b.createBlock(&op.getBody());
-    for (StringRef chain : {"train", "counts"})
+    for (StringRef chain : {nn::kTrainChain, nn::kCountsChain})
       if (auto found = module.lookupSymbol<nn::ChainOp>(chain))
         b.clone(*found);
   }
@@ -114,7 +114,7 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
   LogicalResult run() {
     ModuleOp module = getOperation();
     lang::Settings settings(module);
-    auto train = module.lookupSymbol<nn::ChainOp>("train");
+    auto train = module.lookupSymbol<nn::ChainOp>(nn::kTrainChain);
     if (!train)
       return module.emitError("there is no chain @train to order");
     FailureOr<const SchedulePolicy *> policy = choosePolicy(settings);
@@ -160,7 +160,7 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
         make.program("step." + std::to_string(rank), tasks, rank, {static_cast<int64_t>(rank)});
     }
     eraseUnused(module, *chain, split);
-    for (StringRef name : {"train", "counts"})
+    for (StringRef name : {nn::kTrainChain, nn::kCountsChain})
       if (auto op = module.lookupSymbol<nn::ChainOp>(name))
         op.erase();
     return success();

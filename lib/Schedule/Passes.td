@@ -35,9 +35,19 @@ def StepKernelsPass : Pass<"step-kernels", "::mlir::ModuleOp"> {
   let description = [{
     What a step computes of its own numbers becomes kernels: the cotangents of losses from their
     counts, the norm of the gradients, and what becomes of the scale of a scaled loss. They are
-    no host code, so no number of a step leaves the device, and a step can be captured whole.
+    no host code, so no number of a step leaves the device, and a step can be captured.
   }];
   let dependentDialects = ["::tplan::rt::RTDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def HoistInputsPass : Pass<"hoist-inputs", "::mlir::ModuleOp"> {
+  let summary = "what a microbatch alone has comes first in its sections";
+  let description = [{
+    On a GPU the sections of a step are captured as graphs. What a section reads by the number of
+    its microbatch (rows of tokens, the first row for dropout) is copied first, to one place for
+    all microbatches, and these copies are the section's head, which is issued by itself. The rest
+    can then be one graph for all microbatches that have their memory in the same places.
+  }];
 }
 
 def CountSlotsPass : Pass<"count-slots", "::mlir::ModuleOp"> {

@@ -32,8 +32,7 @@ AffineExpr SectionBuilder::period() { return sched::periodOf(b.getContext()); }
 
 /// Opens the loop of a run; its ops are to be inserted at the end of the body.
 sched::RunOp SectionBuilder::openRun(const Run &run, StringRef part, bool descending) {
-  auto op =
-      sched::RunOp::create(b, nn::RunOp(run.op).getLoc(), part, run.title, run.times(), descending);
+  auto op = sched::RunOp::create(b, run.op.getLoc(), part, run.title, run.times(), descending);
   b.createBlock(&op.getBody());
   return op;
 }
@@ -72,7 +71,7 @@ void SectionBuilder::addLayer(const Layer &layer) {
     if (!func.findUpdatedArg(i))
       to.push_back(result(layer, func.getResultLabel(i)));
   ValueOp frame = values.declareFrame(partName(chain, layer.run, layer.part));
-  sched::createStep<sched::CallOp>(b, nn::RunOp(layer.run.op).getLoc(), from, to, func.getSymName(),
+  sched::createStep<sched::CallOp>(b, layer.run.op.getLoc(), from, to, func.getSymName(),
                                    frame.getMemory(), uint64_t(1));
 }
 
@@ -263,7 +262,7 @@ void SectionBuilder::unpackInputs(const Run &run) {
 }
 
 void SectionBuilder::zero(const Run &run, Use use) {
-  sched::createStep<sched::ZeroOp>(b, nn::RunOp(run.op).getLoc(), {}, {use});
+  sched::createStep<sched::ZeroOp>(b, run.op.getLoc(), {}, {use});
 }
 
 void SectionBuilder::zeroContributions(const Run &run) {

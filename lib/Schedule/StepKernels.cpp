@@ -4,7 +4,7 @@
 // counts, and the gradient norm; where the loss is scaled, also the new scale.
 //
 // One decision: small as they are, they are kernels and no host code, so that no number of a step
-// leaves the device that computes it, and a whole step can be captured.
+// leaves the device that computes it, and a step can be captured.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/StepKernels.h"

@@ -69,7 +69,7 @@ static ArrayAttr membersOf(MLIRContext *context, StringRef name) {
 }
 
 KeyAttr schedule::keyOf(const Run &run, const Callee &callee, const nn::Label &label) {
-  MLIRContext *context = nn::RunOp(run.op).getContext();
+  MLIRContext *context = run.op.getContext();
   StringRef name = label.name;
   nn::ParamOp param = callee.paramOf(label);
   auto ofParam = [&](ValueKind kind, StringRef slot = "") {
@@ -206,15 +206,18 @@ private:
                                                      : 1;
     if (name == kLayerScalar)
       std::tie(begin, end) = heldOf(end, [](const Run &run) {
-        int64_t first = nn::RunOp(run.op).getFirstLayer();
+        int64_t first = run.op.getFirstLayer();
         return std::pair(first, first + run.layers());
       });
     ValueOp value = add(key, Owner::Scalar, type);
     value.setCount(std::max<int64_t>(value.getCount(), end - begin));
     value.setFirst(begin);
-    // The others are constants, or the step makes them itself.
-    value.setGiven(key.getKind() == ValueKind::Scalar && name != kNorm && name != lang::kUnscale &&
-                   name != kLayerScalar && name != kOffsetScalar);
+    if (key.getKind() != ValueKind::Scalar)
+      return;
+    const nn::ScalarFacts *facts = nn::findScalar(name);
+    if (!facts && !nn::isCount(name))
+      llvm::reportFatalInternalError("nothing makes the scalar " + name);
+    value.setGiven(!facts || facts->source == nn::ScalarSource::EachStep);
   }
 
   LogicalResult addValue(const Run &run, const Callee &callee, const nn::Label &label, Type type) {
@@ -224,8 +227,7 @@ private:
     case Role::Param:
     case Role::CotParam:
       if (!param)
-        return nn::RunOp(run.op).emitOpError("binds no parameter to ")
-               << callee.name << " " << label.name;
+        return run.op.emitOpError("binds no parameter to ") << callee.name << " " << label.name;
       addOfParam(key,
                  label.role == Role::CotParam ? Owner::Gradient
                  : param.isCopy()             ? Owner::Copy
@@ -234,7 +236,7 @@ private:
       return success();
     case Role::State:
       if (!param)
-        return nn::RunOp(run.op).emitOpError("has a state that belongs to no parameter of ")
+        return run.op.emitOpError("has a state that belongs to no parameter of ")
                << callee.name << ": " << label.name;
       // The model's own states are saved and loaded with the weights.
       addOfParam(key, label.slot ? Owner::State : Owner::Parameter, type, param);
@@ -304,8 +306,7 @@ LogicalResult schedule::declarePersistent(ProgramValues &values, const Chains &c
 dist::Axes schedule::pendingAxes(sched::ProgramOp program, const Chain &chain, StringRef name) {
   dist::Axes axes = chain.pendingAxes(name);
   dist::MeshAttr mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
-  bool isCount = nn::ChainOp(chain.op).getSymName() == "counts";
-  if (program.isOfPipeline() && mesh.getStages() && !isCount)
+  if (program.isOfPipeline() && mesh.getStages() && !chain.isCounts())
     axes.push_back(mesh.getStages());
   return mesh.sorted(axes);
 }
@@ -341,7 +342,7 @@ void schedule::declareScaling(ProgramValues &values, ModuleOp module) {
   auto declare = [&](KeyAttr key, Owner owner) {
     return values.declare(key, owner, Life::Always, real);
   };
-  declare(KeyAttr::get(context, ValueKind::Scalar, lang::kUnscale), Owner::Scalar);
+  declare(KeyAttr::get(context, ValueKind::Scalar, nn::kUnscale), Owner::Scalar);
   for (StringRef metric : {kLossScaleMetric, kSkippedMetric})
     declare(KeyAttr::get(context, ValueKind::StepNumber, metric), Owner::Scalar);
   for (StringRef state : {lang::kLossScale, lang::kGoodSteps})

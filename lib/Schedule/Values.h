@@ -9,6 +9,7 @@
 #ifndef TPLAN_SCHEDULE_VALUES_H
 #define TPLAN_SCHEDULE_VALUES_H
 
+#include "dialects/nn/Scalars.h"
 #include "lib/Schedule/Chain.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -17,11 +18,12 @@ namespace tplan::schedule {
 
 /// Scalars: one with an instance for each layer, the layer's number in the model, and one with an
 /// instance for each microbatch, the number of its first sequence in the batch.
-inline constexpr llvm::StringLiteral kLayerScalar = "layer", kOffsetScalar = "offset";
-/// The squared norm, as a scalar of the optimizer, on its way from layer to layer and as a sum over
-/// ranks; its root, for the metrics. With a scaled loss: metrics of a step.
-inline constexpr llvm::StringLiteral kNorm = "norm", kGradNorm = "grad_norm",
-                                     kLossScaleMetric = "loss_scale", kSkippedMetric = "skipped";
+using nn::kLayerScalar;
+using nn::kNorm;
+using nn::kOffsetScalar;
+/// The root of the squared norm, for the metrics. With a scaled loss: metrics of a step.
+inline constexpr llvm::StringLiteral kGradNorm = "grad_norm", kLossScaleMetric = "loss_scale",
+                                     kSkippedMetric = "skipped";
 /// What a stage adds to the squared norm, on its way from layer to layer.
 sched::KeyAttr normKey(sched::ProgramOp program, int64_t stage);
 /// What the backward of a stage adds to the gradient of a weight that another one updates.

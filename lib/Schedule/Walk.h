@@ -1,7 +1,8 @@
 //===- Walk.h - what a program does, in order --------------------------------===//
 //
-// The one replay of a program. Memory, the report, what a device captures and the tests of an order
-// ask here what is executed, how often and when; so none of them needs to know the parts of a step.
+// The one replay of a program. Memory, the report, the tables of the host program, what a device
+// captures and the tests of an order ask here what is executed, how often and when; so none of them
+// needs to know the parts of a step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_WALK_H

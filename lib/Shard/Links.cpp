@@ -63,6 +63,12 @@ double Links::seconds(ArrayRef<StringAttr> axes, int64_t bytes) const {
          static_cast<double>(bytes) / (crosses ? between : inside);
 }
 
+double Links::secondsOfMessage(StringAttr axis, int64_t bytes) const {
+  bool crosses = crossesNodes(axis);
+  return (crosses ? kLatencyBetween : kLatencyInside) +
+         static_cast<double>(bytes) / (crosses ? between : inside);
+}
+
 double Links::secondsAlone(int64_t bytes, bool writes) {
   return kLatencyAlone + static_cast<double>(bytes) / (writes ? kWrites : kViews);
 }

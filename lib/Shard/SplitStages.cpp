@@ -153,7 +153,7 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
   }
 
   void runOnOperation() final {
-    auto chain = getOperation().lookupSymbol<nn::ChainOp>("train");
+    auto chain = getOperation().lookupSymbol<nn::ChainOp>(nn::kTrainChain);
     if (!chain) {
       getOperation().emitError("there is no chain @train to cut into stages");
       return signalPassFailure();

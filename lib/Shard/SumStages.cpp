@@ -34,7 +34,7 @@ struct Gradient {
 
 struct SumStagesPass : tplan::shard::impl::SumStagesPassBase<SumStagesPass> {
   void runOnOperation() final {
-    auto chain = getOperation().lookupSymbol<ChainOp>("train");
+    auto chain = getOperation().lookupSymbol<ChainOp>(kTrainChain);
     if (!chain)
       return;
     SymbolTable symbols(getOperation());

@@ -165,8 +165,8 @@ Status CudaDevice::follow(int64_t stream, Device &other, int64_t otherStream, Sh
 }
 
 /// Memory of the host has one address on all sides.
-Status CudaDevice::note(int64_t stream, uint32_t number) {
-  TP_CUDA(StreamWriteValue32(streams[stream], pointer(&notes[stream]), number, 0));
+Status CudaDevice::note(int64_t stream, uint32_t number, int64_t place) {
+  TP_CUDA(StreamWriteValue32(streams[stream], pointer(&notes[place]), number, 0));
   return {};
 }
 

@@ -140,7 +140,7 @@ Status CudaDevice::makeStreams() {
     TP_CUDA(EventCreate(&event, cuda::eventDisableTiming));
   for (cuda::EventHandle **event : {&sent, &taken, &imageSent[0], &imageSent[1], &awaited})
     TP_CUDA(EventCreate(event, cuda::eventDisableTiming));
-  size_t bytes = streams.size() * sizeof *notes;
+  size_t bytes = (streams.size() + 1) * sizeof *notes;
   TP_CUDA(MemHostAlloc((void **)&notes, bytes, cuda::hostAllocPortable));
   memset(notes, 0, bytes);
   return {};

@@ -13,6 +13,8 @@
 #include "runtime/device/device.h"
 #include "runtime/libraries/cuda_driver.h"
 
+#include <map>
+
 namespace tplan::runtime {
 
 inline cuda::Pointer pointer(const void *address) { return (cuda::Pointer)(uintptr_t)address; }
@@ -60,9 +62,15 @@ public:
   Status setGemmChoices(const GemmChoices &choices, int64_t &refused) override;
   int64_t scratchBytes(int64_t stream) const override { return facts->scratch_bytes[stream]; }
   void *handle(int64_t stream) const override { return streams[stream]; }
-  Status note(int64_t stream, uint32_t number) override;
+  Status note(int64_t stream, uint32_t number) override { return note(stream, number, stream); }
   uint32_t noted(int64_t stream) const override {
     return __atomic_load_n(&notes[stream], __ATOMIC_RELAXED);
+  }
+  Status noteSection(uint32_t number) override {
+    return watcher ? note(0, number, noteOfSection()) : Status();
+  }
+  uint32_t notedSection() const override {
+    return __atomic_load_n(&notes[noteOfSection()], __ATOMIC_RELAXED);
   }
   void watch(std::function<Status(double)> asked) override { watcher = std::move(asked); }
   void forget() override;
@@ -71,9 +79,9 @@ public:
   char *image() override { return images[current] - facts->given_offset; }
   Status send() override;
   Status take() override;
-  Status capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena,
-                 Capture &made) override;
-  Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, bool repeated) override;
+  Status beginCapture() override;
+  Status endCapture(int64_t number, Capture &made) override;
+  Status replay(int64_t number) override;
   Status finish() override;
   Status collectTimes(const std::function<void(const tp_call &, double)> &add) override;
 
@@ -84,7 +92,9 @@ private:
   Status allocateArena(int64_t bytes);
   Status makeStreams();
   Status makeImages();
-  Status instantiate(cuda::Graph *captured, Status &refused);
+  Status note(int64_t stream, uint32_t number, int64_t place);
+  int64_t noteOfSection() const { return (int64_t)streams.size(); }
+  Status instantiate(cuda::Graph *captured, cuda::GraphExec *&graph, Status &refused);
   Status meet(const CudaDevice &other);
   cuda::Context *contextOf(const void *address) const;
   Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);
@@ -106,7 +116,7 @@ private:
   std::vector<cuda::EventHandle *> events;
   std::vector<cuda::EventHandle *> marks; // for other ranks, of each stream
   std::vector<Neighbour> neighbours;
-  uint32_t *notes = nullptr; // of each stream, in memory of the host
+  uint32_t *notes = nullptr; // of each stream, and of the section, in memory of the host
   std::function<Status(double)> watcher;
   cuda::EventHandle *awaited = nullptr;
   CudaMatmul gemms;
@@ -117,7 +127,8 @@ private:
   char *images[2] = {};
   cuda::EventHandle *imageSent[2] = {};
   int current = 0;
-  cuda::GraphExec *graph = nullptr;
+  std::map<int64_t, cuda::GraphExec *> graphs; // by number
+  size_t freeBefore = 0;                       // bytes of the GPU, before a capture
   std::vector<TimedCall> timed;
   std::vector<cuda::EventHandle *> spare; // events of calls whose times have been read
 };

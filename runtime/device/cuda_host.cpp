@@ -1,8 +1,8 @@
 //===- cuda_host.cpp - a GPU of NVIDIA's: what the host gives and takes -----===//
 //
-// What the host gives for a step goes by pinned memory; a step that is run again is a graph.
+// What the host gives for a step goes by pinned memory; what runs again and again is a graph.
 //
-// Decision: a step is captured only after it has run call by call. By then every library has made
+// Decision: work is captured only after it has run call by call. By then every library has made
 // what it makes on a first call, which a capture would refuse.
 //
 //===----------------------------------------------------------------------===//
@@ -57,8 +57,8 @@ Status CudaDevice::finish() {
 }
 
 void CudaDevice::forget() {
-  if (graph)
-    cu.GraphExecDestroy(std::exchange(graph, nullptr));
+  for (auto [number, graph] : std::exchange(graphs, {}))
+    cu.GraphExecDestroy(graph);
 }
 
 Status CudaDevice::read(void *to, const void *from, int64_t bytes) {
@@ -117,45 +117,49 @@ static Status orRefused(const CudaDriver &cu, cuda::Result result, const char *w
 
 /// Allocates all memory that the graph needs, which otherwise may be found missing at its first
 /// launch.
-Status CudaDevice::instantiate(cuda::Graph *captured, Status &refused) {
+Status CudaDevice::instantiate(cuda::Graph *captured, cuda::GraphExec *&graph, Status &refused) {
   TP_TRY(orRefused(cu, cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),
                    "cuGraphInstantiate", refused));
-  if (refused.ok())
-    TP_TRY(orRefused(cu, cu.GraphUpload(graph, streams[0]), "cuGraphUpload", refused));
-  else
+  if (!refused.ok()) {
     graph = nullptr;
+    return {};
+  }
+  TP_TRY(orRefused(cu, cu.GraphUpload(graph, streams[0]), "cuGraphUpload", refused));
   if (!refused.ok())
-    forget();
+    cu.GraphExecDestroy(std::exchange(graph, nullptr));
   return {};
 }
 
-/// The entry's own error is the rank's.
-Status CudaDevice::capture(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
-                           Capture &made) {
-  size_t before = 0, behind = 0, total = 0;
-  TP_CUDA(MemGetInfo(&before, &total));
+Status CudaDevice::beginCapture() {
+  size_t total = 0;
+  TP_CUDA(MemGetInfo(&freeBefore, &total));
   TP_CUDA(StreamBeginCapture(streams[0], cuda::captureThreadLocal));
-  int code = entry(rank, address);
+  return {};
+}
+
+Status CudaDevice::endCapture(int64_t number, Capture &made) {
   cuda::Graph *captured = nullptr;
   cuda::Result ended = cu.StreamEndCapture(streams[0], &captured);
-  Status status =
-      code ? errorf("a call failed") : orRefused(cu, ended, "cuStreamEndCapture", made.refused);
+  Status status = orRefused(cu, ended, "cuStreamEndCapture", made.refused);
+  cuda::GraphExec *graph = nullptr;
   if (status.ok() && made.refused.ok())
-    status = instantiate(captured, made.refused);
+    status = instantiate(captured, graph, made.refused);
   if (captured)
     cu.GraphDestroy(captured);
-  if (!status.ok() || !made.refused.ok())
+  if (!graph)
     return status;
-  TP_CUDA(MemGetInfo(&behind, &total));
-  made.bytes = (int64_t)before - (int64_t)behind;
-  return {};
+  graphs[number] = graph;
+  size_t freeBehind = 0, total = 0;
+  TP_CUDA(MemGetInfo(&freeBehind, &total));
+  made.bytes += (int64_t)freeBefore - (int64_t)freeBehind;
+  return status;
 }
 
-Status CudaDevice::run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *address,
-                       bool repeated) {
-  if (!repeated || !graph)
-    return entry(rank, address) ? errorf("a call failed") : Status();
-  TP_CUDA(GraphLaunch(graph, streams[0]));
+Status CudaDevice::replay(int64_t number) {
+  auto found = graphs.find(number);
+  if (found == graphs.end())
+    return errorf("no graph has been captured as number %lld", (long long)number);
+  TP_CUDA(GraphLaunch(found->second, streams[0]));
   return {};
 }
 

@@ -31,10 +31,10 @@ struct Rows {
 /// Marks by which ranks on devices know where the others are in a stream.
 enum SharedMark { sharedReady, sharedDone, sharedMarks };
 
-/// What became of a capture.
+/// What became of captures.
 struct Capture {
-  Status refused;     // why it failed: then nothing is left of it, and calls may be issued
-  int64_t bytes = -1; // of the device's memory that it takes; below 0: nobody knows
+  Status refused;    // why one failed: then nothing is left of it, and calls may be issued
+  int64_t bytes = 0; // of the device's memory that they take; below 0: nobody knows
 };
 
 class Device {
@@ -87,7 +87,10 @@ public:
   /// The function is called again and again while the host waits for the device, with the seconds
   /// of this wait; an error ends it.
   virtual void watch(std::function<Status(double)>) {}
-  /// Drops the captured step, before anything is released that it uses.
+  /// The same of the section that stream 0 has come to, where a host watches.
+  virtual Status noteSection(uint32_t) { return {}; }
+  virtual uint32_t notedSection() const { return 0; }
+  /// Drops all graphs, before anything is released that they use.
   virtual void forget() {}
 
   // The host and the device's memory, outside of steps.
@@ -102,11 +105,14 @@ public:
   /// What was sent last becomes what the next step reads.
   virtual Status take() = 0;
 
-  /// Captures all that an entry point issues as one piece of work.
-  virtual Status capture(tp_rank *, int (*)(tp_rank *, char *), char *, Capture &) { return {}; }
-  /// Runs an entry point, which is replayed where it is `repeated` and has been captured.
-  virtual Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena,
-                     bool repeated) = 0;
+  // Graphs: work that is issued once and replayed often.
+  /// What is issued from here to the end of the capture is not executed, but kept as a graph.
+  virtual Status beginCapture() { return {}; }
+  virtual Status endCapture(int64_t, Capture &) { return {}; }
+  /// Executes graph `number`, which was captured and not forgotten.
+  virtual Status replay(int64_t number) {
+    return errorf("this device has no graph %lld", (long long)number);
+  }
   /// Waits for all that was issued.
   virtual Status finish() = 0;
 

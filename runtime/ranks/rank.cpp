@@ -3,6 +3,7 @@
 #include "runtime/ranks/rank.h"
 
 #include <cstring>
+#include <utility>
 
 using namespace tplan::runtime;
 
@@ -34,15 +35,25 @@ static Status causeOf(tp_rank &rank, Status status) {
 
 Status tplan::runtime::runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
                                 bool repeated) {
-  char *arena = rank.arena.data();
-  Status status;
-  if (rank.device)
-    status = rank.device->run(&rank, entry, arena, repeated);
-  else if (entry(&rank, arena) != 0)
-    status = errorf("%s failed without a message", what);
-  return causeOf(rank, std::move(status));
+  rank.graphs.use = repeated && !rank.graphs.made.empty() ? Graphs::replayed : Graphs::issued;
+  if (rank.graphs.use == Graphs::issued && std::exchange(rank.graphs.turn, 0))
+    TP_TRY(rank.device->noteSection(0)); // what is issued knows its task
+  int code = entry(&rank, rank.arena.data());
+  rank.graphs.use = Graphs::issued;
+  return causeOf(rank, code ? errorf("%s failed without a message", what) : Status());
 }
 
+/// What is captured is counted when it is replayed.
 Status tplan::runtime::captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made) {
-  return causeOf(rank, rank.device->capture(&rank, entry, rank.arena.data(), made));
+  Profile::Totals before = rank.profile.totalsNow();
+  rank.graphs.use = Graphs::captured, rank.graphs.capture = &made;
+  int code = entry(&rank, rank.arena.data());
+  rank.graphs.use = Graphs::issued, rank.graphs.capture = nullptr;
+  rank.profile.restore(before);
+  return causeOf(rank, code ? errorf("a call failed") : Status());
+}
+
+void tplan::runtime::forgetGraphs(tp_rank &rank) {
+  rank.device->forget();
+  rank.graphs.made.clear();
 }

@@ -11,6 +11,7 @@
 #include "runtime/device/arena.h"
 #include "runtime/device/device.h"
 #include "runtime/device/matmul.h"
+#include "runtime/ranks/graphs.h"
 #include "runtime/ranks/peers.h"
 #include "runtime/ranks/transport.h"
 #include "runtime/ranks/wish.h"
@@ -34,6 +35,7 @@ struct tp_rank {
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
   tplan::runtime::TaskPlace task;                                    // the task that is under way
+  tplan::runtime::Graphs graphs;                                     // of a step, on a device
   tplan::runtime::Sink sink;                                         // where lines for people go
   tplan::runtime::Points points;                                     // where a training may end
   tplan::runtime::Status error;                           // the first failure of generated code
@@ -54,11 +56,14 @@ Status give(tp_rank &rank);
 Status readArena(tp_rank &rank, int64_t offset, void *to, int64_t bytes);
 Status writeArena(tp_rank &rank, int64_t offset, const void *from, int64_t bytes);
 
-/// Runs an entry point of the program; `what` is for an error without a message.
+/// Runs an entry point of the program; `what` is for an error without a message. Sections that have
+/// been captured are replayed where it is `repeated`.
 Status runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
                 bool repeated = false);
-/// Captures what it issues, for the device to replay.
+/// Captures the sections of an entry point, and executes nothing.
 Status captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made);
+/// Drops what has been captured.
+void forgetGraphs(tp_rank &rank);
 
 /// Keeps the first error of the rank, with the .tplan line of the call; returns
 /// what generated code returns.

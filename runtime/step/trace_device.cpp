@@ -155,9 +155,6 @@ public:
     return record(0, taken());
   }
 
-  Status run(tp_rank *rank, int (*entry)(tp_rank *, char *), char *arena, bool) override {
-    return entry(rank, arena) == 0 ? Status() : errorf("a call failed");
-  }
   Status finish() override { return sink({StreamEvent::sync, 0, 0, {}, {}, {}}); }
 
 private:

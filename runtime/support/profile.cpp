@@ -88,6 +88,11 @@ Profile::Totals Profile::totalsNow() const {
   return now;
 }
 
+void Profile::restore(const Totals &before) {
+  for (int category = 0; category < TP_CATEGORIES; ++category)
+    totals[category] = before.of[category];
+}
+
 void Profile::repeat(const Totals &before, const Totals &behind) {
   for (int category = 0; category < TP_CATEGORIES; ++category) {
     totals[category].count += behind.of[category].count - before.of[category].count;

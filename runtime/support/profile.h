@@ -44,12 +44,14 @@ public:
   void addTime(const tp_call &call, double seconds);
 
   /// What has been counted so far. `repeat` counts the difference of two such totals once more, for
-  /// a step that is replayed.
+  /// work that is replayed.
   struct Totals {
     Entry of[TP_CATEGORIES];
   };
   Totals totalsNow() const;
   void repeat(const Totals &before, const Totals &behind);
+  /// Forgets what has been counted since.
+  void restore(const Totals &before);
 
   /// Totals of a category since the start.
   const Entry &total(tp_category category) const { return totals[category]; }

@@ -154,7 +154,7 @@ std::vector<Option> optionTable() {
           "written",
           &Options::gemms)),
       integer("--graph-calls", "N",
-              "the most calls of a step that a GPU gets as one graph, which is replayed; of more "
+              "the most calls that a GPU gets as graphs, which are replayed in each step; of more "
               "each is issued by itself (" SPELLED(TP_GRAPH_CALLS) ")",
               &Options::graphCalls, 0),
       own(text("--nccl-library", "F",

@@ -230,17 +230,11 @@ Status Session::step(bool another) {
     TP_TRY(prepareStep(step));
   {
     Activity computing(rank.transport, "step");
-    Profile::Totals before = rank.profile.totalsNow();
     if (rank.device)
       TP_TRY(rank.device->take());
     if (rank.device && step == first + 1)
       TP_TRY(captureStep());
     TP_TRY(runEntry(rank, program.step, "a step", /*repeated=*/step != first));
-    Profile::Totals behind = rank.profile.totalsNow();
-    if (behind.of[TP_KERNEL].count != before.of[TP_KERNEL].count)
-      countsBefore = before, countsBehind = behind;
-    else // replayed
-      rank.profile.repeat(countsBefore, countsBehind);
   }
   if (rank.device && another)
     TP_TRY(prepareStep(step + 1));
@@ -253,39 +247,39 @@ Status Session::step(bool another) {
   return numbers.read(rank);
 }
 
-/// From the second step on, all calls of a step are a graph, on all ranks or on none, because NCCL
-/// demands that for each collective. The ranks meet for it once.
+/// From the second step on sections are graphs, on all ranks or on none, because NCCL demands that
+/// for each collective. The ranks meet for it once.
 Status Session::captureStep() {
   bool meetsOnHost = rank.transport && !rank.transport->capturable();
   if (meetsOnHost || options.synchronous || options.profile)
     return {};
-  auto calls =
-      (long long)mostOf(program, [](const tp_program &each) { return each.device->step_calls; });
-  const char *most = program.num_programs ? "at most " : "";
+  auto most = [&](int64_t tp_device::*fact) {
+    return (long long)mostOf(program, [&](const tp_program &each) { return each.device->*fact; });
+  };
+  long long calls = most(&tp_device::graph_calls), graphs = most(&tp_device::num_graphs);
+  const char *atMost = program.num_programs ? "at most " : "";
   if (calls > options.graphCalls) {
-    say(format(
-        "no graph: a step has %s%lld calls, --graph-calls is %lld; each is issued by itself\n",
-        most, calls, (long long)options.graphCalls));
+    say(format("no graphs: they would have %s%lld calls, --graph-calls is %lld; each is issued by "
+               "itself\n",
+               atMost, calls, (long long)options.graphCalls));
     return {};
   }
   Capture made;
-  rank.profile.pause(true); // it is counted when it runs
   TP_TRY(captureEntry(rank, program.step, made));
-  rank.profile.pause(false);
   Status refused = rank.peers.agree(std::move(made.refused));
   if (refused.ok()) {
     std::string bytes =
         made.bytes < 0 ? "" : format(", with %lld bytes of the GPU", (long long)made.bytes);
-    say(format("graph: %s %lld calls of a step%s\n", program.num_programs ? "at most" : "the",
-               calls, bytes.c_str()));
+    say(format("graphs: %s%lld, of %s%lld calls%s\n", atMost, graphs, atMost, calls,
+               bytes.c_str()));
     return {};
   }
   if (!rank.peers.failedTogether())
     return refused;
   rank.peers.goOn();
-  rank.device->forget();
-  say(format("no graph: %s; %seach call of a step is issued by itself\n", refused.message().c_str(),
-             rank.peers.size() > 1 ? "on all ranks " : ""));
+  forgetGraphs(rank);
+  say(format("no graphs: %s; %seach call of a step is issued by itself\n",
+             refused.message().c_str(), rank.peers.size() > 1 ? "on all ranks " : ""));
   return {};
 }
 

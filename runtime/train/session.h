@@ -93,7 +93,6 @@ private:
   ExportForm form;   // for --export
   std::string savedIn;
   int64_t savedStep = -1;
-  Profile::Totals countsBefore, countsBehind; // around a step that was issued call by call
 };
 
 } // namespace tplan::runtime

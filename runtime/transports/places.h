@@ -35,13 +35,15 @@ private:
   // that the same place has another number each time.
   static constexpr uint32_t unknown = 0xffff;
   static uint32_t placeOf(uint32_t number) { return number & 0xffff; }
-  std::string textOf(uint32_t number) const;
+  /// `microbatch` is that of the section that is replayed, which a captured place cannot know;
+  /// below 0: none.
+  std::string textOf(uint32_t number, int64_t microbatch) const;
 
   std::vector<Place> places; // place i has number i + 1
   uint32_t turns = 0;
-  int64_t streams = 0; // streams that were used
-  std::vector<uint32_t> seen;
-  uint32_t last = 0; // the number that was issued last
+  int64_t streams = 0;        // streams that were used
+  std::vector<uint32_t> seen; // of each stream, and of the section
+  uint32_t last = 0;          // the number that was issued last
   double changed = 0;
 };
 

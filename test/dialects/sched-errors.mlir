@@ -285,6 +285,26 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 
 // -----
 
+// sched.section (C3)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 3
+  // expected-error@below {{issues some of its ops by themselves, which are 1, found 2}}
+  sched.section @end head 2 {
+    sched.zero to(%x)
+  }
+}
+
+// -----
+
+// sched.section (C3)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{names a graph for each microbatch, which are 1, found 2}}
+  sched.section @end graph 0 of [0, 1] {
+  }
+}
+
+// -----
+
 // sched.run (C1)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @end {
@@ -354,6 +374,19 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @end {
     // expected-error@below {{reads nothing, found values: 1}}
     sched.zero from(%x)
+  }
+}
+
+// -----
+
+// sched.copy (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 1
+  %y = sched.value <activation "y"> residual section bytes 16 x 1
+  sched.section @end {
+    sched.zero to(%x)
+    // expected-error@below {{copies one value to another of as many bytes}}
+    sched.copy from(%x) to(%y)
   }
 }
 

@@ -21,12 +21,16 @@ sched.program @step policy "p" stages 1 microbatches 2
   %rows = sched.value <rows "tokens"> input always bytes 288 x 1 of !nn.tensor<[B 2, S 8], i32> at 640 given rows <2 x 9 positions 8 vocabulary 32 over ["dp"]>
   // CHECK: %[[L:.*]] = sched.value <loss "main"> scalar always bytes 8 x 2 at 960 pending ["dp"]
   %l = sched.value <loss "main"> scalar always bytes 8 x 2 at 960 pending ["dp"]
+  %c = sched.value <activation "c"> chain section bytes 8 x 1 at 1024
   // CHECK: %[[F:.*]] = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
   %f = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
-  // CHECK: sched.section @F.0 task F 0 {
-  sched.section @F.0 task F 0 {
+  // On a GPU: two ops that are issued by themselves, a graph for each microbatch.
+  // CHECK: sched.section @F.0 task F 0 head 2 graph 3 of [0, 1] {
+  sched.section @F.0 task F 0 head 2 graph 3 of [0, 1] {
     // CHECK-NEXT: sched.unpack shift 1 from(%[[N]]) to(%[[R]])
     sched.unpack shift 1 from(%rows) to(%r)
+    // CHECK-NEXT: sched.copy from(%[[L]][microbatch]) to(%[[C:.*]])
+    sched.copy from(%l[microbatch]) to(%c)
     // CHECK-NEXT: sched.run "forward" "a[0..3]" x 4 {
     sched.run "forward" "a[0..3]" x 4 {
       // CHECK-NEXT: sched.call @f from(%[[R]][period - 1] first %scalar_lr) frame %[[F]]

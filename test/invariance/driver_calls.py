@@ -97,17 +97,25 @@ class Capture:
         return [stream for stream, length in self.length.items() if known.get(stream, 0) < length]
 
 
+class Graph:
+    """What is captured: the work, what it reads and writes, the same as steps for audited.py."""
+
+    def __init__(self):
+        self.done, self.works, self.asked = [], [], []
+
+
 class Rank:
     def __init__(self):
         self.arena = None  # begin and end
         self.freed = False
         self.streams, self.events, self.pinned = set(), set(), {}
-        self.capture = None
-        self.captured, self.graph = [], []  # work of captures, and what it reads and writes
-        self.asked, self.together = [], False  # steps of captures, for audited.py; whether in a collective
+        self.capture, self.graph = None, None
+        self.graphs, self.execs = {}, {}  # by name
+        self.done = []  # work, that of graphs at each of their launches
+        self.first = None  # how much of it was issued before the first capture
+        self.asked, self.together = [], False  # steps since then, for audited.py; whether in a collective
+        self.replays = []  # graphs that were launched, each with the work and the steps that were before it
         self.fetched = None, []  # what the last copy that blocks has read: place and operands
-        self.graphs, self.execs, self.replays = 0, 0, 0
-        self.before = []  # work issued by calls before the first capture
         self.between = 0  # of the plan, issued by calls since the last capture or replay
 
 
@@ -139,7 +147,7 @@ class Checker:
         self.finish()
         liveness.check(self.plan, self.arenas, self.issued, self.touched)
         if self.captures:
-            audited.check(self.plan.judged.ranks, [rank.asked for rank in self.ranks.values() if rank.arena])
+            audited.check(self.plan.judged.ranks, [self.first_replayed(rank) for rank in self.ranks.values() if rank.arena])
 
     # Memory.
 
@@ -163,16 +171,17 @@ class Checker:
     def runs(self, rank, reads, writes, launch=None, spread=False):
         """Work is issued, or is of a graph that will be launched."""
         work = liveness.Work(self.title, self.process, reads, writes, launch, spread, self.measures)
-        (rank.graph if rank.capture else self.issued).append(work)
+        (rank.graph.works if rank.capture else self.issued).append(work)
         if not launch:
             self.asks(rank, None, itertools.chain(*reads), itertools.chain(*writes))
 
     def asks(self, rank, kernel, reads, writes, kind="work", event=None):
-        if rank.capture:
-            kind = "collective" if rank.together else kind
+        if rank.capture or (rank.first is not None and self.stream != "-"):
+            kind = "collective" if rank.capture and rank.together else kind
             both = [[(begin - rank.arena[0], end - rank.arena[0]) for begin, end in some] for some in (reads, writes)]
             title = "call {} {}".format(*self.title)
-            rank.asked.append(audited.step(kind, self.stream, event, kernel, *both, title, self.plan.judged.besides))
+            asked = rank.graph.asked if rank.capture else rank.asked
+            asked.append(audited.step(kind, self.stream, event, kernel, *both, title, self.plan.judged.besides))
 
     def one(self, call):
         if call.name == "touch":
@@ -204,10 +213,9 @@ class Checker:
         done = (call.name, tuple(sorted((key, value) for key, value in call.fields.items() if key not in ("n", "data", "function"))))
         if rank.capture:
             rank.capture.step(call.fields["s"])
-            rank.captured.append(done)
+            rank.graph.done.append(done)
         elif call.fields["s"] != "-" and call.fields.get("kind") != "htod":
-            if not rank.graphs:
-                rank.before.append(done)
+            rank.done.append(done)
             rank.between += call.name == "launch" and any(size for size, _ in self.plan.kernels[call.fields["kernel"]][2][:2])
 
     def on_alloc(self, rank, call):
@@ -345,7 +353,9 @@ class Checker:
     def on_begin(self, rank, call):
         if rank.capture:
             raise Wrong("begins a capture in a capture")
-        rank.capture = Capture(call.fields["s"])
+        rank.capture, rank.graph = Capture(call.fields["s"]), Graph()
+        if rank.first is None:
+            rank.first = len(rank.done)
 
     def on_record(self, rank, call):
         if rank.capture:
@@ -362,22 +372,46 @@ class Checker:
             raise Wrong("ends no capture of its stream")
         if rank.capture.unjoined():
             raise Wrong(f"ends a capture that {' '.join(rank.capture.unjoined())} has not joined again")
-        rank.capture = None
-        rank.graphs += 1
+        rank.graphs[call.fields["g"]] = rank.graph
+        rank.capture = rank.graph = None
         rank.between = 0
 
     def on_instantiate(self, rank, call):
-        rank.execs += 1
+        rank.execs[call.fields["x"]] = rank.graphs[call.fields["g"]]
 
     def on_graphlaunch(self, rank, call):
-        if rank.execs != 1:
-            raise Wrong(f"is of {rank.execs} graphs, where one is all steps")
         # Between two steps what the host gives is copied to its place, and what ranks have is added up.
         if rank.between:
-            raise Wrong(f"comes after {rank.between} launches of the plan that are not in the graph")
+            raise Wrong(f"comes after {rank.between} launches of the plan that are in no graph")
         rank.between = 0
-        rank.replays += 1
-        self.issued += rank.graph
+        graph = rank.execs[call.fields["x"]]
+        rank.replays.append((graph, len(rank.done), len(rank.asked)))
+        rank.done += graph.done
+        rank.asked += graph.asked
+        self.issued += graph.works
+
+    def replayed_steps(self, rank):
+        """The launches of graphs in each step."""
+        many, rest = divmod(len(rank.replays), self.steps - 1)
+        if not rank.execs or rest:
+            raise Wrong(f"{len(rank.execs)} graphs and {len(rank.replays)} replays in {self.steps} steps, as many in each but the first wanted")
+        return [rank.replays[begin:begin + many] for begin in range(0, len(rank.replays), many)]
+
+    def first_replayed(self, rank):
+        """What is asked for in the first step that is replayed, graphs and calls between them."""
+        (_, _, begin), *_, (last, _, end) = self.replayed_steps(rank)[0]
+        return rank.asked[begin:end + len(last.asked)]
+
+    def check_replays(self, rank):
+        """Graphs, with the calls between them, are what the first step has called."""
+        before = rank.done[:rank.first]
+        for (_, begin, _), *_, (last, end, _) in self.replayed_steps(rank):
+            step = rank.done[begin:end + len(last.done)]
+            if not any(step == before[at:at + len(step)] for at in range(len(before) - len(step), -1, -1)):
+                raise Wrong("what is replayed is not what the first step has called")
+        unused = len(rank.execs) - len({id(graph) for graph, _, _ in rank.replays})
+        if unused:
+            raise Wrong(f"{unused} graphs are never replayed")
 
     def finish(self):
         ranks = [rank for rank in self.ranks.values() if rank.arena]
@@ -386,13 +420,8 @@ class Checker:
         for rank in ranks:
             if not rank.freed or rank.streams or rank.events or rank.pinned:
                 raise Wrong("something is left at the end: the arena, streams, events or pinned memory")
-            if not self.captures:
-                continue
-            if rank.graphs != 1 or rank.replays != self.steps - 1:
-                raise Wrong(f"{rank.graphs} captures and {rank.replays} replays in {self.steps} steps, 1 and {self.steps - 1} wanted")
-            length = len(rank.captured)
-            if not any(rank.captured == rank.before[begin:begin + length] for begin in range(len(rank.before) - length, -1, -1)):
-                raise Wrong("what is captured is not what the first step has called")
+            if self.captures:
+                self.check_replays(rank)
 
 
 def sum_of_ranks(call, pointers):
@@ -409,5 +438,5 @@ def ends(rows):
 
 
 def check(lines, plan, arena_bytes, ranks, steps, captures):
-    """`captures`: steps are one graph. Ranks that are threads meet on the host, which no graph can."""
+    """`captures`: sections are graphs. Ranks that are threads meet on the host, which no graph can."""
     Checker(plan, arena_bytes, ranks, steps, captures).run(lines)

@@ -60,7 +60,7 @@ def captured(threads, at, ranks, options, reads_first, data):
     check_sums(operations, report)
     replaying = set(re.findall(r"^(\d+) \d+ graphlaunch ", log.read_text(), re.M))
     if len(replaying) != ranks:
-        raise Wrong(f"{len(replaying)} of {ranks} processes replay a captured step")
+        raise Wrong(f"{len(replaying)} of {ranks} processes replay what they captured")
     return found, left(threads)
 
 

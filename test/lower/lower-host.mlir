@@ -10,7 +10,6 @@
 // HERE:        llvm.cond_br %{{.+}}, ^[[FAIL:bb[0-9]+]](%[[STATUS]] : i32)
 // HERE:      llvm.func internal @tplan.task.F.0(
 // HERE:        llvm.call @tplan.layer.a.F
-// HERE:      llvm.func internal @tplan.step(
 !x = !nn.tensor<[D 16], f32>
 tplan.recipe @r {batch = 2 : i64}
 tplan.plan @p {recipe = "r"}
@@ -28,6 +27,17 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i6
 llvm.func @k(!llvm.ptr, i64)
 // END
 
+// The runtime has the entry points, which execute tables.
+// CHECK:       llvm.mlir.global external constant @tplan.program
+// CHECK:         llvm.mlir.addressof @tp_prepare
+// CHECK:         llvm.mlir.addressof @tp_train
+// CHECK:         llvm.mlir.addressof @tp_evaluate
+// CHECK:         llvm.mlir.addressof @tp_predict
+
+// A step is a table of sections, each for a microbatch (times 2^16): the begin, counts of all microbatches, where the
+// backward begins, tasks, the end.
+// CHECK:       llvm.mlir.global private constant @tplan.items.{{[0-9]+}}(dense<[0, 1, 65537, 131073, 196609, 2, 3, 4, 65539, 65540, 131075, 131076, 196611, 196612, 5]>
+
 // A function takes the rank and one table of pointers: arguments, results, frame. It
 // leaves with the status of a call that fails.
 // CHECK-LABEL: llvm.func internal @tplan.layer.block.F(%arg0: !llvm.ptr, %arg1: !llvm.ptr) -> i32
@@ -39,6 +49,13 @@ llvm.func @k(!llvm.ptr, i64)
 // CHECK:       ^[[FAIL]](%[[X:.+]]: i32):
 // CHECK-NEXT:    llvm.return %[[X]]
 
+// What a step does before its tasks.
+// CHECK-LABEL: llvm.func internal @tplan.section.counts(
+// CHECK:         llvm.call @tplan.layer.count_terms.E
+// CHECK-LABEL: llvm.func internal @tplan.section.cotangents(
+// CHECK:         llvm.mlir.addressof @tplan.cot_loss.main
+// CHECK:         llvm.call @tp_launch
+
 // Two layers of a list are one call in a loop.
 // CHECK-LABEL: llvm.func internal @tplan.task.F.0(
 // CHECK:         llvm.call @tp_copy
@@ -48,21 +65,16 @@ llvm.func @k(!llvm.ptr, i64)
 // CHECK-NOT:     llvm.call @tplan.layer.block.F
 // CHECK:         llvm.call @tplan.layer.exit.F
 
-// A step: counts, where the backward begins, tasks by a table, norm, updates.
-// CHECK-LABEL: llvm.func internal @tplan.prepare(
-// CHECK-LABEL: llvm.func internal @tplan.step(
-// CHECK:         llvm.call @tplan.layer.count_terms.E
-// CHECK:         llvm.mlir.addressof @tplan.cot_loss.main
-// CHECK:         llvm.call @tp_launch
-// CHECK:         llvm.call %{{.*}}(%arg0, %arg1, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64) -> i32
+// What it does after them: norm, updates.
+// CHECK-LABEL: llvm.func internal @tplan.section.end(
 // CHECK:         llvm.call @tp_gradients_ready(%arg0)
 // CHECK:         llvm.call @tplan.layer.block.N
 // CHECK:         llvm.mlir.addressof @tplan.norm
 // CHECK:         llvm.call @tp_launch
 // CHECK:         llvm.call @tplan.layer.exit.U
-// CHECK-LABEL: llvm.func internal @tplan.evaluate(
+// CHECK-LABEL: llvm.func internal @tplan.section.evaluate(
 // CHECK:         llvm.call @tplan.layer.exit.E
-// CHECK-LABEL: llvm.func internal @tplan.predict(
+
 // CHECK-LABEL: llvm.func @main(%arg0: i32, %arg1: !llvm.ptr) -> i32
 // CHECK:         llvm.call @tp_main(%arg0, %arg1, %{{.*}})
 
@@ -73,7 +85,7 @@ llvm.func @k(!llvm.ptr, i64)
 // GPU-NEXT:    %[[LAYERS:.+]] = llvm.load %[[PLACE]] : !llvm.ptr -> i64
 // GPU:         llvm.call @tp_launch_device({{.*}}, %[[LAYERS]])
 // GPU:         llvm.call @tp_launch_device({{.*}}, %[[LAYERS]])
-// GPU-LABEL: llvm.func internal @tplan.step(
+// GPU-LABEL: llvm.func internal @tplan.section.end(
 // GPU:         llvm.call @tplan.layer.entry.U
 // GPU-NOT:     llvm.icmp "slt"
 // GPU:         %[[BOTH:.+]] = llvm.mlir.constant(2 : i64)

@@ -63,13 +63,6 @@ HostBuilder::Value HostBuilder::callForNumber(StringRef callee, ArrayRef<Value> 
       .getResult();
 }
 
-void HostBuilder::callPointer(Value callee, ArrayRef<Value> arguments) {
-  SmallVector<Value> operands = {callee};
-  llvm::append_range(operands, arguments);
-  auto type = LLVM::LLVMFunctionType::get(i32, llvm::to_vector(ValueRange(arguments).getTypes()));
-  leaveUnlessZero(LLVM::CallOp::create(b, loc, type, operands).getResult());
-}
-
 void HostBuilder::leaveUnlessZero(Value status) {
   Value bad = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, status, number32(0));
   Block *next = new Block;

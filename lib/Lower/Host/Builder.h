@@ -35,7 +35,6 @@ public:
   void call(llvm::StringRef callee, llvm::ArrayRef<Value> arguments);
   /// Calls a function that returns an i64.
   Value callForNumber(llvm::StringRef callee, llvm::ArrayRef<Value> arguments);
-  void callPointer(Value callee, llvm::ArrayRef<Value> arguments);
   /// Declares a function of the runtime that returns a status, or another result.
   void declare(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments, mlir::Type result = {});
   /// Memory on the stack for n pointers, taken once on entry.

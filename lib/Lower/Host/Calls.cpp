@@ -157,16 +157,35 @@ void HostCalls::slice(Value rank, const CallFacts &call, const Record<tp_collect
 }
 
 void HostCalls::collectives(Value rank, const CallFacts &call, ArrayRef<CollectiveCall> all) {
-  Value pointers = host.pointers(2 * all.size());
   std::vector<Record<tp_collective>> records;
-  for (auto [i, collective] : llvm::enumerate(all)) {
+  SmallVector<Value> pointers;
+  for (const CollectiveCall &collective : all) {
     records.push_back(collective.what);
-    host.storePointer(collective.in, pointers, 2 * i);
-    host.storePointer(collective.out, pointers, 2 * i + 1);
+    pointers.append({collective.in, collective.out});
+  }
+  collectives(rank, Turn(), address(call),
+              host.address(host.table<tp_collective>("collectives", records)), pointers);
+}
+
+Turn Turn::of(Operation *op) {
+  auto stream = op->getAttrOfType<IntegerAttr>(sched::kStream);
+  auto events = op->getAttrOfType<DenseI64ArrayAttr>(sched::kTurn);
+  return stream && events ? Turn{stream.getInt(), events[0], events[1]} : Turn();
+}
+
+void HostCalls::collectives(Value rank, const Turn &turn, Value call, Value all,
+                            ArrayRef<Value> pointers) {
+  bool hasEvents = turn.before >= 0;
+  if (hasEvents) {
+    record(rank, 0, turn.before);
+    wait(rank, turn.stream, turn.before);
   }
   host.call("tp_collectives",
-            {rank, address(call), host.address(host.table<tp_collective>("collectives", records)),
-             host.number(records.size()), pointers});
+            {rank, call, all, host.number(pointers.size() / 2), tableOf(pointers)});
+  if (hasEvents) {
+    record(rank, turn.stream, turn.after);
+    wait(rank, 0, turn.after);
+  }
 }
 
 void HostCalls::record(Value rank, int64_t stream, int64_t event) {
@@ -179,45 +198,6 @@ void HostCalls::wait(Value rank, int64_t stream, int64_t event) {
 
 Value HostCalls::member(Value rank, ArrayRef<StringAttr> axes) {
   return host.callForNumber("tp_member", {rank, host.number(groups.numberOf(axes))});
-}
-
-int64_t HostCalls::streamOf(ArrayRef<StringAttr> axes) {
-  if (!onDevice())
-    return 0;
-  auto found =
-      llvm::find_if(streams, [&](const dist::Axes &group) { return ArrayRef(group) == axes; });
-  if (found == streams.end())
-    found = streams.insert(streams.end(), dist::Axes(axes));
-  return 1 + (found - streams.begin());
-}
-
-void HostCalls::collectivesInTurn(Value rank, CallFacts call, ArrayRef<StringAttr> axes,
-                                  ArrayRef<CollectiveCall> all) {
-  call.stream = streamOf(axes);
-  std::vector<Record<tp_collective>> records;
-  SmallVector<Value> pointers;
-  for (const CollectiveCall &collective : all) {
-    records.push_back(collective.what);
-    pointers.append({collective.in, collective.out});
-  }
-  collectivesInTurn(rank, call.stream, address(call),
-                    host.address(host.table<tp_collective>("collectives", records)), pointers);
-}
-
-void HostCalls::collectivesInTurn(Value rank, int64_t stream, Value call, Value all,
-                                  ArrayRef<Value> pointers) {
-  auto issue = [&] {
-    host.call("tp_collectives",
-              {rank, call, all, host.number(pointers.size() / 2), tableOf(pointers)});
-  };
-  if (!onDevice())
-    return issue();
-  int64_t before = freshEvent(), after = freshEvent();
-  record(rank, 0, before);
-  wait(rank, stream, before);
-  issue();
-  record(rank, stream, after);
-  wait(rank, 0, after);
 }
 
 std::vector<Record<tp_device_sum>> HostCalls::sums() {

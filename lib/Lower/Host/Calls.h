@@ -27,6 +27,13 @@ struct CollectiveCall {
   mlir::Value in, out;
 };
 
+/// Where a sum or message of a section stands among the streams of a device (`order-streams`): its
+/// stream, and the events before and after it. On a CPU there are none.
+struct Turn {
+  int64_t stream = 0, before = -1, after = -1;
+  static Turn of(mlir::Operation *op);
+};
+
 class HostCalls {
 public:
   using Value = mlir::Value;
@@ -47,7 +54,7 @@ public:
   void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
   void slice(Value rank, const CallFacts &call, const Record<tp_collective> &what, Value in,
              Value out);
-  /// On a device all collectives are of one group.
+  /// Collectives of one function that are issued together. On a device all are of one group.
   void collectives(Value rank, const CallFacts &call, llvm::ArrayRef<CollectiveCall> all);
   void record(Value rank, int64_t stream, int64_t event);
   void wait(Value rank, int64_t stream, int64_t event);
@@ -55,19 +62,15 @@ public:
   Value member(Value rank, llvm::ArrayRef<mlir::StringAttr> axes);
 
   /// Collectives between functions, issued together: their stream waits for what was issued before
-  /// them, and what is issued after them waits for them.
-  void collectivesInTurn(Value rank, CallFacts call, llvm::ArrayRef<mlir::StringAttr> axes,
-                         llvm::ArrayRef<CollectiveCall> all);
-  /// The same where the program gives the call and the collectives, as addresses of constants.
-  void collectivesInTurn(Value rank, int64_t stream, Value call, Value all,
-                         llvm::ArrayRef<Value> pointers);
+  /// them, and what is issued after them waits for them. `call` and `all` are addresses of
+  /// constants.
+  void collectives(Value rank, const Turn &turn, Value call, Value all,
+                   llvm::ArrayRef<Value> pointers);
   /// The constant of a call.
   Address<tp_call> constantOf(const CallFacts &call);
 
-  /// The stream of a group's collectives: 0 on a CPU.
-  int64_t streamOf(llvm::ArrayRef<mlir::StringAttr> axes);
+  Value address(const CallFacts &call);
   const std::vector<dist::Axes> &groupsOfStreams() const { return streams; }
-  int64_t freshEvent() { return numEvents++; }
 
   /// The kernels that add up the parts of ranks, by type and reduction.
   std::vector<Record<tp_device_sum>> sums();
@@ -86,7 +89,6 @@ private:
   std::vector<dist::Axes> streams; // the groups of the streams
   int64_t numEvents = 0;
 
-  Value address(const CallFacts &call);
   Value tableOf(llvm::ArrayRef<Value> pointers);
   Address<tp_device_kernel> kernelOf(llvm::StringRef kernel, llvm::ArrayRef<int64_t> bytes,
                                      unsigned inputs);

@@ -51,17 +51,6 @@ bool lower::repeats(rt::FuncOp func) { return func->hasAttr(sched::kRepeats); }
 // The body
 //===----------------------------------------------------------------------===//
 
-int64_t lower::callsOfStep(sched::ProgramOp program) {
-  int64_t calls = 0;
-  schedule::forEachCall(program, "step", [&](rt::FuncOp func, int64_t times) {
-    func.walk([&](rt::Call call) {
-      auto library = dyn_cast<rt::AttentionOp>(call.getOperation());
-      calls += times * (sched::isNothing(call) ? 0 : library ? library.getShape().chunks() : 1);
-    });
-  });
-  return calls;
-}
-
 namespace {
 class FunctionLowering {
 public:

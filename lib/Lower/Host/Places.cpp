@@ -75,7 +75,7 @@ Value HostPlaces::slot(Value slotOf, Value slots, const SectionContext &context)
 
 Value HostPlaces::at(ValueOp value, Value instance, const SectionContext &context) {
   sched::FamilyOp family = familyOf(value);
-  if (!family || family.getSlots() == 1 || !context.slots)
+  if (!family || family.getSlots() == 1 || !context.isOfTask)
     return host.offset(context.arena,
                        host.multiplyAdd(host.number(offsetOf(value)), instance, value.getStride()));
   auto [slotOf, slots] = slotsOf(family);
@@ -88,7 +88,7 @@ Value HostPlaces::at(const sched::Use &use, const SectionContext &context) {
   auto place = [&](Value of, AffineMap instance) -> Value {
     ValueOp value = sched::valueOf(of);
     if (context.tables)
-      return fromTables(placeOf(value, instance, context.slots), context);
+      return fromTables(placeOf(value, instance, context.isOfTask), context);
     return at(value, emit(instance.getResult(0), context), context);
   };
   Value outer;

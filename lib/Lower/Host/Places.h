@@ -32,12 +32,12 @@ struct PlaceOfUse {
 /// Where code of a section runs.
 struct SectionContext {
   mlir::Value rank, arena;
-  mlir::Value microbatch; // i64
-  bool slots;             // values are those of the microbatch; else those of slot 0
-  mlir::Value period;     // i64, of a run; null outside
-  int64_t times = 1;      // periods of the run
-  PlaceTables *tables = nullptr;
+  mlir::Value microbatch;      // i64
+  bool isOfTask;               // values are those of the microbatch; else those of slot 0
+  mlir::Value period = {};     // i64, of a run; null outside
+  int64_t times = 1;           // periods of the run
   mlir::Value lastPeriod = {}; // of a run that several programs share
+  PlaceTables *tables = nullptr;
 };
 
 /// What lives from step to step, as it lies in the arena.

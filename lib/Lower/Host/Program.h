@@ -4,13 +4,15 @@
 
 #include "lib/Lower/Host/Calls.h"
 #include "lib/Lower/Host/Places.h"
+#include "lib/Memory/Memory.h"
+#include <array>
 
 namespace tplan::lower {
 
-/// Symbols of the generated entry points; `predict` is empty where the model has
-/// no logits.
+/// The table of a program's entries, by tp_entry_kind, and which of them the program has.
 struct EntryPoints {
-  std::string prepare, step, evaluate, predict;
+  Table<tp_entry> table;
+  std::array<bool, TP_ENTRIES> has = {};
 };
 
 /// A program, and what is emitted of it.
@@ -18,14 +20,15 @@ struct HostProgram {
   sched::ProgramOp op;
   HostPlaces places;
   EntryPoints entries;
-  int64_t stepCalls = 0; // of a device
+  memory::GraphCounts graphs; // of a device
 };
 
 class SharedSections;
 
-/// Emits the entry points. Among several programs sections are functions that those have in common.
-EntryPoints emitEntryPoints(HostBuilder &host, HostGroups &groups, HostCalls &calls,
-                            SharedSections &shared, HostPlaces &places, sched::ProgramOp program);
+/// Emits the tables of the entry points, and the functions of sections that no earlier program has
+/// emitted.
+EntryPoints emitEntryPoints(HostBuilder &host, SharedSections &shared, HostPlaces &places,
+                            sched::ProgramOp program);
 
 /// Emits a tp_program with its tables for each program, and `main` where the target has it. All
 /// code is emitted before, because the tables say which groups, kernels and events it has.

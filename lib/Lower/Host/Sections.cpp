@@ -8,31 +8,11 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-/// `times` is a number, or a value in code that several programs share.
-template <typename Times>
-void HostSections::emitPeriods(sched::RunOp run, SectionContext context, Times times) {
-  host.loop(
-      times,
-      [&](Value period) {
-        context.period = period;
-        for (Operation &op : run.getBody().front())
-          emitStep(&op, context);
-      },
-      run.getDescending());
-}
-
-void HostSections::emit(sched::SectionOp section, const SectionContext &context) {
-  for (Operation &op : section.getBody().front()) {
-    auto run = dyn_cast<sched::RunOp>(op);
-    if (!run) {
-      emitStep(&op, context);
-      continue;
-    }
-    host.loc = run.getLoc();
-    SectionContext inside = context;
-    inside.times = run.getTimes();
-    emitPeriods(run, inside, inside.times);
-  }
+void HostSections::emitPeriod(sched::RunOp run, const SectionContext &context, Value period) {
+  SectionContext inside = context;
+  inside.period = period;
+  for (Operation &op : run.getBody().front())
+    emitStep(&op, inside);
 }
 
 void HostSections::emit(Operation *op, const SectionContext &context, Value times) {
@@ -41,18 +21,28 @@ void HostSections::emit(Operation *op, const SectionContext &context, Value time
     return emitStep(op, context);
   host.loc = run.getLoc();
   SectionContext inside = context;
-  inside.lastPeriod = LLVM::SubOp::create(host.b, host.loc, times, host.number(1));
-  emitPeriods(run, inside, times);
+  auto period = [&](Value number) { emitPeriod(run, inside, number); };
+  if (times) {
+    inside.lastPeriod = LLVM::SubOp::create(host.b, host.loc, times, host.number(1));
+    host.loop(times, period, run.getDescending());
+  } else {
+    inside.times = run.getTimes();
+    host.loop(inside.times, period, run.getDescending());
+  }
 }
 
 void HostSections::emitStep(Operation *op, const SectionContext &context) {
   host.loc = op->getLoc();
   llvm::TypeSwitch<Operation *>(op)
-      .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::AllReduceOp, sched::LaunchOp>(
-          [&](auto step) { emit(step, context); })
+      .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::CopyOp, sched::AllReduceOp,
+            sched::LaunchOp>([&](auto step) { emit(step, context); })
       .Case<sched::SendOp, sched::ReceiveOp>(
           [&](auto message) { emitMessage(cast<sched::Step>(op), context); })
-      .Case<sched::ReadyOp>([&](auto) { host.call("tp_gradients_ready", {context.rank}); });
+      .Case<sched::ReadyOp>([&](auto) { host.call("tp_gradients_ready", {context.rank}); })
+      .Default([](Operation *other) {
+        llvm::reportFatalInternalError("no host code is known for " +
+                                       other->getName().getStringRef());
+      });
 }
 
 /// Calls the function of a layer with every pointer that it takes.
@@ -99,6 +89,14 @@ void HostSections::emit(sched::UnpackOp unpack, const SectionContext &context) {
   });
 }
 
+void HostSections::emit(sched::CopyOp copy, const SectionContext &context) {
+  SmallVector<sched::Use> uses = copy.getUses();
+  int64_t bytes = sched::valueOf(uses[0].value).getBytes();
+  Value from = places.at(uses[0], context), to = places.at(uses[1], context);
+  calls.copy(context.rank, {"number of the microbatch", copy.getLoc(), TP_COPY, 0, 2 * bytes}, to,
+             from, bytes);
+}
+
 /// Every number is an f64.
 void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   SmallVector<sched::Use> uses = sum.getUses();
@@ -108,15 +106,20 @@ void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   Record<tp_collective> what =
       collectiveOf(host, groups.numberOf(axes), TP_ALL_REDUCE, TP_SUM, host.f64, one);
   int64_t count = sum.getReads();
-  auto at = llvm::map_to_vector(uses, [&](const auto &use) { return places.at(use, context); });
-  std::vector<CollectiveCall> all;
-  for (int64_t i = 0; i < count; ++i)
-    all.push_back({what, at[i], at[count + i]});
+  std::vector<Record<tp_collective>> all(count, what);
+  SmallVector<Value> pointers(2 * count);
+  for (auto [i, use] : llvm::enumerate(uses)) { // each number, then each sum
+    int64_t number = static_cast<int64_t>(i) % count;
+    pointers[2 * number + (static_cast<int64_t>(i) >= count)] = places.at(use, context);
+  }
   std::string title = sum.getTitle();
   CallFacts call{title, sum.getLoc(), TP_COLLECTIVE};
+  Turn turn = Turn::of(sum);
+  call.stream = turn.stream;
   call.bytes =
       count * rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
-  calls.collectivesInTurn(context.rank, call, axes, all);
+  calls.collectives(context.rank, turn, calls.address(call),
+                    host.address(host.table<tp_collective>("collectives", all)), pointers);
 }
 
 MessageConstants HostSections::constantsOf(sched::Step message) {
@@ -136,8 +139,8 @@ MessageConstants HostSections::constantsOf(sched::Step message) {
   std::string title = message.getTitle();
   CallFacts call{title, message->getLoc(), TP_COLLECTIVE};
   call.bytes = sends ? bytes : 0;
-  call.stream = calls.streamOf(axis);
-  return {calls.constantOf(call), host.table<tp_collective>("collectives", records), call.stream};
+  call.stream = Turn::of(message).stream;
+  return {calls.constantOf(call), host.table<tp_collective>("collectives", records)};
 }
 
 /// The values of a message together, each as it lies in memory. How they lie at the other end does
@@ -157,7 +160,7 @@ void HostSections::emitMessage(sched::Step message, const SectionContext &contex
     Value place = places.at(use, context);
     pointers.append({place, place});
   }
-  calls.collectivesInTurn(context.rank, constants.stream, call, all, pointers);
+  calls.collectives(context.rank, Turn::of(message), call, all, pointers);
 }
 
 /// A kernel on single numbers.

@@ -11,7 +11,6 @@ namespace tplan::lower {
 struct MessageConstants {
   Address<tp_call> call;
   Table<tp_collective> all; // one for each value
-  int64_t stream;
 };
 
 /// Emits the ops of a section, in order. The size of the code does not depend on the number of
@@ -21,9 +20,8 @@ public:
   HostSections(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostPlaces &places)
       : host(host), groups(groups), calls(calls), places(places) {}
 
-  void emit(sched::SectionOp section, const SectionContext &context);
-  /// An op of a section, of as many periods as `times` says where it is a run.
-  void emit(mlir::Operation *op, const SectionContext &context, mlir::Value times);
+  /// An op of a section. A run has as many periods as it says, or as `times`.
+  void emit(mlir::Operation *op, const SectionContext &context, mlir::Value times = {});
   MessageConstants constantsOf(sched::Step message);
 
 private:
@@ -32,11 +30,12 @@ private:
   HostCalls &calls;
   HostPlaces &places;
 
-  template <typename Times> void emitPeriods(sched::RunOp run, SectionContext context, Times times);
+  void emitPeriod(sched::RunOp run, const SectionContext &context, mlir::Value period);
   void emitStep(mlir::Operation *op, const SectionContext &context);
   void emit(sched::CallOp call, const SectionContext &context);
   void emit(sched::ZeroOp zero, const SectionContext &context);
   void emit(sched::UnpackOp unpack, const SectionContext &context);
+  void emit(sched::CopyOp copy, const SectionContext &context);
   void emit(sched::AllReduceOp sum, const SectionContext &context);
   void emit(sched::LaunchOp launch, const SectionContext &context);
   void emitMessage(sched::Step message, const SectionContext &context);

@@ -17,8 +17,8 @@ using namespace tplan;
 using namespace tplan::lower;
 
 /// Writes what the code of an op depends on, beside its uses: all of its attributes except the
-/// instances, which are written with the uses, the titles of runs, which are for people, and the
-/// peer of a message, which the program says.
+/// instances, which are written with the uses, the titles of runs, which are for people, the peer
+/// of a message, which the program says, and events, of which any will do.
 static void spellOp(Operation *op, llvm::raw_ostream &os) {
   auto [file, line] = sourceOf(op->getLoc());
   os << op->getName() << ' ' << file << ':' << line << ' ';
@@ -28,7 +28,7 @@ static void spellOp(Operation *op, llvm::raw_ostream &os) {
   }
   bool isMessage = isa<sched::SendOp, sched::ReceiveOp>(op);
   for (NamedAttribute attr : op->getAttrs())
-    if (attr.getName() != "instances" &&
+    if (attr.getName() != "instances" && attr.getName() != sched::kTurn &&
         !(isMessage && (attr.getName() == "peer" || attr.getName() == "of")))
       os << attr.getName() << ' ' << attr.getValue() << ' ';
 }
@@ -102,8 +102,58 @@ private:
 };
 } // namespace
 
-/// A run's function has the number of periods as a sixth argument.
-SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, StringRef name) {
+std::string SharedSections::emitFunction(StringRef name, Location loc, bool isEmpty,
+                                         llvm::function_ref<void()> body) {
+  if (isEmpty)
+    return {};
+  host.loc = loc;
+  host.begin(name, {host.ptr, host.ptr, host.i64, host.ptr, host.ptr});
+  body();
+  host.end();
+  return name.str();
+}
+
+SharedSection SharedSections::emitAlone(sched::SectionOp section, HostPlaces &places,
+                                        StringRef name) {
+  HostSections sections(host, groups, calls, places);
+  auto emit = [&](auto ops, const Twine &name) {
+    return emitFunction(name.str(), section.getLoc(), ops.empty(), [&] {
+      SectionContext context = {.rank = host.argument(0),
+                                .arena = host.argument(1),
+                                .microbatch = host.argument(2),
+                                .isOfTask = section.isOfTask()};
+      for (Operation &op : ops)
+        sections.emit(&op, context);
+    });
+  };
+  SharedSection all;
+  all.head = emit(section.getHeadOps(), name + ".head");
+  all.body = emit(section.getBodyOps(), name);
+  return all;
+}
+
+/// It has the number of periods as a sixth argument.
+std::string SharedSections::functionOf(sched::RunOp run, HostSections &sections, bool isOfTask,
+                                       StringRef key, StringRef name) {
+  std::string &function = functions[key];
+  if (!function.empty())
+    return function;
+  function = name.str();
+  host.loc = run.getLoc();
+  host.begin(function, {host.ptr, host.ptr, host.i64, host.ptr, host.ptr, host.i64});
+  PlaceTables at{host.argument(3), host.argument(4)};
+  sections.emit(run,
+                {.rank = host.argument(0),
+                 .arena = host.argument(1),
+                 .microbatch = host.argument(2),
+                 .isOfTask = isOfTask,
+                 .tables = &at},
+                host.argument(5));
+  host.end();
+  return function;
+}
+
+SharedSection SharedSections::share(sched::SectionOp section, HostPlaces &places, StringRef name) {
   HostSections sections(host, groups, calls, places);
   bool isOfTask = section.isOfTask();
   SectionTables tables(sections, places, isOfTask);
@@ -111,6 +161,7 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
   llvm::DenseMap<Operation *, size_t> families; // where their pointers outside of runs are
   std::string key;
   llvm::raw_string_ostream os(key);
+  os << (isOfTask ? "task, head " : "section, head ") << section.getHead() << '\n';
   for (Operation &op : section.getBody().front()) {
     Part &part =
         parts.emplace_back(Part{&op, tables.offsets.size(), tables.pointers.size(), std::string()});
@@ -123,41 +174,42 @@ SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, 
     llvm::raw_string_ostream ofRun(keyOfRun);
     llvm::DenseMap<Operation *, size_t> familiesOfRun;
     tables.add(run, part.firstPointer, familiesOfRun, ofRun);
-    std::string &function = functions[keyOfRun];
-    if (function.empty()) {
-      function = (name + ".run" + Twine(parts.size() - 1)).str();
-      host.loc = run.getLoc();
-      host.begin(function, {host.ptr, host.ptr, host.i64, host.ptr, host.ptr, host.i64});
+    part.function = functionOf(run, sections, isOfTask, keyOfRun,
+                               (name + ".run" + Twine(parts.size() - 1)).str());
+    os << part.function << ' ' << run.getTimes() << '\n';
+  }
+  auto emit = [&](ArrayRef<Part> ofFunction, const Twine &name) {
+    return emitFunction(name.str(), section.getLoc(), ofFunction.empty(), [&] {
+      Value rank = host.argument(0), arena = host.argument(1), microbatch = host.argument(2);
       PlaceTables at{host.argument(3), host.argument(4)};
-      sections.emit(
-          run, {host.argument(0), host.argument(1), host.argument(2), isOfTask, Value(), 1, &at},
-          host.argument(5));
-      host.end();
-    }
-    part.function = function;
-    os << function << ' ' << run.getTimes() << '\n';
-  }
-  std::string &function = functions[(isOfTask ? "task " : "section ") + key];
-  if (function.empty()) {
-    function = name.str();
-    host.loc = section.getLoc();
-    host.begin(function, {host.ptr, host.ptr, host.i64, host.ptr, host.ptr});
-    Value rank = host.argument(0), arena = host.argument(1), microbatch = host.argument(2);
-    PlaceTables at{host.argument(3), host.argument(4)};
-    for (const Part &part : parts) {
-      at.nextOffset = part.firstOffset, at.nextPointer = part.firstPointer;
-      if (part.function.empty()) {
-        sections.emit(part.op, {rank, arena, microbatch, isOfTask, Value(), 1, &at}, Value());
-        continue;
+      for (const Part &part : ofFunction) {
+        at.nextOffset = part.firstOffset, at.nextPointer = part.firstPointer;
+        if (part.function.empty()) {
+          sections.emit(part.op, {.rank = rank,
+                                  .arena = arena,
+                                  .microbatch = microbatch,
+                                  .isOfTask = isOfTask,
+                                  .tables = &at});
+          continue;
+        }
+        host.call(part.function,
+                  {rank, arena, microbatch, host.offset(at.offsets, 8 * part.firstOffset),
+                   host.offset(at.pointers, 8 * part.firstPointer),
+                   host.number(cast<sched::RunOp>(part.op).getTimes())});
       }
-      host.call(part.function,
-                {rank, arena, microbatch, host.offset(at.offsets, 8 * part.firstOffset),
-                 host.offset(at.pointers, 8 * part.firstPointer),
-                 host.number(cast<sched::RunOp>(part.op).getTimes())});
-    }
-    host.end();
+    });
+  };
+  SharedSection &known = shared[key];
+  if (known.head.empty() && known.body.empty()) {
+    known.head = emit(ArrayRef(parts).take_front(section.getHead()), name + ".head");
+    known.body = emit(ArrayRef(parts).drop_front(section.getHead()), name);
   }
-  return {function,
+  return {known.head, known.body,
           tables.offsets.empty() ? Table<int64_t>() : host.numbers("offsets", tables.offsets),
           host.array<const void *>("pointers", tables.pointers)};
+}
+
+SharedSection SharedSections::get(sched::SectionOp section, HostPlaces &places, StringRef name) {
+  auto program = section->getParentOfType<sched::ProgramOp>();
+  return program.isOfPipeline() ? share(section, places, name) : emitAlone(section, places, name);
 }

@@ -1,5 +1,6 @@
 //===- Host/Tables.cpp - a tp_program and its tables ----------------------===//
 #include "lib/Lower/Host/Tables.h"
+#include "dialects/nn/Scalars.h"
 #include "dialects/tplan/LossScale.h"
 #include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Host/Functions.h"
@@ -110,37 +111,41 @@ std::vector<Record<tp_input>> TableEmitter::inputs() {
   return table;
 }
 
-/// The scalars that the runtime sets; the squared norm is computed.
+/// How the runtime makes a scalar.
+static tp_scalar_kind scalarKind(StringRef name) {
+  return llvm::StringSwitch<tp_scalar_kind>(name)
+      .Case(nn::kSeed, TP_SEED)
+      .Case(nn::kStepNumber, TP_STEP)
+      .Case(nn::kLearningRate, TP_LR)
+      .Cases({nn::kBeta1Power, nn::kBeta2Power}, TP_POWER)
+      .Cases({nn::kLayerScalar, nn::kOffsetScalar}, TP_INDEX);
+}
+
+/// The scalars that the runtime sets.
 std::vector<Record<tp_scalar>> TableEmitter::scalars() {
-  const std::optional<lang::Optimizer> &optimizer = settings.recipe.optimizer;
   std::vector<Record<tp_scalar>> table;
-  std::string rows; // of the batch
+  auto add = [&](StringRef name, tp_scalar_kind kind, double base) {
+    if (ValueOp value = places.find(ValueKind::Scalar, name))
+      table.push_back({.kind = kind,
+                       .type = runtimeType(value.getTensor().getElementType()),
+                       .offset = places.offsetOf(value),
+                       .value = base,
+                       .count = value.getCount(),
+                       .first = value.getFirst()});
+  };
+  const lang::Optimizer optimizer = settings.recipe.optimizer.value_or(lang::Optimizer());
+  for (const nn::ScalarFacts &scalar : nn::kScalars)
+    if (scalar.source != nn::ScalarSource::Step)
+      add(scalar.name, scalarKind(scalar.name),
+          scalar.name == nn::kBeta1Power     ? optimizer.beta1
+          : scalar.name == nn::kBeta2Power   ? optimizer.beta2
+          : scalar.name == nn::kOffsetScalar ? static_cast<double>(microbatch())
+                                             : 1);
   for (auto value : program.getBody().getOps<ValueOp>())
-    if (value.getRows() && rows.empty())
-      rows = nn::countOf(value.getTensor().getDims().front().getName());
-  for (StringRef name :
-       {"seed", "step", "lr", rows.c_str(), "beta1_power", "beta2_power", "layer", "offset"}) {
-    ValueOp value = places.find(ValueKind::Scalar, name);
-    if (name.empty() || !value)
-      continue;
-    int64_t kind = name == rows ? TP_ROWS
-                                : llvm::StringSwitch<int64_t>(name)
-                                      .Case("seed", TP_SEED)
-                                      .Case("step", TP_STEP)
-                                      .Case("lr", TP_LR)
-                                      .Cases({"layer", "offset"}, TP_INDEX)
-                                      .Default(TP_POWER);
-    double base = kind == TP_POWER && optimizer
-                      ? (name == "beta1_power" ? optimizer->beta1 : optimizer->beta2)
-                  : name == "offset" ? microbatch()
-                                     : 1;
-    table.push_back({.kind = kind,
-                     .type = runtimeType(value.getTensor().getElementType()),
-                     .offset = places.offsetOf(value),
-                     .value = base,
-                     .count = value.getCount(),
-                     .first = value.getFirst()});
-  }
+    if (value.getRows()) {
+      add(nn::countOf(value.getTensor().getDims().front().getName()), TP_ROWS, 1);
+      break; // all inputs have the rows of the batch
+    }
   for (ValueOp value : valuesInPlace(program))
     if (value.getKey().getKind() == ValueKind::Member)
       table.push_back(
@@ -247,7 +252,8 @@ Address<tp_device> TableEmitter::device() {
                  .workspace_offset = workspace ? places.offsetOf(workspace) : 0,
                  .workspace_bytes = workspace ? static_cast<int64_t>(workspace.getBytes()) : 0,
                  .native_sums = settings.plan.reduce == lang::Reduce::Native,
-                 .step_calls = stepCalls});
+                 .num_graphs = graphs.graphs,
+                 .graph_calls = graphs.calls});
 }
 
 void TableEmitter::emitTables() {
@@ -261,7 +267,9 @@ void TableEmitter::emitTables() {
 
 Address<tp_program> TableEmitter::emit(StringRef symbol) {
   host.loc = program.getLoc();
-  using Entry = Address<int(tp_rank *, char *)>;
+  auto entry = [&](tp_entry_kind kind, StringRef function) {
+    return Address<int(tp_rank *, char *)>{entries.has[kind] ? function.str() : ""};
+  };
   ValueOp logitsValue = places.find(ValueKind::Output, "logits");
   std::optional<nn::Tensor> logits =
       logitsValue ? std::optional(logitsValue.getTensor()) : std::nullopt;
@@ -309,10 +317,11 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .groups = common.groups,
        .num_groups = common.groups.size,
        .read_first = settings.plan.read == lang::Read::First,
-       .prepare = Entry{entries.prepare},
-       .step = Entry{entries.step},
-       .evaluate = Entry{entries.evaluate},
-       .predict = Entry{entries.predict},
+       .prepare = entry(TP_PREPARE, "tp_prepare"),
+       .step = entry(TP_TRAIN, "tp_train"),
+       .evaluate = entry(TP_EVALUATE, "tp_evaluate"),
+       .predict = entry(TP_PREDICT, "tp_predict"),
+       .entries = entries.table,
        .logits_offset = logits              ? places.offsetOf(logitsValue)
                         : program.getRank() ? -1
                                             : 0,

@@ -34,7 +34,7 @@ public:
   TableEmitter(HostBuilder &host, HostGroups &groups, HostCalls &calls, HostProgram &of,
                CommonTables &common)
       : host(host), groups(groups), calls(calls), places(of.places), program(of.op),
-        entries(of.entries), stepCalls(of.stepCalls), common(common),
+        entries(of.entries), graphs(of.graphs), common(common),
         module(program->getParentOfType<mlir::ModuleOp>()), settings(module),
         target(lang::targetOf(module)) {}
 
@@ -59,7 +59,7 @@ private:
   HostPlaces &places;
   sched::ProgramOp program;
   const EntryPoints &entries;
-  const int64_t stepCalls;
+  const memory::GraphCounts graphs;
   CommonTables &common;
   mlir::ModuleOp module;
   lang::Settings settings;

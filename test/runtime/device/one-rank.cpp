@@ -81,12 +81,6 @@ protected:
     }
     return {};
   }
-  static int entry(tp_rank *, char *) {
-    Status status = self->issueAll();
-    EXPECT_OK(status);
-    return status.ok() ? 0 : 1;
-  }
-
   /// Each result is the input, which is another one every time.
   void check(const char *what, bool repeated) {
     std::vector<float> in(elements), out(elements);
@@ -95,7 +89,7 @@ protected:
     for (int stream = 1; stream <= streams; ++stream)
       for (int operation = 0; operation < operations; ++operation)
         ASSERT_OK(device->zero(0, result(stream, operation), Rows{1, bytes, 0, 0}));
-    ASSERT_OK(device->run(&nobody, entry, arena, repeated));
+    ASSERT_OK(repeated ? device->replay(0) : issueAll());
     for (int stream = 1; stream <= streams; ++stream)
       for (int operation = 0; operation < operations; ++operation) {
         ASSERT_OK(device->read(out.data(), result(stream, operation), bytes));
@@ -105,12 +99,10 @@ protected:
   }
 
   static constexpr int streams = 2;
-  static inline OneRank *self = nullptr;
   Mesh mesh{{1}, {{0}, {0}}};
   DeviceProgram program{mesh.program()};
   std::unique_ptr<Device> device;
   char *arena = nullptr;
-  tp_rank nobody;
   int64_t turn = 0;
   NcclRank rank;
   // A communicator ends before the one it was split from.
@@ -118,19 +110,21 @@ protected:
 };
 
 TEST_F(OneRank, HasACommunicatorThatIsCapturedAndReplayed) {
-  self = this;
   ASSERT_OK(connect());
   ASSERT_TRUE(all.get() && part.get() && all.get() != part.get());
   EXPECT_FALSE(none.get()); // it is no member
   check("as issued", false);
   Capture made;
-  ASSERT_OK(device->capture(&nobody, entry, arena, made));
+  ASSERT_OK(device->beginCapture());
+  ASSERT_OK(issueAll());
+  ASSERT_OK(device->endCapture(0, made));
   ASSERT_OK(made.refused);
   check("replayed", true);
   check("replayed again", true);
   check("as issued, beside a graph", false);
   device->forget();
-  check("as issued, without it", true);
+  EXPECT_FALSE(device->replay(0).ok());
+  check("as issued, without it", false);
 }
 
 } // namespace

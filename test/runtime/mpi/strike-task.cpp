@@ -3,8 +3,9 @@
 // Linked with the object of a plan over stages, whose calls of the runtime go by here (--wrap).
 // STRIKE="HOW RANK STEP TASK FILE", from 0 on; TASK -1: in the norm. The rank gets SIGKILL or
 // SIGSTOP there, or sleeps for five seconds, or its next call fails, and FILE holds when, in
-// seconds of the monotonic clock. HOW slow: all ranks of stage RANK sleep before each task. HOW
-// list: RANK says what its tasks are.
+// seconds of the monotonic clock. HOW slow: each task of stage RANK that computes takes twenty
+// times what it has measured to take, and FILE gets the seconds of both, a line for each step of a
+// rank. HOW list: RANK says what its tasks are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-constexpr int sleepMicroseconds = 20000, mostRanks = 64;
+constexpr int mostRanks = 64, slower = 20;
 
 struct Strike {
   char how[16] = "", file[512] = "";
@@ -43,6 +44,9 @@ const Strike strike;
 struct Place { // of a rank; ranks may be threads
   int step = 0, task = 0;
   bool fails = false;
+  // For a slow stage: when the task has begun that computes, or 0; seconds of the step, and as many
+  // as it should have taken.
+  double begin = 0, computed = 0, lasted = 0;
 } places[mostRanks];
 
 Place &placeOf(tp_rank *rank) { return places[rank->transport->rank()]; }
@@ -59,21 +63,43 @@ void happen(Place &place) {
     kill(getpid(), strike.is("kill") ? SIGKILL : SIGSTOP);
 }
 
+/// Ends a task of a slow stage: sleeps until it has taken as long as it should.
+void slowDown(tp_rank *rank, Place &place, bool endsStep) {
+  if (place.begin > 0) {
+    if (rank->device && !rank->device->finish().ok())
+      return;
+    double seconds = monotonicSeconds() - place.begin;
+    usleep(useconds_t(1e6 * (slower - 1) * seconds));
+    place.computed += seconds, place.lasted += monotonicSeconds() - place.begin;
+  }
+  place.begin = endsStep ? 0 : monotonicSeconds();
+  if (!endsStep)
+    return;
+  FILE *to = fopen(strike.file, "a");
+  fprintf(to, "%.9f %.9f\n", place.computed, place.lasted);
+  fclose(to);
+  place.computed = place.lasted = 0;
+}
+
 } // namespace
 
 extern "C" {
 
 int __real_tp_begin_task(tp_rank *, int64_t, int64_t);
 int __wrap_tp_begin_task(tp_rank *rank, int64_t stage, int64_t microbatch) {
+  if (rank->graphs.use == Graphs::captured) // nothing is executed
+    return __real_tp_begin_task(rank, stage, microbatch);
   Place &place = placeOf(rank);
   int number = rank->transport->rank();
-  if (strike.is("slow") && stage == strike.rank && !Strike::isPlayed(number))
-    usleep(sleepMicroseconds);
+  bool isSlow = strike.is("slow") && !Strike::isPlayed(number);
+  if (isSlow && (stage == strike.rank || (stage < 0 && place.lasted > 0)))
+    slowDown(rank, place, /*endsStep=*/stage < 0);
   else if (strike.is("list") && number == strike.rank)
     fprintf(stderr, "step %d task %d: stage %d microbatch %d\n", place.step, place.task, (int)stage,
             (int)microbatch);
   int code = __real_tp_begin_task(rank, stage, microbatch);
-  bool isHere = place.step == strike.step && strike.task == (stage < 0 ? -1 : place.task);
+  bool isHere = !strike.is("slow") && place.step == strike.step &&
+                strike.task == (stage < 0 ? -1 : place.task);
   if (*strike.file && number == strike.rank && isHere && !Strike::isPlayed(number))
     happen(place);
   ++place.task;
@@ -85,6 +111,8 @@ int __wrap_tp_begin_task(tp_rank *rank, int64_t stage, int64_t microbatch) {
 #define CALL(NAME, PARAMETERS, ...)                                                                \
   int __real_##NAME PARAMETERS;                                                                    \
   int __wrap_##NAME PARAMETERS {                                                                   \
+    if (std::string(#NAME) == "tp_collectives")                                                    \
+      placeOf(rank).begin = 0; /* what waits for others computes nothing */                        \
     if (placeOf(rank).fails)                                                                       \
       return fail(*rank, call, errorf("the test strikes"));                                        \
     return __real_##NAME(__VA_ARGS__);                                                             \
