@@ -378,11 +378,12 @@ def Sched_CopyOp : Sched_StepOp<"copy"> {
   let assemblyFormat = uses_format # " attr-dict";
 }
 
-def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"]> {
+def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"], [HasParent<"SectionOp">]> {
   let summary = "the sums of what the ranks of a group have of some numbers";
   let description = [{
     Made by `form-program`, becomes a call of `tp_collectives` in `lower-host`.
     `of` names them in the report: "sum of norm". (C1) of f64s, each from one value to another.
+    (C2) it stands in a section and in no run, so that the ranks that meet in it need not count.
   }];
   let arguments = !con((ins ArrayAttr:$axes, StrAttr:$of), uses);
   let assemblyFormat = "$of `over` $axes " # uses_format # " attr-dict";
@@ -391,7 +392,8 @@ def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"]> 
 /// Pieces of a message are sent in the order of the uses, as they lie in memory: `to` or `from` is
 /// the coordinate of the other rank along the axis of the stages. A message has one channel for each
 /// pair of ranks and direction, in which messages come in the order in which they are sent.
-class Sched_MessageOp<string mnemonic> : Sched_StepOp<mnemonic, ["getResource", "getTitle"]> {
+class Sched_MessageOp<string mnemonic>
+    : Sched_StepOp<mnemonic, ["getResource", "getTitle"], [HasParent<"SectionOp">]> {
   dag message = !con((ins I64Attr:$peer, StrAttr:$of), uses);
   let extraClassDeclaration = [{
     /// The coordinates of the ranks between which it goes, the sender's first.
@@ -406,7 +408,7 @@ def Sched_SendOp : Sched_MessageOp<"send"> {
     `lower-host`.
     `of` names it: "F of stage 1". It is complete when its values may be written again.
     (C1) it reads one value at least and writes none. (C2) the program is one of several, and the
-    peer another rank.
+    peer another rank. (C3) it stands in a section and in no run.
   }];
   let arguments = message;
   let assemblyFormat = "$of `to` `rank` $peer " # uses_format # " attr-dict";
@@ -418,7 +420,7 @@ def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
     Made by `form-program` of the tasks RF and RB, becomes a call of `tp_collectives` in
     `lower-host`.
     (C1) it writes one value at least and reads none. (C2) the program is one of several, and the
-    peer another rank.
+    peer another rank. (C3) it stands in a section and in no run.
   }];
   let arguments = message;
   let assemblyFormat = "$of `from` `rank` $peer " # uses_format # " attr-dict";

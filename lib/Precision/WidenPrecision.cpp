@@ -4,7 +4,7 @@
 // reference that others are tested against.
 //
 // Precision tf32 changes no type: it lets GEMMs round what they read, which only GPUs do, so a plan
-// for a CPU is refused.
+// for a CPU is refused. So is a plan for a GPU in a type that GPUs do not multiply (Narrow.def).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -21,11 +21,35 @@ using namespace tplan;
 
 namespace {
 
+/// Whether GPUs multiply what a plan in this precision hands on.
+static bool isForGpus(lang::Precision precision) {
+  switch (precision) {
+#define NARROW(PRECISION, TYPE, GPU)                                                               \
+  case lang::Precision::PRECISION:                                                                 \
+    return GPU;
+#include "dialects/nn/Narrow.def"
+  case lang::Precision::F32:
+  case lang::Precision::TF32:
+  case lang::Precision::F64:
+    return true;
+  }
+  llvm_unreachable("a precision that no case has");
+}
+
 struct WidenPrecisionPass : tplan::precision::impl::WidenPrecisionPassBase<WidenPrecisionPass> {
   void runOnOperation() final {
-    lang::Precision precision = lang::Settings(getOperation()).plan.precision;
-    if (precision == lang::Precision::TF32 && !lang::targetOf(getOperation()).isGpu()) {
-      emitError(lang::Settings(getOperation()).planLine("precision"),
+    lang::Settings settings(getOperation());
+    lang::Precision precision = settings.plan.precision;
+    bool isGpu = lang::targetOf(getOperation()).isGpu();
+    if (isGpu && !isForGpus(precision) && !settings.plan.computedIn) {
+      emitError(settings.planLine("precision"),
+                "GPUs multiply no operands of this type: compile for a CPU, or name another "
+                "precision; found ")
+          << lang::stringifyPrecision(precision);
+      return signalPassFailure();
+    }
+    if (precision == lang::Precision::TF32 && !isGpu) {
+      emitError(settings.planLine("precision"),
                 "tf32 is how GPUs multiply: compile with --target=cuda:ARCH, or name another "
                 "precision; found ")
           << lang::stringifyPrecision(precision);

@@ -554,6 +554,46 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
 
 // -----
 
+// sched.all_reduce (C2)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <term "x"> scalar always bytes 8 x 1
+  %y = sched.value <sum "x"> scalar always bytes 8 x 1
+  sched.section @end {
+    sched.run "update" "block" x 2 {
+      // expected-error@below {{expects parent op 'sched.section'}}
+      sched.all_reduce "x" over ["dp"] from(%x) to(%y)
+    }
+  }
+}
+
+// -----
+
+// sched.send (C3)
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <scalar "x"> scalar always bytes 4 x 1
+  sched.section @end {
+    sched.run "update" "block" x 2 {
+      // expected-error@below {{expects parent op 'sched.section'}}
+      sched.send "F of stage 0" to rank 1 from(%x)
+    }
+  }
+}
+
+// -----
+
+// sched.receive (C3)
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <scalar "x"> scalar always bytes 4 x 1
+  sched.section @end {
+    sched.run "update" "block" x 2 {
+      // expected-error@below {{expects parent op 'sched.section'}}
+      sched.receive "B of stage 1" from rank 1 to(%x)
+    }
+  }
+}
+
+// -----
+
 // sched.send (C1)
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
   %x = sched.value <activation "x"> residual section bytes 4 x 1

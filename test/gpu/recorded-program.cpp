@@ -20,7 +20,8 @@ extern "C" int tp_main(int, char **, const tp_program *const *programs, int64_t)
 }
 
 /// The executable must hold what programs call, though nothing here calls it.
-[[gnu::used]] static void *const forPrograms[] = {(void *)tp_launch, (void *)tp_copy};
+[[gnu::used]] static void *const forPrograms[] = {(void *)tp_launch, (void *)tp_copy,
+                                                  (void *)tp_train};
 
 static bool readAbout(const std::string &file, Loaded &loaded) {
   std::ifstream about(file);

@@ -46,6 +46,10 @@ static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> loadObject(llvm::ArrayR
   define("tp_copy", tp_copy);
   define("tp_zero", tp_zero);
   define("tp_gradients_ready", tp_gradients_ready);
+  define("tp_prepare", tp_prepare);
+  define("tp_train", tp_train);
+  define("tp_evaluate", tp_evaluate);
+  define("tp_predict", tp_predict);
   define("tp_main", takeProgram);
   if (auto error = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(symbols)))
     return std::move(error);

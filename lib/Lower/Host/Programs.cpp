@@ -75,7 +75,7 @@ std::string ProgramTables::fingerprint() {
       nn::Tensor type = value.getTensor();
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
-      add(param.getPath(), " ", slotOf(value.getKey()), " ", type, " ", param.getCount(), " ",
+      add(param.getPath(), " ", stateName(value.getKey()), " ", type, " ", param.getCount(), " ",
           param.getFirst(), " ", param.getStep());
     }
   SmallVector<std::string> text(lines.begin(), lines.end());

@@ -3,9 +3,9 @@
 #include "dialects/nn/Scalars.h"
 #include "dialects/tplan/LossScale.h"
 #include "lib/Lower/Gpu/Names.h"
+#include "lib/Lower/Host/Arena.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Recipe.h"
-#include "lib/Lower/Host/Slots.h"
 #include "lib/Schedule/Values.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -30,7 +30,7 @@ dist::Axes axesOf(ArrayAttr axes) { return axes ? dist::axesOf(axes) : dist::Axe
 
 } // namespace
 
-StringRef lower::slotOf(KeyAttr key) {
+StringRef lower::stateName(KeyAttr key) {
   if (key.getKind() == ValueKind::Gradient)
     return "grad";
   return key.getName() ? key.getName().getValue() : "";
@@ -73,7 +73,7 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
     bool own = role == TP_WEIGHT || param.isState();
     double start = own ? init.getValue().getValueAsDouble() : 0;
     table.push_back({.path = param.getPath(),
-                     .slot = slotOf(value.getKey()),
+                     .slot = stateName(value.getKey()),
                      .role = role,
                      .type = runtimeType(type.getElementType()),
                      .rank = logical.getRank(),
@@ -258,11 +258,11 @@ Address<tp_device> TableEmitter::device() {
 
 void TableEmitter::emitTables() {
   host.loc = program.getLoc();
-  all.tensors = host.table<tp_tensor>("tensors", tensors());
-  all.inputs = host.table<tp_input>("inputs", inputs());
-  all.scalars = host.table<tp_scalar>("scalars", scalars());
-  all.metrics = host.table<tp_metric>("metrics", metrics());
-  all.slots = slotsOf(host, program, places, calls, common.names);
+  tables.tensors = host.table<tp_tensor>("tensors", tensors());
+  tables.inputs = host.table<tp_input>("inputs", inputs());
+  tables.scalars = host.table<tp_scalar>("scalars", scalars());
+  tables.metrics = host.table<tp_metric>("metrics", metrics());
+  tables.slots = arenaTables(host, program, places, calls, common.names);
 }
 
 Address<tp_program> TableEmitter::emit(StringRef symbol) {
@@ -298,20 +298,20 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .eval_every = eval.every,
        .save_every = save.every,
        .save_keep = save.keep,
-       .tensors = all.tensors,
-       .num_tensors = all.tensors.size,
-       .inputs = all.inputs,
-       .num_inputs = all.inputs.size,
-       .scalars = all.scalars,
-       .num_scalars = all.scalars.size,
+       .tensors = tables.tensors,
+       .num_tensors = tables.tensors.size,
+       .inputs = tables.inputs,
+       .num_inputs = tables.inputs.size,
+       .scalars = tables.scalars,
+       .num_scalars = tables.scalars.size,
        .lr = common.rates,
        .num_lr = common.rates.size,
-       .metrics = all.metrics,
-       .num_metrics = all.metrics.size,
-       .slots = all.slots.slots,
-       .num_slots = all.slots.count,
+       .metrics = tables.metrics,
+       .num_metrics = tables.metrics.size,
+       .slots = tables.slots.slots,
+       .num_slots = tables.slots.count,
        .slot_names = common.slotNames,
-       .slot_bases = all.slots.bases,
+       .slot_bases = tables.slots.bases,
        .axes = common.axes,
        .num_axes = common.axes.size,
        .groups = common.groups,

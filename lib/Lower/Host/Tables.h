@@ -3,8 +3,8 @@
 #define TPLAN_LOWER_HOST_TABLES_H
 
 #include "dialects/tplan/Settings.h"
+#include "lib/Lower/Host/Arena.h"
 #include "lib/Lower/Host/Program.h"
-#include "lib/Lower/Host/Slots.h"
 #include "mlir/IR/SymbolTable.h"
 #include "tplan/runtime.h"
 
@@ -24,7 +24,7 @@ struct CommonTables {
   Table<tp_device_sum> sums;
   Address<tp_disk> disk;
   std::string fingerprint;
-  SlotNames names;
+  ArenaNames names;
   Address<char> slotNames;
   Table<const tp_program *> programs; // one for each rank along the axis of the stages
 };
@@ -50,8 +50,8 @@ private:
     Table<tp_input> inputs;
     Table<tp_scalar> scalars;
     Table<tp_metric> metrics;
-    SlotTables slots;
-  } all;
+    ArenaTables slots;
+  } tables;
 
   HostBuilder &host;
   HostGroups &groups;
@@ -75,7 +75,7 @@ private:
 };
 
 /// What the checkpoint calls a value beside its parameter: "" is the parameter itself.
-llvm::StringRef slotOf(sched::KeyAttr key);
+llvm::StringRef stateName(sched::KeyAttr key);
 
 } // namespace tplan::lower
 

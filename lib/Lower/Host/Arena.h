@@ -1,6 +1,6 @@
-//===- Host/Slots.h - which bytes of the arena are whose ------------------===//
-#ifndef TPLAN_LOWER_HOST_SLOTS_H
-#define TPLAN_LOWER_HOST_SLOTS_H
+//===- Host/Arena.h - which bytes of the arena are whose ------------------===//
+#ifndef TPLAN_LOWER_HOST_ARENA_H
+#define TPLAN_LOWER_HOST_ARENA_H
 
 #include "lib/Lower/Host/Calls.h"
 #include "lib/Lower/Host/Places.h"
@@ -8,14 +8,14 @@
 namespace tplan::lower {
 
 /// The slots of a program, as its tables have them.
-struct SlotTables {
+struct ArenaTables {
   Address<tp_slot> slots;
   int64_t count;
   Table<int64_t> bases;
 };
 
 /// The names of all programs' slots, one after the other, each with a zero.
-class SlotNames {
+class ArenaNames {
 public:
   int64_t placeOf(llvm::StringRef name);
   llvm::StringRef getText() const { return text; }
@@ -27,12 +27,12 @@ private:
 
 /// Every byte that calls touch: values without the padding between them, frames without their
 /// holes.
-SlotTables slotsOf(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
-                   const HostCalls &calls, SlotNames &names);
+ArenaTables arenaTables(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
+                        const HostCalls &calls, ArenaNames &names);
 
 /// The piece of the arena that the host gives for each step: where it begins and ends.
 std::pair<int64_t, int64_t> givenPiece(sched::ProgramOp program);
 
 } // namespace tplan::lower
 
-#endif // TPLAN_LOWER_HOST_SLOTS_H
+#endif // TPLAN_LOWER_HOST_ARENA_H

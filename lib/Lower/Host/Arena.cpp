@@ -1,5 +1,5 @@
-//===- Host/Slots.cpp - which bytes of the arena are whose ----------------===//
-#include "lib/Lower/Host/Slots.h"
+//===- Host/Arena.cpp - which bytes of the arena are whose ----------------===//
+#include "lib/Lower/Host/Arena.h"
 #include "lib/Schedule/Walk.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -12,10 +12,10 @@ using sched::ValueOp;
 
 namespace {
 
-class SlotTable {
+class ArenaTable {
 public:
-  SlotTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places, const HostCalls &calls,
-            SlotNames &names)
+  ArenaTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
+             const HostCalls &calls, ArenaNames &names)
       : host(host), program(program), places(places), calls(calls), names(names) {
     for (StringRef name : {"prepare", "step"})
       schedule::forEachStep(program, name, [&](sched::Step step, int64_t) {
@@ -25,7 +25,7 @@ public:
       });
   }
 
-  SlotTables take() {
+  ArenaTables take() {
     addValues();
     addFrames();
     Table<int64_t> numbers = host.numbers("places", table);
@@ -40,11 +40,15 @@ private:
   HostPlaces &places;
   const HostCalls &calls;
   llvm::DenseSet<Value> trained; // what is touched outside of evaluations
-  SlotNames &names;
+  ArenaNames &names;
   SmallVector<int64_t> table; // tp_slot, as words
   SmallVector<int64_t> bases;
 
+  // As numbers, because a table of many thousand structs would be slow to make.
   static constexpr int64_t kWords = sizeof(tp_slot) / sizeof(int64_t);
+  static_assert(kWords == 4 && offsetof(tp_slot, offset) == 0 && offsetof(tp_slot, bytes) == 8 &&
+                offsetof(tp_slot, name) == 16 && offsetof(tp_slot, use) == 20 &&
+                offsetof(tp_slot, first_base) == 24 && offsetof(tp_slot, num_bases) == 28);
   /// Two fields of 32 bits as they lie in memory.
   static int64_t word(int64_t first, int64_t second) { return first | second << 32; }
 
@@ -74,7 +78,7 @@ private:
 } // namespace
 
 /// The padding between instances belongs to nobody.
-void SlotTable::addValue(ValueOp value, int64_t at, ArrayRef<int64_t> bases) {
+void ArenaTable::addValue(ValueOp value, int64_t at, ArrayRef<int64_t> bases) {
   int64_t bytes = value.getBytes(), stride = value.getStride(), count = value.getCount();
   std::string name = value.getName();
   if (bytes == stride || count == 1)
@@ -88,7 +92,7 @@ void SlotTable::addValue(ValueOp value, int64_t at, ArrayRef<int64_t> bases) {
     add(name, at + instance, bytes, useOf(value), bases);
 }
 
-void SlotTable::addValues() {
+void ArenaTable::addValues() {
   for (auto value : program.getBody().getOps<ValueOp>()) {
     if (value.getOwner() == Owner::Frame)
       continue;
@@ -101,7 +105,7 @@ void SlotTable::addValues() {
 
 /// The temporaries of functions that share a frame, as runs of bytes without holes. A temporary
 /// that nothing reads is workspace, which kernels of a GPU do without: that of attention.
-void SlotTable::addFrame(ValueOp frame, ArrayRef<rt::FuncOp> functions) {
+void ArenaTable::addFrame(ValueOp frame, ArrayRef<rt::FuncOp> functions) {
   int64_t base = places.offsetOf(frame);
   tp_slot_use use = useOf(frame);
   std::string name = frame.getName();
@@ -126,7 +130,7 @@ void SlotTable::addFrame(ValueOp frame, ArrayRef<rt::FuncOp> functions) {
   }
 }
 
-void SlotTable::addFrames() {
+void ArenaTable::addFrames() {
   if (calls.onDevice()) { // one piece, with what lies between values
     auto [begin, end] = givenPiece(program);
     add("given", begin, end - begin, TP_OPTIONAL);
@@ -140,12 +144,12 @@ void SlotTable::addFrames() {
     addFrame(sched::valueOf(frame), of.getArrayRef());
 }
 
-SlotTables lower::slotsOf(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
-                          const HostCalls &calls, SlotNames &names) {
-  return SlotTable(host, program, places, calls, names).take();
+ArenaTables lower::arenaTables(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
+                               const HostCalls &calls, ArenaNames &names) {
+  return ArenaTable(host, program, places, calls, names).take();
 }
 
-int64_t SlotNames::placeOf(StringRef name) {
+int64_t ArenaNames::placeOf(StringRef name) {
   auto [place, isNew] = places.try_emplace(name, text.size());
   if (isNew)
     text += name.str() + '\0';
