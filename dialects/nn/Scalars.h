@@ -39,7 +39,7 @@ inline constexpr ScalarFacts kScalars[] = {
     {kLayerScalar, ScalarSource::Once},  // a number for each layer of the model
     {kOffsetScalar, ScalarSource::Once}, // the first row of each microbatch
     {kNorm, ScalarSource::Step},         // squared, of all gradients
-    {kUnscale, ScalarSource::Step},      // what gradients of a scaled loss are multiplied by
+    {kUnscale, ScalarSource::Step}, // 1 / the scale of the losses, or 0 in a step that is skipped
 };
 
 /// Null where there is none of this name.

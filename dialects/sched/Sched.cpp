@@ -255,7 +255,7 @@ static bool isInPlace(rt::PlaceOp op) {
          block.getAxes() == op.getAxes();
 }
 
-bool sched::isNothing(Operation *call) {
+bool sched::movesNoByte(Operation *call) {
   if (auto slice = dyn_cast<rt::SliceOp>(call))
     return slice.getView();
   auto place = dyn_cast<rt::PlaceOp>(call);

@@ -123,7 +123,7 @@ inline PlaceAttr placeOf(mlir::OpResult result) {
 
 /// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
 /// `memory`.
-bool isNothing(mlir::Operation *call);
+bool movesNoByte(mlir::Operation *call);
 } // namespace tplan::sched
 
 #endif // TPLAN_DIALECTS_SCHED_H

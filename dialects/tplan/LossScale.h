@@ -12,9 +12,6 @@
 
 namespace tplan::lang {
 
-/// The scalar by which part `update` multiplies gradients: 1 / scale, or 0 where the step is
-/// skipped.
-
 /// Parameters of kind state that belong to the step and not to a layer, where steps change the
 /// scale: the scale, and how many steps in a row had finite gradients. In files they are
 /// `loss.scale` and `loss.good_steps`.

@@ -132,10 +132,11 @@ int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, 
 /* This rank's member number in a group, or -1 where it is none of its members; set before the
  * first entry point is called. */
 int64_t tp_member(const tp_rank *, int64_t group);
-/* The stage and microbatch, for messages, of what is issued from here on; -1: none. */
+/* Called by entry points where a task begins: the stage and microbatch, for messages, of what is
+ * issued from here on; -1: none. */
 int tp_begin_task(tp_rank *, int64_t stage, int64_t microbatch);
-/* Called once in a step on every rank, where the TP_GRADIENT tensors are whole and the optimizer
- * has not used them yet: --dump-gradients writes them out here. */
+/* Called on every rank once in a step that is not replayed, where the TP_GRADIENT tensors are whole
+ * and the optimizer has not used them yet: --dump-gradients writes them out here. */
 int tp_gradients_ready(tp_rank *);
 
 /*--- devices ---------------------------------------------------------------*/
@@ -196,7 +197,8 @@ typedef struct tp_device {
   int64_t num_graphs, graph_calls;
 } tp_device;
 
-/* Sections whose graphs have more calls than this are issued call by call: --graph-calls. */
+/* Where the graphs of a step have more calls than this in all, no section is captured:
+ * --graph-calls. */
 #define TP_GRAPH_CALLS 20000
 
 /*--- tables ---------------------------------------------------------------*/
@@ -256,7 +258,9 @@ typedef struct tp_section {
   int64_t stage; /* of a task, where ranks hold different stages, for messages; below 0: none */
 } tp_section;
 
-/* An entry point: item i is section items[i] % 2^16 for microbatch items[i] / 2^16. */
+/* An entry point: item i is section items[i] % TP_SECTIONS for microbatch items[i] / TP_SECTIONS.
+ */
+#define TP_SECTIONS (1 << 16)
 typedef struct tp_entry {
   const tp_section *sections;
   const int32_t *items;

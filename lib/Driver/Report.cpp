@@ -174,7 +174,7 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   addRegions(report, func, times);
   addAttention(report, func, times);
   func.walk([&](rt::Call call) {
-    if (sched::isNothing(call))
+    if (sched::movesNoByte(call))
       return;
     Work work =
         Work{1, static_cast<double>(call.getFlops()), static_cast<double>(call.getBytes())}.times(
@@ -194,7 +194,7 @@ void addExchanges(StepReport &report, sched::ProgramOp program, StringRef entry,
     if (auto call = dyn_cast<sched::CallOp>(op)) {
       rt::FuncOp func = call.getFunction();
       func.walk([&](rt::CollectiveOp each) {
-        if (!sched::isNothing(each))
+        if (!sched::movesNoByte(each))
           addCollective(report, describe(each, func, times, in));
       });
     } else if (auto sum = dyn_cast<sched::AllReduceOp>(op)) {

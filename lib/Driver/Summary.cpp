@@ -126,9 +126,9 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
             ? formatv("{0:N0} of {1:N0} calls, from the second step on{2}", graphs.graphs,
                       graphs.calls, report.ranks > 1 ? ", where ranks are processes" : "")
                   .str()
-            : formatv("none, each call is issued by itself: {0:N0} would have {1:N0} calls, at "
-                      "most {2:N0} are captured (--graph-calls)",
-                      graphs.graphs, graphs.calls, TP_GRAPH_CALLS)
+            : formatv("none, each call is issued by itself: they would have {0:N0} calls on a "
+                      "rank, at most {1:N0} are captured (--graph-calls)",
+                      report.mostGraphCalls, TP_GRAPH_CALLS)
                   .str());
   row("memory of a rank",
       memoryText(report.memory.arena, summary.memoryLimit) + ", the peak in " + report.memory.peak);

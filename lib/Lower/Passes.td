@@ -128,7 +128,7 @@ def LowerHostPass : Pass<"lower-host", "::mlir::ModuleOp"> {
   let summary = "functions, the program and its tables become LLVM";
   let description = [{
     Functions, the program and its tables become LLVM: a function for each `rt.func` and each
-    section of a task, the entry points, and the constant `tp_program` that the runtime reads.
+    section, a table for each entry point, and the constant `tp_program` that the runtime reads.
     It computes addresses and nothing else. Afterwards the module holds LLVM alone.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

@@ -14,7 +14,7 @@ using namespace tplan::memory;
 
 /// Where the block of a value is put after sums over ranks, one of which scatters it; none where
 /// the value is used otherwise.
-static rt::PlaceOp placeBehind(Value value, bool scattered) {
+static rt::PlaceOp placeAfter(Value value, bool scattered) {
   while (value.hasOneUse()) {
     Operation *user = *value.getUsers().begin();
     if (auto place = dyn_cast<rt::PlaceOp>(user))
@@ -38,7 +38,7 @@ std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
   auto slice = x.getDefiningOp<rt::SliceOp>();
   auto known = slice && slice.getView() ? blocks.end() : blocks.find(x);
   Nested from = known == blocks.end() ? Nested{x, {}, 0} : known->second;
-  rt::PlaceOp place = placeBehind(sum.getResult(), scatters || from.axes);
+  rt::PlaceOp place = placeAfter(sum.getResult(), scatters || from.axes);
   if (!place || place.getWhole() != from.of || (scatters && from.axes))
     return std::nullopt;
   if (scatters)
@@ -53,7 +53,7 @@ std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
 /// A slice that ends as a block of an argument is written there, if nobody reads the argument any
 /// more.
 std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
-  rt::PlaceOp place = placeBehind(slice.getResult(), /*scattered=*/true);
+  rt::PlaceOp place = placeAfter(slice.getResult(), /*scattered=*/true);
   auto whole = place ? dyn_cast<BlockArgument>(place.getWhole()) : BlockArgument();
   if (!whole || place.getAxes() != slice.getAxes() || viewIsReadFrom(whole, number[slice]))
     return std::nullopt;

@@ -105,7 +105,7 @@ static int64_t callsOf(sched::Step step) {
   int64_t calls = 0;
   call.getFunction().walk([&](rt::Call each) {
     auto library = dyn_cast<rt::AttentionOp>(each.getOperation());
-    calls += sched::isNothing(each) ? 0 : library ? library.getShape().chunks() : 1;
+    calls += sched::movesNoByte(each) ? 0 : library ? library.getShape().chunks() : 1;
   });
   return calls;
 }

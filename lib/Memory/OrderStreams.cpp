@@ -5,9 +5,9 @@
 // stream of their own. Where a call needs what another stream makes, an event is recorded there,
 // and the call waits for it.
 //
-// One decision: this is the last pass of `memory` and reads places, not values. What `memory` lets
-// share bytes never runs at the same time, so a collective runs beside other work as far as memory
-// allows, and no choice made here can change a byte of it.
+// One decision: this comes after all that moves a byte or a call, and reads places, not values.
+// What `memory` lets share bytes never runs at the same time, so a collective runs beside other
+// work as far as memory allows, and no choice made here can change a byte of it.
 //
 // A function begins when stream 0 has reached it, and at its end stream 0 waits for all others: so
 // functions need not know each other. A sum or message between functions begins and ends likewise.
@@ -163,7 +163,7 @@ void FunctionOrder::run() {
       op->setAttr(sched::kWaits, b.getDenseI64ArrayAttr(numbers));
   };
   for (Operation &op : func.getBlock().without_terminator()) {
-    if (sched::isNothing(&op))
+    if (sched::movesNoByte(&op))
       continue;
     Node node = nodeOf(&op);
     markWaits(&op, waitsOf(node, /*forAll=*/false));

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/LossScale.h"
-#include "lib/Schedule/Between.h"
+#include "lib/Schedule/ChainValues.h"
 #include "lib/Schedule/Messages.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Schedule/Sections.h"
@@ -313,9 +313,9 @@ LogicalResult ProgramBuilder::build() {
     return failure();
   declareSums(values, chains);
   declareScaling(values, program->getParentOfType<ModuleOp>());
-  declareBetween(values, train, program.isSplit());
+  declareChainValues(values, train, program.isSplit());
   if (chains.counts)
-    declareBetween(values, *chains.counts, program.isSplit());
+    declareChainValues(values, *chains.counts, program.isSplit());
 
   SectionOp prepare = open("prepare");
   SectionBuilder preparation(values, train, prepare);

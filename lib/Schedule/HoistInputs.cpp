@@ -9,6 +9,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Schedule/Values.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace tplan::schedule {
 #define GEN_PASS_DEF_HOISTINPUTSPASS
@@ -81,7 +82,8 @@ private:
     unsigned operand = step->getNumOperands(); // values come last
     for (int32_t border : borders.asArrayRef())
       operand -= operands(border);
-    for (auto [i, use] : llvm::enumerate(step.getUses())) {
+    SmallVector<Use> uses = step.getUses(); // a frame comes after those with an instance
+    for (auto [i, use] : llvm::enumerate(ArrayRef(uses).take_front(borders.size()))) {
       if (use.reads && !use.border && use.instance.getResult(0) == microbatch) {
         step->setOperand(operand, placeFor(use.value));
         replaced[i] = AffineMapAttr::get(sched::use(use.value).instance);
@@ -96,12 +98,16 @@ struct HoistInputsPass : tplan::schedule::impl::HoistInputsPassBase<HoistInputsP
   void runOnOperation() final {
     for (auto program : getOperation().getOps<sched::ProgramOp>()) {
       InputHoister hoister(program);
+      llvm::SmallSetVector<SectionOp, 8> sections; // that are executed for each microbatch
       for (auto entry : program.getBody().getOps<sched::EntryOp>())
         for (auto item : entry.getSections().getAsRange<sched::ExecuteAttr>())
           if (item.getTimes() == sched::Times::EachMicrobatch)
-            hoister.hoist(program.lookupSymbol<SectionOp>(item.getSection().getValue()));
+            sections.insert(program.lookupSymbol<SectionOp>(item.getSection().getValue()));
       for (auto section : program.getBody().getOps<SectionOp>())
         if (section.isOfTask())
+          sections.insert(section);
+      for (SectionOp section : sections)
+        if (section.getHead() == 0)
           hoister.hoist(section);
     }
   }

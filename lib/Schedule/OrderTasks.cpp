@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
-#include "lib/Schedule/Between.h"
+#include "lib/Schedule/ChainValues.h"
 #include "lib/Schedule/Messages.h"
 #include "lib/Schedule/Policy.h"
 #include "lib/Schedule/Schedule.h"
@@ -92,8 +92,8 @@ struct ProgramMaker {
   StringRef policy;
   int64_t stages, microbatches;
 
-  void program(StringRef name, ArrayRef<Task> order, std::optional<int64_t> rank = {},
-               ArrayRef<int64_t> holds = {}) {
+  void make(StringRef name, ArrayRef<Task> order, std::optional<int64_t> rank = {},
+            ArrayRef<int64_t> holds = {}) {
     SmallVector<int32_t> tasks;
     for (Task task : order)
       tasks.append({static_cast<int32_t>(task.kind), task.stage, task.microbatch});
@@ -151,13 +151,13 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
       split |= llvm::any_of(order, [](Task task) { return task.kind == TaskKind::I; });
     if (failed(checkParts(*chain, split)) || failed(checkCotangents(*chain)))
       return failure();
-    ProgramMaker make{module, train, (*policy)->name, stages, *microbatches};
+    ProgramMaker programs{module, train, (*policy)->name, stages, *microbatches};
     if (ranks == 1) {
-      make.program("step", mergeOrders(orders, stages, *microbatches));
+      programs.make("step", mergeOrders(orders, stages, *microbatches));
     } else {
       SmallVector<int64_t> rankOf = llvm::map_to_vector(llvm::seq(stages), rankOfStage);
       for (auto [rank, tasks] : llvm::enumerate(placeMessages(orders, rankOf, ranks)))
-        make.program("step." + std::to_string(rank), tasks, rank, {static_cast<int64_t>(rank)});
+        programs.make("step." + std::to_string(rank), tasks, rank, {static_cast<int64_t>(rank)});
     }
     eraseUnused(module, *chain, split);
     for (StringRef name : {nn::kTrainChain, nn::kCountsChain})

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Sections.h"
-#include "lib/Schedule/Between.h"
+#include "lib/Schedule/ChainValues.h"
 
 using namespace mlir;
 using namespace tplan;

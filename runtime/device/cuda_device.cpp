@@ -50,7 +50,8 @@ CudaDevice::~CudaDevice() {
     destroy(event);
   for (const TimedCall &call : timed)
     destroy(call.begin), destroy(call.end);
-  for (cuda::EventHandle *event : {sent, taken, imageSent[0], imageSent[1], awaited})
+  for (cuda::EventHandle *event :
+       {sent, taken, imageSent[0], imageSent[1], awaited, paces[0], paces[1]})
     destroy(event);
   for (cuda::StreamHandle *stream : streams)
     cu.StreamDestroy(stream);
@@ -138,7 +139,8 @@ Status CudaDevice::makeStreams() {
   marks.resize(sharedMarks * streams.size());
   for (cuda::EventHandle *&event : marks)
     TP_CUDA(EventCreate(&event, cuda::eventDisableTiming));
-  for (cuda::EventHandle **event : {&sent, &taken, &imageSent[0], &imageSent[1], &awaited})
+  for (cuda::EventHandle **event :
+       {&sent, &taken, &imageSent[0], &imageSent[1], &awaited, &paces[0], &paces[1]})
     TP_CUDA(EventCreate(event, cuda::eventDisableTiming));
   size_t bytes = (streams.size() + 1) * sizeof *notes;
   TP_CUDA(MemHostAlloc((void **)&notes, bytes, cuda::hostAllocPortable));

@@ -99,6 +99,7 @@ private:
   cuda::Context *contextOf(const void *address) const;
   Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);
   Status fillRandomly(int64_t begin, int64_t bytes);
+  Status keepPace();
   Status await(cuda::EventHandle *event);
   Status await(cuda::StreamHandle *stream);
 
@@ -128,7 +129,10 @@ private:
   cuda::EventHandle *imageSent[2] = {};
   int current = 0;
   std::map<int64_t, cuda::GraphExec *> graphs; // by number
-  size_t freeBefore = 0;                       // bytes of the GPU, before a capture
+  static constexpr int64_t replaysAhead = 64;
+  int64_t replays = 0;
+  cuda::EventHandle *paces[2] = {}; // where stream 0 was, each replaysAhead replays
+  size_t freeBefore = 0;            // bytes of the GPU, before a capture
   std::vector<TimedCall> timed;
   std::vector<cuda::EventHandle *> spare; // events of calls whose times have been read
 };

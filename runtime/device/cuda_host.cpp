@@ -140,18 +140,21 @@ Status CudaDevice::beginCapture() {
 Status CudaDevice::endCapture(int64_t number, Capture &made) {
   cuda::Graph *captured = nullptr;
   cuda::Result ended = cu.StreamEndCapture(streams[0], &captured);
-  Status status = orRefused(cu, ended, "cuStreamEndCapture", made.refused);
+  Status refused;
+  Status status = orRefused(cu, ended, "cuStreamEndCapture", refused);
   cuda::GraphExec *graph = nullptr;
-  if (status.ok() && made.refused.ok())
-    status = instantiate(captured, graph, made.refused);
+  if (status.ok() && refused.ok() && made.refused.ok()) // no memory for those that will not be run
+    status = instantiate(captured, graph, refused);
   if (captured)
     cu.GraphDestroy(captured);
+  if (made.refused.ok())
+    made.refused = std::move(refused);
   if (!graph)
     return status;
   graphs[number] = graph;
-  size_t freeBehind = 0, total = 0;
-  TP_CUDA(MemGetInfo(&freeBehind, &total));
-  made.bytes += (int64_t)freeBefore - (int64_t)freeBehind;
+  size_t freeAfter = 0, total = 0;
+  TP_CUDA(MemGetInfo(&freeAfter, &total));
+  made.bytes += (int64_t)freeBefore - (int64_t)freeAfter;
   return status;
 }
 
@@ -160,6 +163,15 @@ Status CudaDevice::replay(int64_t number) {
   if (found == graphs.end())
     return errorf("no graph has been captured as number %lld", (long long)number);
   TP_CUDA(GraphLaunch(found->second, streams[0]));
+  return watcher && ++replays % replaysAhead == 0 ? keepPace() : Status();
+}
+
+/// Waits for what was replayed some time ago. Without this the host comes so far ahead that it
+/// blocks in the driver, where nobody notices that another rank is lost.
+Status CudaDevice::keepPace() {
+  cuda::EventHandle *reached = paces[replays / replaysAhead % 2];
+  TP_TRY(await(reached));
+  TP_CUDA(EventRecord(reached, streams[0]));
   return {};
 }
 

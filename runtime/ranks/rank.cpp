@@ -46,6 +46,7 @@ Status tplan::runtime::runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), 
 /// What is captured is counted when it is replayed.
 Status tplan::runtime::captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made) {
   Profile::Totals before = rank.profile.totalsNow();
+  rank.profile.restore({}); // what a graph counts is then a difference of small numbers
   rank.graphs.use = Graphs::captured, rank.graphs.capture = &made;
   int code = entry(&rank, rank.arena.data());
   rank.graphs.use = Graphs::issued, rank.graphs.capture = nullptr;

@@ -33,11 +33,12 @@ int issue(tp_rank *rank, char *arena, const Execution &what) {
   return what.call(what.section.body, rank, arena);
 }
 
-/// Captures the body, if no earlier microbatch has it captured.
+/// Captures the body, if no earlier microbatch has it captured. Where a graph was refused the
+/// others are captured all the same, because NCCL may meet the other ranks while they are.
 int capture(tp_rank *rank, char *arena, const Execution &what) {
   Graphs &graphs = rank->graphs;
   int64_t number = what.graph();
-  if (number < 0 || !graphs.capture->refused.ok() || graphs.made.count(number))
+  if (number < 0 || graphs.made.count(number))
     return 0;
   Profile::Totals before = rank->profile.totalsNow();
   if (Status begun = rank->device->beginCapture(); !begun.ok())
@@ -84,11 +85,10 @@ int enter(tp_rank *rank, char *arena, const Execution &what) {
 
 /// Executes the sections of an entry point in their order.
 int execute(tp_rank *rank, char *arena, tp_entry_kind kind) {
-  constexpr int32_t sections = 1 << 16;
   const tp_entry &entry = rank->program->entries[kind];
   for (int64_t i = 0; i < entry.num_items; ++i) {
     int32_t item = entry.items[i];
-    if (int code = enter(rank, arena, {entry.sections[item % sections], item / sections}))
+    if (int code = enter(rank, arena, {entry.sections[item % TP_SECTIONS], item / TP_SECTIONS}))
       return code;
   }
   if (rank->task.stage >= 0)

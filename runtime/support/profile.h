@@ -50,7 +50,7 @@ public:
   };
   Totals totalsNow() const;
   void repeat(const Totals &before, const Totals &behind);
-  /// Forgets what has been counted since.
+  /// Takes earlier totals for those of now.
   void restore(const Totals &before);
 
   /// Totals of a category since the start.

@@ -52,7 +52,7 @@ NcclHandle::~NcclHandle() {
   if (!handle)
     return;
   const NcclLibrary &nccl = rank.nccl;
-  // A captured step holds on to it.
+  // Captured sections hold on to it.
   rank.device->forget();
   bool isWell = rank.device->finish().ok() && rank.links.poll(0).ok();
   if (isWell && registered)

@@ -32,7 +32,8 @@ private:
     bool operator==(const Place &) const = default;
   };
   // The low half of a number is its place, the high half counts how often any place was entered, so
-  // that the same place has another number each time.
+  // that the same place has another number each time it is issued. Where it is replayed the note of
+  // the section changes instead.
   static constexpr uint32_t unknown = 0xffff;
   static uint32_t placeOf(uint32_t number) { return number & 0xffff; }
   /// `microbatch` is that of the section that is replayed, which a captured place cannot know;

@@ -92,7 +92,7 @@ private:
       waiting.push_back(collective);
       return;
     }
-    if (sched::isNothing(op))
+    if (sched::movesNoByte(op))
       return;
     issue();
     waitForEvents(op);

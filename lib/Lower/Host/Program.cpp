@@ -14,10 +14,6 @@ using namespace tplan;
 using namespace tplan::lower;
 using sched::SectionOp;
 
-/// Most sections, so that one number holds a section and a microbatch, of which there are at most
-/// 2^14.
-static constexpr int64_t kSections = 1 << 16;
-
 namespace {
 class ProgramEmitter {
 public:
@@ -60,15 +56,18 @@ void ProgramEmitter::addSection(SectionOp section) {
                       .graph = section.getGraph() ? static_cast<int64_t>(*section.getGraph()) : -1,
                       .graph_of = graphs ? host.numbers("graph_of", *graphs) : Table<int32_t>(),
                       .stage = isOfStage ? static_cast<int64_t>(*section.getStage()) : -1});
-  if (static_cast<int64_t>(sections.size()) > kSections)
-    llvm::reportFatalInternalError("a program has too many sections");
 }
 
 Record<tp_entry> ProgramEmitter::recordOf(sched::EntryOp entry, const Table<tp_section> &table) {
   SmallVector<int32_t> items;
   schedule::forEachExecution(entry, [&](SectionOp section, int64_t microbatch) {
-    if (auto found = numbers.find(section); found != numbers.end())
-      items.push_back(found->second + microbatch * kSections);
+    auto found = numbers.find(section);
+    if (found == numbers.end())
+      return;
+    int64_t item = found->second + microbatch * TP_SECTIONS;
+    if (found->second >= TP_SECTIONS || item > std::numeric_limits<int32_t>::max())
+      llvm::reportFatalInternalError("a program has too many sections or microbatches");
+    items.push_back(static_cast<int32_t>(item));
   });
   return {.sections = table,
           .items = items.empty() ? Table<int32_t>() : host.numbers("items", items),

@@ -163,6 +163,8 @@ SharedSection SharedSections::share(sched::SectionOp section, HostPlaces &places
   llvm::raw_string_ostream os(key);
   os << (isOfTask ? "task, head " : "section, head ") << section.getHead() << '\n';
   for (Operation &op : section.getBody().front()) {
+    if (parts.size() == section.getHead()) // the body is a function of its own
+      families.clear();
     Part &part =
         parts.emplace_back(Part{&op, tables.offsets.size(), tables.pointers.size(), std::string()});
     auto run = dyn_cast<sched::RunOp>(op);

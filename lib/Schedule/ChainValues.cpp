@@ -1,10 +1,10 @@
-//===- Between.cpp - what runs and tasks leave to each other ----------------===//
+//===- ChainValues.cpp - what runs and tasks leave to each other ----------------===//
 //
 // A run takes values of the chain and gives others. Inside it a layer takes what the layer before
 // gave: in an array, where a later task reads it again, else in two buffers in turn.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Schedule/Between.h"
+#include "lib/Schedule/ChainValues.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -101,9 +101,9 @@ SmallVector<Value> schedule::cotangentsBefore(const Chain &chain, int64_t stage)
 //===----------------------------------------------------------------------===//
 
 namespace {
-class Between {
+class ChainValues {
 public:
-  Between(ProgramValues &values, const Chain &chain, bool split)
+  ChainValues(ProgramValues &values, const Chain &chain, bool split)
       : values(values), chain(chain), split(split) {}
 
   void declare() {
@@ -201,6 +201,6 @@ private:
 };
 } // namespace
 
-void schedule::declareBetween(ProgramValues &values, const Chain &chain, bool split) {
-  Between(values, chain, split).declare();
+void schedule::declareChainValues(ProgramValues &values, const Chain &chain, bool split) {
+  ChainValues(values, chain, split).declare();
 }

@@ -1,6 +1,6 @@
-//===- Between.h - what runs and tasks leave to each other ------------------===//
-#ifndef TPLAN_SCHEDULE_BETWEEN_H
-#define TPLAN_SCHEDULE_BETWEEN_H
+//===- ChainValues.h - what runs and tasks leave to each other ------------------===//
+#ifndef TPLAN_SCHEDULE_CHAINVALUES_H
+#define TPLAN_SCHEDULE_CHAINVALUES_H
 
 #include "lib/Schedule/Values.h"
 
@@ -21,7 +21,7 @@ sched::KeyAttr handoverKey(const Chain &chain, const Run &run, Part part, unsign
 
 /// Declares what the runs of a chain hand to each other, and in training what one task leaves to
 /// another. It must come before anything is built of the chain.
-void declareBetween(ProgramValues &values, const Chain &chain, bool split);
+void declareChainValues(ProgramValues &values, const Chain &chain, bool split);
 
 /// The runs of the chain whose backward writes the cotangent of `value`.
 llvm::SmallVector<Reader> cotangentWriters(const Chain &chain, mlir::Value value);
@@ -33,4 +33,4 @@ bool hasCotangent(const Chain &chain, mlir::Value value);
 
 } // namespace tplan::schedule
 
-#endif // TPLAN_SCHEDULE_BETWEEN_H
+#endif // TPLAN_SCHEDULE_CHAINVALUES_H
