@@ -41,18 +41,14 @@ struct WidenPrecisionPass : tplan::precision::impl::WidenPrecisionPassBase<Widen
     lang::Settings settings(getOperation());
     lang::Precision precision = settings.plan.precision;
     bool isGpu = lang::targetOf(getOperation()).isGpu();
-    if (isGpu && !isForGpus(precision) && !settings.plan.computedIn) {
-      emitError(settings.planLine("precision"),
-                "GPUs multiply no operands of this type: compile for a CPU, or name another "
-                "precision; found ")
-          << lang::stringifyPrecision(precision);
-      return signalPassFailure();
-    }
-    if (precision == lang::Precision::TF32 && !isGpu) {
-      emitError(settings.planLine("precision"),
-                "tf32 is how GPUs multiply: compile with --target=cuda:ARCH, or name another "
-                "precision; found ")
-          << lang::stringifyPrecision(precision);
+    StringRef why; // it is refused, and how else to compile
+    if (isGpu && !isForGpus(precision) && !settings.plan.computedIn)
+      why = "GPUs multiply no operands of this type: compile for a CPU";
+    else if (!isGpu && precision == lang::Precision::TF32)
+      why = "tf32 is how GPUs multiply: compile with --target=cuda:ARCH";
+    if (!why.empty()) {
+      emitError(settings.planLine("precision"))
+          << why << ", or name another precision; found " << lang::stringifyPrecision(precision);
       return signalPassFailure();
     }
     if (precision != lang::Precision::F64)
