@@ -241,8 +241,7 @@ typedef struct tp_tensor {
   int64_t memory;
 } tp_tensor;
 
-/* A section of a program. Several may share its code: `offsets` and `pointers` say where memory is.
- */
+/* A section of a program. Several share code: `offsets` and `pointers` say where memory is. */
 typedef struct tp_section {
   /* What differs by the number of the microbatch, and is issued by itself; null: nothing. */
   int (*head)(tp_rank *, char *arena, int64_t microbatch, const int64_t *offsets,
@@ -258,8 +257,7 @@ typedef struct tp_section {
   int64_t stage; /* of a task, where ranks hold different stages, for messages; below 0: none */
 } tp_section;
 
-/* An entry point: item i is section items[i] % TP_SECTIONS for microbatch items[i] / TP_SECTIONS.
- */
+/* An entry point: item i has section items[i] % TP_SECTIONS, microbatch items[i] / TP_SECTIONS. */
 #define TP_SECTIONS (1 << 16)
 typedef struct tp_entry {
   const tp_section *sections;

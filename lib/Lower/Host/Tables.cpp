@@ -113,12 +113,16 @@ std::vector<Record<tp_input>> TableEmitter::inputs() {
 
 /// How the runtime makes a scalar.
 static tp_scalar_kind scalarKind(StringRef name) {
-  return llvm::StringSwitch<tp_scalar_kind>(name)
-      .Case(nn::kSeed, TP_SEED)
-      .Case(nn::kStepNumber, TP_STEP)
-      .Case(nn::kLearningRate, TP_LR)
-      .Cases({nn::kBeta1Power, nn::kBeta2Power}, TP_POWER)
-      .Cases({nn::kLayerScalar, nn::kOffsetScalar}, TP_INDEX);
+  auto kind = llvm::StringSwitch<std::optional<tp_scalar_kind>>(name)
+                  .Case(nn::kSeed, TP_SEED)
+                  .Case(nn::kStepNumber, TP_STEP)
+                  .Case(nn::kLearningRate, TP_LR)
+                  .Cases({nn::kBeta1Power, nn::kBeta2Power}, TP_POWER)
+                  .Cases({nn::kLayerScalar, nn::kOffsetScalar}, TP_INDEX)
+                  .Default(std::nullopt);
+  if (!kind)
+    llvm::reportFatalInternalError("the runtime makes no scalar " + name);
+  return *kind;
 }
 
 /// The scalars that the runtime sets.
