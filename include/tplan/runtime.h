@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 11
+#define TP_ABI_VERSION 12
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -176,11 +176,16 @@ typedef struct tp_device_sum {
   const tp_device_kernel *kernel;
 } tp_device_sum;
 
+/* Bytes that zstd has compressed: `packed_bytes` of them, `bytes` when they are uncompressed. */
+typedef struct tp_image {
+  const void *packed;
+  int64_t packed_bytes, bytes;
+} tp_image;
+
 typedef struct tp_device {
-  const char *arch;  /* the architecture of the kernels: "sm_90" */
-  const char *ptx;   /* their text, with a zero at its end */
-  const char *cubin; /* the same as code of `arch`, or nothing: */
-  const int64_t *cubin_bytes;
+  const char *arch;      /* the architecture of the kernels: "sm_90" */
+  const tp_image *ptx;   /* their text, with a zero at its end; no byte where there are none */
+  const tp_image *cubin; /* the same as code of `arch`, or no byte */
   const tp_device_kernel *const *kernels;
   int64_t num_kernels;
   const tp_device_sum *sums; /* as far as collectives need them */

@@ -132,7 +132,7 @@ bool Compile::emit() {
   if (!code)
     return internal("no LLVM module");
   if (options.target.isGpu())
-    image.defineIn(*code, lower::kPtx, lower::kCubin, lower::kCubinBytes);
+    image.defineIn(*code, lower::kPtx, lower::kCubin);
   if (!options.target.embedAs.empty()) // other plans of the program have kernels of these names
     emit::exportOnly(*code, options.target.program());
   llvm::Expected<llvm::SmallVector<char, 0>> object =

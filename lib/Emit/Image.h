@@ -16,10 +16,9 @@ struct KernelImage {
   std::string ptx;
   llvm::SmallVector<char, 0> cubin;
 
-  /// Gives the module's declarations of these names their contents: text with a zero at its end,
-  /// code, size of the code as an i64.
-  void defineIn(llvm::Module &module, llvm::StringRef text, llvm::StringRef code,
-                llvm::StringRef codeBytes) const;
+  /// Gives the module's declarations of these names their contents, each a tp_image: the text with a
+  /// zero at its end, and the code.
+  void defineIn(llvm::Module &module, llvm::StringRef text, llvm::StringRef code) const;
 };
 
 /// Makes the code with the ptxas on PATH or under CUDA_HOME. Without one, or where it does not know

@@ -97,9 +97,10 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     for (auto value : program.getBody().getOps<ValueOp>())
       if (value.getLives() == sched::Life::Always)
         values.push_back(value);
-    llvm::stable_sort(values, [](ValueOp a, ValueOp b) {
+    llvm::sort(values, [](ValueOp a, ValueOp b) {
       auto rank = [](ValueOp v) { return std::pair(v.getOwner(), !v.getGiven()); };
-      return rank(a) < rank(b); // what is given for a step is one piece
+      // What is given for a step is one piece.
+      return rank(a) != rank(b) ? rank(a) < rank(b) : a->isBeforeInBlock(b);
     });
     OpBuilder b(program.getContext());
     int64_t at = 0;

@@ -12,6 +12,8 @@
 #include <array>
 #include <cinttypes>
 #include <cstring>
+#include <vector>
+#include <zstd.h>
 
 using namespace tplan::runtime;
 
@@ -115,12 +117,26 @@ Status CudaDevice::loadModule(const void *image) {
   return errorf("%s: %s", status.message().c_str(), log.data());
 }
 
+static Status unpack(const tp_image &image, std::vector<char> &bytes) {
+  bytes.resize(image.bytes);
+  size_t got = ZSTD_decompress(bytes.data(), bytes.size(), image.packed, image.packed_bytes);
+  if (ZSTD_isError(got))
+    return errorf("the kernels of this program are damaged: zstd says '%s'",
+                  ZSTD_getErrorName(got));
+  return {};
+}
+
 /// Code that ptxas made is for one architecture; the text serves all later ones.
 Status CudaDevice::loadKernels() {
-  if (!*facts->ptx)
+  if (!facts->ptx->bytes)
     return {};
-  if (!*facts->cubin_bytes || !loadModule(facts->cubin).ok())
-    TP_TRY(loadModule(facts->ptx));
+  std::vector<char> image;
+  if (facts->cubin->bytes)
+    TP_TRY(unpack(*facts->cubin, image));
+  if (image.empty() || !loadModule(image.data()).ok()) {
+    TP_TRY(unpack(*facts->ptx, image));
+    TP_TRY(loadModule(image.data()));
+  }
   kernels.resize(facts->num_kernels);
   for (int64_t i = 0; i < facts->num_kernels; ++i)
     TP_CUDA(ModuleGetFunction(&kernels[i], module, facts->kernels[i]->name));

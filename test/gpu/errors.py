@@ -1,5 +1,7 @@
 """What a program for a GPU says where something is missing or fails: one line, and exit code 1 or 2."""
+import pathlib
 import re
+import tempfile
 
 import against_torch
 from sections import ROOT, Verdict
@@ -21,6 +23,7 @@ FAULT = (r"the NVIDIA driver refuses cu\w+: an illegal memory access was encount
 # Launches of a step of `small`, of which the lookup in the table is the fourth; those of
 # `attention`, whose fourth counts its terms.
 LAUNCHES, LOOKUP, COUNT = 22, 3, 5
+DAMAGED = "damaged kernels"
 # Row -> program, architecture, options, variables, what is said.
 ROWS = {
     "no driver": ("small", "sm_90", [], {"TPLAN_CUDA": NOTHING}, "there is no NVIDIA driver on this machine"),
@@ -41,6 +44,7 @@ ROWS = {
     "a kernel fails that is waited for": ("small", "sm_90", ["--synchronous"], {"STANDIN_FAULT": LOOKUP}, at("embed") + FAULT),
     "a kernel of the second step fails that is waited for": (
         "small", "sm_90", ["--synchronous"], {"STANDIN_FAULT": LAUNCHES + LOOKUP}, at("embed") + FAULT),
+    DAMAGED: ("small", "sm_90", [], {}, "the kernels of this program are damaged: zstd says 'Unknown frame descriptor'"),
     "too old a GPU": ("small", "sm_100", [], {},
                       r"the plan 'small' is compiled for sm_100, and this GPU \(.*\) is an sm_\d+: compile it with"),
 }
@@ -55,12 +59,23 @@ def pack(pack, section):
         pack.add(section, name)
 
 
+def damage(program, folder):
+    """A copy in which no frame of zstd's begins as one should."""
+    copy = pathlib.Path(folder) / "damaged"
+    copy.write_bytes(program.read_bytes().replace(b"\x28\xb5\x2f\xfd", bytes(4)))
+    copy.chmod(0o755)
+    return copy
+
+
 def run(row, machine):
     program, architecture, options, variables, wanted = ROWS[row["name"]]
     if not machine.is_stand_in and variables and all(name.startswith("STANDIN_") for name in variables):
         return Verdict(None, "left out: only what stands in for a GPU fails when it is told to")
-    done = machine.attempt(machine.pack / "errors" / f"{program}-{architecture}", *options, "--steps", 2,
-                           "--data", f"u16:{against_torch.HERE / 'tokens.u16'}", **variables)
+    binary = machine.pack / "errors" / f"{program}-{architecture}"
+    with tempfile.TemporaryDirectory() as folder:
+        if row["name"] == DAMAGED:
+            binary = damage(binary, folder)
+        done = machine.attempt(binary, *options, "--steps", 2, "--data", f"u16:{against_torch.HERE / 'tokens.u16'}", **variables)
     said = [line.partition("error: ")[2] for line in done.stderr.splitlines() if "error: " in line]
     if architecture == "sm_100" and machine.driver.architecture() >= NEW_ENOUGH:
         return Verdict(done.returncode == 0, "; ".join(said) or "this GPU is new enough, and runs it")

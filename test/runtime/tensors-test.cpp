@@ -187,10 +187,10 @@ TEST(Scalars, AreWrittenByKindAndType) {
     alignas(64) int32_t second;
   } arena = {0, 0, 0, 0, 77, 78};
   tp_lr_piece piece = {0, 10, 1, 1, TP_FLAT};
-  tp_scalar scalars[] = {{TP_SEED, TP_I32, 0, 0, 1},
-                         {TP_STEP, TP_I32, 4, 0, 1},
-                         {TP_LR, TP_F64, 8, 0, 1},
-                         {TP_POWER, TP_F32, 16, 0.9, 1},
+  tp_scalar scalars[] = {{TP_SEED, TP_I32, 0, 0, 1, 0},
+                         {TP_STEP, TP_I32, 4, 0, 1, 0},
+                         {TP_LR, TP_F64, 8, 0, 1, 0},
+                         {TP_POWER, TP_F32, 16, 0.9, 1, 0},
                          {TP_INDEX, TP_I32, 64, 3, 2, 5}};
   tp_program program = {};
   program.scalars = scalars;

@@ -200,9 +200,9 @@ void StagedPlan::build(Stage &stage) {
                  S,      vocabulary,
                  -1};
   int64_t scalars = place(stage, "scalars", 3 * 64, TP_OPTIONAL);
-  stage.scalars = {{{TP_LR, TP_F32, scalars, 0, 1},
-                    {TP_STEP, TP_I32, scalars + 64, 0, 1},
-                    {TP_ROWS, TP_I64, scalars + 128, 0, 1}}};
+  stage.scalars = {{{TP_LR, TP_F32, scalars, 0, 1, 0},
+                    {TP_STEP, TP_I32, scalars + 64, 0, 1, 0},
+                    {TP_ROWS, TP_I64, scalars + 128, 0, 1, 0}}};
   int64_t loss = place(stage, "loss", 64 * parts, TP_OPTIONAL),
           count = place(stage, "count", 64 * countParts, TP_OPTIONAL),
           held = place(stage, "layers", 8, TP_OPTIONAL);
@@ -213,7 +213,9 @@ void StagedPlan::build(Stage &stage) {
   tp_axis p = {"p", stagesOfPlan}, d = {"d", how.d};
   stage.axes = {{how.outer ? p : d, how.outer ? d : p}};
   const int32_t *numbers = how.outer ? axisNumbers : otherNumbers;
-  stage.groups = {{{"p", 1, numbers}, {"d", 1, numbers + 1}, {"all", 2, axisNumbers}}};
+  stage.groups = {{{"p", 1, numbers, 0, nullptr},
+                   {"d", 1, numbers + 1, 0, nullptr},
+                   {"all", 2, axisNumbers, 0, nullptr}}};
   addDisk(stage);
 
   tp_program &program = stage.program;

@@ -6,9 +6,8 @@
 
 namespace tplan::lower {
 
-/// Symbols of the text of the kernels, their code and its size: `emit` has them.
-inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin",
-                                     kCubinBytes = "tplan.cubin_bytes";
+/// Symbols of the text of the kernels and of their code, each a tp_image: `emit` has them.
+inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin";
 
 /// An attribute of the gpu.module: blocks and threads of a block of each kernel, by name.
 inline constexpr llvm::StringLiteral kLaunches = "tp.launches";

@@ -233,15 +233,13 @@ Address<tp_device> TableEmitter::device() {
   if (!calls.onDevice())
     return {};
   ValueOp staging = places.find(ValueKind::Staging), workspace = places.find(ValueKind::Workspace);
-  auto ptx = host.external<char>(kPtx), cubin = host.external<char>(kCubin);
-  auto cubinBytes = host.external<int64_t>(kCubinBytes);
+  auto ptx = host.external<tp_image>(kPtx), cubin = host.external<tp_image>(kCubin);
   auto [scratch, scratchBytes] = scratchOfStreams();
   auto [begin, end] = givenPiece(program);
   return host.record<tp_device>(
       "device", {.arch = target.arch,
                  .ptx = ptx,
                  .cubin = cubin,
-                 .cubin_bytes = cubinBytes,
                  .kernels = common.kernels,
                  .num_kernels = common.kernels.size,
                  .sums = common.sums,

@@ -6,6 +6,7 @@
 #include "runtime/support/types.h"
 
 #include <cstring>
+#include <zstd.h>
 
 using namespace conformance;
 using namespace tplan::runtime;
@@ -38,6 +39,21 @@ std::pair<int64_t, int64_t> extents(const tp_collective &c, int members, int sel
   default:
     return {own, own};
   }
+}
+
+constexpr tp_image nothing = {};
+
+/// The text as a compiled plan holds it.
+const tp_image &kernelImage() {
+  static std::vector<char> packed;
+  static const tp_image image = [] {
+    size_t bytes = kernelText().size() + 1;
+    packed.resize(ZSTD_compressBound(bytes));
+    size_t size = ZSTD_compress(packed.data(), packed.size(), kernelText().c_str(), bytes, 1);
+    EXPECT_FALSE(ZSTD_isError(size));
+    return tp_image{packed.data(), (int64_t)size, (int64_t)bytes};
+  }();
+  return image;
 }
 
 class OnDevice : public Communicator {
@@ -159,7 +175,6 @@ void DeviceProgram::addKernels() {
 }
 
 DeviceProgram::DeviceProgram(const tp_program &mesh, bool nativeSums) : made(mesh) {
-  static const int64_t nothing = 0;
   addKernels();
   // One group works at a time, so all share one scratch. It holds the largest operation, not the
   // largest bucket, which is divided; buckets of many chunks go over the last group.
@@ -170,8 +185,7 @@ DeviceProgram::DeviceProgram(const tp_program &mesh, bool nativeSums) : made(mes
     offsets.push_back(room);
     bytes.push_back(group == mesh.num_groups - 1 ? 5 * megabyte / 2 : megabyte);
   }
-  facts.arch = "sm_90", facts.ptx = kernelText().c_str(), facts.cubin = "";
-  facts.cubin_bytes = &nothing;
+  facts.arch = "sm_90", facts.ptx = &kernelImage(), facts.cubin = &nothing;
   facts.kernels = places.data(), facts.num_kernels = (int64_t)places.size();
   facts.sums = sums.data(), facts.num_sums = (int64_t)sums.size();
   facts.num_streams = (int64_t)offsets.size();
