@@ -16,8 +16,8 @@ struct KernelImage {
   std::string ptx;
   llvm::SmallVector<char, 0> cubin;
 
-  /// Gives the module's declarations of these names their contents, each a tp_image: the text with a
-  /// zero at its end, and the code.
+  /// Gives the module's declarations of these names their contents, each a tp_image: the text with
+  /// a zero at its end, and the code.
   void defineIn(llvm::Module &module, llvm::StringRef text, llvm::StringRef code) const;
 };
 
