@@ -65,26 +65,29 @@ void relieve() {
       ask(*stream, stream->enqueued);
 }
 
-/// Waits for a condition; meanwhile it may turn out that all streams have to run.
-template <typename F> static void waitUntil(Lock &lock, F condition) {
-  ++system().waiting;
-  while (!condition())
-    if (system().changed.wait_for(lock, std::chrono::milliseconds(100)) == std::cv_status::timeout)
+/// Meanwhile it may turn out that all streams have to run.
+static void waitFor(Lock &lock, Stream &stream, uint64_t upTo) {
+  Waiter self = {upTo, {}};
+  stream.waiters.push_back(&self);
+  while (stream.finished < upTo)
+    if (self.ended.wait_for(lock, std::chrono::milliseconds(100)) == std::cv_status::timeout)
       relieve();
-  --system().waiting;
+  std::erase(stream.waiters, &self);
 }
 
 CUresult await(Lock &lock, Context &context, const std::shared_ptr<Mark> &mark) {
-  if (auto stream = mark->stream.lock(); stream && !mark->done)
+  // A stream that is gone has ended all its operations.
+  if (auto stream = mark->stream.lock(); stream && !mark->done) {
     ask(*stream, mark->sequence);
-  waitUntil(lock, [&] { return mark->done; });
+    waitFor(lock, *stream, mark->sequence);
+  }
   return context.error;
 }
 
 CUresult awaitStream(Lock &lock, Stream &stream) {
   uint64_t upTo = stream.enqueued;
   ask(stream, upTo);
-  waitUntil(lock, [&] { return stream.finished >= upTo; });
+  waitFor(lock, stream, upTo);
   return stream.context->error;
 }
 
@@ -95,12 +98,8 @@ CUresult awaitContext(Lock &lock, Context &context, bool onlyBlocking) {
       all.push_back({stream, stream->enqueued});
       ask(*stream, stream->enqueued);
     }
-  waitUntil(lock, [&] {
-    for (auto &[stream, upTo] : all)
-      if (stream->finished < upTo)
-        return false;
-    return true;
-  });
+  for (auto &[stream, upTo] : all)
+    waitFor(lock, *stream, upTo);
   return context.error;
 }
 
@@ -179,8 +178,9 @@ static void work(std::shared_ptr<Stream> stream) {
     }
     ++stream->finished;
     operation.mark->done = true, operation.mark->time = Clock::now();
-    if (s.waiting)
-      s.changed.notify_all();
+    for (Waiter *waiter : stream->waiters)
+      if (waiter->upTo <= stream->finished)
+        waiter->ended.notify_one();
   }
 }
 

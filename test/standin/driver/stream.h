@@ -65,6 +65,13 @@ struct Context {
   CUresult error = CUDA_SUCCESS;  ///< of an operation; of every call from then on
 };
 
+/// A thread that waits until so many operations of a stream have ended. Each has a condition of its
+/// own, because most operations end while others are waited for.
+struct Waiter {
+  uint64_t upTo;
+  std::condition_variable ended;
+};
+
 struct Stream : std::enable_shared_from_this<Stream> {
   Context *context = nullptr;
   int number = 0;
@@ -76,6 +83,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   bool inHost = false;
   Clock::time_point hostSince;
   std::condition_variable wake; ///< of its thread
+  std::vector<Waiter *> waiters;
   // While it is captured.
   std::shared_ptr<Capture> capture;
   std::vector<int> after;
@@ -129,10 +137,8 @@ struct LoadedModule {
 
 /// Everything of the process. It is never destroyed, because threads of streams outlive main.
 struct System {
-  std::mutex mutex;                ///< of all below
-  std::condition_variable changed; ///< an operation has ended
-  int waiting = 0;                 ///< threads that wait for that
-  Memory memory;                   ///< has a mutex of its own
+  std::mutex mutex; ///< of all below
+  Memory memory;    ///< has a mutex of its own
   bool initialised = false, watched = false;
   std::vector<std::unique_ptr<Context>> contexts;
   std::map<void *, std::shared_ptr<Stream>> streams;

@@ -66,7 +66,8 @@ public:
   int add(uint32_t offset, uint32_t width, int warp, bool write);
 
 private:
-  bool addWord(uint32_t at, int warp, bool write);
+  template <typename Word> bool addWord(uint32_t at, int warp, bool write);
+  template <typename Word> uint32_t addWords(uint32_t begin, uint32_t end, int warp, bool write);
   static constexpr uint8_t kNone = 255, kSeveral = 254;
   std::vector<uint8_t> writers, readers;
   uint32_t low = 0, high = 0; ///< what has been touched
