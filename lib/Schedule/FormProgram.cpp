@@ -8,7 +8,6 @@
 // phase after this one asks who produces or reads a value: the uses say it.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/tplan/LossScale.h"
 #include "lib/Schedule/ChainValues.h"
 #include "lib/Schedule/Messages.h"
 #include "lib/Schedule/Schedule.h"
@@ -50,6 +49,7 @@ private:
   const Chains &chains;
   ProgramValues values;
   SharedWeights sharedWeights;
+  StepValues step = stepValues(program->getParentOfType<ModuleOp>());
   OpBuilder b; // of sections and entries, after all values
   Location loc = program.getLoc();
 
@@ -63,7 +63,7 @@ private:
   void addEnd();
   void addNorm(OpBuilder &into, SectionBuilder &section);
   SmallVector<Use> sumsOf(OpBuilder &into, const Chain &chain, StringRef name, ArrayRef<Use> parts);
-  SmallVector<Use> scaleStates();
+  SmallVector<Use> usesOf(ArrayRef<sched::KeyAttr> keys);
   void addEntry(StringRef name, ArrayRef<std::pair<Times, StringRef>> sections);
 };
 } // namespace
@@ -193,15 +193,11 @@ SmallVector<Use> ProgramBuilder::sumsOf(OpBuilder &into, const Chain &chain, Str
   return sums;
 }
 
-/// The scale of the losses and the number of good steps, if the scale changes.
-SmallVector<Use> ProgramBuilder::scaleStates() {
-  SmallVector<Use> states;
-  auto module = program->getParentOfType<ModuleOp>();
-  for (StringRef state : {lang::kLossScale, lang::kGoodSteps})
-    if (auto param = module.lookupSymbol<nn::ParamOp>(state))
-      if (ValueOp value = values.find(scaleKey(param)))
-        states.push_back(use(value.getMemory()));
-  return states;
+SmallVector<Use> ProgramBuilder::usesOf(ArrayRef<sched::KeyAttr> keys) {
+  SmallVector<Use> uses;
+  for (sched::KeyAttr key : keys)
+    uses.push_back(use(values.find(key).getMemory()));
+  return uses;
 }
 
 void ProgramBuilder::addCotangentsOfLosses() {
@@ -216,15 +212,16 @@ void ProgramBuilder::addCotangentsOfLosses() {
     if (ValueOp count = values.find(ValueKind::Loss, name))
       from = sumsOf(into, chains.counts ? *chains.counts : chains.train, name,
                     {use(count.getMemory())});
-    llvm::append_range(from, ArrayRef(scaleStates()).take_front(1));
+    if (ValueOp factor = values.find(step.factor))
+      from.push_back(use(factor.getMemory()));
     sched::createStep<sched::LaunchOp>(into, loc, from, {use(to.getMemory())},
                                        StringRef(cotangentKernel(loss)));
   });
 }
 
-/// The squared norm of all gradients, and what becomes of the scale of the losses. Each stage adds
-/// up its own, and these are added in the order of the stages, on whichever rank they are: for a
-/// stage of another rank this rank has zero.
+/// The squared norm of all gradients, and the states of the step. Each stage adds up its own, and
+/// these are added in the order of the stages, on whichever rank they are: for a stage of another
+/// rank this rank has zero.
 void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   if (!values.find(normKey(program, 0)))
     return;
@@ -247,17 +244,12 @@ void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   }
   into.setInsertionPointToEnd(into.getInsertionBlock());
   SmallVector<Use> from = sumsOf(into, chains.train, dist::kNormSum, parts), to;
-  SmallVector<Use> states = scaleStates();
+  SmallVector<Use> states = usesOf(step.states);
   llvm::append_range(from, states);
-  auto add = [&](ValueKind kind, StringRef name) {
-    if (ValueOp value = values.find(kind, name))
-      to.push_back(use(value.getMemory()));
-  };
-  add(ValueKind::Scalar, kNorm);
-  add(ValueKind::StepNumber, kGradNorm);
-  add(ValueKind::Scalar, nn::kUnscale);
-  add(ValueKind::StepNumber, kLossScaleMetric);
-  add(ValueKind::StepNumber, kSkippedMetric);
+  for (ValueOp value :
+       {values.find(ValueKind::Scalar, kNorm), values.find(ValueKind::StepNumber, kGradNorm)})
+    to.push_back(use(value.getMemory()));
+  llvm::append_range(to, usesOf(step.numbers));
   llvm::append_range(to, states);
   sched::createStep<sched::LaunchOp>(into, loc, from, to, StringRef(kNormKernel));
 }
@@ -312,7 +304,7 @@ LogicalResult ProgramBuilder::build() {
   if (failed(declarePersistent(values, chains)) || failed(sharedWeights.declare()))
     return failure();
   declareSums(values, chains);
-  declareScaling(values, program->getParentOfType<ModuleOp>());
+  declareStepValues(values, program->getParentOfType<ModuleOp>());
   declareChainValues(values, train, program.isSplit());
   if (chains.counts)
     declareChainValues(values, *chains.counts, program.isSplit());

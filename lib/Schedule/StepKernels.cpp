@@ -28,6 +28,24 @@ using namespace tplan::schedule;
 using sched::KeyAttr;
 using sched::ValueKind;
 
+/// With these names metrics are logged, and states saved as parts of `loss`.
+StepValues schedule::stepValues(ModuleOp module) {
+  StepValues values;
+  if (!lang::Settings(module).plan.lossScale)
+    return values;
+  MLIRContext *context = module.getContext();
+  values.numbers = {KeyAttr::get(context, ValueKind::Scalar, nn::kUnscale),
+                    KeyAttr::get(context, ValueKind::StepNumber, "loss_scale"),
+                    KeyAttr::get(context, ValueKind::StepNumber, "skipped")};
+  for (auto [symbol, name] :
+       {std::pair(lang::kLossScale, "scale"), std::pair(lang::kGoodSteps, "good_steps")})
+    if (auto param = module.lookupSymbol<nn::ParamOp>(symbol))
+      values.states.push_back(KeyAttr::get(ValueKind::State, FlatSymbolRefAttr::get(param), name));
+  if (!values.states.empty())
+    values.factor = values.states.front();
+  return values;
+}
+
 namespace {
 class Builder {
 public:

@@ -1,20 +1,34 @@
 //===- StepKernels.h - kernels between the functions of a step --------------===//
 //
-// `form-program` launches them, step-kernels makes them.
+// `form-program` launches them, step-kernels makes them. What the norm computes for the next step,
+// and for the metrics, stands here as a list: nothing else in this phase knows what it is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_STEPKERNELS_H
 #define TPLAN_SCHEDULE_STEPKERNELS_H
 
+#include "dialects/sched/Sched.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
 
 namespace tplan::schedule {
 
-/// (count where the loss has one, its scale where that moves; f64) -> the cotangent of a loss.
+/// Values of f64, beside norm and losses, with which these kernels compute.
+struct StepValues {
+  /// States of the step, which no layer has: the norm reads them, and writes them for the next
+  /// step.
+  llvm::SmallVector<sched::KeyAttr, 2> states;
+  /// What the norm also makes, for other functions and for the metrics.
+  llvm::SmallVector<sched::KeyAttr, 3> numbers;
+  /// Of `states`, what cotangents are multiplied by; null where that is a constant.
+  sched::KeyAttr factor;
+};
+/// Those of the module's plan: of a scaled loss, the only one that has any.
+StepValues stepValues(mlir::ModuleOp module);
+
+/// (count where the loss has one, the factor where there is one; f64) -> the cotangent of a loss.
 inline std::string cotangentKernel(llvm::StringRef loss) { return "tplan.cot_loss." + loss.str(); }
-/// (squared norm of each stage) -> squared norm, norm; with a scaled loss as step-kernels
-/// describes.
+/// (squared norm of each stage, states) -> squared norm, norm, numbers, states.
 inline constexpr llvm::StringLiteral kNormKernel = "tplan.norm";
 
 } // namespace tplan::schedule

@@ -1,7 +1,6 @@
 //===- Values.cpp - the values of a program, by key ------------------------===//
 #include "lib/Schedule/Values.h"
-#include "dialects/tplan/LossScale.h"
-#include "dialects/tplan/Settings.h"
+#include "lib/Schedule/StepKernels.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -329,23 +328,14 @@ void schedule::declareSums(ProgramValues &values, const Chains &chains) {
           values.getProgram().getStages());
 }
 
-KeyAttr schedule::scaleKey(nn::ParamOp state) {
-  return KeyAttr::get(ValueKind::State, FlatSymbolRefAttr::get(state),
-                      state.getSymName() == lang::kLossScale ? "scale" : "good_steps");
-}
-
-void schedule::declareScaling(ProgramValues &values, ModuleOp module) {
-  MLIRContext *context = module.getContext();
-  if (!values.find(normKey(values.getProgram(), 0)) || !lang::Settings(module).plan.lossScale)
+void schedule::declareStepValues(ProgramValues &values, ModuleOp module) {
+  if (!values.find(normKey(values.getProgram(), 0)))
     return;
+  MLIRContext *context = module.getContext();
   Type real = nn::Tensor::get(context, {}, Float64Type::get(context));
-  auto declare = [&](KeyAttr key, Owner owner) {
-    return values.declare(key, owner, Life::Always, real);
-  };
-  declare(KeyAttr::get(context, ValueKind::Scalar, nn::kUnscale), Owner::Scalar);
-  for (StringRef metric : {kLossScaleMetric, kSkippedMetric})
-    declare(KeyAttr::get(context, ValueKind::StepNumber, metric), Owner::Scalar);
-  for (StringRef state : {lang::kLossScale, lang::kGoodSteps})
-    if (auto param = module.lookupSymbol<nn::ParamOp>(state))
-      declare(scaleKey(param), Owner::State);
+  StepValues step = stepValues(module);
+  for (KeyAttr number : step.numbers)
+    values.declare(number, Owner::Scalar, Life::Always, real);
+  for (KeyAttr state : step.states)
+    values.declare(state, Owner::State, Life::Always, real);
 }

@@ -21,9 +21,8 @@ namespace tplan::schedule {
 using nn::kLayerScalar;
 using nn::kNorm;
 using nn::kOffsetScalar;
-/// The root of the squared norm, for the metrics. With a scaled loss: metrics of a step.
-inline constexpr llvm::StringLiteral kGradNorm = "grad_norm", kLossScaleMetric = "loss_scale",
-                                     kSkippedMetric = "skipped";
+/// The root of the squared norm, for the metrics.
+inline constexpr llvm::StringLiteral kGradNorm = "grad_norm";
 /// What a stage adds to the squared norm, on its way from layer to layer.
 sched::KeyAttr normKey(sched::ProgramOp program, int64_t stage);
 /// What the backward of a stage adds to the gradient of a weight that another one updates.
@@ -65,9 +64,6 @@ std::string contributionName(const Run &run, unsigned j, llvm::StringRef name);
 /// "r1.block.0": layer function j of a run.
 std::string layerName(const Run &run, unsigned j);
 
-/// The key of a state of the scaled loss that steps change: its scale, or its good steps.
-sched::KeyAttr scaleKey(nn::ParamOp state);
-
 /// Declares what lives from step to step, in the order of the chains: of the model what the rank
 /// holds. Error, at the run: a parameter or state that the run binds to nothing.
 mlir::LogicalResult declarePersistent(ProgramValues &values, const Chains &chains);
@@ -76,8 +72,8 @@ mlir::LogicalResult declarePersistent(ProgramValues &values, const Chains &chain
 dist::Axes pendingAxes(sched::ProgramOp program, const Chain &chain, llvm::StringRef name);
 /// Places for the sums over ranks that a step itself reads.
 void declareSums(ProgramValues &values, const Chains &chains);
-/// Numbers that a step with a scaled loss makes, and states where the scale changes.
-void declareScaling(ProgramValues &values, mlir::ModuleOp module);
+/// States of the step, and what it makes beside its norm: the StepValues of step-kernels.
+void declareStepValues(ProgramValues &values, mlir::ModuleOp module);
 
 } // namespace tplan::schedule
 

@@ -1,11 +1,11 @@
 //===- Host/Tables.cpp - a tp_program and its tables ----------------------===//
 #include "lib/Lower/Host/Tables.h"
 #include "dialects/nn/Scalars.h"
-#include "dialects/tplan/LossScale.h"
 #include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Host/Arena.h"
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Host/Recipe.h"
+#include "lib/Schedule/StepKernels.h"
 #include "lib/Schedule/Values.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -198,7 +198,6 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                                                     !(losses && losses.contains(name)))
       add(name);
   // With a scaled loss the norm may be infinite, because such a step is skipped.
-  ValueOp skipped = places.find(ValueKind::StepNumber, schedule::kSkippedMetric);
   for (auto value : program.getBody().getOps<ValueOp>())
     if (value.getKey().getKind() == ValueKind::StepNumber)
       table.push_back({.name = value.getKey().getName().getValue(),
@@ -207,7 +206,7 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .count_offset = -1,
                        .group = -1,
                        .count_group = -1,
-                       .unbounded = static_cast<bool>(skipped),
+                       .unbounded = settings.plan.lossScale.has_value(),
                        .is_loss = false,
                        .factor = 0.0,
                        .parts = 1,
@@ -276,8 +275,8 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
   std::optional<nn::Tensor> logits =
       logitsValue ? std::optional(logitsValue.getTensor()) : std::nullopt;
   std::optional<lang::LossScale> scale = settings.plan.lossScale;
-  auto state = common.params.lookup<nn::ParamOp>(lang::kLossScale);
-  ValueOp moving = state ? places.find(schedule::scaleKey(state)) : ValueOp();
+  sched::KeyAttr factor = schedule::stepValues(module).factor;
+  ValueOp moving = factor ? places.find(factor) : ValueOp();
   const lang::Recipe &recipe = settings.recipe;
   const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
   const lang::Saving save = recipe.save.value_or(lang::Saving());
