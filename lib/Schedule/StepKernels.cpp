@@ -46,6 +46,18 @@ StepValues schedule::stepValues(ModuleOp module) {
   return values;
 }
 
+void schedule::declareStepValues(ProgramValues &values, ModuleOp module) {
+  if (!values.find(normKey(values.getProgram(), 0)))
+    return;
+  MLIRContext *context = module.getContext();
+  Type real = nn::Tensor::get(context, {}, Float64Type::get(context));
+  StepValues step = stepValues(module);
+  for (KeyAttr number : step.numbers)
+    values.declare(number, sched::Owner::Scalar, sched::Life::Always, real);
+  for (KeyAttr state : step.states)
+    values.declare(state, sched::Owner::State, sched::Life::Always, real);
+}
+
 namespace {
 class Builder {
 public:

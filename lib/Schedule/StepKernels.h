@@ -13,6 +13,8 @@
 
 namespace tplan::schedule {
 
+class ProgramValues;
+
 /// Values of f64, beside norm and losses, with which these kernels compute.
 struct StepValues {
   /// States of the step, which no layer has: the norm reads them, and writes them for the next
@@ -20,11 +22,13 @@ struct StepValues {
   llvm::SmallVector<sched::KeyAttr, 2> states;
   /// What the norm also makes, for other functions and for the metrics.
   llvm::SmallVector<sched::KeyAttr, 3> numbers;
-  /// Of `states`, what cotangents are multiplied by; null where that is a constant.
+  /// The state that cotangents are multiplied by; null where that is a constant.
   sched::KeyAttr factor;
 };
-/// Those of the module's plan: of a scaled loss, the only one that has any.
+/// Only a plan with a scaled loss has any.
 StepValues stepValues(mlir::ModuleOp module);
+/// Declares them in a program that computes a norm.
+void declareStepValues(ProgramValues &values, mlir::ModuleOp module);
 
 /// (count where the loss has one, the factor where there is one; f64) -> the cotangent of a loss.
 inline std::string cotangentKernel(llvm::StringRef loss) { return "tplan.cot_loss." + loss.str(); }

@@ -1,6 +1,5 @@
 //===- Values.cpp - the values of a program, by key ------------------------===//
 #include "lib/Schedule/Values.h"
-#include "lib/Schedule/StepKernels.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -326,16 +325,4 @@ void schedule::declareSums(ProgramValues &values, const Chains &chains) {
       }
   declare(chains.train, dist::kNormSum, values.find(normKey(values.getProgram(), 0)),
           values.getProgram().getStages());
-}
-
-void schedule::declareStepValues(ProgramValues &values, ModuleOp module) {
-  if (!values.find(normKey(values.getProgram(), 0)))
-    return;
-  MLIRContext *context = module.getContext();
-  Type real = nn::Tensor::get(context, {}, Float64Type::get(context));
-  StepValues step = stepValues(module);
-  for (KeyAttr number : step.numbers)
-    values.declare(number, Owner::Scalar, Life::Always, real);
-  for (KeyAttr state : step.states)
-    values.declare(state, Owner::State, Life::Always, real);
 }

@@ -72,8 +72,6 @@ mlir::LogicalResult declarePersistent(ProgramValues &values, const Chains &chain
 dist::Axes pendingAxes(sched::ProgramOp program, const Chain &chain, llvm::StringRef name);
 /// Places for the sums over ranks that a step itself reads.
 void declareSums(ProgramValues &values, const Chains &chains);
-/// States of the step, and what it makes beside its norm: the StepValues of step-kernels.
-void declareStepValues(ProgramValues &values, mlir::ModuleOp module);
 
 } // namespace tplan::schedule
 
