@@ -261,3 +261,11 @@ bool sched::movesNoByte(Operation *call) {
   auto place = dyn_cast<rt::PlaceOp>(call);
   return place && isInPlace(place);
 }
+
+bool sched::endsBucket(ArrayRef<rt::CollectiveOp> bucket, Operation *next) {
+  if (auto collective = dyn_cast<rt::CollectiveOp>(next))
+    return llvm::any_of(bucket,
+                        [&](rt::CollectiveOp other) { return rt::dependsOn(collective, other); });
+  bool isPlaced = next->hasAttr(kPlaces);
+  return !(isa<rt::PlaceOp>(next) && !isPlaced) && !movesNoByte(next);
+}

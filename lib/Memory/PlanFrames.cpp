@@ -43,8 +43,8 @@ void FramePlanner::numberOps() {
   findBuckets();
 }
 
-/// Collectives that follow each other are issued together: what one reads lives until the last
-/// of them, what one writes from the first.
+/// What one collective of a bucket reads lives until the last of them, what one writes from the
+/// first.
 void FramePlanner::findBuckets() {
   liveUntil = lastUse;
   begins.clear();
@@ -58,14 +58,9 @@ void FramePlanner::findBuckets() {
     bucket.clear();
   };
   for (Operation &op : func.getBlock()) {
-    auto slice = dyn_cast<rt::SliceOp>(op);
-    auto collective = dyn_cast<rt::CollectiveOp>(op);
-    bool reads = collective && llvm::any_of(bucket, [&](rt::CollectiveOp other) {
-                   return rt::dependsOn(collective, other);
-                 });
-    if (reads || !(collective || isa<rt::PlaceOp>(op) || (slice && slice.getView())))
+    if (sched::endsBucket(bucket, &op))
       close();
-    if (collective)
+    if (auto collective = dyn_cast<rt::CollectiveOp>(op))
       bucket.push_back(collective);
   }
   close();

@@ -79,22 +79,21 @@ private:
   rt::FuncOp func;
   const bool tf32; // the plan lets GEMMs round f32 to it
   Value rank, table;
-  Value layers;                          // that one call works on, or null
-  SmallVector<Value> entries;            // of the table
-  SmallVector<rt::CollectiveOp> waiting; // that follow each other: one call issues them
+  Value layers;               // that one call works on, or null
+  SmallVector<Value> entries; // of the table
+  SmallVector<rt::CollectiveOp> bucket;
   DenseMap<Value, Value> pointer;
 
   void lower(Operation *op) {
     placeResults(op);
-    if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
-      if (llvm::any_of(waiting, [&](auto other) { return !goTogether(collective, other); }))
-        issue();
-      waiting.push_back(collective);
+    auto collective = dyn_cast<rt::CollectiveOp>(op);
+    bool isOtherStream = collective && !bucket.empty() && streamOf(bucket.front()) != streamOf(op);
+    if (isOtherStream || sched::endsBucket(bucket, op))
+      issue();
+    if (collective)
+      bucket.push_back(collective);
+    if (collective || sched::movesNoByte(op))
       return;
-    }
-    if (sched::movesNoByte(op))
-      return;
-    issue();
     waitForEvents(op);
     llvm::TypeSwitch<Operation *>(op)
         .Case<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp>(
@@ -278,30 +277,25 @@ private:
                         sources ? *sources : ArrayRef<int32_t>());
   }
 
-  /// A device issues to the stream of a group.
-  bool goTogether(rt::CollectiveOp op, rt::CollectiveOp other) {
-    return !rt::dependsOn(op, other) && streamOf(op) == streamOf(other);
-  }
-
-  /// Issues the collectives that wait. Their bytes are those of all, their place the first's.
+  /// Issues the bucket. Its bytes are those of all, its place the first's.
   void issue() {
-    if (waiting.empty())
+    if (bucket.empty())
       return;
     std::vector<CollectiveCall> all;
     int64_t bytes = 0;
-    for (rt::CollectiveOp op : waiting) {
+    for (rt::CollectiveOp op : bucket) {
       waitForEvents(op);
       all.push_back({recordOf(op), pointer[op.getX()], pointer[op.getResult()]});
       bytes += fact(op, "bytes");
     }
-    rt::CollectiveOp first = waiting.front();
+    rt::CollectiveOp first = bucket.front();
     calls.collectives(rank,
                       {dist::stringifyCollectiveKind(first.getKind()), first.getLoc(),
                        TP_COLLECTIVE, 0, bytes, streamOf(first)},
                       all);
-    for (rt::CollectiveOp op : waiting)
+    for (rt::CollectiveOp op : bucket)
       recordEvent(op);
-    waiting.clear();
+    bucket.clear();
   }
 
   void emit(rt::SliceOp op) {
