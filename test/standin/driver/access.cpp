@@ -87,24 +87,13 @@ bool globalAddresses(Warp &w, const Inst &i, Addresses &address, uint32_t width,
   return true;
 }
 
-/// Bytes that all threads access where these are one piece: their accesses follow each other, or
-/// are one and the same; else 0.
-uint32_t asOnePiece(const Warp &w, const Addresses &address, uint32_t width) {
-  if (w.exec != ~0u)
-    return 0;
-  Addresses first = Addresses(uint64_t(address[0])), all = first;
-  for (int l = 0; l < kWarp; ++l)
-    all[l] += l * width;
-  if (!maskOf(address != all))
-    return kWarp * width;
-  return maskOf(address != first) ? 0 : width;
-}
-
 /// Threads of one warp take their steps together, so only other warps can race.
 bool checkRaces(Warp &w, const Inst &i, const Addresses &address, uint32_t width, bool write) {
-  if (uint32_t piece = asOnePiece(w, address, width))
-    if (w.block->use.add(address[0] - kSharedBase, piece, w.number, write) < 0)
-      return true;
+  uint32_t offsets[kWarp];
+  for (int l = 0; l < kWarp; ++l)
+    offsets[l] = address[l] - kSharedBase;
+  if (w.block->use.addAll(offsets, w.exec, width, w.number, write))
+    return true;
   for (uint32_t left = w.exec; left; left &= left - 1) {
     int l = std::countr_zero(left);
     uint32_t offset = address[l] - kSharedBase;

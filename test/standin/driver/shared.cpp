@@ -2,6 +2,7 @@
 #include "test/standin/driver/warp.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace standin {
@@ -24,37 +25,42 @@ void SharedUse::clear() {
 }
 
 /// Nearly always nobody, or the warp itself, has touched the bytes of a word before.
-template <typename Word> bool SharedUse::addWord(uint32_t at, int warp, bool write) {
-  constexpr Word none = ~Word(0), ones = none / 255;
-  Word mine = warp * ones, writer, reader;
-  memcpy(&writer, &writers[at], sizeof(Word));
-  memcpy(&reader, &readers[at], sizeof(Word));
-  if (writer != none && writer != mine)
-    return false;
-  if (!write && reader == kSeveral * ones)
-    return true;
-  if (reader != none && reader != mine)
-    return false;
-  memcpy(write ? &writers[at] : &readers[at], &mine, sizeof(Word));
-  return true;
+template <typename Word>
+bool SharedUse::addWords(const uint32_t *offsets, uint32_t threads, uint32_t width, int warp,
+                         bool write) {
+  constexpr Word none = ~Word(0), ones = none / 255, several = kSeveral * ones;
+  const Word mine = warp * ones;
+  uint8_t *const written = writers.data(), *const read = readers.data();
+  uint32_t least = low, most = high;
+  bool isPlain = true;
+  for (; threads && isPlain; threads &= threads - 1) {
+    uint32_t at = offsets[std::countr_zero(threads)], end = at + width;
+    least = std::min(least, at), most = std::max(most, end);
+    for (; at < end && isPlain; at += sizeof(Word)) {
+      Word writer, reader;
+      memcpy(&writer, written + at, sizeof(Word));
+      memcpy(&reader, read + at, sizeof(Word));
+      bool isFree = reader == none || reader == mine;
+      if ((writer != none && writer != mine) || (!isFree && (write || reader != several)))
+        isPlain = false;
+      else if (isFree)
+        memcpy((write ? written : read) + at, &mine, sizeof(Word));
+    }
+  }
+  low = least, high = most;
+  return isPlain;
 }
 
-/// Where the first word begins that has to be looked at by bytes, or the end.
-template <typename Word>
-uint32_t SharedUse::addWords(uint32_t begin, uint32_t end, int warp, bool write) {
-  while (begin < end && addWord<Word>(begin, warp, write))
-    begin += sizeof(Word);
-  return begin;
+bool SharedUse::addAll(const uint32_t *offsets, uint32_t threads, uint32_t width, int warp,
+                       bool write) {
+  if (width % 8 == 0)
+    return addWords<uint64_t>(offsets, threads, width, warp, write);
+  return width % 4 == 0 && addWords<uint32_t>(offsets, threads, width, warp, write);
 }
 
 int SharedUse::add(uint32_t offset, uint32_t width, int warp, bool write) {
   low = std::min(low, offset), high = std::max(high, offset + width);
-  uint32_t begin = offset, end = offset + width;
-  if (width % 8 == 0)
-    begin = addWords<uint64_t>(begin, end, warp, write);
-  else if (width % 4 == 0)
-    begin = addWords<uint32_t>(begin, end, warp, write);
-  for (uint32_t i = begin; i < end; ++i) {
+  for (uint32_t i = offset; i < offset + width; ++i) {
     if (writers[i] != kNone && writers[i] != warp)
       return writers[i];
     if (write) {
