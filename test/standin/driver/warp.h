@@ -63,7 +63,7 @@ public:
   void stop() { on = false; }
   bool active() const { return on; }
   /// The accesses of some threads of a warp. False where one of them has to be looked at by bytes,
-  /// with `add`, which may be told of all again.
+  /// with `add`, which may see all of them again.
   bool addAll(const uint32_t *offsets, uint32_t threads, uint32_t width, int warp, bool write);
   /// The other warp, or -1.
   int add(uint32_t offset, uint32_t width, int warp, bool write);
