@@ -80,7 +80,8 @@ TEST(CollectiveCalls, ASliceHasAKnownType) {
   tp_collective what = {TP_SLICE, TP_SUM, TP_NUM_TYPES, 0, 1, 1, 1, 1, 1, 0, nullptr};
   Alone alone(mesh);
   EXPECT_EQ(tp_slice(&alone.rank, &call, &what, &from, &to), 1);
-  EXPECT_FAILS(alone.rank.error, "toy.tplan:9: ", "a slice has an unknown type: " + std::to_string(TP_NUM_TYPES));
+  EXPECT_FAILS(alone.rank.error,
+               "toy.tplan:9: ", "a slice has an unknown type: " + std::to_string(TP_NUM_TYPES));
 }
 
 TEST(CollectiveCalls, NeighboursOfOneGroupAreIssuedTogether) {
