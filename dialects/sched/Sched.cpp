@@ -266,6 +266,7 @@ bool sched::endsBucket(ArrayRef<rt::CollectiveOp> bucket, Operation *next) {
   if (auto collective = dyn_cast<rt::CollectiveOp>(next))
     return llvm::any_of(bucket,
                         [&](rt::CollectiveOp other) { return rt::dependsOn(collective, other); });
-  bool isPlaced = next->hasAttr(kPlaces);
-  return !(isa<rt::PlaceOp>(next) && !isPlaced) && !movesNoByte(next);
+  if (isa<rt::PlaceOp>(next) && !next->hasAttr(kPlaces))
+    return false;
+  return !movesNoByte(next);
 }

@@ -124,9 +124,9 @@ inline PlaceAttr placeOf(mlir::OpResult result) {
 /// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
 /// `memory`.
 bool movesNoByte(mlir::Operation *call);
-/// Whether `next` ends a bucket, which is collectives of one stream that follow each other and are
-/// issued by one call: it reads what one of them makes, or it is another call. An rt.place is none
-/// as long as places are not known.
+/// Whether `next` ends a bucket, which is collectives that follow each other and are issued
+/// together, by one call for each stream: it reads what one of them makes, or it is another call.
+/// As long as places are not known, any rt.place may turn out to move no byte, and ends none.
 bool endsBucket(llvm::ArrayRef<rt::CollectiveOp> bucket, mlir::Operation *next);
 } // namespace tplan::sched
 

@@ -2,7 +2,7 @@
 //
 // One decision: ptxas helps, but is not needed. A driver translates PTX by itself, so nobody has to
 // install a toolkit; where ptxas is found, its work is done here, once, and not in each job. Both
-// are compressed, because kernels repeat each other's words: an eighth is left.
+// are compressed, because kernels repeat each other's words: a ninth is left.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Emit/Image.h"

@@ -304,7 +304,7 @@ LogicalResult ProgramBuilder::build() {
   if (failed(declarePersistent(values, chains)) || failed(sharedWeights.declare()))
     return failure();
   declareSums(values, chains);
-  declareStepValues(values, program->getParentOfType<ModuleOp>());
+  declareStepValues(values, step);
   declareChainValues(values, train, program.isSplit());
   if (chains.counts)
     declareChainValues(values, *chains.counts, program.isSplit());

@@ -46,12 +46,11 @@ StepValues schedule::stepValues(ModuleOp module) {
   return values;
 }
 
-void schedule::declareStepValues(ProgramValues &values, ModuleOp module) {
+void schedule::declareStepValues(ProgramValues &values, const StepValues &step) {
   if (!values.find(normKey(values.getProgram(), 0)))
     return;
-  MLIRContext *context = module.getContext();
+  MLIRContext *context = values.context();
   Type real = nn::Tensor::get(context, {}, Float64Type::get(context));
-  StepValues step = stepValues(module);
   for (KeyAttr number : step.numbers)
     values.declare(number, sched::Owner::Scalar, sched::Life::Always, real);
   for (KeyAttr state : step.states)

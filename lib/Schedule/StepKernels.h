@@ -28,7 +28,7 @@ struct StepValues {
 /// Only a plan with a scaled loss has any.
 StepValues stepValues(mlir::ModuleOp module);
 /// Declares them in a program that computes a norm.
-void declareStepValues(ProgramValues &values, mlir::ModuleOp module);
+void declareStepValues(ProgramValues &values, const StepValues &step);
 
 /// (count where the loss has one, the factor where there is one; f64) -> the cotangent of a loss.
 inline std::string cotangentKernel(llvm::StringRef loss) { return "tplan.cot_loss." + loss.str(); }

@@ -10,7 +10,7 @@ import zlib
 
 import jobs
 from traffic import check_traffic
-from training import GPU, STEPS, TOKENS, Wrong, left, of_stages
+from training import GPU, TOKENS, Wrong, left, of_stages
 
 DELAY = 300  # microseconds, at most, before an operation
 
@@ -20,11 +20,10 @@ def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", cwd=None, **more
     seed = zlib.crc32(f"{binary.stat().st_size} {ranks}".encode())
     libraries = dict(GPU[1])
     nccl = libraries.pop("TPLAN_NCCL")
-    # Whether warps of these kernels race was checked where the ranks share a GPU.
-    environment = {**os.environ, **libraries, "STANDIN_RACES": "0", "STANDIN_CUDA": libraries["TPLAN_CUDA"], "STANDIN_DEVICES": str(ranks),
+    environment = {**os.environ, **libraries, "STANDIN_CUDA": libraries["TPLAN_CUDA"], "STANDIN_DEVICES": str(ranks),
                    "STANDIN_NCCL_DELAY": str(DELAY), "STANDIN_SEED": str(seed), **more}
-    command = [binary, *(["--data", data] if data else []), "--seed", "1", "--threads", "1", "--steps", str(STEPS), "--save", folder / "save",
-               "--metrics", folder / "log.jsonl", "--audit-memory", "--nccl-library", nccl, *options]
+    command = [binary, *(["--data", data] if data else []), "--seed", "1", "--threads", "1", "--save", folder / "save", "--metrics",
+               folder / "log.jsonl", "--audit-memory", "--nccl-library", nccl, *options]
     outcomes = jobs.run(ranks, command, environment, cwd=cwd)
     for rank, outcome in enumerate(outcomes):
         if outcome.code != 0:

@@ -275,8 +275,7 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
   std::optional<nn::Tensor> logits =
       logitsValue ? std::optional(logitsValue.getTensor()) : std::nullopt;
   std::optional<lang::LossScale> scale = settings.plan.lossScale;
-  sched::KeyAttr factor = schedule::stepValues(module).factor;
-  ValueOp moving = factor ? places.find(factor) : ValueOp();
+  ValueOp moving = places.find(schedule::stepValues(module).factor);
   const lang::Recipe &recipe = settings.recipe;
   const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
   const lang::Saving save = recipe.save.value_or(lang::Saving());
