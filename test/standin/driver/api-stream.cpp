@@ -216,12 +216,8 @@ CUresult cuEventQuery(CUevent handle) {
   line.text("e", nameOf(*event));
   if (CUresult r = notCaptured(*event, "cuEventQuery"))
     return line.end(r);
-  if (!event->mark || event->mark->done)
-    return line.end(CUDA_SUCCESS);
-  if (auto stream = event->mark->stream.lock())
-    ask(*stream, event->mark->sequence);
-  relieve();
-  return line.end(CUDA_ERROR_NOT_READY);
+  std::shared_ptr<Mark> mark = event->mark; // the event may be destroyed meanwhile
+  return line.end(!mark || hasEnded(lock, mark) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
 
 CUresult cuEventSynchronize(CUevent handle) {

@@ -67,25 +67,36 @@ enum Shuffle { up, down, bfly, idx };
 
 /// Lanes of segments: the mask of b keeps a thread within its own, its low bits bound it.
 template <Shuffle mode> void shuffle(Warp &w, const Inst &i) {
-  auto a = get<uint32_t>(w, i.a), by = get<uint32_t>(w, i.b);
-  auto control = get<uint32_t>(w, i.imm);
-  Lanes<uint32_t> d = a;
-  uint32_t good = 0;
-  for (uint32_t left = w.exec; left; left &= left - 1) {
-    int l = std::countr_zero(left);
-    int bound = control[l] & 31, segment = control[l] >> 8 & 31, n = by[l] & 31;
-    int most = (l & segment) | (bound & ~segment), least = l & segment;
-    int from = mode == up     ? l - n
-               : mode == down ? l + n
-               : mode == bfly ? l ^ n
-                              : least | (n & ~segment);
-    bool inside = mode == up ? from >= most : from <= most;
-    if (!inside)
-      continue; // the thread keeps its own value
-    if (!(w.exec >> from & 1))
-      return w.fail(i, l, CUDA_ERROR_LAUNCH_FAILED, "value of a thread that is not here: %d", from);
-    d[l] = a[from], good |= 1u << l;
+  auto a = get<uint32_t>(w, i.a), n = get<uint32_t>(w, i.b) & 31u;
+  auto control = get<uint32_t>(w, i.imm), segment = control >> 8 & 31u;
+  constexpr Lanes<uint32_t> lane = [] {
+    Lanes<uint32_t> lane{};
+    for (int i = 0; i < kWarp; ++i)
+      lane[i] = i;
+    return lane;
+  }();
+  Lanes<uint32_t> most = (lane & segment) | (control & 31u & ~segment);
+  Lanes<uint32_t> from = mode == up     ? lane - n
+                         : mode == down ? lane + n
+                         : mode == bfly ? lane ^ n
+                                        : (lane & segment) | (n & ~segment);
+  // Signed, because `up` may go below 0.
+  auto inside = mode == up ? Lanes<int32_t>(from) >= Lanes<int32_t>(most)
+                           : Lanes<int32_t>(from) <= Lanes<int32_t>(most);
+  uint32_t good = maskOf(inside) & w.exec;
+  from = inside ? from : lane; // the thread keeps its own value
+  if (uint32_t bad = good & maskOf((Lanes<uint32_t>(w.exec) >> (from & 31u) & 1u) == 0u)) {
+    int l = std::countr_zero(bad);
+    return w.fail(i, l, CUDA_ERROR_LAUNCH_FAILED, "value of a thread that is not here: %d",
+                  int(from[l]));
   }
+  uint32_t values[kWarp], places[kWarp], found[kWarp];
+  __builtin_memcpy(values, &a, sizeof a);
+  __builtin_memcpy(places, &from, sizeof from);
+  for (int l = 0; l < kWarp; ++l)
+    found[l] = values[places[l] & 31];
+  Lanes<uint32_t> d;
+  __builtin_memcpy(&d, found, sizeof d);
   set(w, i.d, d);
   if (i.e != kNowhere)
     setMask(w, i.e, good);

@@ -1,9 +1,10 @@
 //===- shared.cpp - which warps touch shared memory between barriers ------===//
-#include "test/standin/driver/warp.h"
+#include "test/standin/driver/lanes.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 namespace standin {
 
@@ -24,38 +25,52 @@ void SharedUse::clear() {
   low = writers.size(), high = 0;
 }
 
-/// Nearly always nobody, or the warp itself, has touched the bytes of a word before.
-template <typename Word>
-bool SharedUse::addWords(const uint32_t *offsets, uint32_t threads, uint32_t width, int warp,
-                         bool write) {
-  constexpr Word none = ~Word(0), ones = none / 255, several = kSeveral * ones;
-  const Word mine = warp * ones;
-  uint8_t *const written = writers.data(), *const read = readers.data();
-  uint32_t least = low, most = high;
-  bool isPlain = true;
-  for (; threads && isPlain; threads &= threads - 1) {
-    uint32_t at = offsets[std::countr_zero(threads)], end = at + width;
-    least = std::min(least, at), most = std::max(most, end);
-    for (; at < end && isPlain; at += sizeof(Word)) {
-      Word writer, reader;
-      memcpy(&writer, written + at, sizeof(Word));
-      memcpy(&reader, read + at, sizeof(Word));
-      bool isFree = reader == none || reader == mine;
-      if ((writer != none && writer != mine) || (!isFree && (write || reader != several)))
-        isPlain = false;
-      else if (isFree)
-        memcpy((write ? written : read) + at, &mine, sizeof(Word));
-    }
+/// Bytes of [begin, end), a multiple of kBytes, at once. False before it has changed anything of
+/// the first piece in which another warp is in the way.
+template <unsigned kBytes>
+bool SharedUse::addRange(uint32_t begin, uint32_t end, int warp, bool write) {
+  using Bytes [[gnu::vector_size(kBytes)]] = uint8_t;
+  using Whole = std::conditional_t<kBytes == 4, uint32_t, unsigned _BitInt(8 * kBytes)>;
+  const Bytes mine = Bytes{} + uint8_t(warp), none = Bytes{} + kNone, several = Bytes{} + kSeveral;
+  for (uint32_t at = begin; at < end; at += kBytes) {
+    Bytes writer, reader;
+    memcpy(&writer, writers.data() + at, kBytes);
+    memcpy(&reader, readers.data() + at, kBytes);
+    auto free = (reader == none) | (reader == mine);
+    auto bad = (writer != none) & (writer != mine);
+    if (write)
+      bad |= ~free;
+    if (std::bit_cast<Whole>(bad))
+      return false;
+    if (write)
+      memcpy(writers.data() + at, &mine, kBytes);
+    else
+      reader = free ? mine : several, memcpy(readers.data() + at, &reader, kBytes);
   }
-  low = least, high = most;
-  return isPlain;
+  low = std::min(low, begin), high = std::max(high, end);
+  return true;
 }
 
+/// Threads nearly always access what the one before does, or what lies next to it: such a run is
+/// one range.
 bool SharedUse::addAll(const uint32_t *offsets, uint32_t threads, uint32_t width, int warp,
                        bool write) {
-  if (width % 8 == 0)
-    return addWords<uint64_t>(offsets, threads, width, warp, write);
-  return width % 4 == 0 && addWords<uint32_t>(offsets, threads, width, warp, write);
+  if (width % 4 != 0)
+    return false;
+  Lanes<uint32_t> here, after = {};
+  memcpy(&here, offsets, sizeof here);
+  memcpy(&after, offsets + 1, sizeof after - sizeof(uint32_t));
+  uint32_t joined = maskOf((after == here) | (after == here + width));
+  uint32_t starts = threads & ~((threads & joined) << 1),
+           ends = threads & ~((threads & ~starts) >> 1);
+  auto add = width % 16 == 0  ? &SharedUse::addRange<16>
+             : width % 8 == 0 ? &SharedUse::addRange<8>
+                              : &SharedUse::addRange<4>;
+  for (; starts; starts &= starts - 1, ends &= ends - 1)
+    if (!(this->*add)(offsets[std::countr_zero(starts)], offsets[std::countr_zero(ends)] + width,
+                      warp, write))
+      return false;
+  return true;
 }
 
 int SharedUse::add(uint32_t offset, uint32_t width, int warp, bool write) {

@@ -65,12 +65,14 @@ void relieve() {
       ask(*stream, stream->enqueued);
 }
 
-/// Meanwhile it may turn out that all streams have to run.
-static void waitFor(Lock &lock, Stream &stream, uint64_t upTo) {
+/// At most so long. Meanwhile it may turn out that all streams have to run.
+static void waitFor(Lock &lock, Stream &stream, uint64_t upTo,
+                    Clock::time_point limit = Clock::time_point::max()) {
   Waiter self = {upTo, {}};
   stream.waiters.push_back(&self);
-  while (stream.finished < upTo)
-    if (self.ended.wait_for(lock, std::chrono::milliseconds(100)) == std::cv_status::timeout)
+  for (auto now = Clock::now(); stream.finished < upTo && now < limit; now = Clock::now())
+    if (self.ended.wait_until(lock, std::min(limit, now + std::chrono::milliseconds(100))) ==
+        std::cv_status::timeout)
       relieve();
   std::erase(stream.waiters, &self);
 }
@@ -82,6 +84,17 @@ CUresult await(Lock &lock, Context &context, const std::shared_ptr<Mark> &mark) 
     waitFor(lock, *stream, mark->sequence);
   }
   return context.error;
+}
+
+bool hasEnded(Lock &lock, const std::shared_ptr<Mark> &mark) {
+  auto stream = mark->stream.lock();
+  if (!stream || mark->done)
+    return true;
+  if (stream->asked < mark->sequence)
+    ask(*stream, mark->sequence);
+  else
+    waitFor(lock, *stream, mark->sequence, Clock::now() + std::chrono::milliseconds(2));
+  return mark->done;
 }
 
 CUresult awaitStream(Lock &lock, Stream &stream) {

@@ -166,6 +166,9 @@ uint64_t nextRandom();
 void ask(Stream &stream, uint64_t upTo);
 /// Until the mark is done; the error of the context, if it has one.
 CUresult await(Lock &lock, Context &context, const std::shared_ptr<Mark> &mark);
+/// What a query answers. Who asks again waits for 2 ms, because a host that polls would take the
+/// time of a core that runs what it polls for.
+bool hasEnded(Lock &lock, const std::shared_ptr<Mark> &mark);
 CUresult awaitStream(Lock &lock, Stream &stream);
 CUresult awaitContext(Lock &lock, Context &context, bool onlyBlocking);
 /// Where a host function blocks, all streams run.

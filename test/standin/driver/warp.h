@@ -62,15 +62,14 @@ public:
   /// Warps meet in parts: from now on races are not known.
   void stop() { on = false; }
   bool active() const { return on; }
-  /// The accesses of some threads of a warp. False where one of them has to be looked at by bytes,
-  /// with `add`, which may see all of them again.
+  /// The accesses of some threads of a warp. False where two warps race, or where they have to be
+  /// looked at by bytes: with `add`, which may see all of them again.
   bool addAll(const uint32_t *offsets, uint32_t threads, uint32_t width, int warp, bool write);
   /// The other warp, or -1.
   int add(uint32_t offset, uint32_t width, int warp, bool write);
 
 private:
-  template <typename Word>
-  bool addWords(const uint32_t *offsets, uint32_t threads, uint32_t width, int warp, bool write);
+  template <unsigned kBytes> bool addRange(uint32_t begin, uint32_t end, int warp, bool write);
   static constexpr uint8_t kNone = 255, kSeveral = 254;
   std::vector<uint8_t> writers, readers;
   uint32_t low = 0, high = 0; ///< what has been touched
