@@ -50,6 +50,11 @@ struct Task {
   bool operator==(const Task &) const = default;
 };
 
+/// Task i of the triples of a program.
+inline Task taskIn(llvm::ArrayRef<int32_t> triples, int64_t i) {
+  return {static_cast<TaskKind>(triples[3 * i]), triples[3 * i + 1], triples[3 * i + 2]};
+}
+
 /// One of several tasks.
 using AnyTask = llvm::SmallVector<Task, 3>;
 /// What must be done before a task, all of it: where the stages are held by one rank, tasks of its

@@ -164,8 +164,10 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
   let extraClassDeclaration = [{
     /// Number of tasks, and task i as (kind, stage, microbatch).
     int64_t getNumTasks() { return getTasks().size() / 3; }
-    Task getTask(int64_t i);
-    std::vector<Task> getTaskList();
+    Task getTask(int64_t i) { return taskIn(getTasks(), i); }
+    auto getTaskList() {
+      return ::llvm::map_range(::llvm::seq(getNumTasks()), [data = getTasks()](int64_t i) { return taskIn(data, i); });
+    }
     /// Whether the backward is cut into I and W.
     bool isSplit();
     bool holds(int64_t stage) { return !getHolds() || ::llvm::is_contained(*getHolds(), stage); }

@@ -15,19 +15,6 @@ using namespace tplan::sched;
 // Program
 //===----------------------------------------------------------------------===//
 
-Task ProgramOp::getTask(int64_t i) {
-  ArrayRef<int32_t> data = getTasks();
-  return {static_cast<TaskKind>(data[3 * i]), data[3 * i + 1], data[3 * i + 2]};
-}
-
-std::vector<Task> ProgramOp::getTaskList() {
-  std::vector<Task> tasks;
-  ArrayRef<int32_t> data = getTasks();
-  for (size_t i = 0; i + 2 < data.size(); i += 3)
-    tasks.push_back({static_cast<TaskKind>(data[i]), data[i + 1], data[i + 2]});
-  return tasks;
-}
-
 bool ProgramOp::isSplit() {
   return llvm::any_of(getTaskList(), [](Task task) { return task.kind == TaskKind::I; });
 }

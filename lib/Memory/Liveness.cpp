@@ -2,6 +2,7 @@
 #include "lib/Memory/Liveness.h"
 #include "lib/Schedule/Walk.h"
 #include "llvm/ADT/MapVector.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tplan;
@@ -48,6 +49,11 @@ void Liveness::Span::touch(int64_t point, int64_t live) {
   bytes = std::max(bytes, live);
 }
 
+void Liveness::Span::touch(const Span &other, int64_t first) {
+  touch(first + other.begin, other.bytes);
+  touch(first + other.end, other.bytes);
+}
+
 /// Live bytes of a value. A frame counts with what is live in its function; the rest of it is what
 /// `plan-frames` could not use.
 static int64_t liveBytes(sched::Step step, ValueOp value) {
@@ -59,10 +65,7 @@ static int64_t liveBytes(sched::Step step, ValueOp value) {
 }
 
 /// Each block is listed once, whatever the order of the uses.
-const std::vector<Liveness::Touched> &Liveness::touched(Operation *op) {
-  auto [known, added] = touchedBy.try_emplace(op);
-  if (!added)
-    return known->second;
+std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
   llvm::MapVector<size_t, Touched> found;
   op->walk([&](sched::Step step) {
     for (const sched::Use &use : step.getUses())
@@ -86,46 +89,57 @@ const std::vector<Liveness::Touched> &Liveness::touched(Operation *op) {
   std::vector<Touched> all;
   for (auto &[block, each] : found)
     all.push_back(each);
-  return known->second = std::move(all);
+  return all;
 }
 
-/// What has been touched lives until `until`, or its last point if that is later.
-void Liveness::close(llvm::DenseMap<size_t, Span> &spans, int64_t until) {
-  for (auto &[block, span] : spans)
-    intervals.push_back({block, span.begin, std::max(span.end, until), span.bytes});
-  spans.clear();
+const Liveness::Section &Liveness::sectionOf(sched::SectionOp section) {
+  auto [known, added] = sections.try_emplace(section);
+  if (!added)
+    return known->second;
+  llvm::DenseMap<Operation *, int64_t> pointOf;
+  for (Operation &op : section.getBody().front())
+    pointOf.try_emplace(&op, pointOf.size());
+  llvm::MapVector<size_t, std::pair<Touched, Span>> found;
+  for (Operation &op : section.getBody().front())
+    for (const Touched &each : touchedBy(&op)) {
+      Span &span = found.insert({each.block, {each, {}}}).first->second.second;
+      span.touch(pointOf.at(&op), each.bytes);
+      span.touch(pointOf.at(each.until), each.bytes);
+    }
+  Section &all = known->second;
+  all.points = pointOf.size();
+  for (auto &[block, each] : found)
+    all.touched.push_back(each);
+  return all;
 }
 
 void Liveness::addEntry(sched::EntryOp entry) {
-  llvm::DenseMap<size_t, Span> ofEntry, ofSection;
-  llvm::DenseMap<std::pair<size_t, int64_t>, Span> ofMicrobatch; // of a family
-  schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t microbatch) {
-    llvm::DenseMap<Operation *, int64_t> pointOf;
-    for (Operation &op : section.getBody().front()) {
-      pointOf[&op] = points.size();
-      points.push_back({&op, microbatch});
-    }
-    auto touch = [&](const Touched &each, int64_t point) {
-      if (each.lives == sched::Life::Entry)
-        ofEntry[each.block].touch(point, each.bytes);
-      else if (each.family && section.isOfTask())
-        ofMicrobatch[{each.block, microbatch}].touch(point, each.bytes);
-      else
-        ofSection[each.block].touch(point, each.bytes);
-    };
-    for (Operation &op : section.getBody().front())
-      for (const Touched &each : touched(&op)) {
-        touch(each, pointOf[&op]);
-        touch(each, pointOf[each.until]);
+  llvm::DenseMap<size_t, Span> ofEntry;
+  llvm::MapVector<size_t, std::vector<Span>> ofMicrobatches; // of a family
+  size_t microbatches = program.getMicrobatches();
+  schedule::forEachExecution(entry, [&](sched::SectionOp op, int64_t microbatch) {
+    const Section &section = sectionOf(op);
+    executions.push_back({points, op, microbatch});
+    for (const auto &[each, span] : section.touched)
+      if (each.lives == sched::Life::Entry) {
+        ofEntry[each.block].touch(span, points);
+      } else if (each.family && op.isOfTask()) {
+        auto &spans = ofMicrobatches[each.block];
+        spans.resize(microbatches);
+        spans[microbatch].touch(span, points);
+      } else {
+        intervals.push_back({each.block, points + span.begin, points + span.end, span.bytes});
       }
-    close(ofSection);
+    points += section.points;
   });
-  close(ofEntry, static_cast<int64_t>(points.size()) - 1);
-  for (auto &[key, span] : ofMicrobatch) {
-    auto [block, microbatch] = key;
-    sched::FamilyOp family = blocks[block].family;
-    intervals.push_back(
-        {block + (apart ? family.getSlotOf()[microbatch] : 0), span.begin, span.end, span.bytes});
+  for (auto &[block, span] : ofEntry)
+    intervals.push_back({block, span.begin, points - 1, span.bytes});
+  for (auto &[block, spans] : ofMicrobatches) {
+    ArrayRef<int32_t> slotOf = sched::FamilyOp(blocks[block].family).getSlotOf();
+    for (auto [microbatch, span] : llvm::enumerate(spans))
+      if (span.begin >= 0)
+        intervals.push_back(
+            {block + (apart ? slotOf[microbatch] : 0), span.begin, span.end, span.bytes});
   }
 }
 
@@ -133,53 +147,73 @@ void Liveness::addEntry(sched::EntryOp entry) {
 // Sweep
 //===----------------------------------------------------------------------===//
 
-std::string Liveness::describe(const Point &point) const {
-  auto section = cast<sched::SectionOp>(point.op->getParentOp());
-  auto run = dyn_cast<sched::RunOp>(point.op);
-  std::string text = run ? (run.getWhat() + " of " + run.getTitle()).str()
-                         : cast<sched::Step>(point.op).getTitle();
+/// Places of intervals in ascending order of one of their ends.
+template <typename Interval>
+static std::vector<size_t> sorted(ArrayRef<Interval> intervals, int64_t points,
+                                  int64_t Interval::*end) {
+  std::vector<size_t> firstAt(points + 1, 0), order(intervals.size());
+  for (const Interval &each : intervals)
+    ++firstAt[each.*end + 1];
+  std::partial_sum(firstAt.begin(), firstAt.end(), firstAt.begin());
+  for (auto [i, each] : llvm::enumerate(intervals))
+    order[firstAt[each.*end]++] = i;
+  return order;
+}
+
+std::string Liveness::describe(int64_t point) const {
+  auto next = llvm::upper_bound(
+      executions, point, [](int64_t point, const Execution &each) { return point < each.first; });
+  auto [first, section, microbatch] = *std::prev(next);
+  Operation *op = &*std::next(section.getBody().front().begin(), point - first);
+  auto run = dyn_cast<sched::RunOp>(op);
+  std::string text =
+      run ? (run.getWhat() + " of " + run.getTitle()).str() : cast<sched::Step>(op).getTitle();
   if (section.getKind())
     return text + ", stage " + std::to_string(*section.getStage()) + ", microbatch " +
-           std::to_string(point.microbatch);
+           std::to_string(microbatch);
   bool said = run && run.getWhat() == section.getSymName();
   return said ? text : text + ", " + section.getSymName().str();
 }
 
 void Liveness::sweep() {
   conflicts.assign(blocks.size(), llvm::BitVector(blocks.size()));
-  std::vector<std::vector<size_t>> begins(points.size()), ends(points.size());
-  for (auto [i, interval] : llvm::enumerate(intervals)) {
-    begins[interval.begin].push_back(i);
-    ends[interval.end].push_back(i);
-  }
+  std::vector<size_t> begins = sorted(ArrayRef(intervals), points, &Interval::begin);
+  std::vector<size_t> ends = sorted(ArrayRef(intervals), points, &Interval::end);
   std::vector<int64_t> live(blocks.size(), 0), users(blocks.size(), 0);
   llvm::BitVector active(blocks.size());
-  int64_t sum = 0;
-  for (size_t p = 0; p < points.size(); ++p) {
-    for (size_t i : begins[p]) {
-      const Interval &interval = intervals[i];
-      live[interval.block] += interval.bytes;
-      sum += interval.bytes;
-      ++users[interval.block];
-      active.set(interval.block);
-    }
-    if (!begins[p].empty())
-      for (unsigned block : active.set_bits())
-        conflicts[block] |= active;
-    if (sum > peak) {
-      peak = sum;
-      peakName = describe(points[p]);
-      atPeak = live;
-    }
-    for (size_t i : ends[p]) {
-      const Interval &interval = intervals[i];
+  int64_t sum = 0, highest = -1;
+  auto end = ends.begin();
+  for (auto begin = begins.begin(); begin != begins.end();) {
+    int64_t point = intervals[*begin].begin;
+    for (; intervals[*end].end < point; ++end) {
+      const Interval &interval = intervals[*end];
       live[interval.block] -= interval.bytes;
       sum -= interval.bytes;
       if (--users[interval.block] == 0)
         active.reset(interval.block);
     }
+    auto first = begin;
+    for (; begin != begins.end() && intervals[*begin].begin == point; ++begin) {
+      const Interval &interval = intervals[*begin];
+      live[interval.block] += interval.bytes;
+      sum += interval.bytes;
+      ++users[interval.block];
+      active.set(interval.block);
+    }
+    for (auto each = first; each != begin; ++each)
+      conflicts[intervals[*each].block] |= active;
+    if (sum > peak) {
+      peak = sum, highest = point;
+      atPeak = live;
+    }
   }
+  if (highest >= 0)
+    peakName = describe(highest);
   atPeak.resize(blocks.size(), 0);
-  for (size_t i = 0; i < blocks.size(); ++i)
+  // The one of two blocks that began later has met the other.
+  for (size_t i = 0; i < blocks.size(); ++i) {
     conflicts[i].reset(i);
+    for (unsigned other : conflicts[i].set_bits())
+      conflicts[other].set(i);
+  }
 }

@@ -44,8 +44,10 @@ private:
     size_t block;
     int64_t begin, end, bytes;
   };
-  struct Point {
-    mlir::Operation *op; // of the section's body
+  /// The points of an execution of a section: its ops in turn.
+  struct Execution {
+    int64_t first;
+    sched::SectionOp section;
     int64_t microbatch;
   };
   /// What an op touches.
@@ -60,21 +62,30 @@ private:
   struct Span {
     int64_t begin = -1, end = -1, bytes = 0;
     void touch(int64_t point, int64_t live);
+    /// By what `other` has touched, whose points count from `first`.
+    void touch(const Span &other, int64_t first);
+  };
+  /// What each execution of a section touches: the same blocks at the same points, counted from its
+  /// first.
+  struct Section {
+    int64_t points = 0;
+    std::vector<std::pair<Touched, Span>> touched; // by block
   };
 
   sched::ProgramOp program;
   bool apart = true; // slots are blocks of their own
   std::vector<Interval> intervals;
-  std::vector<Point> points;
+  std::vector<Execution> executions;
+  int64_t points = 0;
   llvm::DenseMap<mlir::Operation *, size_t> blockOf; // of values and families
-  llvm::DenseMap<mlir::Operation *, std::vector<Touched>> touchedBy;
+  llvm::DenseMap<mlir::Operation *, Section> sections;
 
   void addBlocks();
-  const std::vector<Touched> &touched(mlir::Operation *op);
+  std::vector<Touched> touchedBy(mlir::Operation *op);
+  const Section &sectionOf(sched::SectionOp op);
   void addEntry(sched::EntryOp entry);
-  void close(llvm::DenseMap<size_t, Span> &spans, int64_t until = -1);
   void sweep();
-  std::string describe(const Point &point) const;
+  std::string describe(int64_t point) const;
 };
 
 } // namespace tplan::memory

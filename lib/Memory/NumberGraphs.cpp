@@ -8,6 +8,7 @@
 #include "lib/Memory/Memory.h"
 #include "lib/Schedule/Walk.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 namespace tplan::memory {
@@ -50,32 +51,40 @@ private:
   sched::ProgramOp program;
   llvm::DenseMap<StringAttr, sched::FamilyOp> families;
 
+  /// What says where some memory of a section is for a microbatch: the slot of a family, or what an
+  /// instance is numbered by.
+  using Place = std::pair<sched::FamilyOp, AffineExpr>;
+
   void number(SectionOp section, ArrayRef<int64_t> microbatches) {
+    llvm::SetVector<Place> places = placesIn(section);
     std::map<std::vector<int64_t>, int32_t> graphs;
     SmallVector<int32_t> of(program.getMicrobatches(), 0);
-    for (int64_t microbatch : microbatches)
-      of[microbatch] =
-          graphs.try_emplace(placesIn(section, microbatch), graphs.size()).first->second;
+    for (int64_t microbatch : microbatches) {
+      std::vector<int64_t> found;
+      for (auto [family, number] : places)
+        found.push_back(number ? sched::evaluate(number, /*period=*/0, microbatch)
+                               : family.getSlotOf()[microbatch]);
+      of[microbatch] = graphs.try_emplace(std::move(found), graphs.size()).first->second;
+    }
     if (graphs.size() > 1)
       section.setGraphOf(of);
   }
 
-  /// What says where a section's memory is for a microbatch.
-  std::vector<int64_t> placesIn(SectionOp section, int64_t microbatch) {
-    std::vector<int64_t> places;
+  llvm::SetVector<Place> placesIn(SectionOp section) {
+    llvm::SetVector<Place> places;
     auto add = [&](Value value, AffineMap instance) {
       AffineExpr number = instance.getResult(0);
       if (number.isFunctionOfSymbol(1)) // whatever the period is, it adds the same
-        places.push_back(sched::evaluate(number, /*period=*/0, microbatch));
+        places.insert({{}, number});
       FlatSymbolRefAttr name = sched::valueOf(value).getFamilyAttr();
       if (sched::FamilyOp family = name ? families.lookup(name.getAttr()) : nullptr;
           family && section.isOfTask())
-        places.push_back(family.getSlotOf()[microbatch]);
+        places.insert({family, {}});
     };
     for (Operation &op : section.getBodyOps())
       op.walk([&](sched::Step step) {
         if (isa<sched::UnpackOp>(step.getOperation()))
-          places.push_back(microbatch);
+          places.insert({{}, sched::microbatchOf(section.getContext())});
         for (const sched::Use &use : step.getUses()) {
           if (use.border)
             add(use.outer, sched::use(use.outer).instance);
