@@ -53,13 +53,13 @@ CudaDevice::~CudaDevice() {
   for (const TimedCall &call : timed)
     destroy(call.begin), destroy(call.end);
   for (cuda::EventHandle *event :
-       {sent, taken, imageSent[0], imageSent[1], awaited, paces[0], paces[1]})
+       {sent, taken, pinnedSent[0], pinnedSent[1], awaited, paces[0], paces[1]})
     destroy(event);
   for (cuda::StreamHandle *stream : streams)
     cu.StreamDestroy(stream);
   if (givingStream)
     cu.StreamDestroy(givingStream);
-  for (void *memory : {(void *)images[0], (void *)images[1], (void *)notes})
+  for (void *memory : {(void *)pinned[0], (void *)pinned[1], (void *)notes})
     if (memory)
       cu.MemFreeHost(memory);
   if (module)
@@ -156,7 +156,7 @@ Status CudaDevice::makeStreams() {
   for (cuda::EventHandle *&event : marks)
     TP_CUDA(EventCreate(&event, cuda::eventDisableTiming));
   for (cuda::EventHandle **event :
-       {&sent, &taken, &imageSent[0], &imageSent[1], &awaited, &paces[0], &paces[1]})
+       {&sent, &taken, &pinnedSent[0], &pinnedSent[1], &awaited, &paces[0], &paces[1]})
     TP_CUDA(EventCreate(event, cuda::eventDisableTiming));
   size_t bytes = (streams.size() + 1) * sizeof *notes;
   TP_CUDA(MemHostAlloc((void **)&notes, bytes, cuda::hostAllocPortable));
@@ -165,10 +165,10 @@ Status CudaDevice::makeStreams() {
 }
 
 Status CudaDevice::makeImages() {
-  for (char *&image : images) {
-    TP_CUDA(MemHostAlloc((void **)&image, std::max<int64_t>(facts->given_bytes, 1),
+  for (char *&given : pinned) {
+    TP_CUDA(MemHostAlloc((void **)&given, std::max<int64_t>(facts->given_bytes, 1),
                          cuda::hostAllocPortable));
-    memset(image, 0, facts->given_bytes);
+    memset(given, 0, facts->given_bytes);
   }
   return {};
 }

@@ -76,7 +76,7 @@ public:
   void forget() override;
   Status read(void *to, const void *from, int64_t bytes) override;
   Status write(void *to, const void *from, int64_t bytes) override;
-  char *image() override { return images[current] - facts->given_offset; }
+  char *givenBase() override { return pinned[current] - facts->given_offset; }
   Status send() override;
   Status take() override;
   Status beginCapture() override;
@@ -122,11 +122,11 @@ private:
   cuda::EventHandle *awaited = nullptr;
   CudaMatmul gemms;
   CudaAttention attentions;
-  // What the host gives: written in one image while the other is on its way.
+  // What the host gives: written in one piece of pinned memory while the other is on its way.
   cuda::StreamHandle *givingStream = nullptr;
   cuda::EventHandle *sent = nullptr, *taken = nullptr;
-  char *images[2] = {};
-  cuda::EventHandle *imageSent[2] = {};
+  char *pinned[2] = {};
+  cuda::EventHandle *pinnedSent[2] = {};
   int current = 0;
   std::map<int64_t, cuda::GraphExec *> graphs; // by number
   static constexpr int64_t replaysAhead = 64;

@@ -84,13 +84,13 @@ Status CudaDevice::send() {
     return {};
   int next = 1 - current;
   TP_CUDA(StreamWaitEvent(givingStream, taken, 0)); // what was there has been taken
-  TP_CUDA(MemcpyHtoDAsync(arena + facts->staging_offset, images[current], facts->given_bytes,
+  TP_CUDA(MemcpyHtoDAsync(arena + facts->staging_offset, pinned[current], facts->given_bytes,
                           givingStream));
   TP_CUDA(EventRecord(sent, givingStream));
-  TP_CUDA(EventRecord(imageSent[current], givingStream));
-  // The other image was sent a step ago. Whatever is not written again keeps its value.
-  TP_TRY(await(imageSent[next]));
-  memcpy(images[next], images[current], facts->given_bytes);
+  TP_CUDA(EventRecord(pinnedSent[current], givingStream));
+  // The other piece was sent a step ago. Whatever is not written again keeps its value.
+  TP_TRY(await(pinnedSent[next]));
+  memcpy(pinned[next], pinned[current], facts->given_bytes);
   current = next;
   return {};
 }

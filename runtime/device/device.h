@@ -97,10 +97,10 @@ public:
   virtual Status read(void *to, const void *from, int64_t bytes) = 0;
   virtual Status write(void *to, const void *from, int64_t bytes) = 0;
 
-  // What the host gives for a step. `image` is where byte 0 of the arena would be in it; only the
-  // piece that tp_device names is there.
-  virtual char *image() = 0;
-  /// Sends the image; it may be written again when this returns.
+  // What the host gives for a step.
+  /// Where byte 0 of the arena would be; only the piece that tp_device names is there.
+  virtual char *givenBase() = 0;
+  /// Sends the piece; it may be written again when this returns.
   virtual Status send() = 0;
   /// What was sent last becomes what the next step reads.
   virtual Status take() = 0;

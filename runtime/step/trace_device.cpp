@@ -140,7 +140,7 @@ public:
     return finish();
   }
 
-  char *image() override { return given.data() - facts->given_offset; }
+  char *givenBase() override { return given.data() - facts->given_offset; }
   Status send() override {
     TP_TRY(wait(givingStream(), taken()));
     StreamEvent work = begin(givingStream(), {"what the host gives"});

@@ -104,7 +104,7 @@ void Builder::build() {
              layout.data};
   int64_t scalars = place("scalars", scalarBytes), metrics = place("metrics", 12);
   auto scalar = [&](int32_t kind, int32_t type, size_t offset, double value) {
-    return tp_scalar{kind, type, scalars + (int64_t)offset, value, 1};
+    return tp_scalar{kind, type, scalars + (int64_t)offset, value, 1, 0};
   };
   const tp_scalar all[] = {scalar(TP_SEED, TP_I32, offsetof(Scalars, seed), 0),
                            scalar(TP_STEP, TP_I32, offsetof(Scalars, step), 0),
