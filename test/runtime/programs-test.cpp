@@ -109,10 +109,7 @@ const Wrong wrongs[] = {
     {"AxisName", [](Plan &s) { s[1].axes[1].name = "e"; }, IN("name of axis 1")},
     {"NumGroups", [](Plan &s) { s[1].program.num_groups = 2; }, IN("number of groups")},
     {"GroupName", [](Plan &s) { s[1].groups[1].name = "e"; }, IN("name of group 1")},
-    {"GroupSize",
-     [](Plan &s) {
-       s[1].groups[0] = {"p", 2, bothAxes, 0, nullptr};
-     },
+    {"GroupSize", [](Plan &s) { s[1].groups[0] = {"p", 2, bothAxes, 0, nullptr}; },
      IN("number of axes of group 0")},
     {"GroupAxes", [](Plan &s) { s[1].groups[2].axes = swapped; }, IN("axes of group 2")},
     {"ReadFirst", [](Plan &s) { s[1].program.read_first = 1; }, IN("reading by rank 0 alone")},
