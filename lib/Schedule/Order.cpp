@@ -1,6 +1,6 @@
 //===- Order.cpp - checks an order of tasks, merges it, counts its slots --===//
 //
-// One decision: dependencies and deadlock are found by playing the order. Each stage is a process
+// One decision: dependencies and deadlock are found by playing the order. Each rank is a process
 // that does its list. The first task that cannot run at the end is the fault. A receive is an item
 // of its own, which stands where the peer sends (placeMessages), so that no send has to wait for
 // the task that reads what it brings.
@@ -53,15 +53,18 @@ bool isReady(Task task, const TaskSet &done, int64_t stages, Task &missing) {
 // Complete
 //===----------------------------------------------------------------------===//
 
-static LogicalResult checkComplete(ArrayRef<StageOrder> order, int64_t stages, int64_t microbatches,
+static LogicalResult checkComplete(ArrayRef<RankOrder> order, const Pipeline &pipeline,
                                    Report emitError) {
-  if (static_cast<int64_t>(order.size()) != stages)
-    return emitError() << "the order must have " << stages << " stages, found " << order.size();
+  int64_t stages = pipeline.stages(), microbatches = pipeline.microbatches;
+  if (static_cast<int64_t>(order.size()) != pipeline.ranks())
+    return emitError() << "the order must have " << pipeline.ranks() << " ranks, found "
+                       << order.size();
   TaskSet seen;
-  for (int64_t s = 0; s < stages; ++s)
-    for (Task task : order[s]) {
-      if (task.stage != s || task.microbatch < 0 || task.microbatch >= microbatches)
-        return emitError() << "task stands in the list of stage " << s << ": " << describe(task);
+  for (auto [rank, tasks] : llvm::enumerate(order))
+    for (Task task : tasks) {
+      if (task.stage < 0 || task.stage >= stages || pipeline.rankOf[task.stage] != int64_t(rank) ||
+          task.microbatch < 0 || task.microbatch >= microbatches)
+        return emitError() << "task stands in the list of rank " << rank << ": " << describe(task);
       if (!seen.insert(task))
         return emitError() << "task is done twice: " << describe(task);
     }
@@ -88,27 +91,29 @@ static LogicalResult checkComplete(ArrayRef<StageOrder> order, int64_t stages, i
 // First in, first out
 //===----------------------------------------------------------------------===//
 
-/// The microbatches of a stage's forward or backward tasks, in its order.
-static std::vector<int32_t> messages(const StageOrder &order, bool backward) {
+/// The microbatches of a stage's forward or backward tasks, in the order of its rank.
+static std::vector<int32_t> messages(const RankOrder &order, int32_t stage, bool backward) {
   std::vector<int32_t> list;
   for (Task task : order)
-    if (backward ? isBackward(task.kind) : task.kind == TaskKind::F)
+    if (task.stage == stage && (backward ? isBackward(task.kind) : task.kind == TaskKind::F))
       list.push_back(task.microbatch);
   return list;
 }
 
-static LogicalResult checkFifo(ArrayRef<StageOrder> order, int64_t stages, Report emitError) {
+static LogicalResult checkFifo(ArrayRef<RankOrder> order, const Pipeline &pipeline,
+                               Report emitError) {
+  auto orderOf = [&](int32_t stage) -> const RankOrder & { return order[pipeline.rankOf[stage]]; };
   for (bool backward : {false, true})
-    for (int32_t s = 0; s + 1 < stages; ++s) {
+    for (int32_t s = 0; s + 1 < pipeline.stages(); ++s) {
       int32_t from = backward ? s + 1 : s, to = backward ? s : s + 1;
-      std::vector<int32_t> sent = messages(order[from], backward);
-      std::vector<int32_t> received = messages(order[to], backward);
+      std::vector<int32_t> sent = messages(orderOf(from), from, backward);
+      std::vector<int32_t> received = messages(orderOf(to), to, backward);
       auto [a, b] = std::mismatch(sent.begin(), sent.end(), received.begin());
       if (a == sent.end())
         continue;
       TaskKind kind = TaskKind::F;
-      for (Task task : order[to])
-        if (backward && isBackward(task.kind))
+      for (Task task : orderOf(to))
+        if (backward && task.stage == to && isBackward(task.kind))
           kind = task.kind;
       return emitError() << "stage " << from << " sends microbatch " << *a << " where stage " << to
                          << " receives another: " << describe({kind, to, *b});
@@ -120,69 +125,68 @@ static LogicalResult checkFifo(ArrayRef<StageOrder> order, int64_t stages, Repor
 // Playing
 //===----------------------------------------------------------------------===//
 
-static LogicalResult play(ArrayRef<StageOrder> order, int64_t stages, Report emitError) {
-  std::vector<size_t> next(stages, 0);
+static LogicalResult play(ArrayRef<RankOrder> order, const Pipeline &pipeline, Report emitError) {
+  int64_t stages = pipeline.stages();
+  std::vector<size_t> next(order.size(), 0);
   TaskSet done;
   Task missing;
   for (bool moved = true; moved;) {
     moved = false;
-    for (int64_t s = 0; s < stages; ++s)
-      for (; next[s] < order[s].size() && isReady(order[s][next[s]], done, stages, missing);
-           ++next[s]) {
-        done.insert(order[s][next[s]]);
+    for (auto [rank, tasks] : llvm::enumerate(order))
+      for (size_t &at = next[rank]; at < tasks.size() && isReady(tasks[at], done, stages, missing);
+           ++at) {
+        done.insert(tasks[at]);
         moved = true;
       }
   }
-  for (int64_t s = 0; s < stages; ++s) {
-    if (next[s] >= order[s].size())
+  std::vector<Task> waiting; // the first of each rank
+  for (auto [rank, tasks] : llvm::enumerate(order)) {
+    if (next[rank] >= tasks.size())
       continue;
-    Task task = order[s][next[s]];
+    Task task = tasks[next[rank]];
     isReady(task, done, stages, missing);
     // What an earlier list position should have done is an order error of this
-    // stage; what another stage holds back is a deadlock.
-    if (missing.stage == s)
+    // rank; what another rank holds back is a deadlock.
+    if (pipeline.rankOf[missing.stage] == int64_t(rank))
       return emitError() << "task comes before " << describe(missing)
                          << ", which it needs: " << describe(task);
+    waiting.push_back(task);
   }
-  for (int64_t s = 0; s < stages; ++s)
-    if (next[s] < order[s].size()) {
-      InFlightDiagnostic diag = emitError() << "deadlock: the stages wait for each other at "
-                                            << describe(order[s][next[s]]);
-      for (int64_t other = 0; other < stages; ++other)
-        if (next[other] < order[other].size())
-          diag.attachNote() << "stage " << other << " waits for what it needs for "
-                            << describe(order[other][next[other]]);
-      return diag;
-    }
-  return success();
+  if (waiting.empty())
+    return success();
+  InFlightDiagnostic diag = emitError() << "deadlock: the stages wait for each other at "
+                                        << describe(waiting.front());
+  for (Task task : waiting)
+    diag.attachNote() << "stage " << task.stage << " waits for what it needs for "
+                      << describe(task);
+  return diag;
 }
 
-LogicalResult tplan::schedule::checkOrder(ArrayRef<StageOrder> order, int64_t stages,
-                                          int64_t microbatches, Report emitError) {
-  return failure(failed(checkComplete(order, stages, microbatches, emitError)) ||
-                 failed(checkFifo(order, stages, emitError)) ||
-                 failed(play(order, stages, emitError)));
+LogicalResult tplan::schedule::checkOrder(ArrayRef<RankOrder> order, const Pipeline &pipeline,
+                                          Report emitError) {
+  return failure(failed(checkComplete(order, pipeline, emitError)) ||
+                 failed(checkFifo(order, pipeline, emitError)) ||
+                 failed(play(order, pipeline, emitError)));
 }
 
-std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64_t stages,
-                                               int64_t microbatches) {
+std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<RankOrder> order, int64_t stages) {
   std::vector<Task> merged;
-  std::vector<size_t> next(stages, 0);
+  std::vector<size_t> next(order.size(), 0);
   llvm::DenseMap<uint64_t, int64_t> position;
   TaskSet done;
   while (true) {
     int64_t best = -1, newest = -1;
-    for (int64_t s = 0; s < stages; ++s) {
+    for (auto [list, tasks] : llvm::enumerate(order)) {
       Task missing;
-      if (next[s] >= order[s].size() || !isReady(order[s][next[s]], done, stages, missing))
+      if (next[list] >= tasks.size() || !isReady(tasks[next[list]], done, stages, missing))
         continue;
       int64_t age = 0; // since when it could be done
-      for (const AnyTask &need : needsOf(order[s][next[s]], stages))
+      for (const AnyTask &need : needsOf(tasks[next[list]], stages))
         for (Task task : need)
           if (auto it = position.find(keyOf(task)); it != position.end())
             age = std::max(age, it->second + 1);
       if (age > newest) {
-        best = s;
+        best = list;
         newest = age;
       }
     }
@@ -201,7 +205,7 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<StageOrder> order, int64
 
 /// The message that carries on what a task has left, where the neighbour that needs it is on
 /// another rank: as it is sent and as it is received.
-static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int64_t> rankOf) {
+static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int32_t> rankOf) {
   auto [kind, s, m] = task;
   bool forward = kind == TaskKind::F;
   int32_t to = forward ? s + 1 : s - 1;
@@ -212,26 +216,25 @@ static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int64_
                  : std::pair(Task{TaskKind::SendB, s, m}, Task{TaskKind::ReceiveB, to, m});
 }
 
-std::vector<std::vector<Task>> tplan::schedule::placeMessages(ArrayRef<StageOrder> order,
-                                                              ArrayRef<int64_t> rankOf,
-                                                              int64_t ranks) {
-  int64_t stages = rankOf.size();
-  std::vector<size_t> next(stages, 0);
-  std::vector<std::vector<Task>> programs(ranks);
+std::vector<RankOrder> tplan::schedule::placeMessages(ArrayRef<RankOrder> order,
+                                                      const Pipeline &pipeline) {
+  std::vector<size_t> next(order.size(), 0);
+  std::vector<RankOrder> programs(order.size());
   TaskSet done;
   for (bool moved = true; moved;) {
     moved = false;
-    for (int64_t s = 0; s < stages; ++s) {
+    for (auto [rank, tasks] : llvm::enumerate(order)) {
       Task missing;
-      if (next[s] >= order[s].size() || !isReady(order[s][next[s]], done, stages, missing))
+      if (next[rank] >= tasks.size() ||
+          !isReady(tasks[next[rank]], done, pipeline.stages(), missing))
         continue;
-      Task task = order[s][next[s]++];
+      Task task = tasks[next[rank]++];
       done.insert(task);
       moved = true;
-      programs[rankOf[s]].push_back(task);
-      if (auto message = messageOf(task, rankOf)) {
-        programs[rankOf[s]].push_back(message->first);
-        programs[rankOf[message->second.stage]].push_back(message->second);
+      programs[rank].push_back(task);
+      if (auto message = messageOf(task, pipeline.rankOf)) {
+        programs[rank].push_back(message->first);
+        programs[pipeline.rankOf[message->second.stage]].push_back(message->second);
       }
     }
   }

@@ -1,6 +1,6 @@
 //===- OrderTasks.cpp - the chains become a program of tasks --------------===//
 //
-// Asks the plan's policy for the order of each stage, checks it, and makes programs of it: one for
+// Asks the plan's policy for the order of each rank, checks it, and makes programs of it: one for
 // a rank that holds all stages, or one for each rank that holds some, with messages between them.
 // The chains move into the programs, because form-program reads there what a task runs. Functions
 // that no task runs are erased.
@@ -71,6 +71,27 @@ LogicalResult checkCotangents(const Chain &chain) {
   return success();
 }
 
+double flopsOf(rt::FuncOp func) {
+  double flops = 0;
+  func.walk([&](rt::Call call) { flops += static_cast<double>(call.getFlops()); });
+  return flops;
+}
+
+/// What tasks of a stage cost.
+StageCosts costsOf(const Chain &chain, int64_t stage) {
+  StageCosts costs;
+  for (const Run &run : chain.runs)
+    if (run.stage == stage)
+      for (const Callee &callee : run.callees)
+        for (auto [part, cost] : {std::pair(Part::Forward, &StageCosts::forward),
+                                  std::pair(Part::Backward, &StageCosts::backward),
+                                  std::pair(Part::BackwardInputs, &StageCosts::inputs),
+                                  std::pair(Part::BackwardWeights, &StageCosts::weights)})
+          if (rt::FuncOp func = callee.part(part))
+            costs.*cost += static_cast<double>(run.times()) * flopsOf(func);
+  return costs;
+}
+
 /// Parts of the backward that no task runs: the whole backward where it is split, else its two
 /// halves.
 void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
@@ -132,33 +153,34 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
              << "a step has at most " << kMostTasks
              << " forward tasks, stages times microbatches; use larger microbatches, found "
              << stages << " x " << *microbatches;
-    std::vector<StageOrder> orders = (*policy)->order(stages, *microbatches);
-    auto report = [&] {
-      InFlightDiagnostic diag = emitError(settings.planLine("pipeline"));
-      diag.attachNote() << "in the order of schedule " << (*policy)->name;
-      return diag;
-    };
-    if (failed(checkOrder(orders, stages, *microbatches, report)))
-      return failure();
-
     int64_t ranks = dist::meshOf(module).getNumStageRanks();
     if (ranks > 1 && ranks != stages)
       return emitError(settings.planLine("stages"))
              << "each rank along the axis of the stages holds one of them: there are " << ranks
              << " ranks, found stages: " << stages;
+    Pipeline pipeline = pipelineOf(stages, *microbatches);
+    pipeline.costs = [&](int32_t stage) { return costsOf(*chain, stage); };
+    std::vector<RankOrder> orders = (*policy)->order(pipeline);
+    auto report = [&] {
+      InFlightDiagnostic diag = emitError(settings.planLine("pipeline"));
+      diag.attachNote() << "in the order of schedule " << (*policy)->name;
+      return diag;
+    };
+    if (failed(checkOrder(orders, pipeline, report)))
+      return failure();
+
     bool split = false;
-    for (const StageOrder &order : orders)
+    for (const RankOrder &order : orders)
       split |= llvm::any_of(order, [](Task task) { return task.kind == TaskKind::I; });
     if (failed(checkParts(*chain, split)) || failed(checkCotangents(*chain)))
       return failure();
     ProgramMaker programs{module, train, (*policy)->name, stages, *microbatches};
-    if (ranks == 1) {
-      programs.make("step", mergeOrders(orders, stages, *microbatches));
-    } else {
-      SmallVector<int64_t> rankOf = llvm::map_to_vector(llvm::seq(stages), rankOfStage);
-      for (auto [rank, tasks] : llvm::enumerate(placeMessages(orders, rankOf, ranks)))
-        programs.make("step." + std::to_string(rank), tasks, rank, {static_cast<int64_t>(rank)});
-    }
+    if (ranks == 1)
+      programs.make("step", mergeOrders(orders, stages));
+    else
+      for (auto [rank, tasks] : llvm::enumerate(placeMessages(orders, pipeline)))
+        programs.make("step." + std::to_string(rank), tasks, rank,
+                      llvm::to_vector_of<int64_t>(pipeline.chunksOf(rank)));
     eraseUnused(module, *chain, split);
     for (StringRef name : {nn::kTrainChain, nn::kCountsChain})
       if (auto op = module.lookupSymbol<nn::ChainOp>(name))

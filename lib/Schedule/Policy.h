@@ -1,8 +1,9 @@
 //===- Policy.h - orders of tasks, as data --------------------------------===//
 //
-// A policy gives each stage its own order of tasks, blind to everything but the
-// numbers of stages and microbatches. One checker judges all policies, one
-// counter turns an order into slots of memory.
+// A policy gives each rank its order of tasks, from a `Pipeline`: which stages it holds, how many
+// microbatches there are, what tasks cost. Where one rank holds all stages, they are ordered as if
+// each had a rank of its own, and merged. One checker judges all policies, one counter turns an
+// order into slots of memory.
 //
 // One decision: policies register themselves, so that adding one needs no edit of the code that
 // asks for it. It stands in lib/Schedule/Policies.cpp, with the registry: a linker would not take a
@@ -24,13 +25,32 @@ namespace tplan::schedule {
 
 using sched::Task;
 using sched::TaskKind;
-/// The tasks of one stage, in its order.
-using StageOrder = std::vector<Task>;
+/// The tasks of one rank, in its order.
+using RankOrder = std::vector<Task>;
+
+/// What a task of a stage costs, by its part. The unit is the same for all stages: FLOPs.
+struct StageCosts {
+  double forward = 0, backward = 0, inputs = 0, weights = 0; // of F, B, I and W
+};
+
+/// What an order is for.
+struct Pipeline {
+  int64_t microbatches = 1;
+  std::vector<int32_t> rankOf; // of each stage
+  std::function<StageCosts(int32_t stage)> costs;
+
+  int32_t stages() const { return rankOf.size(); }
+  int32_t ranks() const;
+  /// The stages of a rank, ascending: its chunks.
+  std::vector<int32_t> chunksOf(int32_t rank) const;
+};
+/// Each stage has a rank of its own.
+Pipeline pipelineOf(int32_t stages, int64_t microbatches);
 
 struct SchedulePolicy {
   llvm::StringRef name;    // what `pipeline` in a plan says
-  llvm::StringRef summary; // the order of a stage, in a line
-  std::function<std::vector<StageOrder>(int64_t stages, int64_t microbatches)> order;
+  llvm::StringRef summary; // the order of a rank, in a line
+  std::function<std::vector<RankOrder>(const Pipeline &)> order;
 };
 
 struct RegisterPolicy {
@@ -42,26 +62,22 @@ std::vector<const SchedulePolicy *> getPolicies();
 const SchedulePolicy *findPolicy(llvm::StringRef name);
 
 /// Judges an order: complete, each task after what it needs, messages between
-/// stages received in the order sent, and no stages that wait for each other.
+/// stages received in the order sent, and no ranks that wait for each other.
 /// Reports the first fault, naming the task, and fails.
-mlir::LogicalResult checkOrder(llvm::ArrayRef<StageOrder> order, int64_t stages,
-                               int64_t microbatches,
+mlir::LogicalResult checkOrder(llvm::ArrayRef<RankOrder> order, const Pipeline &pipeline,
                                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// One order for a single rank that holds all stages: each stage keeps its own order, and of the
-/// stages that can go on, the one whose input is newest does, so that little waits between stages.
+/// One order for a single rank that holds all stages: each list keeps its own order, and of the
+/// lists that can go on, the one whose input is newest does, so that little waits between stages.
 /// The order must be checked.
-std::vector<Task> mergeOrders(llvm::ArrayRef<StageOrder> order, int64_t stages,
-                              int64_t microbatches);
+std::vector<Task> mergeOrders(llvm::ArrayRef<RankOrder> order, int64_t stages);
 
-/// The order of each rank, with the messages between stages of different ranks: `rankOf` gives the
-/// rank of a stage. The order must be checked. Ranks are visited in turn, and each that can does
-/// its next task; if that leaves something to another rank, a send for the one and a receive for
-/// the other are appended at once. As the orders grow together, no rank waits for ever, not even
-/// where a send blocks until it is received. Source: `_add_send_recv` of PyTorch's
-/// torch.distributed.pipelining.
-std::vector<std::vector<Task>> placeMessages(llvm::ArrayRef<StageOrder> order,
-                                             llvm::ArrayRef<int64_t> rankOf, int64_t ranks);
+/// The order of each rank with the messages between stages of different ranks. The order must be
+/// checked. Ranks are visited in turn, and each that can does its next task; if that leaves
+/// something to another rank, a send for the one and a receive for the other are appended at once.
+/// As the orders grow together, no rank waits for ever, not even where a send blocks until it is
+/// received. Source: `_add_send_recv` of PyTorch's torch.distributed.pipelining.
+std::vector<RankOrder> placeMessages(llvm::ArrayRef<RankOrder> order, const Pipeline &pipeline);
 
 /// What one microbatch occupies: from its producer's place in the order to its
 /// last reader's, both included.

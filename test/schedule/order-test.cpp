@@ -5,7 +5,6 @@
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
-#include <numeric>
 #include <random>
 
 using namespace tplan;
@@ -13,12 +12,18 @@ using namespace tplan::schedule;
 
 namespace {
 
-std::vector<Task> orderOf(llvm::StringRef policy, int64_t stages, int64_t microbatches) {
+bool isLegal(const std::vector<RankOrder> &orders, const Pipeline &pipeline) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  std::vector<StageOrder> orders = findPolicy(policy)->order(stages, microbatches);
+  mlir::ScopedDiagnosticHandler silent(&context, [](mlir::Diagnostic &) {});
   auto report = [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); };
-  EXPECT_TRUE(mlir::succeeded(checkOrder(orders, stages, microbatches, report))) << policy.str();
-  return mergeOrders(orders, stages, microbatches);
+  return mlir::succeeded(checkOrder(orders, pipeline, report));
+}
+
+std::vector<Task> orderOf(llvm::StringRef policy, int64_t stages, int64_t microbatches) {
+  Pipeline pipeline = pipelineOf(stages, microbatches);
+  std::vector<RankOrder> orders = findPolicy(policy)->order(pipeline);
+  EXPECT_TRUE(isLegal(orders, pipeline)) << policy.str();
+  return mergeOrders(orders, stages);
 }
 
 /// Slots of what lives from a stage's F to the last of its backward.
@@ -60,12 +65,17 @@ TEST(Slots, OfOneForwardOneBackwardAreAsManyAsStagesFollow) {
     EXPECT_EQ(residualSlots("1f1b", 4, 8, stage), 4 - stage);
 }
 
-/// The orders of ranks of a stage each, with their messages.
-std::vector<std::vector<Task>> programsOf(llvm::StringRef policy, int64_t stages,
-                                          int64_t microbatches) {
-  std::vector<int64_t> rankOf(stages);
-  std::iota(rankOf.begin(), rankOf.end(), 0);
-  return placeMessages(findPolicy(policy)->order(stages, microbatches), rankOf, stages);
+/// The orders of ranks, with their messages.
+std::vector<RankOrder> programsOf(llvm::StringRef policy, const Pipeline &pipeline) {
+  return placeMessages(findPolicy(policy)->order(pipeline), pipeline);
+}
+
+/// Ranks that hold two stages each, with all others between them.
+Pipeline twoChunks(int32_t ranks, int64_t microbatches) {
+  Pipeline pipeline = {microbatches, {}, {}};
+  for (int32_t stage = 0; stage < 2 * ranks; ++stage)
+    pipeline.rankOf.push_back(stage % ranks);
+  return pipeline;
 }
 
 std::string textOf(const std::vector<Task> &tasks) {
@@ -79,21 +89,20 @@ std::string textOf(const std::vector<Task> &tasks) {
 /// A receive stands where the peer sends: microbatch 1 comes to stage 1 before its B of
 /// microbatch 0, whose result stage 0 takes after it has sent.
 TEST(Messages, AreReceivedWhereTheyAreSent) {
-  auto programs = programsOf("1f1b", 2, 2);
+  auto programs = programsOf("1f1b", pipelineOf(2, 2));
   EXPECT_EQ(textOf(programs[0]), "F0 SF0 F1 SF1 RB0 B0 RB1 B1");
   EXPECT_EQ(textOf(programs[1]), "RF0 F0 RF1 B0 SB0 F1 B1 SB1");
 }
 
 /// Ranks do their lists; a send waits for its receive. Returns whether all come to the end.
-bool endsWithBlockingSends(const std::vector<std::vector<Task>> &programs) {
+bool endsWithBlockingSends(const std::vector<RankOrder> &programs, const Pipeline &pipeline) {
   std::vector<size_t> next(programs.size(), 0);
   auto at = [&](size_t rank) {
     return next[rank] < programs[rank].size() ? &programs[rank][next[rank]] : nullptr;
   };
-  auto meets = [](Task sent, const Task *received) {
-    bool forward = sent.kind == TaskKind::SendF;
-    return received && received->microbatch == sent.microbatch &&
-           received->kind == (forward ? TaskKind::ReceiveF : TaskKind::ReceiveB);
+  auto receiveOf = [](Task sent) {
+    return sent.kind == TaskKind::SendF ? Task{TaskKind::ReceiveF, sent.stage + 1, sent.microbatch}
+                                        : Task{TaskKind::ReceiveB, sent.stage - 1, sent.microbatch};
   };
   for (bool moved = true; moved;) {
     moved = false;
@@ -102,8 +111,9 @@ bool endsWithBlockingSends(const std::vector<std::vector<Task>> &programs) {
       if (!task || task->kind == TaskKind::ReceiveF || task->kind == TaskKind::ReceiveB)
         continue;
       if (sched::isMessage(task->kind)) {
-        size_t peer = task->kind == TaskKind::SendF ? rank + 1 : rank - 1;
-        if (!meets(*task, at(peer)))
+        Task receive = receiveOf(*task);
+        int32_t peer = pipeline.rankOf[receive.stage];
+        if (!at(peer) || *at(peer) != receive)
           continue;
         ++next[peer];
       }
@@ -121,11 +131,31 @@ TEST(Messages, DoNotDeadlockWhereSendsBlock) {
   for (const char *policy : {"accumulate", "gpipe", "gpipe_split", "1f1b"})
     for (int64_t stages = 1; stages <= 5; ++stages)
       for (int64_t microbatches = 1; microbatches <= 7; ++microbatches)
-        EXPECT_TRUE(endsWithBlockingSends(programsOf(policy, stages, microbatches)))
+        EXPECT_TRUE(endsWithBlockingSends(programsOf(policy, pipelineOf(stages, microbatches)),
+                                          pipelineOf(stages, microbatches)))
             << policy << " " << stages << " " << microbatches;
-  auto late = programsOf("1f1b", 2, 2);
+  auto late = programsOf("1f1b", pipelineOf(2, 2));
   std::swap(late[1][2], late[1][4]); // the receive of microbatch 1 after B of microbatch 0
-  EXPECT_FALSE(endsWithBlockingSends(late));
+  EXPECT_FALSE(endsWithBlockingSends(late, pipelineOf(2, 2)));
+}
+
+TEST(Messages, OfRanksWithTwoChunks) {
+  for (const char *policy : {"accumulate", "gpipe", "gpipe_split"})
+    for (int32_t ranks = 1; ranks <= 3; ++ranks)
+      for (int64_t microbatches = 1; microbatches <= 5; ++microbatches) {
+        Pipeline pipeline = twoChunks(ranks, microbatches);
+        EXPECT_TRUE(isLegal(findPolicy(policy)->order(pipeline), pipeline)) << policy;
+        EXPECT_TRUE(endsWithBlockingSends(programsOf(policy, pipeline), pipeline))
+            << policy << " " << ranks << " " << microbatches;
+      }
+  EXPECT_EQ(textOf(programsOf("gpipe", twoChunks(2, 1))[1]), "RF0 F0 SF0 RF0 F0 B0 SB0 RB0 B0 SB0");
+}
+
+/// 1F1B is for one chunk: a rank would go back through its first one before it goes forward through
+/// the second.
+TEST(Policies, OneForwardOneBackwardRefusesTwoChunks) {
+  Pipeline pipeline = twoChunks(2, 2);
+  EXPECT_FALSE(isLegal(findPolicy("1f1b")->order(pipeline), pipeline));
 }
 
 TEST(Slots, ReuseOnlyWhatIsFree) {

@@ -1,6 +1,6 @@
 // RUN: schedule-opt --order-tasks --split-input-file --verify-diagnostics %s
 // Orders with one fault each, from test/schedule/policies.cpp.
-// expected-error@below {{the order must have 2 stages, found 1}}
+// expected-error@below {{the order must have 2 ranks, found 1}}
 // expected-note@below {{in the order of schedule no_last_stage}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "no_last_stage"}
 !x = !nn.tensor<[B 1], f32>
@@ -19,7 +19,7 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 
 // -----
 
-// expected-error@below {{task stands in the list of stage 0: B of stage 1, microbatch 0}}
+// expected-error@below {{task stands in the list of rank 0: B of stage 1, microbatch 0}}
 // expected-note@below {{in the order of schedule foreign}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "foreign"}
 !x = !nn.tensor<[B 1], f32>
@@ -174,7 +174,7 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 // -----
 
 // expected-error@below {{there is no pipeline schedule: 2f2b}}
-// expected-note@below {{schedules are 1f1b, accumulate, backwards, both, deadlock, early, foreign, gpipe, gpipe_split, missing, missing_w, no_last_stage, not_fifo, twice}}
+// expected-note@below {{schedules are 1f1b, accumulate, backwards, both, cheapest, deadlock, early, foreign, gpipe, gpipe_split, missing, missing_w, no_last_stage, not_fifo, twice}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "2f2b"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}

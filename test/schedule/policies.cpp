@@ -1,7 +1,7 @@
 //===- policies.cpp - schedules that tests add, without an edit in lib/ ---===//
 //
-// Linked into schedule-opt beside the main of tplan-opt. `backwards` is a legal fourth
-// policy; the others each break one rule of the checker.
+// Linked into schedule-opt beside the main of tplan-opt. `backwards` and `cheapest` are
+// legal policies; the others each break one rule of the checker.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"
@@ -13,21 +13,38 @@ constexpr TaskKind F = TaskKind::F, B = TaskKind::B, I = TaskKind::I, W = TaskKi
 
 /// Microbatches in falling order, so that no order of ours is taken for granted.
 const RegisterPolicy backwards({"backwards", "F and B, from the last microbatch to the first",
-                                [](int64_t stages, int64_t microbatches) {
-                                  std::vector<StageOrder> order(stages);
-                                  for (int32_t s = 0; s < stages; ++s)
-                                    for (int32_t m = microbatches - 1; m >= 0; --m)
+                                [](const Pipeline &pipeline) {
+                                  std::vector<RankOrder> order(pipeline.ranks());
+                                  for (int32_t s = 0; s < pipeline.stages(); ++s)
+                                    for (int32_t m = pipeline.microbatches - 1; m >= 0; --m)
                                       for (TaskKind kind : {F, B})
                                         order[s].push_back({kind, s, m});
                                   return order;
                                 }});
 
+/// A policy may look at what tasks cost.
+const RegisterPolicy cheapest({"cheapest", "the backward in one or in parts, whichever costs less",
+                               [](const Pipeline &pipeline) {
+                                 std::vector<RankOrder> order(pipeline.ranks());
+                                 for (int32_t s = 0; s < pipeline.stages(); ++s) {
+                                   StageCosts costs = pipeline.costs(s);
+                                   bool split = costs.inputs + costs.weights < costs.backward;
+                                   for (int32_t m = 0; m < pipeline.microbatches; ++m) {
+                                     order[s].push_back({F, s, m});
+                                     for (TaskKind kind :
+                                          split ? std::vector{I, W} : std::vector{B})
+                                       order[s].push_back({kind, s, m});
+                                   }
+                                 }
+                                 return order;
+                               }});
+
 /// A policy that is right up to one fault, for two stages and microbatches.
-RegisterPolicy faulty(llvm::StringRef name, std::vector<StageOrder> order) {
-  return RegisterPolicy({name, "", [order](int64_t, int64_t) { return order; }});
+RegisterPolicy faulty(llvm::StringRef name, std::vector<RankOrder> order) {
+  return RegisterPolicy({name, "", [order](const Pipeline &) { return order; }});
 }
 
-const StageOrder last = {{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}};
+const RankOrder last = {{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}};
 
 const RegisterPolicy faults[] = {
     faulty("no_last_stage", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}}),
