@@ -16,7 +16,7 @@ using namespace tplan::sched;
 /// tasks [F 0 0, B 0 0]: kind, stage, microbatch.
 static ParseResult parseTasks(OpAsmParser &parser, DenseI32ArrayAttr &tasks) {
   SmallVector<int32_t> data;
-  auto parseTask = [&]() -> ParseResult {
+  auto parseTask = [&](bool together) -> ParseResult {
     StringRef kind;
     int32_t stage, microbatch;
     SMLoc loc = parser.getCurrentLocation();
@@ -26,21 +26,32 @@ static ParseResult parseTasks(OpAsmParser &parser, DenseI32ArrayAttr &tasks) {
     if (!symbol)
       return parser.emitError(loc)
              << "expected a task F, B, I or W, or a message SF, RF, SB or RB, found " << kind;
-    data.append({static_cast<int32_t>(*symbol), stage, microbatch});
+    addTriple(data, {*symbol, stage, microbatch, together});
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseTask))
+  auto parseTogether = [&]() -> ParseResult {
+    if (parseTask(/*together=*/false))
+      return failure();
+    while (succeeded(parser.parseOptionalKeyword("with")))
+      if (parseTask(/*together=*/true))
+        return failure();
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseTogether))
     return failure();
   tasks = DenseI32ArrayAttr::get(parser.getContext(), data);
   return success();
 }
 
 static void printTasks(OpAsmPrinter &printer, Operation *, DenseI32ArrayAttr tasks) {
-  ArrayRef<int32_t> data = tasks.asArrayRef();
   printer << "[";
-  for (size_t i = 0; i + 2 < data.size(); i += 3)
-    printer << (i ? ", " : "") << stringifyTaskKind(static_cast<TaskKind>(data[i])) << " "
-            << data[i + 1] << " " << data[i + 2];
+  for (int64_t i = 0, e = tasks.size() / 3; i < e; ++i) {
+    Task task = taskIn(tasks, i);
+    printer << (task.together ? " with "
+                : i           ? ", "
+                              : "")
+            << stringifyTaskKind(task.kind) << " " << task.stage << " " << task.microbatch;
+  }
   printer << "]";
 }
 

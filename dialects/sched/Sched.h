@@ -47,13 +47,26 @@ Use use(mlir::Value value, mlir::AffineExpr instance = {});
 struct Task {
   TaskKind kind;
   int32_t stage, microbatch;
+  /// It is done as one with the task before it: neither needs the other, and what they leave goes
+  /// out when both are done. So an F can hide what a B waits for.
+  bool together = false;
   bool operator==(const Task &) const = default;
 };
 
+/// Where a program has its tasks, this is added to the kind of one that is done together.
+inline constexpr int32_t kTogether = 1 << 8;
 /// Task i of the triples of a program.
 inline Task taskIn(llvm::ArrayRef<int32_t> triples, int64_t i) {
-  return {static_cast<TaskKind>(triples[3 * i]), triples[3 * i + 1], triples[3 * i + 2]};
+  int32_t kind = triples[3 * i];
+  return {static_cast<TaskKind>(kind & ~kTogether), triples[3 * i + 1], triples[3 * i + 2],
+          (kind & kTogether) != 0};
 }
+inline void addTriple(llvm::SmallVectorImpl<int32_t> &triples, Task task) {
+  triples.append({static_cast<int32_t>(task.kind) + (task.together ? kTogether : 0), task.stage,
+                  task.microbatch});
+}
+/// Those that are done as one, from place i on.
+llvm::ArrayRef<Task> tasksAt(llvm::ArrayRef<Task> tasks, size_t i);
 
 /// One of several tasks.
 using AnyTask = llvm::SmallVector<Task, 3>;

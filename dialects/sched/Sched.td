@@ -136,11 +136,12 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     }
     ```
 
-    (C1) tasks are triples; kinds, stages and microbatches are in range.
+    (C1) tasks are triples; kinds, stages and microbatches are in range. One that is done together
+    with the task before it (`F 0 1 with B 0 0`) is no message, and nor is that.
     (C2) each stage that it holds does each microbatch once forward, and backward once: B, or I and
     W. A message is sent or received once: RF of a stage and RB where the neighbour is elsewhere.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
-    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
+    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I. What is done together needs nothing of each other.
     (C4) the body holds chains, families, values, sections and entries; values have unlike keys.
     (C5) with an arena, each family and value lies inside it.
     (C6) values say which family they are in, or none; they fill its slot: `bytes` of a family is

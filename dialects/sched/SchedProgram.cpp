@@ -46,7 +46,7 @@ struct Positions {
 } // namespace
 
 SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int64_t stages) {
-  auto [kind, s, m] = task;
+  auto [kind, s, m, together] = task;
   switch (kind) {
   case TaskKind::F:
     if (s == 0)
@@ -79,16 +79,37 @@ std::string tplan::sched::describe(Task task) {
       .str();
 }
 
+ArrayRef<Task> tplan::sched::tasksAt(ArrayRef<Task> tasks, size_t i) {
+  size_t count = 1;
+  while (i + count < tasks.size() && tasks[i + count].together)
+    ++count;
+  return tasks.slice(i, count);
+}
+
 static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
-  for (auto [i, task] : llvm::enumerate(op.getTaskList())) // (C3)
-    for (const AnyTask &need : needsOf(task, at.stages)) {
-      auto isBefore = [&, i = static_cast<int64_t>(i)](Task other) {
-        return at(other) >= 0 && at(other) < i;
-      };
+  int64_t begin = 0;                                         // of those that are done as one
+  for (auto [i, task] : llvm::enumerate(op.getTaskList())) { // (C3)
+    if (!task.together)
+      begin = i;
+    auto isBefore = [&](Task other) { return at(other) >= 0 && at(other) < begin; };
+    for (const AnyTask &need : needsOf(task, at.stages))
       if (!llvm::any_of(need, isBefore))
         return op.emitOpError("task comes before ")
                << describe(need.back()) << ", which it needs: " << describe(task);
-    }
+  }
+  return success();
+}
+
+/// (C1)
+static LogicalResult verifyTogether(ProgramOp op) {
+  bool mayBe = false; // whether the task before may be done together with another
+  for (Task task : op.getTaskList()) {
+    bool isWork = !isMessage(task.kind);
+    if (task.together && !(mayBe && isWork))
+      return op.emitOpError("only tasks that are no messages are done together, found ")
+             << describe(task);
+    mayBe = isWork;
+  }
   return success();
 }
 
@@ -157,7 +178,8 @@ static LogicalResult verifyTasks(ProgramOp op) {
       return op.emitOpError("task stands twice: ") << describe(task);
     at(task) = i;
   }
-  return failure(failed(verifyComplete(op, at)) || failed(verifyOrder(op, at)));
+  return failure(failed(verifyTogether(op)) || failed(verifyComplete(op, at)) ||
+                 failed(verifyOrder(op, at)));
 }
 
 /// (C4)
@@ -236,25 +258,33 @@ LogicalResult ProgramOp::verifyRegions() {
 // Families and values
 //===----------------------------------------------------------------------===//
 
-/// (C2): walks the tasks; a slot is taken from the producer to the last reader.
+/// (C2): walks the tasks; a slot is taken from the producer to the last reader. Where tasks are
+/// done together, all is taken before anything is free.
 static LogicalResult verifySlots(FamilyOp family, ProgramOp program) {
   SmallVector<int64_t> holder(family.getSlots(), -1);
   ArrayRef<int32_t> slotOf = family.getSlotOf();
   std::pair<TaskKind, int64_t> producer = {family.getProducer(), family.getProducerStage()},
                                reader = {family.getReader(), family.getReaderStage()};
+  SmallVector<int32_t, 2> read; // microbatches, by what is done as one
+  auto release = [&] {
+    for (int32_t microbatch : read)
+      if (int64_t &held = holder[slotOf[microbatch]]; held == microbatch)
+        held = -1;
+    read.clear();
+  };
   for (Task task : program.getTaskList()) {
+    if (!task.together)
+      release();
     std::pair<TaskKind, int64_t> of = {task.kind, task.stage};
-    if (of != producer && of != reader)
-      continue;
-    int64_t &held = holder[slotOf[task.microbatch]];
     if (of == producer) {
+      int64_t &held = holder[slotOf[task.microbatch]];
       if (held >= 0 && held != task.microbatch)
         return family.emitOpError("microbatches share a slot while both are live: ")
                << held << " and " << task.microbatch;
       held = task.microbatch;
     }
-    if (of == reader && held == task.microbatch)
-      held = -1;
+    if (of == reader)
+      read.push_back(task.microbatch);
   }
   return success();
 }

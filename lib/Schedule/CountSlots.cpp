@@ -82,10 +82,12 @@ private:
 
 /// Looks at the sections of tasks only: what evaluations touch lives in a slot of training.
 void SlotCounter::findTouches() {
-  for (auto [i, task] : llvm::enumerate(program.getTaskList())) {
+  int64_t position = -1;
+  for (sched::Task task : program.getTaskList()) {
+    position += task.together ? 0 : 1;
     auto &ofTask = positions[{static_cast<int>(task.kind), task.stage}];
     ofTask.resize(program.getMicrobatches());
-    ofTask[task.microbatch] = i;
+    ofTask[task.microbatch] = position;
   }
   for (auto section : program.getBody().getOps<sched::SectionOp>()) {
     if (!section.getKind())

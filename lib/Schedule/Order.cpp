@@ -38,14 +38,45 @@ using Report = llvm::function_ref<InFlightDiagnostic()>;
 
 bool isBackward(TaskKind kind) { return kind == TaskKind::B || kind == TaskKind::I; }
 
-/// Whether all that the task needs is in `done`; otherwise `missing` is set.
-bool isReady(Task task, const TaskSet &done, int64_t stages, Task &missing) {
-  for (const AnyTask &need : needsOf(task, stages)) {
-    missing = need.back();
+/// What is needed and not in `done`, or nothing.
+std::optional<Task> missingFor(Task task, const TaskSet &done, int64_t stages) {
+  for (const AnyTask &need : needsOf(task, stages))
     if (llvm::none_of(need, [&](Task t) { return done.has(t); }))
-      return false;
+      return need.back();
+  return std::nullopt;
+}
+
+/// A rank that does its list; tasks that are done together as one.
+struct Player {
+  ArrayRef<Task> tasks;
+  size_t next = 0;
+
+  bool hasEnded() const { return next >= tasks.size(); }
+  ArrayRef<Task> now() const { return tplan::sched::tasksAt(tasks, next); }
+  /// The first of those that come next for which something is missing, and that.
+  std::optional<std::pair<Task, Task>> findMissing(const TaskSet &done, int64_t stages) const {
+    for (Task task : now())
+      if (auto missing = missingFor(task, done, stages))
+        return std::pair(task, *missing);
+    return std::nullopt;
   }
-  return true;
+  bool isReady(const TaskSet &done, int64_t stages) const {
+    return !hasEnded() && !findMissing(done, stages);
+  }
+  ArrayRef<Task> go(TaskSet &done) {
+    ArrayRef<Task> these = now();
+    next += these.size();
+    for (Task task : these)
+      done.insert(task);
+    return these;
+  }
+};
+
+std::vector<Player> playersOf(ArrayRef<RankOrder> order) {
+  std::vector<Player> players;
+  for (const RankOrder &tasks : order)
+    players.push_back({tasks});
+  return players;
 }
 } // namespace
 
@@ -61,12 +92,15 @@ static LogicalResult checkComplete(ArrayRef<RankOrder> order, const Pipeline &pi
                        << order.size();
   TaskSet seen;
   for (auto [rank, tasks] : llvm::enumerate(order))
-    for (Task task : tasks) {
+    for (const Task &task : tasks) {
       if (task.stage < 0 || task.stage >= stages || pipeline.rankOf[task.stage] != int64_t(rank) ||
           task.microbatch < 0 || task.microbatch >= microbatches)
         return emitError() << "task stands in the list of rank " << rank << ": " << describe(task);
       if (!seen.insert(task))
         return emitError() << "task is done twice: " << describe(task);
+      if (task.together && &task == &tasks.front())
+        return emitError() << "there is no task before it that it is done together with: "
+                           << describe(task);
     }
   for (int32_t s = 0; s < stages; ++s)
     for (int32_t m = 0; m < microbatches; ++m) {
@@ -126,28 +160,22 @@ static LogicalResult checkFifo(ArrayRef<RankOrder> order, const Pipeline &pipeli
 //===----------------------------------------------------------------------===//
 
 static LogicalResult play(ArrayRef<RankOrder> order, const Pipeline &pipeline, Report emitError) {
-  int64_t stages = pipeline.stages();
-  std::vector<size_t> next(order.size(), 0);
+  std::vector<Player> players = playersOf(order);
   TaskSet done;
-  Task missing;
   for (bool moved = true; moved;) {
     moved = false;
-    for (auto [rank, tasks] : llvm::enumerate(order))
-      for (size_t &at = next[rank]; at < tasks.size() && isReady(tasks[at], done, stages, missing);
-           ++at) {
-        done.insert(tasks[at]);
-        moved = true;
-      }
+    for (Player &player : players)
+      for (; player.isReady(done, pipeline.stages()); moved = true)
+        player.go(done);
   }
   std::vector<Task> waiting; // the first of each rank
-  for (auto [rank, tasks] : llvm::enumerate(order)) {
-    if (next[rank] >= tasks.size())
+  for (auto [rank, player] : llvm::enumerate(players)) {
+    if (player.hasEnded())
       continue;
-    Task task = tasks[next[rank]];
-    isReady(task, done, stages, missing);
+    auto [task, missing] = *player.findMissing(done, pipeline.stages());
     // What an earlier list position should have done is an order error of this
     // rank; what another rank holds back is a deadlock.
-    if (pipeline.rankOf[missing.stage] == int64_t(rank))
+    if (pipeline.rankOf[missing.stage] == static_cast<int64_t>(rank))
       return emitError() << "task comes before " << describe(missing)
                          << ", which it needs: " << describe(task);
     waiting.push_back(task);
@@ -171,31 +199,33 @@ LogicalResult tplan::schedule::checkOrder(ArrayRef<RankOrder> order, const Pipel
 
 std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<RankOrder> order, int64_t stages) {
   std::vector<Task> merged;
-  std::vector<size_t> next(order.size(), 0);
+  std::vector<Player> players = playersOf(order);
   llvm::DenseMap<uint64_t, int64_t> position;
   TaskSet done;
-  while (true) {
-    int64_t best = -1, newest = -1;
-    for (auto [list, tasks] : llvm::enumerate(order)) {
-      Task missing;
-      if (next[list] >= tasks.size() || !isReady(tasks[next[list]], done, stages, missing))
-        continue;
-      int64_t age = 0; // since when it could be done
-      for (const AnyTask &need : needsOf(tasks[next[list]], stages))
-        for (Task task : need)
-          if (auto it = position.find(keyOf(task)); it != position.end())
+  auto ageOf = [&](const Player &player) { // since when it could go on
+    int64_t age = 0;
+    for (Task task : player.now())
+      for (const AnyTask &need : needsOf(task, stages))
+        for (Task needed : need)
+          if (auto it = position.find(keyOf(needed)); it != position.end())
             age = std::max(age, it->second + 1);
-      if (age > newest) {
-        best = list;
-        newest = age;
-      }
-    }
-    if (best < 0)
+    return age;
+  };
+  while (true) {
+    Player *best = nullptr;
+    int64_t newest = -1;
+    for (Player &player : players)
+      if (player.isReady(done, stages))
+        if (int64_t age = ageOf(player); age > newest) {
+          best = &player;
+          newest = age;
+        }
+    if (!best)
       return merged;
-    Task task = order[best][next[best]++];
-    position[keyOf(task)] = merged.size();
-    merged.push_back(task);
-    done.insert(task);
+    for (Task task : best->go(done)) {
+      position[keyOf(task)] = merged.size();
+      merged.push_back(task);
+    }
   }
 }
 
@@ -206,7 +236,7 @@ std::vector<Task> tplan::schedule::mergeOrders(ArrayRef<RankOrder> order, int64_
 /// The message that carries on what a task has left, where the neighbour that needs it is on
 /// another rank: as it is sent and as it is received.
 static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int32_t> rankOf) {
-  auto [kind, s, m] = task;
+  auto [kind, s, m, together] = task;
   bool forward = kind == TaskKind::F;
   int32_t to = forward ? s + 1 : s - 1;
   if ((!forward && !isBackward(kind)) || to < 0 || to >= static_cast<int64_t>(rankOf.size()) ||
@@ -218,24 +248,22 @@ static std::optional<std::pair<Task, Task>> messageOf(Task task, ArrayRef<int32_
 
 std::vector<RankOrder> tplan::schedule::placeMessages(ArrayRef<RankOrder> order,
                                                       const Pipeline &pipeline) {
-  std::vector<size_t> next(order.size(), 0);
+  std::vector<Player> players = playersOf(order);
   std::vector<RankOrder> programs(order.size());
   TaskSet done;
   for (bool moved = true; moved;) {
     moved = false;
-    for (auto [rank, tasks] : llvm::enumerate(order)) {
-      Task missing;
-      if (next[rank] >= tasks.size() ||
-          !isReady(tasks[next[rank]], done, pipeline.stages(), missing))
+    for (auto [rank, player] : llvm::enumerate(players)) {
+      if (!player.isReady(done, pipeline.stages()))
         continue;
-      Task task = tasks[next[rank]++];
-      done.insert(task);
       moved = true;
-      programs[rank].push_back(task);
-      if (auto message = messageOf(task, pipeline.rankOf)) {
-        programs[rank].push_back(message->first);
-        programs[pipeline.rankOf[message->second.stage]].push_back(message->second);
-      }
+      ArrayRef<Task> tasks = player.go(done);
+      llvm::append_range(programs[rank], tasks);
+      for (Task task : tasks)
+        if (auto message = messageOf(task, pipeline.rankOf)) {
+          programs[rank].push_back(message->first);
+          programs[pipeline.rankOf[message->second.stage]].push_back(message->second);
+        }
     }
   }
   return programs;

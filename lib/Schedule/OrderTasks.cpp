@@ -117,7 +117,7 @@ struct ProgramMaker {
             ArrayRef<int64_t> holds = {}) {
     SmallVector<int32_t> tasks;
     for (Task task : order)
-      tasks.append({static_cast<int32_t>(task.kind), task.stage, task.microbatch});
+      sched::addTriple(tasks, task);
     OpBuilder b(train);
     auto op = sched::ProgramOp::create(b, train.getLoc(), name, policy, stages, microbatches,
                                        rank ? b.getI64IntegerAttr(*rank) : IntegerAttr(),

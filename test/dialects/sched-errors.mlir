@@ -85,6 +85,36 @@ sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, F 1 0, B 0 
 
 // -----
 
+// sched.program (C3)
+// expected-error@below {{task comes before F of stage 0, microbatch 0, which it needs: B of stage 0, microbatch 0}}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0 with B 0 0] {
+}
+
+// -----
+
+// sched.program (C1)
+// expected-error@below {{only tasks that are no messages are done together, found SF of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0 with SF 0 0, RB 0 0, B 0 0] {
+}
+
+// -----
+
+// sched.program (C1)
+// expected-error@below {{only tasks that are no messages are done together, found B of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0 with B 0 0] {
+}
+
+// -----
+
+// sched.family (C2): in a pair the slot of one is not free when the other takes it.
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
+  // expected-error@below {{microbatches share a slot while both are live: 0 and 1}}
+  sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
+  sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
+}
+
+// -----
+
 // sched.program (C4)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
   // expected-note@below {{see existing symbol definition here}}

@@ -1,7 +1,7 @@
 //===- policies.cpp - schedules that tests add, without an edit in lib/ ---===//
 //
-// Linked into schedule-opt beside the main of tplan-opt. `backwards` and `cheapest` are
-// legal policies; the others each break one rule of the checker.
+// Linked into schedule-opt beside the main of tplan-opt. `backwards` `pairs` and
+// `cheapest` are legal policies; the others each break one rule of the checker.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"
@@ -21,6 +21,24 @@ const RegisterPolicy backwards({"backwards", "F and B, from the last microbatch 
                                         order[s].push_back({kind, s, m});
                                   return order;
                                 }});
+
+/// Each F but the first ones goes together with the B that it makes room for.
+const RegisterPolicy pairs({"pairs",
+                            "F and B in pairs, after as many F as the rank and those that follow",
+                            [](const Pipeline &pipeline) {
+                              std::vector<RankOrder> order(pipeline.ranks());
+                              for (int32_t s = 0; s < pipeline.stages(); ++s) {
+                                int32_t ahead = pipeline.stages() - s;
+                                for (int32_t m = 0; m < pipeline.microbatches + ahead; ++m) {
+                                  bool goes = m < pipeline.microbatches;
+                                  if (goes)
+                                    order[s].push_back({F, s, m});
+                                  if (m >= ahead && m - ahead < pipeline.microbatches)
+                                    order[s].push_back({B, s, m - ahead, /*together=*/goes});
+                                }
+                              }
+                              return order;
+                            }});
 
 /// A policy may look at what tasks cost.
 const RegisterPolicy cheapest({"cheapest", "the backward in one or in parts, whichever costs less",
@@ -52,6 +70,8 @@ const RegisterPolicy faults[] = {
     faulty("twice", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 0}, {B, 0, 1}}, last}),
     faulty("missing", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}}, last}),
     faulty("missing_w", {{{F, 0, 0}, {I, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
+    faulty("first_together", {{{F, 0, 0, true}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
+    faulty("needy_pair", {{{F, 0, 0}, {B, 0, 0, true}, {F, 0, 1}, {B, 0, 1}}, last}),
     faulty("both", {{{F, 0, 0}, {B, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
     faulty("not_fifo", {{{F, 0, 1}, {B, 0, 1}, {F, 0, 0}, {B, 0, 0}}, last}),
     faulty("early", {{{B, 0, 0}, {F, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),

@@ -1,5 +1,19 @@
 // RUN: schedule-opt --order-tasks %s | FileCheck %s
 // RUN: sed '/%[12] = rt.matmul/d' %s | schedule-opt --order-tasks | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/microbatch = 2 : i64/microbatch = 2 : i64, pipeline = "pairs"/' %S/Inputs/mlp.mlir > %t.pairs
+// RUN: schedule-opt --split-stages --order-tasks --form-program --count-slots %t.pairs | FileCheck %s --check-prefix=PAIRS
+// RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "pairs", stages = [1, 1], mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"/' %S/Inputs/mlp.mlir > %t.pp
+// RUN: sed -i '1i module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {' %t.pp && echo '}' >> %t.pp
+// RUN: schedule-opt --split-stages --order-tasks %t.pp | FileCheck %s --check-prefix=RANKS
+
+// An F is done together with the B of the microbatch before, so it needs a slot more than if that came first.
+// PAIRS: policy "pairs" stages 1 microbatches 4 tasks [F 0 0, F 0 1 with B 0 0, F 0 2 with B 0 1, F 0 3 with B 0 2, B 0 3]
+// PAIRS: sched.family @"block[1..2], F to B" from F 0 to B 0 slots 2 bytes {{.*}} slot_of [0, 1, 0, 1]
+
+// What both leave goes out when both are done.
+// RANKS: sched.program @step.0 policy "pairs" stages 2 microbatches 2 rank 0 holds [0] tasks [F 0 0, SF 0 0, F 0 1, SF 0 1, RB 0 0, B 0 0, RB 0 1, B 0 1]
+// RANKS: sched.program @step.1 policy "pairs" stages 2 microbatches 2 rank 1 holds [1] tasks [RF 1 0, F 1 0, RF 1 1, F 1 1 with B 1 0, SB 1 0, B 1 1, SB 1 1]
+
 // A policy of test/schedule/policies.cpp looks at the FLOPs of its stage. The backward in parts has two products, and the one in one
 // has three, of which the second line deletes two.
 // CHECK: sched.program @step policy "cheapest" stages 1 microbatches 2 tasks [F 0 0, I 0 0, W 0 0, F 0 1, I 0 1, W 0 1]
