@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::sched;
 
-/// tasks [F 0 0, B 0 0]: kind, stage, microbatch.
+/// tasks [F 0 0, F 0 1 with B 0 0]: kind, stage, microbatch.
 static ParseResult parseTasks(OpAsmParser &parser, DenseI32ArrayAttr &tasks) {
   SmallVector<int32_t> data;
   auto parseTask = [&](bool together) -> ParseResult {
@@ -47,10 +47,9 @@ static void printTasks(OpAsmPrinter &printer, Operation *, DenseI32ArrayAttr tas
   printer << "[";
   for (int64_t i = 0, e = tasks.size() / 3; i < e; ++i) {
     Task task = taskIn(tasks, i);
-    printer << (task.together ? " with "
-                : i           ? ", "
-                              : "")
-            << stringifyTaskKind(task.kind) << " " << task.stage << " " << task.microbatch;
+    if (i)
+      printer << (task.together ? " with " : ", ");
+    printer << stringifyTaskKind(task.kind) << " " << task.stage << " " << task.microbatch;
   }
   printer << "]";
 }

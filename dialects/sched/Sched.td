@@ -141,7 +141,8 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     (C2) each stage that it holds does each microbatch once forward, and backward once: B, or I and
     W. A message is sent or received once: RF of a stage and RB where the neighbour is elsewhere.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
-    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I. What is done together needs nothing of each other.
+    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
+    What is done together needs nothing of each other.
     (C4) the body holds chains, families, values, sections and entries; values have unlike keys.
     (C5) with an arena, each family and value lies inside it.
     (C6) values say which family they are in, or none; they fill its slot: `bytes` of a family is
@@ -167,7 +168,8 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     int64_t getNumTasks() { return getTasks().size() / 3; }
     Task getTask(int64_t i) { return taskIn(getTasks(), i); }
     auto getTaskList() {
-      return ::llvm::map_range(::llvm::seq(getNumTasks()), [data = getTasks()](int64_t i) { return taskIn(data, i); });
+      return ::llvm::map_range(::llvm::seq(getNumTasks()),
+                               [data = getTasks()](int64_t i) { return taskIn(data, i); });
     }
     /// Whether the backward is cut into I and W.
     bool isSplit();

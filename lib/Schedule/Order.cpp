@@ -93,8 +93,9 @@ static LogicalResult checkComplete(ArrayRef<RankOrder> order, const Pipeline &pi
   TaskSet seen;
   for (auto [rank, tasks] : llvm::enumerate(order))
     for (const Task &task : tasks) {
-      if (task.stage < 0 || task.stage >= stages || pipeline.rankOf[task.stage] != int64_t(rank) ||
-          task.microbatch < 0 || task.microbatch >= microbatches)
+      if (task.stage < 0 || task.stage >= stages ||
+          pipeline.rankOf[task.stage] != static_cast<int64_t>(rank) || task.microbatch < 0 ||
+          task.microbatch >= microbatches)
         return emitError() << "task stands in the list of rank " << rank << ": " << describe(task);
       if (!seen.insert(task))
         return emitError() << "task is done twice: " << describe(task);
@@ -165,8 +166,8 @@ static LogicalResult play(ArrayRef<RankOrder> order, const Pipeline &pipeline, R
   for (bool moved = true; moved;) {
     moved = false;
     for (Player &player : players)
-      for (; player.isReady(done, pipeline.stages()); moved = true)
-        player.go(done);
+      while (player.isReady(done, pipeline.stages()))
+        moved = !player.go(done).empty();
   }
   std::vector<Task> waiting; // the first of each rank
   for (auto [rank, player] : llvm::enumerate(players)) {

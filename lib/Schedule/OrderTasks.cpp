@@ -71,25 +71,16 @@ LogicalResult checkCotangents(const Chain &chain) {
   return success();
 }
 
-double flopsOf(rt::FuncOp func) {
+/// FLOPs of one task of a stage.
+double flopsOf(const Chain &chain, TaskKind kind, int64_t stage) {
   double flops = 0;
-  func.walk([&](rt::Call call) { flops += static_cast<double>(call.getFlops()); });
-  return flops;
-}
-
-/// What tasks of a stage cost.
-StageCosts costsOf(const Chain &chain, int64_t stage) {
-  StageCosts costs;
   for (const Run &run : chain.runs)
-    if (run.stage == stage)
-      for (const Callee &callee : run.callees)
-        for (auto [part, cost] : {std::pair(Part::Forward, &StageCosts::forward),
-                                  std::pair(Part::Backward, &StageCosts::backward),
-                                  std::pair(Part::BackwardInputs, &StageCosts::inputs),
-                                  std::pair(Part::BackwardWeights, &StageCosts::weights)})
-          if (rt::FuncOp func = callee.part(part))
-            costs.*cost += static_cast<double>(run.times()) * flopsOf(func);
-  return costs;
+    for (const Callee &callee : run.callees)
+      if (rt::FuncOp func = callee.part(partOf(kind)); func && run.stage == stage)
+        func.walk([&](rt::Call call) {
+          flops += static_cast<double>(run.times()) * static_cast<double>(call.getFlops());
+        });
+  return flops;
 }
 
 /// Parts of the backward that no task runs: the whole backward where it is split, else its two
@@ -159,7 +150,7 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
              << "each rank along the axis of the stages holds one of them: there are " << ranks
              << " ranks, found stages: " << stages;
     Pipeline pipeline = pipelineOf(stages, *microbatches);
-    pipeline.costs = [&](int32_t stage) { return costsOf(*chain, stage); };
+    pipeline.flopsOf = [&](TaskKind kind, int32_t stage) { return flopsOf(*chain, kind, stage); };
     std::vector<RankOrder> orders = (*policy)->order(pipeline);
     auto report = [&] {
       InFlightDiagnostic diag = emitError(settings.planLine("pipeline"));

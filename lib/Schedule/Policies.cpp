@@ -1,5 +1,6 @@
 //===- Policies.cpp - the orders of tasks that a plan can name ------------===//
 // In one file with the registry: a linker takes both or neither.
+#include "lib/Schedule/Messages.h"
 #include "lib/Schedule/Policy.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -41,7 +42,7 @@ std::vector<int32_t> Pipeline::chunksOf(int32_t rank) const {
 Pipeline tplan::schedule::pipelineOf(int32_t stages, int64_t microbatches) {
   Pipeline pipeline = {microbatches, {}, {}};
   for (int32_t stage = 0; stage < stages; ++stage)
-    pipeline.rankOf.push_back(stage);
+    pipeline.rankOf.push_back(static_cast<int32_t>(rankOfStage(stage)));
   return pipeline;
 }
 

@@ -28,23 +28,19 @@ using sched::TaskKind;
 /// The tasks of one rank, in its order.
 using RankOrder = std::vector<Task>;
 
-/// What a task of a stage costs, by its part. The unit is the same for all stages: FLOPs.
-struct StageCosts {
-  double forward = 0, backward = 0, inputs = 0, weights = 0; // of F, B, I and W
-};
-
 /// What an order is for.
 struct Pipeline {
   int64_t microbatches = 1;
   std::vector<int32_t> rankOf; // of each stage
-  std::function<StageCosts(int32_t stage)> costs;
+  /// FLOPs of a task of a stage, F, B, I or W; null where nobody knows them.
+  std::function<double(TaskKind kind, int32_t stage)> flopsOf;
 
   int32_t stages() const { return rankOf.size(); }
   int32_t ranks() const;
   /// The stages of a rank, ascending: its chunks.
   std::vector<int32_t> chunksOf(int32_t rank) const;
 };
-/// Each stage has a rank of its own.
+/// Each stage has a rank of its own (rankOfStage).
 Pipeline pipelineOf(int32_t stages, int64_t microbatches);
 
 struct SchedulePolicy {

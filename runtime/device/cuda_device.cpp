@@ -76,7 +76,7 @@ Status CudaDevice::start(const tp_program &started, char *&address) {
   TP_TRY(allocateArena(program->arena_bytes));
   TP_TRY(loadKernels());
   TP_TRY(makeStreams());
-  TP_TRY(makeImages());
+  TP_TRY(makePinned());
   address = (char *)(uintptr_t)arena;
   if (facts->workspace_bytes)
     TP_TRY(gemms.start(cu, address + facts->workspace_offset, facts->workspace_bytes));
@@ -164,7 +164,7 @@ Status CudaDevice::makeStreams() {
   return {};
 }
 
-Status CudaDevice::makeImages() {
+Status CudaDevice::makePinned() {
   for (char *&given : pinned) {
     TP_CUDA(MemHostAlloc((void **)&given, std::max<int64_t>(facts->given_bytes, 1),
                          cuda::hostAllocPortable));

@@ -91,7 +91,7 @@ private:
   Status loadModule(const void *image);
   Status allocateArena(int64_t bytes);
   Status makeStreams();
-  Status makeImages();
+  Status makePinned();
   Status note(int64_t stream, uint32_t number, int64_t place);
   int64_t noteOfSection() const { return (int64_t)streams.size(); }
   Status instantiate(cuda::Graph *captured, cuda::GraphExec *&graph, Status &refused);

@@ -136,7 +136,7 @@ Status Loader::fill(tp_rank &rank, uint64_t seed, int64_t step) {
       TP_TRY(rank.peers.broadcast(all.data(), rows * input.length * (int64_t)sizeof(int32_t)));
     }
     int64_t first = memberOf(program, input.group, rank.peers.rank()) * input.rows;
-    auto *to = (int32_t *)(givenImage(rank) + input.offset);
+    auto *to = (int32_t *)(givenBase(rank) + input.offset);
     for (int64_t m = 0; m < program.microbatches; ++m)
       for (int64_t r = 0; r < input.rows; ++r, to += input.length) {
         int64_t row = m * rowsOf(program, input) + first + r;

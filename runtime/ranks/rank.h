@@ -46,7 +46,7 @@ namespace tplan::runtime {
 
 /// The memory where the host writes what it gives for a step or an evaluation, as the address that
 /// byte 0 of the arena would have in it.
-inline char *givenImage(tp_rank &rank) {
+inline char *givenBase(tp_rank &rank) {
   return rank.device ? rank.device->givenBase() : rank.arena.data();
 }
 /// Gives it to what runs next.

@@ -122,7 +122,7 @@ Status Scorer::clear(int64_t offset, int32_t parts, int32_t type) {
 }
 
 Status Scorer::score(const Batch &batch, Evaluation &result) {
-  char *given = givenImage(rank);
+  char *given = givenBase(rank);
   for (int64_t i = 0; i < program.num_inputs; ++i)
     std::copy(rows.begin(), rows.end(), (int32_t *)(given + program.inputs[i].offset));
   // A rank without rows still takes part in what all ranks compute together.

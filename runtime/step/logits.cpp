@@ -34,7 +34,7 @@ Status tplan::runtime::dumpLogits(tp_rank &rank, const std::string &name, const 
   const tp_input &input = program.inputs[0];
   std::vector<int32_t> tokens;
   TP_TRY(rank.peers.agree(readTokens(name, input, tokens)));
-  char *given = givenImage(rank);
+  char *given = givenBase(rank);
   setRowsInUse(program, given, 1);
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &to = program.inputs[i];

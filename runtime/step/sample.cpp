@@ -83,7 +83,7 @@ Status tplan::runtime::sampleTokens(tp_rank &rank, const Sampling &how,
     if (ended)
       return {};
     int64_t length = std::min<int64_t>(context, tokens.size());
-    char *given = givenImage(rank);
+    char *given = givenBase(rank);
     setRowsInUse(program, given, 1);
     for (int64_t j = 0; j < program.num_inputs; ++j) {
       const tp_input &to = program.inputs[j];

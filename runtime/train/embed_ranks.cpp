@@ -37,7 +37,7 @@ Status HostRows::fill(tp_rank &rank, uint64_t, int64_t) {
     const tp_input &input = program.inputs[i];
     int64_t rowsOfAll = input.rows * memberCount(program, input.group);
     int64_t first = memberOf(program, input.group, rank.peers.rank()) * input.rows;
-    auto *to = (int32_t *)(givenImage(rank) + input.offset);
+    auto *to = (int32_t *)(givenBase(rank) + input.offset);
     for (int64_t m = 0; m < program.microbatches; ++m)
       for (int64_t r = 0; r < input.rows; ++r, to += input.length)
         std::copy_n(from + (m * rowsOfAll + first + r) * length, input.length, to);

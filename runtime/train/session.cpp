@@ -218,7 +218,7 @@ Status Session::prepareStep(int64_t step) {
     Activity reading(rank.transport, "data");
     TP_TRY(rows->fill(rank, now.seed, step));
   }
-  setScalars(program, givenImage(rank), now.seed, step);
+  setScalars(program, givenBase(rank), now.seed, step);
   given = step;
   return rank.device ? rank.device->send() : Status();
 }

@@ -98,7 +98,7 @@ void Program::fill(uint64_t seed, bool padding) {
   }
   for (int64_t i = 0; i < program.num_inputs; ++i) {
     const tp_input &input = program.inputs[i];
-    auto *ids = reinterpret_cast<int32_t *>(givenImage(rank) + input.offset);
+    auto *ids = reinterpret_cast<int32_t *>(givenBase(rank) + input.offset);
     for (int64_t at = 0; at < program.microbatches * input.rows * input.length; ++at) {
       auto random = philox(seed, kIdStream, at);
       // Any id below zero, as far as -2^31.
@@ -120,7 +120,7 @@ double Program::loss() {
   for (LogicalTensor &weight : weights())
     if (auto state = states.find(weight.name); state != states.end())
       state->second.before = read(weight);
-  setScalars(program, givenImage(rank), /*seed=*/1, /*step=*/1);
+  setScalars(program, givenBase(rank), /*seed=*/1, /*step=*/1);
   check(give(rank), "giving");
   check(runEntry(rank, program.step, "a step"), "a step");
   for (LogicalTensor &weight : weights())

@@ -1,6 +1,6 @@
 //===- policies.cpp - schedules that tests add, without an edit in lib/ ---===//
 //
-// Linked into schedule-opt beside the main of tplan-opt. `backwards` `pairs` and
+// Linked into schedule-opt beside the main of tplan-opt. `backwards`, `pairs` and
 // `cheapest` are legal policies; the others each break one rule of the checker.
 //
 //===----------------------------------------------------------------------===//
@@ -45,8 +45,8 @@ const RegisterPolicy cheapest({"cheapest", "the backward in one or in parts, whi
                                [](const Pipeline &pipeline) {
                                  std::vector<RankOrder> order(pipeline.ranks());
                                  for (int32_t s = 0; s < pipeline.stages(); ++s) {
-                                   StageCosts costs = pipeline.costs(s);
-                                   bool split = costs.inputs + costs.weights < costs.backward;
+                                   bool split = pipeline.flopsOf(I, s) + pipeline.flopsOf(W, s) <
+                                                pipeline.flopsOf(B, s);
                                    for (int32_t m = 0; m < pipeline.microbatches; ++m) {
                                      order[s].push_back({F, s, m});
                                      for (TaskKind kind :

@@ -32,6 +32,7 @@ bool SharedUse::addRange(uint32_t begin, uint32_t end, int warp, bool write) {
   using Bytes [[gnu::vector_size(kBytes)]] = uint8_t;
   using Whole = std::conditional_t<kBytes == 4, uint32_t, unsigned _BitInt(8 * kBytes)>;
   const Bytes mine = Bytes{} + uint8_t(warp), none = Bytes{} + kNone, several = Bytes{} + kSeveral;
+  low = std::min(low, begin), high = std::max(high, end);
   for (uint32_t at = begin; at < end; at += kBytes) {
     Bytes writer, reader;
     memcpy(&writer, writers.data() + at, kBytes);
@@ -47,7 +48,6 @@ bool SharedUse::addRange(uint32_t begin, uint32_t end, int warp, bool write) {
     else
       reader = free ? mine : several, memcpy(readers.data() + at, &reader, kBytes);
   }
-  low = std::min(low, begin), high = std::max(high, end);
   return true;
 }
 
