@@ -22,7 +22,7 @@ using nn::typeOf;
 namespace {
 
 /// Chunks need no more workspace than this, unless one head's group does.
-constexpr int64_t chunkBytes = 384 << 20;
+constexpr int64_t chunkBytes = LibraryLimits().leastWorkspace;
 /// A workspace is at most such a part of what a rank has.
 constexpr int64_t smallPart = 8;
 /// The most rows in a tile of the library.

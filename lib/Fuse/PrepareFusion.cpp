@@ -23,8 +23,9 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Rows of one partial sum: at least 32, and at most 64 partial sums in all.
-int64_t partialRows(int64_t rows) { return std::max<int64_t>(32, (rows + 63) / 64); }
+/// Rows of one partial sum: at least 32, and at most 512 partial sums in all: on a GPU each is a
+/// block's, and few blocks do not ask for enough at a time to keep its memory busy.
+int64_t partialRows(int64_t rows) { return std::max<int64_t>(32, (rows + 511) / 512); }
 
 /// Dimensions of `type` by ascending rank, equal ones in their order.
 Tensor reorder(Tensor type, function_ref<int(DimAttr)> rank) {

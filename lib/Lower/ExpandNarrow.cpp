@@ -3,12 +3,12 @@
 // Kernels load and store bf16 and f16 and compute in f32. Conversions become arithmetic, or the
 // instructions of a machine that has them, and then every bf16 and f16 is an i16.
 //
-// One decision: LLVM sees no bf16, and sees f16 only between a conversion and the integer that it
-// comes from or goes to. What LLVM makes of these types depends on the machine: calls of functions
-// that no library has (a gather of bf16 with AVX-512 alone, f16 below x86-64-v3), an end of the
-// process (runs of 9 bf16), instructions that flush denormals. Where LLVM turns an operation on f16
-// into one on f32 between conversions, the bits are the same, because f32 has more than twice the
-// bits of f16 plus two.
+// One decision: on a CPU LLVM sees no bf16, and elsewhere it sees bf16 and f16 only between a
+// conversion and the integer that it comes from or goes to. What LLVM makes of these types depends
+// on the machine: calls of functions that no library has (a gather of bf16 with AVX-512 alone, f16
+// below x86-64-v3), an end of the process (runs of 9 bf16), instructions that flush denormals. Where
+// LLVM turns an operation on f16 into one on f32 between conversions, the bits are the same, because
+// f32 has more than twice the bits of f16 plus two.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -116,11 +116,14 @@ private:
     });
     replacer.recursivelyReplaceElementsIn(func, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
-    // Every GPU converts f16, and a CPU whose facts say so.
+    // Every GPU converts f16, and a CPU whose facts say so. The GPUs of all targets round to bf16;
+    // where no target is named, kernels for GPUs are tried on a CPU.
     const lang::Target &target = lang::targetOf(func->getParentOfType<ModuleOp>());
-    bool machineHasF16 = isa<gpu::GPUFuncOp>(func) || target.f16c;
-    for (auto [op, fromNarrow, narrow] : conversions)
-      expand(op, fromNarrow, formulasOf(narrow, machineHasF16));
+    bool isGpu = isa<gpu::GPUFuncOp>(func);
+    for (auto [op, fromNarrow, narrow] : conversions) {
+      bool byMachine = narrow.isF16() ? isGpu || target.f16c : isGpu && target.isGpu();
+      expand(op, fromNarrow, formulasOf(narrow, byMachine));
+    }
     func->walk([](Operation *op) {
       if (isa<arith::BitcastOp, vector::BitCastOp>(op) &&
           op->getOperand(0).getType() == op->getResult(0).getType()) {

@@ -49,7 +49,10 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
 
   // Not the block's own list of arguments, which grows by shared memory.
   SmallVector<Value> memory(entry.getArguments().take_front(plan->operands.size()));
-  Body body(b, *plan, memory, gpu::BlockIdOp::create(b, gpu::Dimension::x));
+  Value block = gpu::BlockIdOp::create(b, gpu::Dimension::x), task = block;
+  if (spread.tiles > 1)
+    task = arith::DivUIOp::create(b, block, arith::ConstantIndexOp::create(b, spread.tiles));
+  Body body(b, *plan, memory, task);
   if (auto strides = op->getAttrOfType<DenseI64ArrayAttr>(sched::kStrides)) {
     // The grid bounds the numbers of blocks: here as far as a launch may go.
     func.setKnownGridSize(ArrayRef<int32_t>{int32_t(spread.grid), kMostLayers, 1});
@@ -62,7 +65,7 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
   if (plan->boundedRows)
     rowCount = runTimeRows(body, entry.getArgument(plan->operands.size()));
   body.scalarsOfRate(Uniform, 0);
-  Thread thread(body, func, spread, rowCount);
+  Thread thread(body, func, spread, block, rowCount);
   static constexpr LogicalResult (*skeletons[])(Thread &) = {emitMapGpu, emitRowGpu, emitColumnGpu,
                                                              emitTransposeGpu};
   if (failed(skeletons[static_cast<unsigned>(op.getSkeleton())](thread)))

@@ -74,30 +74,40 @@ static Value truncateToF16(ImplicitLocOpBuilder &b, Value x) {
   return arith::TruncIOp::create(b, f.like(b.getI16Type()), half.v);
 }
 
-static Value extendByMachine(ImplicitLocOpBuilder &b, Value half, Type f32) {
+static Value extendF16ByMachine(ImplicitLocOpBuilder &b, Value half, Type f32) {
   Type f16 = Numbers(b, f32).like(b.getF16Type());
   Value number = arith::BitcastOp::create(b, f16, half);
   return arith::ExtFOp::create(b, f32, number);
 }
 
-static Value truncateByMachine(ImplicitLocOpBuilder &b, Value x) {
+static Value truncateByMachine(ImplicitLocOpBuilder &b, Value x, Type narrow) {
   Numbers f(b, x.getType());
-  Value half = arith::TruncFOp::create(b, f.like(b.getF16Type()), x);
+  Value half = arith::TruncFOp::create(b, f.like(narrow), x);
   return arith::BitcastOp::create(b, f.like(b.getI16Type()), half);
+}
+
+static Value truncateToF16ByMachine(ImplicitLocOpBuilder &b, Value x) {
+  return truncateByMachine(b, x, b.getF16Type());
+}
+
+/// A NaN becomes 0x7FFF, where the formula makes 0x7FC0.
+static Value truncateToBf16ByMachine(ImplicitLocOpBuilder &b, Value x) {
+  return truncateByMachine(b, x, b.getBF16Type());
 }
 
 //===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
 
-const NarrowFormulas &lower::formulasOf(Type narrow, bool machineHasF16) {
+const NarrowFormulas &lower::formulasOf(Type narrow, bool byMachine) {
   static constexpr NarrowFormulas bf16 = {extendBf16, truncateToBf16},
+                                  bf16ByMachine = {extendBf16, truncateToBf16ByMachine},
                                   f16 = {extendF16, truncateToF16},
-                                  f16ByMachine = {extendByMachine, truncateByMachine};
+                                  f16ByMachine = {extendF16ByMachine, truncateToF16ByMachine};
   if (narrow.isBF16())
-    return bf16;
+    return byMachine ? bf16ByMachine : bf16;
   if (narrow.isF16())
-    return machineHasF16 ? f16ByMachine : f16;
+    return byMachine ? f16ByMachine : f16;
   llvm::reportFatalInternalError("a narrow type without formulas: " +
                                  llvm::Twine(nn::elementName(narrow)));
 }

@@ -13,8 +13,8 @@ struct NarrowFormulas {
   mlir::Value (*truncate)(mlir::ImplicitLocOpBuilder &, mlir::Value x);
 };
 
-/// The formulas of a type; for f16 they are instructions where the machine has them.
-const NarrowFormulas &formulasOf(mlir::Type narrow, bool machineHasF16);
+/// The formulas of a type, or the instructions of a machine that has them.
+const NarrowFormulas &formulasOf(mlir::Type narrow, bool byMachine);
 
 } // namespace tplan::lower
 

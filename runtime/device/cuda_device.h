@@ -94,7 +94,7 @@ private:
   Status makePinned();
   Status note(int64_t stream, uint32_t number, int64_t place);
   int64_t noteOfSection() const { return (int64_t)streams.size(); }
-  Status instantiate(cuda::Graph *captured, cuda::GraphExec *&graph, Status &refused);
+  Status instantiate(cuda::Graph *captured, bool loads, cuda::GraphExec *&graph, Status &refused);
   Status meet(const CudaDevice &other);
   cuda::Context *contextOf(const void *address) const;
   Status copyBetween(int64_t stream, void *to, const void *from, const Rows &rows);

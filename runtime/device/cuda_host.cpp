@@ -115,15 +115,16 @@ static Status orRefused(const CudaDriver &cu, cuda::Result result, const char *w
   return {};
 }
 
-/// Allocates all memory that the graph needs, which otherwise may be found missing at its first
-/// launch.
-Status CudaDevice::instantiate(cuda::Graph *captured, cuda::GraphExec *&graph, Status &refused) {
+/// Where it loads the graph, that allocates all memory that the graph needs, which otherwise may be
+/// found missing at its first launch.
+Status CudaDevice::instantiate(cuda::Graph *captured, bool loads, cuda::GraphExec *&graph,
+                               Status &refused) {
   TP_TRY(orRefused(cu, cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),
                    "cuGraphInstantiate", refused));
-  if (!refused.ok()) {
+  if (!refused.ok())
     graph = nullptr;
+  if (!graph || !loads)
     return {};
-  }
   TP_TRY(orRefused(cu, cu.GraphUpload(graph, streams[0]), "cuGraphUpload", refused));
   if (!refused.ok())
     cu.GraphExecDestroy(std::exchange(graph, nullptr));
@@ -144,7 +145,7 @@ Status CudaDevice::endCapture(int64_t number, Capture &made) {
   Status status = orRefused(cu, ended, "cuStreamEndCapture", refused);
   cuda::GraphExec *graph = nullptr;
   if (status.ok() && refused.ok() && made.refused.ok()) // no memory for those that will not be run
-    status = instantiate(captured, graph, refused);
+    status = instantiate(captured, made.loads, graph, refused);
   if (captured)
     cu.GraphDestroy(captured);
   if (made.refused.ok())

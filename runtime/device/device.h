@@ -33,8 +33,9 @@ enum SharedMark { sharedReady, sharedDone, sharedMarks };
 
 /// What became of captures.
 struct Capture {
-  Status refused;    // why one failed: then nothing is left of it, and calls may be issued
-  int64_t bytes = 0; // of the device's memory that they take; below 0: nobody knows
+  bool loads = true; // asks for their memory now, and not when they are first launched
+  Status refused{};  // why one failed: then nothing is left of it, and calls may be issued
+  int64_t bytes = 0; // of the device's memory that they take by now; below 0: nobody knows
 };
 
 class Device {

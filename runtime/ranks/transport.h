@@ -110,6 +110,8 @@ public:
   int64_t bytesSent() const;
   /// Whether its operations on a device may be part of a graph.
   virtual bool capturable() const { return false; }
+  /// Whether a graph of its operations may be loaded before it is launched.
+  virtual bool loadsGraphs() const { return true; }
   /// Whether the runtime's own exchanges take another way than operations, and are not counted.
   virtual bool hostApart() const { return false; }
   /// Whether messages go through buffers of the transport, as `tp_mpi_bytes_staged` says.

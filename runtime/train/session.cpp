@@ -264,7 +264,7 @@ Status Session::captureStep() {
                atMost, calls, (long long)options.graphCalls));
     return {};
   }
-  Capture made;
+  Capture made{.loads = !rank.transport || rank.transport->loadsGraphs()};
   TP_TRY(captureEntry(rank, program.step, made));
   Status refused = rank.peers.agree(std::move(made.refused));
   if (refused.ok()) {

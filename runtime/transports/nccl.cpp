@@ -76,6 +76,9 @@ public:
   Communicator &world() override { return *world_; }
   Traffic traffic() const override { return rank_.traffic; }
   bool capturable() const override { return true; }
+  /// A kernel that NCCL starts in the host's order has a launch completion event, and a driver for
+  /// CUDA 13.0 (580.159) ends the process with a fault where a graph of such kernels is loaded.
+  bool loadsGraphs() const override { return false; }
   bool hostApart() const override { return true; }
   Notes *notes() override { return &notes_; }
   void attach(Device &device, char *arena, int64_t bytes) override;

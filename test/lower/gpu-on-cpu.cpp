@@ -183,7 +183,7 @@ GpuOnCpu::GpuOnCpu(const std::string &text) : impl(std::make_unique<Impl>()) {
     return func->getAttrOfType<mlir::DenseI32ArrayAttr>(name).asArrayRef()[0];
   };
   impl->threads = sizeOf("gpu.known_block_size"), impl->blocks = sizeOf("gpu.known_grid_size");
-  impl->record.writeKernel(kernels, impl->threads, impl->blocks);
+  impl->record.keepKernel(kernels, impl->threads, impl->blocks);
   LLVMContext llvmContext;
   std::unique_ptr<Module> ir = mlir::translateModuleToLLVMIR(kernels, llvmContext);
   if (!ir)

@@ -130,6 +130,24 @@ rt.kernel @long row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] grain 4
 
 // -----
 
+// Where no row is reduced, blocks share the columns of a task, and none waits for another row.
+// CHECK-LABEL: gpu.func @sums_alone(
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+// CHECK-SAME: known_grid_size = array<i32: 120, 1, 1>
+// CHECK: arith.divui %block_id_x, %c20
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.store %{{.*}} : memref<120000xf32, 1>, vector<8xf32>
+rt.kernel @sums_alone row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] grain 4
+    : (!nn.tensor<[S 24, D 20000], bf16>) -> (!nn.tensor<[each.task 6, D 20000], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%x: bf16):
+  %w = arith.extf %x : bf16 to f32
+  %s = rt.col_reduce sum %w : f32
+  rt.yield %s : f32
+}
+
+// -----
+
 // 32 slices of the rows, folded in halves in shared memory.
 // CHECK-LABEL: gpu.func @columns(
 // CHECK-SAME: workgroup(%[[ALL:.*]] : memref<2048xf64, 3>
@@ -148,9 +166,14 @@ rt.kernel @columns column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain
 
 // -----
 
-// Scattered rows are added one after the other.
+// Rows whose ids are a block's own are added one after the other: 16 blocks have 333 rows. A warp
+// finds them among 128 at a time, each lane four of them.
 // CHECK-LABEL: gpu.func @scatter(
-// CHECK: scf.for {{.*}} to %c333 step %c1
+// CHECK-SAME: known_grid_size = array<i32: 16, 1, 1>
+// CHECK: scf.for {{.*}} to %c333 step %c128
+// CHECK-COUNT-4: memref.load %{{.*}} : memref<333xi32, 1>
+// CHECK-COUNT-20: nvvm.shfl.sync bfly
+// CHECK: scf.for {{.*}} to %c32 step %c1
 // CHECK:   %[[ID:.*]] = memref.load %{{.*}} : memref<333xi32, 1>
 // CHECK:   %[[USED:.*]] = arith.cmpi sge, %[[ID]]
 // CHECK:   scf.if %[[USED]]

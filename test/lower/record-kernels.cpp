@@ -5,6 +5,9 @@
 #include "lib/Lower/Lower.h"
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <set>
+#include <utility>
 
 using namespace tplan;
 
@@ -53,13 +56,19 @@ void KernelRecord::begin(mlir::ModuleOp module) {
     file = std::string(folder) + "/" + skeleton + "-" + element + ".launches";
 }
 
-void KernelRecord::writeKernel(mlir::gpu::GPUModuleOp kernels, int32_t threads, int32_t blocks) {
+void KernelRecord::keepKernel(mlir::gpu::GPUModuleOp kernels, int32_t threads, int32_t blocks) {
   if (file.empty())
     return;
   std::string ptx = llvm::cantFail(emit::emitPtx(kernels, kArchitecture));
-  std::ofstream(file, std::ios::app) << "kernel " << lower::ptxName(name) << " " << threads << " "
-                                     << blocks << " " << ptx.size() << "\n"
-                                     << ptx;
+  kernel = llvm::formatv("kernel {0} {1} {2} {3}\n{4}", lower::ptxName(name), threads, blocks,
+                         ptx.size(), ptx);
+}
+
+bool KernelRecord::isWhatTheFileEndsWith() {
+  static std::map<std::string, const std::string *> ends;
+  static std::set<std::string> kernels; // their addresses stay
+  const std::string *mine = &*kernels.insert(kernel).first;
+  return std::exchange(ends[file], mine) == mine;
 }
 
 void KernelRecord::keep(const std::vector<void *> &args) {
@@ -72,6 +81,8 @@ void KernelRecord::writeLaunch(const std::vector<void *> &args) {
   if (file.empty())
     return;
   std::ofstream out(file, std::ios::app);
+  if (!isWhatTheFileEndsWith())
+    out << kernel;
   out << "launch " << arguments.size() << "\n";
   for (size_t i = 0; i < arguments.size(); ++i) {
     size_t first = std::find(args.begin(), args.end(), args[i]) - args.begin();

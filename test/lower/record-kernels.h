@@ -25,19 +25,23 @@ class KernelRecord {
 public:
   /// Reads the only rt.kernel or rt.tile of a module, before it is lowered.
   void begin(mlir::ModuleOp module);
-  /// Writes what it became.
-  void writeKernel(mlir::gpu::GPUModuleOp kernels, int32_t threads, int32_t blocks);
+  /// Keeps what it became.
+  void keepKernel(mlir::gpu::GPUModuleOp kernels, int32_t threads, int32_t blocks);
 
   /// Called before a launch, and after it.
   void keep(const std::vector<void *> &args);
+  /// The kernel comes first where the file ends with launches of another one: a test may have
+  /// several, and launch them in turn.
   void writeLaunch(const std::vector<void *> &args);
 
 private:
+  bool isWhatTheFileEndsWith();
+
   struct Argument {
     std::string type;
     int64_t bytes;
   };
-  std::string file, name;
+  std::string file, name, kernel;
   std::vector<Argument> arguments;
   std::vector<std::string> before;
 };

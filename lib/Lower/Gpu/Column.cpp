@@ -3,6 +3,10 @@
 // A thread has one vector of columns and every `slices`th row, in ascending order;
 // the slices are folded in halves, the upper onto the lower, in shared memory.
 //
+// Rows that are scattered by an id have owners instead: a block adds the rows whose ids are its own,
+// in ascending order. So each element has the additions of a single block in their order, whatever
+// the number of blocks. Each warp reads all ids, 32 at a time.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
 #include "lib/Lower/Kernels/Skeletons.h"
@@ -12,6 +16,9 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
+/// Groups of ids that a warp reads at once, so that it waits for memory once for all of them.
+static constexpr int64_t kGroups = 4;
+
 namespace {
 class ColumnGpu {
 public:
@@ -20,6 +27,9 @@ public:
   void run();
 
 private:
+  void findColumns(Value vector);
+  void scatter(Value id);
+  Values ownRows(ArrayRef<Value> firsts, Value rows, Value id);
   Values walkRows();
   Value fold(rt::ColReduceOp sum, Value acc);
   void write(ValueRange done);
@@ -89,16 +99,82 @@ void ColumnGpu::write(ValueRange done) {
   storeSums(in);
 }
 
-void ColumnGpu::run() {
-  Value x;
-  std::tie(slice, x) = t.split(t.id, across);
-  Value vector = t.sum(t.times(t.block, across), x);
+/// Threads past the last vector stand at column 0.
+void ColumnGpu::findColumns(Value vector) {
   int64_t vectors = plan.numCols / plan.lanes;
   if (vectors % across) {
     inside = t.less(vector, t.body.index(vectors));
     vector = arith::SelectOp::create(t.b, inside, vector, t.body.index(0));
   }
   col = t.times(vector, plan.lanes);
+}
+
+/// For each group of 32 rows, which of them have ids that are this block's, a bit each: a lane looks
+/// at one row, and all lanes get all bits.
+Values ColumnGpu::ownRows(ArrayRef<Value> firsts, Value rows, Value id) {
+  auto &b = t.b;
+  Value lane = t.split(t.id, kWarp).second, owner = t.split(t.block, t.spread.owners).second;
+  Type i32 = b.getI32Type();
+  SmallVector<std::pair<Value, Value>> read; // the id, and whether there is such a row
+  for (Value first : firsts) {
+    Value row = t.sum(first, lane), there = t.less(row, rows);
+    Body at = t.body;
+    at.atRow(arith::SelectOp::create(b, there, row, t.body.index(0)));
+    at.scalarsOfRate(PerRow, 0);
+    read.push_back({arith::IndexCastUIOp::create(b, b.getIndexType(), at.scalar(id)), there});
+  }
+  Values bits;
+  for (auto [x, there] : read) {
+    Value own = t.both(there, t.equal(t.split(x, t.spread.owners).second, owner));
+    bits.push_back(arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i32, own),
+                                         arith::IndexCastOp::create(b, i32, lane)));
+  }
+  for (int64_t distance = 1; distance < kWarp; distance *= 2)
+    for (Value &x : bits)
+      x = arith::OrIOp::create(b, x, exchange(b, x, distance));
+  return bits;
+}
+
+void ColumnGpu::scatter(Value id) {
+  auto &b = t.b;
+  findColumns(t.sum(t.times(t.split(t.block, t.spread.owners).first, across), t.id));
+  Value rows = t.rowCount ? t.rowCount : t.body.index(plan.numRows);
+  Value none = arith::ConstantIntOp::create(b, 0, 32);
+  int64_t groups = std::min<int64_t>(kGroups, (plan.numRows + kWarp - 1) / kWarp);
+  auto isSet = [&](Value bits) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bits, none);
+  };
+  auto addRow = [&](Value r) {
+    Body in = t.body;
+    in.atRow(r);
+    in.scalarsOfRate(PerRow, 0);
+    in.atColumn(col, plan.lanes);
+    t.when(inside, [&] { storeElements(in); });
+  };
+  auto addRows = [&](Value first, Value bits) {
+    loop(t.body, t.body.index(0), t.body.index(kWarp), 1, {}, [&](Body &, Value i, ValueRange) {
+      Value bit = arith::ShLIOp::create(b, arith::ConstantIntOp::create(b, 1, 32),
+                                        arith::IndexCastOp::create(b, b.getI32Type(), i));
+      t.when(isSet(arith::AndIOp::create(b, bits, bit)), [&] { addRow(t.sum(first, i)); });
+      return Values();
+    });
+  };
+  loop(t.body, t.body.index(0), rows, groups * kWarp, {}, [&](Body &, Value r, ValueRange) {
+    Values firsts;
+    for (int64_t g = 0; g < groups; ++g)
+      firsts.push_back(t.sum(r, t.body.index(g * kWarp)));
+    for (auto [first, bits] : llvm::zip(firsts, ownRows(firsts, rows, id)))
+      t.when(isSet(bits), [&, first = first, bits = bits] { addRows(first, bits); });
+    return Values();
+  });
+}
+
+void ColumnGpu::run() {
+  if (t.spread.owners)
+    return scatter(idOfScatters(plan));
+  Value x;
+  std::tie(slice, x) = t.split(t.id, across);
+  findColumns(t.sum(t.times(t.block, across), x));
   Values done = walkRows();
   for (auto [sum, x] : llvm::zip(sums, done))
     x = fold(sum, x);

@@ -10,8 +10,6 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-static constexpr int64_t kWarp = 32;
-
 gpu::GPUModuleOp lower::kernelsOf(ModuleOp module) {
   if (auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule))
     return kernels;

@@ -15,6 +15,9 @@ namespace tplan::lower {
 /// Memory spaces of PTX.
 enum MemorySpace : unsigned { Global = 1, Shared = 3 };
 
+/// Threads of a warp.
+inline constexpr int64_t kWarp = 32;
+
 /// The gpu.module of all kernels: the first pass that has one makes it.
 mlir::gpu::GPUModuleOp kernelsOf(mlir::ModuleOp module);
 

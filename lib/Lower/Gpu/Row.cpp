@@ -33,6 +33,7 @@ private:
   void eachRow();
   void taskRowsInTurn();
   Values row(Body at, Value active, ValueRange carried);
+  std::vector<Body> readRow(Body &at);
   void keptPasses(Body &at, Value active, MutableArrayRef<Value> carried);
   void walkedPass(Body &at, Value active, unsigned number);
   Values reduceInto(Body &in, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange accs,
@@ -67,9 +68,13 @@ LogicalResult RowGpu::findSums() {
 /// Threads past the end of the row, or of the group, stand at column 0.
 void RowGpu::findSlots() {
   bool idle = hasSums() && t.spread.block > t.spread.group;
+  int64_t ofTile = t.spread.classes * t.spread.slots(plan);
+  Value first = t.times(lane, plan.lanes);
+  if (t.spread.tiles > 1)
+    first = t.sum(first, t.times(t.split(t.block, t.spread.tiles).second, ofTile));
   for (int64_t k = 0; keeps && k < t.spread.slots(plan); ++k) {
-    Slot s{t.sum(t.times(lane, plan.lanes), t.body.index(k * t.spread.classes)), nullptr};
-    if ((k + 1) * t.spread.classes > plan.numCols || idle) {
+    Slot s{t.sum(first, t.body.index(k * t.spread.classes)), nullptr};
+    if (t.spread.tiles * ofTile - ofTile + (k + 1) * t.spread.classes > plan.numCols || idle) {
       s.inside = t.less(s.col, t.body.index(plan.numCols));
       if (idle)
         s.inside = t.both(s.inside, t.less(lane, t.body.index(t.spread.group)));
@@ -105,9 +110,22 @@ static Values neutrals(Body &body, MutableArrayRef<rt::RowReduceOp> reductions) 
   return init;
 }
 
+/// What the passes read of a row, before the first of them: none of their barriers then waits for
+/// memory.
+std::vector<Body> RowGpu::readRow(Body &at) {
+  std::vector<Body> known(slots.size(), at);
+  for (auto [slot, in] : llvm::zip(slots, known)) {
+    in.atColumn(slot.col, plan.lanes);
+    for (BlockArgument x : plan.block().getArguments())
+      if (plan.at(x).rate & PerColumn && !x.use_empty())
+        in.vector(x);
+  }
+  return known;
+}
+
 /// All passes over a row in registers; `carried` holds the sums of each slot.
 void RowGpu::keptPasses(Body &at, Value active, MutableArrayRef<Value> carried) {
-  std::vector<Body> known(slots.size(), at);
+  std::vector<Body> known = readRow(at);
   for (unsigned p = 0; p < plan.passes(); ++p) {
     at.scalarsOfRate(PerRow, p);
     SmallVector<rt::RowReduceOp> reductions = plan.reductionsOf(p);
@@ -115,8 +133,7 @@ void RowGpu::keptPasses(Body &at, Value active, MutableArrayRef<Value> carried) 
     for (auto [k, slot] : llvm::enumerate(slots)) {
       Body in = at;
       in.atColumn(slot.col, plan.lanes);
-      if (p)
-        in.shareVectors(known[k]);
+      in.shareVectors(known[k]);
       accs = reduceInto(in, reductions, accs, slot.inside);
       if (p == plan.elementPass) {
         for (auto [i, sum] : llvm::enumerate(columnSums)) {
@@ -214,7 +231,7 @@ void RowGpu::taskRowsInTurn() {
   finish(loop(t.body, rows.from, rows.to, 1, init, [&](Body &at, Value r, ValueRange carried) {
     at.atRow(r);
     Values next = row(at, nullptr, carried);
-    if (t.spread.group > 32)
+    if (plan.reducePasses && t.spread.group > kWarp)
       t.barrier(); // the next row's warps meet in the same memory
     return next;
   }));

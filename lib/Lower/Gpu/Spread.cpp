@@ -27,7 +27,9 @@ static int64_t widestVector(const KernelPlan &plan, int64_t least) {
   return std::clamp<int64_t>(16 / bytes, least, 8);
 }
 
-int64_t Spread::slots(const KernelPlan &plan) const { return ceilDiv(plan.numCols, classes); }
+int64_t Spread::slots(const KernelPlan &plan) const {
+  return ceilDiv(plan.numCols, classes * tiles);
+}
 
 static void spreadMap(KernelPlan &plan, Spread &s) {
   plan.lanes = widestVector(plan, 4);
@@ -39,10 +41,24 @@ static void spreadMap(KernelPlan &plan, Spread &s) {
   s.grid = ceilDiv(plan.numRows * ceilDiv(plan.numCols, plan.lanes), s.block);
 }
 
-/// Sums over rows need their rows in one block; else a block takes several short rows.
+/// Whether a column needs nothing of the others of its row, and gives them nothing.
+static bool hasColumnsApart(const KernelPlan &plan) {
+  auto isAlongCols = [&](unsigned i) { return plan.output(i).strides.alongCols(); };
+  return !plan.reducePasses && llvm::all_of(llvm::seq(plan.numOutputs()), isAlongCols);
+}
+
+/// Sums over rows have a block for each task, or several that share its columns. Without sums, a
+/// block takes several short rows.
 static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
   int64_t even = twos(plan.numCols);
   plan.lanes = std::min(widestVector(plan, 4), even);
+  if (sums && hasColumnsApart(plan)) {
+    s.group = std::min<int64_t>(128, ceilPower(plan.numCols / plan.lanes));
+    s.classes = s.group * plan.lanes;
+    s.tiles = ceilDiv(plan.numCols, s.classes);
+    s.block = std::max<int64_t>(32, s.group), s.grid = plan.tasks * s.tiles;
+    return;
+  }
   s.classes = std::min(ceilPower(plan.numCols), 512 * std::min<int64_t>(4, even));
   s.group = std::max<int64_t>(1, s.classes / plan.lanes);
   if (sums) {
@@ -54,9 +70,29 @@ static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
   s.grid = ceilDiv(plan.numRows, s.block / s.group);
 }
 
-/// Scattered rows are added one after the other. The slices do not depend on the columns.
+Value lower::idOfScatters(const KernelPlan &plan) {
+  Value id = plan.output(0).id;
+  for (unsigned i = 0; i < plan.numOutputs(); ++i)
+    if (const OperandPlan &o = plan.output(i); !o.isScatter() || o.id != id)
+      return {};
+  return plan.at(id).rate & PerColumn ? Value() : id;
+}
+
+/// Enough blocks for each multiprocessor of a large GPU to have several.
+static constexpr int64_t kManyBlocks = 1024;
+
+/// The slices do not depend on the columns. Where each row goes to the place of its id, blocks share
+/// the ids, so that rows of one id are added one after the other, and others at the same time.
 static void spreadColumn(KernelPlan &plan, Spread &s) {
   plan.lanes = std::min(widestVector(plan, 4), twos(plan.numCols));
+  if (idOfScatters(plan)) {
+    int64_t vectors = plan.numCols / plan.lanes;
+    s.block = std::clamp<int64_t>(ceilPower(vectors), 32, 128);
+    int64_t tiles = ceilDiv(vectors, s.block), most = std::max<int64_t>(1, plan.numRows / 16);
+    s.owners = llvm::bit_floor<uint64_t>(std::min(most, std::max<int64_t>(1, kManyBlocks / tiles)));
+    s.grid = tiles * s.owners;
+    return;
+  }
   bool scatters = llvm::any_of(plan.operands, [](const OperandPlan &o) { return o.isScatter(); });
   s.slices = scatters ? 1 : std::min<int64_t>(32, llvm::bit_floor<uint64_t>(plan.numRows / 4 | 1));
   int64_t vectors = plan.numCols / plan.lanes;

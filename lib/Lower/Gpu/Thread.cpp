@@ -14,10 +14,8 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-static constexpr int64_t kWarp = 32;
-
-Thread::Thread(Body &body, gpu::GPUFuncOp func, const Spread &spread, Value rowCount)
-    : body(body), plan(body.plan), b(body.b), func(func), spread(spread), block(body.task),
+Thread::Thread(Body &body, gpu::GPUFuncOp func, const Spread &spread, Value block, Value rowCount)
+    : body(body), plan(body.plan), b(body.b), func(func), spread(spread), block(block),
       rowCount(rowCount) {
   id = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
 }

@@ -22,7 +22,9 @@ struct Spread {
   int64_t block = 256, grid = 1; ///< threads of a block, blocks
   int64_t classes = 1;           ///< row: accumulators of a row's reduction
   int64_t group = 1;             ///< row: threads of a row
+  int64_t tiles = 1;             ///< row: blocks that share the columns of a task
   int64_t slices = 1;            ///< column: threads that share the rows of a column
+  int64_t owners = 0;            ///< column: blocks that share the ids of scattered rows; 0: none
   int64_t tile = 32;             ///< transpose: side of a block's square
   bool aBlockEach = false;       ///< no more blocks than most GPUs have multiprocessors
 
@@ -33,13 +35,18 @@ struct Spread {
   bool keepsRow(const KernelPlan &plan) const { return slots(plan) <= kMaxSlots; }
 };
 
+/// Column: the id by which all that the kernel writes is scattered, one for each row; else null.
+mlir::Value idOfScatters(const KernelPlan &plan);
+
 /// Chooses the vectors of `plan` and lays the kernel on threads.
 Spread spreadOverThreads(KernelPlan &plan);
 
 /// What the emitters of all skeletons share: a thread of the kernel.
 class Thread {
 public:
-  Thread(Body &body, mlir::gpu::GPUFuncOp func, const Spread &spread, mlir::Value rowCount);
+  /// `block` is the block's number; the body's task follows from it.
+  Thread(Body &body, mlir::gpu::GPUFuncOp func, const Spread &spread, mlir::Value block,
+         mlir::Value rowCount);
 
   /// Memory of the block.
   mlir::Value shared(mlir::Type element, int64_t size);
