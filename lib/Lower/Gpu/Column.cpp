@@ -3,9 +3,9 @@
 // A thread has one vector of columns and every `slices`th row, in ascending order;
 // the slices are folded in halves, the upper onto the lower, in shared memory.
 //
-// Rows that are scattered by an id have owners instead: a block adds the rows whose ids are its own,
-// in ascending order. So each element has the additions of a single block in their order, whatever
-// the number of blocks. Each warp reads all ids, 32 at a time.
+// Rows that are scattered by an id have owners instead: a block adds the rows whose ids are its
+// own, in ascending order. So each element has the additions of a single block in their order,
+// whatever the number of blocks. Each warp reads all ids, 32 at a time.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
@@ -109,8 +109,8 @@ void ColumnGpu::findColumns(Value vector) {
   col = t.times(vector, plan.lanes);
 }
 
-/// For each group of 32 rows, which of them have ids that are this block's, a bit each: a lane looks
-/// at one row, and all lanes get all bits.
+/// For each group of 32 rows, which of them have ids that are this block's, a bit each: a lane
+/// looks at one row, and all lanes get all bits.
 Values ColumnGpu::ownRows(ArrayRef<Value> firsts, Value rows, Value id) {
   auto &b = t.b;
   Value lane = t.split(t.id, kWarp).second, owner = t.split(t.block, t.spread.owners).second;

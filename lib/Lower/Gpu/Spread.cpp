@@ -81,8 +81,9 @@ Value lower::idOfScatters(const KernelPlan &plan) {
 /// Enough blocks for each multiprocessor of a large GPU to have several.
 static constexpr int64_t kManyBlocks = 1024;
 
-/// The slices do not depend on the columns. Where each row goes to the place of its id, blocks share
-/// the ids, so that rows of one id are added one after the other, and others at the same time.
+/// The slices do not depend on the columns. Where each row goes to the place of its id, blocks
+/// share the ids, so that rows of one id are added one after the other, and others at the same
+/// time.
 static void spreadColumn(KernelPlan &plan, Spread &s) {
   plan.lanes = std::min(widestVector(plan, 4), twos(plan.numCols));
   if (idOfScatters(plan)) {
