@@ -23,8 +23,8 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Rows of one partial sum: at least 32, and at most 512 partial sums in all: on a GPU each is a
-/// block's, and few blocks do not ask for enough at a time to keep its memory busy.
+/// Rows of one partial sum: at least 32, and at most 512 partial sums in all. A GPU has at least a
+/// block for each, and with few blocks its memory is not busy.
 int64_t partialRows(int64_t rows) { return std::max<int64_t>(32, (rows + 511) / 512); }
 
 /// Dimensions of `type` by ascending rank, equal ones in their order.

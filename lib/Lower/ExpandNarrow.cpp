@@ -3,12 +3,12 @@
 // Kernels load and store bf16 and f16 and compute in f32. Conversions become arithmetic, or the
 // instructions of a machine that has them, and then every bf16 and f16 is an i16.
 //
-// One decision: on a CPU LLVM sees no bf16, and elsewhere it sees bf16 and f16 only between a
-// conversion and the integer that it comes from or goes to. What LLVM makes of these types depends
-// on the machine: calls of functions that no library has (a gather of bf16 with AVX-512 alone, f16
-// below x86-64-v3), an end of the process (runs of 9 bf16), instructions that flush denormals.
-// Where LLVM turns an operation on f16 into one on f32 between conversions, the bits are the same,
-// because f32 has more than twice the bits of f16 plus two.
+// One decision: LLVM sees f16, and on a GPU bf16, only between a conversion and the integer that it
+// comes from or goes to; on a CPU it sees no bf16. What LLVM makes of these types depends on the
+// machine: calls of functions that no library has (a gather of bf16 with AVX-512 alone, f16 below
+// x86-64-v3), an end of the process (runs of 9 bf16), instructions that flush denormals. Where LLVM
+// turns an operation on f16 into one on f32 between conversions, the bits are the same, because f32
+// has more than twice the bits of f16 plus two.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"

@@ -42,8 +42,7 @@ static LogicalResult lowerKernel(rt::KernelOp op, gpu::GPUModuleOp kernels) {
   ImplicitLocOpBuilder b(op.getLoc(), op.getContext());
   gpu::GPUFuncOp func = makeKernel(b, kernels, op.getSymName(), argumentsOf(b, *plan), spread.block,
                                    spread.grid, plan->boundedRows != 0);
-  // Registers need not leave room for a second block: that would spill some.
-  if (spread.aBlockEach)
+  if (spread.takesRegisters)
     func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   Block &entry = func.getBody().front();
 

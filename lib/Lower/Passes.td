@@ -99,8 +99,8 @@ def ExpandNarrowPass : Pass<"expand-narrow", "::mlir::ModuleOp"> {
   let summary = "conversions from and to bf16 and f16 in arithmetic; they become i16";
   let description = [{
     Conversions from and to bf16 and f16 become arithmetic of integers, or the instructions of a
-    machine that has them; then both types are i16. LLVM sees no bf16, because what it makes of
-    it differs from machine to machine.
+    machine that has them; then both types are i16. On a CPU LLVM sees no bf16, because what it
+    makes of it differs from machine to machine.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

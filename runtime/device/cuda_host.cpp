@@ -115,8 +115,8 @@ static Status orRefused(const CudaDriver &cu, cuda::Result result, const char *w
   return {};
 }
 
-/// Where it loads the graph, that allocates all memory that the graph needs, which otherwise may be
-/// found missing at its first launch.
+/// Loading a graph allocates all memory that it needs, which otherwise may be found missing at its
+/// first launch.
 Status CudaDevice::instantiate(cuda::Graph *captured, bool loads, cuda::GraphExec *&graph,
                                Status &refused) {
   TP_TRY(orRefused(cu, cu.GraphInstantiate(&graph, captured, cuda::graphUseNodePriority),

@@ -55,6 +55,31 @@ func.func @in_integers(%x: vector<16xf16>) -> vector<16xf16> {
 
 // -----
 
+// A GPU rounds to bf16, from f64 after f32; back is a shift, as everywhere.
+module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
+gpu.module @kernels {
+// CHECK-LABEL: gpu.func @on_a_gpu(
+// CHECK-SAME:    %[[X:.+]]: vector<8xf32>, %[[D:.+]]: f64, %[[P:.+]]: memref<8xi16>
+// CHECK:         %[[T:.+]] = arith.truncf %[[X]] : vector<8xf32> to vector<8xbf16>
+// CHECK-NEXT:    %[[I:.+]] = arith.bitcast %[[T]] : vector<8xbf16> to vector<8xi16>
+// CHECK:         arith.truncf %[[D]] : f64 to f32
+// CHECK:         %[[N:.+]] = arith.truncf %{{.+}} : f32 to bf16
+// CHECK-NEXT:    arith.bitcast %[[N]] : bf16 to i16
+// CHECK-NOT:     bf16
+// CHECK:         gpu.return
+gpu.func @on_a_gpu(%x: vector<8xf32>, %d: f64, %p: memref<8xbf16>) kernel {
+  %c0 = arith.constant 0 : index
+  %0 = arith.truncf %x : vector<8xf32> to vector<8xbf16>
+  %1 = arith.truncf %d : f64 to bf16
+  vector.store %0, %p[%c0] : memref<8xbf16>, vector<8xbf16>
+  memref.store %1, %p[%c0] : memref<8xbf16>
+  gpu.return
+}
+}
+}
+
+// -----
+
 // On a CPU that converts f16, a number is an f16 only between its bits and the conversion; from f64
 // it still goes through f32, because that instruction is a call.
 module attributes {tplan.target = #tplan.target<{f16c = true}>} {

@@ -130,6 +130,30 @@ rt.kernel @long row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] grain 4
 
 // -----
 
+// A number of each row, which may lie where one of its inputs does, is written when all warps have
+// read the row.
+// CHECK-LABEL: gpu.func @number_of_a_row(
+// CHECK: scf.for {{.*}} to
+// CHECK: vector.load
+// CHECK: gpu.barrier
+// CHECK: scf.if
+// CHECK: memref.store
+// CHECK-NOT: gpu.barrier
+// CHECK: gpu.return
+rt.kernel @number_of_a_row row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 2048>] grain 4
+    : (!nn.tensor<[S 24, D 2048], f32>, !nn.tensor<[S 24], f32>)
+    -> (!nn.tensor<[S 24], f32>, !nn.tensor<[each.task 6, D 2048], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
+            #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%x: f32, %t: f32):
+  %w = arith.mulf %t, %t : f32
+  %p = arith.mulf %x, %w : f32
+  %s = rt.col_reduce sum %p : f32
+  rt.yield %w, %s : f32, f32
+}
+
+// -----
+
 // Where no row is reduced, blocks share the columns of a task, and none waits for another row.
 // CHECK-LABEL: gpu.func @sums_alone(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>

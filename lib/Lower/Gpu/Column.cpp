@@ -5,7 +5,7 @@
 //
 // Rows that are scattered by an id have owners instead: a block adds the rows whose ids are its
 // own, in ascending order. So each element has the additions of a single block in their order,
-// whatever the number of blocks. Each warp reads all ids, 32 at a time.
+// whatever the number of blocks. Each warp reads all ids, a lane up to four at once.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
@@ -121,11 +121,13 @@ Values ColumnGpu::ownRows(ArrayRef<Value> firsts, Value rows, Value id) {
     Body at = t.body;
     at.atRow(arith::SelectOp::create(b, there, row, t.body.index(0)));
     at.scalarsOfRate(PerRow, 0);
-    read.push_back({arith::IndexCastUIOp::create(b, b.getIndexType(), at.scalar(id)), there});
+    read.push_back({arith::IndexCastOp::create(b, b.getIndexType(), at.scalar(id)), there});
   }
   Values bits;
   for (auto [x, there] : read) {
-    Value own = t.both(there, t.equal(t.split(x, t.spread.owners).second, owner));
+    // A row whose id is below zero goes nowhere.
+    Value used = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, x, t.body.index(0));
+    Value own = t.both(t.both(there, used), t.equal(t.split(x, t.spread.owners).second, owner));
     bits.push_back(arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i32, own),
                                          arith::IndexCastOp::create(b, i32, lane)));
   }

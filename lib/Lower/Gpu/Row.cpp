@@ -3,7 +3,8 @@
 // A row belongs to a group of threads: lanes of a warp, or a block. Where the row is short enough a
 // thread keeps its part in registers, so that memory is read once; otherwise each pass reads it
 // again. A kernel with sums over rows takes a task's rows one by one; the sums of a short row are
-// in registers, those of a long one in the output.
+// in registers, those of a long one in the output. Where columns have nothing to do with each
+// other, several blocks share those of a task.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Gpu/Thread.h"
@@ -180,6 +181,9 @@ Values RowGpu::row(Body at, Value active, ValueRange carried) {
       walkedPass(at, active, p);
     }
   at.scalarsOfRate(PerRow, plan.passes());
+  // No reduction has held the other warps, and a number of the row may lie where it is read.
+  if (hasSums() && !plan.reducePasses && t.spread.group > kWarp && t.spread.tiles == 1)
+    t.barrier();
   t.when(t.both(active, t.isZero(lane)), [&] { storeScalars(at, false); });
   unsigned n = next.size() - scalarSums.size();
   for (rt::ColReduceOp sum : scalarSums) {
@@ -200,6 +204,9 @@ void RowGpu::eachRow() {
   Value r = t.sum(t.times(t.block, rowsOfBlock), place), active;
   if (t.rowCount || plan.numRows % rowsOfBlock) {
     Value last = t.body.index(plan.numRows - 1);
+    if (t.rowCount) // rows past the count have no ids
+      last = arith::SubIOp::create(b, arith::MaxSIOp::create(b, t.rowCount, t.body.index(1)),
+                                   t.body.index(1));
     active = t.less(r, t.rowCount ? t.rowCount : t.body.index(plan.numRows));
     r = arith::MinUIOp::create(b, r, last);
   }

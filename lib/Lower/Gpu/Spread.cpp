@@ -63,7 +63,7 @@ static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
   s.group = std::max<int64_t>(1, s.classes / plan.lanes);
   if (sums) {
     s.block = std::max<int64_t>(32, s.group), s.grid = plan.tasks;
-    s.aBlockEach = true; // partial sums are few
+    s.takesRegisters = true;
     return;
   }
   s.block = s.group > 32 ? s.group : 128;
@@ -73,7 +73,8 @@ static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
 Value lower::idOfScatters(const KernelPlan &plan) {
   Value id = plan.output(0).id;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
-    if (const OperandPlan &o = plan.output(i); !o.isScatter() || o.id != id)
+    if (const OperandPlan &o = plan.output(i);
+        !plan.writesElements(i) || !o.isScatter() || o.id != id)
       return {};
   return plan.at(id).rate & PerColumn ? Value() : id;
 }
@@ -92,6 +93,7 @@ static void spreadColumn(KernelPlan &plan, Spread &s) {
     int64_t tiles = ceilDiv(vectors, s.block), most = std::max<int64_t>(1, plan.numRows / 16);
     s.owners = llvm::bit_floor<uint64_t>(std::min(most, std::max<int64_t>(1, kManyBlocks / tiles)));
     s.grid = tiles * s.owners;
+    s.takesRegisters = true;
     return;
   }
   bool scatters = llvm::any_of(plan.operands, [](const OperandPlan &o) { return o.isScatter(); });

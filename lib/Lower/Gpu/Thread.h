@@ -26,7 +26,7 @@ struct Spread {
   int64_t slices = 1;            ///< column: threads that share the rows of a column
   int64_t owners = 0;            ///< column: blocks that share the ids of scattered rows; 0: none
   int64_t tile = 32;             ///< transpose: side of a block's square
-  bool aBlockEach = false;       ///< no more blocks than most GPUs have multiprocessors
+  bool takesRegisters = false;   ///< spills none to leave room for further blocks
 
   /// Row: vectors of a row that a thread has.
   int64_t slots(const KernelPlan &plan) const;
