@@ -88,6 +88,9 @@ struct LibraryLimits {
   int64_t mostWorkspace = int64_t(8) << 30, leastWorkspace = int64_t(2) << 30;
   /// Bytes of workspace that a call may have on the rank.
   int64_t workspace = mostWorkspace;
+  /// Bytes of workspace that heads which are computed at once may have, unless those of one key
+  /// head need more; and the least of it where a rank has little memory.
+  int64_t chunk = leastWorkspace, leastChunk = int64_t(384) << 20;
 
   /// The limits for a rank with so much memory, or with as much as its plan needs.
   LibraryLimits on(std::optional<int64_t> memory) const;

@@ -21,8 +21,6 @@ using nn::typeOf;
 
 namespace {
 
-/// Chunks need no more workspace than this, unless one head's group does.
-constexpr int64_t chunkBytes = LibraryLimits().leastWorkspace;
 /// A workspace is at most such a part of what a rank has.
 constexpr int64_t smallPart = 8;
 /// The most rows in a tile of the library.
@@ -59,17 +57,17 @@ SmallVector<int64_t> divisors(int64_t n) {
   return all;
 }
 
-/// The largest chunk that the workspace allows: whole batches, else groups of one.
-void chooseChunk(AttentionPass pass, LibraryAttention &attention) {
+/// The largest chunk of at most so many bytes of workspace: whole batches, else groups of one.
+void chooseChunk(AttentionPass pass, int64_t most, LibraryAttention &attention) {
   attention.groupChunk = attention.groups;
   for (int64_t batches : divisors(attention.batch)) {
     attention.batchChunk = batches;
-    if (workspaceOf(pass, attention) <= chunkBytes)
+    if (workspaceOf(pass, attention) <= most)
       return;
   }
   for (int64_t groups : divisors(attention.groups)) {
     attention.groupChunk = groups;
-    if (workspaceOf(pass, attention) <= chunkBytes)
+    if (workspaceOf(pass, attention) <= most)
       return;
   }
 }
@@ -80,6 +78,8 @@ LibraryLimits LibraryLimits::on(std::optional<int64_t> memory) const {
   LibraryLimits limits = *this;
   limits.workspace =
       memory ? std::clamp(*memory / smallPart, leastWorkspace, mostWorkspace) : mostWorkspace;
+  if (memory)
+    limits.chunk = std::clamp(*memory / smallPart, leastChunk, chunk);
   return limits;
 }
 
@@ -180,7 +180,7 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
   if (batches[0] != batches[1] || failed(stridesOf(q, query, heads, width)) ||
       failed(stridesOf(k, key, groups, width)))
     return found("batches in several pieces", "the dimensions of a batch beside each other");
-  chooseChunk(pass, attention);
+  chooseChunk(pass, limits.chunk, attention);
   if (int64_t bytes = workspaceOf(pass, attention); bytes > limits.workspace)
     return withoutRoom(bytes, limits.mostWorkspace);
   return {};
@@ -192,7 +192,9 @@ LibraryRefusal rt::matchLibraryAttention(AttentionPass pass, Tensor q, Tensor k,
 
 LibraryAttention AttentionOp::getShape() {
   LibraryAttention attention;
-  matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getSpec(), {},
+  LibraryLimits limits;
+  limits.chunk = getChunk().value_or(limits.chunk);
+  matchLibraryAttention(getPass(), typeOf(getArgs()[0]), typeOf(getArgs()[1]), getSpec(), limits,
                         attention);
   return attention;
 }

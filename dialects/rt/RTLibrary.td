@@ -23,8 +23,8 @@ def RT_AttentionOp : RT_Op<"attention", [DeclareOpInterfaceMethods<RT_Call, ["ge
 
     In the backward, the library keeps a gradient of scores for each pair of a query and a key,
     because so it adds in one order; that is most of the workspace. So not all heads are computed at
-    once, but a chunk of them, or of batches of them, as large as 384 MiB of workspace allow
-    (`chunkBytes`).
+    once, but a chunk of them, or of batches of them, as large as `chunk` bytes of workspace allow;
+    without the attribute 2 GiB (`LibraryLimits`).
 
     In an object it is a tp_attention; none is left after `lower`.
 
@@ -33,7 +33,7 @@ def RT_AttentionOp : RT_Op<"attention", [DeclareOpInterfaceMethods<RT_Call, ["ge
     width, queries last, in f32.
   }];
   let arguments = (ins RT_AttentionPass:$pass, Variadic<NN_AnyTensor>:$args,
-                       NN_AttentionAttr:$spec);
+                       NN_AttentionAttr:$spec, OptionalAttr<I64Attr>:$chunk);
   let results = (outs Variadic<NN_AnyTensor>:$results);
   let assemblyFormat = [{
     $pass $args $spec attr-dict `:` functional-type($args, results)

@@ -71,7 +71,9 @@ private:
   void mark(Operation *op, Pass pass, const Refusal &why) {
     Builder b(op->getContext());
     if (why.empty()) {
-      op->setAttr(fuse::kLibrary, b.getUnitAttr());
+      bool isUsual = limits.chunk == rt::LibraryLimits().chunk;
+      op->setAttr(fuse::kLibrary,
+                  isUsual ? Attribute(b.getUnitAttr()) : b.getI64IntegerAttr(limits.chunk));
       return;
     }
     op->setAttr(fuse::kGeneratedFor, b.getStringAttr(why.found));

@@ -135,8 +135,11 @@ SmallVector<NamedAttribute> FunctionBuilder::attentionAttrs(Operation *op, rt::A
 
 Operation *FunctionBuilder::callLibrary(Operation *op, rt::AttentionPass pass,
                                         ArrayRef<Value> inputs) {
+  SmallVector<NamedAttribute> attrs = attentionAttrs(op, pass);
+  if (auto chunk = op->getAttrOfType<IntegerAttr>(kLibrary))
+    attrs.push_back(builder.getNamedAttr("chunk", chunk));
   return rt::AttentionOp::create(builder, op->getLoc(), op->getResultTypes(), lookup(inputs),
-                                 attentionAttrs(op, pass));
+                                 attrs);
 }
 
 Operation *FunctionBuilder::launchTile(Operation *op, rt::AttentionPass pass,
