@@ -376,22 +376,29 @@ TYPED_TEST(Floats, Gather) {
 
 TYPED_TEST(Floats, Scatter) {
   using T = typename TypeParam::T;
-  for (int64_t D : {1, 5, 16, 72, 259}) {
-    const int64_t S = 333, V = 31, grain = 80;
-    auto jit = compile<TypeParam>(
-        {"column", size("S", S), size("D", D), grain, {"S,D:T", "S:i32"}, {"V,D:T scatter V 1"}, R"(
+  for (int64_t D : {1, 5, 16, 72, 259})
+    for (bool batches : {false, true}) {
+      const int64_t S = 333, V = 31, grain = 80;
+      std::string rows = batches ? "B,S" : "S";
+      auto jit = compile<TypeParam>({"column",
+                                     batches ? "B=9,S=37" : "S=333",
+                                     size("D", D),
+                                     grain,
+                                     {rows + ",D:T", rows + ":i32"},
+                                     {"V,D:T scatter V 1"},
+                                     R"(
       %a = arith.mulf %0, %0 : T
       rt.yield %a : T)"},
-        size("V", V));
-    auto x = numbers<T>(S * D, 1), want = numbers<T>(V * D, 2), got = want;
-    auto id = ids(S, V, -3);
-    for (int64_t s = 0; s < S; ++s)
-      for (int64_t d = 0; d < D; ++d)
-        if (id[s] >= 0)
-          want[id[s] * D + d] += x[s * D + d] * x[s * D + d];
-    jit->run("k", (D + grain - 1) / grain, {x.data(), id.data(), got.data()});
-    expectSame(got, want);
-  }
+                                    size("V", V));
+      auto x = numbers<T>(S * D, 1), want = numbers<T>(V * D, 2), got = want;
+      auto id = ids(S, V, -3);
+      for (int64_t s = 0; s < S; ++s)
+        for (int64_t d = 0; d < D; ++d)
+          if (id[s] >= 0)
+            want[id[s] * D + d] += x[s * D + d] * x[s * D + d];
+      jit->run("k", (D + grain - 1) / grain, {x.data(), id.data(), got.data()});
+      expectSame(got, want);
+    }
 }
 
 TYPED_TEST(Floats, Rotate) {
