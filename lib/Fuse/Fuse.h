@@ -5,7 +5,8 @@
 #include "mlir/Pass/Pass.h"
 
 namespace tplan::fuse {
-/// Attribute of attention on a GPU: that the library computes it, or why it does not.
+/// Attribute of attention on a GPU: that the library computes it (a number: `chunk` of
+/// rt.attention), or why it does not.
 inline constexpr llvm::StringLiteral kLibrary = "fuse.library",
                                      kGeneratedFor = "fuse.generated_for";
 

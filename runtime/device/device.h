@@ -31,7 +31,7 @@ struct Rows {
 /// Marks by which ranks on devices know where the others are in a stream.
 enum SharedMark { sharedReady, sharedDone, sharedMarks };
 
-/// What became of captures.
+/// How sections are captured, and what became of that.
 struct Capture {
   bool loads = true; // asks for their memory now, and not when they are first launched
   Status refused{};  // why one failed: then nothing is left of it, and calls may be issued

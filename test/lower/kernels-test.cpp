@@ -381,7 +381,7 @@ TYPED_TEST(Floats, Scatter) {
       const int64_t S = 333, V = 31, grain = 80;
       std::string rows = batches ? "B,S" : "S";
       auto jit = compile<TypeParam>({"column",
-                                     batches ? "B=9,S=37" : "S=333",
+                                     batches ? "B=9,S=37" : size("S", S),
                                      size("D", D),
                                      grain,
                                      {rows + ",D:T", rows + ":i32"},

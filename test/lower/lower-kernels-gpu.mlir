@@ -154,6 +154,23 @@ rt.kernel @number_of_a_row row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 2048>]
 
 // -----
 
+// A row of one tile has no barrier either: it writes no number of a row.
+// CHECK-LABEL: gpu.func @sums_of_a_tile(
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+// CHECK-SAME: known_grid_size = array<i32: 6, 1, 1>
+// CHECK-NOT: gpu.barrier
+// CHECK: gpu.return
+rt.kernel @sums_of_a_tile row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 768>] grain 4
+    : (!nn.tensor<[S 24, D 768], bf16>) -> (!nn.tensor<[each.task 6, D 768], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%x: bf16):
+  %w = arith.extf %x : bf16 to f32
+  %s = rt.col_reduce sum %w : f32
+  rt.yield %s : f32
+}
+
+// -----
+
 // Where no row is reduced, blocks share the columns of a task, and none waits for another row.
 // CHECK-LABEL: gpu.func @sums_alone(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>

@@ -70,12 +70,13 @@ LogicalResult RowGpu::findSums() {
 void RowGpu::findSlots() {
   bool idle = hasSums() && t.spread.block > t.spread.group;
   int64_t ofTile = t.spread.classes * t.spread.slots(plan);
+  int64_t lastTile = (t.spread.tiles - 1) * ofTile;
   Value first = t.times(lane, plan.lanes);
   if (t.spread.tiles > 1)
     first = t.sum(first, t.times(t.split(t.block, t.spread.tiles).second, ofTile));
   for (int64_t k = 0; keeps && k < t.spread.slots(plan); ++k) {
     Slot s{t.sum(first, t.body.index(k * t.spread.classes)), nullptr};
-    if (t.spread.tiles * ofTile - ofTile + (k + 1) * t.spread.classes > plan.numCols || idle) {
+    if (lastTile + (k + 1) * t.spread.classes > plan.numCols || idle) {
       s.inside = t.less(s.col, t.body.index(plan.numCols));
       if (idle)
         s.inside = t.both(s.inside, t.less(lane, t.body.index(t.spread.group)));
@@ -182,7 +183,7 @@ Values RowGpu::row(Body at, Value active, ValueRange carried) {
     }
   at.scalarsOfRate(PerRow, plan.passes());
   // No reduction has held the other warps, and a number of the row may lie where it is read.
-  if (hasSums() && !plan.reducePasses && t.spread.group > kWarp && t.spread.tiles == 1)
+  if (!plan.reducePasses && t.spread.group > kWarp && !scalarOutputs(plan, false).empty())
     t.barrier();
   t.when(t.both(active, t.isZero(lane)), [&] { storeScalars(at, false); });
   unsigned n = next.size() - scalarSums.size();
@@ -203,11 +204,10 @@ void RowGpu::eachRow() {
   findSlots();
   Value r = t.sum(t.times(t.block, rowsOfBlock), place), active;
   if (t.rowCount || plan.numRows % rowsOfBlock) {
-    Value last = t.body.index(plan.numRows - 1);
-    if (t.rowCount) // rows past the count have no ids
-      last = arith::SubIOp::create(b, arith::MaxSIOp::create(b, t.rowCount, t.body.index(1)),
-                                   t.body.index(1));
-    active = t.less(r, t.rowCount ? t.rowCount : t.body.index(plan.numRows));
+    // Rows past a count have no ids.
+    Value rows = t.rowCount ? t.rowCount : t.body.index(plan.numRows), one = t.body.index(1);
+    Value last = arith::SubIOp::create(b, arith::MaxSIOp::create(b, rows, one), one);
+    active = t.less(r, rows);
     r = arith::MinUIOp::create(b, r, last);
   }
   Body at = t.body;

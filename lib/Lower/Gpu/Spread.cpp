@@ -56,7 +56,7 @@ static void spreadRow(KernelPlan &plan, Spread &s, bool sums) {
     s.group = std::min<int64_t>(128, ceilPower(plan.numCols / plan.lanes));
     s.classes = s.group * plan.lanes;
     s.tiles = ceilDiv(plan.numCols, s.classes);
-    s.block = std::max<int64_t>(32, s.group), s.grid = plan.tasks * s.tiles;
+    s.block = std::max(kWarp, s.group), s.grid = plan.tasks * s.tiles;
     return;
   }
   s.classes = std::min(ceilPower(plan.numCols), 512 * std::min<int64_t>(4, even));
@@ -76,7 +76,7 @@ Value lower::idOfScatters(const KernelPlan &plan) {
     if (const OperandPlan &o = plan.output(i);
         !plan.writesElements(i) || !o.isScatter() || o.id != id)
       return {};
-  return plan.at(id).rate & PerColumn ? Value() : id;
+  return id;
 }
 
 /// Enough blocks for each multiprocessor of a large GPU to have several.
@@ -89,7 +89,7 @@ static void spreadColumn(KernelPlan &plan, Spread &s) {
   plan.lanes = std::min(widestVector(plan, 4), twos(plan.numCols));
   if (idOfScatters(plan)) {
     int64_t vectors = plan.numCols / plan.lanes;
-    s.block = std::clamp<int64_t>(ceilPower(vectors), 32, 128);
+    s.block = std::clamp<int64_t>(ceilPower(vectors), kWarp, 128);
     int64_t tiles = ceilDiv(vectors, s.block), most = std::max<int64_t>(1, plan.numRows / 16);
     s.owners = llvm::bit_floor<uint64_t>(std::min(most, std::max<int64_t>(1, kManyBlocks / tiles)));
     s.grid = tiles * s.owners;

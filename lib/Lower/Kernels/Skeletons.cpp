@@ -169,12 +169,18 @@ void lower::prefetchAhead(Body &body) {
   }
 }
 
-void lower::storeScalars(Body &body, bool final) {
-  const KernelPlan &plan = body.plan;
+SmallVector<unsigned> lower::scalarOutputs(const KernelPlan &plan, bool final) {
+  SmallVector<unsigned> found;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
     if (!plan.output(i).strides.alongCols() && !plan.writesElements(i) &&
         plan.at(plan.yielded(i)).final == final)
-      body.storeScalar(i, body.scalar(plan.yielded(i)));
+      found.push_back(i);
+  return found;
+}
+
+void lower::storeScalars(Body &body, bool final) {
+  for (unsigned i : scalarOutputs(body.plan, final))
+    body.storeScalar(i, body.scalar(body.plan.yielded(i)));
 }
 
 void lower::storeSums(Body &body) {

@@ -63,7 +63,9 @@ bool isTurned(const Body &body, const OperandPlan &o);
 void storeElements(Body &body);
 /// Calls what comes from memory into the second cache before it is read.
 void prefetchAhead(Body &body);
-/// Stores the outputs that have no columns, either those that are final or the others.
+/// The outputs that have no columns, either those that are final or the others.
+llvm::SmallVector<unsigned> scalarOutputs(const KernelPlan &plan, bool final);
+/// Stores them.
 void storeScalars(Body &body, bool final);
 /// Column: stores the outputs that are final, where the body stands and knows its sums.
 void storeSums(Body &body);
