@@ -8,7 +8,8 @@
 // differs. An op that has a probe carries its number in `tplan.probe`.
 //
 // One decision: which half is drawn by logical position, as dropout is, so that neither a block in
-// the wrong place nor a sum that is zero by algebra passes as right.
+// the wrong place nor a sum that is zero by algebra passes as right. Probes of one layer share a mask,
+// because a mask of each would be most of the code that is compiled.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -28,8 +29,8 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Sites of dropout begin at 0; those of probes are far from them.
-constexpr int64_t kFirstSite = 1 << 15;
+/// Sites of dropout begin at 0; that of probes is far from them.
+constexpr int64_t kSite = 1 << 15;
 
 /// Adds the probes of one layer, and counts them.
 class LayerProbes {
@@ -87,7 +88,7 @@ private:
       std::rotate(dims.begin(), dims.begin() + at, dims.begin() + at + 1);
     Value mask = b.create<DropoutMaskOp>(
         type.withDims(dims), scalar(nn::kSeed), scalar(nn::kStepNumber), scalar(nn::kLayerScalar),
-        scalar(nn::kOffsetScalar), b.getI64IntegerAttr(kFirstSite + count), b.getF64FloatAttr(0.5),
+        scalar(nn::kOffsetScalar), b.getI64IntegerAttr(kSite), b.getF64FloatAttr(0.5),
         ValueRange(), DenseI64ArrayAttr(), ArrayAttr());
     return b.sumAll(b.mul(v, mask));
   }

@@ -93,7 +93,7 @@ Value lower::batchOffset(Code &code, const rt::AttentionShape &shape, const Oper
 //===----------------------------------------------------------------------===//
 
 TileCode::TileCode(Location loc, OpBuilder &b, Type sum, RegisterBlock block)
-    : Code(loc, b), sum(sum), lanes(64 / nn::elementBytes(sum)), block(block) {
+    : Code(loc, b), sum(sum), lanes(64 / nn::elementBytes(sum)), side(lanes / 2), block(block) {
   vec = VectorType::get({lanes}, sum);
 }
 
@@ -188,13 +188,13 @@ void TileCode::unpack(const Scratch &from, const Rows &rows, int64_t width) {
 /// Exchanges rows and columns of a square, halving blocks of it: at each step the
 /// upper right and the lower left of each block change places.
 SmallVector<Value> TileCode::transpose(SmallVector<Value> rows) {
-  for (int64_t half = lanes / 2; half; half /= 2) {
+  for (int64_t half = side / 2; half; half /= 2) {
     SmallVector<int64_t> left, right;
-    for (int64_t j = 0; j < lanes; ++j) {
-      left.push_back(j & half ? lanes + j - half : j);
-      right.push_back(j & half ? lanes + j : j + half);
+    for (int64_t j = 0; j < side; ++j) {
+      left.push_back(j & half ? side + j - half : j);
+      right.push_back(j & half ? side + j : j + half);
     }
-    for (int64_t i = 0; i < lanes; ++i) {
+    for (int64_t i = 0; i < side; ++i) {
       if (i & half)
         continue;
       Value upper = rows[i], lower = rows[i + half];
@@ -205,13 +205,13 @@ SmallVector<Value> TileCode::transpose(SmallVector<Value> rows) {
   return rows;
 }
 
-/// Calls `square` for each lanes x lanes part of the rows, with the row number of
+/// Calls `square` for each side x side part of the rows, with the row number of
 /// its first column, the first element and the number of elements in the width.
 void TileCode::forSquares(Value rows, int64_t width,
                           function_ref<void(Value, Value, int64_t)> square) {
-  int64_t whole = width / lanes * lanes;
-  loop(index(0), rows, lanes, [&](Value i) {
-    loop(index(0), index(whole), lanes, [&](Value d) { square(i, d, lanes); });
+  int64_t whole = width / side * side;
+  loop(index(0), rows, side, [&](Value i) {
+    loop(index(0), index(whole), side, [&](Value d) { square(i, d, side); });
     if (whole < width)
       square(i, index(whole), width - whole);
   });
@@ -221,10 +221,10 @@ void TileCode::packTransposed(const Rows &rows, const Scratch &to, int64_t width
   Value last = sub(rows.count, index(1));
   forSquares(index(to.cols), width, [&](Value i, Value d, int64_t n) {
     SmallVector<Value> square;
-    for (int64_t r = 0; r < lanes; ++r) {
+    for (int64_t r = 0; r < side; ++r) {
       Value row = min(add(i, r), last);
       Value x = load(rows.operand->memory, add(add(rows.offset, mul(row, rows.stride)), d), n);
-      square.push_back(n == lanes ? x : widen(x));
+      square.push_back(n == side ? x : widen(x));
     }
     square = transpose(square);
     Value at = add(columnAt(to, i), mul(d, to.rowStride));
@@ -237,15 +237,15 @@ void TileCode::unpackTransposed(const Scratch &from, const Rows &rows, int64_t w
   Value last = sub(rows.count, index(1));
   forSquares(rows.count, width, [&](Value i, Value d, int64_t n) {
     Value at = add(columnAt(from, i), mul(d, from.rowStride));
-    SmallVector<Value> square(lanes, number(vec, 0));
+    SmallVector<Value> square(side, number(VectorType::get({side}, sum), 0));
     for (int64_t r = 0; r < n; ++r)
-      square[r] = load(from.memory, add(at, r * from.rowStride));
+      square[r] = load(from.memory, add(at, r * from.rowStride), side);
     square = transpose(square);
     // Rows after the last one are written to it, and it is written over them.
-    for (int64_t r = lanes; r-- > 0;) {
+    for (int64_t r = side; r-- > 0;) {
       Value row = min(add(i, r), last);
       Value x =
-          n == lanes ? square[r] : vector::ExtractStridedSliceOp::create(*this, square[r], 0, n, 1);
+          n == side ? square[r] : vector::ExtractStridedSliceOp::create(*this, square[r], 0, n, 1);
       store(x, rows.operand->memory, add(add(rows.offset, mul(row, rows.stride)), d));
     }
   });
@@ -258,7 +258,8 @@ Value TileCode::columnAt(const Scratch &s, Value i) {
 
 /// A short vector with zeros after it.
 Value TileCode::widen(Value x) {
-  return vector::InsertStridedSliceOp::create(*this, x, number(vec, 0), 0, 1);
+  Value zero = number(VectorType::get({side}, sum), 0);
+  return vector::InsertStridedSliceOp::create(*this, x, zero, 0, 1);
 }
 
 //===----------------------------------------------------------------------===//

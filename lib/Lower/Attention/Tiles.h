@@ -90,6 +90,9 @@ public:
   mlir::Type sum;       // f32 or f64
   mlir::VectorType vec; // 64 bytes of sums
   int64_t lanes;
+  /// Of the squares that are transposed in registers, in elements: half a vector, which every machine
+  /// has. Whole ones take LLVM several times as long to select instructions for.
+  int64_t side;
 
   /// Scratch whose panels lie one after the other, as the inner loop of a product walks down one
   /// panel. `cols` is a multiple of the lanes. It is on the stack, so it may be made only at the
