@@ -8,8 +8,8 @@
 // differs. An op that has a probe carries its number in `tplan.probe`.
 //
 // One decision: which half is drawn by logical position, as dropout is, so that neither a block in
-// the wrong place nor a sum that is zero by algebra passes as right. Probes of one layer share a mask,
-// because a mask of each would be most of the code that is compiled.
+// the wrong place nor a sum that is zero by algebra passes as right. Probes of one layer share a
+// mask, because a mask of each would be most of the code that is compiled.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -88,8 +88,8 @@ private:
       std::rotate(dims.begin(), dims.begin() + at, dims.begin() + at + 1);
     Value mask = b.create<DropoutMaskOp>(
         type.withDims(dims), scalar(nn::kSeed), scalar(nn::kStepNumber), scalar(nn::kLayerScalar),
-        scalar(nn::kOffsetScalar), b.getI64IntegerAttr(kSite), b.getF64FloatAttr(0.5),
-        ValueRange(), DenseI64ArrayAttr(), ArrayAttr());
+        scalar(nn::kOffsetScalar), b.getI64IntegerAttr(kSite), b.getF64FloatAttr(0.5), ValueRange(),
+        DenseI64ArrayAttr(), ArrayAttr());
     return b.sumAll(b.mul(v, mask));
   }
 

@@ -86,6 +86,8 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
   arguments.append(
       {runtime, "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--as-needed"});
   arguments.append(libraries());
+  if (sys::findProgramByName("ld.lld"))
+    arguments.push_back("-fuse-ld=lld"); // a third of the time of the usual one
   std::optional<StringRef> redirects[] = {StringRef(), messages.getPath(), messages.getPath()};
   std::string failure;
   int status = sys::ExecuteAndWait(*compiler, arguments, std::nullopt, redirects,

@@ -90,8 +90,8 @@ public:
   mlir::Type sum;       // f32 or f64
   mlir::VectorType vec; // 64 bytes of sums
   int64_t lanes;
-  /// Of the squares that are transposed in registers, in elements: half a vector, which every machine
-  /// has. Whole ones take LLVM several times as long to select instructions for.
+  /// Elements along a side of the squares that are transposed in registers: half a vector, which is
+  /// a register of every machine. For whole vectors LLVM takes several times as long.
   int64_t side;
 
   /// Scratch whose panels lie one after the other, as the inner loop of a product walks down one
