@@ -78,9 +78,6 @@ std::string describe(Task task);
 /// What carries a task's results to another rank.
 inline bool isMessage(TaskKind kind) { return kind >= TaskKind::SendF; }
 
-/// What the runtime calls of a program, by the names of its entries.
-inline constexpr llvm::StringLiteral kEntries[] = {"prepare", "step", "evaluate", "predict"};
-
 /// Every place is a multiple of this many bytes.
 inline constexpr int64_t kAlign = 64;
 inline int64_t alignUp(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }

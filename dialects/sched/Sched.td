@@ -132,7 +132,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
           sched.call @a.F from(%w[period], ...) to(%h[period], ...) frame %f
         }
       }
-      sched.entry "step" [#sched.execute<once @begin>, #sched.execute<tasks>, ...]
+      sched.entry step [#sched.execute<once @begin>, #sched.execute<tasks>, ...]
     }
     ```
 
@@ -258,10 +258,10 @@ def Sched_EntryOp : Sched_Op<"entry", [HasParent<"ProgramOp">]> {
     of an evaluation, `predict` one of samples.
 
     (C1) each item but `tasks` names a section of the program.
-    (C2) the name is one that the runtime calls (kEntries).
+    (C2) a program has one entry of a kind.
   }];
-  let arguments = (ins StrAttr:$name, ArrayAttr:$sections);
-  let assemblyFormat = "$name $sections attr-dict";
+  let arguments = (ins Sched_EntryKind:$kind, ArrayAttr:$sections);
+  let assemblyFormat = "$kind $sections attr-dict";
   let hasVerifier = 1;
 }
 

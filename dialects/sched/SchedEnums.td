@@ -71,6 +71,15 @@ def Sched_Life : I32EnumAttr<"Life", "how long a value is kept", [
   let cppNamespace = "::tplan::sched";
 }
 
+def Sched_EntryKind : I32EnumAttr<"EntryKind", "what the runtime calls of a program", [
+    I32EnumAttrCase<"Prepare", 0, "prepare">,   // once before the first step
+    I32EnumAttrCase<"Step", 1, "step">,         // a training step
+    I32EnumAttrCase<"Evaluate", 2, "evaluate">, // a microbatch of an evaluation
+    I32EnumAttrCase<"Predict", 3, "predict">    // a microbatch of samples
+  ]> {
+  let cppNamespace = "::tplan::sched";
+}
+
 def Sched_Times : I32EnumAttr<"Times", "how often an entry executes a section", [
     I32EnumAttrCase<"Once", 0, "once">,
     I32EnumAttrCase<"EachMicrobatch", 1, "each_microbatch">,

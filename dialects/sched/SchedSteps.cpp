@@ -19,9 +19,12 @@ using namespace tplan::sched;
 
 LogicalResult EntryOp::verify() {
   auto program = cast<ProgramOp>((*this)->getParentOp());
-  if (!llvm::is_contained(kEntries, getName())) // (C2)
-    return emitOpError("is one of ")
-           << llvm::join(ArrayRef(kEntries), ", ") << ", found " << getName();
+  for (auto before : program.getBody().getOps<EntryOp>()) { // (C2)
+    if (before == *this)
+      break;
+    if (before.getKind() == getKind())
+      return emitOpError("is the second of its kind, found ") << stringifyEntryKind(getKind());
+  }
   for (Attribute item : getSections()) { // (C1)
     auto execute = dyn_cast<ExecuteAttr>(item);
     if (!execute)

@@ -188,7 +188,8 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
 }
 
 /// What an entry exchanges: by its functions, and between them.
-void addExchanges(StepReport &report, sched::ProgramOp program, StringRef entry, StringRef in) {
+void addExchanges(StepReport &report, sched::ProgramOp program, sched::EntryKind entry,
+                  StringRef in) {
   schedule::forEachStep(program, entry, [&](sched::Step step, int64_t times) {
     Operation *op = step.getOperation();
     if (auto call = dyn_cast<sched::CallOp>(op)) {
@@ -216,11 +217,11 @@ void addWork(StepReport &report, sched::ProgramOp program) {
     tasks << (i ? " " : "") << sched::stringifyTaskKind(task.kind) << task.stage << "."
           << task.microbatch;
   }
-  schedule::forEachCall(program, "step",
+  schedule::forEachCall(program, sched::EntryKind::Step,
                         [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
-  addExchanges(report, program, "step", "step");
+  addExchanges(report, program, sched::EntryKind::Step, "step");
   addSumsOfMetrics(report, program);
-  addExchanges(report, program, "prepare", "preparation");
+  addExchanges(report, program, sched::EntryKind::Prepare, "preparation");
   report.graphs = memory::countGraphs(program);
 }
 

@@ -32,7 +32,7 @@ public:
   void assign() {
     llvm::MapVector<Operation *, SmallVector<int64_t>> executed; // microbatches, by section
     for (auto entry : program.getBody().getOps<sched::EntryOp>())
-      if (entry.getName() == "step")
+      if (entry.getKind() == sched::EntryKind::Step)
         schedule::forEachExecution(entry, [&](SectionOp section, int64_t microbatch) {
           executed[section].push_back(microbatch);
         });

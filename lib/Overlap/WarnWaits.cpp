@@ -52,7 +52,7 @@ std::string spellTime(double s) {
 class StepWaits {
 public:
   StepWaits(sched::ProgramOp program, const shard::Links &links) : context(program.getContext()) {
-    schedule::forEachStep(program, "step", [&](sched::Step step, int64_t times) {
+    schedule::forEachStep(program, sched::EntryKind::Step, [&](sched::Step step, int64_t times) {
       if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
         for (auto op : call.getFunction().getOps<rt::CollectiveOp>())
           add(op, times, links);

@@ -32,7 +32,7 @@ struct Meeting {
 
 class Player {
 public:
-  Player(ModuleOp module, StringRef entry, StringAttr axis)
+  Player(ModuleOp module, sched::EntryKind entry, StringAttr axis)
       : programs(module.getOps<sched::ProgramOp>()), entry(entry), axis(axis) {
     for (sched::ProgramOp program : programs)
       meetings.push_back(meetingsOf(program));
@@ -57,7 +57,7 @@ public:
 
 private:
   SmallVector<sched::ProgramOp> programs; // by coordinate
-  const StringRef entry;
+  const sched::EntryKind entry;
   const StringAttr axis;
   std::vector<std::vector<Meeting>> meetings;
   std::vector<size_t> next;
@@ -86,7 +86,7 @@ std::vector<Meeting> Player::meetingsOf(sched::ProgramOp program) {
     });
   std::vector<Meeting> all;
   for (auto each : program.getBody().getOps<sched::EntryOp>())
-    if (each.getName() == entry)
+    if (each.getKind() == entry)
       forEachExecution(each, [&](sched::SectionOp section, int64_t microbatch) {
         for (Operation *op : ofSections.lookup(section))
           all.push_back({op, section.isOfTask() ? std::optional(microbatch) : std::nullopt});
@@ -168,7 +168,7 @@ LogicalResult Player::checkEnd() {
     if (!at(rank))
       continue;
     auto diag = at(rank)->op->emitOpError("deadlock: ranks wait for each other in the entry ")
-                << entry << ", at " << describe(*at(rank));
+                << sched::stringifyEntryKind(entry) << ", at " << describe(*at(rank));
     for (size_t other = 0; other < programs.size(); ++other)
       diag.attachNote(programs[other].getLoc())
           << "rank " << other
@@ -186,11 +186,11 @@ struct CheckMessagesPass : tplan::schedule::impl::CheckMessagesPassBase<CheckMes
     StringAttr axis = dist::meshOf(getOperation()).getStages();
     if (!axis)
       return;
-    llvm::SetVector<StringRef> entries;
+    llvm::SmallSetVector<sched::EntryKind, 4> entries;
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       for (auto entry : program.getBody().getOps<sched::EntryOp>())
-        entries.insert(entry.getName());
-    for (StringRef entry : entries)
+        entries.insert(entry.getKind());
+    for (sched::EntryKind entry : entries)
       if (failed(Player(getOperation(), entry, axis).play()))
         return signalPassFailure();
   }

@@ -25,6 +25,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
 using nn::Role;
+using sched::EntryKind;
 using sched::ExecuteAttr;
 using sched::KeyAttr;
 using sched::SectionOp;
@@ -64,7 +65,7 @@ private:
   void addNorm(OpBuilder &into, SectionBuilder &section);
   SmallVector<Use> sumsOf(OpBuilder &into, const Chain &chain, StringRef name, ArrayRef<Use> parts);
   SmallVector<Use> usesOf(ArrayRef<sched::KeyAttr> keys);
-  void addEntry(StringRef name, ArrayRef<std::pair<Times, StringRef>> sections);
+  void addEntry(EntryKind kind, ArrayRef<std::pair<Times, StringRef>> sections);
 };
 } // namespace
 
@@ -276,14 +277,14 @@ void ProgramBuilder::addEnd() {
 // Entries
 //===----------------------------------------------------------------------===//
 
-void ProgramBuilder::addEntry(StringRef name, ArrayRef<std::pair<Times, StringRef>> sections) {
+void ProgramBuilder::addEntry(EntryKind kind, ArrayRef<std::pair<Times, StringRef>> sections) {
   SmallVector<Attribute> items;
   for (auto [times, section] : sections)
     if (times == Times::Tasks || program.lookupSymbol(section))
       items.push_back(ExecuteAttr::get(
           b.getContext(), times,
           section.empty() ? FlatSymbolRefAttr() : FlatSymbolRefAttr::get(b.getContext(), section)));
-  sched::EntryOp::create(b, loc, name, b.getArrayAttr(items));
+  sched::EntryOp::create(b, loc, kind, b.getArrayAttr(items));
 }
 
 /// Whether a stage of this rank or of another one has logits: all ranks take part in a prediction.
@@ -327,15 +328,15 @@ LogicalResult ProgramBuilder::build() {
   addEnd();
   addEvaluation();
 
-  addEntry("prepare", {{Times::Once, "prepare"}});
-  addEntry("step", {{Times::Once, "begin"},
-                    {Times::EachMicrobatch, "counts"},
-                    {Times::Once, "cotangents"},
-                    {Times::Tasks, ""},
-                    {Times::Once, "end"}});
-  addEntry("evaluate", {{Times::Once, "counts"}, {Times::Once, "evaluate"}});
+  addEntry(EntryKind::Prepare, {{Times::Once, "prepare"}});
+  addEntry(EntryKind::Step, {{Times::Once, "begin"},
+                             {Times::EachMicrobatch, "counts"},
+                             {Times::Once, "cotangents"},
+                             {Times::Tasks, ""},
+                             {Times::Once, "end"}});
+  addEntry(EntryKind::Evaluate, {{Times::Once, "counts"}, {Times::Once, "evaluate"}});
   if (givesOutput(train))
-    addEntry("predict", {{Times::Once, "evaluate"}});
+    addEntry(EntryKind::Predict, {{Times::Once, "evaluate"}});
   return success();
 }
 

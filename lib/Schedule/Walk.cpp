@@ -47,14 +47,14 @@ void schedule::forEachStep(sched::EntryOp entry, function_ref<void(sched::Step, 
     }
 }
 
-void schedule::forEachStep(sched::ProgramOp program, StringRef name,
+void schedule::forEachStep(sched::ProgramOp program, sched::EntryKind kind,
                            function_ref<void(sched::Step, int64_t)> visit) {
   for (auto entry : program.getBody().getOps<sched::EntryOp>())
-    if (entry.getName() == name)
+    if (entry.getKind() == kind)
       forEachStep(entry, visit);
 }
 
-void schedule::forEachCall(sched::ProgramOp program, StringRef entry,
+void schedule::forEachCall(sched::ProgramOp program, sched::EntryKind entry,
                            function_ref<void(rt::FuncOp, int64_t)> visit) {
   forEachStep(program, entry, [&](sched::Step op, int64_t times) {
     if (auto call = dyn_cast<sched::CallOp>(op.getOperation()))

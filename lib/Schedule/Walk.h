@@ -22,12 +22,12 @@ llvm::SmallVector<std::pair<sched::SectionOp, int64_t>> countExecutions(sched::E
 /// Visits the ops that an entry executes, each once, with how many times that is.
 void forEachStep(sched::EntryOp entry, llvm::function_ref<void(sched::Step, int64_t times)> visit);
 
-/// The same for the entry of this name: `step` is a training step. Nothing where there is none.
-void forEachStep(sched::ProgramOp program, llvm::StringRef entry,
+/// The same for the entry of this kind; nothing where there is none.
+void forEachStep(sched::ProgramOp program, sched::EntryKind entry,
                  llvm::function_ref<void(sched::Step, int64_t times)> visit);
 
 /// Visits the functions that an entry calls, with how many times: one for each call op.
-void forEachCall(sched::ProgramOp program, llvm::StringRef entry,
+void forEachCall(sched::ProgramOp program, sched::EntryKind entry,
                  llvm::function_ref<void(rt::FuncOp, int64_t times)> visit);
 
 } // namespace tplan::schedule

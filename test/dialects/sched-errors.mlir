@@ -266,7 +266,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @F.0 task F 0 {
   }
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
 }
 
 // -----
@@ -283,7 +283,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 // sched.entry (C1)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   // expected-error@below {{needs a section of the program, or the tasks, found #sched.execute<once @end>}}
-  sched.entry "step" [#sched.execute<once @end>]
+  sched.entry step [#sched.execute<once @end>]
 }
 
 // -----
@@ -291,7 +291,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 // sched.entry (C1)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   // expected-error@below {{executes sections, found @end}}
-  sched.entry "step" [@end]
+  sched.entry step [@end]
 }
 
 // -----
@@ -299,8 +299,9 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 // sched.entry (C2)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @end {}
-  // expected-error@below {{is one of prepare, step, evaluate, predict, found steps}}
-  sched.entry "steps" [#sched.execute<once @end>]
+  sched.entry step [#sched.execute<once @end>, #sched.execute<tasks>]
+  // expected-error@below {{is the second of its kind, found step}}
+  sched.entry step [#sched.execute<once @end>]
 }
 
 // -----

@@ -60,8 +60,8 @@ sched.program @step policy "p" stages 1 microbatches 2
     // CHECK-NEXT: sched.launch @k from(%[[L]], %[[L]][microbatch]) to(%scalar_lr)
     sched.launch @k from(%l, %l[microbatch]) to(%lr)
   }
-  // CHECK: sched.entry "step" [#sched.execute<each_microbatch @end>, #sched.execute<tasks>, #sched.execute<once @end>]
-  sched.entry "step" [#sched.execute<each_microbatch @end>, #sched.execute<tasks>, #sched.execute<once @end>]
+  // CHECK: sched.entry step [#sched.execute<each_microbatch @end>, #sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<each_microbatch @end>, #sched.execute<tasks>, #sched.execute<once @end>]
 }
 
 // CHECK: rt.func @f

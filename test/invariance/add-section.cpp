@@ -160,7 +160,7 @@ private:
 
   void execute(ArrayRef<SectionOp> sections) {
     for (auto entry : program.getBody().getOps<EntryOp>()) {
-      if (entry.getName() != "step")
+      if (entry.getKind() != EntryKind::Step)
         continue;
       SmallVector<Attribute> items(entry.getSections().getValue());
       auto *at = way == Way::BeforeUpdates ? items.end() - 1 : items.end();

@@ -17,8 +17,8 @@ sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] 
   %x = sched.value <activation "x"> chain section bytes 64 x 1 of !x at 0
   sched.section @F.0 task F 0 { sched.call @a.F to(%x) }
   sched.section @B.0 task B 0 {}
-  sched.entry "prepare" []
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry prepare []
+  sched.entry step [#sched.execute<tasks>]
 }
 rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() {sched.places = [#sched.place<"result", 0>], tp.call = {bytes = 64 : i64, category = 0 : i64, flops = 16 : i64, tasks = 1 : i64}} : () -> !x

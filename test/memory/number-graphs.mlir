@@ -15,8 +15,8 @@ sched.program @step policy "1f1b" stages 1 microbatches 4 tasks [F 0 0, F 0 1, B
   sched.section @F.0 task F 0 { sched.zero to(%x) }
   sched.section @B.0 task B 0 { sched.zero to(%x) }
   sched.section @evaluate { sched.zero to(%x) }
-  sched.entry "step" [#sched.execute<once @begin>, #sched.execute<tasks>]
-  sched.entry "evaluate" [#sched.execute<once @evaluate>]
+  sched.entry step [#sched.execute<once @begin>, #sched.execute<tasks>]
+  sched.entry evaluate [#sched.execute<once @evaluate>]
 }
 // END
 
@@ -51,5 +51,5 @@ sched.program @alike policy "1f1b" stages 1 microbatches 4 tasks [F 0 0, F 0 1, 
     }
   }
   sched.section @rows { sched.unpack shift 0 from(%rows) to(%tokens) }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<each_microbatch @each>, #sched.execute<each_microbatch @rows>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<each_microbatch @each>, #sched.execute<each_microbatch @rows>]
 }

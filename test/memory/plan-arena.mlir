@@ -17,7 +17,7 @@ sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] 
   %b = sched.value <frame "B"> frame section bytes 0 x 1
   sched.section @F.0 task F 0 { sched.call @a.F frame %f }
   sched.section @B.0 task B 0 { sched.call @a.B frame %b }
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
 }
 rt.func @a.F() attributes {layer = @a, part = #nn.part<forward>, sched.frame = 256 : i64, sched.live = 256 : i64} {
   rt.return

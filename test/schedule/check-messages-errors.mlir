@@ -17,7 +17,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
   %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
@@ -33,7 +33,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
 
@@ -56,7 +56,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
   // expected-note@below {{it takes x here}}
@@ -73,7 +73,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
 
@@ -96,7 +96,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
     // expected-note@below {{on rank 0}}
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
   %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
@@ -113,7 +113,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
     // expected-error@below {{ranks add up other numbers at one time: 1 of loss, found 1 of norm}}
     sched.all_reduce "loss" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
 
@@ -137,7 +137,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 // expected-note@below {{rank 1 waits in send B of stage 1, microbatch 0}}
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
@@ -153,7 +153,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
 
@@ -176,7 +176,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
   %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
@@ -192,7 +192,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
   sched.section @end {
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
 
@@ -209,7 +209,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 2 rank 0 holds [0] tasks 
   }
   sched.section @RB.0 task RB 0 {}
   sched.section @B.0 task B 0 {}
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 2 rank 1 holds [1] tasks [RF 1 1, RF 1 0, F 1 0, B 1 0, SB 1 0, F 1 1, B 1 1, SB 1 1] {
   %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
@@ -219,6 +219,6 @@ sched.program @step.1 policy "p" stages 2 microbatches 2 rank 1 holds [1] tasks 
   sched.section @F.1 task F 1 {}
   sched.section @B.1 task B 1 {}
   sched.section @SB.1 task SB 1 {}
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
 }
 }

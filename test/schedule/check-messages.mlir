@@ -14,7 +14,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   sched.section @RB.0 task RB 0 { sched.receive "B of stage 1" from rank 1 to(%x) }
   sched.section @B.0 task B 0 {}
   sched.section @end { sched.all_reduce "norm" over ["pp"] from(%n) to(%n) }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
   %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
@@ -24,7 +24,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
   sched.section @B.1 task B 1 {}
   sched.section @SB.1 task SB 1 { sched.send "B of stage 1" to rank 0 from(%x) }
   sched.section @end { sched.all_reduce "norm" over ["pp"] from(%n) to(%n) }
-  sched.entry "step" [#sched.execute<tasks>, #sched.execute<once @end>]
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
 // END

@@ -44,5 +44,5 @@ sched.program @step policy "p" stages 2 microbatches 2 tasks [F 0 0, F 1 0, I 1 
   }
   sched.section @I.1 task I 1 {
   }
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
 }

@@ -19,7 +19,7 @@ sched.program @step policy "gpipe" stages 1 microbatches 2 tasks [F 0 0, F 0 1, 
     sched.call @a.B from(%x) to(%d)
     sched.call @b.B from(%d)
   }
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
 }
 rt.func @a.F() -> (!x {nn.role = "res_fw", nn.name = "x"}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.launch @k() : () -> !x

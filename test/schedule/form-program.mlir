@@ -16,7 +16,7 @@
 // HERE:      sched.section @B.0 task B 0 {
 // HERE-NEXT:   sched.run "backward" "a[0..2]" x 3 descending {
 // HERE-NEXT:     sched.call @a.B from(%[[W]][period], %[[G]][period]) frame %{{.+}}
-// HERE:      sched.entry "step" [#sched.execute<once @begin>, #sched.execute<once @cotangents>, #sched.execute<tasks>, #sched.execute<once @end>]
+// HERE:      sched.entry step [#sched.execute<once @begin>, #sched.execute<once @cotangents>, #sched.execute<tasks>, #sched.execute<once @end>]
 !w = !nn.tensor<[D 4], f32>
 nn.param @w : !w x 3 path "a.{i}.w" first 0 step 1 id 0 by 1 <"constant", 1.0 : f64> "norm"
 sched.program @step policy "gpipe" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 0, B 0 1] {
@@ -66,10 +66,10 @@ rt.func @a.B(%w: !w {nn.role = "param", nn.name = "w"}, %g: !w {nn.role = "cot_p
 // CHECK:        sched.launch @tplan.norm from(%norm{{.*}}) to(%scalar_norm, %grad_norm)
 // CHECK:          sched.call @block.U
 // CHECK:      sched.section @evaluate {
-// CHECK:      sched.entry "prepare" [#sched.execute<once @prepare>]
-// CHECK-NEXT: sched.entry "step" [#sched.execute<once @begin>, #sched.execute<each_microbatch @counts>, #sched.execute<once @cotangents>, #sched.execute<tasks>, #sched.execute<once @end>]
-// CHECK-NEXT: sched.entry "evaluate" [#sched.execute<once @counts>, #sched.execute<once @evaluate>]
-// CHECK-NEXT: sched.entry "predict" [#sched.execute<once @evaluate>]
+// CHECK:      sched.entry prepare [#sched.execute<once @prepare>]
+// CHECK-NEXT: sched.entry step [#sched.execute<once @begin>, #sched.execute<each_microbatch @counts>, #sched.execute<once @cotangents>, #sched.execute<tasks>, #sched.execute<once @end>]
+// CHECK-NEXT: sched.entry evaluate [#sched.execute<once @counts>, #sched.execute<once @evaluate>]
+// CHECK-NEXT: sched.entry predict [#sched.execute<once @evaluate>]
 
 // Each kind of task of each stage is a section.
 // SPLIT:      sched.section @F.0 task F 0

@@ -22,7 +22,7 @@ sched.program @step policy "gpipe" stages 1 microbatches 2 tasks [F 0 0, F 0 1, 
     sched.call @a.F from(%tokens, %offset[microbatch])
   }
   sched.section @B.0 task B 0 {}
-  sched.entry "step" [#sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
 }
 rt.func @a.F(%t: !t {nn.role = "invariant", nn.name = "t"}, %o: !i {nn.role = "scalar", nn.name = "offset"}) attributes {layer = @a, part = #nn.part<forward>} {
   rt.return
@@ -57,7 +57,7 @@ sched.program @several policy "gpipe" stages 1 microbatches 2 tasks [F 0 0, B 0 
     sched.zero to(%sum[microbatch])
     sched.call @b.F from(%offset[microbatch], %offset[microbatch])
   }
-  sched.entry "step" [#sched.execute<once @begin>, #sched.execute<tasks>]
+  sched.entry step [#sched.execute<once @begin>, #sched.execute<tasks>]
 }
 rt.func @b.F(%o: !i {nn.role = "scalar", nn.name = "o"}, %p: !i {nn.role = "scalar", nn.name = "p"}) attributes {layer = @b, part = #nn.part<forward>} {
   rt.return

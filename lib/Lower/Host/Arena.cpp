@@ -17,8 +17,8 @@ public:
   ArenaTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
              const HostCalls &calls, ArenaNames &names)
       : host(host), program(program), places(places), calls(calls), names(names) {
-    for (StringRef name : {"prepare", "step"})
-      schedule::forEachStep(program, name, [&](sched::Step step, int64_t) {
+    for (auto entry : {sched::EntryKind::Prepare, sched::EntryKind::Step})
+      schedule::forEachStep(program, entry, [&](sched::Step step, int64_t) {
         for (const sched::Use &use : step.getUses())
           for (Value value : use.values())
             trained.insert(value);

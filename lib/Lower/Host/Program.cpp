@@ -7,7 +7,6 @@
 #include "lib/Lower/Host/Program.h"
 #include "lib/Lower/Host/SharedSections.h"
 #include "lib/Schedule/Walk.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -76,11 +75,17 @@ Record<tp_entry> ProgramEmitter::recordOf(sched::EntryOp entry, const Table<tp_s
 
 /// The number of an entry for the runtime.
 static tp_entry_kind kindOf(sched::EntryOp entry) {
-  return llvm::StringSwitch<tp_entry_kind>(entry.getName())
-      .Case("prepare", TP_PREPARE)
-      .Case("step", TP_TRAIN)
-      .Case("evaluate", TP_EVALUATE)
-      .Case("predict", TP_PREDICT);
+  switch (entry.getKind()) {
+  case sched::EntryKind::Prepare:
+    return TP_PREPARE;
+  case sched::EntryKind::Step:
+    return TP_TRAIN;
+  case sched::EntryKind::Evaluate:
+    return TP_EVALUATE;
+  case sched::EntryKind::Predict:
+    return TP_PREDICT;
+  }
+  llvm_unreachable("covered");
 }
 
 EntryPoints ProgramEmitter::emitAll() {
