@@ -170,6 +170,24 @@ def RT_PositionOp : RT_Op<"position", [Pure]> {
   let assemblyFormat = "$dim attr-dict";
 }
 
+def RT_RandomOp : RT_Op<"random", !listconcat([Pure, SameOperandsAndResultType], ElementwiseMappable.traits)> {
+  let summary = "a word of Philox 4x32 with ten rounds, of a key and a counter";
+  let description = [{
+    Made by `form-kernels` of an `nn.dropout_mask`; becomes a loop over the rounds in
+    `expand-random`. `word` (0 .. 3) selects one of the four that a counter gives. Source: Salmon et
+    al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+  }];
+  let arguments = (ins SignlessIntegerOrIndexLike:$key0, SignlessIntegerOrIndexLike:$key1,
+                       SignlessIntegerOrIndexLike:$counter0, SignlessIntegerOrIndexLike:$counter1,
+                       SignlessIntegerOrIndexLike:$counter2, SignlessIntegerOrIndexLike:$counter3,
+                       SignlessIntegerOrIndexLike:$word);
+  let results = (outs SignlessIntegerOrIndexLike:$result);
+  let assemblyFormat = [{
+    $word `of` `(` $counter0 `,` $counter1 `,` $counter2 `,` $counter3 `)` `key` `(` $key0 `,` $key1 `)`
+    attr-dict `:` type($result)
+  }];
+}
+
 def RT_TileOp : RT_Op<"tile", [Symbol]> {
   let summary = "an attention kernel: two contractions around an online row state";
   let description = [{

@@ -63,38 +63,6 @@ Value arithmetic(OpBuilder &b, Location loc, ArrayRef<Value> x) {
   return IntOp::create(b, loc, x[0], x[1]);
 }
 
-/// Philox 4x32 with ten rounds; the word that `lane` (0 .. 3) selects.
-Value philox(OpBuilder &b, Location loc, Value key[2], Value counter[4], Value lane) {
-  Type i32 = b.getI32Type();
-  auto number = [&](uint32_t n) -> Value {
-    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(n)));
-  };
-  Value m0 = number(0xD2511F53), m1 = number(0xCD9E8D57);
-  Value w0 = number(0x9E3779B9), w1 = number(0xBB67AE85);
-  Value k0 = key[0], k1 = key[1];
-  Value c[4] = {counter[0], counter[1], counter[2], counter[3]};
-  for (int round = 0; round < 10; ++round) {
-    auto p0 = arith::MulUIExtendedOp::create(b, loc, m0, c[0]);
-    auto p1 = arith::MulUIExtendedOp::create(b, loc, m1, c[2]);
-    auto mix = [&](Value high, Value word, Value k) -> Value {
-      Value x = arith::XOrIOp::create(b, loc, high, word);
-      return arith::XOrIOp::create(b, loc, x, k);
-    };
-    Value next[4] = {mix(p1.getHigh(), c[1], k0), p1.getLow(), mix(p0.getHigh(), c[3], k1),
-                     p0.getLow()};
-    std::copy(next, next + 4, c);
-    k0 = arith::AddIOp::create(b, loc, k0, w0);
-    k1 = arith::AddIOp::create(b, loc, k1, w1);
-  }
-  Value word = c[3];
-  for (int i = 2; i >= 0; --i) {
-    Value is =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane, constantOf(b, loc, i32, i));
-    word = arith::SelectOp::create(b, loc, is, c[i], word);
-  }
-  return word;
-}
-
 /// The logical position along a dimension, by the last piece that begins at or before the local
 /// one.
 Value position(OpBuilder &b, Location loc, DimAttr dim, ArrayRef<Value> starts,
@@ -146,11 +114,10 @@ Value dropoutMask(OpBuilder &b, DropoutMaskOp op, ArrayRef<Value> scalars) {
   Value site = arith::AddIOp::create(
       b, loc, arith::MulIOp::create(b, loc, scalars[2], constantOf(b, loc, i32, 65536)),
       constantOf(b, loc, i32, op.getSite()));
-  Value key[2] = {scalars[0], site};
-  Value zero = constantOf(b, loc, i32, 0);
-  Value counter[4] = {narrow(shift(index, 2)), narrow(shift(index, 34)), scalars[1], zero};
   Value lane = arith::AndIOp::create(b, loc, narrow(index), constantOf(b, loc, i32, 3));
-  Value word = philox(b, loc, key, counter, lane);
+  Value word =
+      rt::RandomOp::create(b, loc, i32, /*key0=*/scalars[0], /*key1=*/site, narrow(shift(index, 2)),
+                           narrow(shift(index, 34)), scalars[1], constantOf(b, loc, i32, 0), lane);
 
   double rate = op.getRate().convertToDouble();
   Type element = typeOf(op.getResult()).getElementType();

@@ -79,6 +79,7 @@ LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
   pm.addPass(createLowerAttentionGpuPass());
   pm.addPass(createLowerKernelsGpuPass());
   pm.addPass(createSumKernelsGpuPass());
+  pm.addPass(createExpandRandomPass());
   pm.addPass(createExpandTranscendentalsPass());
   pm.addPass(createExpandNarrowPass());
   pm.addPass(createKernelsToNVVMPass());

@@ -85,6 +85,16 @@ def SumKernelsGpuPass : Pass<"sum-kernels-gpu", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def ExpandRandomPass : Pass<"expand-random", "::mlir::ModuleOp"> {
+  let summary = "random words in arithmetic of integers";
+  let description = [{
+    `rt.random` becomes a loop over the ten rounds of Philox, on scalars or vectors, and the choice of
+    one of its four words. The same bits on every machine.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def ExpandTranscendentalsPass : Pass<"expand-transcendentals", "::mlir::ModuleOp"> {
   let summary = "exp, log, tanh, erf, sin, cos, rsqrt in arithmetic";
   let description = [{

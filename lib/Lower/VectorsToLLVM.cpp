@@ -92,6 +92,7 @@ LogicalResult lower::lowerKernelsToLLVM(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
   pm.addPass(createLowerKernelsPass());
+  pm.addPass(createExpandRandomPass());
   pm.addPass(createExpandTranscendentalsPass());
   pm.addPass(createExpandNarrowPass());
   pm.addPass(createVectorsToLLVMPass());

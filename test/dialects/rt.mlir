@@ -40,6 +40,18 @@ rt.kernel @softmax row rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 8>] grain 4 : 
   %y = arith.divf %exp, %sum : f32
   rt.yield %y : f32
 }
+// One where the first random word of a row is even, else zero.
+// CHECK-LABEL: rt.kernel @coins
+// CHECK:         rt.random
+rt.kernel @coins map rows [] cols [#nn.dim<"B", 16>, #nn.dim<"D", 8>] grain 128 : (!x) -> !x access [#id, #id] {
+^bb0(%x: f32):
+  %i = rt.position "B"
+  %zero = arith.constant 0 : i32
+  %word = rt.random %zero of (%i, %zero, %zero, %zero) key (%zero, %zero) : i32
+  %bit = arith.trunci %word : i32 to i1
+  %y = arith.uitofp %bit : i1 to f32
+  rt.yield %y : f32
+}
 // The sum of x times its position, in blocks of 8 rows.
 // CHECK-LABEL: rt.kernel @weighted column
 // CHECK:         rt.position "B"

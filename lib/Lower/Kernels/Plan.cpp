@@ -369,7 +369,9 @@ static void choosePairs(KernelPlan &plan) {
 
 /// Roughly the number of instructions for a vector of the op's results.
 static int64_t costOf(Operation &op) {
-  constexpr int64_t kFunction = 15, kDivision = 5;
+  constexpr int64_t kFunction = 15, kDivision = 5, kRandom = 100;
+  if (isa<rt::RandomOp>(op))
+    return kRandom;
   if (isa<arith::DivFOp>(op))
     return kDivision;
   return isa<math::MathDialect>(op.getDialect()) && !isa<math::FmaOp, math::AbsFOp>(op) ? kFunction
