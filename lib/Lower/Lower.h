@@ -33,11 +33,12 @@ inline constexpr llvm::StringLiteral kGpuModule = "kernels";
 /// The name of a kernel in PTX, whose names have no dots.
 std::string ptxName(llvm::StringRef kernel);
 
-/// lower-kernels, expand-transcendentals, expand-narrow, vectors-to-llvm. On failure the
-/// diagnostics are out.
+/// lower-kernels, expand-random, expand-transcendentals, expand-narrow, vectors-to-llvm. On failure
+/// the diagnostics are out.
 mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
-/// lower-attention-gpu, lower-kernels-gpu, expand-transcendentals, expand-narrow, kernels-to-nvvm.
+/// lower-attention-gpu, lower-kernels-gpu, sum-kernels-gpu, expand-random, expand-transcendentals,
+/// expand-narrow, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
 /// File and line of the .tplan source that a location comes from; ("", 0) where

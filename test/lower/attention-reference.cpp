@@ -104,6 +104,7 @@ std::vector<Problem> tplan::test::shapes() {
   list[1].queries = 40, list[1].keys = 259, list[1].width = 72, list[1].mask = "all";
   list[2].qOrder = "BHCSK", list[2].kOrder = "GTBCK", list[2].lseOrder = "CHSB";
   list[2].queries = 100, list[2].keys = 65, list[2].heads = 3, list[2].groups = 1;
+  list[2].width = 20; // squares, and what is left of them
   list[3].queries = 5, list[3].keys = 3, list[3].width = 7, list[3].heads = list[3].groups = 1;
   list[4].queries = list[4].keys = 128, list[4].width = 64, list[4].batch = 1;
   list[5].queries = 70, list[5].keys = 90, list[5].width = 256, list[5].batch = 1;
