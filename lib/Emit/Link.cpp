@@ -86,12 +86,23 @@ Error emit::linkBinary(const std::vector<ArrayRef<char>> &objects, StringRef out
   arguments.append(
       {runtime, "-pie", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--as-needed"});
   arguments.append(libraries());
-  if (sys::findProgramByName("ld.lld"))
-    arguments.push_back("-fuse-ld=lld"); // a third of the time of the usual one
   std::optional<StringRef> redirects[] = {StringRef(), messages.getPath(), messages.getPath()};
   std::string failure;
-  int status = sys::ExecuteAndWait(*compiler, arguments, std::nullopt, redirects,
-                                   /*SecondsToWait=*/0, /*MemoryLimit=*/0, &failure);
+  auto run = [&] {
+    return sys::ExecuteAndWait(*compiler, arguments, std::nullopt, redirects,
+                               /*SecondsToWait=*/0, /*MemoryLimit=*/0, &failure);
+  };
+  // LLVM's linker takes a third of the time of the usual one, which has the last word.
+  int status = -1;
+  if (sys::findProgramByName("ld.lld")) {
+    arguments.push_back("-fuse-ld=lld");
+    status = run();
+    arguments.pop_back();
+    if (Error error = messages.write("")) // what it has said
+      return error;
+  }
+  if (status != 0)
+    status = run();
   if (status != 0) {
     std::string said = messages.getText();
     return createStringError("cannot link " + output + " with " + *compiler + ": " +

@@ -51,6 +51,21 @@ TEST_F(Link, SaysWhatTheLinkerSaidAndLeavesNothing) {
   EXPECT_EQ(files(), 0);
 }
 
+TEST_F(Link, ALinkerThatFailsIsNotTheLast) {
+  // One that is found first, and another error than that of the usual linker.
+  std::error_code error;
+  llvm::raw_fd_ostream script(in("ld.lld"), error);
+  script << "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo this one is broken, and says so at "
+            "length >&2; done\nexit 1\n";
+  script.close();
+  llvm::sys::fs::setPermissions(in("ld.lld"), llvm::sys::fs::all_all);
+  setenv("PATH", (folder + ":" + path).str().c_str(), 1);
+  std::string said = link("no object", in("train"));
+  EXPECT_EQ(said.find("this one is broken"), std::string::npos) << said;
+  EXPECT_NE(said.find("cannot link " + in("train")), std::string::npos) << said;
+  EXPECT_EQ(files(), 1);
+}
+
 TEST_F(Link, RefusesAPlaceThatCannotBeWritten) {
   std::string error = link("", in("nowhere/train"));
   EXPECT_NE(error.find("cannot write"), std::string::npos) << error;
