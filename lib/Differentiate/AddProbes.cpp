@@ -8,8 +8,9 @@
 // differs. An op that has a probe carries its number in `tplan.probe`.
 //
 // One decision: which half is drawn by logical position, as dropout is, so that neither a block in
-// the wrong place nor a sum that is zero by algebra passes as right. Probes of one layer share a
-// mask, because a mask of each would be most of the code that is compiled.
+// the wrong place nor a sum that is zero by algebra passes as right. Values of one
+// layer with the same sizes share it, because a mask for each would be most of what is compiled; so
+// an error that only the other half has is seen where positions next add up.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"

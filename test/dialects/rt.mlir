@@ -40,7 +40,7 @@ rt.kernel @softmax row rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 8>] grain 4 : 
   %y = arith.divf %exp, %sum : f32
   rt.yield %y : f32
 }
-// One where the first random word of a row is even, else zero.
+// One where the first random word of a row is odd, else zero.
 // CHECK-LABEL: rt.kernel @coins
 // CHECK:         rt.random
 rt.kernel @coins map rows [] cols [#nn.dim<"B", 16>, #nn.dim<"D", 8>] grain 128 : (!x) -> !x access [#id, #id] {

@@ -299,9 +299,16 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 // sched.entry (C2)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @end {}
-  sched.entry step [#sched.execute<once @end>, #sched.execute<tasks>]
+  sched.entry step [#sched.execute<tasks>]
   // expected-error@below {{is the second of its kind, found step}}
   sched.entry step [#sched.execute<once @end>]
+}
+
+// -----
+
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{one of the following enum values for attribute 'kind' [prepare, step, evaluate, predict]}}
+  sched.entry steps [#sched.execute<tasks>]
 }
 
 // -----

@@ -5,39 +5,11 @@
 // vector and no task.
 //
 //===----------------------------------------------------------------------===//
-#include "test/lower/gpu-on-cpu.h"
-#include "test/lower/jit.h"
 #include "test/lower/numbers.h"
+#include "test/lower/targets.h"
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
-
-// avx2: registers half as wide, and f16 converted by the machine instead of in integers; the bits
-// are the same.
-enum class On { cpu, avx2, gpu };
-
-/// A kernel for one of the targets, called as on the CPU.
-class Kernel {
-public:
-  Kernel(On on, const std::string &text) {
-    if (on != On::gpu)
-      cpu = on == On::avx2
-                ? std::make_unique<Jit>(
-                      "module attributes {tplan.target = #tplan.target<{f16c = true}>} {\n" + text +
-                          "}\n",
-                      "x86-64-v3")
-                : std::make_unique<Jit>(text);
-    else
-      gpu = std::make_unique<GpuOnCpu>(text);
-  }
-  void run(const std::string &name, int64_t tasks, std::vector<void *> args) {
-    cpu ? cpu->run(name, tasks, args) : gpu->run(args);
-  }
-
-private:
-  std::unique_ptr<Jit> cpu;
-  std::unique_ptr<GpuOnCpu> gpu;
-};
 
 /// Folds in halves, the upper onto the lower.
 template <typename T> T foldHalves(std::vector<T> acc) {
@@ -85,7 +57,6 @@ template <typename C> class Floats : public testing::Test {};
 using Types = testing::Types<Case<float, On::cpu>, Case<double, On::cpu>, Case<float, On::gpu>,
                              Case<double, On::gpu>>;
 // test/gpu/ops.py knows the tests with kernels for GPUs by their names.
-std::string nameOf(On on) { return on == On::gpu ? "gpu" : on == On::avx2 ? "avx2" : "cpu"; }
 struct CaseName {
   template <typename C> static std::string GetName(int) {
     return nameOf(C::on) + "_" + typeName<typename C::T>;

@@ -369,7 +369,7 @@ static void choosePairs(KernelPlan &plan) {
 
 /// Roughly the number of instructions for a vector of the op's results.
 static int64_t costOf(Operation &op) {
-  constexpr int64_t kFunction = 15, kDivision = 5, kRandom = 100;
+  constexpr int64_t kFunction = 15, kDivision = 5, kRandom = 10 * 6 + 6; // rounds, choice
   if (isa<rt::RandomOp>(op))
     return kRandom;
   if (isa<arith::DivFOp>(op))
