@@ -170,6 +170,9 @@ def RT_PositionOp : RT_Op<"position", [Pure]> {
   let assemblyFormat = "$dim attr-dict";
 }
 
+/// A word of 32 bits, or one for each element of a vector once a kernel computes on vectors.
+def RT_Word32 : AnyTypeOf<[I32, VectorOfAnyRankOf<[I32]>], "i32, or a vector of i32">;
+
 def RT_RandomOp : RT_Op<"random", !listconcat([Pure, SameOperandsAndResultType], ElementwiseMappable.traits)> {
   let summary = "a word of Philox 4x32 with ten rounds, of a key and a counter";
   let description = [{
@@ -177,11 +180,11 @@ def RT_RandomOp : RT_Op<"random", !listconcat([Pure, SameOperandsAndResultType],
     `expand-random`. `word` (0 .. 3) selects one of the four that a counter gives. Source: Salmon et
     al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
   }];
-  let arguments = (ins SignlessIntegerOrIndexLike:$key0, SignlessIntegerOrIndexLike:$key1,
-                       SignlessIntegerOrIndexLike:$counter0, SignlessIntegerOrIndexLike:$counter1,
-                       SignlessIntegerOrIndexLike:$counter2, SignlessIntegerOrIndexLike:$counter3,
-                       SignlessIntegerOrIndexLike:$word);
-  let results = (outs SignlessIntegerOrIndexLike:$result);
+  let arguments = (ins RT_Word32:$key0, RT_Word32:$key1,
+                       RT_Word32:$counter0, RT_Word32:$counter1,
+                       RT_Word32:$counter2, RT_Word32:$counter3,
+                       RT_Word32:$word);
+  let results = (outs RT_Word32:$result);
   let assemblyFormat = [{
     $word `of` `(` $counter0 `,` $counter1 `,` $counter2 `,` $counter3 `)` `key` `(` $key0 `,` $key1 `)`
     attr-dict `:` type($result)

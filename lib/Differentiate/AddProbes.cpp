@@ -8,9 +8,8 @@
 // differs. An op that has a probe carries its number in `tplan.probe`.
 //
 // One decision: which half is drawn by logical position, as dropout is, so that neither a block in
-// the wrong place nor a sum that is zero by algebra passes as right. Values of one
-// layer with the same sizes share it, because a mask for each would be most of what is compiled; so
-// an error that only the other half has is seen where positions next add up.
+// the wrong place nor a sum that is zero by algebra passes as right. Each op has a half of its own:
+// an error that one half leaves out is seen in that of the next op.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -30,8 +29,8 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Sites of dropout begin at 0; that of probes is far from them.
-constexpr int64_t kSite = 1 << 15;
+/// Sites of dropout begin at 0; those of probes are far from them.
+constexpr int64_t kFirstSite = 1 << 15;
 
 /// Adds the probes of one layer, and counts them.
 class LayerProbes {
@@ -89,8 +88,8 @@ private:
       std::rotate(dims.begin(), dims.begin() + at, dims.begin() + at + 1);
     Value mask = b.create<DropoutMaskOp>(
         type.withDims(dims), scalar(nn::kSeed), scalar(nn::kStepNumber), scalar(nn::kLayerScalar),
-        scalar(nn::kOffsetScalar), b.getI64IntegerAttr(kSite), b.getF64FloatAttr(0.5), ValueRange(),
-        DenseI64ArrayAttr(), ArrayAttr());
+        scalar(nn::kOffsetScalar), b.getI64IntegerAttr(kFirstSite + count), b.getF64FloatAttr(0.5),
+        ValueRange(), DenseI64ArrayAttr(), ArrayAttr());
     return b.sumAll(b.mul(v, mask));
   }
 

@@ -558,3 +558,16 @@ rt.func @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_carried", nn.name = "x", n
 rt.func @f(%x: !nn.tensor<[D 3], f32> {nn.role = "scalar", nn.name = "lr", nn.slot = #nn.slot<"m" of "w">}) {
   rt.return
 }
+
+// -----
+
+rt.kernel @k map rows [] cols [#nn.dim<"D", 32>] grain 32 : (!nn.tensor<[D 32], f32>) -> (!nn.tensor<[D 32], f32>)
+    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+^bb0(%a: f32):
+  %zero = arith.constant 0 : i64
+  // expected-error @below {{operand #0 must be i32, or a vector of i32, but got 'i64'}}
+  %word = rt.random %zero of (%zero, %zero, %zero, %zero) key (%zero, %zero) : i64
+  %bit = arith.trunci %word : i64 to i1
+  %y = arith.uitofp %bit : i1 to f32
+  rt.yield %y : f32
+}

@@ -1,7 +1,7 @@
 // RUN: tplan-opt --differentiate-layers --add-probes %s | FileCheck %s
 // EXAMPLE
-// Each value in floating point leaves a sum over half of its elements, as the gradient of a weight
-// of its own in each layer of the run. What is added onto an accumulator is probed before it.
+// Each value in floating point leaves a sum over a half of its elements, drawn for each op, as the
+// gradient of a weight of each layer. What is added onto an accumulator is probed before it.
 !x = !nn.tensor<[D 4, B 2], f32>
 !w = !nn.tensor<[D 4], f32>
 
@@ -23,6 +23,7 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK:         %[[ROWS:.+]] = nn.reduce sum %[[KEPT]]
 // CHECK:         %[[SUM:.+]] = nn.reduce sum %[[ROWS]]
 // CHECK:         nn.add %{{.+}}, %[[SUM]] : (<[], f32>, <[], f32>) -> <[], f32>
+// CHECK:         nn.dropout_mask {{.*}} site 32769
 nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"})
     -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
   %y = nn.mul %x, %w : (<[D 4, B 2], f32>, <[D 4], f32>) -> <[D 4, B 2], f32>
