@@ -117,6 +117,12 @@ MeshAttr dist::meshOf(ModuleOp module) {
   return mesh ? mesh : MeshAttr::get(module.getContext());
 }
 
+StringRef MeshAttr::planAxisOf(StringRef axis) const {
+  int64_t i = find(axis);
+  StringAttr whole = i < 0 ? StringAttr() : getAxes()[i].getPlanAxis();
+  return whole ? whole.getValue() : axis;
+}
+
 Axes MeshAttr::getAxesInStage() const {
   Axes all;
   for (AxisAttr axis : getAxes())

@@ -6,8 +6,6 @@
 
 namespace tplan::dist {
 using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
-/// The axis of the plan that a piece belongs to: `tp` for `tp.1`.
-inline llvm::StringRef planAxisOf(llvm::StringRef axis) { return axis.split('.').first; }
 
 /// The layouts of an op's results, an array; the layout of an argument or result of a
 /// layer; the mesh, on the module.
@@ -27,9 +25,8 @@ inline constexpr llvm::StringLiteral kPending = "dist.pending", kNormSum = "grad
 /// The dimension of the rows of a weight that one rank has in a layout with rows. It cannot be
 /// written in a source.
 inline constexpr llvm::StringLiteral kRowsDim = "own.rows";
-/// Attributes of a collective that moves activations or their cotangents. If no line of the plan
-/// asks for it, kUnasked is a dictionary: `gathers` or `sums` (the dimension whose cut it undoes),
-/// `line` (the item of `shard` that cuts it) and `instead` (dimensions whose cut would avoid it).
+/// Attributes of a collective that moves activations or their cotangents. kUnasked is an
+/// UnaskedAttr where no line of the plan asks for it.
 inline constexpr llvm::StringLiteral kActivation = "dist.activation", kUnasked = "dist.unasked";
 } // namespace tplan::dist
 

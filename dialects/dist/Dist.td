@@ -33,19 +33,32 @@ class Dist_Attr<string name, string mnem> : AttrDef<Dist_Dialect, name> {
 def Dist_AxisAttr : Dist_Attr<"Axis", "axis"> {
   let summary = "an axis of the mesh, or a piece of one";
   let description = [{
-    `dp 4`; pieces of an axis that layouts cut are called `tp.0`, `tp.1`, the first varying slowest.
+    `#dist.axis<"dp", 4>`; an axis of the plan that layouts cut in pieces is several here, the first
+    varying slowest: `#dist.axis<"tp.0", 2 of "tp">`, `#dist.axis<"tp.1", 4 of "tp">`.
   }];
-  let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$size);
-  let assemblyFormat = "`<` $name `,` $size `>`";
-  let extraClassDeclaration = [{
-    ::llvm::StringRef getPlanAxis() const { return planAxisOf(getName()); }
-  }];
+  let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$size,
+                        OptionalParameter<"::mlir::StringAttr">:$plan_axis);
+  let assemblyFormat = "`<` $name `,` $size (`of` $plan_axis^)? `>`";
 }
 
 def Dist_GranuleAttr : Dist_Attr<"Granule", "granule"> {
   let summary = "blocks of a dimension are multiples of so many positions";
   let parameters = (ins StringRefParameter<"dimension">:$dim, "int64_t":$size);
   let assemblyFormat = "`<` $dim `,` $size `>`";
+}
+
+def Dist_UnaskedAttr : Dist_Attr<"Unasked", "unasked"> {
+  let summary = "which cut a collective of activations undoes, though no line of the plan asks for it";
+  let description = [{
+    Made by `derive-collectives` as the attribute `dist.unasked` of a collective, read by
+    `warn-waits`. `dim` is cut by the item `line` of the plan; a cut of one of the dimensions
+    `instead` would avoid the collective.
+
+    `#dist.unasked<gathers "H", line "shard.0", instead ["F"]>`
+  }];
+  let parameters = (ins EnumParameter<Dist_Undone>:$how, "::mlir::StringAttr":$dim,
+                        "::mlir::StringAttr":$line, "::mlir::ArrayAttr":$instead);
+  let assemblyFormat = "`<` $how $dim `,` `line` $line `,` `instead` $instead `>`";
 }
 
 def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
@@ -74,6 +87,8 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
     /// Number of an axis, or -1.
     int64_t find(::llvm::StringRef axis) const;
     int64_t sizeOf(::mlir::StringAttr axis) const;
+    /// The axis of the plan of which an axis is a piece, or which it is.
+    ::llvm::StringRef planAxisOf(::llvm::StringRef axis) const;
     /// Product of the sizes.
     int64_t sizeOf(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     /// Axes over which values of a layer are cut or repeated: all except that of the stages.

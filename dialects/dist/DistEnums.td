@@ -22,4 +22,11 @@ def Dist_CollectiveKind : I32EnumAttr<"CollectiveKind", "what the ranks of a gro
   let cppNamespace = "::tplan::dist";
 }
 
+def Dist_Undone : I32EnumAttr<"Undone", "how a cut of the plan is undone", [
+    I32EnumAttrCase<"Gathers", 0, "gathers">, // for work that no line cuts
+    I32EnumAttrCase<"Sums", 1, "sums">        // by sums larger than what layers hand on
+  ]> {
+  let cppNamespace = "::tplan::dist";
+}
+
 #endif // TPLAN_DIST_ENUMS

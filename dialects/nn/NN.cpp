@@ -161,16 +161,21 @@ FailureOr<FloatAttr> tplan::nn::parseNumber(AsmParser &parser) {
 //===----------------------------------------------------------------------===//
 
 static FailureOr<MaskAttr> parseMask(AsmParser &parser) {
-  StringRef kind;
+  StringRef word;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&kind))
+  if (parser.parseKeyword(&word))
     return failure();
+  std::optional<MaskKind> kind = symbolizeMaskKind(word);
+  if (!kind) {
+    parser.emitError(loc) << "unknown mask: " << word;
+    return failure();
+  }
   int64_t n = 0;
   SmallVector<MaskAttr> terms;
-  if (kind == "window" || kind == "prefix") {
+  if (kind == MaskKind::Window || kind == MaskKind::Prefix) {
     if (parser.parseLParen() || parser.parseInteger(n) || parser.parseRParen())
       return failure();
-  } else if (kind == "and" || kind == "or") {
+  } else if (kind == MaskKind::And || kind == MaskKind::Or) {
     auto term = [&]() -> ParseResult {
       FailureOr<MaskAttr> sub = parseMask(parser);
       if (succeeded(sub))
@@ -179,16 +184,13 @@ static FailureOr<MaskAttr> parseMask(AsmParser &parser) {
     };
     if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, term))
       return failure();
-  } else if (kind != "all" && kind != "causal") {
-    parser.emitError(loc) << "unknown mask: " << kind;
-    return failure();
   }
-  return MaskAttr::get(parser.getContext(), kind, n, terms);
+  return MaskAttr::get(parser.getContext(), *kind, n, terms);
 }
 
 static void printMask(AsmPrinter &printer, MaskAttr mask) {
-  printer << mask.getKind();
-  if (mask.getKind() == "window" || mask.getKind() == "prefix")
+  printer << stringifyMaskKind(mask.getKind());
+  if (mask.getKind() == MaskKind::Window || mask.getKind() == MaskKind::Prefix)
     printer << "(" << mask.getN() << ")";
   if (!mask.getTerms().empty()) {
     printer << "(";
@@ -214,15 +216,19 @@ void MaskAttr::print(AsmPrinter &printer) const {
 
 bool MaskAttr::sees(int64_t q, int64_t k) const {
   auto termSees = [&](MaskAttr term) { return term.sees(q, k); };
-  if (getKind() == "causal")
+  switch (getKind()) {
+  case MaskKind::All:
+    return true;
+  case MaskKind::Causal:
     return k <= q;
-  if (getKind() == "window")
+  case MaskKind::Window:
     return q - getN() < k;
-  if (getKind() == "prefix")
+  case MaskKind::Prefix:
     return k < getN();
-  if (getKind() == "and")
+  case MaskKind::And:
     return llvm::all_of(getTerms(), termSees);
-  if (getKind() == "or")
+  case MaskKind::Or:
     return llvm::any_of(getTerms(), termSees);
-  return true;
+  }
+  llvm_unreachable("a mask of no kind");
 }

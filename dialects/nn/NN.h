@@ -56,20 +56,26 @@ inline int64_t bytesOf(mlir::Value v) { return bytesOf(v.getType()); }
 /// number of layers that have a metric; of the scalar that says how many elements of a dimension
 /// are in use.
 std::string countOf(llvm::StringRef name);
-bool isCount(llvm::StringRef name);
 
 /// Attributes of arguments and results of a layer.
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name",
-                                     kPosition = "nn.position", kSlot = "nn.slot";
+                                     kPosition = "nn.position", kSlot = "nn.slot",
+                                     kCounts = "nn.counts", kMember = "nn.member";
 /// What these attributes say of an argument or result: its role; its name, which is unique for a
 /// role and for people to read; its position: which operand or result of the run it is, or whose
-/// cotangent; its slot: which state of an optimizer, and for which parameter.
+/// cotangent; its slot: which state of an optimizer, and for which parameter; what it counts: terms
+/// of a loss, layers with a metric, or elements of a dimension; the group of ranks in which it is
+/// this one's number, by its axes.
 struct Label {
   Role role;
   llvm::StringRef name;
   std::optional<unsigned> position = std::nullopt;
   SlotAttr slot = {};
+  mlir::StringAttr counts = {};
+  mlir::ArrayAttr member = {};
 };
+/// The label of a count of the given name's terms, layers or elements.
+Label labelOfCount(mlir::MLIRContext *ctx, Role role, llvm::StringRef of);
 mlir::DictionaryAttr attributesOf(mlir::MLIRContext *ctx, const Label &label);
 /// The attributes must have a role and a name.
 Label labelOf(mlir::DictionaryAttr attributes);

@@ -90,6 +90,17 @@ def NN_Tensor : TypeDef<NN_Dialect, "Tensor"> {
   }];
 }
 
+def NN_MaskKind : I32EnumAttr<"MaskKind", "which keys a query sees", [
+    I32EnumAttrCase<"All", 0, "all">,
+    I32EnumAttrCase<"Causal", 1, "causal">, // none after it
+    I32EnumAttrCase<"Window", 2, "window">, // the last n up to it, and all after it
+    I32EnumAttrCase<"Prefix", 3, "prefix">, // the first n
+    I32EnumAttrCase<"And", 4, "and">,
+    I32EnumAttrCase<"Or", 5, "or">
+  ]> {
+  let cppNamespace = "::tplan::nn";
+}
+
 def NN_MaskAttr : NN_Attr<"Mask", "mask"> {
   let summary = "which keys a query sees, as an expression on logical positions";
   let description = [{
@@ -99,11 +110,11 @@ def NN_MaskAttr : NN_Attr<"Mask", "mask"> {
     The masks `same` and `valid` of the language, which read data, are no leaves yet:
     `parse` refuses them.
   }];
-  let parameters = (ins StringRefParameter<"all|causal|window|prefix|and|or">:$kind,
+  let parameters = (ins EnumParameter<NN_MaskKind>:$kind,
                         "int64_t":$n, ArrayRefParameter<"MaskAttr">:$terms);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    static MaskAttr getLeaf(::mlir::MLIRContext *ctx, ::llvm::StringRef kind, int64_t n = 0) {
+    static MaskAttr getLeaf(::mlir::MLIRContext *ctx, MaskKind kind, int64_t n = 0) {
       return get(ctx, kind, n, {});
     }
     bool sees(int64_t q, int64_t k) const;
@@ -126,7 +137,7 @@ def NN_AttentionAttr : NN_Attr<"Attention", "attention"> {
                         StringRefParameter<"dimension of the heads of q">:$heads,
                         StringRefParameter<"dimension of the heads of k and v">:$groups,
                         NN_Number<"factor of the scores">:$scale,
-                        DefaultValuedParameter<"MaskAttr", "MaskAttr::getLeaf($_ctxt, \"all\")",
+                        DefaultValuedParameter<"MaskAttr", "MaskAttr::getLeaf($_ctxt, MaskKind::All)",
                                                "the keys that a query sees">:$mask);
   let assemblyFormat = "`<` struct(params) `>`";
 }
@@ -248,6 +259,8 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     (C6) `nn.position` is the number of the run's operand or result, of the roles carried,
     invariant and their cotangents alone, and no two arguments, or results, of a role share one.
     (C7) `nn.slot` stands on states alone, the argument and the result of one name alike.
+    (C8) `nn.counts` (a loss, a metric or a dimension) stands on losses, metrics and scalars alone,
+    `nn.member` (the axes of a group) on scalars alone.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<FlatSymbolRefAttr>:$layer, OptionalAttr<NN_PartAttr>:$part,

@@ -55,7 +55,7 @@ LogicalResult LayerOp::verify() {
         return emitOpError("a forward takes no cotangent, found argument ") << i;
   if (failed(verifyPart(*this))) // (C4)
     return failure();
-  return verifyLabels(*this, getArgAttrsAttr(), getResAttrsAttr()); // (C6), (C7)
+  return verifyLabels(*this, getArgAttrsAttr(), getResAttrsAttr()); // (C6) to (C8)
 }
 
 LogicalResult LayerOp::verifySymbolUses(SymbolTableCollection &) {
@@ -80,6 +80,27 @@ static LogicalResult verifyPosition(Operation *op, StringRef what, unsigned i, A
   return success();
 }
 
+/// What a number says of itself stands on roles that are numbers.
+static LogicalResult verifyNumber(Operation *op, StringRef what, unsigned i, DictionaryAttr one,
+                                  std::optional<Role> role) {
+  if (Attribute counts = one.get(kCounts))
+    if (!isa<StringAttr>(counts) ||
+        (role != Role::Scalar && role != Role::Loss && role != Role::Metric))
+      return op->emitOpError() << what << " " << i
+                               << " counts something, which scalars, losses and metrics do, by its "
+                                  "name: "
+                               << counts;
+  Attribute member = one.get(kMember);
+  auto axes = dyn_cast_or_null<ArrayAttr>(member);
+  bool areNames = axes && !axes.empty() &&
+                  llvm::all_of(axes, [](Attribute axis) { return isa<StringAttr>(axis); });
+  if (member && (!areNames || role != Role::Scalar))
+    return op->emitOpError() << what << " " << i
+                             << " is a member's number, which scalars are, in a group of axes: "
+                             << member;
+  return success();
+}
+
 /// Positions and slots of the arguments, or of the results; notes which state each slot is.
 static LogicalResult verifySide(Operation *op, StringRef what, ArrayAttr attributes,
                                 DenseMap<Attribute, Attribute> &slots) {
@@ -94,6 +115,8 @@ static LogicalResult verifySide(Operation *op, StringRef what, ArrayAttr attribu
     if (slot && (role != Role::State || !isa<SlotAttr>(slot)))
       return op->emitOpError() << what << " " << i
                                << " has a slot, which states of an optimizer have: " << slot;
+    if (failed(verifyNumber(op, what, i, one, role)))
+      return failure();
     if (role != Role::State)
       continue;
     auto [known, isNew] = slots.try_emplace(one.get(kName), slot);
@@ -143,7 +166,11 @@ bool tplan::nn::isInPlace(Role role) {
 }
 
 std::string tplan::nn::countOf(StringRef name) { return ("count." + name).str(); }
-bool tplan::nn::isCount(StringRef name) { return name.starts_with("count."); }
+Label tplan::nn::labelOfCount(MLIRContext *ctx, Role role, StringRef of) {
+  Label label{role, StringAttr::get(ctx, countOf(of)).getValue()};
+  label.counts = StringAttr::get(ctx, of);
+  return label;
+}
 
 DictionaryAttr tplan::nn::attributesOf(MLIRContext *ctx, const Label &label) {
   Builder b(ctx);
@@ -154,14 +181,21 @@ DictionaryAttr tplan::nn::attributesOf(MLIRContext *ctx, const Label &label) {
     list.set(kPosition, b.getI64IntegerAttr(*label.position));
   if (label.slot)
     list.set(kSlot, label.slot);
+  if (label.counts)
+    list.set(kCounts, label.counts);
+  if (label.member)
+    list.set(kMember, label.member);
   return list.getDictionary(ctx);
 }
 
 Label tplan::nn::labelOf(DictionaryAttr attributes) {
   auto position = attributes.getAs<IntegerAttr>(kPosition);
-  return {*roleOf(attributes.get(kRole)), attributes.getAs<StringAttr>(kName).getValue(),
+  return {*roleOf(attributes.get(kRole)),
+          attributes.getAs<StringAttr>(kName).getValue(),
           position ? std::optional<unsigned>(position.getInt()) : std::nullopt,
-          attributes.getAs<SlotAttr>(kSlot)};
+          attributes.getAs<SlotAttr>(kSlot),
+          attributes.getAs<StringAttr>(kCounts),
+          attributes.getAs<ArrayAttr>(kMember)};
 }
 
 BlockArgument LayerOp::addArg(const Label &label, Type type, Location loc) {

@@ -86,8 +86,10 @@ LogicalResult KernelOp::verify() {
   for (auto [operand, attr] : llvm::zip(operands, getAccesses())) { // (C3)
     auto access = cast<AccessAttr>(attr);
     ArrayRef<DimAttr> dims = cast<Tensor>(operand).getDims();
-    for (DimAttr dim : access.getKind() == "repeat" ? dims.drop_back(!dims.empty()) : dims) {
-      bool indirect = access.getKind() == "gather" || access.getKind() == "scatter";
+    for (DimAttr dim :
+         access.getKind() == AccessKind::Repeat ? dims.drop_back(!dims.empty()) : dims) {
+      bool indirect =
+          access.getKind() == AccessKind::Gather || access.getKind() == AccessKind::Scatter;
       if (dim.getName() == kTaskDim || (indirect && dim.getName() == access.getDim()))
         continue;
       if (!llvm::is_contained(getRows(), dim) && !llvm::is_contained(getCols(), dim))
@@ -141,9 +143,9 @@ LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 ReturnOp FuncOp::getReturn() { return cast<ReturnOp>(getBlock().getTerminator()); }
-BlockArgument FuncOp::addArg(nn::Role role, StringRef name, Type type, Location loc) {
+BlockArgument FuncOp::addArg(const nn::Label &label, Type type, Location loc) {
   unsigned i = getNumArguments();
-  (void)insertArgument(i, type, nn::attributesOf(getContext(), {role, name}), loc);
+  (void)insertArgument(i, type, nn::attributesOf(getContext(), label), loc);
   return getArgument(i);
 }
 
@@ -284,7 +286,7 @@ int64_t MatmulOp::getFlops() {
 int64_t MatmulOp::getBytes() { return bytesOf(*this); }
 int64_t MatmulOp::getAlias(unsigned) { return getAcc() ? 2 : -1; }
 bool MatmulOp::mustAlias(unsigned) { return bool(getAcc()); }
-StringRef MatmulOp::getCategory() { return "gemm"; }
+Category MatmulOp::getCategory() { return Category::Gemm; }
 
 //===----------------------------------------------------------------------===//
 // Launch, copy
@@ -305,7 +307,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) { // (C
   if (type && (TypeRange(getArgs().getTypes()) != TypeRange(type.getInputs()) ||
                TypeRange(getResultTypes()) != TypeRange(type.getResults())))
     return emitOpError("types are not those of its kernel: ") << type;
-  auto scatters = [](Attribute access) { return cast<AccessAttr>(access).getKind() == "scatter"; };
+  auto scatters = [](Attribute access) {
+    return cast<AccessAttr>(access).getKind() == AccessKind::Scatter;
+  };
   if (auto kernel = dyn_cast_or_null<KernelOp>(def)) // (C3)
     if (llvm::any_of(kernel.getAccesses(), scatters) != bool(getOnto()))
       return emitOpError("a kernel that scatters adds onto memory, and no other does: found ")
@@ -334,16 +338,16 @@ int64_t LaunchOp::getAlias(unsigned result) {
       return pairs[i];
   return -1;
 }
-StringRef LaunchOp::getCategory() {
+Category LaunchOp::getCategory() {
   Operation *def = SymbolTable::lookupNearestSymbolFrom(*this, getKernelAttr());
-  return isa<TileOp>(def) ? "attention" : "kernel";
+  return isa<TileOp>(def) ? Category::Attention : Category::Kernel;
 }
 
 int64_t CopyOp::getFlops() { return 0; }
 int64_t CopyOp::getBytes() { return bytesOf(*this); }
 int64_t CopyOp::getAlias(unsigned) { return -1; }
 bool CopyOp::mustAlias(unsigned) { return false; }
-StringRef CopyOp::getCategory() { return "copy"; }
+Category CopyOp::getCategory() { return Category::Copy; }
 
 void tplan::rt::eraseUnusedKernels(ModuleOp module) {
   DenseSet<StringAttr> used;

@@ -147,16 +147,16 @@ template <typename Bool> struct Sight {
 template <typename Math, typename Int>
 Sight<typename Math::Bool> sightOf(nn::MaskAttr mask, Math &math, Int qMin, Int qMax, Int kMin,
                                    Int kMax) {
-  llvm::StringRef kind = mask.getKind();
-  if (kind == "causal")
+  nn::MaskKind kind = mask.getKind();
+  if (kind == nn::MaskKind::Causal)
     return {math.less(qMax, kMin), math.lessEqual(kMax, qMin)};
-  if (kind == "window")
+  if (kind == nn::MaskKind::Window)
     return {math.lessEqual(kMax, math.minus(qMin, mask.getN())),
             math.less(math.minus(qMax, mask.getN()), kMin)};
-  if (kind == "prefix")
+  if (kind == nn::MaskKind::Prefix)
     return {math.lessEqual(math.constant(mask.getN()), kMin),
             math.less(kMax, math.constant(mask.getN()))};
-  bool conjunction = kind != "or";
+  bool conjunction = kind != nn::MaskKind::Or;
   Sight<typename Math::Bool> sight{math.truth(!conjunction), math.truth(conjunction)};
   for (nn::MaskAttr term : mask.getTerms()) {
     auto other = sightOf(term, math, qMin, qMax, kMin, kMax);

@@ -44,9 +44,49 @@ def RT_AccessAttr : AttrDef<RT_Dialect, "Access"> {
       position id of input number `by`; rows in ascending order. The output's old
       content is the first addend. Rows with an id below zero are skipped.
   }];
-  let parameters = (ins StringRefParameter<"identity|rotate|repeat|gather|scatter">:$kind,
+  let parameters = (ins EnumParameter<RT_AccessKind>:$kind,
                         StringRefParameter<"dimension">:$dim, "int64_t":$by);
   let assemblyFormat = "`<` $kind `,` $dim `,` $by `>`";
+}
+
+def RT_CallRecordAttr : AttrDef<RT_Dialect, "CallRecord"> {
+  let mnemonic = "call_record";
+  let summary = "what the host program and the profile say of a call";
+  let description = [{
+    Made by `record-calls` as the attribute `tp.call` of each call, read by `lower-host`. `flops` and
+    `bytes` (read and written, each operand once) are those of one call.
+
+    `#rt.call_record<gemm, tasks 1, flops 1024, bytes 896>`
+  }];
+  let parameters = (ins EnumParameter<RT_Category>:$category, "int64_t":$tasks, "int64_t":$flops,
+                        "int64_t":$bytes);
+  let assemblyFormat = "`<` $category `,` `tasks` $tasks `,` `flops` $flops `,` `bytes` $bytes `>`";
+}
+
+def RT_DeviceKernelAttr : AttrDef<RT_Dialect, "DeviceKernel"> {
+  let mnemonic = "device_kernel";
+  let summary = "how a kernel is launched on a device: blocks, and threads of each";
+  let description = [{
+    Made by the passes of `lower` that emit code for a device, in the dictionary `tp.launches` of the
+    `gpu.module`; read for the host program. A `counted` kernel takes how many rows are in use.
+    0 blocks: each launch says how many.
+
+    `#rt.device_kernel<16 x 256>`, `#rt.device_kernel<0 x 256, counted = true>`
+  }];
+  let parameters = (ins "int64_t":$blocks, "int64_t":$threads,
+                        DefaultValuedParameter<"bool", "false">:$counted);
+  let assemblyFormat = "`<` $blocks `x` $threads (`,` `counted` `=` $counted^)? `>`";
+}
+
+def RT_DeviceSumAttr : AttrDef<RT_Dialect, "DeviceSum"> {
+  let mnemonic = "device_sum";
+  let summary = "that a kernel of a device adds up what ranks have, or takes the maximum";
+  let description = [{
+    Made by `sum-kernels-gpu` in the dictionary `tp.sums` of the `gpu.module`; read for the host
+    program. `#rt.device_sum<sum of bf16>`
+  }];
+  let parameters = (ins EnumParameter<NN_ReduceKind>:$kind, "::mlir::Type":$element);
+  let assemblyFormat = "`<` $kind `of` $element `>`";
 }
 
 def RT_DimArray : TypedArrayAttrBase<NN_DimAttr, "named loops">;
@@ -255,7 +295,8 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol, N
 
     (C1) `part` and `layer` come together: a part says whose part it is.
     (C2) a layer has one function for each of its parts.
-    (C3) arguments and results have positions and slots as those of `nn.layer` do.
+    (C3) arguments and results have `nn.position`, `nn.slot`, `nn.counts` and `nn.member` as those of
+    `nn.layer` do.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<FlatSymbolRefAttr>:$layer, OptionalAttr<NN_PartAttr>:$part,
@@ -274,7 +315,7 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol, N
     /// (carried values and their cotangents are not), and the same name.
     std::optional<unsigned> findUpdatedArg(unsigned result);
     /// Appends an argument with a role and a name.
-    ::mlir::BlockArgument addArg(nn::Role role, ::llvm::StringRef name, ::mlir::Type type,
+    ::mlir::BlockArgument addArg(const nn::Label &label, ::mlir::Type type,
                                  ::mlir::Location loc);
   }];
 }

@@ -19,7 +19,7 @@ def RT_Call : OpInterface<"Call"> {
                     "bool", "mustAlias", (ins "unsigned":$result), [{}], [{ return false; }]>,
     InterfaceMethod<"bytes of the device's workspace without which it cannot run", "int64_t",
                     "getWorkspace", (ins), [{}], [{ return 0; }]>,
-    InterfaceMethod<"category in the profile", "::llvm::StringRef", "getCategory">
+    InterfaceMethod<"category in the report", "::tplan::rt::Category", "getCategory">
   ];
 }
 

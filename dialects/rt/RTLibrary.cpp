@@ -16,6 +16,7 @@ using namespace tplan;
 using namespace tplan::rt;
 using nn::DimAttr;
 using nn::MaskAttr;
+using nn::MaskKind;
 using nn::Tensor;
 using nn::typeOf;
 
@@ -30,15 +31,15 @@ constexpr int64_t slackBytes = 64 << 10;
 
 /// all, causal, or causal with a window.
 bool matchMask(MaskAttr mask, LibraryAttention &attention) {
-  if (mask.getKind() == "all")
+  if (mask.getKind() == MaskKind::All)
     return true;
-  if (mask.getKind() == "causal")
+  if (mask.getKind() == MaskKind::Causal)
     return attention.causal = true;
-  if (mask.getKind() != "and")
+  if (mask.getKind() != MaskKind::And)
     return false;
   for (MaskAttr term : mask.getTerms()) {
-    bool isWindow = term.getKind() == "window" && term.getN() >= 1;
-    if (!isWindow && term.getKind() != "causal")
+    bool isWindow = term.getKind() == MaskKind::Window && term.getN() >= 1;
+    if (!isWindow && term.getKind() != MaskKind::Causal)
       return false;
     if (isWindow) // the narrowest
       attention.window = attention.window ? std::min(attention.window, term.getN()) : term.getN();
@@ -242,4 +243,4 @@ int64_t AttentionOp::getFlops() {
 }
 int64_t AttentionOp::getBytes() { return bytesOf(*this); }
 int64_t AttentionOp::getWorkspace() { return workspaceOf(getPass(), getShape()); }
-StringRef AttentionOp::getCategory() { return "attention"; }
+Category AttentionOp::getCategory() { return Category::Attention; }

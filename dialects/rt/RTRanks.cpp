@@ -135,16 +135,16 @@ int64_t CollectiveOp::getBytesOfScratch() {
 int64_t CollectiveOp::getFlops() { return 0; }
 int64_t CollectiveOp::getAlias(unsigned) { return dist::factsOf(getKind()).sumsInPlace() ? 0 : -1; }
 bool CollectiveOp::mustAlias(unsigned) { return false; }
-StringRef CollectiveOp::getCategory() { return "collective"; }
+Category CollectiveOp::getCategory() { return Category::Collective; }
 
 int64_t SliceOp::getFlops() { return 0; }
 int64_t SliceOp::getBytes() { return getView() ? 0 : 2 * typeOf(getResult()).getBytes(); }
 int64_t SliceOp::getAlias(unsigned) { return -1; }
 bool SliceOp::mustAlias(unsigned) { return false; }
-StringRef SliceOp::getCategory() { return "copy"; }
+Category SliceOp::getCategory() { return Category::Copy; }
 
 int64_t PlaceOp::getFlops() { return 0; }
 int64_t PlaceOp::getBytes() { return 2 * typeOf(getX()).getBytes(); }
 int64_t PlaceOp::getAlias(unsigned) { return 1; }
 bool PlaceOp::mustAlias(unsigned) { return true; }
-StringRef PlaceOp::getCategory() { return "copy"; }
+Category PlaceOp::getCategory() { return Category::Copy; }

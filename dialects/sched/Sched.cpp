@@ -173,6 +173,18 @@ static ParseResult parseName(AsmParser &parser, StringAttr &name) {
   return parseOptional(parser, name);
 }
 static void printName(AsmPrinter &printer, StringAttr name) { printOptional(printer, name); }
+static ParseResult parseEnds(AsmParser &parser, int64_t &from, int64_t &to) {
+  from = to = 0;
+  if (failed(parser.parseOptionalKeyword("from")))
+    return success();
+  return failure(parser.parseInteger(from) || parser.parseKeyword("to") || parser.parseInteger(to));
+}
+
+static void printEnds(AsmPrinter &printer, int64_t from, int64_t to) {
+  if (from != to)
+    printer << " from " << from << " to " << to;
+}
+
 static ParseResult parseSection(AsmParser &parser, FlatSymbolRefAttr &section) {
   SymbolRefAttr symbol;
   if (parseOptional(parser, symbol))
@@ -236,6 +248,10 @@ std::string KeyAttr::spell() {
   }
   case ValueKind::Loss:
     return "loss " + name;
+  case ValueKind::Count:
+    return "loss " + nn::countOf(name);
+  case ValueKind::InUse:
+    return "scalar " + nn::countOf(name);
   case ValueKind::LossCotangent:
     return "cot_loss " + name;
   case ValueKind::Sum:

@@ -41,6 +41,8 @@ mlir::AffineExpr periodOf(mlir::MLIRContext *context);
 mlir::AffineExpr microbatchOf(mlir::MLIRContext *context);
 /// The number of an instance in a period of a run, for a microbatch.
 int64_t evaluate(mlir::AffineExpr instance, int64_t period, int64_t microbatch);
+/// The op of the body of a section that is, or holds, an op.
+mlir::Operation *bodyOpOf(mlir::Operation *op);
 /// A use of an instance, of instance 0 where none is given.
 Use use(mlir::Value value, mlir::AffineExpr instance = {});
 /// One piece of work: a part of all runs of a stage, for one microbatch.
@@ -93,8 +95,7 @@ inline constexpr llvm::StringLiteral kPlaces = "sched.places", kFrame = "sched.f
 /// stream records after it.
 inline constexpr llvm::StringLiteral kStream = "sched.stream", kEvent = "sched.event",
                                      kWaits = "sched.waits", kTurn = "sched.turn";
-/// The module has the axes of the groups whose collectives are in stream 1, 2, ..., and the number
-/// of events.
+/// The module has a StreamAttr for each of the streams 1, 2, ..., and the number of events.
 inline constexpr llvm::StringLiteral kStreams = "sched.streams", kEvents = "sched.events";
 
 /// Attributes that `repeat-updates` writes. kRepeats marks a function that may be called once for
@@ -104,6 +105,10 @@ inline constexpr llvm::StringLiteral kStreams = "sched.streams", kEvents = "sche
 inline constexpr llvm::StringLiteral kRepeats = "sched.repeats", kStrides = "sched.strides";
 } // namespace tplan::sched
 
+namespace tplan::sched {
+/// (S1) of the interface.
+mlir::LogicalResult verifyStep(mlir::Operation *op);
+} // namespace tplan::sched
 #include "dialects/sched/SchedInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/sched/SchedOps.h.inc"

@@ -41,7 +41,7 @@ def Sched_PlaceAttr : AttrDef<Sched_Dialect, "Place"> {
     `memory` writes one per result of each call as `sched.places`, and on the
     function `sched.frame` (bytes) and `sched.live` (the largest sum of live bytes).
   }];
-  let parameters = (ins StringRefParameter<"frame|arg|result">:$kind, "int64_t":$n,
+  let parameters = (ins EnumParameter<Sched_PlaceKind>:$kind, "int64_t":$n,
                         OptionalParameter<"::mlir::ArrayAttr">:$axes,
                         DefaultValuedParameter<"int64_t", "0">:$bytes);
   let assemblyFormat = "`<` $kind `,` $n (`,` `block` $axes^ `by` $bytes)? `>`";
@@ -75,6 +75,25 @@ def Sched_KeyAttr : AttrDef<Sched_Dialect, "Key"> {
                  name.empty() ? ::mlir::StringAttr() : ::mlir::StringAttr::get(of.getContext(), name),
                  of, {});
     }
+  }];
+}
+
+def Sched_StreamAttr : AttrDef<Sched_Dialect, "Stream"> {
+  let mnemonic = "stream";
+  let summary = "what a stream of a device is for";
+  let description = [{
+    Made by `order-streams` in `sched.streams` of the module, for streams 1, 2, ...: the collectives of
+    a group, or the messages of a channel, whose ends are given by their distance from the rank along
+    the axis, so that ranks of all stages number their streams alike.
+
+    `#sched.stream<over ["dp"]>`; `#sched.stream<over ["pp"] from 0 to 1>`: to the next stage;
+    `#sched.stream<over ["pp"] from -1 to 0>`: from the one before.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$axes, DefaultValuedParameter<"int64_t", "0">:$from,
+                        DefaultValuedParameter<"int64_t", "0">:$to);
+  let assemblyFormat = "`<` `over` $axes `` custom<Ends>($from, $to) `>`";
+  let extraClassDeclaration = [{
+    bool isChannel() { return getFrom() != getTo(); }
   }];
 }
 
@@ -139,7 +158,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     (C1) tasks are triples; kinds, stages and microbatches are in range. One that is done together
     with the task before it (`F 0 1 with B 0 0`) is no message, and nor is that.
     (C2) each stage that it holds does each microbatch once forward, and backward once: B, or I and
-    W. A message is sent or received once: RF of a stage and RB where the neighbour is elsewhere.
+    W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where the neighbour is elsewhere.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
     their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
     What is done together needs nothing of each other.
@@ -171,8 +190,8 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
       return ::llvm::map_range(::llvm::seq(getNumTasks()),
                                [data = getTasks()](int64_t i) { return taskIn(data, i); });
     }
-    /// Whether the backward is cut into I and W.
-    bool isSplit();
+    /// Whether the backward of a stage is cut into I and W.
+    bool isSplit(int64_t stage);
     bool holds(int64_t stage) { return !getHolds() || ::llvm::is_contained(*getHolds(), stage); }
     /// The attribute that says, among several programs, which belong to one step.
     bool isOfPipeline() { return getRank().has_value(); }
@@ -431,11 +450,14 @@ def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
   let assemblyFormat = "$of `from` `rank` $peer " # uses_format # " attr-dict";
 }
 
-def Sched_LaunchOp : Sched_StepOp<"launch", ["getTitle"]> {
+def Sched_LaunchOp : Sched_StepOp<"launch", ["getTitle"],
+                                  [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "launches a kernel of the step itself";
   let description = [{
     Made by `form-program`; `step-kernels` makes its kernel, and `lower-host` a launch.
     On single numbers: those of `from` and `to` are the kernel's inputs and outputs.
+
+    (C1) once it is there, the kernel has as many inputs and outputs, of the same bytes.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$kernel), uses);
   let assemblyFormat = "$kernel " # uses_format # " attr-dict";

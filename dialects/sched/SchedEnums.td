@@ -46,7 +46,7 @@ def Sched_ValueKind : I32EnumAttr<"ValueKind", "what a value of the program is",
     I32EnumAttrCase<"Rows", 3, "rows">,                // of tokens, as the host gives them
     I32EnumAttrCase<"Scalar", 4, "scalar">,            // a number that the host sets
     I32EnumAttrCase<"Member", 5, "member">,            // the rank's number in a group
-    I32EnumAttrCase<"Loss", 6, "loss">,                // of a loss or metric, or its count: the sum
+    I32EnumAttrCase<"Loss", 6, "loss">,                // of a loss or metric: the sum
     I32EnumAttrCase<"LossCotangent", 7, "loss_cotangent">,
     I32EnumAttrCase<"StepNumber", 8, "number">,        // one that the step makes itself, for the log
     I32EnumAttrCase<"Sum", 9, "sum">,                  // of what all ranks have of a number
@@ -57,7 +57,17 @@ def Sched_ValueKind : I32EnumAttr<"ValueKind", "what a value of the program is",
     I32EnumAttrCase<"Workspace", 14, "workspace">,     // of a device: for library calls
     I32EnumAttrCase<"Scratch", 15, "scratch">,         // of a device: where parts of ranks meet
     I32EnumAttrCase<"GradientPart", 16, "gradient_part">, // of a weight of several stages: one's
-    I32EnumAttrCase<"Term", 17, "term">                // of a sum that the step makes itself: a stage's
+    I32EnumAttrCase<"Term", 17, "term">,               // of a sum that the step makes itself: a stage's
+    I32EnumAttrCase<"Count", 18, "count">,             // of the terms of a loss, or layers of a metric
+    I32EnumAttrCase<"InUse", 19, "in_use">             // how many elements of a dimension are in use
+  ]> {
+  let cppNamespace = "::tplan::sched";
+}
+
+def Sched_PlaceKind : I32EnumAttr<"PlaceKind", "whose memory a value of a function has", [
+    I32EnumAttrCase<"Frame", 0, "frame">,  // the function's own
+    I32EnumAttrCase<"Arg", 1, "arg">,      // that of an argument
+    I32EnumAttrCase<"Result", 2, "result"> // of a result: the caller's
   ]> {
   let cppNamespace = "::tplan::sched";
 }

@@ -15,8 +15,9 @@ using namespace tplan::sched;
 // Program
 //===----------------------------------------------------------------------===//
 
-bool ProgramOp::isSplit() {
-  return llvm::any_of(getTaskList(), [](Task task) { return task.kind == TaskKind::I; });
+bool ProgramOp::isSplit(int64_t stage) {
+  return llvm::any_of(getTaskList(),
+                      [&](Task task) { return task.kind == TaskKind::I && task.stage == stage; });
 }
 
 nn::ChainOp ProgramOp::getChain(StringRef name) {
@@ -143,6 +144,10 @@ static LogicalResult verifyComplete(ProgramOp op, Positions &at) {
       bool b = at.has(TaskKind::B, s, m), i = at.has(TaskKind::I, s, m);
       if (!at.has(TaskKind::F, s, m) || b == i || i != at.has(TaskKind::W, s, m))
         return op.emitOpError("needs F, and B or both I and W, of stage ")
+               << s << ", microbatch " << m;
+      if (b != at.has(TaskKind::B, s, 0))
+        return op.emitOpError("the backward of a stage is whole for some microbatches and in parts "
+                              "for others: stage ")
                << s << ", microbatch " << m;
       bool before = s > 0 && !op.holds(s - 1), after = s + 1 < stages && !op.holds(s + 1);
       for (auto [kind, isNeeded] :

@@ -250,6 +250,25 @@ template <typename Op> static LogicalResult verifyUses(Op op) {
   return success();
 }
 
+Operation *sched::bodyOpOf(Operation *op) {
+  while (!isa<SectionOp>(op->getParentOp()))
+    op = op->getParentOp();
+  return op;
+}
+
+LogicalResult sched::verifyStep(Operation *op) { // (S1)
+  auto step = cast<Step>(op);
+  Operation *end = step.getCompletion();
+  if (op == end || op->getParentOfType<SectionOp>() == end->getParentOfType<SectionOp>())
+    return success();
+  for (const Use &use : step.getUses())
+    for (Value value : use.values())
+      if (valueOf(value).getLives() == Life::Section)
+        return op->emitOpError("is complete in another section, where it is gone: ")
+               << valueOf(value).getName();
+  return success();
+}
+
 rt::FuncOp CallOp::getFunction() {
   return getOperation()->getParentOfType<ModuleOp>().lookupSymbol<rt::FuncOp>(getCallee());
 }
@@ -338,6 +357,25 @@ LogicalResult AllReduceOp::verify() {
 SmallVector<Use> LaunchOp::getUses() { return usesOf(*this); }
 std::string LaunchOp::getTitle() { return getKernel().str(); }
 LogicalResult LaunchOp::verify() { return verifyUses(*this); }
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupSymbolIn<rt::KernelOp>(getOperation()->getParentOfType<ModuleOp>(),
+                                                     getKernelAttr());
+  if (!kernel) // `step-kernels` makes it, and `lower` code of it
+    return success();
+  SmallVector<Type> types(kernel.getFunctionType().getInputs());
+  llvm::append_range(types, kernel.getFunctionType().getResults());
+  if (getReads() != kernel.getNumInputs() || types.size() != getInstances().size()) // (C1)
+    return emitOpError("gives ") << getInstances().size() << " values, of them " << getReads()
+                                 << " to read, to a kernel that has " << types.size()
+                                 << ", of them " << kernel.getNumInputs() << " inputs";
+  for (auto [use, type] : llvm::zip(usesOf(*this), types))
+    for (Value value : use.values())
+      if (int64_t bytes = valueOf(value).getBytes(); bytes != nn::bytesOf(type)) // (C1)
+        return emitOpError("gives ") << valueOf(value).getName() << " of " << bytes
+                                     << " bytes to a kernel that takes " << nn::bytesOf(type);
+  return success();
+}
 
 SmallVector<Use> ReadyOp::getUses() { return {}; }
 

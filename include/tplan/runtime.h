@@ -335,6 +335,7 @@ typedef struct tp_metric {
   int32_t is_loss;   /* a term of the training loss, which has it times `factor` */
   double factor;
   int32_t parts, count_parts; /* of the number at `offset`, at `count_offset` */
+  int32_t is_skipped;         /* other than 0 where the step was skipped */
 } tp_metric;
 
 /* A live slot of the arena, for the memory audit and the audit of streams. */

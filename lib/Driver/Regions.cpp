@@ -17,7 +17,7 @@ namespace {
 
 bool isFusedKernel(Operation *op) {
   auto launch = dyn_cast_or_null<rt::LaunchOp>(op);
-  return launch && launch.getCategory() == "kernel";
+  return launch && launch.getCategory() == rt::Category::Kernel;
 }
 
 /// Calls of a function, each of which begins as a region of its own.

@@ -179,7 +179,7 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
     Work work =
         Work{1, static_cast<double>(call.getFlops()), static_cast<double>(call.getBytes())}.times(
             times);
-    report.categories[call.getCategory().str()] += work;
+    report.categories[rt::stringifyCategory(call.getCategory()).str()] += work;
     report.functions[func.getSymName().str()] += work;
     report.total += work;
     if (isa<rt::CopyOp, rt::SliceOp, rt::PlaceOp>(call.getOperation()))

@@ -22,11 +22,11 @@ static DimAttr boundOf(Operation *op) {
 }
 
 static Value countInUse(rt::FuncOp func, DimAttr dim) {
-  std::string name = countOf(dim.getName());
-  if (std::optional<unsigned> i = func.findArg(Role::Scalar, name))
+  Label label = labelOfCount(func.getContext(), Role::Scalar, dim.getName());
+  if (std::optional<unsigned> i = func.findArg(label.role, label.name))
     return func.getArgument(*i);
   auto type = Tensor::get(func.getContext(), {}, IntegerType::get(func.getContext(), 64));
-  return func.addArg(Role::Scalar, name, type, func.getLoc());
+  return func.addArg(label, type, func.getLoc());
 }
 
 void fuse::addCounts(rt::FuncOp func) {

@@ -16,6 +16,7 @@ using namespace tplan;
 using namespace tplan::nn;
 using namespace tplan::fuse;
 using rt::AccessAttr;
+using rt::AccessKind;
 
 namespace {
 
@@ -35,7 +36,9 @@ private:
   Value input(Value v, AccessAttr access);
   Value valueOf(Value v);
   Value compute(Operation *op);
-  AccessAttr identity() { return AccessAttr::get(builder.getContext(), "identity", "", 0); }
+  AccessAttr identity() {
+    return AccessAttr::get(builder.getContext(), AccessKind::Identity, "", 0);
+  }
   bool inUnit(Operation *op) { return members.contains(op); }
   void collectOutputs();
   unsigned numRows();
@@ -76,16 +79,16 @@ Value KernelBuilder::valueOf(Value v) {
 Value KernelBuilder::compute(Operation *op) {
   MLIRContext *ctx = builder.getContext();
   if (auto rope = dyn_cast<RopeOp>(op)) {
-    auto repeat = AccessAttr::get(ctx, "repeat", rope.getDim(), 0);
+    auto repeat = AccessAttr::get(ctx, AccessKind::Repeat, rope.getDim(), 0);
     Value x = input(rope.getX(), identity());
-    Value turned =
-        input(rope.getX(), AccessAttr::get(ctx, "rotate", rope.getDim(), rope.getInverse()));
+    Value turned = input(
+        rope.getX(), AccessAttr::get(ctx, AccessKind::Rotate, rope.getDim(), rope.getInverse()));
     return buildRope(builder, op->getLoc(), x, turned, input(rope.getCos(), repeat),
                      input(rope.getSin(), repeat));
   }
   if (auto lookup = dyn_cast<LookupOp>(op)) {
     Value id = input(lookup.getIds(), identity());
-    return input(lookup.getTable(), AccessAttr::get(ctx, "gather", lookup.getDim(),
+    return input(lookup.getTable(), AccessAttr::get(ctx, AccessKind::Gather, lookup.getDim(),
                                                     cast<BlockArgument>(id).getArgNumber()));
   }
   SmallVector<Value> operands =
@@ -125,7 +128,7 @@ unsigned KernelBuilder::numRows() {
   };
   while (rows > bounded && columns < kMapColumns) {
     bool all = llvm::all_of(inputs, [&](auto &in) {
-      return in.second.getKind() == "identity" && keepsRun(typeOf(in.first), rows - 1);
+      return in.second.getKind() == AccessKind::Identity && keepsRun(typeOf(in.first), rows - 1);
     });
     // Positions and broadcasts inside the body know single dimensions.
     all &= llvm::none_of(*body, [](Operation &op) { return isa<rt::PositionOp>(op); });
@@ -151,7 +154,7 @@ bool KernelBuilder::transposes() {
   DimAttr last = unit.dims.back();
   auto hasLast = [&](Value v) { return typeOf(v).has(last.getName()); };
   return llvm::all_of(outputs, hasLast) && llvm::any_of(inputs, [&](auto &in) {
-           if (in.second.getKind() != "identity" || !hasLast(in.first))
+           if (in.second.getKind() != AccessKind::Identity || !hasLast(in.first))
              return false;
            // Dimensions of one position have no order.
            auto innermost = llvm::find_if(llvm::reverse(typeOf(in.first).getDims()),
@@ -268,7 +271,7 @@ BuiltKernel fuse::buildScatter(ModuleOp module, LookupGradOp op, StringRef name)
   auto dims = [&](ArrayRef<DimAttr> list) {
     return builder.getArrayAttr(SmallVector<Attribute>(list.begin(), list.end()));
   };
-  Attribute identity = AccessAttr::get(ctx, "identity", "", 0);
+  Attribute identity = AccessAttr::get(ctx, AccessKind::Identity, "", 0);
   BuiltKernel built;
   built.inputs = {op.getCotangent(), op.getIds()};
   built.outputs = {op.getResult()};
@@ -276,7 +279,8 @@ BuiltKernel fuse::buildScatter(ModuleOp module, LookupGradOp op, StringRef name)
       builder, op.getLoc(), name, rt::Skeleton::Column, dims(ids.getDims()),
       dims(x.getDims().drop_front(ids.getRank())), kColumnGrain,
       builder.getFunctionType({x, ids}, {table}),
-      builder.getArrayAttr({identity, identity, AccessAttr::get(ctx, "scatter", op.getDim(), 1)}));
+      builder.getArrayAttr(
+          {identity, identity, AccessAttr::get(ctx, AccessKind::Scatter, op.getDim(), 1)}));
   Block *body = builder.createBlock(&built.kernel.getBody());
   Value element = body->addArgument(x.getElementType(), op.getLoc());
   body->addArgument(ids.getElementType(), op.getLoc());

@@ -1,7 +1,6 @@
 //===- RecordCalls.cpp - what calls cost stands beside them ---------------===//
 #include "lib/Lower/Host/Functions.h"
 #include "lib/Lower/Lower.h"
-#include "llvm/ADT/StringSwitch.h"
 
 namespace tplan::lower {
 #define GEN_PASS_DEF_RECORDCALLSPASS
@@ -12,24 +11,16 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-static int64_t categoryOf(rt::Call call, rt::FuncOp func) {
-  bool update = func.getPart() == nn::Part::Update;
-  return llvm::StringSwitch<int64_t>(call.getCategory())
-      .Case("gemm", TP_GEMM)
-      .Case("attention", TP_ATTENTION)
-      .Case("copy", TP_COPY)
-      .Case("collective", TP_COLLECTIVE)
-      .Default(update ? TP_OPTIMIZER : TP_KERNEL);
+static rt::Category categoryOf(rt::Call call, rt::FuncOp func) {
+  rt::Category category = call.getCategory();
+  bool updates = func.getPart() == nn::Part::Update;
+  return category == rt::Category::Kernel && updates ? rt::Category::Optimizer : category;
 }
 
 namespace {
 struct RecordCallsPass : tplan::lower::impl::RecordCallsPassBase<RecordCallsPass> {
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
-    Builder b(&getContext());
-    auto number = [&](StringRef name, int64_t value) {
-      return b.getNamedAttr(name, b.getI64IntegerAttr(value));
-    };
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (auto call : func.getBlock().getOps<rt::Call>()) {
         int64_t tasks = 1;
@@ -45,9 +36,8 @@ struct RecordCallsPass : tplan::lower::impl::RecordCallsPassBase<RecordCallsPass
           }
         }
         call->setAttr(kCallRecord,
-                      b.getDictionaryAttr({number("tasks", tasks), number("flops", call.getFlops()),
-                                           number("bytes", call.getBytes()),
-                                           number("category", categoryOf(call, func))}));
+                      rt::CallRecordAttr::get(&getContext(), categoryOf(call, func), tasks,
+                                              call.getFlops(), call.getBytes()));
       }
   }
 };

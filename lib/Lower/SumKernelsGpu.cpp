@@ -11,7 +11,6 @@
 #include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
-#include "include/tplan/runtime.h"
 #include "lib/Lower/Gpu/Module.h"
 #include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Lower.h"
@@ -127,12 +126,11 @@ struct SumKernelsGpuPass : tplan::lower::impl::SumKernelsGpuPassBase<SumKernelsG
       return;
     gpu::GPUModuleOp kernels = kernelsOf(getOperation());
     NamedAttrList sums;
-    Builder b(&getContext());
     for (auto [type, maximum] : wanted) {
       SumKernel(kernels, type, maximum).emit();
       std::string name = nameOf(type, maximum);
-      sums.set(name, b.getArrayAttr(
-                         {TypeAttr::get(type), b.getI64IntegerAttr(maximum ? TP_MAX : TP_SUM)}));
+      nn::ReduceKind kind = maximum ? nn::ReduceKind::max : nn::ReduceKind::sum;
+      sums.set(name, rt::DeviceSumAttr::get(&getContext(), kind, type));
     }
     kernels->setAttr(kSums, sums.getDictionary(&getContext()));
   }

@@ -21,8 +21,8 @@ struct Group {
   llvm::SmallVector<mlir::Value> values;
   int64_t begin = 0, end = 0; // numbers of operations, both included
   int64_t bytes = 0;
-  std::string kind = "frame"; // or arg, result, block
-  int64_t n = 0;              // or "arg", "result", "block"
+  std::optional<sched::PlaceKind> kind = sched::PlaceKind::Frame; // none: a block of another
+  int64_t n = 0; // offset in the frame, or number of the argument or result
 };
 
 /// A value that is the rank's own block of another value's memory, or, without axes, all of it.

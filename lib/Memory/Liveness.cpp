@@ -12,7 +12,8 @@ using sched::ValueOp;
 /// Slots, in all families, that are placed one by one.
 static constexpr int64_t kMostSlots = 256;
 
-Liveness::Liveness(sched::ProgramOp program) : program(program) {
+Liveness::Liveness(sched::ProgramOp program)
+    : program(program), touching(schedule::touchingSteps(program)) {
   addBlocks();
   for (auto entry : program.getBody().getOps<sched::EntryOp>())
     addEntry(entry);
@@ -67,7 +68,7 @@ static int64_t liveBytes(sched::Step step, ValueOp value) {
 /// Each block is listed once, whatever the order of the uses.
 std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
   llvm::MapVector<size_t, Touched> found;
-  op->walk([&](sched::Step step) {
+  for (sched::Step step : touching.lookup(op))
     for (const sched::Use &use : step.getUses())
       for (Value memory : use.values()) {
         ValueOp value = sched::valueOf(memory);
@@ -79,13 +80,9 @@ std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
         size_t block = blockOf.at(family ? family.getOperation() : value.getOperation());
         int64_t live = family ? static_cast<int64_t>(family.getBytes()) : liveBytes(step, value);
         Touched &touched =
-            found.insert({block, {block, value.getLives(), 0, family, op}}).first->second;
+            found.insert({block, {block, value.getLives(), 0, family}}).first->second;
         touched.bytes = std::max(touched.bytes, live);
-        if (Operation *until = op->getBlock()->findAncestorOpInBlock(*step.getCompletion());
-            touched.until->isBeforeInBlock(until))
-          touched.until = until;
       }
-  });
   std::vector<Touched> all;
   for (auto &[block, each] : found)
     all.push_back(each);
@@ -104,7 +101,6 @@ const Liveness::Section &Liveness::sectionOf(sched::SectionOp section) {
     for (const Touched &each : touchedBy(&op)) {
       Span &span = found.insert({each.block, {each, {}}}).first->second.second;
       span.touch(pointOf.at(&op), each.bytes);
-      span.touch(pointOf.at(each.until), each.bytes);
     }
   Section &all = known->second;
   all.points = pointOf.size();

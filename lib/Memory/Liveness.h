@@ -56,13 +56,12 @@ private:
     sched::Life lives;
     int64_t bytes;                // live bytes; a frame may have more
     const sched::FamilyOp family; // or null
-    mlir::Operation *until;       // the op of the section at which the work on it is complete
   };
   /// The first and the last point that touched something.
   struct Span {
     int64_t begin = -1, end = -1, bytes = 0;
     void touch(int64_t point, int64_t live);
-    /// By what `other` has touched, whose points count from `first`.
+    /// Adds the touches of `other`, shifted by `first` points.
     void touch(const Span &other, int64_t first);
   };
   /// What each execution of a section touches: the same blocks at the same points, counted from its
@@ -74,6 +73,7 @@ private:
 
   sched::ProgramOp program;
   bool apart = true; // slots are blocks of their own
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<sched::Step>> touching; // at ops of sections
   std::vector<Interval> intervals;
   std::vector<Execution> executions;
   int64_t points = 0;

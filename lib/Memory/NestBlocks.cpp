@@ -11,6 +11,7 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
+using sched::PlaceKind;
 
 /// Where the block of a value is put after sums over ranks, one of which scatters it; none where
 /// the value is used otherwise.
@@ -108,14 +109,14 @@ void FramePlanner::nestOperand(rt::CollectiveOp gather) {
   if (own == groupOf.end() || lastUse[x] != number[gather])
     return;
   Group &from = groups[own->second], &to = groups[groupOf[whole]];
-  if (from.kind != "frame" || from.values.size() != 1)
+  if (from.kind != PlaceKind::Frame || from.values.size() != 1)
     return;
   int64_t begin = from.begin, members = dist::meshOf(func->getParentOfType<ModuleOp>())
                                             .sizeOf(dist::axesOf(gather.getAxes()));
   if (nn::bytesOf(x) % sched::kAlign)
     return;
   bool fits = members * nn::bytesOf(x) == nn::bytesOf(whole);
-  if (to.kind == "arg") {
+  if (to.kind == PlaceKind::Arg) {
     BlockArgument arg = func.getBlock().getArgument(to.n);
     fits |= func.getArgRole(to.n) == nn::Role::Param; // has memory for all blocks
     auto made = cast<OpResult>(x);
@@ -132,5 +133,5 @@ void FramePlanner::nestOperand(rt::CollectiveOp gather) {
     return;
   blocks[x] = {whole, gather.getAxes(), nn::bytesOf(x)};
   to.begin = std::min(to.begin, begin);
-  from.kind = "block";
+  from.kind = std::nullopt;
 }

@@ -1,9 +1,9 @@
 //===- OrderStreams.cpp - order-streams: a stream for each call, and events ---===//
 //
 // On a device the calls of a function are issued in order, and run at once where they are in
-// different streams: kernels and library calls in stream 0, the collectives of each group in a
-// stream of their own. Where a call needs what another stream makes, an event is recorded there,
-// and the call waits for it.
+// different streams: kernels and library calls in stream 0, the collectives of each group and the
+// messages of each channel in a stream of their own. Where a call needs what another stream makes,
+// an event is recorded there, and the call waits for it.
 //
 // One decision: this comes after all that moves a byte or a call, and reads places, not values.
 // What `memory` lets share bytes never runs at the same time, so a collective runs beside other
@@ -31,12 +31,12 @@ namespace {
 
 /// A piece of a function's memory: bytes of the frame, or all of an argument or result.
 struct Piece {
-  StringRef kind;
+  sched::PlaceKind kind;
   int64_t n, bytes;
   bool overlaps(const Piece &other) const {
     if (kind != other.kind)
       return false;
-    if (kind != "frame")
+    if (kind != sched::PlaceKind::Frame)
       return n == other.n;
     return n < other.n + other.bytes && other.n < n + bytes;
   }
@@ -50,30 +50,35 @@ struct Node {
   SmallVector<int64_t> before; // by stream: the last node of it that is known to be done, or -1
 };
 
-/// The groups whose collectives have a stream of their own: 1, 2, ..., in the order in which they
-/// are asked for.
-class GroupStreams {
+/// What the streams 1, 2, ... are for, in the order in which they are asked for.
+class Streams {
 public:
-  std::vector<dist::Axes> groups;
+  std::vector<sched::StreamAttr> all;
 
-  int64_t of(ArrayAttr names) {
-    dist::Axes axes = dist::axesOf(names);
-    auto found = llvm::find(groups, axes);
-    if (found == groups.end())
-      found = groups.insert(groups.end(), axes);
-    return 1 + (found - groups.begin());
+  /// The stream of a group; of a channel, if the ends are unlike.
+  int64_t of(ArrayAttr axes, int64_t from = 0, int64_t to = 0) {
+    auto stream = sched::StreamAttr::get(axes.getContext(), axes, from, to);
+    auto found = llvm::find(all, stream);
+    if (found == all.end())
+      found = all.insert(all.end(), stream);
+    return 1 + (found - all.begin());
+  }
+  int64_t of(const sched::Resource &resource, sched::ProgramOp program) {
+    int64_t here = program.getRank().value_or(0);
+    auto [from, to] = resource.ends;
+    return from == to ? of(resource.axes) : of(resource.axes, from - here, to - here);
   }
 };
 
 class FunctionOrder {
 public:
-  FunctionOrder(rt::FuncOp func, GroupStreams &streams, int64_t &events)
+  FunctionOrder(rt::FuncOp func, Streams &streams, int64_t &events)
       : func(func), streams(streams), events(events), b(func.getContext()) {}
   void run();
 
 private:
   rt::FuncOp func;
-  GroupStreams &streams;
+  Streams &streams;
   int64_t &events;
   Builder b;
   std::vector<Node> nodes;
@@ -93,7 +98,7 @@ private:
 Piece FunctionOrder::pieceOf(Value value) {
   int64_t bytes = cast<nn::Tensor>(value.getType()).getBytes();
   if (auto arg = dyn_cast<BlockArgument>(value))
-    return {"arg", arg.getArgNumber(), bytes};
+    return {sched::PlaceKind::Arg, arg.getArgNumber(), bytes};
   sched::PlaceAttr place = sched::placeOf(cast<OpResult>(value));
   return {place.getKind(), place.getN(), bytes};
 }
@@ -188,22 +193,22 @@ void FunctionOrder::write() {
 namespace {
 struct OrderStreamsPass : tplan::memory::impl::OrderStreamsPassBase<OrderStreamsPass> {
   void runOnOperation() final {
-    GroupStreams streams;
+    Streams streams;
     int64_t events = 0;
     for (auto func : getOperation().getOps<rt::FuncOp>())
       FunctionOrder(func, streams, events).run();
     Builder b(&getContext());
     getOperation().walk([&](sched::Step step) {
-      if (ArrayAttr axes = step.getResource().axes) {
-        step->setAttr(sched::kStream, b.getI64IntegerAttr(streams.of(axes)));
-        step->setAttr(sched::kTurn, b.getDenseI64ArrayAttr({events, events + 1}));
-        events += 2;
-      }
+      sched::Resource resource = step.getResource();
+      if (!resource.axes)
+        return;
+      int64_t stream = streams.of(resource, step->getParentOfType<sched::ProgramOp>());
+      step->setAttr(sched::kStream, b.getI64IntegerAttr(stream));
+      step->setAttr(sched::kTurn, b.getDenseI64ArrayAttr({events, events + 1}));
+      events += 2;
     });
-    auto lists = llvm::map_to_vector(streams.groups, [&](const dist::Axes &axes) -> Attribute {
-      return b.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end()));
-    });
-    getOperation()->setAttr(sched::kStreams, b.getArrayAttr(lists));
+    SmallVector<Attribute> all(streams.all.begin(), streams.all.end());
+    getOperation()->setAttr(sched::kStreams, b.getArrayAttr(all));
     getOperation()->setAttr(sched::kEvents, b.getI64IntegerAttr(events));
   }
 };

@@ -23,6 +23,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
 using sched::PlaceAttr;
+using sched::PlaceKind;
 
 /// Whether the call adds onto the operand: then they must be one memory.
 static bool mustAlias(Operation *op, unsigned result) {
@@ -136,14 +137,14 @@ bool FramePlanner::placeReturns() {
       continue;                       // unchanged where it is
     auto found = groupOf.find(value); // a view has no group
     Group *group = found == groupOf.end() ? nullptr : &groups[found->second];
-    bool free = group && group->kind == "frame";
+    bool free = group && group->kind == PlaceKind::Frame;
     if (free && updated)
       free = mayOverwrite(*group, func.getBlock().getArgument(*updated));
     if (!free) {
       ret->setOperand(i, copyBefore(ret, value));
       return false;
     }
-    group->kind = updated ? "arg" : "result";
+    group->kind = updated ? PlaceKind::Arg : PlaceKind::Result;
     group->n = updated ? *updated : i;
   }
   return true;
@@ -158,7 +159,7 @@ bool FramePlanner::checkAccumulators() {
       if (!arg || !mustAlias(&op, result.getResultNumber()))
         continue;
       const Group &group = groups[groupOf.find(result)->second];
-      if (group.kind == "arg" && group.n == arg.getArgNumber())
+      if (group.kind == PlaceKind::Arg && group.n == arg.getArgNumber())
         continue;
       op.setOperand(alias, copyBefore(&op, arg));
       return false;
@@ -177,7 +178,7 @@ bool FramePlanner::analyse() {
 void FramePlanner::packFrame() {
   SmallVector<Group *> frame;
   for (Group &group : groups)
-    if (group.kind == "frame")
+    if (group.kind == PlaceKind::Frame)
       frame.push_back(&group);
   SmallVector<int64_t> bytes;
   std::vector<llvm::BitVector> conflicts(frame.size(), llvm::BitVector(frame.size()));
@@ -211,9 +212,9 @@ PlaceAttr FramePlanner::placeOf(Value value) {
                           block->second.bytes);
   }
   if (auto arg = dyn_cast<BlockArgument>(value))
-    return PlaceAttr::get(func.getContext(), "arg", arg.getArgNumber(), {}, 0);
+    return PlaceAttr::get(func.getContext(), PlaceKind::Arg, arg.getArgNumber(), {}, 0);
   const Group &group = groups[groupOf.find(value)->second];
-  return PlaceAttr::get(func.getContext(), group.kind, group.n, {}, 0);
+  return PlaceAttr::get(func.getContext(), *group.kind, group.n, {}, 0);
 }
 
 void FramePlanner::writeAttributes() {
@@ -222,7 +223,7 @@ void FramePlanner::writeAttributes() {
     for (Value result : op.getResults())
       places.push_back(placeOf(result));
     // Only weights and gradients have memory for the blocks of all ranks.
-    if (isa<rt::PlaceOp>(op) && cast<PlaceAttr>(places[0]).getKind() != "arg")
+    if (isa<rt::PlaceOp>(op) && cast<PlaceAttr>(places[0]).getKind() != PlaceKind::Arg)
       llvm::reportFatalInternalError("a block is placed in memory that has no room for it");
     op.setAttr(sched::kPlaces, ArrayAttr::get(func.getContext(), places));
   }

@@ -51,12 +51,14 @@ std::optional<unsigned> argumentOf(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getArgNumber();
   sched::PlaceAttr place = sched::placeOf(cast<OpResult>(value));
-  if (place.getKind() != "arg" || place.getAxes())
+  if (place.getKind() != sched::PlaceKind::Arg || place.getAxes())
     return std::nullopt;
   return place.getN();
 }
 
-bool isInFrame(OpResult result) { return sched::placeOf(result).getKind() == "frame"; }
+bool isInFrame(OpResult result) {
+  return sched::placeOf(result).getKind() == sched::PlaceKind::Frame;
+}
 
 /// The calls of a function, one after the other.
 class Update {

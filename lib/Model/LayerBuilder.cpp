@@ -165,10 +165,11 @@ private:
   void addMetric(lang::MetricOp metric) {
     NNBuilder b(metric.getLoc(), builder);
     Value value = b.cast(map.lookup(metric.getValue()), b.getF64Type());
-    for (auto [name, term] : {std::pair(metric.getName().str(), value),
-                              {countOf(metric.getName()), b.number(1, b.getF64Type())}}) {
-      Value before = part.addArg(Role::Metric, name, term.getType(), metric.getLoc());
-      part.addResult(Role::Metric, name, b.add(before, term));
+    for (auto [label, term] : {std::pair(Label{Role::Metric, metric.getName()}, value),
+                               {labelOfCount(b.getContext(), Role::Metric, metric.getName()),
+                                b.number(1, b.getF64Type())}}) {
+      Value before = part.addArg(label, term.getType(), metric.getLoc());
+      part.addResult(label, b.add(before, term));
     }
   }
 

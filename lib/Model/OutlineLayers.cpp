@@ -368,9 +368,9 @@ LogicalResult Outliner::outlineCounts() {
     } else {
       count = countTerms(b, loss, model.getBatch());
     }
-    std::string name = countOf(loss.getName());
-    Value before = layer.layer.addArg(Role::Loss, name, count.getType(), loss.getLoc());
-    layer.layer.addResult(Role::Loss, name, b.add(before, count));
+    Label label = labelOfCount(b.getContext(), Role::Loss, loss.getName());
+    Value before = layer.layer.addArg(label, count.getType(), loss.getLoc());
+    layer.layer.addResult(label, b.add(before, count));
   }
 
   auto counts = ChainOp::create(chainBuilder, model.getLoc(), kCountsChain, DictionaryAttr());

@@ -51,7 +51,8 @@ std::string spellTime(double s) {
 /// What a step of one program waits for.
 class StepWaits {
 public:
-  StepWaits(sched::ProgramOp program, const shard::Links &links) : context(program.getContext()) {
+  StepWaits(sched::ProgramOp program, const shard::Links &links)
+      : context(program.getContext()), mesh(dist::meshOf(program->getParentOfType<ModuleOp>())) {
     schedule::forEachStep(program, sched::EntryKind::Step, [&](sched::Step step, int64_t times) {
       if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
         for (auto op : call.getFunction().getOps<rt::CollectiveOp>())
@@ -73,8 +74,8 @@ public:
   }
 
 private:
-  /// How it is undone, `gathers` or `sums`; the dimension, its line, the axes.
-  using Cut = std::tuple<StringRef, StringAttr, StringAttr, ArrayAttr>;
+  /// How it is undone; the dimension, its line, the axes.
+  using Cut = std::tuple<dist::Undone, StringAttr, StringAttr, ArrayAttr>;
 
   /// Seconds of a sum or message that stands in no function.
   static double secondsOf(sched::Step step, const shard::Links &links) {
@@ -103,12 +104,10 @@ private:
         waits.lines.insert({{place.getFilename(), place.getLine()}, place});
     };
     ArrayAttr planAxes = planAxesOf(axes);
-    if (auto what = op->getAttrOfType<DictionaryAttr>(dist::kUnasked)) {
-      StringRef by = what.contains("gathers") ? "gathers" : "sums";
-      Waits &waits =
-          unasked[{by, what.getAs<StringAttr>(by), what.getAs<StringAttr>("line"), planAxes}];
+    if (auto what = op->getAttrOfType<dist::UnaskedAttr>(dist::kUnasked)) {
+      Waits &waits = unasked[{what.getHow(), what.getDim(), what.getLine(), planAxes}];
       note(waits);
-      auto instead = what.getAs<ArrayAttr>("instead").getAsRange<StringAttr>();
+      auto instead = what.getInstead().getAsRange<StringAttr>();
       waits.instead.insert(instead.begin(), instead.end());
     }
     if (op->hasAttr(dist::kActivation) && links.crossesNodes(axes))
@@ -119,13 +118,13 @@ private:
   ArrayAttr planAxesOf(ArrayRef<StringAttr> axes) {
     llvm::SmallSetVector<StringAttr, 2> names;
     for (StringAttr axis : axes)
-      names.insert(StringAttr::get(context, dist::planAxisOf(axis)));
+      names.insert(StringAttr::get(context, mesh.planAxisOf(axis)));
     return dist::arrayOf(context, names.getArrayRef());
   }
 
   static void warnUnasked(const Cut &cut, const Waits &waits, const lang::Settings &settings) {
-    auto &[by, dim, line, axes] = cut;
-    bool gathers = by == "gathers";
+    auto &[how, dim, line, axes] = cut;
+    bool gathers = how == dist::Undone::Gathers;
     dist::Axes over = dist::axesOf(axes);
     auto diag = emitWarning(settings.planLine(line));
     if (gathers)
@@ -167,6 +166,7 @@ private:
   }
 
   MLIRContext *context;
+  dist::MeshAttr mesh;
   double seconds = 0; // of all collectives and messages of a step
   llvm::MapVector<Cut, Waits> unasked;
   llvm::MapVector<ArrayAttr, Waits> crossing;

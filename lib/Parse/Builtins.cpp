@@ -107,7 +107,7 @@ struct Forms : BuiltinCall {
   Val formAttention() {
     if (!read({"scale", "query", "key", "heads", "groups", "size"}, 3, 4, false))
       return {};
-    nn::MaskAttr mask = nn::MaskAttr::getLeaf(model.context, "all");
+    nn::MaskAttr mask = nn::MaskAttr::getLeaf(model.context, nn::MaskKind::All);
     if (values.size() == 4) {
       if (values[3].kind != Val::Mask)
         return fail(call.loc, "the fourth value of attention must be a mask");
@@ -299,7 +299,8 @@ struct Forms : BuiltinCall {
       return {};
     if (values[0].kind != Val::Num || !values[0].number.integer || values[0].number.whole < 1)
       return fail(call.loc, "{0} takes a whole number of positions from 1", name);
-    return Val::of(nn::MaskAttr::getLeaf(model.context, name, values[0].number.whole));
+    return Val::of(
+        nn::MaskAttr::getLeaf(model.context, *nn::symbolizeMaskKind(name), values[0].number.whole));
   }
 
   Val notBuilt(Feature feature) {

@@ -54,8 +54,9 @@ std::vector<Val> Expressions::evalMany(const Expr &expr, Scope &scope) {
 Val Expressions::evalName(const Expr &expr, Scope &scope) {
   if (const Bound *bound = scope.env->findOwn(expr.text))
     return Val::of(bound->number);
-  if (expr.text == "causal" || expr.text == "all")
-    return Val::of(nn::MaskAttr::getLeaf(model.context, expr.text));
+  for (nn::MaskKind kind : {nn::MaskKind::Causal, nn::MaskKind::All})
+    if (expr.text == nn::stringifyMaskKind(kind))
+      return Val::of(nn::MaskAttr::getLeaf(model.context, kind));
   if (Member *member = scope.findMember(expr.text))
     model.report.error(expr.loc, "{0} is a layer: call it", expr.text)
         .note(member->name.loc, "{0} is declared here", expr.text);

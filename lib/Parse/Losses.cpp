@@ -22,7 +22,8 @@ using llvm::StringRef;
 /// What a line of metrics holds already.
 static constexpr StringRef kReserved[] = {"step",      "loss",         "lr",
                                           "grad_norm", "step_seconds", "tokens",
-                                          "eval_loss", "eval_tokens",  "tokens_per_second"};
+                                          "eval_loss", "eval_tokens",  "tokens_per_second",
+                                          "skipped",   "loss_scale"};
 
 /// True if no other number of the step has this name; else an error.
 static bool declareNumber(ModelBuilder &model, const Name &name) {

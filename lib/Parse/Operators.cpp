@@ -60,8 +60,8 @@ Val tplan::parse::negate(ModelBuilder &model, Val operand, SMLoc loc) {
 /// `causal & window(128)`
 static Val joinMasks(ModelBuilder &model, StringRef op, const Val &lhs, const Val &rhs, SMLoc loc) {
   if (lhs.kind == Val::Mask && rhs.kind == Val::Mask)
-    return Val::of(
-        nn::MaskAttr::get(model.context, op == "&" ? "and" : "or", 0, {lhs.mask, rhs.mask}));
+    return Val::of(nn::MaskAttr::get(
+        model.context, op == "&" ? nn::MaskKind::And : nn::MaskKind::Or, 0, {lhs.mask, rhs.mask}));
   model.report.error(loc, "`{0}` joins two masks", op);
   return {};
 }

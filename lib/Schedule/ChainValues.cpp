@@ -103,13 +103,13 @@ SmallVector<Value> schedule::cotangentsBefore(const Chain &chain, int64_t stage)
 namespace {
 class ChainValues {
 public:
-  ChainValues(ProgramValues &values, const Chain &chain, bool split)
-      : values(values), chain(chain), split(split) {}
+  ChainValues(ProgramValues &values, const Chain &chain) : values(values), chain(chain) {}
 
   void declare() {
     bool trains = !chain.isCounts();
     for (const Run &run : chain.runs)
       if (trains && run.isHeld) {
+        split = values.getProgram().isSplit(run.stage);
         addResiduals(run);
         addInputs(run);
         addCotangents(run);
@@ -127,7 +127,7 @@ public:
 private:
   ProgramValues &values;
   const Chain &chain;
-  const bool split; // the backward is cut into I and W
+  bool split = false; // the backward of the run's stage is cut into I and W
 
   /// Whether the rank makes, reads or hands on a value of the chain.
   bool isTouched(Value value) const {
@@ -201,6 +201,6 @@ private:
 };
 } // namespace
 
-void schedule::declareChainValues(ProgramValues &values, const Chain &chain, bool split) {
-  ChainValues(values, chain, split).declare();
+void schedule::declareChainValues(ProgramValues &values, const Chain &chain) {
+  ChainValues(values, chain).declare();
 }

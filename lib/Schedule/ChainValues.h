@@ -21,7 +21,7 @@ sched::KeyAttr handoverKey(const Chain &chain, const Run &run, Part part, unsign
 
 /// Declares what the runs of a chain hand to each other, and in training what one task leaves to
 /// another. It must come before anything is built of the chain.
-void declareChainValues(ProgramValues &values, const Chain &chain, bool split);
+void declareChainValues(ProgramValues &values, const Chain &chain);
 
 /// The runs of the chain whose backward writes the cotangent of `value`.
 llvm::SmallVector<Reader> cotangentWriters(const Chain &chain, mlir::Value value);

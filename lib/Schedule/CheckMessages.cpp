@@ -145,6 +145,11 @@ LogicalResult Player::checkAlike(const Meeting &sent, const Meeting &received) {
   if (sent.microbatch != received.microbatch)
     return sent.op->emitOpError("sends one microbatch where another one is received: ")
            << describe(sent) << ", found " << describe(received);
+  StringRef mine = cast<sched::SendOp>(sent.op).getOf(),
+            theirs = cast<sched::ReceiveOp>(received.op).getOf();
+  if (mine != theirs)
+    return sent.op->emitOpError("sends ")
+           << mine << " where another message is received: " << theirs;
   auto from = cast<sched::Step>(sent.op).getUses(), to = cast<sched::Step>(received.op).getUses();
   if (from.size() != to.size())
     return sent.op->emitOpError("sends ")

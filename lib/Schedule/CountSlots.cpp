@@ -1,10 +1,11 @@
 //===- CountSlots.cpp - count-slots: what is kept for a microbatch gets slots --===//
 //
-// Values with one producer task and one last reader are a family: they live equally long, so one
-// number of slots, and one slot for each microbatch, serves all of them.
+// Values that the same ops touch first and last are a family: they live equally long, so one number
+// of slots, and one slot for each microbatch, serves all of them.
 //
 // One decision: lives are read off the uses and the order, so the same code serves every policy and
-// every op: a value's life begins where it is first touched, and ends where it is touched last.
+// every op: a value's life begins where it is first touched, and ends where it is touched last, by
+// an op that starts there or is complete there.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"
@@ -46,6 +47,8 @@ public:
       : program(program), b(OpBuilder::atBlockBegin(&program.getBody().front())) {}
 
   LogicalResult count() {
+    if (failed(checkOnce()))
+      return failure();
     findTouches();
     for (auto value : llvm::make_early_inc_range(program.getBody().getOps<ValueOp>()))
       if (value.getLives() == Life::Microbatch && failed(addToFamily(value)))
@@ -73,6 +76,7 @@ private:
   }
 
   void findTouches();
+  LogicalResult checkOnce();
   std::pair<Touch, Touch> endsOf(ArrayRef<Touch> touched, int64_t microbatch);
   LogicalResult addToFamily(ValueOp value);
   std::string nameOf(Family &family);
@@ -89,19 +93,46 @@ void SlotCounter::findTouches() {
     ofTask.resize(program.getMicrobatches());
     ofTask[task.microbatch] = position;
   }
+  auto touching = touchingSteps(program);
   for (auto section : program.getBody().getOps<sched::SectionOp>()) {
     if (!section.getKind())
       continue;
     for (Operation &op : section.getBody().front())
-      op.walk([&](sched::Step step) {
+      for (sched::Step step : touching.lookup(&op))
         for (const sched::Use &use : step.getUses())
           for (Value value : use.values()) {
             SmallVector<Touch, 4> &known = touches[value.getDefiningOp()];
             if (Touch touch{section, &op}; known.empty() || known.back() != touch)
               known.push_back(touch);
           }
-      });
   }
+}
+
+/// What lives as long as a microbatch is not there for what a step does once.
+LogicalResult SlotCounter::checkOnce() {
+  for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
+    auto items = entry.getSections().getAsRange<sched::ExecuteAttr>();
+    if (llvm::none_of(items, [](auto item) { return item.getTimes() == sched::Times::Tasks; }))
+      continue;
+    for (sched::ExecuteAttr item : items) {
+      if (item.getTimes() == sched::Times::Tasks)
+        continue;
+      auto section = program.lookupSymbol<sched::SectionOp>(item.getSection().getValue());
+      WalkResult result = section.walk([&](sched::Step step) {
+        for (const sched::Use &use : step.getUses())
+          for (Value value : use.values())
+            if (ValueOp memory = sched::valueOf(value); memory.getLives() == Life::Microbatch) {
+              step->emitOpError("is of no task, and so of no microbatch, as long as which lives ")
+                  << memory.getName();
+              return WalkResult::interrupt();
+            }
+        return WalkResult::advance();
+      });
+      if (result.wasInterrupted())
+        return failure();
+    }
+  }
+  return success();
 }
 
 /// Where a microbatch touches a value first and last.

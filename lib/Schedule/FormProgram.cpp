@@ -152,8 +152,8 @@ static void forEachMetric(const Chain &chain, llvm::function_ref<void(StringRef)
     for (const Callee &callee : run.callees) {
       rt::FuncOp func = callee.part(Part::States);
       for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
-        if (func.getResultRole(i) == Role::Metric && !nn::isCount(func.getResultName(i)))
-          names.insert(func.getResultName(i));
+        if (nn::Label label = func.getResultLabel(i); label.role == Role::Metric && !label.counts)
+          names.insert(label.name);
     }
   llvm::for_each(names, body);
 }
@@ -163,8 +163,8 @@ void ProgramBuilder::addBegin() {
   SectionOp section = open("begin");
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   auto begin = [&](StringRef name) {
-    for (std::string each : {name.str(), nn::countOf(name)})
-      if (ValueOp value = values.find(ValueKind::Loss, each))
+    for (ValueKind kind : {ValueKind::Loss, ValueKind::Count})
+      if (ValueOp value = values.find(kind, name))
         for (int64_t part = 0, e = value.getCount(); part < e; ++part)
           sched::createStep<sched::ZeroOp>(
               into, loc, {}, {use(value.getMemory(), getAffineConstantExpr(part, b.getContext()))});
@@ -206,12 +206,11 @@ void ProgramBuilder::addCotangentsOfLosses() {
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   forEachLoss(chains.train, [&](StringRef loss) {
     ValueOp to = values.find(ValueKind::LossCotangent, loss);
-    std::string name = nn::countOf(loss);
     if (!to)
       return;
     SmallVector<Use> from;
-    if (ValueOp count = values.find(ValueKind::Loss, name))
-      from = sumsOf(into, chains.counts ? *chains.counts : chains.train, name,
+    if (ValueOp count = values.find(ValueKind::Count, loss))
+      from = sumsOf(into, chains.counts ? *chains.counts : chains.train, nn::countOf(loss),
                     {use(count.getMemory())});
     if (ValueOp factor = values.find(step.factor))
       from.push_back(use(factor.getMemory()));
@@ -306,9 +305,9 @@ LogicalResult ProgramBuilder::build() {
     return failure();
   declareSums(values, chains);
   declareStepValues(values, step);
-  declareChainValues(values, train, program.isSplit());
+  declareChainValues(values, train);
   if (chains.counts)
-    declareChainValues(values, *chains.counts, program.isSplit());
+    declareChainValues(values, *chains.counts);
 
   SectionOp prepare = open("prepare");
   SectionBuilder preparation(values, train, prepare);

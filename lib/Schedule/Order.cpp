@@ -118,6 +118,10 @@ static LogicalResult checkComplete(ArrayRef<RankOrder> order, const Pipeline &pi
         return lacks(has(TaskKind::I) ? TaskKind::W : TaskKind::I);
       if (!has(TaskKind::B) && !has(TaskKind::I))
         return lacks(TaskKind::B);
+      if (has(TaskKind::B) != seen.has({TaskKind::B, s, 0}))
+        return emitError() << "backward of a stage is whole for some microbatches and in parts for "
+                              "others, unlike for microbatch 0: "
+                           << describe({has(TaskKind::B) ? TaskKind::B : TaskKind::I, s, m});
     }
   return success();
 }

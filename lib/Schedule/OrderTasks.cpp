@@ -38,8 +38,9 @@ FailureOr<const SchedulePolicy *> choosePolicy(const lang::Settings &settings) {
 
 /// Every layer must have the parts that the tasks run; a layer without any
 /// backward part needs none.
-LogicalResult checkParts(const Chain &chain, bool split) {
-  for (const Run &run : chain.runs)
+LogicalResult checkParts(const Chain &chain, const llvm::SmallDenseSet<int64_t> &splitStages) {
+  for (const Run &run : chain.runs) {
+    bool split = splitStages.contains(run.stage);
     for (const Callee &callee : run.callees) {
       if (!callee.part(Part::Forward))
         return run.op.emitOpError("has no part forward of layer ") << callee.name;
@@ -50,6 +51,7 @@ LogicalResult checkParts(const Chain &chain, bool split) {
                << (split ? "parts backward_inputs and backward_weights" : "part backward")
                << " of layer " << callee.name;
     }
+  }
   return success();
 }
 
@@ -83,17 +85,21 @@ double flopsOf(const Chain &chain, TaskKind kind, int64_t stage) {
   return flops;
 }
 
-/// Parts of the backward that no task runs: the whole backward where it is split, else its two
-/// halves.
-void eraseUnused(ModuleOp module, const Chain &chain, bool split) {
-  SetVector<Operation *> functions;
+/// Erases parts of the backward that no task runs: the whole one where no stage with the layer does
+/// it in one, its halves where none does it in two.
+void eraseUnused(ModuleOp module, const Chain &chain,
+                 const llvm::SmallDenseSet<int64_t> &splitStages) {
+  SetVector<Operation *> all, used;
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees)
-      for (auto [part, func] : callee.existing())
-        if (!nn::isRunBy(part, split))
-          functions.insert(func);
-  for (Operation *func : functions)
-    func->erase();
+      for (auto [part, func] : callee.existing()) {
+        all.insert(func);
+        if (nn::isRunBy(part, splitStages.contains(run.stage)))
+          used.insert(func);
+      }
+  for (Operation *func : all)
+    if (!used.contains(func))
+      func->erase();
   rt::eraseUnusedKernels(module);
 }
 
@@ -160,10 +166,12 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     if (failed(checkOrder(orders, pipeline, report)))
       return failure();
 
-    bool split = false;
+    llvm::SmallDenseSet<int64_t> splitStages;
     for (const RankOrder &order : orders)
-      split |= llvm::any_of(order, [](Task task) { return task.kind == TaskKind::I; });
-    if (failed(checkParts(*chain, split)) || failed(checkCotangents(*chain)))
+      for (Task task : order)
+        if (task.kind == TaskKind::I)
+          splitStages.insert(task.stage);
+    if (failed(checkParts(*chain, splitStages)) || failed(checkCotangents(*chain)))
       return failure();
     ProgramMaker programs{module, train, (*policy)->name, stages, *microbatches};
     if (ranks == 1)
@@ -172,7 +180,7 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
       for (auto [rank, tasks] : llvm::enumerate(placeMessages(orders, pipeline)))
         programs.make("step." + std::to_string(rank), tasks, rank,
                       llvm::to_vector_of<int64_t>(pipeline.chunksOf(rank)));
-    eraseUnused(module, *chain, split);
+    eraseUnused(module, *chain, splitStages);
     for (StringRef name : {nn::kTrainChain, nn::kCountsChain})
       if (auto op = module.lookupSymbol<nn::ChainOp>(name))
         op.erase();

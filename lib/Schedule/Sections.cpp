@@ -98,6 +98,8 @@ AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
   }
   if (key.getKind() == ValueKind::Loss)
     return number(chain.partOfSum(layer.run, name));
+  if (key.getKind() == ValueKind::Count)
+    return number(chain.partOfSum(layer.run, nn::countOf(name)));
   if (key.getKind() == ValueKind::Scalar && name == kOffsetScalar)
     return sched::microbatchOf(b.getContext());
   return number(0);

@@ -35,8 +35,8 @@ StepValues schedule::stepValues(ModuleOp module) {
     return values;
   MLIRContext *context = module.getContext();
   values.numbers = {KeyAttr::get(context, ValueKind::Scalar, nn::kUnscale),
-                    KeyAttr::get(context, ValueKind::StepNumber, "loss_scale"),
-                    KeyAttr::get(context, ValueKind::StepNumber, "skipped")};
+                    KeyAttr::get(context, ValueKind::StepNumber, kLossScaleNumber),
+                    KeyAttr::get(context, ValueKind::StepNumber, kSkipped)};
   for (auto [symbol, name] :
        {std::pair(lang::kLossScale, "scale"), std::pair(lang::kGoodSteps, "good_steps")})
     if (auto param = module.lookupSymbol<nn::ParamOp>(symbol))
@@ -71,8 +71,9 @@ public:
         return nn::Tensor::get(b.getContext(), {}, element);
       });
     };
-    SmallVector<Attribute> accesses(inputs.size() + outputs.size(),
-                                    rt::AccessAttr::get(b.getContext(), "identity", "", 0));
+    SmallVector<Attribute> accesses(
+        inputs.size() + outputs.size(),
+        rt::AccessAttr::get(b.getContext(), rt::AccessKind::Identity, "", 0));
     auto op = rt::KernelOp::create(
         b, name, rt::Skeleton::Map, b.getArrayAttr({}), b.getArrayAttr({}), /*grain=*/1,
         b.getFunctionType(tensors(inputs), tensors(outputs)), b.getArrayAttr(accesses));
@@ -200,8 +201,8 @@ struct StepKernelsPass : tplan::schedule::impl::StepKernelsPassBase<StepKernelsP
       if (auto cotangent = find(ValueKind::LossCotangent, loss.getName());
           cotangent && !isMade(cotangentKernel(loss.getName())))
         emitCotangent(make, loss.getName(), cast<FloatAttr>(loss.getValue()).getValueAsDouble(),
-                      elementOf(cotangent),
-                      find(ValueKind::Loss, nn::countOf(loss.getName())) != nullptr, scale);
+                      elementOf(cotangent), find(ValueKind::Count, loss.getName()) != nullptr,
+                      scale);
     int64_t stages = program.getStages();
     if (values.contains(normKey(program, 0)) && !isMade(kNormKernel))
       scale ? emitScaledNorm(make, *scale, stages) : emitNorm(make, stages);

@@ -59,13 +59,6 @@ KeyAttr schedule::gradientPartKey(nn::ParamOp param, int64_t stage) {
                       "stage " + std::to_string(stage));
 }
 
-/// The axes of a scalar "member.dp+tp", as `localize` names it.
-static ArrayAttr membersOf(MLIRContext *context, StringRef name) {
-  SmallVector<StringRef> names;
-  name.split(names, '+');
-  return Builder(context).getStrArrayAttr(names);
-}
-
 KeyAttr schedule::keyOf(const Run &run, const Callee &callee, const nn::Label &label) {
   MLIRContext *context = run.op.getContext();
   StringRef name = label.name;
@@ -84,14 +77,16 @@ KeyAttr schedule::keyOf(const Run &run, const Callee &callee, const nn::Label &l
     return label.slot ? ofParam(ValueKind::State, label.slot.getName())
                       : ofParam(ValueKind::Parameter);
   case Role::Scalar:
-    if (name.consume_front("member."))
-      return KeyAttr::get(context, ValueKind::Member, {}, {}, membersOf(context, name));
-    return KeyAttr::get(context, ValueKind::Scalar, name);
+    if (label.member)
+      return KeyAttr::get(context, ValueKind::Member, {}, {}, label.member);
+    return label.counts ? KeyAttr::get(context, ValueKind::InUse, label.counts)
+                        : KeyAttr::get(context, ValueKind::Scalar, name);
   case Role::CotLoss:
     return KeyAttr::get(context, ValueKind::LossCotangent, name);
   case Role::Loss:
   case Role::Metric:
-    return KeyAttr::get(context, ValueKind::Loss, name);
+    return label.counts ? KeyAttr::get(context, ValueKind::Count, label.counts)
+                        : KeyAttr::get(context, ValueKind::Loss, name);
   case Role::Output:
     return KeyAttr::get(context, ValueKind::Output, name);
   case Role::Contribution:
@@ -210,12 +205,14 @@ private:
     ValueOp value = add(key, Owner::Scalar, type);
     value.setCount(std::max<int64_t>(value.getCount(), end - begin));
     value.setFirst(begin);
+    if (key.getKind() == ValueKind::InUse)
+      value.setGiven(true);
     if (key.getKind() != ValueKind::Scalar)
       return;
     const nn::ScalarFacts *facts = nn::findScalar(name);
-    if (!facts && !nn::isCount(name))
+    if (!facts)
       llvm::reportFatalInternalError("nothing makes the scalar " + name);
-    value.setGiven(!facts || facts->source == nn::ScalarSource::EachStep);
+    value.setGiven(facts->source == nn::ScalarSource::EachStep);
   }
 
   LogicalResult addValue(const Run &run, const Callee &callee, const nn::Label &label, Type type) {
@@ -320,8 +317,8 @@ void schedule::declareSums(ProgramValues &values, const Chains &chains) {
   if (losses && chains.counts)
     for (NamedAttribute loss : losses)
       if (values.find(ValueKind::LossCotangent, loss.getName())) {
-        std::string count = nn::countOf(loss.getName());
-        declare(*chains.counts, count, values.find(ValueKind::Loss, count), 1);
+        declare(*chains.counts, nn::countOf(loss.getName()),
+                values.find(ValueKind::Count, loss.getName()), 1);
       }
   declare(chains.train, dist::kNormSum, values.find(normKey(values.getProgram(), 0)),
           values.getProgram().getStages());

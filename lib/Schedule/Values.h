@@ -23,6 +23,8 @@ using nn::kNorm;
 using nn::kOffsetScalar;
 /// The root of the squared norm, for the metrics.
 inline constexpr llvm::StringLiteral kGradNorm = "grad_norm";
+/// With a scaled loss: its scale, and whether the step was skipped.
+inline constexpr llvm::StringLiteral kLossScaleNumber = "loss_scale", kSkipped = "skipped";
 /// What a stage adds to the squared norm, on its way from layer to layer.
 sched::KeyAttr normKey(sched::ProgramOp program, int64_t stage);
 /// What the backward of a stage adds to the gradient of a weight that another one updates.

@@ -54,6 +54,18 @@ void schedule::forEachStep(sched::ProgramOp program, sched::EntryKind kind,
       forEachStep(entry, visit);
 }
 
+llvm::DenseMap<Operation *, SmallVector<sched::Step>>
+schedule::touchingSteps(sched::ProgramOp program) {
+  llvm::DenseMap<Operation *, SmallVector<sched::Step>> steps;
+  program.walk([&](sched::Step step) {
+    Operation *op = sched::bodyOpOf(step), *end = sched::bodyOpOf(step.getCompletion());
+    steps[op].push_back(step);
+    if (end != op)
+      steps[end].push_back(step);
+  });
+  return steps;
+}
+
 void schedule::forEachCall(sched::ProgramOp program, sched::EntryKind entry,
                            function_ref<void(rt::FuncOp, int64_t)> visit) {
   forEachStep(program, entry, [&](sched::Step op, int64_t times) {

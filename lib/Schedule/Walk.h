@@ -9,6 +9,7 @@
 #define TPLAN_SCHEDULE_WALK_H
 
 #include "dialects/sched/Sched.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace tplan::schedule {
 
@@ -25,6 +26,11 @@ void forEachStep(sched::EntryOp entry, llvm::function_ref<void(sched::Step, int6
 /// The same for the entry of this kind; nothing where there is none.
 void forEachStep(sched::ProgramOp program, sched::EntryKind entry,
                  llvm::function_ref<void(sched::Step, int64_t times)> visit);
+
+/// For each op of the body of a section the steps that touch memory there: those that it is or
+/// holds, and those of other ops that are complete there.
+llvm::DenseMap<mlir::Operation *, llvm::SmallVector<sched::Step>>
+touchingSteps(sched::ProgramOp program);
 
 /// Visits the functions that an entry calls, with how many times: one for each call op.
 void forEachCall(sched::ProgramOp program, sched::EntryKind entry,

@@ -64,7 +64,7 @@ struct DeriveCollectivesPass
         return;
       marks.push_back(
           {StringAttr::get(&getContext(), dist::kActivation), UnitAttr::get(&getContext())});
-      if (DictionaryAttr why = unasked.of(op))
+      if (dist::UnaskedAttr why = unasked.of(op))
         marks.push_back({StringAttr::get(&getContext(), dist::kUnasked), why});
     });
     for (auto &[op, marks] : reshards) {

@@ -108,15 +108,17 @@ private:
 
   /// The rank's member number along axes, an i32.
   Value member(ArrayRef<StringAttr> axes) {
+    MLIRContext *context = layer.getContext();
     std::string name =
         "member." +
         llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), "+");
     Value &arg = members[name];
-    if (!arg)
-      arg = layer.addArg(
-          Role::Scalar, name,
-          Tensor::get(layer.getContext(), {}, IntegerType::get(layer.getContext(), 32)),
-          layer.getLoc());
+    if (!arg) {
+      Label label{Role::Scalar, name};
+      label.member = dist::arrayOf(context, axes);
+      arg = layer.addArg(label, Tensor::get(context, {}, IntegerType::get(context, 32)),
+                         layer.getLoc());
+    }
     return arg;
   }
 

@@ -105,8 +105,10 @@ FailureOr<Placement> Placement::read(ModuleOp module) {
     for (auto [i, size] : llvm::enumerate(cut)) {
       if (size == 1)
         continue;
-      std::string piece = cut.size() == 1 ? name.str() : name.str() + "." + std::to_string(i);
-      all.push_back(dist::AxisAttr::get(module.getContext(), piece, size));
+      bool isWhole = cut.size() == 1;
+      std::string piece = isWhole ? name.str() : name.str() + "." + std::to_string(i);
+      StringAttr whole = isWhole ? StringAttr() : StringAttr::get(module.getContext(), name);
+      all.push_back(dist::AxisAttr::get(module.getContext(), piece, size, whole));
       p.pieces[name].push_back(StringAttr::get(module.getContext(), piece));
     }
   }
@@ -210,8 +212,8 @@ Location Placement::lineOf(StringRef dim) const { return settings->planLine(keyO
 LogicalResult Placement::refuseTwice(Location loc, StringRef what, StringAttr axis, StringRef one,
                                      StringRef other) const {
   auto diag = emitError(loc) << "one " << what << " cannot be cut twice over axis "
-                             << dist::planAxisOf(axis) << ", found the dimensions " << one
-                             << " and " << other;
+                             << mesh.planAxisOf(axis) << ", found the dimensions " << one << " and "
+                             << other;
   diag.attachNote(lineOf(one)) << one << " is cut here";
   diag.attachNote(lineOf(other))
       << other << " is cut here; cut one of them over another axis, or not at all";

@@ -27,8 +27,8 @@ bool Unasked::isOfActivations(dist::ReshardOp reshard) {
          !dist::layoutOf(reshard.getResult()).getRows();
 }
 
-DictionaryAttr Unasked::of(dist::ReshardOp reshard) const {
-  if (DictionaryAttr gather = ofGather(reshard))
+dist::UnaskedAttr Unasked::of(dist::ReshardOp reshard) const {
+  if (dist::UnaskedAttr gather = ofGather(reshard))
     return gather;
   return ofSum(reshard);
 }
@@ -76,16 +76,15 @@ static void pairHeads(LayerOp layer, int64_t ranks, SmallVector<StringAttr> &dim
   });
 }
 
-DictionaryAttr Unasked::describe(StringRef what, StringAttr dim, ArrayRef<StringAttr> axes,
-                                 LayerOp layer, SmallVector<StringAttr> instead) const {
+dist::UnaskedAttr Unasked::describe(dist::Undone how, StringAttr dim, ArrayRef<StringAttr> axes,
+                                    LayerOp layer, SmallVector<StringAttr> instead) const {
   pairHeads(layer, placement.mesh.sizeOf(axes), instead);
-  Builder b(dim.getContext());
-  return b.getDictionaryAttr({b.getNamedAttr(what, dim),
-                              b.getNamedAttr("line", b.getStringAttr(placement.keyOf(dim))),
-                              b.getNamedAttr("instead", dist::arrayOf(b.getContext(), instead))});
+  MLIRContext *context = dim.getContext();
+  return dist::UnaskedAttr::get(context, how, dim, StringAttr::get(context, placement.keyOf(dim)),
+                                dist::arrayOf(context, instead));
 }
 
-DictionaryAttr Unasked::ofGather(dist::ReshardOp reshard) const {
+dist::UnaskedAttr Unasked::ofGather(dist::ReshardOp reshard) const {
   LayoutAttr from = dist::layoutOf(reshard.getX()), to = dist::layoutOf(reshard.getResult());
   SmallVector<Operation *> readers;
   addReaders(reshard.getResult(), readers);
@@ -105,7 +104,8 @@ DictionaryAttr Unasked::ofGather(dist::ReshardOp reshard) const {
             !llvm::is_contained(rule->whole, dim.getName()) && !llvm::is_contained(instead, name))
           instead.push_back(name);
     }
-    return describe("gathers", cut.getDim(), left, reshard->getParentOfType<LayerOp>(), instead);
+    return describe(dist::Undone::Gathers, cut.getDim(), left, reshard->getParentOfType<LayerOp>(),
+                    instead);
   }
   return {};
 }
@@ -127,7 +127,7 @@ static StringAttr summedDim(Value v, ArrayRef<StringAttr> axes) {
   return {};
 }
 
-DictionaryAttr Unasked::ofSum(dist::ReshardOp reshard) const {
+dist::UnaskedAttr Unasked::ofSum(dist::ReshardOp reshard) const {
   LayoutAttr from = dist::layoutOf(reshard.getX()), to = dist::layoutOf(reshard.getResult());
   Axes made = dist::difference(from.getSum(), to.getSum());
   Tensor type = typeOf(reshard.getX());
@@ -136,7 +136,7 @@ DictionaryAttr Unasked::ofSum(dist::ReshardOp reshard) const {
   for (DimAttr dim : type.getDims())
     if (mayBeCut(dim, to, made))
       if (StringAttr summed = summedDim(reshard.getX(), made))
-        return describe("sums", summed, made, reshard->getParentOfType<LayerOp>(),
+        return describe(dist::Undone::Sums, summed, made, reshard->getParentOfType<LayerOp>(),
                         {StringAttr::get(type.getContext(), dim.getName())});
   return {};
 }

@@ -28,16 +28,16 @@ public:
   /// Whether a change is of activations or their cotangents, between the parts of a layer's work.
   static bool isOfActivations(dist::ReshardOp reshard);
   /// What a change undoes, as `dist.unasked` says it; null where a line asks for it.
-  mlir::DictionaryAttr of(dist::ReshardOp reshard) const;
+  dist::UnaskedAttr of(dist::ReshardOp reshard) const;
 
 private:
-  mlir::DictionaryAttr ofGather(dist::ReshardOp reshard) const;
-  mlir::DictionaryAttr ofSum(dist::ReshardOp reshard) const;
+  dist::UnaskedAttr ofGather(dist::ReshardOp reshard) const;
+  dist::UnaskedAttr ofSum(dist::ReshardOp reshard) const;
   bool mayBeCut(nn::DimAttr dim, dist::LayoutAttr layout,
                 llvm::ArrayRef<mlir::StringAttr> axes) const;
-  mlir::DictionaryAttr describe(llvm::StringRef what, mlir::StringAttr dim,
-                                llvm::ArrayRef<mlir::StringAttr> axes, nn::LayerOp layer,
-                                llvm::SmallVector<mlir::StringAttr> instead) const;
+  dist::UnaskedAttr describe(dist::Undone how, mlir::StringAttr dim,
+                             llvm::ArrayRef<mlir::StringAttr> axes, nn::LayerOp layer,
+                             llvm::SmallVector<mlir::StringAttr> instead) const;
 
   const Placement &placement;
   nn::Tensor stream; // the largest value that the layers of a list hand on, or null

@@ -37,7 +37,7 @@ static std::string titleOf(SymbolTable &symbols, LayerOp layer, DictionaryAttr b
   for (NamedAttribute entry : bound) {
     auto param = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(entry.getValue()).getValue());
     StringRef path = param.getPath();
-    if (size_t at = path.find(".{i}."); at != StringRef::npos && !path.starts_with("probe."))
+    if (size_t at = path.find(".{i}."); at != StringRef::npos && !param->hasAttr(kProbe))
       return ("layer " + Twine(param.getFirst() + instance * param.getStep()) + " of " +
               path.take_front(at))
           .str();
@@ -95,15 +95,16 @@ void Trail::readValues(ModuleOp module) {
 }
 
 /// With the axes as the plan names them.
-static Passage passage(const Twine &what, ArrayRef<StringAttr> axes, Location loc) {
-  Passage made{what.str(), loc, {}};
+static Passage passage(const Twine &what, ArrayRef<StringAttr> axes, Operation *op) {
+  Passage made{what.str(), op->getLoc(), {}};
+  dist::MeshAttr mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
   for (StringAttr axis : axes)
-    made.axes.push_back(dist::planAxisOf(axis).str());
+    made.axes.push_back(mesh.planAxisOf(axis).str());
   return made;
 }
 
 static Passage passage(StringRef how, dist::CollectiveOp op) {
-  return passage(how + " through " + dist::spell(op), dist::axesOf(op.getAxes()), op.getLoc());
+  return passage(how + " through " + dist::spell(op), dist::axesOf(op.getAxes()), op);
 }
 
 /// The sums over ranks that the results of an op still need, and the collectives on them.
@@ -111,8 +112,7 @@ static std::vector<Passage> passagesBefore(Operation *op) {
   std::vector<Passage> found;
   for (OpResult result : op->getResults()) {
     if (ArrayRef<StringAttr> sum = dist::layoutOf(result).getSum(); !sum.empty())
-      found.push_back(
-          passage("each rank has its part of a sum over " + dist::spell(sum), sum, op->getLoc()));
+      found.push_back(passage("each rank has its part of a sum over " + dist::spell(sum), sum, op));
     for (Operation *user : result.getUsers())
       if (auto collective = dyn_cast<dist::CollectiveOp>(user))
         found.push_back(passage("it goes", collective));

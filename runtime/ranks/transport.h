@@ -30,7 +30,7 @@ namespace tplan::runtime {
 /// What a rank works on, where stages lie on several ranks; for messages.
 struct TaskPlace {
   int64_t stage = -1, microbatch = -1;
-  bool operator==(const TaskPlace &) const = default;
+  auto operator<=>(const TaskPlace &) const = default;
   /// " (stage 1, microbatch 3)", or nothing.
   std::string text() const;
 };

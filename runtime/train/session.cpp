@@ -189,9 +189,9 @@ Status Session::checkMetrics() const {
 }
 
 bool Session::isSkipped() const {
-  for (int64_t i = 0; isScaled() && i < numbers.size(); ++i)
-    if (!strcmp(numbers.name(i), "skipped"))
-      return numbers.value(i) != 0;
+  for (int64_t i = 0; i < program.num_metrics; ++i)
+    if (program.metrics[i].is_skipped)
+      return numbers.term(i).value() != 0;
   return false;
 }
 

@@ -11,12 +11,13 @@ using namespace tplan::runtime;
 
 Status Places::enter(Stream stream, const Operation &first, const std::string &group) {
   Place place = {first.what->kind, first.call, &group, first.task};
-  auto known = std::find(places.begin(), places.end(), place);
-  size_t index = known - places.begin();
-  if (known == places.end() && places.size() < unknown - 1)
-    places.push_back(place);
+  auto known = numbers.find(place);
+  if (known == numbers.end() && places.size() < unknown - 1) {
+    known = numbers.emplace(place, places.size() + 1).first;
+    places.push_back(&known->first);
+  }
   streams = std::max(streams, stream.number + 1);
-  last = ++turns << 16 | uint32_t(std::min<size_t>(index + 1, unknown));
+  last = ++turns << 16 | (known == numbers.end() ? unknown : known->second);
   return stream.device->note(stream.number, last);
 }
 
@@ -37,7 +38,7 @@ std::string Places::textOf(uint32_t number, int64_t microbatch) const {
   uint32_t place = placeOf(number);
   if (place == 0 || place > places.size())
     return {};
-  const Place &it = places[place - 1];
+  const Place &it = *places[place - 1];
   tp_collective what = {};
   what.kind = it.kind;
   TaskPlace task = it.task;

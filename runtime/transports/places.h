@@ -9,6 +9,8 @@
 
 #include "runtime/ranks/transport.h"
 
+#include <map>
+
 namespace tplan::runtime {
 
 class Places {
@@ -29,7 +31,7 @@ private:
     const tp_call *call;
     const std::string *group;
     TaskPlace task;
-    bool operator==(const Place &) const = default;
+    auto operator<=>(const Place &) const = default;
   };
   // The low half of a number is its place, the high half counts how often any place was entered, so
   // that the same place has another number each time it is issued. Where it is replayed the note of
@@ -40,7 +42,8 @@ private:
   /// below 0: none.
   std::string textOf(uint32_t number, int64_t microbatch) const;
 
-  std::vector<Place> places; // place i has number i + 1
+  std::map<Place, uint32_t> numbers; // from 1; looked up before each collective of a step
+  std::vector<const Place *> places; // place i has number i + 1
   uint32_t turns = 0;
   int64_t streams = 0;        // streams that were used
   std::vector<uint32_t> seen; // of each stream, and of the section

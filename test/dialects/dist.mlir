@@ -4,8 +4,8 @@
 
 // CHECK: func.func private @meshes() attributes {one = #dist.mesh<>, padded = #dist.mesh<<"tp", 2>, granules <"F", 4>, <"V", 8>>, whole = #dist.mesh<granules <"V", 8>>}
 func.func private @meshes() attributes {one = #dist.mesh<>, padded = #dist.mesh<<"tp", 2>, granules <"F", 4>, <"V", 8>>, whole = #dist.mesh<granules <"V", 8>>}
-// CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2>, <"tp.1", 2>>}
-module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2>, <"tp.1", 2>>} {
+// CHECK: module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2 of "tp">, <"tp.1", 2 of "tp">>}
+module attributes {dist.mesh = #dist.mesh<<"dp", 4>, <"tp.0", 2 of "tp">, <"tp.1", 2 of "tp">>} {
 // CHECK: nn.layer @layouts({{.*}}#dist.layout<>{{.*}}#dist.layout<B over [dp], D over [tp.0, tp.1]>
 // CHECK-SAME: #dist.layout<D over [tp.0], rows [B, D] by 8 over [dp] in_whole, sum over [tp.1]>
 nn.layer @layouts(%x: !nn.tensor<[B 8, D 8], f32> {nn.role = "param", nn.name = "x", dist.layout = #dist.layout<>},

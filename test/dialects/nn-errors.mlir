@@ -584,6 +584,30 @@ nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "state", nn.name = "w.m", nn.s
 
 // -----
 
+// nn.layer (C8)
+// expected-error @+1 {{argument 0 counts something, which scalars, losses and metrics do, by its name: "main"}}
+nn.layer @f(%x: !nn.tensor<[], f64> {nn.role = "param", nn.name = "w", nn.counts = "main"}) {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C8)
+// expected-error @+1 {{argument 0 is a member's number, which scalars are, in a group of axes: []}}
+nn.layer @f(%x: !nn.tensor<[], i32> {nn.role = "scalar", nn.name = "member", nn.member = []}) {
+  nn.return
+}
+
+// -----
+
+// nn.layer (C8)
+// expected-error @+1 {{argument 0 is a member's number, which scalars are, in a group of axes: ["dp"]}}
+nn.layer @f(%x: !nn.tensor<[], i32> {nn.role = "loss", nn.name = "member", nn.member = ["dp"]}) {
+  nn.return
+}
+
+// -----
+
 // nn.param (C2)
 // expected-error @+1 {{needs the weight of which it is a copy, `copy_of @...`: kind copy}}
 nn.param @w.bf16 : !nn.tensor<[D 3], bf16> x 1 path "w.bf16" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "copy"

@@ -4,7 +4,7 @@
 // expected-error @below {{grain must be at least 1, found 0}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 0
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -15,7 +15,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 0
 // expected-error @below {{needs one argument per input and one yielded value per output}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a, %a : f32, f32
 }
@@ -25,7 +25,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // rt.kernel (C1)
 // expected-error @below {{operands must be nn tensors, found 'f32'}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4 : (f32) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -36,7 +36,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4 : (f32) 
 // expected-error @below {{argument must have the input's element type, found 'f64'}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f64):
   %b = arith.truncf %a : f64 to f32
   rt.yield %b : f32
@@ -48,7 +48,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // expected-error @below {{yielded value must have the output's element type, found 'f64'}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %b = arith.extf %a : f32 to f64
   rt.yield %b : f64
@@ -60,7 +60,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // expected-error @below {{needs one access per input and output, found 1}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -71,7 +71,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // expected-error @below {{dimension of an operand is no loop: T}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[T 9, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -82,7 +82,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // expected-error @below {{dimension of an operand is no loop: S}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 9, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -93,7 +93,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // expected-error @below {{dimension of an operand is no loop: T}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[T 8, R 16], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"repeat", "D", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<repeat, "D", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -104,7 +104,7 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // expected-error @below {{only a row kernel reduces rows, found map}}
 rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %b = rt.row_reduce sum %a : f32
   rt.yield %b : f32
@@ -360,7 +360,7 @@ func.func @launch(%q: !nn.tensor<[S 8, H 4, K 16], f32>) {
 // rt.launch (C3)
 !x = !nn.tensor<[B 8, D 4], f32>
 rt.kernel @k map rows [#nn.dim<"B", 8>] cols [#nn.dim<"D", 4>] grain 8 : (!x) -> (!x)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   rt.yield %x : f32
 }
@@ -375,7 +375,7 @@ func.func @launch(%x: !x, %y: !x) {
 // rt.launch (C3)
 rt.kernel @k column rows [#nn.dim<"B", 8>] cols [#nn.dim<"D", 4>] grain 8
     : (!nn.tensor<[B 8, D 4], f32>, !nn.tensor<[B 8], i32>) -> (!nn.tensor<[V 5, D 4], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"scatter", "V", 1>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<scatter, "V", 1>] {
 ^bb0(%x: f32, %i: i32):
   rt.yield %x : f32
 }
@@ -391,7 +391,7 @@ func.func @launch(%x: !nn.tensor<[B 8, D 4], f32>, %i: !nn.tensor<[B 8], i32>) {
 // expected-error @below {{transposes whole elements, found a value of a row: output 0}}
 rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[S 8], f32>) -> (!nn.tensor<[S 8], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -402,7 +402,7 @@ rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // expected-error @below {{transposes static rows, found a run-time count}}
 rt.kernel @k transpose rows [#nn.dim<"S", 8, true>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[D 32, S max 8], f32>) -> (!nn.tensor<[S max 8, D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -413,7 +413,7 @@ rt.kernel @k transpose rows [#nn.dim<"S", 8, true>] cols [#nn.dim<"D", 32>] grai
 // expected-error @below {{transposes rows and columns larger than 1}}
 rt.kernel @k transpose rows [#nn.dim<"S", 1>] cols [#nn.dim<"D", 8>] grain 4
     : (!nn.tensor<[D 8, S 1], f32>) -> (!nn.tensor<[S 1, D 8], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
@@ -424,7 +424,7 @@ rt.kernel @k transpose rows [#nn.dim<"S", 1>] cols [#nn.dim<"D", 8>] grain 4
 // expected-error @below {{transposes whole elements, found a sum over rows}}
 rt.kernel @k transpose rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
     : (!nn.tensor<[D 32, S 8], f32>) -> (!nn.tensor<[D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %0 = rt.col_reduce sum %a : f32
   rt.yield %0 : f32
@@ -562,7 +562,7 @@ rt.func @f(%x: !nn.tensor<[D 3], f32> {nn.role = "scalar", nn.name = "lr", nn.sl
 // -----
 
 rt.kernel @k map rows [] cols [#nn.dim<"D", 32>] grain 32 : (!nn.tensor<[D 32], f32>) -> (!nn.tensor<[D 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %zero = arith.constant 0 : i64
   // expected-error @below {{operand #0 must be i32, or a vector of i32, but got 'i64'}}

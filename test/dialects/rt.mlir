@@ -8,7 +8,7 @@
 !n = !nn.tensor<[B 16], f32>
 !q = !nn.tensor<[B 2, S 8, H 2, K 8], bf16>
 !l = !nn.tensor<[B 2, H 2, S 8], f32>
-#id = #rt.access<"identity", "", 0>
+#id = #rt.access<identity, "", 0>
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
 // CHECK-LABEL: rt.func @a.F(
 // CHECK-NEXT:    rt.matmul %arg0, %arg1 :

@@ -47,6 +47,13 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 0] {
 // -----
 
 // sched.program (C2)
+// expected-error@below {{the backward of a stage is whole for some microbatches and in parts for others: stage 0, microbatch 1}}
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, I 0 1, W 0 1] {
+}
+
+// -----
+
+// sched.program (C2)
 // expected-error@below {{needs F, and B or both I and W, of stage 0, microbatch 1}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, I 0 1] {
   sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
@@ -671,6 +678,39 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @end {
     // expected-error@below {{goes between programs of a pipeline, found the peer 1}}
     sched.receive "B of stage 1" from rank 1 to(%x)
+  }
+}
+
+// -----
+
+// sched.launch (C1)
+rt.kernel @k map rows [] cols [#nn.dim<"D", 1>] grain 1 : (!nn.tensor<[D 1], f64>) -> (!nn.tensor<[D 1], f64>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f64):
+  rt.yield %a : f64
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @end {
+    // expected-error@below {{gives 3 values, of them 2 to read, to a kernel that has 2, of them 1 inputs}}
+    sched.launch @k from(%n, %n) to(%n)
+  }
+}
+
+// -----
+
+// sched.launch (C1)
+rt.kernel @k map rows [] cols [#nn.dim<"D", 1>] grain 1 : (!nn.tensor<[D 1], f64>) -> (!nn.tensor<[D 1], f64>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f64):
+  rt.yield %a : f64
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  %h = sched.value <number "h"> scalar always bytes 4 x 1
+  sched.section @end {
+    // expected-error@below {{gives h of 4 bytes to a kernel that takes 8}}
+    sched.launch @k from(%n) to(%h)
   }
 }
 

@@ -65,9 +65,9 @@ sched.program @step policy "p" stages 1 microbatches 2
 }
 
 // CHECK: rt.func @f
-// CHECK: rt.copy %arg0 {sched.places = [#sched.place<"frame", 64>]}
+// CHECK: rt.copy %arg0 {sched.places = [#sched.place<frame, 64>]}
 rt.func @f(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
-  %0 = rt.copy %x {sched.places = [#sched.place<"frame", 64>]} : !nn.tensor<[B 2], f32> -> !nn.tensor<[B 2], f32>
+  %0 = rt.copy %x {sched.places = [#sched.place<frame, 64>]} : !nn.tensor<[B 2], f32> -> !nn.tensor<[B 2], f32>
   rt.return
 }
 

@@ -15,7 +15,7 @@ constexpr const char *kKernels = R"(
 !x = !nn.tensor<[B 4, E 4], f32>
 !p = !nn.tensor<[each.task 2, E 4], f32>
 !s = !nn.tensor<[E 4], f32>
-#id = #rt.access<"identity", "", 0>
+#id = #rt.access<identity, "", 0>
 rt.kernel @one map rows [#nn.dim<"B", 4>] cols [#nn.dim<"E", 4>] grain 4 : (!x) -> (!x) access [#id, #id] {
 ^bb0(%a: f32):
   rt.yield %a : f32

@@ -4,10 +4,10 @@
 !x = !nn.tensor<[B 2, D 4], f32>
 !w = !nn.tensor<[D 4, V 8], f32>
 !y = !nn.tensor<[B 2, V 8], f32>
-#id = #rt.access<"identity", "", 0>
+#id = #rt.access<identity, "", 0>
 
 // CHECK-LABEL: rt.func @f.E
-// CHECK-SAME:    %[[COUNT:arg[0-9]+]]: !nn.tensor<[], i64> {nn.name = "count.B", nn.role = "scalar"}
+// CHECK-SAME:    %[[COUNT:arg[0-9]+]]: !nn.tensor<[], i64> {nn.counts = "B", nn.name = "count.B", nn.role = "scalar"}
 // CHECK-NEXT:    %0 = rt.launch @double.rows(%arg0) count(%[[COUNT]] : !nn.tensor<[], i64>) : (!nn.tensor<[B max 2, D 4], f32>)
 // CHECK-NEXT:    rt.matmul %0, %arg1 count %[[COUNT]] : {{.*}} -> !nn.tensor<[B max 2, V 8], f32>
 // CHECK:       rt.kernel @double.rows map rows [#nn.dim<"B", 2, true>] cols [#nn.dim<"D", 4>] grain 1
@@ -36,7 +36,7 @@ rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>] grain 1638
 // CHECK-LABEL: rt.func @f.F
 // CHECK:         rt.launch @double(%{{.+}}) : (!nn.tensor<[B 2, D 4], f32>)
 // CHECK-LABEL: rt.func @f.E
-// CHECK-SAME:    nn.name = "count.B", nn.role = "scalar"
+// CHECK-SAME:    nn.counts = "B", nn.name = "count.B", nn.role = "scalar"
 // CHECK:         rt.launch @double.rows(%arg0) count(%[[N:.+]] : !nn.tensor<[], i64>) : (!nn.tensor<[B max 2, D 4], f32>)
 // CHECK:         rt.matmul %{{.+}}, %arg1 count %[[N]] : {{.*}} -> !nn.tensor<[B max 2, V 8], f32>
 // CHECK:       rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>]
@@ -56,12 +56,12 @@ rt.func @f.E(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
   %2 = rt.matmul %1, %w : (!x, !w) -> !y
   rt.return %2 : !y
 }
-rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>] grain 16384 : (!x) -> !x access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+rt.kernel @double map rows [] cols [#nn.dim<"B", 2>, #nn.dim<"D", 4>] grain 16384 : (!x) -> !x access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %0 = arith.addf %a, %a : f32
   rt.yield %0 : f32
 }
-rt.kernel @only_in_e map rows [#nn.dim<"B", 2>] cols [#nn.dim<"D", 4>] grain 4096 : (!x) -> !x access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+rt.kernel @only_in_e map rows [#nn.dim<"B", 2>] cols [#nn.dim<"D", 4>] grain 4096 : (!x) -> !x access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %0 = arith.mulf %a, %a : f32
   rt.yield %0 : f32
@@ -82,7 +82,7 @@ rt.func @g.E(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
   %0 = rt.launch @k(%x) : (!x) -> !x
   rt.return %0 : !x
 }
-rt.kernel @k map rows [#nn.dim<"D", 4>] cols [#nn.dim<"B", 2>] grain 4096 : (!x) -> !x access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+rt.kernel @k map rows [#nn.dim<"D", 4>] cols [#nn.dim<"B", 2>] grain 4096 : (!x) -> !x access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %0 = arith.addf %a, %a : f32
   rt.yield %0 : f32

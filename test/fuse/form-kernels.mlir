@@ -170,7 +170,7 @@ nn.layer @widened(%x: !nn.tensor<[S 8, D 16], f32> {nn.role = "carried", nn.name
 // Rotary positions: x as it is and with its halves turned; both halves have the same angles, so tables have one.
 // CHECK-LABEL: rt.func @rope
 // CHECK:       rt.kernel @rope.k0 map rows [#nn.dim<"S", 8>, #nn.dim<"H", 2>] cols [#nn.dim<"K", 16>]
-// CHECK-SAME:    access [#rt.access<"identity", "", 0>, #rt.access<"rotate", "K", 0>, #rt.access<"repeat", "K", 0>, #rt.access<"repeat", "K", 0>,
+// CHECK-SAME:    access [#rt.access<identity, "", 0>, #rt.access<rotate, "K", 0>, #rt.access<repeat, "K", 0>, #rt.access<repeat, "K", 0>,
 // CHECK-NEXT:  ^bb0(%[[X:.+]]: bf16, %[[T:.+]]: bf16, %[[C:.+]]: f32, %[[S:.+]]: f32):
 nn.layer @rope(%x: !nn.tensor<[S 8, H 2, K 16], bf16> {nn.role = "carried", nn.name = "c0"},
                %cos: !nn.tensor<[S 8, half.K 8], f32> {nn.role = "invariant", nn.name = "cos"},

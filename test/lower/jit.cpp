@@ -61,8 +61,8 @@ std::string KernelText::text(const std::string &name, const std::string &type,
         *elements += (elements->empty() ? "%" : ", %") +
                      std::to_string(llvm::count(*elements, '%')) + ": " + t;
       accesses += accesses.empty() ? "" : ", ";
-      accesses += words.size() == 1 ? "#rt.access<\"identity\", \"\", 0>"
-                                    : "#rt.access<\"" + words[1].str() + "\", \"" + words[2].str() +
+      accesses += words.size() == 1 ? "#rt.access<identity, \"\", 0>"
+                                    : "#rt.access<" + words[1].str() + ", \"" + words[2].str() +
                                           "\", " + words[3].str() + ">";
     }
     return "(" + out + ")";

@@ -34,7 +34,7 @@
 // SHARED: shfl.sync.bfly.b32 {{.*}}, 4, 31, -1;
 rt.kernel @norm row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[D 4096], bf16>) -> (!nn.tensor<[S 8192, D 4096], bf16>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: bf16, %1: bf16):
   %x = arith.extf %0 : bf16 to f32
   %g = arith.extf %1 : bf16 to f32
@@ -87,7 +87,7 @@ rt.kernel @norm row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
 rt.kernel @norm_backward row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[D 4096], bf16>, !nn.tensor<[S 8192, D 4096], bf16>)
    -> (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[each.task 128, D 4096], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: bf16, %1: bf16, %2: bf16):
   %x = arith.extf %0 : bf16 to f32
   %g = arith.extf %1 : bf16 to f32
@@ -151,7 +151,7 @@ rt.kernel @norm_backward row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>]
 rt.kernel @loss row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256>] grain 4
     : (!nn.tensor<[S 8192, V 128256], bf16>, !nn.tensor<[S 8192], i32>, !nn.tensor<[S 8192, V 128256], bf16>)
    -> (!nn.tensor<[S 8192], f32>, !nn.tensor<[S 8192], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"gather", "V", 1>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<gather, "V", 1>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: bf16, %1: i32, %2: bf16):
   %x = arith.extf %0 : bf16 to f32
   %p = arith.extf %2 : bf16 to f32
@@ -176,7 +176,7 @@ rt.kernel @loss row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256>] grain 
 rt.kernel @loss_backward map rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256>] grain 4
     : (!nn.tensor<[S 8192, V 128256], bf16>, !nn.tensor<[S 8192], i32>, !nn.tensor<[S 8192], f32>, !nn.tensor<[], f32>)
    -> (!nn.tensor<[S 8192, V 128256], bf16>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: bf16, %1: i32, %2: f32, %3: f32):
   %x = arith.extf %0 : bf16 to f32
   %d = arith.subf %x, %2 : f32
@@ -203,7 +203,7 @@ rt.kernel @loss_backward map rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256
 // SHARED-COUNT-8: ld.shared.b16
 rt.kernel @turn transpose rows [#nn.dim<"C", 4096>] cols [#nn.dim<"R", 8192>] grain 64
     : (!nn.tensor<[R 8192, C 4096], bf16>) -> (!nn.tensor<[C 4096, R 8192], bf16>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: bf16):
   rt.yield %0 : bf16
 }

@@ -4,7 +4,7 @@
 module {
   rt.kernel @k map rows [] cols [#nn.dim<"D", 8>] grain 4
       : (!nn.tensor<[D 8], f32>) -> (!nn.tensor<[D 8], f32>)
-      access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+      access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
   ^bb0(%a: f32):
     rt.yield %a : f32
   }

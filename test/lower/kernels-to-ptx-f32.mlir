@@ -35,7 +35,7 @@
 // SHARED: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
 rt.kernel @norm row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], f32>, !nn.tensor<[D 4096], f32>) -> (!nn.tensor<[S 8192, D 4096], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: f32, %1: f32):
   %x2 = arith.mulf %0, %0 : f32
   %ss = rt.row_reduce sum %x2 : f32
@@ -86,7 +86,7 @@ rt.kernel @norm row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
 rt.kernel @norm_backward row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], f32>, !nn.tensor<[D 4096], f32>, !nn.tensor<[S 8192, D 4096], f32>)
    -> (!nn.tensor<[S 8192, D 4096], f32>, !nn.tensor<[each.task 128, D 4096], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: f32, %1: f32, %2: f32):
   %x2 = arith.mulf %0, %0 : f32
   %ss = rt.row_reduce sum %x2 : f32
@@ -148,7 +148,7 @@ rt.kernel @norm_backward row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>]
 rt.kernel @loss row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256>] grain 4
     : (!nn.tensor<[S 8192, V 128256], f32>, !nn.tensor<[S 8192], i32>, !nn.tensor<[S 8192, V 128256], f32>)
    -> (!nn.tensor<[S 8192], f32>, !nn.tensor<[S 8192], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"gather", "V", 1>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<gather, "V", 1>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: f32, %1: i32, %2: f32):
   %m = rt.row_reduce max %0 : f32
   %d = arith.subf %0, %m : f32
@@ -171,7 +171,7 @@ rt.kernel @loss row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256>] grain 
 rt.kernel @loss_backward map rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256>] grain 4
     : (!nn.tensor<[S 8192, V 128256], f32>, !nn.tensor<[S 8192], i32>, !nn.tensor<[S 8192], f32>, !nn.tensor<[], f32>)
    -> (!nn.tensor<[S 8192, V 128256], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: f32, %1: i32, %2: f32, %3: f32):
   %d = arith.subf %0, %2 : f32
   %e = math.exp %d : f32
@@ -196,7 +196,7 @@ rt.kernel @loss_backward map rows [#nn.dim<"S", 8192>] cols [#nn.dim<"V", 128256
 // SHARED-COUNT-4: ld.shared.b32
 rt.kernel @turn transpose rows [#nn.dim<"C", 4096>] cols [#nn.dim<"R", 8192>] grain 64
     : (!nn.tensor<[R 8192, C 4096], f32>) -> (!nn.tensor<[C 4096, R 8192], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%0: f32):
   rt.yield %0 : f32
 }

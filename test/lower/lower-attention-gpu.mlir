@@ -56,7 +56,7 @@ rt.tile @causal forward : (!nn.tensor<[S 200, H 4, K 64], f32>, !nn.tensor<[S 20
 // CHECK: // -----
 rt.kernel @copy map rows [] cols [#nn.dim<"D", 8>] grain 1
     : (!nn.tensor<[D 8], f32>) -> (!nn.tensor<[D 8], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   rt.yield %a : f32
 }

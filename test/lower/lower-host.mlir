@@ -21,7 +21,7 @@ sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] 
   sched.entry step [#sched.execute<tasks>]
 }
 rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
-  %0 = rt.launch @k() {sched.places = [#sched.place<"result", 0>], tp.call = {bytes = 64 : i64, category = 0 : i64, flops = 16 : i64, tasks = 1 : i64}} : () -> !x
+  %0 = rt.launch @k() {sched.places = [#sched.place<result, 0>], tp.call = #rt.call_record<kernel, tasks 1, flops 16, bytes 64>} : () -> !x
   rt.return %0 : !x
 }
 llvm.func @k(!llvm.ptr, i64)

@@ -3,7 +3,7 @@
 // What both targets refuse is in lower-kernels-errors.mlir.
 rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 8200>] grain 4
     : (!nn.tensor<[S 8, D 8200], f32>) -> (!nn.tensor<[each.task 2, D 8200], bf16>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
   %m = rt.row_reduce max %a : f32
   %d = arith.subf %a, %m : f32

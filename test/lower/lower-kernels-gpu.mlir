@@ -14,7 +14,7 @@
 // CHECK:   vector.load %[[X]]{{.*}} : memref<333xf32, 1>, vector<1xf32>
 rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
     : (!nn.tensor<[B 9, D 37], f32>) -> (!nn.tensor<[B 9, D 37], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   %y = arith.mulf %x, %x : f32
   rt.yield %y : f32
@@ -36,7 +36,7 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
 // CHECK: vector.store %{{.*}}, %[[Y]][%[[THERE]]] {alignment = 16 : i64}
 rt.kernel @layers map rows [] cols [#nn.dim<"D", 40>] grain 1
     : (!nn.tensor<[D 40], f32>) -> (!nn.tensor<[D 40], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] attributes {sched.strides = array<i64: 0, 192>} {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] attributes {sched.strides = array<i64: 0, 192>} {
 ^bb0(%x: f32):
   %y = arith.mulf %x, %x : f32
   rt.yield %y : f32
@@ -66,8 +66,8 @@ rt.kernel @layers map rows [] cols [#nn.dim<"D", 40>] grain 1
 rt.kernel @short row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
     : (!nn.tensor<[S 333, D 72], bf16>, !nn.tensor<[D 72], f32>)
    -> (!nn.tensor<[S 333, D 72], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
-            #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>,
+            #rt.access<identity, "", 0>] {
 ^bb0(%x: bf16, %g: f32):
   %f = arith.extf %x : bf16 to f32
   %sq = arith.mulf %f, %f : f32
@@ -90,7 +90,7 @@ rt.kernel @short row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
 // CHECK: gpu.return
 rt.kernel @wide row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
     : (!nn.tensor<[S 333, D 72], f32>) -> (!nn.tensor<[S 333], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   %ss = rt.row_reduce sum %x : f32
   rt.yield %ss : f32
@@ -120,7 +120,7 @@ rt.kernel @wide row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
 // CHECK:   gpu.barrier
 rt.kernel @long row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] grain 4
     : (!nn.tensor<[S 24, D 20000], f32>) -> (!nn.tensor<[each.task 6, D 20000], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   %m = rt.row_reduce max %x : f32
   %d = arith.subf %x, %m : f32
@@ -143,8 +143,8 @@ rt.kernel @long row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] grain 4
 rt.kernel @number_of_a_row row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 2048>] grain 4
     : (!nn.tensor<[S 24, D 2048], f32>, !nn.tensor<[S 24], f32>)
     -> (!nn.tensor<[S 24], f32>, !nn.tensor<[each.task 6, D 2048], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
-            #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>,
+            #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32, %t: f32):
   %w = arith.mulf %t, %t : f32
   %p = arith.mulf %x, %w : f32
@@ -162,7 +162,7 @@ rt.kernel @number_of_a_row row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 2048>]
 // CHECK: gpu.return
 rt.kernel @sums_of_a_tile row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 768>] grain 4
     : (!nn.tensor<[S 24, D 768], bf16>) -> (!nn.tensor<[each.task 6, D 768], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: bf16):
   %w = arith.extf %x : bf16 to f32
   %s = rt.col_reduce sum %w : f32
@@ -180,7 +180,7 @@ rt.kernel @sums_of_a_tile row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 768>] g
 // CHECK: vector.store %{{.*}} : memref<120000xf32, 1>, vector<8xf32>
 rt.kernel @sums_alone row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] grain 4
     : (!nn.tensor<[S 24, D 20000], bf16>) -> (!nn.tensor<[each.task 6, D 20000], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: bf16):
   %w = arith.extf %x : bf16 to f32
   %s = rt.col_reduce sum %w : f32
@@ -199,7 +199,7 @@ rt.kernel @sums_alone row rows [#nn.dim<"S", 24>] cols [#nn.dim<"D", 20000>] gra
 // CHECK: vector.store %{{.*}} : memref<72xf64, 1>, vector<4xf64>
 rt.kernel @columns column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 40
     : (!nn.tensor<[S 333, D 72], f64>) -> (!nn.tensor<[D 72], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f64):
   %s = rt.col_reduce sum %x : f64
   rt.yield %s : f64
@@ -222,8 +222,8 @@ rt.kernel @columns column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain
 // CHECK:     vector.store %{{.*}}, %[[T]][%[[AT]]]
 rt.kernel @scatter column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 72
     : (!nn.tensor<[S 333, D 72], f32>, !nn.tensor<[S 333], i32>) -> (!nn.tensor<[V 32, D 72], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
-            #rt.access<"scatter", "V", 1>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>,
+            #rt.access<scatter, "V", 1>] {
 ^bb0(%x: f32, %id: i32):
   rt.yield %x : f32
 }
@@ -243,7 +243,7 @@ rt.kernel @scatter column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain
 // CHECK: vector.store %{{.*}}, %[[Y]]{{.*}} {alignment = 16 : i64} : memref<4096xf32, 1>, vector<4xf32>
 rt.kernel @turn transpose rows [#nn.dim<"K", 64>] cols [#nn.dim<"S", 64>] grain 64
     : (!nn.tensor<[S 64, K 64], f32>) -> (!nn.tensor<[K 64, S 64], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   rt.yield %x : f32
 }
@@ -260,8 +260,8 @@ rt.kernel @turned_output transpose rows [#nn.dim<"B", 3>, #nn.dim<"D", 333>] col
     grain 20
     : (!nn.tensor<[B 3, S 40, D 333], i1>, !nn.tensor<[B 3, D 333, S 40], f32>)
    -> (!nn.tensor<[B 3, S 40, D 333], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
-            #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>,
+            #rt.access<identity, "", 0>] {
 ^bb0(%m: i1, %x: f32):
   %z = arith.constant 0.0 : f32
   %y = arith.select %m, %x, %z : f32
@@ -278,7 +278,7 @@ rt.kernel @turned_output transpose rows [#nn.dim<"B", 3>, #nn.dim<"D", 333>] col
 // CHECK: arith.cmpi ult, %{{.*}}, %[[ROWS]]
 rt.kernel @bounded map rows [#nn.dim<"T", 50, true>] cols [#nn.dim<"D", 72>] grain 10
     : (!nn.tensor<[T max 50, D 72], f32>) -> (!nn.tensor<[T max 50, D 72], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   rt.yield %x : f32
 }

@@ -14,7 +14,7 @@
 // CHECK:   vector.store {{.*}} vector<13xf32>
 rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
     : (!nn.tensor<[B 9, D 37], f32>) -> (!nn.tensor<[B 9, D 37], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   %y = arith.mulf %x, %x : f32
   rt.yield %y : f32
@@ -52,8 +52,8 @@ rt.kernel @flat map rows [#nn.dim<"B", 9>] cols [#nn.dim<"D", 37>] grain 2
 rt.kernel @norm row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
     : (!nn.tensor<[S 333, D 72], bf16>, !nn.tensor<[D 72], f32>)
    -> (!nn.tensor<[S 333, D 72], f32>, !nn.tensor<[each.task 7, D 72], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
-            #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>,
+            #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: bf16, %g: f32):
   %f = arith.extf %x : bf16 to f32
   %sq = arith.mulf %f, %f : f32
@@ -90,8 +90,8 @@ rt.kernel @norm row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
 rt.kernel @pairs row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 8192, D 4096], bf16>)
    -> (!nn.tensor<[S 8192, D 4096], bf16>, !nn.tensor<[each.task 128, D 4096], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
-            #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>,
+            #rt.access<identity, "", 0>] {
 ^bb0(%x: bf16):
   %f = arith.extf %x : bf16 to f32
   %ss = rt.row_reduce sum %f : f32
@@ -111,7 +111,7 @@ rt.kernel @pairs row rows [#nn.dim<"S", 8192>] cols [#nn.dim<"D", 4096>] grain 6
 // CHECK-NEXT: return
 rt.kernel @light map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 4096, D 4096], f32>) -> (!nn.tensor<[S 4096, D 4096], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   %y = arith.addf %x, %x : f32
   rt.yield %y : f32
@@ -126,7 +126,7 @@ rt.kernel @light map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 6
 // CHECK-NOT: llvm.fence
 rt.kernel @heavy map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 64
     : (!nn.tensor<[S 4096, D 4096], f32>) -> (!nn.tensor<[S 4096, D 4096], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   %e = math.exp %x : f32
   %t = math.tanh %e : f32
@@ -141,7 +141,7 @@ rt.kernel @heavy map rows [#nn.dim<"S", 4096>] cols [#nn.dim<"D", 4096>] grain 6
 // CHECK:   scf.for {{.*}} iter_args({{.*}}) -> (vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>)
 rt.kernel @columns column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 40
     : (!nn.tensor<[S 333, D 72], f64>) -> (!nn.tensor<[D 72], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f64):
   %s = rt.col_reduce sum %x : f64
   rt.yield %s : f64
@@ -158,8 +158,8 @@ rt.kernel @columns column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain
 // CHECK:   vector.store %{{.*}}, %[[T]][%[[AT]]]
 rt.kernel @scatter column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 72
     : (!nn.tensor<[S 333, D 72], f32>, !nn.tensor<[S 333], i32>) -> (!nn.tensor<[V 32, D 72], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>,
-            #rt.access<"scatter", "V", 1>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>,
+            #rt.access<scatter, "V", 1>] {
 ^bb0(%x: f32, %id: i32):
   rt.yield %x : f32
 }
@@ -173,7 +173,7 @@ rt.kernel @scatter column rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain
 // CHECK-COUNT-16: vector.store %{{.*}} : memref<4096xf32>, vector<16xf32>
 rt.kernel @turn transpose rows [#nn.dim<"K", 64>] cols [#nn.dim<"S", 64>] grain 64
     : (!nn.tensor<[S 64, K 64], f32>) -> (!nn.tensor<[K 64, S 64], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   rt.yield %x : f32
 }
@@ -187,7 +187,7 @@ rt.kernel @turn transpose rows [#nn.dim<"K", 64>] cols [#nn.dim<"S", 64>] grain 
 // CHECK: arith.minsi
 rt.kernel @bounded map rows [#nn.dim<"T", 50, true>] cols [#nn.dim<"D", 72>] grain 10
     : (!nn.tensor<[T max 50, D 72], f32>) -> (!nn.tensor<[T max 50, D 72], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   rt.yield %x : f32
 }

@@ -3,13 +3,13 @@
 !x = !nn.tensor<[B 16, D 8], f32>
 !w = !nn.tensor<[D 8, E 4], f32>
 !y = !nn.tensor<[B 16, E 4], f32>
-#id = #rt.access<"identity", "", 0>
+#id = #rt.access<identity, "", 0>
 
 // Categories are 0 kernel, 1 gemm, 2 attention, 3 optimizer, 4 copy.
 // CHECK-LABEL: rt.func @a.F
-// CHECK:         rt.matmul {{.*}} {tp.call = {bytes = 896 : i64, category = 1 : i64, flops = 1024 : i64, tasks = 1 : i64}}
-// CHECK:         rt.launch @double(%0) {tp.call = {bytes = 512 : i64, category = 0 : i64, flops = 64 : i64, tasks = 4 : i64}}
-// CHECK:         rt.copy %1 {tp.call = {bytes = 512 : i64, category = 4 : i64, flops = 0 : i64, tasks = 1 : i64}}
+// CHECK:         rt.matmul {{.*}} {tp.call = #rt.call_record<gemm, tasks 1, flops 1024, bytes 896>}
+// CHECK:         rt.launch @double(%0) {tp.call = #rt.call_record<kernel, tasks 4, flops 64, bytes 512>}
+// CHECK:         rt.copy %1 {tp.call = #rt.call_record<copy, tasks 1, flops 0, bytes 512>}
 rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
     -> (!y {nn.role = "carried", nn.name = "c0"}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.matmul %x, %w : (!x, !w) -> !y
@@ -20,7 +20,7 @@ rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "pa
 // END
 // A kernel of the update counts as optimizer.
 // CHECK-LABEL: rt.func @a.U
-// CHECK:         rt.launch {{.*}} category = 3 : i64
+// CHECK:         rt.launch {{.*}}tp.call = #rt.call_record<optimizer
 rt.func @a.U(%x: !y {nn.role = "param", nn.name = "w"}) -> (!y {nn.role = "param", nn.name = "w"})
     attributes {layer = @a, part = #nn.part<update>} {
   %0 = rt.launch @double(%x) : (!y) -> !y

@@ -7,8 +7,8 @@
 !y = !nn.tensor<[B 4], f32>
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
 // CHECK:       gpu.module @kernels attributes {
-// CHECK-SAME:    tplan.sum_bf16 = array<i64: 0, 256, 0>
-// CHECK-SAME:    tp.sums = {tplan.max_f32 = [f32, 1], tplan.sum_bf16 = [bf16, 0]}
+// CHECK-SAME:    tplan.sum_bf16 = #rt.device_kernel<0 x 256>
+// CHECK-SAME:    tp.sums = {tplan.max_f32 = #rt.device_sum<max of f32>, tplan.sum_bf16 = #rt.device_sum<sum of bf16>}
 // CHECK:       gpu.func @tplan$sum_bf16(%[[IN:.*]]: memref<{{.*}}bf16{{.*}}>, %[[OUT:.*]]: memref<{{.*}}>, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) kernel
 // CHECK:         %[[FIRST:.*]] = memref.load %[[IN]]
 // CHECK:         %[[START:.*]] = arith.extf %[[FIRST]] : bf16 to f32

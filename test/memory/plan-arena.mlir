@@ -42,7 +42,7 @@ rt.func @a.B() attributes {layer = @a, part = #nn.part<backward>, sched.frame = 
 // What the host gives for each step is one piece: rows, then scalars.
 // CHECK-NEXT:   sched.value <scalar "lr"> scalar always bytes 8 x 1 {{.*}} at [[#ROWS + 320]] given
 // CHECK-NEXT:   sched.value <parameter of @blocks.w1> parameter always bytes 2048 x 2 {{.*}} at 2048
-// CHECK:        sched.value <loss "count.main"> scalar always bytes 8 x 1
+// CHECK:        sched.value <count "main"> scalar always bytes 8 x 1
 // CHECK-NEXT:   sched.value <activation "r1.block.0.res_fw.r0"> residual microbatch bytes 2048 x 2 {{.*}} in @"block[1..2], F to B" at 0
 // Frames of the forward and of the evaluation may stand in one place; the cotangent
 // between the two layers needs one buffer.

@@ -8,9 +8,9 @@ module attributes {dist.mesh = #dist.mesh<<"pod", 2>, <"dp", 2>>} {
 
 // The rank's block, and other ranks' sums onto it.
 // CHECK-LABEL: rt.func @block_then_sum(
-// CHECK:         reduce_scatter sum %arg0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
-// CHECK-NEXT:    all_reduce sum %0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
-// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+// CHECK:         reduce_scatter sum %arg0 {{.*}}sched.place<arg, 0, block ["dp"] by 128>
+// CHECK-NEXT:    all_reduce sum %0 {{.*}}sched.place<arg, 0, block ["dp"] by 128>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<arg, 0>
 rt.func @block_then_sum(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
   %0 = rt.collective reduce_scatter sum %g over ["dp"] : !g -> !rows
   %1 = rt.collective all_reduce sum %0 over ["pod"] : !rows -> !rows
@@ -20,9 +20,9 @@ rt.func @block_then_sum(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {n
 
 // The sum of all rows, then of the rank's block.
 // CHECK-LABEL: rt.func @sum_then_block(
-// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"arg", 0>
-// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
-// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<arg, 0>
+// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<arg, 0, block ["dp"] by 128>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<arg, 0>
 rt.func @sum_then_block(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
   %0 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
   %1 = rt.collective reduce_scatter sum %0 over ["dp"] : !g -> !rows
@@ -32,9 +32,9 @@ rt.func @sum_then_block(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {n
 
 // A sum that is read elsewhere too has memory of its own, and so has what is scattered of it.
 // CHECK-LABEL: rt.func @read_elsewhere(
-// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"result", 1>
-// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<"frame",
-// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<result, 1>
+// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<frame,
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<arg, 0>
 rt.func @read_elsewhere(%g: !g {nn.role = "cot_param", nn.name = "w"})
     -> (!g {nn.role = "cot_param", nn.name = "w"}, !g {nn.role = "carried", nn.name = "c0"}) {
   %0 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
@@ -45,10 +45,10 @@ rt.func @read_elsewhere(%g: !g {nn.role = "cot_param", nn.name = "w"})
 
 // The gradient is read by another sum, so the first leaves it as it is.
 // CHECK-LABEL: rt.func @read_twice(
-// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"frame",
-// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<"frame",
-// CHECK-NEXT:    all_reduce sum %arg0 {{.*}}sched.place<"result", 1>
-// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<frame,
+// CHECK-NEXT:    reduce_scatter sum %0 {{.*}}sched.place<frame,
+// CHECK-NEXT:    all_reduce sum %arg0 {{.*}}sched.place<result, 1>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<arg, 0>
 rt.func @read_twice(%g: !g {nn.role = "cot_param", nn.name = "w"})
     -> (!g {nn.role = "cot_param", nn.name = "w"}, !g {nn.role = "carried", nn.name = "c0"}) {
   %0 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
@@ -60,10 +60,10 @@ rt.func @read_twice(%g: !g {nn.role = "cot_param", nn.name = "w"})
 
 // A block that is chosen from a whole sum, and added to others', goes straight to its place.
 // CHECK-LABEL: rt.func @slice_then_sum(
-// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<"frame",
-// CHECK-NEXT:    rt.slice %0 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
-// CHECK-NEXT:    all_reduce sum %1 {{.*}}sched.place<"arg", 0, block ["dp"] by 128>
-// CHECK-NEXT:    rt.place %2 into %arg0 {{.*}}sched.place<"arg", 0>
+// CHECK:         all_reduce sum %arg0 {{.*}}sched.place<frame,
+// CHECK-NEXT:    rt.slice %0 {{.*}}sched.place<arg, 0, block ["dp"] by 128>
+// CHECK-NEXT:    all_reduce sum %1 {{.*}}sched.place<arg, 0, block ["dp"] by 128>
+// CHECK-NEXT:    rt.place %2 into %arg0 {{.*}}sched.place<arg, 0>
 rt.func @slice_then_sum(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
   %0 = rt.collective all_reduce sum %g over ["dp"] : !g -> !g
   %1 = rt.slice %0 over ["dp"] : !g -> !rows
@@ -74,9 +74,9 @@ rt.func @slice_then_sum(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {n
 
 // But not while the gradient is still read.
 // CHECK-LABEL: rt.func @slice_too_early(
-// CHECK:         rt.slice %0 {{.*}}sched.place<"frame",
-// CHECK-NEXT:    all_reduce sum %arg0 {{.*}}sched.place<"result", 1>
-// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<"arg", 0>
+// CHECK:         rt.slice %0 {{.*}}sched.place<frame,
+// CHECK-NEXT:    all_reduce sum %arg0 {{.*}}sched.place<result, 1>
+// CHECK-NEXT:    rt.place %1 into %arg0 {{.*}}sched.place<arg, 0>
 rt.func @slice_too_early(%g: !g {nn.role = "cot_param", nn.name = "w"})
     -> (!g {nn.role = "cot_param", nn.name = "w"}, !g {nn.role = "carried", nn.name = "c0"}) {
   %0 = rt.collective all_reduce sum %g over ["dp"] : !g -> !g

@@ -7,11 +7,11 @@
 // its operand; results go to the caller's memory.
 // CHECK-LABEL: rt.func @packed
 // CHECK-SAME:    sched.frame = 768 : i64, sched.live = 768 : i64
-// CHECK:         @k(%arg0) {sched.places = [#sched.place<"frame", [[A:.+]]>]}
-// CHECK-NEXT:    @k(%0) {sched.places = [#sched.place<"frame", [[B:.+]]>]}
-// CHECK-NEXT:    @in_place(%1) {in_place = array<i64: 0, 0>, sched.places = [#sched.place<"frame", [[B]]>]}
-// CHECK-NEXT:    @k(%2) {sched.places = [#sched.place<"frame", [[A]]>]}
-// CHECK-NEXT:    @k(%3) {sched.places = [#sched.place<"result", 0>]}
+// CHECK:         @k(%arg0) {sched.places = [#sched.place<frame, [[A:.+]]>]}
+// CHECK-NEXT:    @k(%0) {sched.places = [#sched.place<frame, [[B:.+]]>]}
+// CHECK-NEXT:    @in_place(%1) {in_place = array<i64: 0, 0>, sched.places = [#sched.place<frame, [[B]]>]}
+// CHECK-NEXT:    @k(%2) {sched.places = [#sched.place<frame, [[A]]>]}
+// CHECK-NEXT:    @k(%3) {sched.places = [#sched.place<result, 0>]}
 rt.func @packed(%x: !x {nn.role = "carried", nn.name = "c0"})
     -> (!y {nn.role = "carried", nn.name = "c0"}) {
   %0 = rt.launch @k(%x) : (!x) -> !x
@@ -27,10 +27,10 @@ rt.func @packed(%x: !x {nn.role = "carried", nn.name = "c0"})
 // not overwritten, though the call would allow it.
 // CHECK-LABEL: rt.func @accumulates
 // CHECK-SAME:    sched.frame = 512 : i64
-// CHECK:         @in_place(%arg0) {in_place = array<i64: 0, 0>, sched.places = [#sched.place<"frame", [[A:.+]]>]}
-// CHECK-NEXT:    @in_place(%0) {in_place = array<i64: 0, 0>, sched.places = [#sched.place<"frame", {{0|256}}>]}
-// CHECK-NEXT:    @scatter(%0) onto(%arg1 : {{.*}}) {sched.places = [#sched.place<"arg", 1>]}
-// CHECK-NEXT:    @scatter(%1) onto(%2 : {{.*}}) {sched.places = [#sched.place<"arg", 1>]}
+// CHECK:         @in_place(%arg0) {in_place = array<i64: 0, 0>, sched.places = [#sched.place<frame, [[A:.+]]>]}
+// CHECK-NEXT:    @in_place(%0) {in_place = array<i64: 0, 0>, sched.places = [#sched.place<frame, {{0|256}}>]}
+// CHECK-NEXT:    @scatter(%0) onto(%arg1 : {{.*}}) {sched.places = [#sched.place<arg, 1>]}
+// CHECK-NEXT:    @scatter(%1) onto(%2 : {{.*}}) {sched.places = [#sched.place<arg, 1>]}
 // CHECK-NEXT:    rt.return
 rt.func @accumulates(%x: !x {nn.role = "invariant", nn.name = "i0"},
                      %g: !x {nn.role = "cot_param", nn.name = "w"})
@@ -44,9 +44,9 @@ rt.func @accumulates(%x: !x {nn.role = "invariant", nn.name = "i0"},
 
 // An argument that is updated but read later is updated by a copy at the end.
 // CHECK-LABEL: rt.func @read_later
-// CHECK:         %0 = rt.launch @k(%arg0) {sched.places = [#sched.place<"frame", 0>]}
-// CHECK-NEXT:    rt.launch @k(%arg0) {sched.places = [#sched.place<"result", 1>]}
-// CHECK-NEXT:    %2 = rt.copy %0 {sched.places = [#sched.place<"arg", 0>]}
+// CHECK:         %0 = rt.launch @k(%arg0) {sched.places = [#sched.place<frame, 0>]}
+// CHECK-NEXT:    rt.launch @k(%arg0) {sched.places = [#sched.place<result, 1>]}
+// CHECK-NEXT:    %2 = rt.copy %0 {sched.places = [#sched.place<arg, 0>]}
 rt.func @read_later(%w: !x {nn.role = "param", nn.name = "w"})
     -> (!x {nn.role = "param", nn.name = "w"}, !x {nn.role = "carried", nn.name = "c0"}) {
   %0 = rt.launch @k(%w) : (!x) -> !x
@@ -57,9 +57,9 @@ rt.func @read_later(%w: !x {nn.role = "param", nn.name = "w"})
 // A returned argument and a value returned twice are copied; an argument that is
 // returned as it came stays where it is.
 // CHECK-LABEL: rt.func @twice
-// CHECK:         %0 = rt.launch @k(%arg0) {sched.places = [#sched.place<"result", 0>]}
-// CHECK-DAG:     rt.copy %0 {sched.places = [#sched.place<"result", 1>]}
-// CHECK-DAG:     rt.copy %arg0 {sched.places = [#sched.place<"result", 2>]}
+// CHECK:         %0 = rt.launch @k(%arg0) {sched.places = [#sched.place<result, 0>]}
+// CHECK-DAG:     rt.copy %0 {sched.places = [#sched.place<result, 1>]}
+// CHECK-DAG:     rt.copy %arg0 {sched.places = [#sched.place<result, 2>]}
 // CHECK:         rt.return %0, %{{.*}}, %{{.*}}, %arg1
 rt.func @twice(%x: !x {nn.role = "carried", nn.name = "c0"},
                %l: !x {nn.role = "loss", nn.name = "l"})
@@ -74,8 +74,8 @@ rt.func @twice(%x: !x {nn.role = "carried", nn.name = "c0"},
 // CHECK-LABEL: rt.func @onto_read_later
 // CHECK:         %[[C:.+]] = rt.copy %0
 // CHECK-NEXT:    rt.launch @scatter(%arg0) onto(%[[C]] :
-// CHECK:         %[[D:.+]] = rt.copy %arg0 {sched.places = [#sched.place<"result", 2>]}
-// CHECK-NEXT:    rt.launch @scatter(%0) onto(%[[D]] : {{.*}}) {sched.places = [#sched.place<"result", 2>]}
+// CHECK:         %[[D:.+]] = rt.copy %arg0 {sched.places = [#sched.place<result, 2>]}
+// CHECK-NEXT:    rt.launch @scatter(%0) onto(%[[D]] : {{.*}}) {sched.places = [#sched.place<result, 2>]}
 rt.func @onto_read_later(%x: !x {nn.role = "carried", nn.name = "c0"})
     -> (!x {nn.role = "carried", nn.name = "c0"}, !x {nn.role = "carried", nn.name = "c1"},
         !x {nn.role = "carried", nn.name = "c2"}) {

@@ -88,7 +88,7 @@ tplan.model @m {
 // CHECK:         nn.add %arg{{.}}, %[[WIDE]] : (<[], f64>
 // CHECK-LABEL: nn.layer @entry.S(
 // CHECK-SAME:    nn.name = "s0", nn.role = "contribution"
-// CHECK-SAME:    nn.name = "count.seen", nn.role = "metric"
+// CHECK-SAME:    nn.counts = "seen", nn.name = "count.seen", nn.role = "metric"
 // CHECK-SAME:    -> ({{.*}}nn.name = "seen", nn.role = "metric"{{.*}}nn.name = "n", nn.role = "state"
 tplan.model @m {
   %x = tplan.input "x" shift 0 vocabulary 0 : !x

@@ -4,7 +4,7 @@
 // 524,288 bytes at 1 GB/s.
 !w = !nn.tensor<[H 512, D 256], f32>
 !whole = !nn.tensor<[H 1024, D 256], f32>
-module attributes {dist.mesh = #dist.mesh<<"tp.0", 2>, <"tp.1", 2>>} {
+module attributes {dist.mesh = #dist.mesh<<"tp.0", 2 of "tp">, <"tp.1", 2 of "tp">>} {
 // expected-note @below {{predicted by the links of this cluster, with 2 devices a node}}
 tplan.cluster @c {devices = 2 : i64, nodes = 2 : i64, between = {bits_per_second = 8000000000 : i64}, inside = {bits_per_second = 8000000000 : i64}}
 tplan.recipe @r {batch = 4 : i64}
@@ -19,7 +19,7 @@ nn.chain @train losses {} {
 nn.param @w : !w x 3 path "l.{i}.w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
 rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
   // expected-note @+1 {{gathered here}}
-  %0 = rt.collective all_gather sum %w over ["tp.0"] dim "H" {dist.activation, dist.unasked = {gathers = "H", instead = ["F"], line = "shard.0"}} : !w -> !whole
+  %0 = rt.collective all_gather sum %w over ["tp.0"] dim "H" {dist.activation, dist.unasked = #dist.unasked<gathers "H", line "shard.0", instead ["F"]>} : !w -> !whole
   // A weight is gathered by zero.
   %1 = rt.collective all_gather sum %w over ["tp.0"] dim "H" : !w -> !whole
   rt.return
@@ -44,7 +44,7 @@ nn.chain @train losses {} {
 nn.param @v : !v x 1 path "v" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
 nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
 rt.func @a.F(%v: !v {nn.role = "param", nn.name = "v"}, %w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
-  %0 = rt.collective all_gather sum %w over ["tp"] dim "H" {dist.activation, dist.unasked = {gathers = "H", instead = ["F"], line = "shard.0"}} : !w -> !whole
+  %0 = rt.collective all_gather sum %w over ["tp"] dim "H" {dist.activation, dist.unasked = #dist.unasked<gathers "H", line "shard.0", instead ["F"]>} : !w -> !whole
   %1 = rt.collective all_gather sum %v over ["dp"] dim "H" : !v -> !all
   rt.return
 }
@@ -63,7 +63,7 @@ nn.chain @train losses {} {
 }
 nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
 rt.func @a.F(%w: !w {nn.role = "param", nn.name = "w"}) attributes {layer = @a, part = #nn.part<forward>} {
-  %0 = rt.collective all_gather sum %w over ["tp"] dim "H" {dist.activation, dist.unasked = {gathers = "H", instead = ["F"], line = "shard.0"}} : !w -> !whole
+  %0 = rt.collective all_gather sum %w over ["tp"] dim "H" {dist.activation, dist.unasked = #dist.unasked<gathers "H", line "shard.0", instead ["F"]>} : !w -> !whole
   rt.return
 }
 }

@@ -46,3 +46,18 @@ sched.program @step policy "p" stages 2 microbatches 2 tasks [F 0 0, F 1 0, I 1 
   }
   sched.entry step [#sched.execute<tasks>]
 }
+
+// -----
+
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1] {
+  %x = sched.value <activation "x"> residual microbatch bytes 64 x 1
+  sched.section @F.0 task F 0 {
+    sched.zero to(%x)
+  }
+  sched.section @B.0 task B 0 {}
+  sched.section @end {
+    // expected-error@below {{is of no task, and so of no microbatch, as long as which lives x}}
+    sched.zero to(%x)
+  }
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}

@@ -173,6 +173,25 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 
 // -----
 
+// expected-error@below {{backward of a stage is whole for some microbatches and in parts for others, unlike for microbatch 0: I of stage 0, microbatch 1}}
+// expected-note@below {{in the order of schedule mixed}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "mixed"}
+!x = !nn.tensor<[B 1], f32>
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
+  rt.return
+}
+
+// -----
+
 // expected-error@below {{there is no task before it that it is done together with: F of stage 0, microbatch 0}}
 // expected-note@below {{in the order of schedule first_together}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "first_together"}
@@ -212,7 +231,7 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 // -----
 
 // expected-error@below {{there is no pipeline schedule: 2f2b}}
-// expected-note@below {{schedules are 1f1b, accumulate, backwards, both, cheapest, deadlock, early, first_together, foreign, gpipe, gpipe_split, missing, missing_w, needy_pair, no_last_stage, not_fifo, pairs, twice}}
+// expected-note@below {{schedules are 1f1b, accumulate, backwards, both, cheapest, deadlock, early, first_together, foreign, gpipe, gpipe_split, missing, missing_w, mixed, needy_pair, no_last_stage, not_fifo, pairs, twice, unlike}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "2f2b"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}

@@ -1,7 +1,7 @@
 //===- policies.cpp - schedules that tests add, without an edit in lib/ ---===//
 //
-// Linked into schedule-opt beside the main of tplan-opt. `backwards`, `pairs` and
-// `cheapest` are legal policies; the others each break one rule of the checker.
+// Linked into schedule-opt beside the main of tplan-opt. `backwards`, `pairs`,
+// `cheapest` and `unlike` are legal policies; the others each break one rule of the checker.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"
@@ -57,6 +57,19 @@ const RegisterPolicy cheapest({"cheapest", "the backward in one or in parts, whi
                                  return order;
                                }});
 
+/// Stages need not do the backward alike: those of even number do it in parts.
+const RegisterPolicy
+    unlike({"unlike", "the backward in parts in each other stage", [](const Pipeline &pipeline) {
+              std::vector<RankOrder> order(pipeline.ranks());
+              for (int32_t s = 0; s < pipeline.stages(); ++s) {
+                RankOrder &mine = order[s];
+                for (TaskKind kind : s % 2 ? std::vector{F, B} : std::vector{F, I, W})
+                  for (int32_t m = 0; m < pipeline.microbatches; ++m)
+                    mine.push_back({kind, s, m});
+              }
+              return order;
+            }});
+
 /// A policy that is right up to one fault, for two stages and microbatches.
 RegisterPolicy faulty(llvm::StringRef name, std::vector<RankOrder> order) {
   return RegisterPolicy({name, "", [order](const Pipeline &) { return order; }});
@@ -72,6 +85,7 @@ const RegisterPolicy faults[] = {
     faulty("missing_w", {{{F, 0, 0}, {I, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
     faulty("first_together", {{{F, 0, 0, true}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
     faulty("needy_pair", {{{F, 0, 0}, {B, 0, 0, true}, {F, 0, 1}, {B, 0, 1}}, last}),
+    faulty("mixed", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {I, 0, 1}, {W, 0, 1}}, last}),
     faulty("both", {{{F, 0, 0}, {B, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),
     faulty("not_fifo", {{{F, 0, 1}, {B, 0, 1}, {F, 0, 0}, {B, 0, 0}}, last}),
     faulty("early", {{{B, 0, 0}, {F, 0, 0}, {F, 0, 1}, {B, 0, 1}}, last}),

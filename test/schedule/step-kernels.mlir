@@ -1,6 +1,9 @@
 // RUN: tplan-opt --step-kernels %s | FileCheck %s --check-prefix=HERE
 // RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels %S/Inputs/mlp.mlir | FileCheck %s
-// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 2 : i64}/' %S/Inputs/mlp.mlir \
+// RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 2 : i64}/' %S/Inputs/mlp.mlir > %t.scaled
+// RUN: echo 'nn.param @tplan.loss_scale : !nn.tensor<[], f64> x 1 path "loss" first 0 step 1 id 0 by 0 <"constant", 1024.0 : f64> "state"' >> %t.scaled
+// RUN: echo 'nn.param @tplan.good_steps : !nn.tensor<[], f64> x 1 path "loss" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "state"' >> %t.scaled
+// RUN: cat %t.scaled \
 // RUN:   | tplan-opt --split-stages --order-tasks --form-program --step-kernels | FileCheck %s --check-prefix=SCALED
 // RUN: sed 's/precision = "f32"/loss_scale = {start = 1024.0 : f64, interval = 0 : i64}/' %S/Inputs/mlp.mlir \
 // RUN:   | tplan-opt --split-stages --order-tasks --form-program --step-kernels | FileCheck %s --check-prefix=CONSTANT
@@ -20,7 +23,7 @@
 tplan.recipe @r {batch = 2 : i64}
 tplan.plan @p {recipe = "r"}
 sched.program @step policy "gpipe" stages 1 microbatches 1 tasks [F 0 0, B 0 0] losses {main = 0.5 : f64} {
-  %count = sched.value <loss "count.main"> scalar always bytes 8 x 1 of !nn.tensor<[], f64>
+  %count = sched.value <count "main"> scalar always bytes 8 x 1 of !nn.tensor<[], f64>
   %cot = sched.value <loss_cotangent "main"> scalar always bytes 4 x 1 of !nn.tensor<[], f32>
   sched.section @cotangents {
     sched.launch @tplan.cot_loss.main from(%count) to(%cot)

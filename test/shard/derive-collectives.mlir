@@ -38,7 +38,7 @@ nn.layer @readers(%x: !nn.tensor<[B 64, D 64], f32> {nn.role = "invariant", nn.n
   // CHECK: dist.collective all_gather sum %arg0 over ["dp"] dim "B" {dist.activation, dist.layouts
   %0 = dist.reshard %x {dist.layouts = [#dist.layout<>]} : <[B 64, D 64], f32>
   %1 = nn.contract %0, %w {dist.layouts = [#dist.layout<F over [dp]>]} : (<[B 64, D 64], f32>, <[D 64, F 64], f32>) -> <[B 64, F 64], f32>
-  // CHECK: dist.collective all_gather sum %arg0 over ["dp"] dim "B" {dist.activation, dist.layouts = [#dist.layout<>], dist.unasked = {gathers = "B", instead = ["D"], line = "mesh"}}
+  // CHECK: dist.collective all_gather sum %arg0 over ["dp"] dim "B" {dist.activation, dist.layouts = [#dist.layout<>], dist.unasked = #dist.unasked<gathers "B", line "mesh", instead ["D"]>}
   %2 = dist.reshard %x {dist.layouts = [#dist.layout<>]} : <[B 64, D 64], f32>
   %3 = nn.neg %2 {dist.layouts = [#dist.layout<>]} : <[B 64, D 64], f32>
   nn.return

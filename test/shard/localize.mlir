@@ -6,7 +6,7 @@ module attributes {dist.mesh = #dist.mesh<<"dp", 4>>} {
 tplan.plan @p {mesh = [{name = "dp", size = 4 : i64}]}
 // CHECK-LABEL: nn.layer @sum(
 // CHECK-SAME:    %arg0: !nn.tensor<[B 3, D 4], f64>
-// CHECK-SAME:    %[[RANK:.+]]: !nn.tensor<[], i32> {nn.name = "member.dp", nn.role = "scalar"})
+// CHECK-SAME:    %[[RANK:.+]]: !nn.tensor<[], i32> {nn.member = ["dp"], nn.name = "member.dp", nn.role = "scalar"})
 // CHECK:         %[[START:.+]] = nn.mul %[[RANK]], %{{.+}}
 // CHECK:         %[[AT:.+]] = nn.index from %[[START]] pieces [3] : <[B 3], i32>
 // CHECK:         %[[INSIDE:.+]] = nn.cmp lt %[[AT]], %{{.+}}
@@ -28,7 +28,7 @@ tplan.plan @p {mesh = [{name = "dp", size = 4 : i64}, {name = "tp", size = 4 : i
 // CHECK-LABEL: nn.layer @layer(%arg0: !nn.tensor<[V 3, D 4], f64>
 // CHECK-SAME:    %arg1: !nn.tensor<[B 4], i32>
 // CHECK-SAME:    %arg2: !nn.tensor<[V 3], f64>
-// CHECK-SAME:    %[[RANK:.+]]: !nn.tensor<[], i32> {nn.name = "member.tp", nn.role = "scalar"})
+// CHECK-SAME:    %[[RANK:.+]]: !nn.tensor<[], i32> {nn.member = ["tp"], nn.name = "member.tp", nn.role = "scalar"})
 nn.layer @layer(%t: !nn.tensor<[V 10, D 4], f64> {nn.role = "param", nn.name = "t", dist.layout = #dist.layout<V over [tp]>},
                 %ids: !nn.tensor<[B 4], i32> {nn.role = "invariant", nn.name = "i0"},
                 %x: !nn.tensor<[V 10], f64> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<V over [tp]>})

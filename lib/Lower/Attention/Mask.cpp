@@ -15,6 +15,7 @@ using namespace tplan;
 using namespace tplan::lower;
 using nn::AttentionAttr;
 using nn::MaskAttr;
+using nn::MaskKind;
 
 namespace {
 /// Arithmetic on i32 positions and i1, scalars or vectors, as code.
@@ -132,17 +133,17 @@ void Positions::fill(Value begin) {
 //===----------------------------------------------------------------------===//
 
 static Value emitMask(CodeMath &math, MaskAttr mask, Value q, Value k) {
-  StringRef kind = mask.getKind();
-  if (kind == "causal")
+  MaskKind kind = mask.getKind();
+  if (kind == MaskKind::Causal)
     return math.lessEqual(k, q);
-  if (kind == "window")
+  if (kind == MaskKind::Window)
     return math.less(math.minus(q, mask.getN()), k);
-  if (kind == "prefix")
+  if (kind == MaskKind::Prefix)
     return math.less(k, math.constant(mask.getN()));
-  Value sees = math.truth(kind != "or");
+  Value sees = math.truth(kind != MaskKind::Or);
   for (MaskAttr term : mask.getTerms()) {
     Value other = emitMask(math, term, q, k);
-    sees = kind == "or" ? math.either(sees, other) : math.both(sees, other);
+    sees = kind == MaskKind::Or ? math.either(sees, other) : math.both(sees, other);
   }
   return sees;
 }

@@ -51,7 +51,8 @@ gpu::GPUFuncOp lower::makeKernel(ImplicitLocOpBuilder &b, gpu::GPUModuleOp kerne
   func.setKnownBlockSize(ArrayRef<int32_t>{int32_t(block), 1, 1});
   if (grid)
     func.setKnownGridSize(ArrayRef<int32_t>{int32_t(grid), 1, 1});
-  keepForHost(kernels, kLaunches, name, b.getDenseI64ArrayAttr({grid, block, counts}));
+  keepForHost(kernels, kLaunches, name,
+              rt::DeviceKernelAttr::get(b.getContext(), grid, block, counts));
   b.setInsertionPointToStart(&func.getBody().front());
   b.setInsertionPoint(gpu::ReturnOp::create(b));
   return func;

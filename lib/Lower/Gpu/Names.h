@@ -9,11 +9,11 @@ namespace tplan::lower {
 /// Symbols of the text of the kernels and of their code, each a tp_image: `emit` has them.
 inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin";
 
-/// An attribute of the gpu.module: blocks and threads of a block of each kernel, by name.
+/// An attribute of the gpu.module: an rt::DeviceKernelAttr for each kernel, by name.
 inline constexpr llvm::StringLiteral kLaunches = "tp.launches";
 
-/// An attribute of the gpu.module: element type and tp_reduction of the kernels that add up the
-/// parts of ranks.
+/// An attribute of the gpu.module: an rt::DeviceSumAttr for each kernel that adds up what ranks
+/// have.
 inline constexpr llvm::StringLiteral kSums = "tp.sums";
 
 } // namespace tplan::lower

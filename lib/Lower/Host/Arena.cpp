@@ -114,7 +114,7 @@ void ArenaTable::addFrame(ValueOp frame, ArrayRef<rt::FuncOp> functions) {
     for (Operation &op : func.getBlock().without_terminator())
       for (auto [result, attr] :
            llvm::zip(op.getResults(), op.getAttrOfType<ArrayAttr>(sched::kPlaces)))
-        if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == "frame") {
+        if (auto place = cast<sched::PlaceAttr>(attr); place.getKind() == sched::PlaceKind::Frame) {
           int64_t begin = place.getN(), bytes = cast<nn::Tensor>(result.getType()).getBytes();
           if (calls.onDevice() && result.use_empty())
             add(name, base + begin, bytes, use == TP_WRITTEN ? TP_OPTIONAL : use);

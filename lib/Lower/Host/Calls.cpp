@@ -41,8 +41,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule);
   if (auto lists = module->getAttrOfType<ArrayAttr>(sched::kStreams)) {
     device = true;
-    for (auto axes : lists.getAsRange<ArrayAttr>())
-      streams.push_back(dist::axesOf(axes));
+    llvm::append_range(streams, lists.getAsRange<sched::StreamAttr>());
   }
   if (auto events = module->getAttrOfType<IntegerAttr>(sched::kEvents))
     numEvents = events.getInt();
@@ -92,12 +91,11 @@ Address<tp_device_kernel> HostCalls::kernelOf(StringRef kernel, ArrayRef<int64_t
   if (!known.symbol.empty())
     return known;
   auto launches = kernels ? kernels->getAttrOfType<DictionaryAttr>(kLaunches) : DictionaryAttr();
-  auto launch = launches ? launches.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
+  auto launch = launches ? launches.getAs<rt::DeviceKernelAttr>(kernel) : rt::DeviceKernelAttr();
   if (!launch)
     llvm::reportFatalInternalError("no kernel of the device is called " + kernel);
-  bool counts = launch[2];
   SmallVector<int64_t> all(bytes);
-  if (counts)
+  if (launch.getCounted())
     all.push_back(8);
   auto strides = kernels->getAttrOfType<DictionaryAttr>(sched::kStrides);
   auto ofLayers = strides ? strides.getAs<DenseI64ArrayAttr>(kernel) : DenseI64ArrayAttr();
@@ -105,8 +103,8 @@ Address<tp_device_kernel> HostCalls::kernelOf(StringRef kernel, ArrayRef<int64_t
       "kernel",
       {.name = ptxName(kernel),
        .number = kernelTable.size(),
-       .grid = launch[0],
-       .block = launch[1],
+       .grid = launch.getBlocks(),
+       .block = launch.getThreads(),
        .inputs = inputs,
        .outputs = bytes.size() - inputs,
        .num_args = all.size(),
@@ -205,12 +203,10 @@ std::vector<Record<tp_device_sum>> HostCalls::sums() {
   auto kernelsOfSums = kernels ? kernels->getAttrOfType<DictionaryAttr>(kSums) : DictionaryAttr();
   for (NamedAttribute entry :
        kernelsOfSums ? kernelsOfSums.getValue() : ArrayRef<NamedAttribute>()) {
-    auto facts = cast<ArrayAttr>(entry.getValue()); // type, reduction
-    Type type = cast<TypeAttr>(facts[0]).getValue();
-    int64_t reduction = cast<IntegerAttr>(facts[1]).getInt();
+    auto sum = cast<rt::DeviceSumAttr>(entry.getValue());
     // Sizes are arguments of each call.
-    table.push_back({.type = runtimeType(type),
-                     .reduction = reduction,
+    table.push_back({.type = runtimeType(sum.getElement()),
+                     .reduction = sum.getKind() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
                      .kernel = kernelOf(entry.getName(), {0, 0, 8, 8, 8}, 1)});
   }
   return table;

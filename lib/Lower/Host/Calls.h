@@ -70,7 +70,7 @@ public:
   Address<tp_call> constantOf(const CallFacts &call);
 
   Value address(const CallFacts &call);
-  const std::vector<dist::Axes> &groupsOfStreams() const { return streams; }
+  llvm::ArrayRef<sched::StreamAttr> streamsOfGroups() const { return streams; }
 
   /// The kernels that add up the parts of ranks, by type and reduction.
   std::vector<Record<tp_device_sum>> sums();
@@ -86,7 +86,7 @@ private:
   mlir::Operation *kernels = nullptr; // gpu.module
   llvm::StringMap<Address<tp_device_kernel>> kernelSymbols;
   std::vector<Address<tp_device_kernel>> kernelTable;
-  std::vector<dist::Axes> streams; // the groups of the streams
+  std::vector<sched::StreamAttr> streams; // 1, 2, ...
   int64_t numEvents = 0;
 
   Value tableOf(llvm::ArrayRef<Value> pointers);

@@ -51,6 +51,24 @@ bool lower::repeats(rt::FuncOp func) { return func->hasAttr(sched::kRepeats); }
 // The body
 //===----------------------------------------------------------------------===//
 
+static tp_category runtimeCategory(rt::Category category) {
+  switch (category) {
+  case rt::Category::Kernel:
+    return TP_KERNEL;
+  case rt::Category::Gemm:
+    return TP_GEMM;
+  case rt::Category::Attention:
+    return TP_ATTENTION;
+  case rt::Category::Optimizer:
+    return TP_OPTIMIZER;
+  case rt::Category::Copy:
+    return TP_COPY;
+  case rt::Category::Collective:
+    return TP_COLLECTIVE;
+  }
+  llvm_unreachable("a call of no category");
+}
+
 namespace {
 class FunctionLowering {
 public:
@@ -114,9 +132,9 @@ private:
     auto places = op->getAttrOfType<ArrayAttr>(sched::kPlaces);
     for (auto [result, attr] : llvm::zip(op->getResults(), places)) {
       auto place = cast<sched::PlaceAttr>(attr);
-      if (place.getKind() == "frame")
+      if (place.getKind() == sched::PlaceKind::Frame)
         pointer[result] = host.offset(entries.back(), place.getN());
-      else if (place.getKind() == "arg")
+      else if (place.getKind() == sched::PlaceKind::Arg)
         pointer[result] = entries[place.getN()];
       else
         pointer[result] = entries[*tableIndexOfResult(func, place.getN())];
@@ -155,16 +173,17 @@ private:
   // Calls
   //===--------------------------------------------------------------------===//
 
-  static int64_t fact(Operation *call, StringRef key) {
-    return call->getAttrOfType<DictionaryAttr>(kCallRecord).getAs<IntegerAttr>(key).getInt();
+  static rt::CallRecordAttr callRecordOf(Operation *call) {
+    return call->getAttrOfType<rt::CallRecordAttr>(kCallRecord);
   }
 
   static CallFacts factsOf(Operation *call, StringRef name) {
+    rt::CallRecordAttr record = callRecordOf(call);
     return {name,
             call->getLoc(),
-            fact(call, "category"),
-            fact(call, "flops"),
-            fact(call, "bytes"),
+            runtimeCategory(record.getCategory()),
+            record.getFlops(),
+            record.getBytes(),
             streamOf(call)};
   }
 
@@ -176,11 +195,11 @@ private:
         args.push_back(pointer[value]);
         bytes.push_back(nn::typeOf(value).getBytes());
       }
-    int64_t all = fact(launch, "tasks");
+    int64_t all = callRecordOf(launch).getTasks();
     Value tasks = host.number(all);
     if (Value count = launch.getCount()) {
       // A kernel reads the count itself; tiles of attention are in the order of the rows.
-      if (fact(launch, "category") == TP_ATTENTION)
+      if (callRecordOf(launch).getCategory() == rt::Category::Attention)
         tasks = portion(all, launch.getResult(0), count);
       else
         args.push_back(pointer[count]);
@@ -286,7 +305,7 @@ private:
     for (rt::CollectiveOp op : bucket) {
       waitForEvents(op);
       all.push_back({recordOf(op), pointer[op.getX()], pointer[op.getResult()]});
-      bytes += fact(op, "bytes");
+      bytes += callRecordOf(op).getBytes();
     }
     rt::CollectiveOp first = bucket.front();
     calls.collectives(rank,

@@ -14,7 +14,7 @@
 
 namespace tplan::lower {
 
-/// Attribute of a call: {tasks, flops, bytes, category}.
+/// Attribute of a call, an rt::CallRecordAttr.
 inline constexpr llvm::StringLiteral kCallRecord = "tp.call";
 
 /// Place in the table of result i, or none where it updates an argument.

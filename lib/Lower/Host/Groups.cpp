@@ -25,7 +25,7 @@ int64_t HostGroups::channel(StringAttr axis, std::pair<int64_t, int64_t> ends) {
 std::vector<Record<tp_axis>> HostGroups::axes() const {
   std::vector<Record<tp_axis>> table;
   for (dist::AxisAttr axis : mesh.getAxes())
-    table.push_back({.name = axis.getPlanAxis(), .size = axis.getSize()});
+    table.push_back({.name = mesh.planAxisOf(axis.getName()), .size = axis.getSize()});
   return table;
 }
 
@@ -33,8 +33,7 @@ std::vector<Record<tp_axis>> HostGroups::axes() const {
 std::string HostGroups::nameOf(const Group &group) const {
   SmallVector<StringRef> names;
   for (StringAttr axis : group.axes)
-    if (StringRef name = mesh.getAxes()[mesh.find(axis)].getPlanAxis();
-        !llvm::is_contained(names, name))
+    if (StringRef name = mesh.planAxisOf(axis); !llvm::is_contained(names, name))
       names.push_back(name);
   std::string name = llvm::join(names, " and ");
   for (auto [i, coordinate] : llvm::enumerate(group.coordinates))

@@ -128,8 +128,8 @@ static tp_scalar_kind scalarKind(StringRef name) {
 /// The scalars that the runtime sets.
 std::vector<Record<tp_scalar>> TableEmitter::scalars() {
   std::vector<Record<tp_scalar>> table;
-  auto add = [&](StringRef name, tp_scalar_kind kind, double base) {
-    if (ValueOp value = places.find(ValueKind::Scalar, name))
+  auto add = [&](ValueOp value, tp_scalar_kind kind, double base) {
+    if (value)
       table.push_back({.kind = kind,
                        .type = runtimeType(value.getTensor().getElementType()),
                        .offset = places.offsetOf(value),
@@ -140,14 +140,14 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
   const lang::Optimizer optimizer = settings.recipe.optimizer.value_or(lang::Optimizer());
   for (const nn::ScalarFacts &scalar : nn::kScalars)
     if (scalar.source != nn::ScalarSource::Step)
-      add(scalar.name, scalarKind(scalar.name),
+      add(places.find(ValueKind::Scalar, scalar.name), scalarKind(scalar.name),
           scalar.name == nn::kBeta1Power     ? optimizer.beta1
           : scalar.name == nn::kBeta2Power   ? optimizer.beta2
           : scalar.name == nn::kOffsetScalar ? static_cast<double>(microbatch())
                                              : 1);
   for (auto value : program.getBody().getOps<ValueOp>())
     if (value.getRows()) {
-      add(nn::countOf(value.getTensor().getDims().front().getName()), TP_ROWS, 1);
+      add(places.find(ValueKind::InUse, value.getTensor().getDims().front().getName()), TP_ROWS, 1);
       break; // all inputs have the rows of the batch
     }
   for (ValueOp value : valuesInPlace(program))
@@ -173,7 +173,7 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
   auto add = [&](StringRef loss) {
     auto factor = losses ? losses.getAs<FloatAttr>(loss) : FloatAttr();
     ValueOp value = places.find(ValueKind::Loss, loss);
-    ValueOp count = places.find(ValueKind::Loss, nn::countOf(loss));
+    ValueOp count = places.find(ValueKind::Count, loss);
     if (value)
       table.push_back({.name = factor && losses.size() == 1 ? "loss" : loss,
                        .type = runtimeType(value.getTensor().getElementType()),
@@ -185,7 +185,8 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .is_loss = factor != nullptr,
                        .factor = factor ? factor.getValueAsDouble() : 0.0,
                        .parts = value.getCount(),
-                       .count_parts = count ? static_cast<int64_t>(count.getCount()) : 1});
+                       .count_parts = count ? static_cast<int64_t>(count.getCount()) : 1,
+                       .is_skipped = false});
   };
   if (losses && losses.get("main"))
     add("main");
@@ -193,9 +194,8 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
     if (loss.getName() != "main")
       add(loss.getName());
   for (auto value : program.getBody().getOps<ValueOp>())
-    if (StringAttr name = value.getKey().getName(); value.getKey().getKind() == ValueKind::Loss &&
-                                                    !nn::isCount(name) &&
-                                                    !(losses && losses.contains(name)))
+    if (StringAttr name = value.getKey().getName();
+        value.getKey().getKind() == ValueKind::Loss && !(losses && losses.contains(name)))
       add(name);
   // With a scaled loss the norm may be infinite, because such a step is skipped.
   for (auto value : program.getBody().getOps<ValueOp>())
@@ -210,17 +210,19 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .is_loss = false,
                        .factor = 0.0,
                        .parts = 1,
-                       .count_parts = 1});
+                       .count_parts = 1,
+                       .is_skipped = value.getKey().getName() == schedule::kSkipped});
   return table;
 }
 
 /// For each stream except the first, the scratch of its group: offset and bytes.
 std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   SmallVector<int64_t> offsets(1, 0), bytes(1, 0);
-  for (const dist::Axes &axes : calls.groupsOfStreams()) {
-    MLIRContext *context = module.getContext();
-    ValueOp scratch = places.find(
-        KeyAttr::get(context, ValueKind::Scratch, {}, {}, dist::arrayOf(context, axes)));
+  for (sched::StreamAttr stream : calls.streamsOfGroups()) {
+    ValueOp scratch; // a message moves bytes and adds nothing up
+    if (!stream.isChannel())
+      scratch = places.find(
+          KeyAttr::get(module.getContext(), ValueKind::Scratch, {}, {}, stream.getAxes()));
     offsets.push_back(scratch ? places.offsetOf(scratch) : 0);
     bytes.push_back(scratch ? static_cast<int64_t>(scratch.getBytes()) : 0);
   }

@@ -13,6 +13,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 using nn::DimAttr;
+using rt::AccessKind;
 
 int64_t lower::lanesOf(Type element) { return 512 / element.getIntOrFloatBitWidth(); }
 
@@ -60,22 +61,23 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
   OperandPlan &o = plan.operands[number];
   o.type = type, o.access = access;
   o.strides.rows.assign(loops.size(), 0);
-  StringRef kind = access.getKind();
+  AccessKind kind = access.getKind();
   bool input = number < op.getNumInputs();
-  bool byHalf = input && (kind == "rotate" || kind == "repeat");
-  if (kind != "identity" && kind != (input ? "gather" : "scatter") && !byHalf)
+  bool byHalf = input && (kind == AccessKind::Rotate || kind == AccessKind::Repeat);
+  if (kind != AccessKind::Identity && kind != (input ? AccessKind::Gather : AccessKind::Scatter) &&
+      !byHalf)
     return op.emitOpError(input ? "reads no input by access " : "writes no output by access ")
-           << kind;
-  if (kind == "gather" || kind == "scatter") {
+           << rt::stringifyAccessKind(kind);
+  if (kind == AccessKind::Gather || kind == AccessKind::Scatter) {
     if (access.getBy() < 0 || access.getBy() >= op.getNumInputs())
       return op.emitOpError("takes ids from an input that is not there: ") << access.getBy();
     o.id = plan.block().getArgument(access.getBy());
     if (!o.id.getType().isInteger(32) ||
-        cast<rt::AccessAttr>(op.getAccesses()[access.getBy()]).getKind() != "identity")
+        cast<rt::AccessAttr>(op.getAccesses()[access.getBy()]).getKind() != AccessKind::Identity)
       return op.emitOpError("ids must be i32, read in place; found input ")
              << access.getBy() << " of type " << o.id.getType();
   }
-  if (kind != "identity" && !o.isRepeat() && !type.has(access.getDim()))
+  if (kind != AccessKind::Identity && !o.isRepeat() && !type.has(access.getDim()))
     return op.emitOpError("access goes along a dimension that the operand lacks: ")
            << access.getDim();
   int64_t stride = 1;
@@ -83,7 +85,7 @@ LogicalResult Planner::operand(unsigned number, nn::Tensor type, rt::AccessAttr 
     bool repeated = o.isRepeat() && dim == type.getDims().back();
     StringRef name = repeated ? access.getDim() : dim.getName();
     bool loop = llvm::any_of(loops, [&](Loop &l) { return l.name == name; });
-    if ((kind == "gather" || kind == "scatter") && name == access.getDim())
+    if ((kind == AccessKind::Gather || kind == AccessKind::Scatter) && name == access.getDim())
       o.idStride = stride;
     else if (loop)
       stridesOf(name, stride, o.strides);

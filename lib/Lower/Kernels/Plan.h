@@ -46,8 +46,8 @@ struct OperandPlan {
   Strides along;           ///< rotate, repeat: index along the loop
   bool streams = false;    ///< output: written past the caches, in aligned vectors
 
-  bool isScatter() const { return access.getKind() == "scatter"; }
-  bool isRepeat() const { return access.getKind() == "repeat"; }
+  bool isScatter() const { return access.getKind() == rt::AccessKind::Scatter; }
+  bool isRepeat() const { return access.getKind() == rt::AccessKind::Repeat; }
 };
 
 struct ValuePlan {

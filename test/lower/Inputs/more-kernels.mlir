@@ -1,6 +1,6 @@
 // What assemble-ptx assembles beside the kernels of the lit tests: other types, accesses
 // and functions.
-#in = #rt.access<"identity", "", 0>
+#in = #rt.access<identity, "", 0>
 
 // Wider than a shuffle, more registers than any other.
 rt.kernel @norm64 row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 4096>] grain 50
@@ -28,7 +28,7 @@ rt.kernel @rope map rows [#nn.dim<"S", 37>] cols [#nn.dim<"H", 3>, #nn.dim<"K", 
     : (!nn.tensor<[S 37, H 3, K 64], bf16>, !nn.tensor<[S 37, H 3, K 64], bf16>,
        !nn.tensor<[S 37, half.K 32], f32>, !nn.tensor<[S 37, K 64], f32>)
    -> (!nn.tensor<[S 37, H 3, K 64], bf16>)
-    access [#in, #rt.access<"rotate", "K", 1>, #rt.access<"repeat", "K", 0>, #in, #in] {
+    access [#in, #rt.access<rotate, "K", 1>, #rt.access<repeat, "K", 0>, #in, #in] {
 ^bb0(%x: bf16, %t: bf16, %c: f32, %s: f32):
   %0 = arith.extf %x : bf16 to f32
   %1 = arith.extf %t : bf16 to f32
@@ -44,7 +44,7 @@ rt.kernel @gather map rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
     : (!nn.tensor<[V 32, D 72], bf16>, !nn.tensor<[S 333], i32>, !nn.tensor<[V 32], f32>,
        !nn.tensor<[S 333, D 72], i32>)
    -> (!nn.tensor<[S 333, D 72], f32>)
-    access [#rt.access<"gather", "V", 1>, #in, #rt.access<"gather", "V", 3>, #in, #in] {
+    access [#rt.access<gather, "V", 1>, #in, #rt.access<gather, "V", 3>, #in, #in] {
 ^bb0(%x: bf16, %row: i32, %y: f32, %each: i32):
   %0 = arith.extf %x : bf16 to f32
   %1 = arith.addf %0, %y : f32

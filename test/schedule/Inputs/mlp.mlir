@@ -23,19 +23,19 @@ nn.chain @counts {
 }
 
 rt.kernel @gather map rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"D", 16>] grain 8 : (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[B 2, S 8], i32>) -> (!nn.tensor<[B 2, S 8, D 16], f32>)
-    access [#rt.access<"gather", "V", 1>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<gather, "V", 1>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%t: f32, %i: i32):
   rt.yield %t : f32
 }
 
 rt.kernel @scatter column rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"D", 16>] grain 16 : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8], i32>) -> (!nn.tensor<[V 32, D 16], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"scatter", "V", 1>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<scatter, "V", 1>] {
 ^bb0(%d: f32, %i: i32):
   rt.yield %d : f32
 }
 
 rt.kernel @relu map rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"F", 32>] grain 8 : (!nn.tensor<[B 2, S 8, F 32], f32>) -> (!nn.tensor<[B 2, S 8, F 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32):
   %z = arith.constant 0.0 : f32
   %r = arith.maximumf %x, %z : f32
@@ -43,7 +43,7 @@ rt.kernel @relu map rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"F", 3
 }
 
 rt.kernel @relu_grad map rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"F", 32>] grain 8 : (!nn.tensor<[B 2, S 8, F 32], f32>, !nn.tensor<[B 2, S 8, F 32], f32>) -> (!nn.tensor<[B 2, S 8, F 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%d: f32, %h: f32):
   %z = arith.constant 0.0 : f32
   %c = arith.cmpf ogt, %h, %z : f32
@@ -52,14 +52,14 @@ rt.kernel @relu_grad map rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"
 }
 
 rt.kernel @add map rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"D", 16>] grain 8 : (!nn.tensor<[B 2, S 8, D 16], f32>, !nn.tensor<[B 2, S 8, D 16], f32>) -> (!nn.tensor<[B 2, S 8, D 16], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32, %b: f32):
   %s = arith.addf %a, %b : f32
   rt.yield %s : f32
 }
 
 rt.kernel @cross_entropy row rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"V", 32>] grain 4 : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[B 2, S 8], i32>) -> (!nn.tensor<[B 2, S 8], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%l: f32, %i: i32):
   %z = arith.constant 0.0 : f32
   %m = rt.row_reduce max %l : f32
@@ -76,7 +76,7 @@ rt.kernel @cross_entropy row rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.d
 }
 
 rt.kernel @cross_entropy_grad row rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"V", 32>] grain 4 : (!nn.tensor<[B 2, S 8, V 32], f32>, !nn.tensor<[B 2, S 8], i32>, !nn.tensor<[], f32>) -> (!nn.tensor<[B 2, S 8, V 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%l: f32, %i: i32, %k: f32):
   %z = arith.constant 0.0 : f32
   %one = arith.constant 1.0 : f32
@@ -94,7 +94,7 @@ rt.kernel @cross_entropy_grad row rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [
 }
 
 rt.kernel @sum_rows row rows [] cols [#nn.dim<"B", 2>, #nn.dim<"S", 8>] grain 1 : (!nn.tensor<[B 2, S 8], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32, %a: f64):
   %y = arith.extf %x : f32 to f64
   %s = rt.row_reduce sum %y : f64
@@ -103,7 +103,7 @@ rt.kernel @sum_rows row rows [] cols [#nn.dim<"B", 2>, #nn.dim<"S", 8>] grain 1 
 }
 
 rt.kernel @count map rows [] cols [] grain 1 : (!nn.tensor<[], f64>) -> (!nn.tensor<[], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f64):
   %n = arith.constant 16.0 : f64
   %r = arith.addf %a, %n : f64
@@ -111,7 +111,7 @@ rt.kernel @count map rows [] cols [] grain 1 : (!nn.tensor<[], f64>) -> (!nn.ten
 }
 
 rt.kernel @norm_embed row rows [] cols [#nn.dim<"V", 32>, #nn.dim<"D", 16>] grain 1 : (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32, %a: f64):
   %q = arith.mulf %x, %x : f32
   %y = arith.extf %q : f32 to f64
@@ -121,7 +121,7 @@ rt.kernel @norm_embed row rows [] cols [#nn.dim<"V", 32>, #nn.dim<"D", 16>] grai
 }
 
 rt.kernel @update_embed map rows [#nn.dim<"V", 32>] cols [#nn.dim<"D", 16>] grain 8 : (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>, !nn.tensor<[V 32, D 16], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%p: f32, %g: f32, %m: f32, %lr: f64):
   %z = arith.constant 0.0 : f32
   %mu = arith.constant 0.9 : f32
@@ -134,7 +134,7 @@ rt.kernel @update_embed map rows [#nn.dim<"V", 32>] cols [#nn.dim<"D", 16>] grai
 }
 
 rt.kernel @norm_w1 row rows [] cols [#nn.dim<"D", 16>, #nn.dim<"F", 32>] grain 1 : (!nn.tensor<[D 16, F 32], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32, %a: f64):
   %q = arith.mulf %x, %x : f32
   %y = arith.extf %q : f32 to f64
@@ -144,7 +144,7 @@ rt.kernel @norm_w1 row rows [] cols [#nn.dim<"D", 16>, #nn.dim<"F", 32>] grain 1
 }
 
 rt.kernel @update_w1 map rows [#nn.dim<"D", 16>] cols [#nn.dim<"F", 32>] grain 8 : (!nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>, !nn.tensor<[D 16, F 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%p: f32, %g: f32, %m: f32, %lr: f64):
   %z = arith.constant 0.0 : f32
   %mu = arith.constant 0.9 : f32
@@ -157,7 +157,7 @@ rt.kernel @update_w1 map rows [#nn.dim<"D", 16>] cols [#nn.dim<"F", 32>] grain 8
 }
 
 rt.kernel @norm_w2 row rows [] cols [#nn.dim<"F", 32>, #nn.dim<"D", 16>] grain 1 : (!nn.tensor<[F 32, D 16], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32, %a: f64):
   %q = arith.mulf %x, %x : f32
   %y = arith.extf %q : f32 to f64
@@ -167,7 +167,7 @@ rt.kernel @norm_w2 row rows [] cols [#nn.dim<"F", 32>, #nn.dim<"D", 16>] grain 1
 }
 
 rt.kernel @update_w2 map rows [#nn.dim<"F", 32>] cols [#nn.dim<"D", 16>] grain 8 : (!nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>, !nn.tensor<[F 32, D 16], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%p: f32, %g: f32, %m: f32, %lr: f64):
   %z = arith.constant 0.0 : f32
   %mu = arith.constant 0.9 : f32
@@ -180,7 +180,7 @@ rt.kernel @update_w2 map rows [#nn.dim<"F", 32>] cols [#nn.dim<"D", 16>] grain 8
 }
 
 rt.kernel @norm_head row rows [] cols [#nn.dim<"D", 16>, #nn.dim<"V", 32>] grain 1 : (!nn.tensor<[D 16, V 32], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[], f64>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%x: f32, %a: f64):
   %q = arith.mulf %x, %x : f32
   %y = arith.extf %q : f32 to f64
@@ -190,7 +190,7 @@ rt.kernel @norm_head row rows [] cols [#nn.dim<"D", 16>, #nn.dim<"V", 32>] grain
 }
 
 rt.kernel @update_head map rows [#nn.dim<"D", 16>] cols [#nn.dim<"V", 32>] grain 8 : (!nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[], f64>) -> (!nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>, !nn.tensor<[D 16, V 32], f32>)
-    access [#rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>, #rt.access<"identity", "", 0>] {
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%p: f32, %g: f32, %m: f32, %lr: f64):
   %z = arith.constant 0.0 : f32
   %mu = arith.constant 0.9 : f32
@@ -298,7 +298,7 @@ rt.func @exit.W(%x: !nn.tensor<[B 2, S 8, D 16], f32> {nn.role = "carried", nn.n
   rt.return %q : !nn.tensor<[D 16, V 32], f32>
 }
 
-rt.func @count_terms.E(%a: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "count.main"}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "count.main"}) attributes {layer = @count_terms, part = #nn.part<evaluate>} {
+rt.func @count_terms.E(%a: !nn.tensor<[], f64> {nn.role = "loss", nn.name = "count.main", nn.counts = "main"}) -> (!nn.tensor<[], f64> {nn.role = "loss", nn.name = "count.main", nn.counts = "main"}) attributes {layer = @count_terms, part = #nn.part<evaluate>} {
   %b = rt.launch @count(%a) {in_place = array<i64: 0, 0>} : (!nn.tensor<[], f64>) -> !nn.tensor<[], f64>
   rt.return %b : !nn.tensor<[], f64>
 }

@@ -92,10 +92,10 @@ const Case cases[] = {
 
 nn::MaskAttr maskOf(const Case &it, mlir::MLIRContext &context) {
   if (it.mask != std::string("window"))
-    return nn::MaskAttr::getLeaf(&context, it.mask);
-  return nn::MaskAttr::get(
-      &context, "and", 0,
-      {nn::MaskAttr::getLeaf(&context, "causal"), nn::MaskAttr::getLeaf(&context, "window", 100)});
+    return nn::MaskAttr::getLeaf(&context, *nn::symbolizeMaskKind(it.mask));
+  return nn::MaskAttr::get(&context, nn::MaskKind::And, 0,
+                           {nn::MaskAttr::getLeaf(&context, nn::MaskKind::Causal),
+                            nn::MaskAttr::getLeaf(&context, nn::MaskKind::Window, 100)});
 }
 
 /// The limits that the driver writes on the module.
