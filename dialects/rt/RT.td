@@ -78,17 +78,6 @@ def RT_DeviceKernelAttr : AttrDef<RT_Dialect, "DeviceKernel"> {
   let assemblyFormat = "`<` $blocks `x` $threads (`,` `counted` `=` $counted^)? `>`";
 }
 
-def RT_DeviceSumAttr : AttrDef<RT_Dialect, "DeviceSum"> {
-  let mnemonic = "device_sum";
-  let summary = "that a kernel of a device adds up what ranks have, or takes the maximum";
-  let description = [{
-    Made by `sum-kernels-gpu` in the dictionary `tp.sums` of the `gpu.module`; read for the host
-    program. `#rt.device_sum<sum of bf16>`
-  }];
-  let parameters = (ins EnumParameter<NN_ReduceKind>:$kind, "::mlir::Type":$element);
-  let assemblyFormat = "`<` $kind `of` $element `>`";
-}
-
 def RT_DimArray : TypedArrayAttrBase<NN_DimAttr, "named loops">;
 
 def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
@@ -166,6 +155,18 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     YieldOp getYield();
     ::llvm::LogicalResult verifyTranspose();
   }];
+}
+
+def RT_SumOp : RT_Op<"sum", [Symbol]> {
+  let summary = "a kernel of a device that adds up what ranks have, or takes the maximum";
+  let description = [{
+    Made by `form-sums`, code by `sum-kernels-gpu`; `lower-host` lists it in the tables of the
+    program, and it is gone after that. Adds element by element the parts of all members of a group,
+    in their order, as the runtime does on a CPU; a narrow type is added in f32 and rounded once.
+    Sizes are arguments of each launch.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, NN_ReduceKind:$kind, TypeAttr:$element);
+  let assemblyFormat = "$sym_name $kind `of` $element attr-dict";
 }
 
 def RT_YieldOp : RT_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {

@@ -1,8 +1,8 @@
 //===- Replicate.h - values that their readers compute for themselves -----===//
 //
 // What a kernel reads again after a library call (a residual sum, a row before its gain) can be a
-// sum or product of arrays that it reads anyway, or that have no more bytes. Then the reader
-// computes it, and no kernel writes it.
+// sum or product of arrays that the reader reads anyway, or of others that are no larger. Then the
+// reader computes it, and no kernel writes it.
 //
 // One decision: bytes decide, and a clone is some arithmetic at most, which costs
 // nothing beside them. The same ops on the same values give the same bits.

@@ -77,9 +77,8 @@ def LowerKernelsGpuPass : Pass<"lower-kernels-gpu", "::mlir::ModuleOp"> {
 def SumKernelsGpuPass : Pass<"sum-kernels-gpu", "::mlir::ModuleOp"> {
   let summary = "kernels that add up the parts of ranks";
   let description = [{
-    Adds, for each element type and reduction of the module's collectives, the kernel that adds
-    up the parts of ranks, in the order of the members and rounded once, as the runtime does on
-    a CPU. Sizes are arguments, so one kernel serves all shapes.
+    The code of each `rt.sum`: it adds up the parts of ranks in the order of the members, and rounds
+    once, as the runtime does on a CPU. Sizes are arguments, so one kernel serves all shapes.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];

@@ -7,10 +7,8 @@
 // collectives of all shapes. A thread has one element, neighbours side by side.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/dist/Kinds.h"
 #include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
-#include "dialects/sched/Sched.h"
 #include "lib/Lower/Gpu/Module.h"
 #include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Lower.h"
@@ -32,25 +30,19 @@ static constexpr int64_t kBlock = 256;
 /// More elements than any memory has: the real number is an argument.
 static constexpr int64_t kAny = int64_t(1) << 48;
 
-/// "tplan.sum_bf16"
-static std::string nameOf(Type type, bool maximum) {
-  std::string name;
-  llvm::raw_string_ostream(name) << "tplan." << (maximum ? "max_" : "sum_")
-                                 << nn::elementName(type);
-  return name;
-}
-
 namespace {
 class SumKernel {
 public:
-  SumKernel(gpu::GPUModuleOp kernels, Type type, bool maximum)
-      : b(kernels.getLoc(), kernels.getContext()), kernels(kernels), type(type),
-        sumType(nn::isNarrow(type) ? Type(b.getF32Type()) : type), maximum(maximum) {}
+  SumKernel(gpu::GPUModuleOp kernels, rt::SumOp sum)
+      : b(kernels.getLoc(), kernels.getContext()), kernels(kernels), name(sum.getSymName()),
+        type(sum.getElement()), sumType(nn::isNarrow(type) ? Type(b.getF32Type()) : type),
+        maximum(sum.getKind() == nn::ReduceKind::max) {}
   void emit();
 
 private:
   ImplicitLocOpBuilder b;
   gpu::GPUModuleOp kernels;
+  StringRef name;
   Type type, sumType;
   bool maximum;
 
@@ -87,8 +79,8 @@ void SumKernel::emitElement(Value in, Value out, Value element, Value members, V
 
 void SumKernel::emit() {
   Type memory = MemRefType::get({kAny}, type), i64 = b.getI64Type();
-  gpu::GPUFuncOp func = makeKernel(b, kernels, nameOf(type, maximum),
-                                   {memory, memory, i64, i64, i64}, kBlock, /*grid=*/0);
+  gpu::GPUFuncOp func =
+      makeKernel(b, kernels, name, {memory, memory, i64, i64, i64}, kBlock, /*grid=*/0);
   Block &entry = func.getBody().front();
   auto number = [&](unsigned i) -> Value {
     return arith::IndexCastOp::create(b, b.getIndexType(), entry.getArgument(i));
@@ -106,33 +98,8 @@ void SumKernel::emit() {
 namespace {
 struct SumKernelsGpuPass : tplan::lower::impl::SumKernelsGpuPassBase<SumKernelsGpuPass> {
   void runOnOperation() override {
-    SmallVector<std::pair<Type, bool>> wanted; // element type, whether it is the maximum
-    auto want = [&](Type type, bool maximum) {
-      if (!llvm::is_contained(wanted, std::pair(type, maximum)))
-        wanted.push_back({type, maximum});
-    };
-    for (auto func : getOperation().getOps<rt::FuncOp>())
-      for (auto op : func.getBlock().getOps<rt::CollectiveOp>())
-        if (dist::factsOf(op.getKind()).sums)
-          want(cast<nn::Tensor>(op.getX().getType()).getElementType(),
-               op.getReduction() == nn::ReduceKind::max);
-    // Sums between functions are of f64, and so are those of losses, which the runtime makes.
-    getOperation().walk([&](Operation *op) {
-      auto value = dyn_cast<sched::ValueOp>(op);
-      if (isa<sched::AllReduceOp>(op) || (value && value.getPending()))
-        want(Float64Type::get(&getContext()), false);
-    });
-    if (wanted.empty())
-      return;
-    gpu::GPUModuleOp kernels = kernelsOf(getOperation());
-    NamedAttrList sums;
-    for (auto [type, maximum] : wanted) {
-      SumKernel(kernels, type, maximum).emit();
-      std::string name = nameOf(type, maximum);
-      nn::ReduceKind kind = maximum ? nn::ReduceKind::max : nn::ReduceKind::sum;
-      sums.set(name, rt::DeviceSumAttr::get(&getContext(), kind, type));
-    }
-    kernels->setAttr(kSums, sums.getDictionary(&getContext()));
+    for (auto sum : getOperation().getOps<rt::SumOp>())
+      SumKernel(kernelsOf(getOperation()), sum).emit();
   }
 };
 } // namespace

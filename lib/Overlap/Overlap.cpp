@@ -1,14 +1,14 @@
 //===- Overlap.cpp - refuses calls that would need a wait -----------------===//
 //
-// Invariant after the pass: every asynchronous operation has one wait, on every
-// path, and all ranks issue them in one order. It holds when every call is complete
-// when it returns, as launches, matmuls, copies and collectives are on a CPU; on a GPU
-// `order-streams`, at the end of `memory`, orders those that run at once. Anything else would run
-// unawaited and is refused.
+// Invariant after the pass: every call is complete when it returns, and every op of a section where
+// it stands. Launches, matmuls, copies and collectives are on a CPU; on a GPU `order-streams`, at
+// the end of `memory`, orders those that run at once. Anything else would run unawaited and is
+// refused.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Overlap/Overlap.h"
 #include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tplan::overlap {
@@ -30,6 +30,14 @@ struct OverlapPass : tplan::overlap::impl::OverlapPassBase<OverlapPass> {
               << func.getSymName();
           return signalPassFailure();
         }
+    WalkResult late = getOperation().walk([](sched::Step step) {
+      if (step.getCompletion() == step)
+        return WalkResult::advance();
+      step.emitOpError("has no wait: it is complete at another op");
+      return WalkResult::interrupt();
+    });
+    if (late.wasInterrupted())
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

@@ -40,6 +40,17 @@ def StepKernelsPass : Pass<"step-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::rt::RTDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def FormSumsPass : Pass<"form-sums", "::mlir::ModuleOp"> {
+  let summary = "a kernel for each kind of sum over ranks";
+  let description = [{
+    On a GPU what ranks have is added up by kernels of ours, so that the order of a sum is the same on
+    every transport. Adds an `rt.sum` for each element type and reduction of the program's
+    collectives: those in functions, those of the step, and the sums of losses and counts, which the
+    runtime makes when it reads them.
+  }];
+  let dependentDialects = ["::tplan::rt::RTDialect"];
+}
+
 def HoistInputsPass : Pass<"hoist-inputs", "::mlir::ModuleOp"> {
   let summary = "what a microbatch alone has comes first in its sections";
   let description = [{

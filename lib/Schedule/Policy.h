@@ -69,7 +69,7 @@ mlir::LogicalResult checkOrder(llvm::ArrayRef<RankOrder> order, const Pipeline &
 std::vector<Task> mergeOrders(llvm::ArrayRef<RankOrder> order, int64_t stages);
 
 /// The order of each rank with the messages between stages of different ranks. The order must be
-/// checked. Ranks are visited in turn, and each that can does its next task; if that leaves
+/// checked. Ranks are visited in turn; one whose next task is ready does it. If that leaves
 /// something to another rank, a send for the one and a receive for the other are appended at once.
 /// As the orders grow together, no rank waits for ever, not even where a send blocks until it is
 /// received. Source: `_add_send_recv` of PyTorch's torch.distributed.pipelining.

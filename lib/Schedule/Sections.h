@@ -37,7 +37,9 @@ private:
     const Run &run;
     Part part;
     unsigned j;
-    int64_t normBase, normsPerPeriod, normsBefore; // calls of part `norm`: they find its scalars
+    // Norm calls before the run, of a period, and before this one in its period: the parity of all
+    // of them says which of two numbers a call reads, and which it writes.
+    int64_t normBase, normsPerPeriod, normsBefore;
     const Callee &callee() const { return run.callees[j]; }
     int64_t functions() const { return run.callees.size(); }
   };

@@ -125,7 +125,7 @@ LayoutAttr Borders::of(const LayerPart &at, const Label &label, Tensor type, boo
   case Role::Invariant:
   case Role::CotCarried:
   case Role::CotInvariant: {
-    if (part == Part::Norm) //: every rank has the squares that it alone counts
+    if (part == Part::Norm) // each rank adds the squares of its own blocks
       return whole.withSum(placement->mesh.getAxesInStage());
     LayoutAttr layout = placement->layoutOf(type, at.loc);
     return layout && isResidual(at, label, isResult) ? withResidual(layout, type) : layout;

@@ -18,7 +18,7 @@ namespace tplan::shard {
 
 /// Granules of a module with global sizes, by name of the dimension. A dimension gets one if rows
 /// of a GEMM's operand or result lie along it, no op needs it whole or in equal blocks, and its
-/// blocks on so many ranks are not multiples of 16 bytes anyway.
+/// blocks, cut over that many ranks, are not multiples of 16 bytes already.
 llvm::SmallVector<dist::GranuleAttr> findGranules(mlir::ModuleOp module, int64_t ranks);
 
 } // namespace tplan::shard

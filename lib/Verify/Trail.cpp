@@ -121,7 +121,7 @@ static std::vector<Passage> passagesBefore(Operation *op) {
 }
 
 /// Collectives between `value` and the probed ops that it comes from.
-static std::vector<Passage> passagesBehind(mlir::Value value) {
+static std::vector<Passage> passagesTo(mlir::Value value) {
   std::vector<Passage> found;
   llvm::SetVector<Operation *> ops;
   auto follow = [&](mlir::Value v) {
@@ -145,17 +145,17 @@ void Trail::readCollectives(ModuleOp module) {
     auto &ofLayer = reductions[layer.getWholeLayer()];
     if (layer.getPart() == Part::Reduce)
       for (auto [i, value] : llvm::enumerate(layer.getReturn().getOperands()))
-        ofLayer[layer.getResultName(i).str()] = passagesBehind(value);
+        ofLayer[layer.getResultName(i).str()] = passagesTo(value);
     if (!layer.getPart()) // what is reduced in the backward
       for (auto [i, value] : llvm::enumerate(layer.getReturn().getOperands()))
         if (layer.getResultRole(i) == Role::CotParam)
-          if (std::vector<Passage> found = passagesBehind(value); !found.empty())
+          if (std::vector<Passage> found = passagesTo(value); !found.empty())
             ofLayer.try_emplace(layer.getResultName(i).str(), found);
     for (Operation &op : layer.getBlock())
       if (int64_t probe = probeOf(&op); probe >= 0) {
         std::vector<Passage> &known = passages[{layer.getSymName().str(), probe}];
         for (mlir::Value operand : op.getOperands())
-          llvm::append_range(known, passagesBehind(operand));
+          llvm::append_range(known, passagesTo(operand));
         llvm::append_range(known, passagesBefore(&op));
       }
   }

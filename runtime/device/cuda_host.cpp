@@ -194,10 +194,10 @@ Status CudaDevice::fillRandomly(int64_t begin, int64_t bytes) {
 
 /// Measures on the larger part of the arena beside the workspace.
 Status CudaDevice::chooseGemms(std::span<const GemmUse> uses, int64_t &measured) {
-  int64_t before = facts->workspace_offset, behind = before + facts->workspace_bytes;
-  bool isBefore = before >= program->arena_bytes - behind;
-  int64_t begin = isBefore ? 0 : behind;
-  int64_t bytes = isBefore ? before : program->arena_bytes - behind, most = 0;
+  int64_t before = facts->workspace_offset, after = before + facts->workspace_bytes;
+  bool isBefore = before >= program->arena_bytes - after;
+  int64_t begin = isBefore ? 0 : after;
+  int64_t bytes = isBefore ? before : program->arena_bytes - after, most = 0;
   for (const GemmUse &use : uses)
     most = std::max(most, CudaMatmul::bytesToMeasure(use));
   TP_TRY(fillRandomly(begin, std::min(bytes, most)));

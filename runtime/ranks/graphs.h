@@ -22,7 +22,7 @@ struct Graphs {
   enum Use { issued, captured, replayed } use = issued;
   /// What the calls of a graph count, as totals before and after them.
   struct Counted {
-    Profile::Totals before, behind;
+    Profile::Totals before, after;
   };
   std::map<int64_t, Counted> made; // by the graph's number
   Capture *capture = nullptr;      // where what became of it is noted

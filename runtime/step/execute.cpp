@@ -58,7 +58,7 @@ int replay(tp_rank *rank, char *arena, const Execution &what) {
     return issue(rank, arena, what);
   if (int code = what.call(what.section.head, rank, arena))
     return code;
-  rank->profile.repeat(made->second.before, made->second.behind);
+  rank->profile.repeat(made->second.before, made->second.after);
   return fail(*rank, nullptr, rank->device->replay(made->first));
 }
 

@@ -93,11 +93,11 @@ void Profile::restore(const Totals &before) {
     totals[category] = before.of[category];
 }
 
-void Profile::repeat(const Totals &before, const Totals &behind) {
+void Profile::repeat(const Totals &before, const Totals &after) {
   for (int category = 0; category < TP_CATEGORIES; ++category) {
-    totals[category].count += behind.of[category].count - before.of[category].count;
-    totals[category].flops += behind.of[category].flops - before.of[category].flops;
-    totals[category].bytes += behind.of[category].bytes - before.of[category].bytes;
+    totals[category].count += after.of[category].count - before.of[category].count;
+    totals[category].flops += after.of[category].flops - before.of[category].flops;
+    totals[category].bytes += after.of[category].bytes - before.of[category].bytes;
   }
 }
 

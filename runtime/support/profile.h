@@ -49,7 +49,7 @@ public:
     Entry of[TP_CATEGORIES];
   };
   Totals totalsNow() const;
-  void repeat(const Totals &before, const Totals &behind);
+  void repeat(const Totals &before, const Totals &after);
   /// Takes earlier totals for those of now.
   void restore(const Totals &before);
 

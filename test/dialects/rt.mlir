@@ -82,3 +82,5 @@ func.func @first_half(%x: !x) {
   %0 = rt.partial_sum %x grain 8 : <[B 16, D 8], f32> -> <[each.task 2, D 8], f32>
   return
 }
+// CHECK: rt.sum @tplan.sum_bf16 sum of bf16
+rt.sum @tplan.sum_bf16 sum of bf16

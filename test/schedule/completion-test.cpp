@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/sched/Sched.h"
 #include "lib/Memory/Liveness.h"
+#include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Schedule.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -154,6 +155,23 @@ TEST_F(Completion, AValueOfASectionDoesNotReachAnotherOne) {
       llvm::MemoryBuffer::getMemBufferCopy(program(kValues, copy), "late.mlir"), {});
   SourceMgrDiagnosticVerifierHandler expected(source, &context);
   EXPECT_FALSE(parseSourceFile<ModuleOp>(source, &context));
+  EXPECT_TRUE(succeeded(expected.verify()));
+}
+
+/// No pass makes waits yet, so what would need one is refused.
+TEST_F(Completion, IsRefusedByOverlap) {
+  std::string copy =
+      "// expected-error@below {{has no wait: it is complete at another op}}\n"
+      "\"late.copy\"(%x, %y) {until = @I.0} : (!sched.memory, !sched.memory) -> ()\n";
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(program(kValues, copy), "late.mlir"), {});
+  SourceMgrDiagnosticVerifierHandler expected(source, &context);
+  module = parseSourceFile<ModuleOp>(source, &context);
+  ASSERT_TRUE(module);
+  PassManager passes(&context);
+  passes.addPass(overlap::createOverlapPass());
+  EXPECT_TRUE(failed(passes.run(*module)));
   EXPECT_TRUE(succeeded(expected.verify()));
 }
 

@@ -12,10 +12,6 @@ inline constexpr llvm::StringLiteral kPtx = "tplan.ptx", kCubin = "tplan.cubin";
 /// An attribute of the gpu.module: an rt::DeviceKernelAttr for each kernel, by name.
 inline constexpr llvm::StringLiteral kLaunches = "tp.launches";
 
-/// An attribute of the gpu.module: an rt::DeviceSumAttr for each kernel that adds up what ranks
-/// have.
-inline constexpr llvm::StringLiteral kSums = "tp.sums";
-
 } // namespace tplan::lower
 
 #endif // TPLAN_LOWER_GPU_NAMES_H

@@ -36,7 +36,7 @@ Record<tp_collective> lower::collectiveOf(HostBuilder &host, int64_t group, int6
 }
 
 HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
-    : host(host), groups(groups) {
+    : host(host), groups(groups), module(module) {
   if (module->hasAttr(sched::kStreams)) // the kernels, maybe none, are for a device
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule);
   if (auto lists = module->getAttrOfType<ArrayAttr>(sched::kStreams)) {
@@ -200,14 +200,10 @@ Value HostCalls::member(Value rank, ArrayRef<StringAttr> axes) {
 
 std::vector<Record<tp_device_sum>> HostCalls::sums() {
   std::vector<Record<tp_device_sum>> table;
-  auto kernelsOfSums = kernels ? kernels->getAttrOfType<DictionaryAttr>(kSums) : DictionaryAttr();
-  for (NamedAttribute entry :
-       kernelsOfSums ? kernelsOfSums.getValue() : ArrayRef<NamedAttribute>()) {
-    auto sum = cast<rt::DeviceSumAttr>(entry.getValue());
+  for (auto sum : module.getOps<rt::SumOp>())
     // Sizes are arguments of each call.
     table.push_back({.type = runtimeType(sum.getElement()),
                      .reduction = sum.getKind() == nn::ReduceKind::max ? TP_MAX : TP_SUM,
-                     .kernel = kernelOf(entry.getName(), {0, 0, 8, 8, 8}, 1)});
-  }
+                     .kernel = kernelOf(sum.getSymName(), {0, 0, 8, 8, 8}, 1)});
   return table;
 }

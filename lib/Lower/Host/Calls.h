@@ -82,6 +82,7 @@ public:
 private:
   HostBuilder &host;
   HostGroups &groups;
+  mlir::ModuleOp module;
   bool device = false;
   mlir::Operation *kernels = nullptr; // gpu.module
   llvm::StringMap<Address<tp_device_kernel>> kernelSymbols;

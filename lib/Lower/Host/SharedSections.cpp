@@ -16,9 +16,9 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-/// Writes what the code of an op depends on, beside its uses: all of its attributes except the
-/// instances, which are written with the uses, the titles of runs, which are for people, the peer
-/// of a message, which the program says, and events, of which any will do.
+/// Writes the attributes on which an op's code depends. Left out are instances, which are written
+/// with the uses; titles of runs, which people read; the peer of a message, which the program says;
+/// and events, because any will do.
 static void spellOp(Operation *op, llvm::raw_ostream &os) {
   auto [file, line] = sourceOf(op->getLoc());
   os << op->getName() << ' ' << file << ':' << line << ' ';
