@@ -20,6 +20,9 @@
 namespace tplan::nn {
 /// A number in f64, written without its type.
 mlir::FailureOr<mlir::FloatAttr> parseNumber(mlir::AsmParser &parser);
+/// The kind of a parameter, in quotes.
+mlir::ParseResult parseParamKind(mlir::OpAsmParser &parser, ParamKindAttr &kind);
+void printParamKind(mlir::OpAsmPrinter &printer, mlir::Operation *op, ParamKindAttr kind);
 } // namespace tplan::nn
 #define GET_ATTRDEF_CLASSES
 #include "dialects/nn/NNAttrs.h.inc"

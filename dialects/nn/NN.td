@@ -205,6 +205,18 @@ def NN_Role : I32EnumAttr<"Role", "what an argument or result of a layer functio
 
 class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
 
+def NN_ParamKind : I32EnumAttr<"ParamKind", "what a parameter is", [
+    I32EnumAttrCase<"Linear", 0, "linear">, // this one to `other` are what selectors match
+    I32EnumAttrCase<"Norm", 1, "norm">,
+    I32EnumAttrCase<"Bias", 2, "bias">,
+    I32EnumAttrCase<"Embedding", 3, "embedding">,
+    I32EnumAttrCase<"Other", 4, "other">,
+    I32EnumAttrCase<"State", 5, "state">, // not trained
+    I32EnumAttrCase<"Copy", 6, "copy">    // of a weight, in another type: made by `precision`
+  ]> {
+  let cppNamespace = "::tplan::nn";
+}
+
 def NN_ParamOp : NN_Op<"param", [Symbol]> {
   let summary = "a parameter, or one parameter of each layer of a run";
   let description = [{
@@ -214,20 +226,18 @@ def NN_ParamOp : NN_Op<"param", [Symbol]> {
     `id` and `id_step` number the tensors of the whole model layer by layer: they
     key initial values, so two spellings of the same layers start equal.
 
-    `kind` is what selectors match: linear, norm, bias, embedding, other; `state` is not
-    trained, `copy` a working copy of a weight in another type (made by `precision`).
     (C1) count >= 1. (C2) a copy, and nothing else, says in `copy_of` of which weight it is one.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_AnyTensor>:$type,
                        I64Attr:$count, StrAttr:$path, I64Attr:$first, I64Attr:$step,
-                       I64Attr:$id, I64Attr:$id_step, NN_InitAttr:$init, StrAttr:$kind,
-                       OptionalAttr<FlatSymbolRefAttr>:$copy_of);
+                       I64Attr:$id, I64Attr:$id_step, NN_InitAttr:$init,
+                       NN_ParamKind:$kind, OptionalAttr<FlatSymbolRefAttr>:$copy_of);
   let assemblyFormat = [{
     $sym_name `:` $type `x` $count `path` $path `first` $first `step` $step
-    `id` $id `by` $id_step $init $kind (`copy_of` $copy_of^)? attr-dict
+    `id` $id `by` $id_step $init custom<ParamKind>($kind) (`copy_of` $copy_of^)? attr-dict
   }];
   let extraClassDeclaration = [{
-    bool isState() { return getKind() == "state"; }
+    bool isState() { return getKind() == ParamKind::State; }
     bool isCopy() { return getCopyOfAttr() != nullptr; }
   }];
   let hasVerifier = 1;

@@ -18,13 +18,29 @@ using namespace tplan::nn;
 // Structure
 //===----------------------------------------------------------------------===//
 
+ParseResult tplan::nn::parseParamKind(OpAsmParser &parser, ParamKindAttr &kind) {
+  std::string text;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseString(&text))
+    return failure();
+  std::optional<ParamKind> known = symbolizeParamKind(text);
+  if (!known)
+    return parser.emitError(loc) << "unknown kind of parameter: " << text;
+  kind = ParamKindAttr::get(parser.getContext(), *known);
+  return success();
+}
+
+void tplan::nn::printParamKind(OpAsmPrinter &printer, Operation *, ParamKindAttr kind) {
+  printer << '"' << stringifyParamKind(kind.getValue()) << '"';
+}
+
 LogicalResult ParamOp::verify() {
   if (getCount() < 1) // (C1)
     return emitOpError("count must be at least 1, found ") << getCount();
-  if (isCopy() != (getKind() == "copy")) // (C2)
+  if (isCopy() != (getKind() == ParamKind::Copy)) // (C2)
     return emitOpError(isCopy() ? "says of which weight it is a copy, but is of kind "
                                 : "needs the weight of which it is a copy, `copy_of @...`: kind ")
-           << getKind();
+           << stringifyParamKind(getKind());
   return success();
 }
 

@@ -18,9 +18,13 @@ enum class ScalarSource {
   Step      // the step itself
 };
 
+/// Of what it has an instance each.
+enum class ScalarPer { Step, Layer, Microbatch };
+
 struct ScalarFacts {
   llvm::StringLiteral name;
   ScalarSource source;
+  ScalarPer per = ScalarPer::Step;
 };
 
 inline constexpr llvm::StringLiteral kSeed = "seed", kStepNumber = "step", kLearningRate = "lr",
@@ -36,9 +40,9 @@ inline constexpr ScalarFacts kScalars[] = {
     {kLearningRate, ScalarSource::EachStep},
     {kBeta1Power, ScalarSource::EachStep}, // beta1 to the power of the step
     {kBeta2Power, ScalarSource::EachStep},
-    {kLayerScalar, ScalarSource::Once},  // a number for each layer of the model
-    {kOffsetScalar, ScalarSource::Once}, // the first row of each microbatch
-    {kNorm, ScalarSource::Step},         // squared, of all gradients
+    {kLayerScalar, ScalarSource::Once, ScalarPer::Layer},       // its number in the model
+    {kOffsetScalar, ScalarSource::Once, ScalarPer::Microbatch}, // its first row
+    {kNorm, ScalarSource::Step},                                // squared, of all gradients
     {kUnscale, ScalarSource::Step}, // 1 / the scale of the losses, or 0 in a step that is skipped
 };
 
@@ -48,6 +52,12 @@ constexpr const ScalarFacts *findScalar(llvm::StringRef name) {
     if (facts.name == name)
       return &facts;
   return nullptr;
+}
+
+/// Of what a scalar has an instance each.
+constexpr ScalarPer instancesOf(llvm::StringRef name) {
+  const ScalarFacts *facts = findScalar(name);
+  return facts ? facts->per : ScalarPer::Step;
 }
 
 } // namespace tplan::nn

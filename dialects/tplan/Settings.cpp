@@ -1,5 +1,6 @@
 //===- Settings.cpp - recipe, plan and target of a module -----------------===//
 #include "dialects/tplan/Settings.h"
+#include "dialects/tplan/Dimensions.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -50,7 +51,7 @@ int64_t lang::Settings::ranksAlong(ArrayRef<std::string> axes) const {
 int64_t lang::Settings::dataRanks() const {
   int64_t ranks = 1; // a dimension has one line
   for (const Shard &shard : plan.shard)
-    if (shard.of.empty() && llvm::is_contained(shard.dims, "B"))
+    if (shard.of.empty() && llvm::is_contained(shard.dims, dimension::batch))
       ranks *= ranksAlong(shard.axes);
   return ranks;
 }

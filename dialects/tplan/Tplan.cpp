@@ -1,12 +1,15 @@
 //===- Tplan.cpp - registration, syntax and verifiers of the tplan dialect ===//
 #include "dialects/tplan/Tplan.h"
 #include "dialects/nn/NNFunction.h"
+#include "dialects/tplan/Dimensions.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tplan::lang;
+using tplan::nn::parseParamKind;
+using tplan::nn::printParamKind;
 
 #include "dialects/tplan/TplanDialect.cpp.inc"
 #include "dialects/tplan/TplanEnums.cpp.inc"
@@ -132,7 +135,7 @@ tplan::nn::DimAttr ModelOp::getBatch() {
   for (auto input : getOps<InputOp>())
     if (auto type = cast<nn::Tensor>(input.getValue().getType()); type.getRank())
       return type.getDims().front();
-  return nn::DimAttr::get(getContext(), "B", 1, false);
+  return nn::DimAttr::get(getContext(), dimension::batch, 1, false);
 }
 
 LogicalResult StoredOp::verify() {

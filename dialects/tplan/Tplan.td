@@ -108,10 +108,10 @@ def Tplan_WeightOp : Tplan_Op<"weight", [Pure]> {
     name (a tied head) is one weight. One of kind `state` is not trained: its
     `tplan.update` gives it a new value after each step.
   }];
-  let arguments = (ins StrAttr:$name, StrAttr:$kind, NN_InitAttr:$init);
+  let arguments = (ins StrAttr:$name, NN_ParamKind:$kind, NN_InitAttr:$init);
   let results = (outs NN_AnyTensor:$value);
-  let assemblyFormat = "$name $kind $init attr-dict `:` type($value)";
-  let extraClassDeclaration = [{ bool isState() { return getKind() == "state"; } }];
+  let assemblyFormat = "$name custom<ParamKind>($kind) $init attr-dict `:` type($value)";
+  let extraClassDeclaration = [{ bool isState() { return getKind() == nn::ParamKind::State; } }];
 }
 
 def Tplan_CallOp : Tplan_Op<"call", [CallOpInterface]> {

@@ -146,7 +146,7 @@ private:
     auto param =
         ParamOp::create(b, run.getLoc(), symbol, Tensor::get(&getContext(), {}, b.getF32Type()),
                         run.getTimes(), path, first, run.getCallees().size(),
-                        /*id=*/0, /*id_step=*/0, zero, "other", FlatSymbolRefAttr());
+                        /*id=*/0, /*id_step=*/0, zero, ParamKind::Other, FlatSymbolRefAttr());
     param->setAttr(differentiate::kProbe, b.getI64IntegerAttr(k));
     symbols.insert(param);
     return FlatSymbolRefAttr::get(param);

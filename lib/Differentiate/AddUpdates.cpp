@@ -262,7 +262,7 @@ private:
          {std::pair(lang::kLossScale, scale->start), std::pair(lang::kGoodSteps, 0.0)}) {
       auto init = InitAttr::get(&getContext(), "constant", b.getF64FloatAttr(start));
       ParamOp::create(b, getOperation().getLoc(), symbol, number, 1, "loss", 0, 1, 0, 0, init,
-                      "state", FlatSymbolRefAttr());
+                      ParamKind::State, FlatSymbolRefAttr());
     }
   }
 

@@ -11,10 +11,10 @@
 // computed once.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Scalars.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Memory/Memory.h"
-#include "lib/Schedule/Values.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace tplan::memory {
@@ -38,7 +38,7 @@ std::optional<int64_t> strideOf(rt::FuncOp func, unsigned arg) {
   case Role::CotParam:
     return sched::alignUp(cast<nn::Tensor>(func.getArgumentTypes()[arg]).getBytes());
   case Role::Scalar:
-    if (func.getArgName(arg) != schedule::kLayerScalar)
+    if (nn::instancesOf(func.getArgName(arg)) != nn::ScalarPer::Layer)
       return 0;
     return std::nullopt;
   default:

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Builtins.h"
-#include "lib/Parse/Dimensions.h"
+#include "dialects/tplan/Dimensions.h"
 #include "lib/Parse/Features.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Operators.h"
@@ -78,8 +78,8 @@ struct Forms : BuiltinCall {
       return {};
     if (over.size() > 1)
       return fail(over[1].loc, "rope turns one dimension, found also {0}", over[1].text);
-    Name turned = over.empty() ? Name{dimension::headSize, call.loc} : over[0];
-    Name along = dimArg("positions", dimension::sequence);
+    Name turned = over.empty() ? Name{lang::dimension::headSize, call.loc} : over[0];
+    Name along = dimArg("positions", lang::dimension::sequence);
     std::optional<double> base = numberArg("base", 10000.0);
     if (!base || along.text.empty())
       return {};
@@ -143,10 +143,12 @@ struct Forms : BuiltinCall {
     Name query, key, heads, groups, size;
   };
   AttentionDims attentionDims(nn::Tensor k) {
-    Name query = dimArg("query", dimension::sequence), key = dimArg("key", dimension::sequence);
-    Name heads = dimArg("heads", dimension::heads);
-    StringRef usual = k.has(dimension::groups) ? StringRef(dimension::groups) : heads.text;
-    Name groups = dimArg("groups", usual), size = dimArg("size", dimension::headSize);
+    Name query = dimArg("query", lang::dimension::sequence),
+         key = dimArg("key", lang::dimension::sequence);
+    Name heads = dimArg("heads", lang::dimension::heads);
+    StringRef usual =
+        k.has(lang::dimension::groups) ? StringRef(lang::dimension::groups) : heads.text;
+    Name groups = dimArg("groups", usual), size = dimArg("size", lang::dimension::headSize);
     return {query, key, heads, groups, size};
   }
 

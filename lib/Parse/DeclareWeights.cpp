@@ -1,6 +1,6 @@
 //===- DeclareWeights.cpp - `linear`, `table`, `weight` and `state` --------===//
 #include "lib/Parse/DeclareWeights.h"
-#include "lib/Parse/Dimensions.h"
+#include "dialects/tplan/Dimensions.h"
 #include "lib/Parse/Sizes.h"
 
 using namespace mlir;
@@ -41,11 +41,11 @@ static nn::InitAttr init(ModelBuilder &model, const Stmt &stmt, StringRef kind, 
   return attr("constant", n ? n->real : value);
 }
 
-static Value weight(ModelBuilder &model, StringRef name, StringRef kind, nn::InitAttr init,
+static Value weight(ModelBuilder &model, StringRef name, nn::ParamKind kind, nn::InitAttr init,
                     nn::Tensor type, Scope &scope, SMLoc loc) {
   if (model.tooLarge(loc))
     return {};
-  if (type.has(dimension::batch)) {
+  if (type.has(lang::dimension::batch)) {
     model.report.error(loc, "a weight is the same for all sequences of a batch: drop B, found {0}",
                        spell(type));
     return {};
@@ -100,11 +100,11 @@ void tplan::parse::declareLinear(ModelBuilder &model, const Stmt &stmt, Scope &s
         tensor(model.report, all, model.builder.getF32Type(), name.loc);
     if (!type)
       continue;
-    member.weight =
-        weight(model, (name.text + ".weight").str(), "linear", initial, *type, scope, name.loc);
+    member.weight = weight(model, (name.text + ".weight").str(), nn::ParamKind::Linear, initial,
+                           *type, scope, name.loc);
     if (stmt.bias)
       member.bias =
-          weight(model, (name.text + ".bias").str(), "bias",
+          weight(model, (name.text + ".bias").str(), nn::ParamKind::Bias,
                  nn::InitAttr::get(model.context, "constant", model.builder.getF64FloatAttr(0)),
                  nn::Tensor::get(model.context, *to, model.builder.getF32Type()), scope, name.loc);
   }
@@ -133,8 +133,8 @@ void tplan::parse::declareTable(ModelBuilder &model, const Stmt &stmt, Scope &sc
     llvm::append_range(all, *to);
     if (std::optional<nn::Tensor> type =
             tensor(model.report, all, model.builder.getF32Type(), name.loc))
-      member.weight = weight(model, (name.text + ".weight").str(), "embedding", initial, *type,
-                             scope, name.loc);
+      member.weight = weight(model, (name.text + ".weight").str(), nn::ParamKind::Embedding,
+                             initial, *type, scope, name.loc);
   }
 }
 
@@ -143,7 +143,9 @@ void tplan::parse::declareWeight(ModelBuilder &model, const Stmt &stmt, Scope &s
   bool isState = stmt.kind == Stmt::State;
   nn::InitAttr initial = isState ? init(model, stmt, "constant", 0, scope)
                                  : init(model, stmt, "normal", kInitDeviation, scope);
-  StringRef kind = isState ? "state" : scope.norm ? "norm" : "other";
+  nn::ParamKind kind = isState      ? nn::ParamKind::State
+                       : scope.norm ? nn::ParamKind::Norm
+                                    : nn::ParamKind::Other;
   for (const Name &name : stmt.names) {
     if (!declare(model.report, name, scope))
       continue;

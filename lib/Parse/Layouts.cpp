@@ -7,8 +7,8 @@
 // is for the shard phase, which knows the tensors in which they meet.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/tplan/Dimensions.h"
 #include "dialects/tplan/Settings.h"
-#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Plans.h"
@@ -31,8 +31,8 @@ struct StandardLayout {
 };
 const StandardLayout kLayouts[] = {{"megatron",
                                     {
-#define MEGATRON(id) dimension::id,
-#include "lib/Parse/Dimensions.def"
+#define MEGATRON(id) lang::dimension::id,
+#include "dialects/tplan/Dimensions.def"
                                     }}};
 
 /// Dimensions with a meaning of their own, and what sharding them would be.
@@ -41,8 +41,8 @@ struct Refused {
   Feature feature;
 };
 const Refused kRefused[] = {
-#define REFUSED(id, feature) {dimension::id, Feature::feature},
-#include "lib/Parse/Dimensions.def"
+#define REFUSED(id, feature) {lang::dimension::id, Feature::feature},
+#include "dialects/tplan/Dimensions.def"
 };
 
 template <class Map> std::vector<StringRef> keys(const Map &map) {
@@ -171,11 +171,11 @@ bool checkDim(PlanContext &plan, const Name &dim, const Name &of, const Dimensio
                    dim.text);
       return false;
     }
-    if (dim.text != dimension::sequence)
+    if (dim.text != lang::dimension::sequence)
       report.error(dim.loc,
                    "of the residual only the sequence is sharded: S of residual, found {0}",
                    dim.text);
-    return dim.text == dimension::sequence;
+    return dim.text == lang::dimension::sequence;
   }
   for (const Refused &refused : kRefused)
     if (refused.dim == dim.text) {
@@ -290,12 +290,12 @@ void readShards(PlanContext &plan) {
       addShard(plan, Shard{item.names, item.axes, item.second, item.loc}, dims);
   if (standard)
     readStandard(plan, *standard, dims);
-  checkMultiple(plan, plan.layout.find(dimension::batch), "the batch", plan.recipe.batch,
-                plan.recipe.data.find(dimension::batch)->second.loc);
-  if (const Shard *residual = plan.layout.find(dimension::sequence, "residual");
-      residual && dims.count(dimension::sequence)) {
-    auto given = plan.recipe.data.find(dimension::sequence);
-    checkMultiple(plan, residual, dimension::sequence, dims[dimension::sequence],
+  checkMultiple(plan, plan.layout.find(lang::dimension::batch), "the batch", plan.recipe.batch,
+                plan.recipe.data.find(lang::dimension::batch)->second.loc);
+  if (const Shard *residual = plan.layout.find(lang::dimension::sequence, "residual");
+      residual && dims.count(lang::dimension::sequence)) {
+    auto given = plan.recipe.data.find(lang::dimension::sequence);
+    checkMultiple(plan, residual, lang::dimension::sequence, dims[lang::dimension::sequence],
                   given == plan.recipe.data.end() ? SMLoc() : given->second.loc);
   }
   if (!shard) // the line that shards
@@ -307,9 +307,9 @@ void readShards(PlanContext &plan) {
 /// dimensions of standard models that are free.
 std::string useOf(PlanContext &plan, int64_t size) {
   Dimensions dims = lang::dimensionsOf(*plan.model.module);
-  if (!plan.layout.find(dimension::batch) && dims.count(dimension::batch) &&
+  if (!plan.layout.find(lang::dimension::batch) && dims.count(lang::dimension::batch) &&
       plan.recipe.batch % size == 0)
-    return dimension::batch.str();
+    return lang::dimension::batch.str();
   std::string text;
   for (StringRef dim : kLayouts[0].dims)
     if (dims.count(dim) && !plan.layout.find(dim) && dims[dim] % size == 0)

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Losses.h"
-#include "lib/Parse/Dimensions.h"
+#include "dialects/tplan/Dimensions.h"
 #include "lib/Parse/Features.h"
 #include "lib/Parse/Operators.h"
 #include "lib/Parse/Sizes.h"
@@ -133,7 +133,7 @@ static void addReduction(ModelBuilder &model, Expressions &expressions, const Na
   if (!wantNumber(model.report, val, term.loc, "a loss"))
     return;
   auto reduced = cast<nn::Tensor>(val.value.getDefiningOp()->getOperand(0).getType());
-  if (!reduced.has(dimension::batch)) {
+  if (!reduced.has(lang::dimension::batch)) {
     refuse(model.report, term.loc, Feature::PlainLoss);
     return;
   }

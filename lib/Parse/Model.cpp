@@ -1,6 +1,6 @@
 //===- Model.cpp - the model of a plan -------------------------------------===//
 #include "lib/Parse/Model.h"
-#include "lib/Parse/Dimensions.h"
+#include "dialects/tplan/Dimensions.h"
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Sizes.h"
@@ -48,7 +48,7 @@ static void checkDataSizes(ModelBuilder &model, const ModelDecl &decl, const Siz
       dims.push_back(dim.getName());
   });
   for (auto &[name, bound] : data)
-    if (name != dimension::batch && !llvm::is_contained(dims, name))
+    if (name != lang::dimension::batch && !llvm::is_contained(dims, name))
       model.report.error(bound.loc, "no input of {0} has the dimension {1}", decl.name.text, name)
           .suggest(name, dims)
           .note(decl.name.loc, "{0} is declared here", decl.name.text);
@@ -59,7 +59,7 @@ static bool checkPlace(Report &report, const ModelDecl &decl, const Param &param
                        const Sizes &data) {
   StringRef name = param.name.text;
   auto wrong = data.find(name);
-  if (wrong == data.end() || name == dimension::batch)
+  if (wrong == data.end() || name == lang::dimension::batch)
     return true;
   report
       .error(wrong->second.loc,

@@ -12,7 +12,7 @@ namespace tplan::parse {
 struct WeightInfo {
   std::string path;
   nn::Tensor type;
-  llvm::StringRef kind;
+  nn::ParamKind kind;
   // In a list: {i} stands for first, first + step, ... (count of them).
   int64_t count = 1, first = 0, step = 0;
 };

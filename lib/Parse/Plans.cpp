@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Plans.h"
+#include "dialects/tplan/Dimensions.h"
 #include "dialects/tplan/LossScale.h"
-#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Sizes.h"
@@ -30,7 +30,7 @@ void readMicrobatch(PlanContext &plan, const Setting &line) {
   auto n = amount(plan.report, line.items[0].quantity, Unit::Sequences, "a microbatch");
   if (!n)
     return;
-  int64_t ranks = plan.layout.ranks(plan.layout.find(dimension::batch)),
+  int64_t ranks = plan.layout.ranks(plan.layout.find(lang::dimension::batch)),
           rows = plan.recipe.batch / ranks;
   // It has been checked that the ranks divide the batch.
   if (plan.recipe.batch % ranks == 0 && rows % n->value) {
@@ -39,7 +39,8 @@ void readMicrobatch(PlanContext &plan, const Setting &line) {
     auto error =
         plan.report.error(line.items[0].loc, "a microbatch must divide {0}: {1}, found {2}", of,
                           nearestDivisors(rows, n->value, "or"), n->value);
-    error.note(plan.recipe.data.find(dimension::batch)->second.loc, "the batch is given here");
+    error.note(plan.recipe.data.find(lang::dimension::batch)->second.loc,
+               "the batch is given here");
     fixNumber(error, tokenAt(line.items[0].loc), divisorsBeside(rows, n->value));
     if (ranks > 1)
       error.note(plan.layout.mesh, "the mesh is given here");
@@ -358,7 +359,8 @@ void tplan::parse::emitPlan(ModelBuilder &model, const Settings &settings, const
       line.read(plan, *given);
   // Writes into the IR, where people look for them, the defaults that phases rely on.
   if (!plan.fields.microbatch)
-    plan.fields.microbatch = recipe.batch / plan.layout.ranks(plan.layout.find(dimension::batch));
+    plan.fields.microbatch =
+        recipe.batch / plan.layout.ranks(plan.layout.find(lang::dimension::batch));
   completeStages(plan);
   model.builder.setInsertionPointToEnd(model.module->getBody());
   lang::PlanOp::create(model.builder, plan.places.location(), symbol,

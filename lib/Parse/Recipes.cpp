@@ -1,6 +1,6 @@
 //===- Recipes.cpp - how a model is trained ----------------------------------===//
+#include "dialects/tplan/Dimensions.h"
 #include "lib/Parse/DataSizes.h"
-#include "lib/Parse/Dimensions.h"
 #include "lib/Parse/Limits.h"
 #include "lib/Parse/Optimizers.h"
 #include "lib/Parse/Rates.h"
@@ -58,7 +58,7 @@ static bool readData(Report &report, const Setting &line, Recipe &recipe) {
       continue;
     if (!once(item.name.text, item.name.loc))
       return false;
-    if (item.name.text == dimension::batch) {
+    if (item.name.text == lang::dimension::batch) {
       report.error(item.name.loc, "B is the batch: set it with `batch`");
       return false;
     }
@@ -73,11 +73,11 @@ static bool readData(Report &report, const Setting &line, Recipe &recipe) {
 
 /// The tokens of one row, for settings that count tokens.
 static int64_t rowLength(Report &report, const Recipe &recipe, SMLoc loc) {
-  auto it = recipe.data.find(dimension::sequence);
+  auto it = recipe.data.find(lang::dimension::sequence);
   if (it != recipe.data.end() && it->second.number.whole > 0)
     return it->second.number.whole;
   auto error = report.error(loc, "tokens need the length of a row: add S = .. to the data line");
-  fixDataSize(error, recipe.settings->find("data"), dimension::sequence);
+  fixDataSize(error, recipe.settings->find("data"), lang::dimension::sequence);
   return 0;
 }
 
@@ -113,7 +113,7 @@ std::optional<Recipe> tplan::parse::readRecipe(Report &report, const Settings &s
                  "a batch must be whole rows of {0} tokens: {1} or {2} tokens, "
                  "found {3}",
                  row, down, down + row, rows->value)
-          .note(recipe.data.find(dimension::sequence)->second.loc, "S is given here");
+          .note(recipe.data.find(lang::dimension::sequence)->second.loc, "S is given here");
       return std::nullopt;
     }
     recipe.batch = rows->value / row;
@@ -122,8 +122,8 @@ std::optional<Recipe> tplan::parse::readRecipe(Report &report, const Settings &s
     report.error(batch.items[0].loc, "a batch has at most 2^40 sequences, found {0}", recipe.batch);
     return std::nullopt;
   }
-  if (recipe.data.count(dimension::sequence))
-    recipe.sequence = recipe.data.find(dimension::sequence)->second.number.whole;
+  if (recipe.data.count(lang::dimension::sequence))
+    recipe.sequence = recipe.data.find(lang::dimension::sequence)->second.number.whole;
   recipe.steps = total->value;
   if (total->unit == Unit::Tokens) {
     int64_t row = rowLength(report, recipe, length.loc), step;
@@ -133,7 +133,7 @@ std::optional<Recipe> tplan::parse::readRecipe(Report &report, const Settings &s
       step = INT64_MAX;
     recipe.steps = total->value / step + (total->value % step != 0);
   }
-  recipe.data[dimension::batch] = {Number::of(recipe.batch), batch.loc};
+  recipe.data[lang::dimension::batch] = {Number::of(recipe.batch), batch.loc};
   return recipe;
 }
 

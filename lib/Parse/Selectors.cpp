@@ -18,13 +18,14 @@ using llvm::StringRef;
 
 namespace {
 struct Kind {
-  StringRef word, kind;
+  StringRef word;
+  nn::ParamKind kind;
 };
 const Kind kKinds[] = {
-    {"linear", "linear"},
-    {"norms", "norm"},
-    {"biases", "bias"},
-    {"embeddings", "embedding"},
+    {"linear", nn::ParamKind::Linear},
+    {"norms", nn::ParamKind::Norm},
+    {"biases", nn::ParamKind::Bias},
+    {"embeddings", nn::ParamKind::Embedding},
 };
 constexpr int64_t kLast = INT64_MAX;
 } // namespace
@@ -190,7 +191,8 @@ void tplan::parse::printMatches(const ModelInfo &info, llvm::ArrayRef<Ranges> ma
     }
     bool doubled = wide && weight.type.getElementType().isF32();
     int64_t bytes = weight.type.getBytes() * (doubled ? 2 : 1);
-    os << path << " " << spell(weight.type) << " " << weight.kind << " " << bytes << " bytes";
+    os << path << " " << spell(weight.type) << " " << nn::stringifyParamKind(weight.kind) << " "
+       << bytes << " bytes";
     if (count > 1)
       os << " x " << count;
     os << "\n";

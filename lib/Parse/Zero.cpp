@@ -4,7 +4,7 @@
 // of the cluster holds an equal part of them.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Parse/Dimensions.h"
+#include "dialects/tplan/Dimensions.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/Plans.h"
 #include "lib/Parse/Spelling.h"
@@ -34,7 +34,7 @@ StringRef freeAxis(PlanContext &plan) {
 /// The axes of zero: some of B's, all of them by default. Empty after an error.
 Names zeroAxes(PlanContext &plan, const Setting &line, const Item &item) {
   bool ok = findAxes(plan, item.axes);
-  const Shard *batch = plan.layout.find(dimension::batch);
+  const Shard *batch = plan.layout.find(lang::dimension::batch);
   if (!batch && ok && plan.layout.axes.empty()) {
     auto error = plan.report.error(
         item.loc, "zero shards among ranks: add `mesh dp = 2` and `shard B over dp`, or drop it");

@@ -252,7 +252,7 @@ private:
     copy = master.clone();
     copy.setSymName(copyName(master.getSymName(), narrow));
     copy.setPath(copyName(master.getPath(), narrow));
-    copy.setKind("copy");
+    copy.setKind(ParamKind::Copy);
     copy.setCopyOfAttr(FlatSymbolRefAttr::get(master));
     copy.setType(cast<Tensor>(master.getType()).withElement(narrow));
     OpBuilder(master).insert(copy);

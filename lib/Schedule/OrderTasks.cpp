@@ -151,6 +151,8 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
              << " forward tasks, stages times microbatches; use larger microbatches, found "
              << stages << " x " << *microbatches;
     int64_t ranks = dist::meshOf(module).getNumStageRanks();
+    // A rank's values and its part of files are one range of the instances of a weight (`heldOf`),
+    // so it would hold, and write, the layers between two stages of its own.
     if (ranks > 1 && ranks != stages)
       return emitError(settings.planLine("stages"))
              << "each rank along the axis of the stages holds one of them: there are " << ranks

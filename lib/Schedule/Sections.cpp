@@ -91,7 +91,9 @@ AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
   if (key.getKind() == ValueKind::Activation) // a contribution
     return period();
   StringRef name = key.getName() ? key.getName().getValue() : "";
-  if (key.getKind() == ValueKind::Scalar && name == kLayerScalar) {
+  nn::ScalarPer per =
+      key.getKind() == ValueKind::Scalar ? nn::instancesOf(name) : nn::ScalarPer::Step;
+  if (per == nn::ScalarPer::Layer) {
     int64_t first = values.find(key).getFirst();
     return period() * layer.functions() +
            (static_cast<int64_t>(layer.j + op.getFirstLayer()) - first);
@@ -100,7 +102,7 @@ AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
     return number(chain.partOfSum(layer.run, name));
   if (key.getKind() == ValueKind::Count)
     return number(chain.partOfSum(layer.run, nn::countOf(name)));
-  if (key.getKind() == ValueKind::Scalar && name == kOffsetScalar)
+  if (per == nn::ScalarPer::Microbatch)
     return sched::microbatchOf(b.getContext());
   return number(0);
 }

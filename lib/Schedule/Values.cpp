@@ -193,15 +193,20 @@ private:
 
   void addScalar(const Run &run, KeyAttr key, Type type) {
     StringRef name = key.getName() ? key.getName().getValue() : "";
-    nn::RunOp op = run.op;
-    int64_t begin = 0, end = name == kLayerScalar    ? op.getFirstLayer() + run.layers()
-                             : name == kOffsetScalar ? program.getMicrobatches()
-                                                     : 1;
-    if (name == kLayerScalar)
-      std::tie(begin, end) = heldOf(end, [](const Run &run) {
+    int64_t begin = 0, end = 1;
+    switch (nn::instancesOf(name)) {
+    case nn::ScalarPer::Step:
+      break;
+    case nn::ScalarPer::Microbatch:
+      end = program.getMicrobatches();
+      break;
+    case nn::ScalarPer::Layer:
+      std::tie(begin, end) = heldOf(run.op.getFirstLayer() + run.layers(), [](const Run &run) {
         int64_t first = run.op.getFirstLayer();
         return std::pair(first, first + run.layers());
       });
+      break;
+    }
     ValueOp value = add(key, Owner::Scalar, type);
     value.setCount(std::max<int64_t>(value.getCount(), end - begin));
     value.setFirst(begin);

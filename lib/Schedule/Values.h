@@ -16,11 +16,7 @@
 
 namespace tplan::schedule {
 
-/// Scalars: one with an instance for each layer, the layer's number in the model, and one with an
-/// instance for each microbatch, the number of its first sequence in the batch.
-using nn::kLayerScalar;
 using nn::kNorm;
-using nn::kOffsetScalar;
 /// The root of the squared norm, for the metrics.
 inline constexpr llvm::StringLiteral kGradNorm = "grad_norm";
 /// With a scaled loss: its scale, and whether the step was skipped.

@@ -1,6 +1,7 @@
 //===- Shrink.cpp - a plan made small, with its layouts kept --------------===//
 #include "lib/Verify/Shrink.h"
 #include "dialects/dist/Dist.h"
+#include "dialects/tplan/Dimensions.h"
 #include "dialects/tplan/Settings.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -170,7 +171,7 @@ void Shrinker::shrinkBatch() {
 void Shrinker::shrinkDims() {
   std::vector<std::pair<int64_t, std::string>> ascending;
   for (auto &[name, size] : full.dims)
-    if (name != "B")
+    if (name != lang::dimension::batch)
       ascending.push_back({size, name});
   llvm::sort(ascending);
   int64_t before = 0, after = 0;
@@ -228,7 +229,7 @@ std::optional<Shrunk> Shrinker::run() {
     return std::nullopt;
   full = now = *facts;
   shrunk.costSizes = full.dims;
-  shrunk.costSizes["B"] = full.microbatch * full.dataRanks;
+  shrunk.costSizes[lang::dimension::batch.str()] = full.microbatch * full.dataRanks;
   shrinkBatch();
   shrinkDims();
   shrinkDepth();

@@ -608,6 +608,11 @@ nn.layer @f(%x: !nn.tensor<[], i32> {nn.role = "loss", nn.name = "member", nn.me
 
 // -----
 
+// expected-error @+1 {{unknown kind of parameter: lineal}}
+nn.param @w : !nn.tensor<[D 3], f32> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "lineal"
+
+// -----
+
 // nn.param (C2)
 // expected-error @+1 {{needs the weight of which it is a copy, `copy_of @...`: kind copy}}
 nn.param @w.bf16 : !nn.tensor<[D 3], bf16> x 1 path "w.bf16" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "copy"

@@ -89,7 +89,7 @@ static void readModel(mlir::ModuleOp model, Loaded &loaded) {
         loaded.lossWeights[loss.getName().str()] =
             llvm::cast<mlir::FloatAttr>(loss.getValue()).getValueAsDouble();
   for (auto param : model.getOps<nn::ParamOp>())
-    if (param.getKind() == "state")
+    if (param.isState())
       for (uint64_t i = 0; i < param.getCount(); ++i) {
         std::string name = param.getPath().str();
         if (size_t at = name.find("{i}"); at != std::string::npos)

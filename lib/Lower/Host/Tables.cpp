@@ -143,7 +143,7 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
       add(places.find(ValueKind::Scalar, scalar.name), scalarKind(scalar.name),
           scalar.name == nn::kBeta1Power     ? optimizer.beta1
           : scalar.name == nn::kBeta2Power   ? optimizer.beta2
-          : scalar.name == nn::kOffsetScalar ? static_cast<double>(microbatch())
+          : scalar.per == nn::ScalarPer::Microbatch ? static_cast<double>(microbatch())
                                              : 1);
   for (auto value : program.getBody().getOps<ValueOp>())
     if (value.getRows()) {
