@@ -125,11 +125,8 @@ GraphCounts memory::countGraphs(sched::ProgramOp program) {
     int64_t graphs = section.getNumGraphs(), calls = 0;
     if (graphs == 0)
       continue;
-    for (Operation &op : section.getBodyOps()) {
-      auto run = dyn_cast<sched::RunOp>(op);
-      int64_t times = run ? static_cast<int64_t>(run.getTimes()) : 1;
-      op.walk([&](sched::Step step) { calls += times * callsOf(step); });
-    }
+    schedule::forEachStep(section.getBodyOps(),
+                          [&](sched::Step step, int64_t times) { calls += times * callsOf(step); });
     counts.graphs += graphs;
     counts.calls += graphs * calls;
   }

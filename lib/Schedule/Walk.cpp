@@ -35,16 +35,27 @@ SmallVector<std::pair<sched::SectionOp, int64_t>> schedule::countExecutions(sche
   });
 }
 
-void schedule::forEachStep(sched::EntryOp entry, function_ref<void(sched::Step, int64_t)> visit) {
-  for (auto [section, executed] : countExecutions(entry))
-    for (Operation &op : section.getBody().front()) {
-      if (auto run = dyn_cast<sched::RunOp>(op)) {
-        for (Operation &nested : run.getBody().front())
-          visit(cast<sched::Step>(nested), executed * static_cast<int64_t>(run.getTimes()));
-        continue;
-      }
-      visit(cast<sched::Step>(op), executed);
+void schedule::forEachStep(llvm::iterator_range<Block::iterator> ops,
+                           function_ref<void(sched::Step, int64_t)> visit) {
+  for (Operation &op : ops) {
+    auto run = dyn_cast<sched::RunOp>(op);
+    if (!run) {
+      visit(cast<sched::Step>(op), 1);
+      continue;
     }
+    for (Operation &nested : run.getBody().front())
+      visit(cast<sched::Step>(nested), run.getTimes());
+  }
+}
+
+void schedule::forEachStep(sched::EntryOp entry, function_ref<void(sched::Step, int64_t)> visit) {
+  for (auto [section, executed] : countExecutions(entry)) {
+    Block &body = section.getBody().front();
+    forEachStep(llvm::make_range(body.begin(), body.end()),
+                [&, executed = executed](sched::Step step, int64_t times) {
+                  visit(step, executed * times);
+                });
+  }
 }
 
 void schedule::forEachStep(sched::ProgramOp program, sched::EntryKind kind,

@@ -20,6 +20,11 @@ void forEachExecution(sched::EntryOp entry,
 /// How often an entry executes each section that it names, in the order of the first time.
 llvm::SmallVector<std::pair<sched::SectionOp, int64_t>> countExecutions(sched::EntryOp entry);
 
+/// Visits the steps among ops of a section's body, and those in runs among them, each with how many
+/// times one execution of the section does it.
+void forEachStep(llvm::iterator_range<mlir::Block::iterator> ops,
+                 llvm::function_ref<void(sched::Step, int64_t times)> visit);
+
 /// Visits the ops that an entry executes, each once, with how many times that is.
 void forEachStep(sched::EntryOp entry, llvm::function_ref<void(sched::Step, int64_t times)> visit);
 
