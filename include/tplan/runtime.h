@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 12
+#define TP_ABI_VERSION 13
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -335,7 +335,6 @@ typedef struct tp_metric {
   int32_t is_loss;   /* a term of the training loss, which has it times `factor` */
   double factor;
   int32_t parts, count_parts; /* of the number at `offset`, at `count_offset` */
-  int32_t is_skipped;         /* other than 0 where the step was skipped */
 } tp_metric;
 
 /* A live slot of the arena, for the memory audit and the audit of streams. */
@@ -444,6 +443,7 @@ typedef struct tp_program {
   int64_t num_lr;
   const tp_metric *metrics;
   int64_t num_metrics;
+  int64_t skipped_metric; /* its number, from 1, of the metric that is 1 where a step is skipped; or 0 */
   const tp_slot *slots;
   int64_t num_slots;
   const char *slot_names; /* one after the other, each with a zero */

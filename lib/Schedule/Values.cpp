@@ -194,7 +194,7 @@ private:
   void addScalar(const Run &run, KeyAttr key, Type type) {
     StringRef name = key.getName() ? key.getName().getValue() : "";
     int64_t begin = 0, end = 1;
-    switch (nn::instancesOf(name)) {
+    switch (key.getKind() == ValueKind::Scalar ? nn::instancesOf(name) : nn::ScalarPer::Step) {
     case nn::ScalarPer::Step:
       break;
     case nn::ScalarPer::Microbatch:

@@ -165,6 +165,7 @@ void Agreement::compareInputs() {
 }
 
 void Agreement::compareMetrics() {
+  same("number of the metric of skipped steps", a.skipped_metric, b.skipped_metric);
   same("number of metrics", "metric", a.metrics, a.num_metrics, b.metrics, b.num_metrics,
        [&](const tp_metric &x, const tp_metric &y, const std::string &of) {
          same("name", x.name, y.name, of);

@@ -189,10 +189,7 @@ Status Session::checkMetrics() const {
 }
 
 bool Session::isSkipped() const {
-  for (int64_t i = 0; i < program.num_metrics; ++i)
-    if (program.metrics[i].is_skipped)
-      return numbers.term(i).value() != 0;
-  return false;
+  return program.skipped_metric && numbers.term(program.skipped_metric - 1).value() != 0;
 }
 
 Status Session::auditMemory() {

@@ -121,6 +121,8 @@ const Wrong wrongs[] = {
     {"Vocabulary", [](Plan &s) { s[1].input.vocabulary = 1; }, IN("vocabulary of input 0")},
     {"InputGroup", [](Plan &s) { s[1].input.group = 1; }, IN("group of input 0")},
     {"NumMetrics", [](Plan &s) { s[1].program.num_metrics = 1; }, IN("number of metrics")},
+    {"Skipped", [](Plan &s) { s[1].program.skipped_metric = 2; },
+     IN("number of the metric of skipped steps")},
     {"MetricName", [](Plan &s) { s[1].metrics[1].name = "x"; }, IN("name of metric 1")},
     {"MetricType", [](Plan &s) { s[1].metrics[1].type = TP_F32; }, IN("type of metric 1")},
     {"NoCount", [](Plan &s) { s[1].metrics[0].count_offset = -1; }, IN("number of counts of")},

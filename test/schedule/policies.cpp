@@ -1,7 +1,8 @@
 //===- policies.cpp - schedules that tests add, without an edit in lib/ ---===//
 //
-// Linked into schedule-opt beside the main of tplan-opt. `backwards`, `pairs`,
-// `cheapest` and `unlike` are legal policies; the others each break one rule of the checker.
+// Linked into schedule-opt beside the main of tplan-opt, and policies-tplanc beside that of tplanc.
+// `backwards`, `pairs`, `cheapest` and `unlike` are legal policies; the others each break one rule
+// of the checker.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/Policy.h"

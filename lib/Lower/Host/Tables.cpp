@@ -141,10 +141,10 @@ std::vector<Record<tp_scalar>> TableEmitter::scalars() {
   for (const nn::ScalarFacts &scalar : nn::kScalars)
     if (scalar.source != nn::ScalarSource::Step)
       add(places.find(ValueKind::Scalar, scalar.name), scalarKind(scalar.name),
-          scalar.name == nn::kBeta1Power     ? optimizer.beta1
-          : scalar.name == nn::kBeta2Power   ? optimizer.beta2
+          scalar.name == nn::kBeta1Power            ? optimizer.beta1
+          : scalar.name == nn::kBeta2Power          ? optimizer.beta2
           : scalar.per == nn::ScalarPer::Microbatch ? static_cast<double>(microbatch())
-                                             : 1);
+                                                    : 1);
   for (auto value : program.getBody().getOps<ValueOp>())
     if (value.getRows()) {
       add(places.find(ValueKind::InUse, value.getTensor().getDims().front().getName()), TP_ROWS, 1);
@@ -185,8 +185,7 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .is_loss = factor != nullptr,
                        .factor = factor ? factor.getValueAsDouble() : 0.0,
                        .parts = value.getCount(),
-                       .count_parts = count ? static_cast<int64_t>(count.getCount()) : 1,
-                       .is_skipped = false});
+                       .count_parts = count ? static_cast<int64_t>(count.getCount()) : 1});
   };
   if (losses && losses.get("main"))
     add("main");
@@ -199,7 +198,7 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
       add(name);
   // With a scaled loss the norm may be infinite, because such a step is skipped.
   for (auto value : program.getBody().getOps<ValueOp>())
-    if (value.getKey().getKind() == ValueKind::StepNumber)
+    if (value.getKey().getKind() == ValueKind::StepNumber) {
       table.push_back({.name = value.getKey().getName().getValue(),
                        .type = TP_F64,
                        .offset = places.offsetOf(value),
@@ -210,8 +209,10 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
                        .is_loss = false,
                        .factor = 0.0,
                        .parts = 1,
-                       .count_parts = 1,
-                       .is_skipped = value.getKey().getName() == schedule::kSkipped});
+                       .count_parts = 1});
+      if (value.getKey().getName() == schedule::kSkipped)
+        skippedMetric = table.size();
+    }
   return table;
 }
 
@@ -310,6 +311,7 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .num_lr = common.rates.size,
        .metrics = tables.metrics,
        .num_metrics = tables.metrics.size,
+       .skipped_metric = skippedMetric,
        .slots = tables.slots.slots,
        .num_slots = tables.slots.count,
        .slot_names = common.slotNames,

@@ -64,11 +64,13 @@ private:
   mlir::ModuleOp module;
   lang::Settings settings;
   const lang::Target &target;
+  int64_t skippedMetric = 0; // from 1; 0: there is none
 
   std::vector<Record<tp_tensor>> tensors();
   std::vector<Record<tp_input>> inputs();
   std::vector<Record<tp_scalar>> scalars();
   int64_t microbatch();
+  /// The metrics; sets skippedMetric.
   std::vector<Record<tp_metric>> metrics();
   std::pair<Table<int64_t>, Table<int64_t>> scratchOfStreams();
   Address<tp_device> device();
