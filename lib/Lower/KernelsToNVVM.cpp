@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/Lower.h"
+#include "lib/Schedule/Schedule.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -76,6 +77,7 @@ private:
 
 LogicalResult lower::lowerKernelsToNVVM(ModuleOp module) {
   PassManager pm(module.getContext());
+  pm.addPass(schedule::createFormSumsPass());
   pm.addPass(createLowerAttentionGpuPass());
   pm.addPass(createLowerKernelsGpuPass());
   pm.addPass(createSumKernelsGpuPass());

@@ -37,8 +37,8 @@ std::string ptxName(llvm::StringRef kernel);
 /// the diagnostics are out.
 mlir::LogicalResult lowerKernelsToLLVM(mlir::ModuleOp module);
 
-/// lower-attention-gpu, lower-kernels-gpu, sum-kernels-gpu, expand-random, expand-transcendentals,
-/// expand-narrow, kernels-to-nvvm.
+/// form-sums, lower-attention-gpu, lower-kernels-gpu, sum-kernels-gpu, expand-random,
+/// expand-transcendentals, expand-narrow, kernels-to-nvvm.
 mlir::LogicalResult lowerKernelsToNVVM(mlir::ModuleOp module);
 
 /// File and line of the .tplan source that a location comes from; ("", 0) where
