@@ -18,7 +18,7 @@ enum class ScalarSource {
   Step      // the step itself
 };
 
-/// Of what it has an instance each.
+/// A scalar has one instance, or one for each layer or microbatch.
 enum class ScalarPer { Step, Layer, Microbatch };
 
 struct ScalarFacts {
@@ -54,7 +54,7 @@ constexpr const ScalarFacts *findScalar(llvm::StringRef name) {
   return nullptr;
 }
 
-/// Of what a scalar has an instance each.
+/// What a scalar has an instance for.
 constexpr ScalarPer instancesOf(llvm::StringRef name) {
   const ScalarFacts *facts = findScalar(name);
   return facts ? facts->per : ScalarPer::Step;

@@ -443,7 +443,8 @@ typedef struct tp_program {
   int64_t num_lr;
   const tp_metric *metrics;
   int64_t num_metrics;
-  int64_t skipped_metric; /* its number, from 1, of the metric that is 1 where a step is skipped; or 0 */
+  int64_t skipped_metric; /* its number, from 1, of the metric that is 1 where a step is skipped; or
+                             0 */
   const tp_slot *slots;
   int64_t num_slots;
   const char *slot_names; /* one after the other, each with a zero */

@@ -40,7 +40,7 @@ tplan.plan @p {precision = "bf16"}
 
 // CHECK:       nn.run [@table] {{.*}} params [{embed = @embed, embed.bf16 = @embed.bf16}]
 // CHECK:       nn.run [@head] {{.*}} params [{w = @embed, w.bf16 = @embed.bf16}]
-nn.param @embed : !t x 1 path "embed" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "table"
+nn.param @embed : !t x 1 path "embed" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "embedding"
 nn.chain @train losses {main = 1.0 : f64} {
   %ids = nn.input "ids" shift 0 vocabulary 8 : <[B 2], i32>
   %h = nn.run [@table] x 1 layer 0 carried() invariant(%ids) params [{embed = @embed}] : (!nn.tensor<[B 2], i32>) -> !h
@@ -76,7 +76,7 @@ tplan.plan @p {precision = "bf16"}
 
 // CHECK:       %[[Y:.+]] = nn.run [@first] {{.*}} -> !nn.tensor<[B 2, D 4], bf16>
 // CHECK:       nn.run [@list] x 2 {{.*}} invariant(%[[Y]])
-nn.param @v : !nn.tensor<[D 4], f32> x 1 path "v" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "weight"
+nn.param @v : !nn.tensor<[D 4], f32> x 1 path "v" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "other"
 nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, D 4], f32>
   %y = nn.run [@first] x 1 layer 0 carried(%x) invariant() params [{v = @v}] : (!g) -> !g
