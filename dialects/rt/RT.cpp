@@ -150,8 +150,16 @@ BlockArgument FuncOp::addArg(const nn::Label &label, Type type, Location loc) {
 }
 
 std::optional<unsigned> FuncOp::findUpdatedArg(unsigned result) {
-  nn::Label label = getResultLabel(result);
-  return nn::isInPlace(label.role) ? findArg(label.role, label.name) : std::nullopt;
+  // Attributes are unique: no text is compared, because verifiers and walkers ask often.
+  DictionaryAttr label = getResultAttrDict(result);
+  Attribute role = label.get(nn::kRole), name = label.get(nn::kName);
+  if (!nn::isInPlace(getResultRole(result)))
+    return std::nullopt;
+  for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
+    if (DictionaryAttr arg = getArgAttrDict(i);
+        arg.get(nn::kName) == name && arg.get(nn::kRole) == role)
+      return i;
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
