@@ -110,27 +110,25 @@ void SlotCounter::findTouches() {
 
 /// What lives as long as a microbatch is not there for what a step does once.
 LogicalResult SlotCounter::checkOnce() {
+  auto isTasks = [](sched::ExecuteAttr item) { return item.getTimes() == sched::Times::Tasks; };
   for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
     auto items = entry.getSections().getAsRange<sched::ExecuteAttr>();
-    if (llvm::none_of(items, [](auto item) { return item.getTimes() == sched::Times::Tasks; }))
+    if (llvm::none_of(items, isTasks))
       continue;
-    for (sched::ExecuteAttr item : items) {
-      if (item.getTimes() == sched::Times::Tasks)
-        continue;
-      auto section = program.lookupSymbol<sched::SectionOp>(item.getSection().getValue());
-      WalkResult result = section.walk([&](sched::Step step) {
-        for (const sched::Use &use : step.getUses())
-          for (Value value : use.values())
-            if (ValueOp memory = sched::valueOf(value); memory.getLives() == Life::Microbatch) {
-              step->emitOpError("is of no task, and so of no microbatch, as long as which lives ")
-                  << memory.getName();
-              return WalkResult::interrupt();
-            }
-        return WalkResult::advance();
-      });
-      if (result.wasInterrupted())
-        return failure();
-    }
+    LogicalResult result = success();
+    forEachStep(entry, [&](sched::Step step, int64_t) {
+      if (failed(result) || step->getParentOfType<sched::SectionOp>().isOfTask())
+        return;
+      for (const sched::Use &use : step.getUses())
+        for (Value value : use.values())
+          if (ValueOp memory = sched::valueOf(value);
+              succeeded(result) && memory.getLives() == Life::Microbatch)
+            result =
+                step->emitOpError("is of no task, and so of no microbatch, as long as which lives ")
+                << memory.getName();
+    });
+    if (failed(result))
+      return failure();
   }
   return success();
 }

@@ -66,8 +66,8 @@ def CountSlotsPass : Pass<"count-slots", "::mlir::ModuleOp"> {
   let description = [{
     Values that one task touches first and another one last are a family. The order of tasks
     says how many microbatches have a family live at once: so many slots it gets, and each
-    microbatch one of them. Lives are read off uses and order, so every policy is served by the
-    same code.
+    microbatch one of them. Lives are read off uses, completions and order, so every policy is
+    served by the same code. What a step does once may touch no such value.
   }];
 }
 
