@@ -226,6 +226,8 @@ def NN_ParamOp : NN_Op<"param", [Symbol]> {
     `id` and `id_step` number the tensors of the whole model layer by layer: they
     key initial values, so two spellings of the same layers start equal.
 
+    `kind` is what selectors match: linear, norm, bias, embedding, other; `state` is not
+    trained, `copy` a working copy of a weight in another type (made by `precision`).
     (C1) count >= 1. (C2) a copy, and nothing else, says in `copy_of` of which weight it is one.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_AnyTensor>:$type,

@@ -158,7 +158,8 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     (C1) tasks are triples; kinds, stages and microbatches are in range. Where two are done
     together (`F 0 1 with B 0 0`), neither is a message; bit 8 of the second one's kind says so.
     (C2) each stage that it holds does each microbatch once forward, and backward once: B, or I and
-    W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where the neighbour is elsewhere.
+    W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where
+    the neighbour is elsewhere.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
     their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
     What is done together needs nothing of each other.
@@ -289,7 +290,8 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
   let description = [{
     Made by `form-program`, becomes a function in `lower-host`.
     The section of a task has its kind and stage: what lives as long as a microbatch is that of the
-    microbatch for which it is executed. Other sections use slot 0, because they keep nothing for a later one.
+    microbatch for which it is executed. Other sections use slot 0, because they keep nothing for a
+    later one.
     On a GPU the first `head` ops are issued by themselves (`hoist-inputs`), and the others are
     captured: for microbatch m as graph `graph` + `of`[m], without `of` as `graph`
     (`number-graphs`).

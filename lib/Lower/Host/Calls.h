@@ -70,7 +70,7 @@ public:
   Address<tp_call> constantOf(const CallFacts &call);
 
   Value address(const CallFacts &call);
-  llvm::ArrayRef<sched::StreamAttr> streamsOfGroups() const { return streams; }
+  llvm::ArrayRef<sched::StreamAttr> streamsOfCollectives() const { return streams; }
 
   /// The kernels that add up the parts of ranks, by type and reduction.
   std::vector<Record<tp_device_sum>> sums();

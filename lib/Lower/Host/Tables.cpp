@@ -216,10 +216,11 @@ std::vector<Record<tp_metric>> TableEmitter::metrics() {
   return table;
 }
 
-/// For each stream except the first, the scratch of its group: offset and bytes.
+/// For each stream except the first, the scratch of its group: offset and bytes. Channels need
+/// none.
 std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   SmallVector<int64_t> offsets(1, 0), bytes(1, 0);
-  for (sched::StreamAttr stream : calls.streamsOfGroups()) {
+  for (sched::StreamAttr stream : calls.streamsOfCollectives()) {
     ValueOp scratch; // a message moves bytes and adds nothing up
     if (!stream.isChannel())
       scratch = places.find(
