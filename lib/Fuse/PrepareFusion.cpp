@@ -23,12 +23,9 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Rows of one partial sum: of few rows there are 64 partial sums, of many at most 512. A GPU has
-/// at least a block for each, and with few blocks its memory is not busy; with fewer rows than 48
-/// the partial sums of a large array in bf16 would be a tenth of it.
-int64_t partialRows(int64_t rows) {
-  return std::max(std::clamp<int64_t>((rows + 63) / 64, 32, 48), (rows + 511) / 512);
-}
+/// Rows of one partial sum: at least 32, and as many as leave 512 partial sums. A GPU has at least a
+/// block for each, and with few blocks its memory is not busy (docs/measurements.md, On a GPU).
+int64_t partialRows(int64_t rows) { return std::max<int64_t>(32, (rows + 511) / 512); }
 
 /// Dimensions of `type` by ascending rank, equal ones in their order.
 Tensor reorder(Tensor type, function_ref<int(DimAttr)> rank) {
