@@ -23,8 +23,8 @@ using namespace tplan::nn;
 
 namespace {
 
-/// Rows of one partial sum: at least 32, and as many as leave 512 partial sums. A GPU has at least a
-/// block for each, and with few blocks its memory is not busy (docs/measurements.md, On a GPU).
+/// Rows of one partial sum: at least 32, and as many as leave 512 partial sums. A GPU has at least
+/// a block for each, and with few blocks its memory is not busy (docs/measurements.md, On a GPU).
 int64_t partialRows(int64_t rows) { return std::max<int64_t>(32, (rows + 511) / 512); }
 
 /// Dimensions of `type` by ascending rank, equal ones in their order.
