@@ -13,8 +13,8 @@ def OverlapPass : Pass<"overlap", "::mlir::ModuleOp"> {
   let summary = "a call that would need a wait is refused";
   let description = [{
     Refuses what would run without being awaited: a function may hold only calls that are
-    complete when they return, a section only ops that are complete where they stand. Waits are not built; on a GPU `order-streams` orders the calls
-    that run at once.
+    complete when they return, a section only ops that are complete where they stand. Waits are
+    not built; on a GPU `order-streams` orders the calls that run at once.
   }];
 }
 

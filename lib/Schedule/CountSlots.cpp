@@ -108,24 +108,29 @@ void SlotCounter::findTouches() {
   }
 }
 
-/// What lives as long as a microbatch is not there for what a step does once.
+/// A value that the step touches and each microbatch has its own of, or null.
+static ValueOp valueOfMicrobatch(sched::Step step) {
+  for (const sched::Use &use : step.getUses())
+    for (Value value : use.values())
+      if (ValueOp memory = sched::valueOf(value); memory.getLives() == Life::Microbatch)
+        return memory;
+  return {};
+}
+
+/// In an entry with tasks, what belongs to none has no microbatch.
 LogicalResult SlotCounter::checkOnce() {
   auto isTasks = [](sched::ExecuteAttr item) { return item.getTimes() == sched::Times::Tasks; };
   for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
-    auto items = entry.getSections().getAsRange<sched::ExecuteAttr>();
-    if (llvm::none_of(items, isTasks))
+    if (llvm::none_of(entry.getSections().getAsRange<sched::ExecuteAttr>(), isTasks))
       continue;
     LogicalResult result = success();
     forEachStep(entry, [&](sched::Step step, int64_t) {
       if (failed(result) || step->getParentOfType<sched::SectionOp>().isOfTask())
         return;
-      for (const sched::Use &use : step.getUses())
-        for (Value value : use.values())
-          if (ValueOp memory = sched::valueOf(value);
-              succeeded(result) && memory.getLives() == Life::Microbatch)
-            result =
-                step->emitOpError("is of no task, and so of no microbatch, as long as which lives ")
-                << memory.getName();
+      if (ValueOp value = valueOfMicrobatch(step))
+        result = step->emitOpError("belongs to no task, so it cannot touch a value that each "
+                                   "microbatch has its own of: ")
+                 << value.getName();
     });
     if (failed(result))
       return failure();

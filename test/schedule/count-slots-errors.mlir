@@ -56,7 +56,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
   }
   sched.section @B.0 task B 0 {}
   sched.section @end {
-    // expected-error@below {{is of no task, and so of no microbatch, as long as which lives x}}
+    // expected-error@below {{belongs to no task, so it cannot touch a value that each microbatch has its own of: x}}
     sched.zero to(%x)
   }
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
