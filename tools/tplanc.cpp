@@ -1,6 +1,7 @@
 //===- tplanc.cpp - the compiler's command line ---------------------------===//
 //
-// tplanc FILE.tplan -o BINARY, tplanc verify FILE.tplan. Options are grouped in --help; LLVM's own
+// tplanc FILE.tplan -o BINARY, tplanc verify FILE.tplan, and without a file tplanc --schedule NAME,
+// tplanc --check-schedule FILE. Options are grouped in --help; LLVM's own
 // are hidden, because most have no effect here. Exit codes: 0, 1 errors in the source, 2 usage, 70
 // internal error.
 //
@@ -9,10 +10,12 @@
 #include "lib/Driver/Messages.h"
 #include "lib/Driver/Repair.h"
 #include "lib/Driver/Report.h"
+#include "lib/Driver/Schedules.h"
 #include "lib/Driver/Summary.h"
 #include "lib/Emit/Link.h"
 #include "lib/Emit/Output.h"
 #include "lib/Parse/Text.h"
+#include "lib/Pipeline/Text.h"
 #include "lib/Verify/Verify.h"
 
 #include "mlir/IR/AsmState.h"
@@ -30,7 +33,8 @@ namespace cl = llvm::cl;
 
 namespace {
 cl::OptionCategory outputs("What is written"), inputs("What is compiled"),
-    reports("What is printed"), debugging("Looking inside (MLIR)");
+    reports("What is printed"), schedules("Schedules by numbers alone"),
+    debugging("Looking inside (MLIR)");
 
 cl::SubCommand verifying("verify",
                          "train the plan, made small, over its mesh and on one rank, and compare");
@@ -96,6 +100,26 @@ cl::opt<bool> printTable("print-phases", cl::desc("the table of phases and passe
                          cl::cat(reports));
 cl::opt<bool> verbose("v", cl::desc("time of each phase, on standard error"), cl::cat(reports));
 
+cl::opt<std::string> schedule("schedule",
+                              cl::desc("prints the order of a schedule, 'zb_v' or "
+                                       "'interleaved(chunks = 2)', as JSON"),
+                              cl::value_desc("SCHEDULE"), cl::cat(schedules));
+cl::opt<unsigned> ranks("ranks", cl::desc("ranks of the pipeline, with --schedule"),
+                        cl::value_desc("N"), cl::cat(schedules));
+cl::opt<unsigned> microbatches("microbatches", cl::desc("of a step, with --schedule"),
+                               cl::value_desc("N"), cl::cat(schedules));
+cl::opt<std::string> costs("costs",
+                           cl::desc("units of time of tasks and of a message, for --schedule, "
+                                    "--check-schedule and --emit=schedule-json "
+                                    "(default: F=1,I=1,W=1,B=2,comm=0)"),
+                           cl::value_desc("COSTS"), cl::cat(schedules));
+cl::opt<std::string> checkedSchedule("check-schedule",
+                                     cl::desc("judges orders of ranks (- for standard input), and "
+                                              "prints the verdict as JSON"),
+                                     cl::value_desc("FILE"), cl::cat(schedules));
+/// What --emit also takes: the order of the step.
+constexpr llvm::StringLiteral kScheduleJson = "schedule-json";
+
 int usage(const llvm::Twine &message) {
   llvm::errs() << "tplanc: error: " << message << "\n";
   return static_cast<int>(Outcome::usageError);
@@ -106,7 +130,7 @@ void groupOptions() {
   for (auto &[name, option] : cl::getRegisteredOptions())
     if (name.starts_with("mlir-"))
       option->addCategory(debugging);
-  cl::HideUnrelatedOptions({&inputs, &outputs, &reports, &debugging});
+  cl::HideUnrelatedOptions({&inputs, &outputs, &reports, &schedules, &debugging});
   cl::HideUnrelatedOptions({&inputs}, verifying);
 }
 
@@ -143,6 +167,8 @@ llvm::Expected<Phase> lastPhase() {
     return Phase::memory;
   if (!list.empty())
     return Phase::parse;
+  if (emitted == kScheduleJson)
+    return Phase::schedule;
   if (!emitted.empty()) {
     if (std::optional<Phase> phase = findPhase(emitted)) {
       if (*phase == Phase::emit && output.empty())
@@ -150,7 +176,7 @@ llvm::Expected<Phase> lastPhase() {
       return *phase;
     }
     return llvm::createStringError("no phase is called '" + emitted + "'; there are " +
-                                   phaseNames());
+                                   phaseNames() + ", and " + kScheduleJson.str());
   }
   if (!output.empty() || ptxOnly)
     return Phase::emit;
@@ -207,6 +233,12 @@ llvm::Error writeResult(const Result &result, Phase last) {
     return writeReport(result);
   if (!list.empty())
     return emit::writeOutput(output, result.listing);
+  if (emitted == kScheduleJson) {
+    llvm::Expected<pipeline::UnitCosts> units = pipeline::readCosts(costs);
+    if (!units)
+      return units.takeError();
+    return write([&](llvm::raw_ostream &os) { printScheduleOf(*result.module, *units, os); });
+  }
   if (last != Phase::emit)
     return write([&](llvm::raw_ostream &os) {
       mlir::Operation *module = *result.module;
@@ -215,6 +247,32 @@ llvm::Error writeResult(const Result &result, Phase last) {
     });
   return emit::writeOutput(
       output, ptxOnly ? result.ptx : llvm::StringRef(result.object.data(), result.object.size()));
+}
+
+/// --schedule and --check-schedule, which take no plan.
+int runSchedules() {
+  if (!input.empty() || (!schedule.empty() && !checkedSchedule.empty()))
+    return usage("--schedule and --check-schedule stand alone: leave out the FILE.tplan and the "
+                 "other one");
+  llvm::Expected<pipeline::UnitCosts> units = pipeline::readCosts(costs);
+  if (!units)
+    return usage(llvm::toString(units.takeError()));
+  Outcome outcome = Outcome::ok;
+  auto file = checkedSchedule.empty() ? nullptr : parse::readSource(checkedSchedule);
+  if (!checkedSchedule.empty() && !file)
+    return usage("cannot read '" + parse::printable(checkedSchedule) +
+                 "': " + file.getError().message());
+  if (checkedSchedule.empty() && (!ranks || !microbatches))
+    return usage("--schedule needs --ranks N and --microbatches N, both at least 1");
+  auto print = [&](llvm::raw_ostream &os) {
+    if (checkedSchedule.empty())
+      outcome = printSchedule(schedule, ranks, microbatches, *units, os, llvm::errs());
+    else if (!pipeline::judgeOrders((*file)->getBuffer(), *units, os))
+      outcome = Outcome::sourceError;
+  };
+  if (llvm::Error error = write(print))
+    return usage("cannot write '" + output + "': " + llvm::toString(std::move(error)));
+  return static_cast<int>(outcome);
 }
 
 /// A binary is for all targets that are named, any other output for one.
@@ -240,7 +298,8 @@ int main(int argc, char **argv) {
   cl::SetVersionPrinter([](llvm::raw_ostream &os) {
     os << "tplanc " TPLAN_VERSION ", of tplan, on LLVM " LLVM_VERSION_STRING "\n";
   });
-  std::string emitHelp = "stop after a phase and print its IR: " + phaseNames();
+  std::string emitHelp = "stop after a phase and print its IR: " + phaseNames() + "; or " +
+                         kScheduleJson.str() + ", the order of the step";
   emitted.setDescription(emitHelp);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a training plan to a binary that trains\n",
                                    &llvm::errs()))
@@ -256,6 +315,8 @@ int main(int argc, char **argv) {
     printPhases(llvm::outs());
     return 0;
   }
+  if (!schedule.empty() || !checkedSchedule.empty())
+    return runSchedules();
   if (input.empty())
     return usage("no input: name a FILE.tplan");
   llvm::Expected<Phase> last = lastPhase();

@@ -32,6 +32,9 @@ int64_t layersOf(RunOp run);
 /// The chain of a training step, and the one that counts what losses are means of.
 inline constexpr llvm::StringLiteral kTrainChain = "train", kCountsChain = "counts";
 
+/// An input of the second copy of all stages, apart from that of the first.
+inline constexpr llvm::StringLiteral kCopy = "nn.copy";
+
 /// A run of a list: several layers, or one with the attribute `nn.list`.
 inline constexpr llvm::StringLiteral kList = "nn.list";
 bool isListRun(RunOp run);

@@ -54,6 +54,37 @@ static void printTasks(OpAsmPrinter &printer, Operation *, DenseI32ArrayAttr tas
   printer << "]";
 }
 
+/// first 2, which has all `count` instances, or first 2 x 2, 6 x 2.
+static ParseResult parseRanges(OpAsmParser &parser, DenseI64ArrayAttr &ranges, IntegerAttr count) {
+  SmallVector<int64_t> numbers;
+  if (failed(parser.parseOptionalKeyword("first")))
+    return success();
+  do {
+    int64_t first, length = count.getInt();
+    if (parser.parseInteger(first))
+      return failure();
+    bool isLast = failed(parser.parseOptionalKeyword("x"));
+    if (!isLast && parser.parseInteger(length))
+      return failure();
+    numbers.append({first, length});
+    if (isLast)
+      break;
+  } while (succeeded(parser.parseOptionalComma()));
+  ranges = DenseI64ArrayAttr::get(parser.getContext(), numbers);
+  return success();
+}
+
+static void printRanges(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr ranges, IntegerAttr) {
+  if (!ranges)
+    return;
+  ArrayRef<int64_t> numbers = ranges;
+  printer << " first ";
+  if (numbers.size() == 2)
+    printer << numbers[0];
+  for (size_t i = 0; numbers.size() > 2 && i < numbers.size(); i += 2)
+    printer << (i ? ", " : "") << numbers[i] << " x " << numbers[i + 1];
+}
+
 //===----------------------------------------------------------------------===//
 // Uses
 //===----------------------------------------------------------------------===//

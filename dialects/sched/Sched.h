@@ -29,6 +29,12 @@ struct Use {
   }
 };
 
+/// Instances of the model that follow each other: layers of a list, as a rule.
+struct InstanceRange {
+  int64_t first, count;
+  int64_t end() const { return first + count; }
+};
+
 /// What runs an op.
 struct Resource {
   mlir::ArrayAttr axes; // axes of the group whose channel it is; null: the compute units
@@ -74,7 +80,8 @@ llvm::ArrayRef<Task> tasksAt(llvm::ArrayRef<Task> tasks, size_t i);
 using AnyTask = llvm::SmallVector<Task, 3>;
 /// What must be done before a task, all of it: where the stages are held by one rank, tasks of its
 /// neighbours, else the messages that bring their results. A backward is done whole or in parts.
-llvm::SmallVector<AnyTask, 2> needsOf(Task task, int64_t stages);
+/// `before` and `after` are the stages from which the forward comes and to which it goes, or -1.
+llvm::SmallVector<AnyTask, 2> needsOf(Task task, int32_t before, int32_t after);
 /// "F of stage 0, microbatch 3".
 std::string describe(Task task);
 /// What carries a task's results to another rank.

@@ -155,10 +155,13 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     }
     ```
 
+    With `chains 2` the stages are two copies of a model: the first half of them is one chain, which
+    does the first half of the microbatches, the second half the other one.
+
     (C1) tasks are triples; kinds, stages and microbatches are in range. Where two are done
     together (`F 0 1 with B 0 0`), neither is a message; bit 8 of the second one's kind says so.
-    (C2) each stage that it holds does each microbatch once forward, and backward once: B, or I and
-    W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where
+    (C2) each stage that it holds does each microbatch of its chain once forward, and backward once:
+    B, or I and W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where
     the neighbour is elsewhere.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
     their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
@@ -169,15 +172,17 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     the sum of its values', each rounded up to 64.
     (C7) an entry that executes tasks finds a section for each kind and stage of them.
     (C8) what it holds are stages, ascending, and all of them where it has no `rank`.
+    (C9) chains divide the stages and the microbatches.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$policy, I64Attr:$stages,
-                       I64Attr:$microbatches, OptionalAttr<I64Attr>:$rank,
+                       DefaultValuedAttr<I64Attr, "1">:$chains, I64Attr:$microbatches,
+                       OptionalAttr<I64Attr>:$rank,
                        OptionalAttr<DenseI64ArrayAttr>:$holds, DenseI32ArrayAttr:$tasks,
                        OptionalAttr<DictionaryAttr>:$losses, OptionalAttr<I64Attr>:$arena,
                        OptionalAttr<I64Attr>:$live);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `policy` $policy `stages` $stages `microbatches` $microbatches
+    $sym_name `policy` $policy `stages` $stages (`chains` $chains^)? `microbatches` $microbatches
     (`rank` $rank^ `holds` $holds)? `tasks` custom<Tasks>($tasks) (`losses` $losses^)? (`arena` $arena^ `live` $live)?
     attr-dict-with-keyword $body
   }];
@@ -194,6 +199,16 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     /// Whether the backward of a stage is cut into I and W.
     bool isSplit(int64_t stage);
     bool holds(int64_t stage) { return !getHolds() || ::llvm::is_contained(*getHolds(), stage); }
+    /// Stages of one chain.
+    int64_t getChainLength() { return getStages() / getChains(); }
+    /// The stages of its chain from which a stage's forward comes and to which it goes, or -1.
+    int32_t before(int64_t stage) { return stage % getChainLength() ? stage - 1 : -1; }
+    int32_t after(int64_t stage) { return (stage + 1) % getChainLength() ? stage + 1 : -1; }
+    /// The microbatches that a stage does, from the first to the end.
+    std::pair<int64_t, int64_t> getMicrobatchesOf(int64_t stage) {
+      int64_t each = getMicrobatches() / getChains(), chain = stage / getChainLength();
+      return {chain * each, (chain + 1) * each};
+    }
     /// The attribute that says, among several programs, which belong to one step.
     bool isOfPipeline() { return getRank().has_value(); }
     nn::ChainOp getChain(::llvm::StringRef name);
@@ -210,18 +225,24 @@ def Sched_FamilyOp : Sched_Op<"family", [Symbol, HasParent<"ProgramOp">]> {
     Microbatch m has its values in slot `slot_of[m]` while it is between producer and last reader.
     `bytes` is one slot: the values that name the family, in their order. `at` has the offset of
     each slot in the arena.
+    On a rank with several stages, families of theirs that are alike take their slots from one pool,
+    so that what one stage does not need at a time another one does: slot i is slot `pool_slots`[i]
+    of pool `pool`, wherever a family names it.
 
     (C1) slots >= 1; slot_of has an entry per microbatch, each below slots.
     (C2) two microbatches that are live at once have unlike slots.
     (C3) `at` has an entry per slot.
+    (C4) `pool_slots` has an entry per slot; families of a pool have the same bytes, and no two
+    microbatches in them that are live at once have one slot of it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Sched_TaskKind:$producer, I64Attr:$producer_stage,
                        Sched_TaskKind:$reader, I64Attr:$reader_stage, I64Attr:$slots,
                        I64Attr:$bytes, DenseI32ArrayAttr:$slot_of,
+                       OptionalAttr<I64Attr>:$pool, OptionalAttr<DenseI32ArrayAttr>:$pool_slots,
                        OptionalAttr<DenseI64ArrayAttr>:$at);
   let assemblyFormat = [{
     $sym_name `from` $producer $producer_stage `to` $reader $reader_stage `slots` $slots
-    `bytes` $bytes `slot_of` $slot_of (`at` $at^)? attr-dict
+    `bytes` $bytes `slot_of` $slot_of (`pool` $pool^ $pool_slots)? (`at` $at^)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -237,20 +258,22 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
     one instance; memory that functions share has none. `given`: the host writes it for each step.
     `pending`: axes over which the sum of a loss is pending when an entry has ended; one of several
     instances is the sum of them, in their order. `first`: what instance 0 is of the model's: of a
-    weight of a list, its layer there; of the scalar "layer", the number of the layer.
+    weight of a list, its layer there; of the scalar "layer", the number of the layer. A rank that
+    holds several stages has a range of them for each: `first 2 x 2, 6 x 2`.
 
     (C1) bytes >= 0, count >= 1, `at` a multiple of 64.
     (C2) only what lives as long as a microbatch is in a family.
+    (C3) ranges ascend, do not overlap, and have `count` instances together.
   }];
   let arguments = (ins Sched_KeyAttr:$key, Sched_Owner:$owner, Sched_Life:$lives, I64Attr:$bytes,
                        I64Attr:$count, OptionalAttr<TypeAttr>:$type,
-                       DefaultValuedAttr<I64Attr, "0">:$first,
+                       OptionalAttr<DenseI64ArrayAttr>:$ranges,
                        OptionalAttr<FlatSymbolRefAttr>:$family, OptionalAttr<I64Attr>:$at,
                        UnitAttr:$given, OptionalAttr<Sched_RowsAttr>:$rows,
                        OptionalAttr<ArrayAttr>:$pending);
   let results = (outs Sched_Memory:$memory);
   let assemblyFormat = [{
-    $key $owner $lives `bytes` $bytes `x` $count (`first` $first^)? (`of` $type^)?
+    $key $owner $lives `bytes` $bytes `x` $count `` custom<Ranges>($ranges, ref($count)) (`of` $type^)?
     (`in` $family^)? (`at` $at^)?
     (`given` $given^)? (`rows` $rows^)? (`pending` $pending^)? attr-dict
   }];
@@ -263,6 +286,12 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
     int64_t getTotal() { return getStride() * getCount(); }
     nn::Tensor getTensor();
     std::string getName() { return getKey().spell(); }
+    /// What the instances are of the model's, in their order.
+    llvm::SmallVector<InstanceRange, 2> getInstances();
+    /// Sets these and their number.
+    void setInstances(llvm::ArrayRef<InstanceRange> instances);
+    /// The place of an instance of the model among those it has, or -1.
+    int64_t indexOf(int64_t instance);
   }];
 }
 

@@ -46,21 +46,21 @@ struct Positions {
 };
 } // namespace
 
-SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int64_t stages) {
+SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int32_t before, int32_t after) {
   auto [kind, s, m, together] = task;
   switch (kind) {
   case TaskKind::F:
-    if (s == 0)
+    if (before < 0)
       return {};
-    return {{{TaskKind::ReceiveF, s, m}, {TaskKind::F, s - 1, m}}};
+    return {{{TaskKind::ReceiveF, s, m}, {TaskKind::F, before, m}}};
   case TaskKind::W:
     return {{{TaskKind::I, s, m}}};
   case TaskKind::B:
   case TaskKind::I: {
     SmallVector<AnyTask, 2> needs = {{{TaskKind::F, s, m}}};
-    if (s + 1 < stages)
+    if (after >= 0)
       needs.push_back(
-          {{TaskKind::ReceiveB, s, m}, {TaskKind::B, s + 1, m}, {TaskKind::I, s + 1, m}});
+          {{TaskKind::ReceiveB, s, m}, {TaskKind::B, after, m}, {TaskKind::I, after, m}});
     return needs;
   }
   case TaskKind::SendF:
@@ -93,7 +93,7 @@ static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
     if (!task.together)
       begin = i;
     auto isBefore = [&](Task other) { return at(other) >= 0 && at(other) < begin; };
-    for (const AnyTask &need : needsOf(task, at.stages))
+    for (const AnyTask &need : needsOf(task, op.before(task.stage), op.after(task.stage)))
       if (!llvm::any_of(need, isBefore))
         return op.emitOpError("task comes before ")
                << describe(need.back()) << ", which it needs: " << describe(task);
@@ -136,23 +136,24 @@ static LogicalResult verifyHeld(ProgramOp op) {
 
 /// (C2): each stage that the program holds is done, and what its neighbours leave comes.
 static LogicalResult verifyComplete(ProgramOp op, Positions &at) {
-  int64_t stages = op.getStages(), microbatches = op.getMicrobatches();
-  for (int64_t s = 0; s < stages; ++s) {
+  for (int64_t s = 0, stages = op.getStages(); s < stages; ++s) {
     if (!op.holds(s))
       continue;
-    for (int64_t m = 0; m < microbatches; ++m) {
+    auto [first, end] = op.getMicrobatchesOf(s);
+    int64_t before = op.before(s), after = op.after(s);
+    bool isAbove = before >= 0 && !op.holds(before), isBelow = after >= 0 && !op.holds(after);
+    for (int64_t m = first; m < end; ++m) {
       bool b = at.has(TaskKind::B, s, m), i = at.has(TaskKind::I, s, m);
       if (!at.has(TaskKind::F, s, m) || b == i || i != at.has(TaskKind::W, s, m))
         return op.emitOpError("needs F, and B or both I and W, of stage ")
                << s << ", microbatch " << m;
-      if (b != at.has(TaskKind::B, s, 0))
+      if (b != at.has(TaskKind::B, s, first))
         return op.emitOpError("the backward of a stage is whole for some microbatches and in parts "
                               "for others: stage ")
                << s << ", microbatch " << m;
-      bool before = s > 0 && !op.holds(s - 1), after = s + 1 < stages && !op.holds(s + 1);
       for (auto [kind, isNeeded] :
-           {std::pair(TaskKind::ReceiveF, before), std::pair(TaskKind::SendB, before),
-            std::pair(TaskKind::SendF, after), std::pair(TaskKind::ReceiveB, after)})
+           {std::pair(TaskKind::ReceiveF, isAbove), std::pair(TaskKind::SendB, isAbove),
+            std::pair(TaskKind::SendF, isBelow), std::pair(TaskKind::ReceiveB, isBelow)})
         if (at.has(kind, s, m) != isNeeded)
           return op.emitOpError("messages go between stages of unlike ranks, one for each "
                                 "microbatch; ")
@@ -167,17 +168,24 @@ static LogicalResult verifyTasks(ProgramOp op) {
   int64_t stages = op.getStages(), microbatches = op.getMicrobatches();
   if (op.getTasks().size() % 3 || stages < 1 || microbatches < 1) // (C1)
     return op.emitOpError("needs at least one stage and microbatch, and triples as tasks");
+  int64_t chains = op.getChains();
+  if (chains < 1 || stages % chains || microbatches % chains) // (C9)
+    return op.emitOpError("has chains that divide its stages and microbatches, found ") << chains;
   if (failed(verifyHeld(op)))
     return failure();
   Positions at(stages, microbatches);
   SmallVector<bool> held;
-  for (int64_t stage = 0; stage < stages; ++stage)
+  SmallVector<std::pair<int64_t, int64_t>> goThrough; // microbatches, by stage
+  for (int64_t stage = 0; stage < stages; ++stage) {
     held.push_back(op.holds(stage));
+    goThrough.push_back(op.getMicrobatchesOf(stage));
+  }
   for (auto [i, task] : llvm::enumerate(op.getTaskList())) {
     if (!symbolizeTaskKind(static_cast<uint32_t>(task.kind)))
       return op.emitOpError("no such kind of task: ") << static_cast<int32_t>(task.kind);
-    if (task.stage < 0 || task.stage >= stages || task.microbatch < 0 ||
-        task.microbatch >= microbatches || !held[task.stage])
+    if (task.stage < 0 || task.stage >= stages || !held[task.stage] ||
+        task.microbatch < goThrough[task.stage].first ||
+        task.microbatch >= goThrough[task.stage].second)
       return op.emitOpError("no such stage or microbatch: ") << describe(task);
     if (at(task) >= 0) // (C2)
       return op.emitOpError("task stands twice: ") << describe(task);
@@ -232,6 +240,47 @@ static LogicalResult verifyPlaces(ProgramOp op) {
   return success();
 }
 
+/// (C4) of families: who has a slot of a pool, in the order of the tasks.
+static LogicalResult verifyPools(ProgramOp op) {
+  llvm::MapVector<int64_t, SmallVector<FamilyOp>> pools;
+  for (auto family : op.getBody().getOps<FamilyOp>())
+    if (family.getPool())
+      pools[*family.getPool()].push_back(family);
+  using Ends = std::pair<TaskKind, int64_t>;
+  for (auto &[pool, families] : pools) {
+    llvm::DenseMap<int32_t, std::pair<FamilyOp, int64_t>> holders;
+    llvm::MapVector<std::pair<int, int64_t>, SmallVector<FamilyOp>> begin, end;
+    for (FamilyOp family : families) {
+      if (family.getBytes() != families.front().getBytes())
+        return family.emitOpError("families of a pool have slots of the same bytes, ")
+               << families.front().getBytes() << ", found " << family.getBytes();
+      Ends first = {family.getProducer(), family.getProducerStage()},
+           last = {family.getReader(), family.getReaderStage()};
+      begin[{static_cast<int>(first.first), first.second}].push_back(family);
+      end[{static_cast<int>(last.first), last.second}].push_back(family);
+    }
+    SmallVector<int32_t> released; // by what is done as one
+    for (Task task : op.getTaskList()) {
+      if (!task.together)
+        for (int32_t slot : std::exchange(released, {}))
+          holders.erase(slot);
+      std::pair<int, int64_t> of = {static_cast<int>(task.kind), task.stage};
+      auto slotIn = [&](FamilyOp family) {
+        return (*family.getPoolSlots())[family.getSlotOf()[task.microbatch]];
+      };
+      for (FamilyOp family : begin.lookup(of))
+        if (auto [held, isNew] = holders.insert({slotIn(family), {family, task.microbatch}});
+            !isNew && held->second != std::pair(family, static_cast<int64_t>(task.microbatch)))
+          return family.emitOpError("microbatches share a slot of a pool while both are live: ")
+                 << held->second.second << " of " << held->second.first.getSymName() << " and "
+                 << task.microbatch;
+      for (FamilyOp family : end.lookup(of))
+        released.push_back(slotIn(family));
+    }
+  }
+  return success();
+}
+
 /// (C7)
 static LogicalResult verifySections(ProgramOp op) {
   auto executesTasks = [](EntryOp entry) {
@@ -256,7 +305,7 @@ LogicalResult ProgramOp::verify() { return verifyTasks(*this); }
 
 LogicalResult ProgramOp::verifyRegions() {
   return failure(failed(verifyBody(*this)) || failed(verifyPlaces(*this)) ||
-                 failed(verifySections(*this)));
+                 failed(verifyPools(*this)) || failed(verifySections(*this)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -309,13 +358,48 @@ LogicalResult FamilyOp::verify() {
   if (getAt() && static_cast<int64_t>(getAt()->size()) != slots) // (C3)
     return emitOpError("needs an offset for each slot, found ")
            << getAt()->size() << " for " << slots;
+  if (getPool().has_value() != getPoolSlots().has_value() ||
+      (getPool() && static_cast<int64_t>(getPoolSlots()->size()) != slots)) // (C4)
+    return emitOpError("needs a slot of its pool for each of its slots");
   return verifySlots(*this, program);
 }
 
 void ValueOp::build(OpBuilder &b, OperationState &state, KeyAttr key, Owner owner, Life lives,
                     int64_t bytes, int64_t count, Type type) {
   build(b, state, key, owner, lives, bytes, count, type ? TypeAttr::get(type) : TypeAttr(),
-        /*first=*/0, FlatSymbolRefAttr(), IntegerAttr(), /*given=*/false, RowsAttr(), ArrayAttr());
+        DenseI64ArrayAttr(), FlatSymbolRefAttr(), IntegerAttr(), /*given=*/false, RowsAttr(),
+        ArrayAttr());
+}
+
+SmallVector<InstanceRange, 2> ValueOp::getInstances() {
+  if (!getRanges())
+    return {{0, static_cast<int64_t>(getCount())}};
+  SmallVector<InstanceRange, 2> instances;
+  for (size_t i = 0; i + 1 < getRanges()->size(); i += 2)
+    instances.push_back({(*getRanges())[i], (*getRanges())[i + 1]});
+  return instances;
+}
+
+void ValueOp::setInstances(ArrayRef<InstanceRange> instances) {
+  SmallVector<int64_t> numbers;
+  int64_t count = 0;
+  for (InstanceRange range : instances) {
+    numbers.append({range.first, range.count});
+    count += range.count;
+  }
+  setCount(count);
+  bool isPlain = instances.size() == 1 && instances.front().first == 0;
+  setRangesAttr(isPlain ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(getContext(), numbers));
+}
+
+int64_t ValueOp::indexOf(int64_t instance) {
+  int64_t index = 0;
+  for (InstanceRange range : getInstances()) {
+    if (instance >= range.first && instance < range.end())
+      return index + instance - range.first;
+    index += range.count;
+  }
+  return -1;
 }
 
 nn::Tensor ValueOp::getTensor() { return cast<nn::Tensor>(*getType()); }
@@ -333,5 +417,16 @@ LogicalResult ValueOp::verify() {
   if (getFamily() && getLives() != Life::Microbatch) // (C2)
     return emitOpError("is in a family, so it must live as long as a microbatch, found ")
            << stringifyLife(getLives());
+  int64_t count = 0, end = 0;
+  for (InstanceRange range : getInstances()) { // (C3)
+    if (range.count < 1 || range.first < end)
+      return emitOpError("ranges of instances ascend and do not overlap, found ")
+             << getRangesAttr();
+    count += range.count;
+    end = range.end();
+  }
+  if (count != static_cast<int64_t>(getCount()) || (getRanges() && getRanges()->size() % 2))
+    return emitOpError("ranges have all of its instances, ")
+           << static_cast<int64_t>(getCount()) << ", found " << count;
   return success();
 }

@@ -91,8 +91,11 @@ struct Plan {
   /// F64 in the oracle of a bf16 or f16 plan, which rounds where that plan does.
   std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};
-  std::string pipeline = "accumulate"; // a row of lib/Schedule/Policies.cpp
-  std::string stageAxis{};             // axis whose ranks hold a stage each; empty: none
+  std::string pipeline = "accumulate"; // a row of lib/Pipeline/Policies.def
+  /// Stages of a rank, and microbatches that go through one of them before the next; without them
+  /// as the schedule has it.
+  std::optional<int64_t> chunks{}, group{};
+  std::string stageAxis{}; // axis whose ranks hold stages; empty: none
   /// Numbers of layers of lists in each stage; without them one stage has all, or stages cost about
   /// the same.
   std::vector<int64_t> stages{};
@@ -107,7 +110,8 @@ struct Plan {
         field("microbatch", &Plan::microbatch),
         field("precision", &Plan::precision, InText::Always),
         field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
-        field("pipeline", &Plan::pipeline, InText::Always), field("stage_axis", &Plan::stageAxis),
+        field("pipeline", &Plan::pipeline, InText::Always), field("chunks", &Plan::chunks),
+        field("group", &Plan::group), field("stage_axis", &Plan::stageAxis),
         field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("memory", &Plan::memory));
   }

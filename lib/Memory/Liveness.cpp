@@ -26,6 +26,13 @@ void Liveness::addBlocks() {
     slots += family.getSlots();
   apart = slots <= kMostSlots;
   for (auto family : program.getBody().getOps<sched::FamilyOp>()) {
+    if (auto pool = family.getPool()) {
+      ArrayRef<int32_t> slots = *family.getPoolSlots();
+      for (int32_t slot : slots)
+        if (auto [block, isNew] = blockOfPool.insert({{*pool, slot}, blocks.size()}); isNew)
+          blocks.push_back({{}, family, slot, static_cast<int64_t>(family.getBytes())});
+      continue;
+    }
     blockOf[family] = blocks.size();
     int64_t bytes = family.getBytes(), ofFamily = family.getSlots();
     if (!apart)
@@ -38,6 +45,12 @@ void Liveness::addBlocks() {
       blockOf[value] = blocks.size();
       blocks.push_back({value, {}, -1, value.getTotal()});
     }
+}
+
+size_t Liveness::blockOfSlot(sched::FamilyOp family, int64_t slot) const {
+  if (auto pool = family.getPool())
+    return blockOfPool.at({*pool, (*family.getPoolSlots())[slot]});
+  return blockOf.at(family) + (apart ? slot : 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,9 +78,9 @@ static int64_t liveBytes(sched::Step step, ValueOp value) {
   return value.getTotal();
 }
 
-/// Each block is listed once, whatever the order of the uses.
+/// Each value or family is listed once, whatever the order of the uses.
 std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
-  llvm::MapVector<size_t, Touched> found;
+  llvm::MapVector<Operation *, Touched> found;
   for (sched::Step step : touching.lookup(op))
     for (const sched::Use &use : step.getUses())
       for (Value memory : use.values()) {
@@ -77,16 +90,22 @@ std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
         sched::FamilyOp family = value.getFamily()
                                      ? program.lookupSymbol<sched::FamilyOp>(*value.getFamily())
                                      : sched::FamilyOp();
-        size_t block = blockOf.at(family ? family.getOperation() : value.getOperation());
+        Operation *memoryOf = family ? family.getOperation() : value.getOperation();
         int64_t live = family ? static_cast<int64_t>(family.getBytes()) : liveBytes(step, value);
         Touched &touched =
-            found.insert({block, {block, value.getLives(), 0, family}}).first->second;
+            found.insert({memoryOf, {memoryOf, value.getLives(), 0, family}}).first->second;
         touched.bytes = std::max(touched.bytes, live);
       }
   std::vector<Touched> all;
-  for (auto &[block, each] : found)
+  for (auto &[memoryOf, each] : found)
     all.push_back(each);
   return all;
+}
+
+/// A family has that of its first slot: entries without microbatches use it.
+size_t Liveness::firstBlockOf(const Touched &touched) const {
+  sched::FamilyOp family = touched.family;
+  return family ? blockOfSlot(family, 0) : blockOf.at(touched.of);
 }
 
 const Liveness::Section &Liveness::sectionOf(sched::SectionOp section) {
@@ -96,46 +115,47 @@ const Liveness::Section &Liveness::sectionOf(sched::SectionOp section) {
   llvm::DenseMap<Operation *, int64_t> pointOf;
   for (Operation &op : section.getBody().front())
     pointOf.try_emplace(&op, pointOf.size());
-  llvm::MapVector<size_t, std::pair<Touched, Span>> found;
+  llvm::MapVector<Operation *, std::pair<Touched, Span>> found;
   for (Operation &op : section.getBody().front())
     for (const Touched &each : touchedBy(&op)) {
-      Span &span = found.insert({each.block, {each, {}}}).first->second.second;
+      Span &span = found.insert({each.of, {each, {}}}).first->second.second;
       span.touch(pointOf.at(&op), each.bytes);
     }
   Section &all = known->second;
   all.points = pointOf.size();
-  for (auto &[block, each] : found)
+  for (auto &[memoryOf, each] : found)
     all.touched.push_back(each);
   return all;
 }
 
 void Liveness::addEntry(sched::EntryOp entry) {
-  llvm::DenseMap<size_t, Span> ofEntry;
-  llvm::MapVector<size_t, std::vector<Span>> ofMicrobatches; // of a family
+  llvm::DenseMap<size_t, Span> ofEntry;                           // by block
+  llvm::MapVector<Operation *, std::vector<Span>> ofMicrobatches; // by family
   size_t microbatches = program.getMicrobatches();
   schedule::forEachExecution(entry, [&](sched::SectionOp op, int64_t microbatch) {
     const Section &section = sectionOf(op);
     executions.push_back({points, op, microbatch});
     for (const auto &[each, span] : section.touched)
       if (each.lives == sched::Life::Entry) {
-        ofEntry[each.block].touch(span, points);
+        ofEntry[firstBlockOf(each)].touch(span, points);
       } else if (each.family && op.isOfTask()) {
-        auto &spans = ofMicrobatches[each.block];
+        auto &spans = ofMicrobatches[each.of];
         spans.resize(microbatches);
         spans[microbatch].touch(span, points);
       } else {
-        intervals.push_back({each.block, points + span.begin, points + span.end, span.bytes});
+        intervals.push_back(
+            {firstBlockOf(each), points + span.begin, points + span.end, span.bytes});
       }
     points += section.points;
   });
   for (auto &[block, span] : ofEntry)
     intervals.push_back({block, span.begin, points - 1, span.bytes});
-  for (auto &[block, spans] : ofMicrobatches) {
-    ArrayRef<int32_t> slotOf = sched::FamilyOp(blocks[block].family).getSlotOf();
+  for (auto &[op, spans] : ofMicrobatches) {
+    auto family = cast<sched::FamilyOp>(op);
     for (auto [microbatch, span] : llvm::enumerate(spans))
       if (span.begin >= 0)
-        intervals.push_back(
-            {block + (apart ? slotOf[microbatch] : 0), span.begin, span.end, span.bytes});
+        intervals.push_back({blockOfSlot(family, family.getSlotOf()[microbatch]), span.begin,
+                             span.end, span.bytes});
   }
 }
 

@@ -21,8 +21,8 @@ namespace tplan::memory {
 
 struct MemoryBlock {
   sched::ValueOp value;   // the value that it is the memory of, or null
-  sched::FamilyOp family; // the family that it is the memory of, or null
-  int64_t slot = -1;      // the slot of the family, or -1: all of them
+  sched::FamilyOp family; // the family that it is the memory of, or null; of a pool the first one
+  int64_t slot = -1;      // the slot of the family or pool, or -1: all of the family's
   int64_t bytes = 0;      // bytes in all
 };
 
@@ -38,6 +38,9 @@ public:
   std::string peakName;
   std::vector<int64_t> atPeak;
 
+  /// The block that has slot i of a family.
+  size_t blockOfSlot(sched::FamilyOp family, int64_t slot) const;
+
 private:
   /// From point `begin` to `end`, `bytes` of a block are live.
   struct Interval {
@@ -52,7 +55,7 @@ private:
   };
   /// What an op touches.
   struct Touched {
-    size_t block; // the block; of a family the first one
+    mlir::Operation *of; // the value or family
     sched::Life lives;
     int64_t bytes;                // live bytes; a frame may have more
     const sched::FamilyOp family; // or null
@@ -77,11 +80,13 @@ private:
   std::vector<Interval> intervals;
   std::vector<Execution> executions;
   int64_t points = 0;
-  llvm::DenseMap<mlir::Operation *, size_t> blockOf; // of values and families
+  llvm::DenseMap<mlir::Operation *, size_t> blockOf; // of values and families: the first one
+  llvm::DenseMap<std::pair<int64_t, int64_t>, size_t> blockOfPool; // by slot of a pool
   llvm::DenseMap<mlir::Operation *, Section> sections;
 
   void addBlocks();
   std::vector<Touched> touchedBy(mlir::Operation *op);
+  size_t firstBlockOf(const Touched &touched) const;
   const Section &sectionOf(sched::SectionOp op);
   void addEntry(sched::EntryOp entry);
   void sweep();

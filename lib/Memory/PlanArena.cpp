@@ -115,19 +115,17 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
 
   static void placeBlocks(sched::ProgramOp program, const Liveness &liveness,
                           const Packing &packing, int64_t base) {
-    for (auto [block, offset] : llvm::zip(liveness.blocks, packing.offsets)) {
-      if (ValueOp value = block.value) {
+    for (auto [block, offset] : llvm::zip(liveness.blocks, packing.offsets))
+      if (ValueOp value = block.value)
         value.setAt(base + offset);
-        continue;
+    for (auto family : program.getBody().getOps<sched::FamilyOp>()) {
+      SmallVector<int64_t> at;
+      for (int64_t slot = 0, e = family.getSlots(); slot < e; ++slot) {
+        size_t block = liveness.blockOfSlot(family, slot);
+        bool isAll = liveness.blocks[block].slot < 0; // of the family, one after the other
+        at.push_back(base + packing.offsets[block] +
+                     (isAll ? slot * static_cast<int64_t>(family.getBytes()) : 0));
       }
-      sched::FamilyOp family = block.family;
-      SmallVector<int64_t> at(family.getSlots(), 0);
-      if (family.getAt())
-        at.assign(family.getAt()->begin(), family.getAt()->end());
-      if (block.slot >= 0)
-        at[block.slot] = base + offset;
-      for (int64_t slot = 0; block.slot < 0 && slot < static_cast<int64_t>(at.size()); ++slot)
-        at[slot] = base + offset + slot * static_cast<int64_t>(family.getBytes());
       family.setAt(at);
     }
     llvm::DenseMap<StringAttr, int64_t> filled; // bytes of a family's slot

@@ -554,6 +554,12 @@ setting:
                               Item *i = item(syntax, @3);
                               i->name = syntax.name({@3.begin, @4.end});
                               $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_PIPELINE eq NUMBER UNIT call_args {
+                              Item *i = item(syntax, @3);
+                              i->name = syntax.name({@3.begin, @4.end});
+                              i->called = true;
+                              i->args = take($5);
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
 | K_STAGES eq stages        { $$ = setting(syntax, @1, $3); }
 | K_RECOMPUTE eq policies   { $$ = setting(syntax, @1, $3); }
 | K_OVERLAP eq words        { $$ = setting(syntax, @1, $3); }

@@ -9,6 +9,7 @@
 #include "dialects/tplan/LossScale.h"
 #include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
+#include "lib/Parse/NamedArgs.h"
 #include "lib/Parse/Sizes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -77,38 +78,18 @@ void readLossScale(PlanContext &plan, const Item &item) {
   for (const ScaleArg &arg : kScaleArgs)
     values[arg.name] = arg.standard;
   const Arg *constant = nullptr, *dynamic = nullptr;
-  llvm::StringMap<SMLoc> first;
-  for (const Arg &given : item.args) {
-    const ScaleArg *arg =
-        llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == given.key.text; });
-    if (arg == std::end(kScaleArgs)) {
-      bool named = !given.key.text.empty();
-      plan.report
-          .error(named ? given.key.loc : given.value->loc, "f16 takes {0}, found an argument {1}",
-                 llvm::join(names, ", "), named ? given.key.text : StringRef("without a name"))
-          .suggest(given.key.text, names);
-      return;
+  auto read = [&](const Arg &given, StringRef name, const Number &value) {
+    const ScaleArg *arg = llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == name; });
+    if (!holds(*arg, value.real)) {
+      plan.report.error(given.value->loc, "{0} is {1}, found {2}", name, arg->what, spell(value));
+      return false;
     }
-    if (auto [it, fresh] = first.try_emplace(arg->name, given.key.loc); !fresh) {
-      plan.report.error(given.key.loc, "given twice: {0}", arg->name)
-          .note(it->second, "the first is here");
-      return;
-    }
-    if (given.except) {
-      plan.report.error(given.key.loc, "`except` belongs to decay, not to {0}", arg->name);
-      return;
-    }
-    std::optional<Number> value = number(plan.report, *given.value, Env());
-    if (!value)
-      return;
-    if (!holds(*arg, value->real)) {
-      plan.report.error(given.value->loc, "{0} is {1}, found {2}", arg->name, arg->what,
-                        spell(*value));
-      return;
-    }
-    values[arg->name] = value->real;
+    values[name] = value.real;
     (arg == kScaleArgs ? constant : dynamic) = &given;
-  }
+    return true;
+  };
+  if (!forEachNamedArg(plan.report, item, names, read))
+    return;
   if (constant && dynamic) {
     plan.report
         .error(dynamic->key.loc, "a constant scale has no {0}: drop it, or `scale`",
@@ -158,68 +139,6 @@ void readPrecision(PlanContext &plan, const Setting &line) {
   });
   plan.report.error(in.loc, "an oracle is {0}, found {1} in {2}", llvm::join(oracles, " or "),
                     first.name.text, in.text);
-}
-
-/// The name is a row of the registry of policies, which a later phase knows.
-void readPipeline(PlanContext &plan, const Setting &line) {
-  const Item &item = line.items[0];
-  plan.fields.pipeline = item.name.text;
-  if (!item.args.empty())
-    refuse(plan.report, item.args.front().value->loc, Feature::PipelineArguments);
-}
-
-/// The axis of the mesh along which ranks hold a stage each, or null.
-const Axis *stageAxis(PlanContext &plan) {
-  auto found = plan.layout.axes.find(plan.fields.stageAxis);
-  return found == plan.layout.axes.end() ? nullptr : &found->second;
-}
-
-void readStages(PlanContext &plan, const Setting &line) {
-  std::vector<int64_t> layers;
-  int64_t total = 0;
-  for (const Item &item : line.items) {
-    const Number &n = item.quantity.number;
-    if (!n.integer || n.whole < 1 || n.whole > limits::layers) {
-      plan.report.error(item.loc, "a stage holds a whole number of layers from 1 to {0}, found {1}",
-                        limits::layers, spell(n));
-      return;
-    }
-    layers.push_back(n.whole);
-    total += n.whole;
-  }
-  if (total != plan.model.info.layers) {
-    plan.report.error(line.loc,
-                      "stages must add up to the {0} layers of the model's lists, found {1}",
-                      plan.model.info.layers, total);
-    return;
-  }
-  if (const Axis *axis = stageAxis(plan);
-      axis && axis->size != static_cast<int64_t>(layers.size())) {
-    plan.report
-        .error(line.loc, "each rank along {0} holds a stage: {1} stages, found {2}",
-               plan.fields.stageAxis, axis->size, layers.size())
-        .note(axis->loc, "{0} is given here", plan.fields.stageAxis);
-    return;
-  }
-  plan.fields.stages = std::move(layers);
-}
-
-/// Defaults where no line says anything of stages: with an axis of their own, each rank holds one
-/// stage, and the order is the usual one; `split-stages` cuts by cost.
-void completeStages(PlanContext &plan) {
-  const Axis *axis = stageAxis(plan);
-  if (!axis) {
-    if (plan.fields.stages.empty())
-      plan.fields.stages = {plan.model.info.layers};
-    return;
-  }
-  if (plan.model.info.layers < axis->size)
-    plan.report.error(axis->loc,
-                      "each rank along {0} holds a layer of a list at least: at most {1} ranks, "
-                      "found {2}",
-                      plan.fields.stageAxis, plan.model.info.layers, axis->size);
-  if (!plan.settings.find("pipeline"))
-    plan.fields.pipeline = "1f1b";
 }
 
 /// blocks[0..1] as numbers of layers of the whole model.

@@ -43,6 +43,12 @@ std::vector<std::string> strings(llvm::ArrayRef<Name> names);
 void readLayout(PlanContext &plan);
 /// Over how many ranks the lines cut each dimension; unchecked, before the model is built.
 std::map<llvm::StringRef, int64_t> ranksOf(const Settings &settings);
+/// Pipelines.cpp: the lines `pipeline interleaved(chunks = 2)`, whose name is a row of the registry
+/// of schedules, which a later phase knows with the numbers that it takes, and `stages 2, 3`,
+/// numbers of layers; and the defaults where no line says anything of stages.
+void readPipeline(PlanContext &plan, const Setting &line);
+void readStages(PlanContext &plan, const Setting &line);
+void completeStages(PlanContext &plan);
 /// Zero.cpp; called when the other lines are read.
 void readZero(PlanContext &plan, const Setting &line);
 

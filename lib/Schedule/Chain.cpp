@@ -246,10 +246,10 @@ static void insertSorted(SmallVectorImpl<int64_t> &stages, int64_t stage) {
     stages.insert(at, stage);
 }
 
-/// The parts of a gradient are added where the weight is one; those of a list are summed in one
-/// memory.
+/// The parts of a gradient are added where the weight is one; where stages have unlike instances of
+/// a list, all is summed in one memory.
 SharedWeight::Stages SharedWeight::partsOfGradient() const {
-  if (!updater || isList)
+  if (!updater || isUneven)
     return {};
   Stages parts = gradients;
   llvm::erase_if(parts, [&](int64_t stage) { return stage == updater; });
@@ -257,45 +257,61 @@ SharedWeight::Stages SharedWeight::partsOfGradient() const {
 }
 
 namespace {
-/// A weight, and which of its instances each stage has.
-struct Known {
-  SharedWeight weight;
-  llvm::MapVector<int64_t, std::pair<int64_t, int64_t>> instances; // by stage: from, to
+/// A weight with the instances that one stage has of it, and what the stage does with them.
+struct OfStage {
+  sched::InstanceRange instances;
+  bool reads = false, addsGradient = false, updates = false, prepares = false;
 };
+using StagesOfWeight = llvm::MapVector<int64_t, OfStage>;
 } // namespace
 
-static void noteWeight(Known &known, const Run &run, Part part, Role role, bool isResult) {
-  SharedWeight &weight = known.weight;
-  if (role == Role::CotParam && nn::isBackward(part))
-    insertSorted(weight.gradients, run.stage);
-  if (role != Role::Param && role != Role::State)
+static void note(StagesOfWeight &stages, const Run &run, nn::ParamOp param, Part part, Role role,
+                 bool isResult) {
+  bool addsGradient = role == Role::CotParam && nn::isBackward(part);
+  if (!addsGradient && role != Role::Param && role != Role::State)
     return;
-  insertSorted(weight.readers, run.stage);
-  int64_t first = run.op.getFirstInstance(), last = first + run.times();
-  auto [of, isNew] = known.instances.insert({run.stage, {first, last}});
-  of->second = {std::min(of->second.first, first), std::max(of->second.second, last)};
-  if (isResult && part == Part::Update)
-    weight.updater = run.stage;
-  if (isResult && part == Part::Prepare && !weight.preparer)
-    weight.preparer = run.stage;
+  sched::InstanceRange mine = run.instances();
+  if (param.getCount() == 1)
+    mine = {0, 1};
+  OfStage &of = stages.insert({run.stage, {mine}}).first->second;
+  int64_t first = std::min(of.instances.first, mine.first);
+  of.instances = {first, std::max(of.instances.end(), mine.end()) - first};
+  of.addsGradient |= addsGradient;
+  of.reads |= !addsGradient;
+  of.updates |= !addsGradient && isResult && part == Part::Update;
+  of.prepares |= !addsGradient && isResult && part == Part::Prepare;
 }
 
-/// Whether several stages have one instance.
-static bool isShared(Known &known) {
-  SharedWeight &weight = known.weight;
-  if (weight.param.getCount() == 1)
-    return weight.readers.size() > 1 || weight.gradients.size() > 1;
-  weight.isList = true;
-  for (auto &[stage, mine] : known.instances)
-    for (auto &[other, theirs] : known.instances)
-      if (stage < other && mine.first < theirs.second && theirs.first < mine.second)
-        return true;
-  return false;
+/// Adds the stage to those that have the same instances.
+static void join(std::vector<SharedWeight> &weights, nn::ParamOp param, int64_t stage,
+                 const OfStage &of) {
+  auto found = llvm::find_if(weights, [&](const SharedWeight &weight) {
+    return of.instances.first < weight.instances.end() &&
+           weight.instances.first < of.instances.end();
+  });
+  if (found == weights.end()) {
+    found = weights.insert(weights.end(), SharedWeight());
+    found->param = param;
+    found->instances = of.instances;
+  } else if (found->instances.first != of.instances.first ||
+             found->instances.count != of.instances.count) {
+    found->isUneven = true;
+    int64_t first = std::min(found->instances.first, of.instances.first);
+    found->instances = {first, std::max(found->instances.end(), of.instances.end()) - first};
+  }
+  if (of.reads)
+    insertSorted(found->readers, stage);
+  if (of.addsGradient)
+    insertSorted(found->gradients, stage);
+  if (of.updates)
+    found->updater = stage;
+  if (of.prepares && !found->preparer)
+    found->preparer = stage;
 }
 
 /// Sums that several stages add to, and weights that several read.
 static void findShared(Chain &chain) {
-  llvm::MapVector<Operation *, Known> weights;
+  llvm::MapVector<Operation *, StagesOfWeight> weights;
   for (Run &run : chain.runs)
     for (Callee &callee : run.callees)
       for (auto [part, func] : callee.existing()) {
@@ -303,20 +319,22 @@ static void findShared(Chain &chain) {
           if (label.role == Role::Loss || label.role == Role::Metric)
             insertSorted(chain.stagesOfSums[label.name], run.stage);
           nn::ParamOp param = callee.paramOf(label);
-          if (!param || label.slot)
-            return;
-          Known &known = weights[param];
-          known.weight.param = param;
-          noteWeight(known, run, part, label.role, isResult);
+          if (param && !label.slot && (!run.isCopy || run.does(part)))
+            note(weights[param], run, param, part, label.role, isResult);
         };
         for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
           visit(func.getArgLabel(i), /*isResult=*/false);
         for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
           visit(func.getResultLabel(i), /*isResult=*/true);
       }
-  for (auto &[op, known] : weights)
-    if (isShared(known))
-      chain.shared.push_back(known.weight);
+  for (auto &[op, stages] : weights) {
+    std::vector<SharedWeight> ofParam;
+    for (auto &[stage, of] : stages)
+      join(ofParam, cast<nn::ParamOp>(op), stage, of);
+    for (SharedWeight &weight : ofParam)
+      if (weight.readers.size() > 1 || weight.gradients.size() > 1)
+        chain.shared.push_back(std::move(weight));
+  }
   for (const SharedWeight &weight : chain.shared)
     for (Run &run : chain.runs)
       for (Callee &callee : run.callees)
@@ -326,7 +344,7 @@ static void findShared(Chain &chain) {
             callee.gradientParts.insert(each.first());
 }
 
-FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
+FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {
   auto module = op->getParentOfType<ModuleOp>();
   nn::PartTable<rt::FuncOp> parts(module);
   Chain chain;
@@ -343,6 +361,7 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
     run.op = runOp;
     run.index = chain.runs.size();
     run.stage = runOp.getStage().value_or(0);
+    run.isCopy = run.stage >= firstCopy;
     run.title = titleOf(runOp);
     if (runOp.getParams().size() != runOp.getCallees().size())
       return runOp.emitOpError("needs a dictionary of parameters for each of its layers, found ")
@@ -367,7 +386,7 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op) {
 }
 
 FailureOr<Chains> schedule::readChains(sched::ProgramOp program) {
-  FailureOr<Chain> train = readChain(program.getChain(nn::kTrainChain));
+  FailureOr<Chain> train = readChain(program.getChain(nn::kTrainChain), program.getChainLength());
   if (failed(train))
     return failure();
   Chains chains{std::move(*train), std::nullopt};

@@ -18,6 +18,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -50,13 +51,22 @@ struct Run {
   mutable nn::RunOp op; // a handle, whose accessors are not const
   unsigned index = 0;   // in the chain
   int64_t stage = 0;
-  bool isHeld = true; // whether the rank of the program holds it
+  bool isHeld = true;  // whether the rank of the program holds it
+  bool isCopy = false; // of a stage that updates its weights and gives the copy what it has
   std::vector<Callee> callees;
   std::string title; // "block[2..5]", for the report
 
   int64_t times() const { return op.getTimes(); }
   int64_t layers() const { return times() * static_cast<int64_t>(callees.size()); }
   bool has(Part p) const;
+  /// Whether it does the part: a copy does only what each microbatch does.
+  bool does(Part p) const {
+    return isHeld && (!isCopy || nn::factsOf(p).runs == nn::PartRuns::EachMicrobatch);
+  }
+  /// The instances that it has of each weight of its list.
+  sched::InstanceRange instances() const {
+    return {static_cast<int64_t>(op.getFirstInstance()), times()};
+  }
 };
 
 /// Who reads a value of the chain.
@@ -66,10 +76,11 @@ struct Reader {
   unsigned number;
 };
 
-/// A weight or state that several stages have the same instance of.
+/// A weight or state of which several stages have the same instances.
 struct SharedWeight {
   nn::ParamOp param;
-  bool isList = false;                       // its list calls layers more than once
+  sched::InstanceRange instances = {0, 1};
+  bool isUneven = false;                     // stages have some of them in common, and others not
   using Stages = llvm::SmallVector<int64_t>; // ascending
   Stages readers;                            // stages whose functions take it
   Stages gradients;                          // stages whose backwards add to its gradient
@@ -105,9 +116,10 @@ struct Chain {
   dist::Axes pendingAxes(llvm::StringRef name) const;
 };
 
-/// Binds the runs of a chain. Errors, at the run: a part or parameter that does
-/// not exist, numbers of operands that do not fit the layer.
-mlir::FailureOr<Chain> readChain(nn::ChainOp chain);
+/// Binds the runs of a chain. Stages from `firstCopy` on are copies. Errors, at the run: a part or
+/// parameter that does not exist, numbers of operands that do not fit the layer.
+mlir::FailureOr<Chain> readChain(nn::ChainOp chain,
+                                 int64_t firstCopy = std::numeric_limits<int64_t>::max());
 
 /// The chains of a program.
 struct Chains {

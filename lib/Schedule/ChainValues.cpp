@@ -43,6 +43,7 @@ KeyAttr schedule::chainKey(const Chain &chain, Value value, bool cotangent) {
   } else {
     auto input = value.getDefiningOp<nn::InputOp>();
     name += input.getSource().str() + "+" + std::to_string(input.getShift());
+    name += input->hasAttr(nn::kCopy) ? ".copy" : "";
   }
   return activationKey(value.getContext(), name + (cotangent ? ".cot" : ""));
 }

@@ -8,7 +8,7 @@
 // an op that starts there or is complete there.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Schedule/Policy.h"
+#include "lib/Pipeline/Slots.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Schedule/Walk.h"
 #include "mlir/IR/Builders.h"
@@ -39,6 +39,9 @@ struct Touch {
 struct Family {
   Touch first, last;
   SmallVector<ValueOp> values;
+  int64_t bytes = 0; // of one microbatch
+  int64_t firstMicrobatch = 0;
+  std::vector<pipeline::Lifetime> lives; // by microbatch, from the first on
 };
 
 class SlotCounter {
@@ -53,8 +56,13 @@ public:
     for (auto value : llvm::make_early_inc_range(program.getBody().getOps<ValueOp>()))
       if (value.getLives() == Life::Microbatch && failed(addToFamily(value)))
         return failure();
-    for (auto &[key, family] : families)
-      if (failed(emit(family)))
+    llvm::MapVector<std::tuple<int, int, int64_t>, SmallVector<Family *>> alike;
+    for (auto &[key, family] : families) {
+      findLives(family);
+      alike[likenessOf(family)].push_back(&family);
+    }
+    for (auto &[likeness, group] : alike)
+      if (failed(emit(group)))
         return failure();
     return success();
   }
@@ -67,6 +75,7 @@ private:
   llvm::DenseMap<Operation *, SmallVector<Touch, 4>> touches; // where values are touched
   llvm::MapVector<std::pair<Operation *, Operation *>, Family> families;
   llvm::StringSet<> names;
+  int64_t numPools = 0;
 
   static std::pair<int, int64_t> taskOf(sched::SectionOp section) {
     return {static_cast<int>(*section.getKind()), *section.getStage()};
@@ -80,7 +89,10 @@ private:
   std::pair<Touch, Touch> endsOf(ArrayRef<Touch> touched, int64_t microbatch);
   LogicalResult addToFamily(ValueOp value);
   std::string nameOf(Family &family);
-  LogicalResult emit(Family &family);
+  static std::tuple<int, int, int64_t> likenessOf(Family &family);
+  void findLives(Family &family);
+  LogicalResult emit(ArrayRef<Family *> alike);
+  LogicalResult emit(Family &family, const pipeline::Slots &slots, ArrayRef<int32_t> poolSlots);
 };
 } // namespace
 
@@ -158,8 +170,9 @@ LogicalResult SlotCounter::addToFamily(ValueOp value) {
       value.erase();
     return success();
   }
-  auto ends = endsOf(found, 0);
-  for (int64_t m = 1, e = program.getMicrobatches(); m < e; ++m)
+  auto [begin, end] = program.getMicrobatchesOf(*found.front().section.getStage());
+  auto ends = endsOf(found, begin);
+  for (int64_t m = begin + 1; m < end; ++m)
     if (endsOf(found, m) != ends)
       return emitError(program.getLoc(), "tasks that touch one value come in the same order for "
                                          "each microbatch, and those of ")
@@ -183,11 +196,55 @@ std::string SlotCounter::nameOf(Family &family) {
   return unlike;
 }
 
-LogicalResult SlotCounter::emit(Family &family) {
-  std::vector<Lifetime> lifetimes;
-  for (int64_t m = 0, e = program.getMicrobatches(); m < e; ++m)
-    lifetimes.push_back({positionOf(family.first, m), positionOf(family.last, m)});
-  Slots slots = countSlots(lifetimes);
+/// Families that may have one pool: of unlike stages, as large, with ends of the same kinds.
+std::tuple<int, int, int64_t> SlotCounter::likenessOf(Family &family) {
+  return {static_cast<int>(*family.first.section.getKind()),
+          static_cast<int>(*family.last.section.getKind()), family.bytes};
+}
+
+void SlotCounter::findLives(Family &family) {
+  auto [begin, end] = program.getMicrobatchesOf(*family.first.section.getStage());
+  family.firstMicrobatch = begin;
+  for (int64_t m = begin; m < end; ++m)
+    family.lives.push_back({positionOf(family.first, m), positionOf(family.last, m)});
+  for (ValueOp value : family.values)
+    family.bytes += value.getTotal();
+}
+
+/// Slots of a family alone, or of several together where that takes fewer.
+LogicalResult SlotCounter::emit(ArrayRef<Family *> alike) {
+  std::vector<pipeline::Lifetime> lives;
+  std::vector<pipeline::Slots> alone;
+  int64_t apart = 0;
+  for (Family *family : alike) {
+    llvm::append_range(lives, family->lives);
+    alone.push_back(pipeline::countSlots(family->lives));
+    apart += alone.back().count;
+  }
+  pipeline::Slots together = pipeline::countSlots(lives);
+  bool isPool = together.count < apart;
+  numPools += isPool;
+  size_t next = 0;
+  for (auto [family, own] : llvm::zip(alike, alone)) {
+    SmallVector<int32_t> poolSlots;
+    if (isPool) {
+      ArrayRef<int32_t> of = ArrayRef(together.slotOf).slice(next, family->lives.size());
+      poolSlots.assign(of.begin(), of.end());
+      llvm::sort(poolSlots);
+      poolSlots.erase(llvm::unique(poolSlots), poolSlots.end());
+      own.count = poolSlots.size();
+      for (auto [slot, inPool] : llvm::zip(own.slotOf, of))
+        slot = llvm::lower_bound(poolSlots, inPool) - poolSlots.begin();
+    }
+    next += family->lives.size();
+    if (failed(emit(*family, own, poolSlots)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult SlotCounter::emit(Family &family, const pipeline::Slots &slots,
+                                ArrayRef<int32_t> poolSlots) {
   auto [kind, stage] = taskOf(family.first.section);
   int64_t bytes = 0;
   for (ValueOp value : family.values) {
@@ -200,10 +257,14 @@ LogicalResult SlotCounter::emit(Family &family) {
              << stage;
     bytes += value.getTotal();
   }
-  auto op = sched::FamilyOp::create(b, program.getLoc(), nameOf(family),
-                                    *family.first.section.getKind(), stage,
-                                    *family.last.section.getKind(), *family.last.section.getStage(),
-                                    slots.count, bytes, slots.slotOf, DenseI64ArrayAttr());
+  std::vector<int32_t> slotOf(program.getMicrobatches(), 0); // of the other chain's: any
+  llvm::copy(slots.slotOf, slotOf.begin() + family.firstMicrobatch);
+  bool isPool = !poolSlots.empty();
+  auto op = sched::FamilyOp::create(
+      b, program.getLoc(), nameOf(family), *family.first.section.getKind(), stage,
+      *family.last.section.getKind(), *family.last.section.getStage(), slots.count, bytes, slotOf,
+      isPool ? b.getI64IntegerAttr(numPools - 1) : IntegerAttr(),
+      isPool ? b.getDenseI32ArrayAttr(poolSlots) : DenseI32ArrayAttr(), DenseI64ArrayAttr());
   for (ValueOp value : family.values)
     value.setFamilyAttr(FlatSymbolRefAttr::get(op.getSymNameAttr()));
   return success();

@@ -98,8 +98,8 @@ void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage)
   const Chain &train = chains.train;
   bool forward = kind == TaskKind::SendF || kind == TaskKind::ReceiveF;
   bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
-  int64_t before = forward == sends ? stage : stage - 1; // the border lies after this stage
-  int64_t peer = before == stage ? stage + 1 : before;
+  int64_t peer = forward == sends ? program.after(stage) : program.before(stage);
+  int64_t before = std::min(stage, peer); // the border lies after this stage
   SectionBuilder of(values, train, section);
   SmallVector<Use> uses;
   for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before))
@@ -107,20 +107,20 @@ void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage)
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   std::string title =
       (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer);
-  schedule::addMessage(into, loc, sends, title, peer, uses);
+  schedule::addMessage(into, loc, program, sends, title, peer, uses);
 }
 
 void ProgramBuilder::addRuns(SectionBuilder &section, const Chain &chain, Part part) {
   for (const Run &run : chain.runs)
-    if (run.isHeld)
+    if (run.does(part))
       section.addRun(run, part);
 }
 
-/// The stages one after the other, as F of a microbatch.
+/// The stages one after the other, as F of a microbatch; those of the first chain, if there are
+/// copies.
 void ProgramBuilder::addEvaluation() {
   SectionOp op = open("evaluate");
-  int64_t stages = program.getStages();
-  for (int64_t stage = 0; stage < stages; ++stage) {
+  for (int64_t stage = 0; stage < program.getChainLength(); ++stage) {
     if (!program.holds(stage))
       continue;
     if (stage > 0 && !program.holds(stage - 1))
@@ -129,7 +129,7 @@ void ProgramBuilder::addEvaluation() {
     for (const Run &run : chains.train.runs)
       if (run.stage == stage)
         ofStage.addRun(run, Part::Evaluate);
-    if (stage + 1 < stages && !program.holds(stage + 1))
+    if (int64_t after = program.after(stage); after >= 0 && !program.holds(after))
       addMessage(op, TaskKind::SendF, stage);
   }
 }
@@ -225,9 +225,9 @@ void ProgramBuilder::addCotangentsOfLosses() {
 void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   if (!values.find(normKey(program, 0)))
     return;
-  std::vector<std::vector<const Run *>> runs(program.getStages());
+  std::vector<std::vector<const Run *>> runs(program.getChainLength());
   for (const Run &run : chains.train.runs)
-    if (run.isHeld)
+    if (run.does(Part::Norm))
       runs[run.stage].push_back(&run);
   auto cells = [&](size_t stage) { return values.find(normKey(program, stage)).getMemory(); };
   SmallVector<Use> parts;

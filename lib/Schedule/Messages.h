@@ -7,21 +7,13 @@
 namespace tplan::schedule {
 
 /// The rank that holds a stage, where stages lie on several: its coordinate along their axis.
-inline int64_t rankOfStage(int64_t stage) { return stage; }
+int64_t rankOfStage(sched::ProgramOp program, int64_t stage);
 
 /// A message between the rank of the program and the one that holds stage `peer`; without values
 /// there is none. Both ends are made by the same code, each for its program, so they have the same
 /// values in the same order.
-inline void addMessage(mlir::OpBuilder &b, mlir::Location loc, bool sends, llvm::StringRef title,
-                       int64_t peer, llvm::ArrayRef<sched::Use> values) {
-  auto rank = static_cast<uint64_t>(rankOfStage(peer));
-  if (values.empty())
-    return;
-  if (sends)
-    sched::createStep<sched::SendOp>(b, loc, values, {}, rank, title);
-  else
-    sched::createStep<sched::ReceiveOp>(b, loc, {}, values, rank, title);
-}
+void addMessage(mlir::OpBuilder &b, mlir::Location loc, sched::ProgramOp program, bool sends,
+                llvm::StringRef title, int64_t peer, llvm::ArrayRef<sched::Use> values);
 
 } // namespace tplan::schedule
 

@@ -7,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
+#include "lib/Pipeline/Check.h"
+#include "lib/Pipeline/Policy.h"
 #include "lib/Schedule/ChainValues.h"
-#include "lib/Schedule/Messages.h"
-#include "lib/Schedule/Policy.h"
 #include "lib/Schedule/Schedule.h"
 
 namespace tplan::schedule {
@@ -20,17 +20,21 @@ namespace tplan::schedule {
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
+using pipeline::RankOrder;
+using pipeline::SchedulePolicy;
+using sched::Task;
+using sched::TaskKind;
 
 namespace {
 
 FailureOr<const SchedulePolicy *> choosePolicy(const lang::Settings &settings) {
   StringRef name = settings.plan.pipeline;
-  if (const SchedulePolicy *policy = findPolicy(name))
+  if (const SchedulePolicy *policy = pipeline::findPolicy(name))
     return policy;
   InFlightDiagnostic diag = emitError(settings.planLine("pipeline"))
                             << "there is no pipeline schedule: " << name;
   std::string list;
-  for (const SchedulePolicy *policy : getPolicies())
+  for (const SchedulePolicy *policy : pipeline::getPolicies())
     list += (list.empty() ? "" : ", ") + policy->name.str();
   diag.attachNote() << "schedules are " << list;
   return diag;
@@ -85,6 +89,81 @@ double flopsOf(const Chain &chain, TaskKind kind, int64_t stage) {
   return flops;
 }
 
+/// The order that the policy makes, checked.
+FailureOr<pipeline::Scheduled> makeOrders(const lang::Settings &settings,
+                                          const SchedulePolicy &policy, int64_t stages,
+                                          int64_t microbatches, const Chain &chain) {
+  Location line = settings.planLine("pipeline");
+  const lang::Plan &plan = settings.plan;
+  pipeline::Options options{static_cast<int32_t>(plan.chunks.value_or(0)),
+                            static_cast<int32_t>(plan.group.value_or(0))};
+  int32_t chunks = pipeline::chunksOf(policy, options);
+  if (stages % chunks)
+    return emitError(line) << policy.name << " has " << chunks
+                           << " stages on each rank, found stages: " << stages;
+  pipeline::Costs costs{[&](TaskKind kind, int32_t stage) { return flopsOf(chain, kind, stage); },
+                        {}};
+  pipeline::Choice choice =
+      pipeline::choose(policy, stages / chunks, microbatches, options, &costs);
+  if (!choice.scheduled)
+    return emitError(line) << choice.rule;
+  if (std::optional<pipeline::Fault> fault =
+          pipeline::checkOrders(choice.scheduled->orders, choice.scheduled->pipeline)) {
+    InFlightDiagnostic diag = emitError(line) << fault->message;
+    diag.attachNote() << "in the order of schedule " << policy.name;
+    for (const std::string &note : fault->notes)
+      diag.attachNote() << note;
+    return diag;
+  }
+  return std::move(*choice.scheduled);
+}
+
+/// What a layer adds to a state or a metric is kept for all microbatches of a step, in one place.
+LogicalResult checkCopies(const lang::Settings &settings, const Chain &chain) {
+  for (const Run &run : chain.runs)
+    for (const Callee &callee : run.callees)
+      if (callee.part(Part::States)) {
+        InFlightDiagnostic diag = emitError(settings.planLine("pipeline"))
+                                  << settings.plan.pipeline
+                                  << " has two copies of each layer, and states and metrics of the "
+                                     "model are of one; choose a schedule with one copy, such as "
+                                     "dualpipe_v; found a layer with them: "
+                                  << callee.name;
+        diag.attachNote(run.op.getLoc()) << "the layer is called here";
+        return diag;
+      }
+  return success();
+}
+
+llvm::SmallDenseSet<int64_t> findSplitStages(const pipeline::Orders &orders) {
+  llvm::SmallDenseSet<int64_t> stages;
+  for (const RankOrder &order : orders)
+    for (Task task : order)
+      if (task.kind == TaskKind::I)
+        stages.insert(task.stage);
+  return stages;
+}
+
+/// What F leaves to the backward is the same for all microbatches of a stage. So a stage that does
+/// some backwards in parts does all in parts: B becomes I, and W right after it.
+void splitBackwards(RankOrder &order, const llvm::SmallDenseSet<int64_t> &splitStages) {
+  RankOrder split;
+  for (size_t i = 0; i < order.size();) {
+    ArrayRef<Task> tasks = sched::tasksAt(order, i);
+    i += tasks.size();
+    RankOrder weights;
+    for (Task task : tasks) {
+      if (task.kind == TaskKind::B && splitStages.contains(task.stage)) {
+        task.kind = TaskKind::I;
+        weights.push_back({TaskKind::W, task.stage, task.microbatch});
+      }
+      split.push_back(task);
+    }
+    llvm::append_range(split, weights);
+  }
+  order = std::move(split);
+}
+
 /// Erases parts of the backward that no task runs: the whole one where no stage with the layer does
 /// it in one, its halves where none does it in two.
 void eraseUnused(ModuleOp module, const Chain &chain,
@@ -108,7 +187,7 @@ struct ProgramMaker {
   ModuleOp module;
   nn::ChainOp train;
   StringRef policy;
-  int64_t stages, microbatches;
+  int64_t stages, chains, microbatches;
 
   void make(StringRef name, ArrayRef<Task> order, std::optional<int64_t> rank = {},
             ArrayRef<int64_t> holds = {}) {
@@ -116,11 +195,11 @@ struct ProgramMaker {
     for (Task task : order)
       sched::addTriple(tasks, task);
     OpBuilder b(train);
-    auto op = sched::ProgramOp::create(b, train.getLoc(), name, policy, stages, microbatches,
-                                       rank ? b.getI64IntegerAttr(*rank) : IntegerAttr(),
-                                       rank ? b.getDenseI64ArrayAttr(holds) : DenseI64ArrayAttr(),
-                                       b.getDenseI32ArrayAttr(tasks), DictionaryAttr(),
-                                       IntegerAttr(), IntegerAttr());
+    auto op = sched::ProgramOp::create(
+        b, train.getLoc(), name, policy, stages, chains, microbatches,
+        rank ? b.getI64IntegerAttr(*rank) : IntegerAttr(),
+        rank ? b.getDenseI64ArrayAttr(holds) : DenseI64ArrayAttr(), b.getDenseI32ArrayAttr(tasks),
+        DictionaryAttr(), IntegerAttr(), IntegerAttr());
     b.createBlock(&op.getBody());
     for (StringRef chain : {nn::kTrainChain, nn::kCountsChain})
       if (auto found = module.lookupSymbol<nn::ChainOp>(chain))
@@ -143,45 +222,35 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     int64_t stages = 1;
     for (const Run &run : chain->runs)
       stages = std::max(stages, run.stage + 1);
-    // Orders are lists, and slots are counted task by task.
-    constexpr int64_t kMostTasks = 1 << 14;
-    if (*microbatches > kMostTasks / stages)
-      return emitError(settings.planLine("microbatch"))
-             << "a step has at most " << kMostTasks
-             << " forward tasks, stages times microbatches; use larger microbatches, found "
-             << stages << " x " << *microbatches;
     int64_t ranks = dist::meshOf(module).getNumStageRanks();
-    // A rank's values and its part of files are one range of the instances of a weight (`heldOf`),
-    // so it would hold, and write, the layers between two stages of its own.
-    if (ranks > 1 && ranks != stages)
-      return emitError(settings.planLine("stages"))
-             << "each rank along the axis of the stages holds one of them: there are " << ranks
-             << " ranks, found stages: " << stages;
-    Pipeline pipeline = pipelineOf(stages, *microbatches);
-    pipeline.flopsOf = [&](TaskKind kind, int32_t stage) { return flopsOf(*chain, kind, stage); };
-    std::vector<RankOrder> orders = (*policy)->order(pipeline);
-    auto report = [&] {
-      InFlightDiagnostic diag = emitError(settings.planLine("pipeline"));
-      diag.attachNote() << "in the order of schedule " << (*policy)->name;
-      return diag;
-    };
-    if (failed(checkOrder(orders, pipeline, report)))
+    FailureOr<pipeline::Scheduled> made =
+        makeOrders(settings, **policy, stages, *microbatches, *chain);
+    if (failed(made))
       return failure();
-
-    llvm::SmallDenseSet<int64_t> splitStages;
-    for (const RankOrder &order : orders)
-      for (Task task : order)
-        if (task.kind == TaskKind::I)
-          splitStages.insert(task.stage);
+    if (ranks > 1 && ranks != made->pipeline.ranks())
+      return emitError(settings.planLine("stages"))
+             << "with " << (*policy)->name << " these stages lie on " << made->pipeline.ranks()
+             << " ranks, found ranks along their axis: " << ranks;
+    if ((*policy)->isDual() && failed(checkCopies(settings, *chain)))
+      return failure();
+    llvm::SmallDenseSet<int64_t> splitStages = findSplitStages(made->orders);
+    for (RankOrder &order : made->orders)
+      splitBackwards(order, splitStages);
+    const pipeline::Orders &orders = made->orders;
     if (failed(checkParts(*chain, splitStages)) || failed(checkCotangents(*chain)))
       return failure();
-    ProgramMaker programs{module, train, (*policy)->name, stages, *microbatches};
+    ProgramMaker programs{module,
+                          train,
+                          (*policy)->name,
+                          stages,
+                          static_cast<int64_t>(made->pipeline.getChains().size()),
+                          *microbatches};
     if (ranks == 1)
-      programs.make("step", mergeOrders(orders, stages));
+      programs.make("step", pipeline::mergeOrders(orders, made->pipeline));
     else
-      for (auto [rank, tasks] : llvm::enumerate(placeMessages(orders, pipeline)))
+      for (auto [rank, tasks] : llvm::enumerate(pipeline::placeMessages(orders, made->pipeline)))
         programs.make("step." + std::to_string(rank), tasks, rank,
-                      llvm::to_vector_of<int64_t>(pipeline.chunksOf(rank)));
+                      llvm::to_vector_of<int64_t>(made->pipeline.chunksOf(rank)));
     eraseUnused(module, *chain, splitStages);
     for (StringRef name : {nn::kTrainChain, nn::kCountsChain})
       if (auto op = module.lookupSymbol<nn::ChainOp>(name))

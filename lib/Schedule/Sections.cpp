@@ -84,9 +84,7 @@ AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
   nn::RunOp op = layer.run.op;
   if (key.getOf()) {
     ValueOp value = values.find(key);
-    int64_t first = value.getFirst();
-    return value.getCount() == 1 ? number(0)
-                                 : period() + (static_cast<int64_t>(op.getFirstInstance()) - first);
+    return value.getCount() == 1 ? number(0) : period() + value.indexOf(op.getFirstInstance());
   }
   if (key.getKind() == ValueKind::Activation) // a contribution
     return period();
@@ -94,9 +92,7 @@ AffineExpr SectionBuilder::instanceOf(const Layer &layer, KeyAttr key) {
   nn::ScalarPer per =
       key.getKind() == ValueKind::Scalar ? nn::instancesOf(name) : nn::ScalarPer::Step;
   if (per == nn::ScalarPer::Layer) {
-    int64_t first = values.find(key).getFirst();
-    return period() * layer.functions() +
-           (static_cast<int64_t>(layer.j + op.getFirstLayer()) - first);
+    return period() * layer.functions() + layer.j + values.find(key).indexOf(op.getFirstLayer());
   }
   if (key.getKind() == ValueKind::Loss)
     return number(chain.partOfSum(layer.run, name));

@@ -37,7 +37,7 @@ LogicalResult SharedWeights::declare() {
   sched::ProgramOp program = values.getProgram();
   for (const SharedWeight &weight : chain.shared) {
     nn::ParamOp param = weight.param;
-    if (weight.isList && program.isOfPipeline())
+    if (weight.isUneven && program.isOfPipeline())
       return param.emitOpError("belongs to layers that are called more than once, in stages of "
                                "several ranks: let one stage hold them, found stages ")
              << weight.readers.front() << " and " << weight.readers.back();
@@ -53,21 +53,41 @@ LogicalResult SharedWeights::declare() {
       return param.emitOpError("has no function that adds up what stages have of its gradient, as "
                                "sum-stages makes it, for stage ")
              << parts.front();
-    for (int64_t stage : parts)
-      values
-          .declare(gradientPartKey(param, stage), sched::Owner::Gradient, sched::Life::Always,
-                   *gradient.getType(), gradient.getCount())
-          .setBytes(gradient.getBytes()); // as the stage has it: padding of blocks is sent, too
+    for (int64_t stage : parts) {
+      ValueOp part = values.declare(gradientPartKey(param, stage), sched::Owner::Gradient,
+                                    sched::Life::Always, *gradient.getType());
+      part.setInstances(weight.instances);
+      part.setBytes(gradient.getBytes()); // as the stage has it: padding of blocks is sent, too
+    }
   }
   return success();
 }
 
-/// The gradients of the instances of a weight; a shared weight has one instance as a rule.
-static SmallVector<sched::Use> usesOf(ValueOp value) {
+/// The instances of a weight that stages have in common, in a value of theirs.
+static SmallVector<sched::Use> usesOf(ValueOp value, const SharedWeight &weight) {
   SmallVector<sched::Use> uses;
-  for (int64_t i = 0, e = value.getCount(); i < e; ++i)
-    uses.push_back(use(value.getMemory(), getAffineConstantExpr(i, value.getContext())));
+  int64_t first = value.indexOf(weight.instances.first);
+  for (int64_t i = 0; i < weight.instances.count; ++i)
+    uses.push_back(use(value.getMemory(), getAffineConstantExpr(first + i, value.getContext())));
   return uses;
+}
+
+/// The instance of a period of the loop over what stages have in common.
+static sched::Use useOfPeriod(ValueOp value, const SharedWeight &weight) {
+  return use(value.getMemory(),
+             sched::periodOf(value.getContext()) + value.indexOf(weight.instances.first));
+}
+
+/// Does work for each of the instances; for several in a loop, so that the program grows with no
+/// number of layers.
+static void forEachInstance(OpBuilder &b, const SharedWeight &weight, StringRef what,
+                            llvm::function_ref<void(OpBuilder &)> body) {
+  nn::ParamOp param = weight.param;
+  auto run = sched::RunOp::create(b, param.getLoc(), what, param.getPath(), weight.instances.count,
+                                  /*descending=*/false);
+  OpBuilder inner(b.getContext());
+  inner.createBlock(&run.getBody());
+  body(inner);
 }
 
 void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_t stage) {
@@ -78,28 +98,43 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
     return;
   bool updates = program.holds(*weight.updater), holds = program.holds(stage);
   std::string title = ("gradient of " + param.getPath() + ", stage " + Twine(stage)).str();
-  SmallVector<sched::Use> parts = usesOf(part);
   Location loc = param.getLoc();
   if (updates != holds)
-    addMessage(b, loc, /*sends=*/holds, title, holds ? *weight.updater : stage, parts);
-  if (updates) {
-    rt::FuncOp sum = sumOf(program, param);
-    ValueOp gradient = values.find(paramKey(param, ValueKind::Gradient));
-    ValueOp frame = values.declareFrame("sum of " + param.getSymName().str());
-    for (auto [whole, more] : llvm::zip(usesOf(gradient), parts))
-      sched::createStep<sched::CallOp>(b, loc, {whole, more}, {}, sum.getSymName(),
-                                       frame.getMemory(), uint64_t(1));
-  }
+    addMessage(b, loc, program, /*sends=*/holds, title, holds ? *weight.updater : stage,
+               usesOf(part, weight));
+  if (!updates)
+    return;
+  rt::FuncOp sum = sumOf(program, param);
+  ValueOp gradient = values.find(paramKey(param, ValueKind::Gradient));
+  ValueOp frame = values.declareFrame("sum of " + param.getSymName().str());
+  auto add = [&](OpBuilder &into, sched::Use whole, sched::Use more) {
+    sched::createStep<sched::CallOp>(into, loc, {whole, more}, {}, sum.getSymName(),
+                                     frame.getMemory(), uint64_t(1));
+  };
+  if (weight.instances.count == 1)
+    return add(b, usesOf(gradient, weight).front(), usesOf(part, weight).front());
+  forEachInstance(b, weight, "reduce", [&](OpBuilder &into) {
+    add(into, useOfPeriod(gradient, weight), useOfPeriod(part, weight));
+  });
 }
 
 void SharedWeights::zeroGradients(sched::SectionOp section) {
   OpBuilder b = OpBuilder::atBlockEnd(&section.getBody().front());
   for (const SharedWeight &weight : chain.shared)
-    for (int64_t stage : weight.partsOfGradient())
-      if (ValueOp part = values.find(gradientPartKey(weight.param, stage));
-          part && values.getProgram().holds(stage))
-        for (const sched::Use &each : usesOf(part))
-          sched::createStep<sched::ZeroOp>(b, weight.param->getLoc(), {}, {each});
+    for (int64_t stage : weight.partsOfGradient()) {
+      ValueOp part = values.find(gradientPartKey(weight.param, stage));
+      if (!part || !values.getProgram().holds(stage))
+        continue;
+      nn::ParamOp param = weight.param;
+      auto zero = [&](OpBuilder &into, sched::Use each) {
+        sched::createStep<sched::ZeroOp>(into, param.getLoc(), {}, {each});
+      };
+      if (weight.instances.count == 1)
+        zero(b, usesOf(part, weight).front());
+      else
+        forEachInstance(b, weight, "zero",
+                        [&](OpBuilder &into) { zero(into, useOfPeriod(part, weight)); });
+    }
 }
 
 void SharedWeights::addGradients(sched::SectionOp section) {
@@ -118,14 +153,14 @@ void SharedWeights::sendFrom(sched::SectionOp section, const SharedWeight &weigh
     return;
   OpBuilder b = OpBuilder::atBlockEnd(&section.getBody().front());
   std::string title = ("weight " + param.getPath()).str();
-  llvm::SmallSet<int64_t, 4> ranks = {rankOfStage(owner)};
+  llvm::SmallSet<int64_t, 4> ranks = {rankOfStage(program, owner)};
   for (int64_t stage : weight.readers) {
-    if (!ranks.insert(rankOfStage(stage)).second)
+    if (!ranks.insert(rankOfStage(program, stage)).second)
       continue;
     if (program.holds(owner))
-      addMessage(b, param.getLoc(), /*sends=*/true, title, stage, usesOf(value));
+      addMessage(b, param.getLoc(), program, /*sends=*/true, title, stage, usesOf(value, weight));
     else if (program.holds(stage))
-      addMessage(b, param.getLoc(), /*sends=*/false, title, owner, usesOf(value));
+      addMessage(b, param.getLoc(), program, /*sends=*/false, title, owner, usesOf(value, weight));
   }
 }
 

@@ -203,7 +203,7 @@ struct StepKernelsPass : tplan::schedule::impl::StepKernelsPassBase<StepKernelsP
         emitCotangent(make, loss.getName(), cast<FloatAttr>(loss.getValue()).getValueAsDouble(),
                       elementOf(cotangent), find(ValueKind::Count, loss.getName()) != nullptr,
                       scale);
-    int64_t stages = program.getStages();
+    int64_t stages = program.getChainLength();
     if (values.contains(normKey(program, 0)) && !isMade(kNormKernel))
       scale ? emitScaledNorm(make, *scale, stages) : emitNorm(make, stages);
   }

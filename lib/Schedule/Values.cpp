@@ -5,6 +5,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
 using nn::Role;
+using sched::InstanceRange;
 using sched::KeyAttr;
 using sched::Life;
 using sched::Owner;
@@ -49,7 +50,7 @@ std::string schedule::contributionName(const Run &run, unsigned j, StringRef nam
 
 KeyAttr schedule::normKey(sched::ProgramOp program, int64_t stage) {
   std::string name = kNorm.str();
-  if (static_cast<int64_t>(program.getStages()) > 1)
+  if (program.getChainLength() > 1)
     name += ", stage " + std::to_string(stage);
   return KeyAttr::get(program.getContext(), ValueKind::Term, name);
 }
@@ -113,7 +114,8 @@ public:
     for (const Run &run : chain.runs)
       for (const Callee &callee : run.callees)
         for (auto [part, func] : callee.existing())
-          if (failed(addFunction(run, callee, func)))
+          if ((!run.isCopy || nn::factsOf(part).runs == nn::PartRuns::EachMicrobatch) &&
+              failed(addFunction(run, callee, func)))
             return failure();
     return success();
   }
@@ -128,35 +130,61 @@ private:
     return values.declare(key, owner, Life::Always, type, count);
   }
 
-  /// Which of `count` instances the rank holds, as a range from the first to the last instance of
-  /// its runs, by `instancesOf` of each. All of them where the rank holds all stages.
-  std::pair<int64_t, int64_t>
-  heldOf(int64_t count, llvm::function_ref<std::pair<int64_t, int64_t>(const Run &)> instancesOf) {
+  /// Which of `count` instances the rank holds: those of its runs, by `instancesOf` of each, joined
+  /// where they follow each other. All of them where the rank holds all stages.
+  SmallVector<InstanceRange> heldOf(int64_t count,
+                                    function_ref<InstanceRange(const Run &)> instancesOf) {
+    SmallVector<InstanceRange> all, held;
     if (!program.isOfPipeline())
-      return {0, count};
-    std::optional<std::pair<int64_t, int64_t>> held;
+      return {{0, count}};
     for (const Chain *each : {&chains.train, chains.counts ? &*chains.counts : nullptr})
       for (const Run &run : each ? ArrayRef(each->runs) : ArrayRef<Run>())
-        if (auto [begin, end] = run.isHeld ? instancesOf(run) : std::pair<int64_t, int64_t>();
-            begin < end)
-          held = held ? std::pair(std::min(held->first, begin), std::max(held->second, end))
-                      : std::pair(begin, end);
-    return held.value_or(std::pair<int64_t, int64_t>(0, count));
+        if (InstanceRange range = run.isHeld ? instancesOf(run) : InstanceRange{0, 0}; range.count)
+          all.push_back(range);
+    llvm::sort(all, [](InstanceRange a, InstanceRange b) { return a.first < b.first; });
+    for (InstanceRange range : all)
+      if (held.empty() || held.back().end() < range.first)
+        held.push_back(range);
+      else
+        held.back().count = std::max(held.back().end(), range.end()) - held.back().first;
+    return held.empty() ? SmallVector<InstanceRange>{{0, count}} : held;
+  }
+
+  /// Whether a run has instances of a value that belongs to a parameter. A copy has the weights
+  /// that it reads, and each stage the part of a gradient that it keeps.
+  bool hasValue(const Run &run, KeyAttr key, nn::ParamOp param) {
+    return llvm::any_of(run.callees, [&](const Callee &callee) {
+      if (key.getKind() == ValueKind::GradientPart)
+        return key == gradientPartKey(param, run.stage) && binds(callee, param);
+      return run.isCopy ? key.getKind() == ValueKind::Parameter && reads(run, callee, param)
+                        : binds(callee, param);
+    });
+  }
+
+  static bool binds(const Callee &callee, nn::ParamOp param) {
+    return llvm::any_of(callee.params, [&](auto &each) { return each.second == param; });
+  }
+
+  static bool reads(const Run &run, const Callee &callee, nn::ParamOp param) {
+    for (auto [part, func] : callee.existing())
+      for (unsigned i = 0, e = run.does(part) ? func.getNumArguments() : 0; i < e; ++i)
+        if (nn::Label label = func.getArgLabel(i);
+            (label.role == Role::Param || label.role == Role::State) && !label.slot &&
+            callee.paramOf(label) == param)
+          return true;
+    return false;
   }
 
   void addOfParam(KeyAttr key, Owner owner, Type type, nn::ParamOp param) {
-    int64_t begin = 0, end = param.getCount();
-    if (end > 1)
-      std::tie(begin, end) = heldOf(end, [&](const Run &run) -> std::pair<int64_t, int64_t> {
+    SmallVector<InstanceRange> held = {{0, static_cast<int64_t>(param.getCount())}};
+    if (param.getCount() > 1)
+      held = heldOf(param.getCount(), [&](const Run &run) -> InstanceRange {
         nn::RunOp op = run.op;
-        bool binds = llvm::any_of(run.callees, [&](const Callee &callee) {
-          return llvm::any_of(callee.params, [&](auto &each) { return each.second == param; });
-        });
-        int64_t first = op.getFirstInstance();
-        return binds ? std::pair(first, first + run.times()) : std::pair<int64_t, int64_t>();
+        bool has = hasValue(run, key, param);
+        return {static_cast<int64_t>(op.getFirstInstance()), has ? run.times() : 0};
       });
-    ValueOp value = add(key, owner, type, end - begin);
-    value.setFirst(begin);
+    ValueOp value = add(key, owner, type);
+    value.setInstances(held);
     // Where ranks have blocks of it, there is memory for all of them.
     auto padded = param->getAttrOfType<IntegerAttr>(dist::kPadded);
     auto tensor = cast<nn::Tensor>(type);
@@ -193,23 +221,24 @@ private:
 
   void addScalar(const Run &run, KeyAttr key, Type type) {
     StringRef name = key.getName() ? key.getName().getValue() : "";
-    int64_t begin = 0, end = 1;
+    SmallVector<InstanceRange> held = {{0, 1}};
     switch (key.getKind() == ValueKind::Scalar ? nn::instancesOf(name) : nn::ScalarPer::Step) {
     case nn::ScalarPer::Step:
       break;
     case nn::ScalarPer::Microbatch:
-      end = program.getMicrobatches();
+      held.front().count = program.getMicrobatches();
       break;
     case nn::ScalarPer::Layer:
-      std::tie(begin, end) = heldOf(run.op.getFirstLayer() + run.layers(), [](const Run &run) {
-        int64_t first = run.op.getFirstLayer();
-        return std::pair(first, first + run.layers());
+      held = heldOf(run.op.getFirstLayer() + run.layers(), [](const Run &run) {
+        nn::RunOp op = run.op;
+        return InstanceRange{static_cast<int64_t>(op.getFirstLayer()), run.layers()};
       });
       break;
     }
     ValueOp value = add(key, Owner::Scalar, type);
-    value.setCount(std::max<int64_t>(value.getCount(), end - begin));
-    value.setFirst(begin);
+    if (held.size() > 1 || held.front().first ||
+        held.front().count > static_cast<int64_t>(value.getCount()))
+      value.setInstances(held);
     if (key.getKind() == ValueKind::InUse)
       value.setGiven(true);
     if (key.getKind() != ValueKind::Scalar)
@@ -268,8 +297,12 @@ private:
 
   void addNorm(Type type) {
     MLIRContext *context = values.context();
-    for (int64_t each = 0, e = program.getStages(); each < e; ++each)
-      add(normKey(program, each), Owner::Scalar, type, program.holds(each) ? 2 : 1);
+    for (int64_t each = 0, e = program.getChainLength(); each < e; ++each) { // not of copies
+      bool adds = llvm::any_of(chains.train.runs, [&](const Run &run) {
+        return run.stage == each && run.isHeld && run.has(Part::Norm);
+      });
+      add(normKey(program, each), Owner::Scalar, type, adds ? 2 : 1);
+    }
     add(KeyAttr::get(context, ValueKind::Scalar, kNorm), Owner::Scalar, type);
     add(KeyAttr::get(context, ValueKind::StepNumber, kGradNorm), Owner::Scalar, type);
   }
@@ -326,5 +359,5 @@ void schedule::declareSums(ProgramValues &values, const Chains &chains) {
                 values.find(ValueKind::Count, loss.getName()), 1);
       }
   declare(chains.train, dist::kNormSum, values.find(normKey(values.getProgram(), 0)),
-          values.getProgram().getStages());
+          values.getProgram().getChainLength());
 }

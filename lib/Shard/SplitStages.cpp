@@ -1,9 +1,9 @@
 //===- SplitStages.cpp - cuts the runs of @train at stage borders ---------===//
 //
-// The plan's `stages` gives the layers of lists in each stage. Where each rank holds one stage and
-// the plan gives no numbers, they are cut so that the slowest stage is as fast as it can be. Code
-// before the first list goes to the first stage, code between or after lists to the stage of the
-// layer before it.
+// The plan's `stages` gives the layers of lists in each stage. Where stages lie on several ranks
+// and the plan gives no numbers, they are cut so that the slowest stage is as fast as it can be.
+// Code before the first list goes to the first stage, code between or after lists to the stage of
+// the layer before it. A schedule with two copies of the model gets its runs twice.
 //
 // One decision: the cost of a layer is what its joint function multiplies, forward and backward,
 // and what it writes. That is known before layouts are, and depends on the model, the recipe and
@@ -13,9 +13,11 @@
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Pipeline/Policy.h"
 #include "lib/Shard/Rules.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
 #include <numeric>
 
 namespace tplan::shard {
@@ -106,6 +108,28 @@ SmallVector<int64_t> cutByCost(ArrayRef<double> costs, int64_t stages) {
   return cut;
 }
 
+/// How many of a plan's stages each rank holds. What a schedule cannot have, `order-tasks` refuses.
+int64_t stagesOfRank(const lang::Settings &settings) {
+  const pipeline::SchedulePolicy *policy = pipeline::findPolicy(settings.plan.pipeline);
+  if (!policy || policy->isDual())
+    return 1;
+  return pipeline::chunksOf(*policy, {static_cast<int32_t>(settings.plan.chunks.value_or(0)), 0});
+}
+
+/// A second copy of each run, for microbatches that go the other way: its stages follow the others.
+void copyRuns(nn::ChainOp chain, int64_t stages) {
+  OpBuilder b = OpBuilder::atBlockEnd(&chain.getBody().front());
+  IRMapping copies;
+  SmallVector<Operation *> ops = llvm::to_vector(llvm::make_pointer_range(chain.getBody().front()));
+  for (Operation *op : ops) {
+    Operation *copy = b.clone(*op, copies);
+    if (auto run = dyn_cast<nn::RunOp>(copy))
+      run.setStage(run.getStage().value_or(0) + stages);
+    else
+      copy->setAttr(nn::kCopy, b.getUnitAttr());
+  }
+}
+
 struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass> {
   /// The number of layers of lists in each stage; one stage with all of them by default.
   FailureOr<SmallVector<int64_t>> readStages(nn::ChainOp chain) {
@@ -115,15 +139,22 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;
     auto stages = llvm::to_vector(settings.plan.stages);
     int64_t ranks = settings.ranksAlong({settings.plan.stageAxis});
+    int64_t ofRank = stagesOfRank(settings), wanted = ranks * ofRank;
     if (stages.empty() && ranks > 1) {
-      if (ranks > layers)
-        return emitError(settings.planLine("mesh"), "each rank along axis ")
-               << settings.plan.stageAxis << " needs a layer of a list, found " << ranks
-               << " ranks and layers: " << layers;
-      stages = cutByCost(costsOfLayers(chain), ranks);
+      if (wanted > layers)
+        return emitError(settings.planLine("mesh"),
+                         "each stage needs a layer of a list, and ranks along ")
+               << settings.plan.stageAxis << " hold " << wanted
+               << " stages, found layers: " << layers;
+      stages = cutByCost(costsOfLayers(chain), wanted);
       writeStages(stages);
       return stages;
     }
+    if (ranks > 1 && static_cast<int64_t>(stages.size()) != wanted)
+      return emitError(settings.planLine("stages"), "with ")
+             << settings.plan.pipeline << " each rank along " << settings.plan.stageAxis
+             << " holds " << ofRank << " of the stages, " << wanted << " in all, found "
+             << stages.size();
     // One stage holds everything, also of a model without lists.
     if (stages.empty() || (stages.size() == 1 && stages[0] == layers))
       return SmallVector<int64_t>{layers};
@@ -183,6 +214,10 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
         for (nn::RunOp piece : pieces)
           piece.setStage(stage);
     }
+    lang::Settings settings(getOperation());
+    const pipeline::SchedulePolicy *policy = pipeline::findPolicy(settings.plan.pipeline);
+    if (policy && policy->isDual())
+      copyRuns(chain, stages->size());
   }
 };
 

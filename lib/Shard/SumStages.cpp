@@ -29,7 +29,12 @@ namespace {
 /// The gradient of a weight, as layers add to it.
 struct Gradient {
   Tensor type; // of one rank
-  std::set<int64_t> stages;
+  /// By first instance: the stages that have it.
+  llvm::MapVector<int64_t, std::set<int64_t>> stages;
+
+  bool isShared() const {
+    return llvm::any_of(stages, [](auto &each) { return each.second.size() > 1; });
+  }
 };
 
 struct SumStagesPass : tplan::shard::impl::SumStagesPassBase<SumStagesPass> {
@@ -43,23 +48,25 @@ struct SumStagesPass : tplan::shard::impl::SumStagesPassBase<SumStagesPass> {
       for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
                                              run.getParams().getAsRange<DictionaryAttr>()))
         if (auto layer = symbols.lookup<LayerOp>(callee.getValue()))
-          note(symbols, run.getStage().value_or(0), layer, params, gradients);
+          note(symbols, run, layer, params, gradients);
     for (auto &[op, gradient] : gradients)
-      if (gradient.stages.size() > 1)
+      if (gradient.isShared())
         symbols.insert(makeSum(cast<ParamOp>(op), gradient.type));
   }
 
-  /// A weight of a list has an instance for each of its layers, and these lie in one stage each.
-  static void note(SymbolTable &symbols, int64_t stage, LayerOp layer, DictionaryAttr params,
+  /// A weight of a list has an instance for each of its layers, and these lie in one stage each, or
+  /// in one of each copy of the stages.
+  static void note(SymbolTable &symbols, RunOp run, LayerOp layer, DictionaryAttr params,
                    llvm::MapVector<Operation *, Gradient> &gradients) {
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
       auto symbol = params.getAs<FlatSymbolRefAttr>(layer.getResultName(i));
       auto param = symbol ? symbols.lookup<ParamOp>(symbol.getValue()) : ParamOp();
-      if (layer.getResultRole(i) != Role::CotParam || !param || param.getCount() != 1)
+      if (layer.getResultRole(i) != Role::CotParam || !param)
         continue;
+      int64_t first = param.getCount() == 1 ? 0 : run.getFirstInstance();
       Gradient &gradient = gradients[param];
       gradient.type = cast<Tensor>(layer.getResultTypes()[i]);
-      gradient.stages.insert(stage);
+      gradient.stages[first].insert(run.getStage().value_or(0));
     }
   }
 

@@ -775,3 +775,60 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
     }
   }
 }
+
+// -----
+
+// sched.program (C9)
+// expected-error@below {{has chains that divide its stages and microbatches, found 2}}
+sched.program @step policy "p" stages 2 chains 2 microbatches 1 tasks [F 0 0, B 0 0] {
+}
+
+// -----
+
+// The second copy of a stage does the second half of the microbatches.
+// expected-error@below {{no such stage or microbatch: F of stage 1, microbatch 0}}
+sched.program @step policy "p" stages 2 chains 2 microbatches 2 tasks [F 0 0, B 0 0, F 1 0, B 1 0] {
+}
+
+// -----
+
+// sched.family (C4)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{needs a slot of its pool for each of its slots}}
+  sched.family @f from F 0 to B 0 slots 1 bytes 0 slot_of [0] pool 0 [0, 1]
+}
+
+// -----
+
+// sched.family (C4)
+sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, F 1 0, B 1 0, B 0 0] {
+  sched.family @f from F 0 to B 0 slots 1 bytes 64 slot_of [0] pool 0 [0]
+  // expected-error@below {{families of a pool have slots of the same bytes, 64, found 0}}
+  sched.family @g from F 1 to B 1 slots 1 bytes 0 slot_of [0] pool 0 [1]
+  sched.value <activation "h"> residual microbatch bytes 8 x 1 in @f
+}
+
+// -----
+
+// sched.family (C4)
+sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, F 1 0, B 1 0, B 0 0] {
+  sched.family @f from F 0 to B 0 slots 1 bytes 0 slot_of [0] pool 0 [0]
+  // expected-error@below {{microbatches share a slot of a pool while both are live: 0 of f and 0}}
+  sched.family @g from F 1 to B 1 slots 1 bytes 0 slot_of [0] pool 0 [0]
+}
+
+// -----
+
+// sched.value (C3)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{ranges of instances ascend and do not overlap, found array<i64: 2, 2, 3, 1>}}
+  sched.value <scalar "layer"> scalar always bytes 8 x 3 first 2 x 2, 3 x 1
+}
+
+// -----
+
+// sched.value (C3)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{ranges have all of its instances, 4, found 3}}
+  sched.value <scalar "layer"> scalar always bytes 8 x 4 first 2 x 2, 6 x 1
+}

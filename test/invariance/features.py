@@ -26,7 +26,12 @@ def by_name(row):
     return row.program.startswith("routed") and "layout" in row.settings
 
 
-BATCH = 8  # sequences, of every program
+BATCH = 8  # sequences, of every program but the deep ones
+
+
+def batch(row):
+    """Sequences of a step."""
+    return 2 * BATCH if "_deep" in row.program else BATCH
 
 
 def parts(row):
@@ -40,7 +45,7 @@ def microbatch(row):
 
 
 def microbatches(row):
-    return BATCH // parts(row) // microbatch(row)
+    return batch(row) // parts(row) // microbatch(row)
 
 
 def by_sgd(program):

@@ -117,9 +117,10 @@ def of_stages(report):
     return report.get("pipeline") or [report]
 
 
-def check_arena(memory):
-    """Few of all bytes are wasted."""
-    if memory["arena"] > 1.05 * memory["live"]:
+def check_arena(memory, stages=1):
+    """Few of all bytes are wasted. Where a rank holds several stages and these are not alike, their slots have unlike sizes and come
+    and go in turn, which leaves gaps; with stages of equal layers there are next to none (docs/schedules.md)."""
+    if memory["arena"] > (1.05 if stages == 1 else 1.2) * memory["live"]:
         raise Wrong(f"the arena has {memory['arena']} bytes for {memory['live']} live ones")
     for frame in memory["frames"]:
         if frame["bytes"] > 1.05 * frame["live"]:
@@ -133,6 +134,7 @@ def check_memory(report, folder, threads, ranks=1, logs=0):
     peaks, mapped = obtained(folder / "memory")
     most = {"other": ranks << 17, "runtime": ranks * logs}  # the C and C++ libraries' own buffers
     arenas, reports = [], [report["memory"] for report in of_stages(report)]
+    stages = [len(program.get("holds", [0])) for program in of_stages(report)]
     for memory in reports:
         alike = ranks // len(reports)
         arenas += alike * [pages(memory["arena"])]
@@ -142,8 +144,8 @@ def check_memory(report, folder, threads, ranks=1, logs=0):
         raise Wrong(f"ranks have arenas of {sorted(mapped)} bytes, the report has {sorted(arenas)}")
     if peaks["runtime"] > sum(arenas) + most["runtime"]:
         raise Wrong(f"the binary obtained {peaks['runtime']} bytes, the report has {sum(arenas)} + {most['runtime']}")
-    for memory in reports:
-        check_arena(memory)
+    for memory, held in zip(reports, stages):
+        check_arena(memory, held)
     for owner, peak in peaks.items():
         if owner != "runtime" and peak > most.get(owner, most["other"]):
             raise Wrong(f"{owner} obtained {peak} bytes, the report has {most.get(owner, most['other'])}")

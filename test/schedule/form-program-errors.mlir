@@ -46,7 +46,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
 
 // -----
 
-// A list whose layers are called in two stages has one gradient for both.
+// A list of which two stages have some layers in common has one gradient for both.
 !x = !nn.tensor<[B 1], f32>
 // expected-error@below {{belongs to layers that are called more than once, in stages of several ranks: let one stage hold them, found stages 0 and 1}}
 nn.param @w : !x x 3 path "l.{i}.w" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear"
@@ -58,6 +58,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   nn.chain @train {
     %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] {stage = 0 : i64} : () -> !x
     %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{w = @w}] {stage = 1 : i64} : () -> !x
+    %z = nn.run [@a] x 1 layer 2 carried() invariant() params [{w = @w}] {first_instance = 1 : i64, stage = 1 : i64} : () -> !x
   }
 }
 

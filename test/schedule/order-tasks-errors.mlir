@@ -228,20 +228,6 @@ rt.func @b.B() -> (!x {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 
 
 // -----
 
-!x = !nn.tensor<[B 1], f32>
-// expected-error@below {{a step has at most 16384 forward tasks, stages times microbatches; use larger microbatches, found 1 x 16385}}
-tplan.plan @p {microbatch = 1 : i64}
-tplan.recipe @r {batch = 16385 : i64}
-nn.chain @train {
-  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] : () -> !x
-}
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
-  %0 = rt.launch @k() : () -> !x
-  rt.return %0 : !x
-}
-
-// -----
-
 // nn.run (C2)
 !x = !nn.tensor<[B 1], f32>
 !y = !nn.tensor<[B 1], f64>
@@ -257,10 +243,10 @@ rt.func @a.F(%w: !x {nn.role = "param", nn.name = "w"}) -> (!x {nn.role = "carri
 
 // -----
 
-// Ranks hold one stage each.
+// Ranks hold the stages of the schedule.
 !x = !nn.tensor<[B 1], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
-// expected-error@below {{each rank along the axis of the stages holds one of them: there are 2 ranks, found stages: 1}}
+// expected-error@below {{with accumulate these stages lie on 1 ranks, found ranks along their axis: 2}}
 tplan.plan @p {microbatch = 1 : i64, mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"}
 tplan.recipe @r {batch = 2 : i64}
 nn.chain @train {
@@ -270,4 +256,115 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i6
   %0 = rt.launch @k() : () -> !x
   rt.return %0 : !x
 }
+}
+// -----
+
+// The schedule says how many stages a rank holds.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{zb_v has 2 on each rank, found chunks = 1}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "zb_v", chunks = 1 : i64}
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 1 : i64} : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+// -----
+
+// The schedule says how many stages a rank holds.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{interleaved has 4 stages on each rank, found stages: 2}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "interleaved", chunks = 4 : i64}
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 1 : i64} : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+// -----
+
+// The schedule says how many stages a rank holds.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{1f1b has no groups of microbatches, found group = 2}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "1f1b", group = 2 : i64}
+tplan.recipe @r {batch = 2 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 1 : i64} : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+// -----
+
+// The schedule says how many stages a rank holds.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{of 5 microbatches, groups of at least 2 leave none over, or at least 2; group may be 3, 5, found group = 2}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "interleaved", chunks = 1 : i64}
+tplan.recipe @r {batch = 5 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 1 : i64} : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+// -----
+
+// The schedule says how many stages a rank holds.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{dualpipe_v has at least two microbatches for each rank: 2, found 1}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "dualpipe_v"}
+tplan.recipe @r {batch = 1 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 1 : i64} : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+// -----
+
+// The schedule says how many stages a rank holds.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{dualpipe has an even number of ranks, found 1}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "dualpipe"}
+tplan.recipe @r {batch = 4 : i64}
+nn.chain @train {
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 1 : i64} : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+// -----
+
+// A copy of a stage has no state of its own.
+!x = !nn.tensor<[B 1], f32>
+// expected-error@below {{dualpipe has two copies of each layer, and states and metrics of the model are of one; choose a schedule with one copy, such as dualpipe_v; found a layer with them: a}}
+tplan.plan @p {microbatch = 1 : i64, pipeline = "dualpipe"}
+tplan.recipe @r {batch = 4 : i64}
+nn.chain @train {
+  // expected-note@below {{the layer is called here}}
+  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
+  %y = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 1 : i64} : () -> !x
+  %z = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 2 : i64} : () -> !x
+  %w = nn.run [@a] x 1 layer 1 carried() invariant() params [{}] {stage = 3 : i64} : () -> !x
+}
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+rt.func @a.S() attributes {layer = @a, part = #nn.part<states>} {
+  rt.return
 }

@@ -1,33 +1,32 @@
 //===- order-test.cpp - policies, slots and packing -----------------------===//
 #include "lib/Memory/Pack.h"
-#include "lib/Schedule/Policy.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Location.h"
-#include "mlir/IR/MLIRContext.h"
+#include "lib/Pipeline/Check.h"
+#include "lib/Pipeline/Policy.h"
+#include "lib/Pipeline/Slots.h"
+#include "lib/Pipeline/Text.h"
 #include <gtest/gtest.h>
 #include <random>
 
 using namespace tplan;
-using namespace tplan::schedule;
+using namespace tplan::pipeline;
 
 namespace {
 
-bool isLegal(const std::vector<RankOrder> &orders, const Pipeline &pipeline) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  mlir::ScopedDiagnosticHandler silent(&context, [](mlir::Diagnostic &) {});
-  auto report = [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); };
-  return mlir::succeeded(checkOrder(orders, pipeline, report));
+Scheduled make(llvm::StringRef policy, int32_t ranks, int32_t microbatches, int32_t chunks = 0) {
+  Choice choice = choose(*findPolicy(policy), ranks, microbatches, {chunks, 0});
+  EXPECT_TRUE(choice.scheduled) << choice.rule;
+  std::optional<Fault> fault = checkOrders(choice.scheduled->orders, choice.scheduled->pipeline);
+  EXPECT_FALSE(fault) << policy.str() << ": " << fault->message;
+  return std::move(*choice.scheduled);
 }
 
-std::vector<Task> orderOf(llvm::StringRef policy, int64_t stages, int64_t microbatches) {
-  Pipeline pipeline = pipelineOf(stages, microbatches);
-  std::vector<RankOrder> orders = findPolicy(policy)->order(pipeline);
-  EXPECT_TRUE(isLegal(orders, pipeline)) << policy.str();
-  return mergeOrders(orders, stages);
+std::vector<Task> orderOf(llvm::StringRef policy, int32_t stages, int32_t microbatches) {
+  Scheduled made = make(policy, stages, microbatches);
+  return mergeOrders(made.orders, made.pipeline);
 }
 
 /// Slots of what lives from a stage's F to the last of its backward.
-int64_t residualSlots(llvm::StringRef policy, int64_t stages, int64_t microbatches, int stage) {
+int64_t residualSlots(llvm::StringRef policy, int32_t stages, int32_t microbatches, int stage) {
   std::vector<Task> order = orderOf(policy, stages, microbatches);
   std::vector<Lifetime> lifetimes(microbatches, {-1, -1});
   for (size_t i = 0; i < order.size(); ++i)
@@ -39,10 +38,11 @@ int64_t residualSlots(llvm::StringRef policy, int64_t stages, int64_t microbatch
 }
 
 TEST(Policies, AreCompleteForAllSmallShapes) {
-  for (const char *policy : {"accumulate", "gpipe", "gpipe_split", "1f1b"})
-    for (int64_t stages = 1; stages <= 4; ++stages)
-      for (int64_t microbatches = 1; microbatches <= 6; ++microbatches) {
-        size_t perMicrobatch = llvm::StringRef(policy) == "gpipe_split" ? 3 : 2;
+  for (const char *policy : {"accumulate", "gpipe", "gpipe_split", "1f1b", "zb_h1", "zb_h2"})
+    for (int32_t stages = 1; stages <= 4; ++stages)
+      for (int32_t microbatches = 1; microbatches <= 6; ++microbatches) {
+        bool split = llvm::StringRef(policy) == "gpipe_split" || policy[0] == 'z';
+        size_t perMicrobatch = split ? 3 : 2;
         EXPECT_EQ(orderOf(policy, stages, microbatches).size(),
                   perMicrobatch * stages * microbatches);
       }
@@ -66,17 +66,7 @@ TEST(Slots, OfOneForwardOneBackwardAreAsManyAsStagesFollow) {
 }
 
 /// The orders of ranks, with their messages.
-std::vector<RankOrder> programsOf(llvm::StringRef policy, const Pipeline &pipeline) {
-  return placeMessages(findPolicy(policy)->order(pipeline), pipeline);
-}
-
-/// Ranks that hold two stages each, with all others between them.
-Pipeline twoChunks(int32_t ranks, int64_t microbatches) {
-  Pipeline pipeline = {microbatches, {}, {}};
-  for (int32_t stage = 0; stage < 2 * ranks; ++stage)
-    pipeline.rankOf.push_back(stage % ranks);
-  return pipeline;
-}
+Orders programsOf(const Scheduled &made) { return placeMessages(made.orders, made.pipeline); }
 
 std::string textOf(const std::vector<Task> &tasks) {
   std::string text;
@@ -89,73 +79,49 @@ std::string textOf(const std::vector<Task> &tasks) {
 /// A receive stands where the peer sends: microbatch 1 comes to stage 1 before its B of
 /// microbatch 0, whose result stage 0 takes after it has sent.
 TEST(Messages, AreReceivedWhereTheyAreSent) {
-  auto programs = programsOf("1f1b", pipelineOf(2, 2));
+  Orders programs = programsOf(make("1f1b", 2, 2));
   EXPECT_EQ(textOf(programs[0]), "F0 SF0 F1 SF1 RB0 B0 RB1 B1");
   EXPECT_EQ(textOf(programs[1]), "RF0 F0 RF1 B0 SB0 F1 B1 SB1");
 }
 
-/// Ranks do their lists; a send waits for its receive. Returns whether all come to the end.
-bool endsWithBlockingSends(const std::vector<RankOrder> &programs, const Pipeline &pipeline) {
-  std::vector<size_t> next(programs.size(), 0);
-  auto at = [&](size_t rank) {
-    return next[rank] < programs[rank].size() ? &programs[rank][next[rank]] : nullptr;
-  };
-  auto receiveOf = [](Task sent) {
-    return sent.kind == TaskKind::SendF ? Task{TaskKind::ReceiveF, sent.stage + 1, sent.microbatch}
-                                        : Task{TaskKind::ReceiveB, sent.stage - 1, sent.microbatch};
-  };
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (size_t rank = 0; rank < programs.size(); ++rank) {
-      const Task *task = at(rank);
-      if (!task || task->kind == TaskKind::ReceiveF || task->kind == TaskKind::ReceiveB)
-        continue;
-      if (sched::isMessage(task->kind)) {
-        Task receive = receiveOf(*task);
-        int32_t peer = pipeline.rankOf[receive.stage];
-        if (!at(peer) || *at(peer) != receive)
-          continue;
-        ++next[peer];
-      }
-      ++next[rank];
-      moved = true;
-    }
-  }
-  for (size_t rank = 0; rank < programs.size(); ++rank)
-    if (at(rank))
-      return false;
-  return true;
+/// The fault of playing programs, where sends block or not, or "".
+std::string replayed(const Orders &programs, const Pipeline &pipeline, bool sendsBlock = true) {
+  std::optional<Fault> fault =
+      replay(pipeline::programsOf(programs, pipeline), pipeline, sendsBlock);
+  return fault ? fault->rule : "";
 }
 
 TEST(Messages, DoNotDeadlockWhereSendsBlock) {
-  for (const char *policy : {"accumulate", "gpipe", "gpipe_split", "1f1b"})
-    for (int64_t stages = 1; stages <= 5; ++stages)
-      for (int64_t microbatches = 1; microbatches <= 7; ++microbatches)
-        EXPECT_TRUE(endsWithBlockingSends(programsOf(policy, pipelineOf(stages, microbatches)),
-                                          pipelineOf(stages, microbatches)))
-            << policy << " " << stages << " " << microbatches;
-  auto late = programsOf("1f1b", pipelineOf(2, 2));
-  std::swap(late[1][2], late[1][4]); // the receive of microbatch 1 after B of microbatch 0
-  EXPECT_FALSE(endsWithBlockingSends(late, pipelineOf(2, 2)));
+  for (const SchedulePolicy *policy : getPolicies())
+    for (int32_t ranks = 1; ranks <= 5; ++ranks)
+      for (int32_t microbatches = 1; microbatches <= 10; ++microbatches) {
+        Choice choice = choose(*policy, ranks, microbatches, {});
+        if (!choice.scheduled)
+          continue;
+        Scheduled made = make(policy->name, ranks, microbatches);
+        EXPECT_EQ(replayed(programsOf(made), made.pipeline), "")
+            << policy->name.str() << " " << ranks << " " << microbatches;
+        EXPECT_EQ(replayed(programsOf(made), made.pipeline, /*sendsBlock=*/false), "");
+      }
+  Scheduled made = make("1f1b", 2, 2);
+  Orders late = programsOf(made);
+  // The receive of microbatch 1 after the backward of microbatch 0 has been sent.
+  std::rotate(late[1].begin() + 2, late[1].begin() + 3, late[1].begin() + 5);
+  EXPECT_EQ(replayed(late, made.pipeline), "deadlock");
+  EXPECT_EQ(replayed(late, made.pipeline, /*sendsBlock=*/false), "");
 }
 
 TEST(Messages, OfRanksWithTwoChunks) {
-  for (const char *policy : {"accumulate", "gpipe", "gpipe_split"})
-    for (int32_t ranks = 1; ranks <= 3; ++ranks)
-      for (int64_t microbatches = 1; microbatches <= 5; ++microbatches) {
-        Pipeline pipeline = twoChunks(ranks, microbatches);
-        EXPECT_TRUE(isLegal(findPolicy(policy)->order(pipeline), pipeline)) << policy;
-        EXPECT_TRUE(endsWithBlockingSends(programsOf(policy, pipeline), pipeline))
-            << policy << " " << ranks << " " << microbatches;
-      }
-  EXPECT_EQ(textOf(programsOf("gpipe", twoChunks(2, 1))[1]), "RF0 F0 SF0 RF0 F0 B0 SB0 RB0 B0 SB0");
+  EXPECT_EQ(textOf(programsOf(make("looped_bfs", 2, 1))[1]), "RF0 F0 SF0 RF0 F0 B0 SB0 RB0 B0 SB0");
+  // In a V the two chunks of the last rank follow each other, and send nothing.
+  EXPECT_EQ(textOf(programsOf(make("zb_v", 2, 1))[1]), "RF0 F0 F0 SF0 RB0 I0 W0 I0 SB0 W0");
 }
 
 /// 1F1B is for one chunk: a rank would go back through its first one before it goes forward through
 /// the second.
 TEST(Policies, OneForwardOneBackwardRefusesTwoChunks) {
-  Pipeline pipeline = twoChunks(2, 2);
-  EXPECT_FALSE(isLegal(findPolicy("1f1b")->order(pipeline), pipeline));
+  EXPECT_EQ(choose(*findPolicy("1f1b"), 2, 2, {2, 0}).rule,
+            "1f1b has 1 on each rank, found chunks = 2");
 }
 
 TEST(Slots, ReuseOnlyWhatIsFree) {

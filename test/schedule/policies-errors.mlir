@@ -152,30 +152,11 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 
 // -----
 
-// expected-error@below {{deadlock: the stages wait for each other at B of stage 0, microbatch 0}}
+// expected-error@below {{deadlock: ranks wait for each other at B of stage 0, microbatch 0}}
 // expected-note@below {{in the order of schedule deadlock}}
-// expected-note@below {{stage 0 waits for what it needs for B of stage 0, microbatch 0}}
-// expected-note@below {{stage 1 waits for what it needs for F of stage 1, microbatch 1}}
+// expected-note@below {{rank 0 waits in B of stage 0, microbatch 0 for B of stage 1, microbatch 0}}
+// expected-note@below {{rank 1 waits in F of stage 1, microbatch 1 for F of stage 0, microbatch 1}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "deadlock"}
-!x = !nn.tensor<[B 1], f32>
-tplan.recipe @r {batch = 2 : i64}
-nn.chain @train {
-  %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {stage = 0 : i64} : () -> !x
-  nn.run [@b] x 1 layer 1 carried(%x) invariant() params [{}] {stage = 1 : i64} : (!x) -> ()
-}
-rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
-  %0 = rt.launch @k() : () -> !x
-  rt.return %0 : !x
-}
-rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @b, part = #nn.part<forward>} {
-  rt.return
-}
-
-// -----
-
-// expected-error@below {{backward of a stage is whole for some microbatches and in parts for others, unlike for microbatch 0: I of stage 0, microbatch 1}}
-// expected-note@below {{in the order of schedule mixed}}
-tplan.plan @p {microbatch = 1 : i64, pipeline = "mixed"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}
 nn.chain @train {
@@ -231,7 +212,7 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 // -----
 
 // expected-error@below {{there is no pipeline schedule: 2f2b}}
-// expected-note@below {{schedules are 1f1b, accumulate, backwards, both, cheapest, deadlock, early, first_together, foreign, gpipe, gpipe_split, missing, missing_w, mixed, needy_pair, no_last_stage, not_fifo, pairs, twice, unlike}}
+// expected-note@below {{schedules are 1f1b, accumulate, backwards, both, cheapest, deadlock, dualpipe, dualpipe_v, early, first_together, foreign, gpipe, gpipe_split, interleaved, interleaved_zb, looped_bfs, missing, missing_w, mixed, needy_pair, no_last_stage, not_fifo, pairs, twice, unlike, v_half, v_min, zb_h1, zb_h2, zb_v}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "2f2b"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}

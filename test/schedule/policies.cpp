@@ -5,75 +5,78 @@
 // of the checker.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Schedule/Policy.h"
+#include "lib/Pipeline/Policy.h"
 
-using namespace tplan::schedule;
+using namespace tplan::pipeline;
 
 namespace {
 constexpr TaskKind F = TaskKind::F, B = TaskKind::B, I = TaskKind::I, W = TaskKind::W;
 
 /// Microbatches in falling order, so that no order of ours is taken for granted.
-const RegisterPolicy backwards({"backwards", "F and B, from the last microbatch to the first",
-                                [](const Pipeline &pipeline) {
-                                  std::vector<RankOrder> order(pipeline.ranks());
-                                  for (int32_t s = 0; s < pipeline.stages(); ++s)
-                                    for (int32_t m = pipeline.microbatches - 1; m >= 0; --m)
+const RegisterPolicy backwards({.name = "backwards",
+                                .summary = "F and B, from the last microbatch to the first",
+                                .order = [](const Request &request) {
+                                  Orders orders(request.ranks());
+                                  for (int32_t s = 0; s < request.ranks(); ++s)
+                                    for (int32_t m = request.microbatches() - 1; m >= 0; --m)
                                       for (TaskKind kind : {F, B})
-                                        order[s].push_back({kind, s, m});
-                                  return order;
+                                        orders[s].push_back({kind, s, m});
+                                  return orders;
                                 }});
 
 /// Each F but the first ones goes together with the B that it makes room for.
-const RegisterPolicy pairs({"pairs",
-                            "F and B in pairs, after as many F as the rank and those that follow",
-                            [](const Pipeline &pipeline) {
-                              std::vector<RankOrder> order(pipeline.ranks());
-                              for (int32_t s = 0; s < pipeline.stages(); ++s) {
-                                int32_t ahead = pipeline.stages() - s;
-                                for (int32_t m = 0; m < pipeline.microbatches + ahead; ++m) {
-                                  bool goes = m < pipeline.microbatches;
-                                  if (goes)
-                                    order[s].push_back({F, s, m});
-                                  if (m >= ahead && m - ahead < pipeline.microbatches)
-                                    order[s].push_back({B, s, m - ahead, /*together=*/goes});
-                                }
-                              }
-                              return order;
-                            }});
+const RegisterPolicy
+    pairs({.name = "pairs",
+           .summary = "F and B in pairs, after as many F as the rank and those that follow",
+           .order = [](const Request &request) {
+             return eachRank(request, [&](RankWriter &writer, int32_t rank) {
+               int32_t ahead = request.ranks() - rank, all = request.microbatches();
+               for (int32_t m = 0; m < all + ahead; ++m)
+                 if (m < std::min(ahead, all))
+                   writer.F();
+                 else if (m < all)
+                   writer.pair(0, 0);
+                 else if (m >= ahead)
+                   writer.B();
+             });
+           }});
 
 /// A policy may look at what tasks cost.
-const RegisterPolicy cheapest({"cheapest", "the backward in one or in parts, whichever costs less",
-                               [](const Pipeline &pipeline) {
-                                 std::vector<RankOrder> order(pipeline.ranks());
-                                 for (int32_t s = 0; s < pipeline.stages(); ++s) {
-                                   bool split = pipeline.flopsOf(I, s) + pipeline.flopsOf(W, s) <
-                                                pipeline.flopsOf(B, s);
-                                   for (int32_t m = 0; m < pipeline.microbatches; ++m) {
-                                     order[s].push_back({F, s, m});
-                                     for (TaskKind kind :
-                                          split ? std::vector{I, W} : std::vector{B})
-                                       order[s].push_back({kind, s, m});
+const RegisterPolicy cheapest({.name = "cheapest",
+                               .summary = "the backward in one or in parts, whichever costs less",
+                               .order = [](const Request &request) {
+                                 return eachRank(request, [&](RankWriter &writer, int32_t rank) {
+                                   auto cost = [&](TaskKind kind) {
+                                     return request.costs->task(kind, rank);
+                                   };
+                                   bool split = cost(I) + cost(W) < cost(B);
+                                   for (int32_t m = 0; m < request.microbatches(); ++m) {
+                                     writer.F();
+                                     if (split)
+                                       writer.I(), writer.W();
+                                     else
+                                       writer.B();
                                    }
-                                 }
-                                 return order;
+                                 });
                                }});
 
 /// Stages need not do the backward alike: those of even number do it in parts.
-const RegisterPolicy
-    unlike({"unlike", "the backward in parts in each other stage", [](const Pipeline &pipeline) {
-              std::vector<RankOrder> order(pipeline.ranks());
-              for (int32_t s = 0; s < pipeline.stages(); ++s) {
-                RankOrder &mine = order[s];
-                for (TaskKind kind : s % 2 ? std::vector{F, B} : std::vector{F, I, W})
-                  for (int32_t m = 0; m < pipeline.microbatches; ++m)
-                    mine.push_back({kind, s, m});
-              }
-              return order;
-            }});
+const RegisterPolicy unlike({.name = "unlike",
+                             .summary = "the backward in parts in each other stage",
+                             .order = [](const Request &request) {
+                               Orders orders(request.ranks());
+                               for (int32_t s = 0; s < request.ranks(); ++s)
+                                 for (TaskKind kind :
+                                      s % 2 ? std::vector{F, B} : std::vector{F, I, W})
+                                   for (int32_t m = 0; m < request.microbatches(); ++m)
+                                     orders[s].push_back({kind, s, m});
+                               return orders;
+                             }});
 
 /// A policy that is right up to one fault, for two stages and microbatches.
-RegisterPolicy faulty(llvm::StringRef name, std::vector<RankOrder> order) {
-  return RegisterPolicy({name, "", [order](const Pipeline &) { return order; }});
+RegisterPolicy faulty(llvm::StringRef name, Orders orders) {
+  return RegisterPolicy(
+      {.name = name, .summary = "", .order = [orders](const Request &) { return orders; }});
 }
 
 const RankOrder last = {{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}};

@@ -26,8 +26,28 @@ module {}
 // -----
 
 !x = !nn.tensor<[B 2], f32>
-// expected-error@below {{each rank along axis pp needs a layer of a list, found 4 ranks and layers: 2}}
+// expected-error@below {{each stage needs a layer of a list, and ranks along pp hold 4 stages, found layers: 2}}
 tplan.plan @p {mesh = [{name = "pp", size = 4 : i64}], stage_axis = "pp"}
+nn.chain @train {
+  %x = nn.run [@entry] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+  %y = nn.run [@a] x 2 layer 1 carried(%x) invariant() params [{}] : (!x) -> !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+// expected-error@below {{each stage needs a layer of a list, and ranks along pp hold 4 stages, found layers: 2}}
+tplan.plan @p {mesh = [{name = "pp", size = 2 : i64}], pipeline = "zb_v", stage_axis = "pp"}
+nn.chain @train {
+  %x = nn.run [@entry] x 1 layer 0 carried() invariant() params [{}] : () -> !x
+  %y = nn.run [@a] x 2 layer 1 carried(%x) invariant() params [{}] : (!x) -> !x
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+// expected-error@below {{with interleaved each rank along pp holds 3 of the stages, 6 in all, found 2}}
+tplan.plan @p {mesh = [{name = "pp", size = 2 : i64}], pipeline = "interleaved", chunks = 3 : i64, stage_axis = "pp", stages = [1, 1]}
 nn.chain @train {
   %x = nn.run [@entry] x 1 layer 0 carried() invariant() params [{}] : () -> !x
   %y = nn.run [@a] x 2 layer 1 carried(%x) invariant() params [{}] : (!x) -> !x

@@ -43,7 +43,6 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
     if (!symbol || value.getKey().getKind() == ValueKind::GradientPart)
       continue;
     auto param = common.params.lookup<nn::ParamOp>(symbol.getValue());
-    int64_t instance = value.getFirst(); // of the parameter
     tp_tensor_role role = roleOf(value.getOwner());
     nn::Tensor type = value.getTensor(), logical = type;
     dist::LayoutAttr layout;
@@ -72,27 +71,32 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
     bool normal = role == TP_WEIGHT && init.getKind() == "normal";
     bool own = role == TP_WEIGHT || param.isState();
     double start = own ? init.getValue().getValueAsDouble() : 0;
-    table.push_back({.path = param.getPath(),
-                     .slot = stateName(value.getKey()),
-                     .role = role,
-                     .type = runtimeType(type.getElementType()),
-                     .rank = logical.getRank(),
-                     .shape = host.array<int64_t>("shape", shape),
-                     .count = value.getCount(),
-                     .first = param.getFirst() + instance * static_cast<int64_t>(param.getStep()),
-                     .step = param.getStep(),
-                     .offset = *value.getAt(),
-                     .stride = value.getStride(),
-                     .id = param.getId() + instance * static_cast<int64_t>(param.getIdStep()),
-                     .id_step = param.getIdStep(),
-                     .init = normal ? TP_NORMAL : TP_CONSTANT,
-                     .init_value = start,
-                     .whole = host.array<int64_t>("whole", whole),
-                     .dim_groups = host.array<int32_t>("groups", cuts),
-                     .chunk = rows ? rows.getBlock() * rowLength : 0,
-                     .chunk_group = rows ? groups.numberOf(rows.getAxes()) : -1,
-                     .in_whole = rows && rows.getInWhole(),
-                     .memory = value.getBytes()});
+    int64_t offset = *value.getAt();
+    for (sched::InstanceRange range : value.getInstances()) {
+      table.push_back(
+          {.path = param.getPath(),
+           .slot = stateName(value.getKey()),
+           .role = role,
+           .type = runtimeType(type.getElementType()),
+           .rank = logical.getRank(),
+           .shape = host.array<int64_t>("shape", shape),
+           .count = range.count,
+           .first = param.getFirst() + range.first * static_cast<int64_t>(param.getStep()),
+           .step = param.getStep(),
+           .offset = offset,
+           .stride = value.getStride(),
+           .id = param.getId() + range.first * static_cast<int64_t>(param.getIdStep()),
+           .id_step = param.getIdStep(),
+           .init = normal ? TP_NORMAL : TP_CONSTANT,
+           .init_value = start,
+           .whole = host.array<int64_t>("whole", whole),
+           .dim_groups = host.array<int32_t>("groups", cuts),
+           .chunk = rows ? rows.getBlock() * rowLength : 0,
+           .chunk_group = rows ? groups.numberOf(rows.getAxes()) : -1,
+           .in_whole = rows && rows.getInWhole(),
+           .memory = value.getBytes()});
+      offset += range.count * value.getStride();
+    }
   }
   return table;
 }
@@ -129,13 +133,17 @@ static tp_scalar_kind scalarKind(StringRef name) {
 std::vector<Record<tp_scalar>> TableEmitter::scalars() {
   std::vector<Record<tp_scalar>> table;
   auto add = [&](ValueOp value, tp_scalar_kind kind, double base) {
-    if (value)
+    int64_t offset = value ? places.offsetOf(value) : 0;
+    for (sched::InstanceRange range :
+         value ? value.getInstances() : SmallVector<sched::InstanceRange, 2>()) {
       table.push_back({.kind = kind,
                        .type = runtimeType(value.getTensor().getElementType()),
-                       .offset = places.offsetOf(value),
+                       .offset = offset,
                        .value = base,
-                       .count = value.getCount(),
-                       .first = value.getFirst()});
+                       .count = range.count,
+                       .first = range.first});
+      offset += range.count * value.getStride();
+    }
   };
   const lang::Optimizer optimizer = settings.recipe.optimizer.value_or(lang::Optimizer());
   for (const nn::ScalarFacts &scalar : nn::kScalars)

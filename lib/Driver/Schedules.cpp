@@ -1,0 +1,79 @@
+//===- Schedules.cpp - schedules by numbers alone, and those of a program ------===//
+#include "lib/Driver/Schedules.h"
+#include "lib/Driver/Messages.h"
+#include "lib/Parse/Pipelines.h"
+#include "lib/Pipeline/Policy.h"
+#include "lib/Pipeline/Text.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::pipeline;
+
+/// The order that the schedule asks for, or an error at the text.
+static std::optional<Scheduled> makeSchedule(Location loc, const parse::Schedule &asked,
+                                             int32_t ranks, int32_t microbatches) {
+  const SchedulePolicy *policy = findPolicy(asked.name);
+  if (!policy) {
+    auto names = llvm::map_range(getPolicies(), [](auto *each) { return each->name; });
+    emitError(loc) << "there is no pipeline schedule: " << asked.name << "; schedules are "
+                   << llvm::join(names, ", ");
+    return std::nullopt;
+  }
+  Choice choice = choose(*policy, ranks, microbatches,
+                         {static_cast<int32_t>(asked.chunks.value_or(0)),
+                          static_cast<int32_t>(asked.group.value_or(0))});
+  if (!choice.scheduled) {
+    emitError(loc) << choice.rule;
+    return std::nullopt;
+  }
+  if (std::optional<Fault> fault =
+          checkOrders(choice.scheduled->orders, choice.scheduled->pipeline)) {
+    InFlightDiagnostic diag = emitError(loc) << fault->message;
+    for (const std::string &note : fault->notes)
+      diag.attachNote() << note;
+    return std::nullopt;
+  }
+  return std::move(choice.scheduled);
+}
+
+Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t microbatches,
+                             const Costs &costs, llvm::raw_ostream &os, llvm::raw_ostream &errors) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(schedule, "--schedule"), SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context, errors);
+  std::optional<parse::Schedule> asked = parse::parseSchedule(context, sources);
+  Location loc = FileLineColLoc::get(&context, "--schedule", 1, 1);
+  std::optional<Scheduled> made =
+      asked ? makeSchedule(loc, *asked, ranks, microbatches) : std::nullopt;
+  if (!made)
+    return Outcome::sourceError;
+  printOrders(asked->name, made->pipeline, made->orders, costs, os);
+  return Outcome::ok;
+}
+
+void tplan::printScheduleOf(ModuleOp module, const Costs &costs, llvm::raw_ostream &os) {
+  Orders orders;
+  std::vector<int32_t> rankOf;
+  sched::ProgramOp last;
+  for (auto program : module.getOps<sched::ProgramOp>()) {
+    RankOrder &order = orders.emplace_back();
+    for (Task task : program.getTaskList())
+      if (!sched::isMessage(task.kind))
+        order.push_back(task);
+    rankOf.resize(program.getStages());
+    for (int32_t stage = 0; stage < static_cast<int32_t>(rankOf.size()); ++stage)
+      if (program.holds(stage))
+        rankOf[stage] = orders.size() - 1;
+    last = program;
+  }
+  std::vector<Chain> chains(last.getChains());
+  for (int32_t stage = 0; stage < static_cast<int32_t>(rankOf.size()); ++stage) {
+    Chain &chain = chains[stage / last.getChainLength()];
+    chain.stages.push_back(stage);
+    std::tie(chain.begin, chain.end) = last.getMicrobatchesOf(stage);
+  }
+  Pipeline pipeline(std::move(rankOf), std::move(chains), last.getMicrobatches());
+  printOrders(last.getPolicy(), pipeline, orders, costs, os);
+}

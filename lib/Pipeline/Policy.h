@@ -1,0 +1,123 @@
+//===- Policy.h - schedules as data ------------------------------------------===//
+//
+// A policy gives each rank its order of tasks. Its row says where its stages lie and which numbers
+// of chunks and microbatches it is for; one checker judges all policies, one simulator plays them.
+//
+// One decision: the policies of the compiler stand in Policies.def, a line each, so the registry
+// takes each file from the static library. An executable may bring policies in its own sources, as
+// schedule-opt does. A new name is also added to test/driver/phases-test.cpp, PIPELINES of
+// test/invariance/run and the choice in test/invariance/random, and gets a row in docs/language.md.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_PIPELINE_POLICY_H
+#define TPLAN_PIPELINE_POLICY_H
+
+#include "lib/Pipeline/Pipeline.h"
+#include <deque>
+#include <optional>
+
+namespace tplan::pipeline {
+
+/// How a plan wants it; 0 where it does not say.
+struct Options {
+  int32_t chunks = 0, group = 0;
+};
+
+/// What a policy makes an order for.
+struct Request {
+  const Pipeline &pipeline;
+  int32_t chunks = 1; // on each rank
+  int32_t group = 0; // consecutive microbatches that a rank takes through one chunk before the next
+  const Costs *costs = nullptr; // where they are known
+
+  int32_t ranks() const { return pipeline.ranks(); }
+  int32_t microbatches() const { return pipeline.microbatches(); }
+};
+
+struct SchedulePolicy {
+  llvm::StringRef name;    // what `pipeline` in a plan says
+  llvm::StringRef summary; // the order of a rank, in a line
+  Placement placement = Placement::Loop;
+  int32_t chunks = 1;     // on each rank, where the plan does not say
+  int32_t mostChunks = 1; // at most, and at least `leastChunks`; 0: any number
+  int32_t leastChunks = 1;
+  bool grouped = false; // whether it takes `group`
+  /// The rule that a number of ranks, chunks or microbatches breaks, as a sentence; "" where none.
+  std::string (*refuses)(int32_t ranks, int32_t chunks, int32_t microbatches,
+                         int32_t group) = nullptr;
+  std::function<Orders(const Request &)> order;
+
+  /// Whether stages lie twice, so that a plan's stages are half of the pipeline's.
+  bool isDual() const { return placement == Placement::Dual; }
+};
+
+/// Adds a policy for as long as it lives: a static object of an executable.
+struct RegisterPolicy {
+  const SchedulePolicy policy;
+  explicit RegisterPolicy(SchedulePolicy policy);
+  RegisterPolicy(const RegisterPolicy &) = delete;
+};
+
+/// All registered policies, by name.
+std::vector<const SchedulePolicy *> getPolicies();
+const SchedulePolicy *findPolicy(llvm::StringRef name);
+
+/// A pipeline with its order, and how it was asked for.
+struct Scheduled {
+  Pipeline pipeline;
+  Orders orders;
+  int32_t chunks = 1, group = 0;
+};
+/// The order that a policy makes for these numbers, or the rule that they break. It is not checked.
+/// `costs` are asked for by few policies, and may be null.
+struct Choice {
+  std::optional<Scheduled> scheduled;
+  std::string rule;
+};
+Choice choose(const SchedulePolicy &policy, int32_t ranks, int32_t microbatches, Options options,
+              const Costs *costs = nullptr);
+/// Chunks on each rank: as the options say, else the policy's own number.
+inline int32_t chunksOf(const SchedulePolicy &policy, Options options) {
+  return options.chunks ? options.chunks : policy.chunks;
+}
+
+/// Writes the order of a rank. Microbatches of each kind and chunk are counted from the first one
+/// of the chunk's chain; weight gradients are taken from one queue, the oldest I first.
+class RankWriter {
+public:
+  /// `stages`: those of the rank's chunks, in the policy's order.
+  RankWriter(const Pipeline &pipeline, std::vector<int32_t> stages)
+      : pipeline(pipeline), stages(std::move(stages)), next(this->stages.size()) {}
+
+  void F(int32_t chunk = 0) { add(TaskKind::F, chunk); }
+  void B(int32_t chunk = 0) { add(TaskKind::B, chunk); }
+  void I(int32_t chunk = 0) { add(TaskKind::I, chunk); }
+  /// Takes the oldest I that has none; nothing where there is no such I.
+  void W();
+  /// Takes the oldest such I of a chunk.
+  void W(int32_t chunk);
+  /// F of one chunk and B of another, done as one.
+  void pair(int32_t forward, int32_t backward);
+  int32_t forwards(int32_t chunk) const { return next[chunk].forwards; }
+  bool hasW() const { return !weights.empty(); }
+  RankOrder take() { return std::move(order); }
+
+private:
+  struct Counts {
+    int32_t forwards = 0, backwards = 0;
+  };
+  const Pipeline &pipeline;
+  std::vector<int32_t> stages;
+  std::vector<Counts> next; // by chunk
+  std::deque<Task> weights; // W of each I that has none
+  RankOrder order;
+  void add(TaskKind kind, int32_t chunk, bool together = false);
+};
+
+/// Writes each rank's order by itself.
+Orders eachRank(const Request &request,
+                llvm::function_ref<void(RankWriter &writer, int32_t rank)> write);
+
+} // namespace tplan::pipeline
+
+#endif // TPLAN_PIPELINE_POLICY_H

@@ -1,0 +1,36 @@
+//===- Simulate.h - how long an order takes, and what it keeps -------------------===//
+#ifndef TPLAN_PIPELINE_SIMULATE_H
+#define TPLAN_PIPELINE_SIMULATE_H
+
+#include "lib/Pipeline/Pipeline.h"
+
+namespace tplan::pipeline {
+
+struct Timed {
+  Task task;
+  double begin, end;
+};
+
+struct Simulation {
+  double makespan = 0;
+  std::vector<std::vector<Timed>> tasks; // by rank, in its order
+  std::vector<double> busy;              // by rank
+  /// Idle between a rank's first task and its last.
+  std::vector<double> idleInside;
+  /// 1 - busy / (ranks x makespan)
+  double bubbleRatio = 0;
+};
+
+/// Plays an order that has been checked: a rank does its next task as soon as it is free and has
+/// what the task needs. A message takes its time and keeps no rank busy; tasks that are done as one
+/// begin when all can, and take as long as they do together.
+Simulation simulate(const Orders &orders, const Pipeline &pipeline, const Costs &costs);
+
+/// The most activations that a rank keeps at a time, in chunks of one microbatch: from the begin of
+/// F to the end of W (or B), or of I (or B). Of tasks that are done as one, F comes first.
+enum class KeptUntil { Weights, Inputs };
+std::vector<int64_t> countKept(const Orders &orders, KeptUntil until);
+
+} // namespace tplan::pipeline
+
+#endif // TPLAN_PIPELINE_SIMULATE_H
