@@ -41,7 +41,7 @@ struct Chain {
 
 /// Seconds, or any other unit, of tasks and messages.
 struct Costs {
-  /// That of a task of a stage: F, B, I or W.
+  /// What a task of a stage costs: F, B, I or W.
   std::function<double(TaskKind kind, int32_t stage)> task;
   /// From the end of a task to where the rank of the next stage has its result; of messages between
   /// stages of one rank nobody asks.

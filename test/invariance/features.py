@@ -60,6 +60,14 @@ def program(prefix):
     return lambda row: row.program.startswith(prefix)
 
 
+SCHEDULES = ("gpipe", "gpipe_split", "1f1b", "looped_bfs", "interleaved", "zb_h1", "zb_h2", "interleaved_zb", "zb_v", "v_half", "v_min",
+             "dualpipe", "dualpipe_v")
+
+
+def schedule(name):
+    return lambda row: row.settings.get("pipeline", "").partition("(")[0] == name
+
+
 # Kind, feature, whether a row has it.
 FEATURES = [
     ("batch", "B over an axis", lambda r: len(shards(r.settings, "B")) == 1),
@@ -74,9 +82,7 @@ FEATURES = [
     ("zero", "zero 3", starts("zero", "3")),
     ("group", "within node", lambda r: "within node" in r.settings.get("zero", "")),
     ("accumulation", "several microbatches", lambda r: microbatches(r) > 1),
-    ("pipeline", "gpipe", lambda r: r.settings.get("pipeline") == "gpipe"),
-    ("pipeline", "gpipe_split", starts("pipeline", "gpipe_split")),
-    ("pipeline", "1f1b", starts("pipeline", "1f1b")),
+    *(("pipeline", name, schedule(name)) for name in SCHEDULES),
     ("stages", "stages", lambda r: "stages" in r.settings),
     ("pp", "stages on ranks", lambda r: sizes(r.settings).get("pp", 1) > 1),
     ("recompute", "recompute full", starts("recompute", "full")),
