@@ -102,7 +102,8 @@ cl::opt<bool> verbose("v", cl::desc("time of each phase, on standard error"), cl
 
 cl::opt<std::string> schedule("schedule",
                               cl::desc("prints the order of a schedule, 'zb_v' or "
-                                       "'interleaved(chunks = 2)', as JSON"),
+                                       "'interleaved(chunks = 2)': as JSON, with -o FILE.svg "
+                                       "as a picture, with -o FILE.trace.json for Perfetto"),
                               cl::value_desc("SCHEDULE"), cl::cat(schedules));
 cl::opt<unsigned> ranks("ranks", cl::desc("ranks of the pipeline, with --schedule"),
                         cl::value_desc("N"), cl::cat(schedules));
@@ -237,7 +238,9 @@ llvm::Error writeResult(const Result &result, Phase last) {
     llvm::Expected<pipeline::UnitCosts> units = pipeline::readCosts(costs);
     if (!units)
       return units.takeError();
-    return write([&](llvm::raw_ostream &os) { printScheduleOf(*result.module, *units, os); });
+    return write([&](llvm::raw_ostream &os) {
+      printScheduleOf(*result.module, *units, formOf(output), os);
+    });
   }
   if (last != Phase::emit)
     return write([&](llvm::raw_ostream &os) {
@@ -266,7 +269,8 @@ int runSchedules() {
     return usage("--schedule needs --ranks N and --microbatches N, both at least 1");
   auto print = [&](llvm::raw_ostream &os) {
     if (checkedSchedule.empty())
-      outcome = printSchedule(schedule, ranks, microbatches, *units, os, llvm::errs());
+      outcome =
+          printSchedule(schedule, ranks, microbatches, *units, formOf(output), os, llvm::errs());
     else if (!pipeline::judgeOrders((*file)->getBuffer(), *units, os))
       outcome = Outcome::sourceError;
   };

@@ -4,6 +4,7 @@
 #include "lib/Parse/Pipelines.h"
 #include "lib/Pipeline/Policy.h"
 #include "lib/Pipeline/Text.h"
+#include "lib/Pipeline/Timeline.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -15,7 +16,8 @@ static std::optional<Scheduled> makeSchedule(Location loc, const parse::Schedule
                                              int32_t ranks, int32_t microbatches) {
   const SchedulePolicy *policy = findPolicy(asked.name);
   if (!policy) {
-    auto names = llvm::map_range(getPolicies(), [](auto *each) { return each->name; });
+    std::vector<const SchedulePolicy *> policies = getPolicies();
+    auto names = llvm::map_range(policies, [](auto *each) { return each->name; });
     emitError(loc) << "there is no pipeline schedule: " << asked.name << "; schedules are "
                    << llvm::join(names, ", ");
     return std::nullopt;
@@ -37,8 +39,23 @@ static std::optional<Scheduled> makeSchedule(Location loc, const parse::Schedule
   return std::move(choice.scheduled);
 }
 
+static void print(llvm::StringRef name, const Pipeline &pipeline, const Orders &orders,
+                  const Costs &costs, ScheduleForm form, llvm::raw_ostream &os) {
+  if (form == ScheduleForm::json)
+    return printOrders(name, pipeline, orders, costs, os);
+  Simulation simulation = simulate(orders, pipeline, costs);
+  std::string title = (name + ", " + llvm::Twine(pipeline.ranks()) + " ranks, " +
+                       llvm::Twine(pipeline.microbatches()) + " microbatches")
+                          .str();
+  if (form == ScheduleForm::picture)
+    printPicture(title, pipeline, simulation, os);
+  else
+    printTrace(title, pipeline, simulation, /*microseconds=*/1, os);
+}
+
 Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t microbatches,
-                             const Costs &costs, llvm::raw_ostream &os, llvm::raw_ostream &errors) {
+                             const Costs &costs, ScheduleForm form, llvm::raw_ostream &os,
+                             llvm::raw_ostream &errors) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(schedule, "--schedule"), SMLoc());
@@ -49,11 +66,12 @@ Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t mi
       asked ? makeSchedule(loc, *asked, ranks, microbatches) : std::nullopt;
   if (!made)
     return Outcome::sourceError;
-  printOrders(asked->name, made->pipeline, made->orders, costs, os);
+  print(asked->name, made->pipeline, made->orders, costs, form, os);
   return Outcome::ok;
 }
 
-void tplan::printScheduleOf(ModuleOp module, const Costs &costs, llvm::raw_ostream &os) {
+void tplan::printScheduleOf(ModuleOp module, const Costs &costs, ScheduleForm form,
+                            llvm::raw_ostream &os) {
   Orders orders;
   std::vector<int32_t> rankOf;
   sched::ProgramOp last;
@@ -75,5 +93,5 @@ void tplan::printScheduleOf(ModuleOp module, const Costs &costs, llvm::raw_ostre
     std::tie(chain.begin, chain.end) = last.getMicrobatchesOf(stage);
   }
   Pipeline pipeline(std::move(rankOf), std::move(chains), last.getMicrobatches());
-  printOrders(last.getPolicy(), pipeline, orders, costs, os);
+  print(last.getPolicy(), pipeline, orders, costs, form, os);
 }

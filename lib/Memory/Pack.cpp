@@ -98,6 +98,10 @@ Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
       [&](size_t i) { return std::pair(-static_cast<int64_t>(conflicts[i].count()), -sizes[i]); },
       [&](size_t i) { return std::pair<int64_t, int64_t>(i, 0); }, // as they come
   };
+  // Many pieces come close at once, and each try costs much.
+  constexpr size_t kMany = 64;
+  if (sizes.size() > kMany)
+    least += least / 100;
   Packing best;
   bool first = true;
   for (const Key &key : keys) {

@@ -560,6 +560,11 @@ setting:
                               i->called = true;
                               i->args = take($5);
                               $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_PIPELINE eq IDENT STRING { /* from "orders.json" */
+                              Item *i = quoted(syntax, @3, @4);
+                              i->name = syntax.name(@3);
+                              i->second = syntax.name(@4);
+                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
 | K_STAGES eq stages        { $$ = setting(syntax, @1, $3); }
 | K_RECOMPUTE eq policies   { $$ = setting(syntax, @1, $3); }
 | K_OVERLAP eq words        { $$ = setting(syntax, @1, $3); }

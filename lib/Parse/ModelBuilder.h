@@ -52,7 +52,8 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::OpBuilder builder;
   lang::ModelOp op;
-  bool gaveUp = false; // the program is too large
+  bool gaveUp = false;            // the program is too large
+  std::vector<std::string> files; // that lines name and that were read, real paths
 
   struct Input {
     llvm::StringRef source;

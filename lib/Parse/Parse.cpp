@@ -111,7 +111,10 @@ OwningOpRef<ModuleOp> Program::elaborate() {
     *options.origin = {report.libraryFiles(), report.at(recipe->model.loc)};
   ModelBuilder model(report, source.file);
   model.proposals = {ranksOf(blocks.planLines), blocks.recipeLines.find("data")};
-  if (!emit(model, *recipe, *decl) || report.errors() != before)
+  bool isEmitted = emit(model, *recipe, *decl);
+  if (options.files)
+    llvm::append_range(*options.files, model.files);
+  if (!isEmitted || report.errors() != before)
     return nullptr;
   if (!list(model.info, *model.module) || failed(verify(*model.module)))
     return nullptr;

@@ -7,6 +7,9 @@
 #include "lib/Parse/Syntax.h"
 #include "lib/Parse/Text.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
 using namespace tplan;
 using namespace tplan::parse;
 using llvm::SMLoc;
@@ -43,7 +46,37 @@ std::optional<Schedule> tplan::parse::parseSchedule(mlir::MLIRContext &context,
   return readSchedule(report, syntax.setting->items[0]);
 }
 
+/// `pipeline from "orders.json"`, relative to the file that says it; on a command line to the
+/// folder where that runs. What the orders say is judged where the plan's stages are known.
+static void readOrders(PlanContext &plan, const Item &item) {
+  if (item.name.text != "from") {
+    plan.report.error(item.name.loc,
+                      "pipeline takes a schedule, or orders `from \"FILE.json\"`, found {0}",
+                      item.name.text);
+    return;
+  }
+  llvm::SourceMgr &sources = plan.report.sources;
+  StringRef file = sources.getMemoryBuffer(sources.FindBufferContainingLoc(item.name.loc))
+                       ->getBufferIdentifier();
+  llvm::SmallString<128> path, real;
+  if (!file.starts_with("--"))
+    path = llvm::sys::path::parent_path(file);
+  llvm::sys::path::append(path, item.string);
+  auto text = readSource(path);
+  if (!text) {
+    plan.report.error(item.second.loc, "cannot read {0}: {1}", printable(item.string),
+                      text.getError().message());
+    return;
+  }
+  plan.model.files.push_back(
+      (llvm::sys::fs::real_path(path, real) ? StringRef(path) : StringRef(real)).str());
+  plan.fields.pipeline = "from";
+  plan.fields.orders = (*text)->getBuffer().str();
+}
+
 void tplan::parse::readPipeline(PlanContext &plan, const Setting &line) {
+  if (line.items[0].string.data())
+    return readOrders(plan, line.items[0]);
   std::optional<Schedule> schedule = readSchedule(plan.report, line.items[0]);
   if (!schedule)
     return;

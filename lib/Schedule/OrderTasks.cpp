@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
 #include "lib/Pipeline/Check.h"
-#include "lib/Pipeline/Policy.h"
+#include "lib/Pipeline/PlanSchedule.h"
 #include "lib/Schedule/ChainValues.h"
 #include "lib/Schedule/Schedule.h"
 
@@ -27,10 +27,17 @@ using sched::TaskKind;
 
 namespace {
 
-FailureOr<const SchedulePolicy *> choosePolicy(const lang::Settings &settings) {
+FailureOr<pipeline::PlanSchedule> chooseSchedule(const lang::Settings &settings) {
   StringRef name = settings.plan.pipeline;
-  if (const SchedulePolicy *policy = pipeline::findPolicy(name))
-    return policy;
+  pipeline::PlanSchedule schedule = pipeline::findSchedule(name, settings.plan.orders);
+  if (schedule.policy || schedule.file)
+    return std::move(schedule);
+  if (schedule.fault) {
+    InFlightDiagnostic diag = emitError(settings.planLine("pipeline")) << schedule.fault->message;
+    if (std::string where = schedule.fault->where(); !where.empty())
+      diag.attachNote() << "in the orders at " << where;
+    return diag;
+  }
   InFlightDiagnostic diag = emitError(settings.planLine("pipeline"))
                             << "there is no pipeline schedule: " << name;
   std::string list;
@@ -89,28 +96,23 @@ double flopsOf(const Chain &chain, TaskKind kind, int64_t stage) {
   return flops;
 }
 
-/// The order that the policy makes, checked.
+/// The order, checked.
 FailureOr<pipeline::Scheduled> makeOrders(const lang::Settings &settings,
-                                          const SchedulePolicy &policy, int64_t stages,
+                                          const pipeline::PlanSchedule &schedule, int64_t stages,
                                           int64_t microbatches, const Chain &chain) {
   Location line = settings.planLine("pipeline");
   const lang::Plan &plan = settings.plan;
   pipeline::Options options{static_cast<int32_t>(plan.chunks.value_or(0)),
                             static_cast<int32_t>(plan.group.value_or(0))};
-  int32_t chunks = pipeline::chunksOf(policy, options);
-  if (stages % chunks)
-    return emitError(line) << policy.name << " has " << chunks
-                           << " stages on each rank, found stages: " << stages;
   pipeline::Costs costs{[&](TaskKind kind, int32_t stage) { return flopsOf(chain, kind, stage); },
                         {}};
-  pipeline::Choice choice =
-      pipeline::choose(policy, stages / chunks, microbatches, options, &costs);
+  pipeline::Choice choice = schedule.choose(stages, microbatches, options, &costs);
   if (!choice.scheduled)
     return emitError(line) << choice.rule;
   if (std::optional<pipeline::Fault> fault =
           pipeline::checkOrders(choice.scheduled->orders, choice.scheduled->pipeline)) {
     InFlightDiagnostic diag = emitError(line) << fault->message;
-    diag.attachNote() << "in the order of schedule " << policy.name;
+    diag.attachNote() << "in the order of schedule " << plan.pipeline;
     for (const std::string &note : fault->notes)
       diag.attachNote() << note;
     return diag;
@@ -214,24 +216,24 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     auto train = module.lookupSymbol<nn::ChainOp>(nn::kTrainChain);
     if (!train)
       return module.emitError("there is no chain @train to order");
-    FailureOr<const SchedulePolicy *> policy = choosePolicy(settings);
+    FailureOr<pipeline::PlanSchedule> schedule = chooseSchedule(settings);
     FailureOr<int64_t> microbatches = lang::countMicrobatches(settings);
     FailureOr<Chain> chain = readChain(train);
-    if (failed(policy) || failed(microbatches) || failed(chain))
+    if (failed(schedule) || failed(microbatches) || failed(chain))
       return failure();
     int64_t stages = 1;
     for (const Run &run : chain->runs)
       stages = std::max(stages, run.stage + 1);
     int64_t ranks = dist::meshOf(module).getNumStageRanks();
     FailureOr<pipeline::Scheduled> made =
-        makeOrders(settings, **policy, stages, *microbatches, *chain);
+        makeOrders(settings, *schedule, stages, *microbatches, *chain);
     if (failed(made))
       return failure();
     if (ranks > 1 && ranks != made->pipeline.ranks())
       return emitError(settings.planLine("stages"))
-             << "with " << (*policy)->name << " these stages lie on " << made->pipeline.ranks()
-             << " ranks, found ranks along their axis: " << ranks;
-    if ((*policy)->isDual() && failed(checkCopies(settings, *chain)))
+             << "with " << settings.plan.pipeline << " these stages lie on "
+             << made->pipeline.ranks() << " ranks, found ranks along their axis: " << ranks;
+    if (schedule->isDual() && failed(checkCopies(settings, *chain)))
       return failure();
     llvm::SmallDenseSet<int64_t> splitStages = findSplitStages(made->orders);
     for (RankOrder &order : made->orders)
@@ -241,7 +243,7 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
       return failure();
     ProgramMaker programs{module,
                           train,
-                          (*policy)->name,
+                          settings.plan.pipeline,
                           stages,
                           static_cast<int64_t>(made->pipeline.getChains().size()),
                           *microbatches};

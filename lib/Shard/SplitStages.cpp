@@ -13,7 +13,7 @@
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Settings.h"
-#include "lib/Pipeline/Policy.h"
+#include "lib/Pipeline/PlanSchedule.h"
 #include "lib/Shard/Rules.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/Builders.h"
@@ -108,12 +108,9 @@ SmallVector<int64_t> cutByCost(ArrayRef<double> costs, int64_t stages) {
   return cut;
 }
 
-/// How many of a plan's stages each rank holds. What a schedule cannot have, `order-tasks` refuses.
-int64_t stagesOfRank(const lang::Settings &settings) {
-  const pipeline::SchedulePolicy *policy = pipeline::findPolicy(settings.plan.pipeline);
-  if (!policy || policy->isDual())
-    return 1;
-  return pipeline::chunksOf(*policy, {static_cast<int32_t>(settings.plan.chunks.value_or(0)), 0});
+/// What a schedule cannot have, `order-tasks` refuses.
+pipeline::PlanSchedule scheduleOf(const lang::Settings &settings) {
+  return pipeline::findSchedule(settings.plan.pipeline, settings.plan.orders);
 }
 
 /// A second copy of each run, for microbatches that go the other way: its stages follow the others.
@@ -139,7 +136,9 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;
     auto stages = llvm::to_vector(settings.plan.stages);
     int64_t ranks = settings.ranksAlong({settings.plan.stageAxis});
-    int64_t ofRank = stagesOfRank(settings), wanted = ranks * ofRank;
+    int64_t ofRank = scheduleOf(settings).stagesOfRank(
+                {static_cast<int32_t>(settings.plan.chunks.value_or(0)), 0}),
+            wanted = ranks * ofRank;
     if (stages.empty() && ranks > 1) {
       if (wanted > layers)
         return emitError(settings.planLine("mesh"),
@@ -215,8 +214,7 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
           piece.setStage(stage);
     }
     lang::Settings settings(getOperation());
-    const pipeline::SchedulePolicy *policy = pipeline::findPolicy(settings.plan.pipeline);
-    if (policy && policy->isDual())
+    if (scheduleOf(settings).isDual())
       copyRuns(chain, stages->size());
   }
 };

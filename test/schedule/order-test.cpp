@@ -2,6 +2,7 @@
 #include "lib/Memory/Pack.h"
 #include "lib/Pipeline/Check.h"
 #include "lib/Pipeline/Policy.h"
+#include "lib/Pipeline/Simulate.h"
 #include "lib/Pipeline/Slots.h"
 #include "lib/Pipeline/Text.h"
 #include <gtest/gtest.h>
@@ -122,6 +123,53 @@ TEST(Messages, OfRanksWithTwoChunks) {
 TEST(Policies, OneForwardOneBackwardRefusesTwoChunks) {
   EXPECT_EQ(choose(*findPolicy("1f1b"), 2, 2, {2, 0}).rule,
             "1f1b has 1 on each rank, found chunks = 2");
+}
+
+/// A random schedule, with numbers that it may not be for.
+TEST(Policies, TenThousandRandomOnes) {
+  std::mt19937 random(1);
+  auto upTo = [&](int32_t most) { return static_cast<int32_t>(random() % (most + 1)); };
+  std::vector<const SchedulePolicy *> policies = getPolicies();
+  int legal = 0;
+  for (int round = 0; round < 10000; ++round) {
+    const SchedulePolicy &policy = *policies[random() % policies.size()];
+    int32_t ranks = 1 + upTo(7), microbatches = upTo(20);
+    Options options = {upTo(3), policy.grouped && random() % 2 ? upTo(ranks + 3) : 0};
+    std::string what = policy.name.str() + " " + std::to_string(ranks) + " " +
+                       std::to_string(options.chunks) + " " + std::to_string(options.group) + " " +
+                       std::to_string(microbatches);
+    Choice choice = choose(policy, ranks, microbatches, options);
+    ASSERT_NE(choice.scheduled.has_value(), !choice.rule.empty()) << what;
+    if (!choice.scheduled)
+      continue;
+    ++legal;
+    const auto &[pipeline, orders, chunks, group] = *choice.scheduled;
+    std::optional<Fault> fault = checkOrders(orders, pipeline);
+    ASSERT_FALSE(fault) << what << ": " << fault->message;
+    if (round % 8 == 0)
+      for (bool sendsBlock : {false, true})
+        ASSERT_EQ(replayed(placeMessages(orders, pipeline), pipeline, sendsBlock), "") << what;
+    UnitCosts costs = {1.0 + upTo(8), 1.0 + upTo(8), 1.0 + upTo(8), 0.5 * upTo(4)};
+    Simulation simulation = simulate(orders, pipeline, costs);
+    double all = microbatches * pipeline.stages() * (costs.f + costs.i + costs.w), busy = 0;
+    if (policy.isDual())
+      all /= 2; // each copy does half of the microbatches
+    for (double each : simulation.busy)
+      busy += each;
+    EXPECT_NEAR(busy, all, 1e-9 * all) << what;
+    // No microbatch is faster than its way down the stages and back.
+    double messages = 0;
+    for (int32_t stage : pipeline.getChains().front().stages)
+      if (int32_t after = pipeline.after(stage);
+          after >= 0 && pipeline.rankOf(after) != pipeline.rankOf(stage))
+        messages += costs.message;
+    EXPECT_GE(simulation.makespan + 1e-9,
+              pipeline.getChains().front().stages.size() * (costs.f + costs.i) + 2 * messages)
+        << what;
+    for (size_t rank = 0; rank < orders.size(); ++rank)
+      EXPECT_GE(simulation.makespan + 1e-9, simulation.busy[rank]);
+  }
+  EXPECT_GT(legal, 4000);
 }
 
 TEST(Slots, ReuseOnlyWhatIsFree) {

@@ -1,0 +1,67 @@
+//===- PlanSchedule.cpp - the schedule that a plan names --------------------------===//
+#include "lib/Pipeline/PlanSchedule.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace tplan;
+using namespace tplan::pipeline;
+
+/// A plan numbers stages in forward order, those of a copy after all others, and gives each chain
+/// as many microbatches.
+static std::optional<Fault> checkChains(const Pipeline &pipeline) {
+  int32_t stage = 0, microbatch = 0;
+  size_t chains = pipeline.getChains().size();
+  for (const Chain &chain : pipeline.getChains()) {
+    bool inOrder = llvm::all_of(chain.stages, [&](int32_t each) { return each == stage++; });
+    if (!inOrder || chains > 2 ||
+        chain.stages.size() * chains != static_cast<size_t>(pipeline.stages()) ||
+        chain.begin != microbatch ||
+        (chain.end - chain.begin) * static_cast<int32_t>(chains) != pipeline.microbatches())
+      return Fault{"chains", "orders of a plan have one chain, or two of as many stages and "
+                             "microbatches, and number both in their order; the chain that differs "
+                             "begins with stage " +
+                                 std::to_string(chain.stages.empty() ? 0 : chain.stages.front())};
+    microbatch = chain.end;
+  }
+  return std::nullopt;
+}
+
+PlanSchedule tplan::pipeline::findSchedule(llvm::StringRef name, llvm::StringRef orders) {
+  PlanSchedule schedule;
+  if (orders.empty()) {
+    schedule.policy = findPolicy(name);
+    return schedule;
+  }
+  ReadOrders read = readOrders(orders);
+  schedule.fault = read.file ? checkChains(read.file->pipeline) : std::optional(read.fault);
+  if (!schedule.fault)
+    schedule.file = std::move(read.file);
+  return schedule;
+}
+
+bool PlanSchedule::isDual() const {
+  return file ? file->pipeline.getChains().size() == 2 : policy && policy->isDual();
+}
+
+int32_t PlanSchedule::stagesOfRank(Options options) const {
+  if (file)
+    return file->pipeline.getChains().front().stages.size() / file->pipeline.ranks();
+  return !policy || policy->isDual() ? 1 : chunksOf(*policy, options);
+}
+
+Choice PlanSchedule::choose(int32_t stages, int32_t microbatches, Options options,
+                            const Costs *costs) const {
+  if (!file) {
+    int32_t chunks = chunksOf(*policy, options);
+    if (stages % chunks)
+      return {std::nullopt, policy->name.str() + " has " + std::to_string(chunks) +
+                                " stages on each rank, found stages: " + std::to_string(stages)};
+    return pipeline::choose(*policy, stages / chunks, microbatches, options, costs);
+  }
+  const Pipeline &pipeline = file->pipeline;
+  if (pipeline.stages() != stages || pipeline.microbatches() != microbatches)
+    return {std::nullopt, "the orders are for " + std::to_string(pipeline.stages()) +
+                              " stages and " + std::to_string(pipeline.microbatches()) +
+                              " microbatches, found a plan with " + std::to_string(stages) +
+                              " and " + std::to_string(microbatches)};
+  return {Scheduled{pipeline, file->orders, stages / pipeline.ranks(), 0}, ""};
+}

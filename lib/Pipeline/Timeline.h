@@ -1,0 +1,21 @@
+//===- Timeline.h - a simulated step as a trace and as a picture ----------------===//
+#ifndef TPLAN_PIPELINE_TIMELINE_H
+#define TPLAN_PIPELINE_TIMELINE_H
+
+#include "lib/Pipeline/Simulate.h"
+
+namespace tplan::pipeline {
+
+/// Ranks over time, in the JSON of Chrome's trace events, which Perfetto shows: a thread for each
+/// rank, a slice for each task. One unit of time is `microseconds`.
+void printTrace(llvm::StringRef title, const Pipeline &pipeline, const Simulation &simulation,
+                double microseconds, llvm::raw_ostream &os);
+
+/// The same as SVG, for a page: a row for each rank, time to the right, the microbatch in each
+/// task.
+void printPicture(llvm::StringRef title, const Pipeline &pipeline, const Simulation &simulation,
+                  llvm::raw_ostream &os);
+
+} // namespace tplan::pipeline
+
+#endif // TPLAN_PIPELINE_TIMELINE_H
