@@ -19,6 +19,10 @@
 using namespace tplan::memory;
 
 namespace {
+/// So many pieces come close to the least bytes at once, and each try costs much: a packing within
+/// a hundredth of it is good enough, and fewer are tried.
+constexpr size_t kMany = 64;
+
 /// The smallest hole between placed pieces that holds `size`, or the end.
 int64_t bestFit(std::vector<std::pair<int64_t, int64_t>> &taken, int64_t size) {
   std::sort(taken.begin(), taken.end());
@@ -58,8 +62,11 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
 Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
                 std::vector<size_t> order, int64_t least) {
   // A placement looks at all pairs that conflict, so with many pieces few orders can be tried.
-  constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21;
-  size_t exchanges = std::min(kMostExchanges, kMostPairs / (sizes.size() * sizes.size()));
+  constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21, kPairsOfMany = 1 << 18;
+  size_t exchanges = std::min(kMostExchanges, (sizes.size() > kMany ? kPairsOfMany : kMostPairs) /
+                                                  (sizes.size() * sizes.size()));
+  constexpr size_t kFewest = 32; // fewer change little
+  exchanges = exchanges < kFewest ? 0 : exchanges;
   Packing best = place(sizes, conflicts, order);
   std::minstd_rand random; // of the standard: the same numbers in every compile
   for (size_t i = 0; i < exchanges && best.bytes > least; ++i) {
@@ -98,8 +105,6 @@ Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
       [&](size_t i) { return std::pair(-static_cast<int64_t>(conflicts[i].count()), -sizes[i]); },
       [&](size_t i) { return std::pair<int64_t, int64_t>(i, 0); }, // as they come
   };
-  // Many pieces come close at once, and each try costs much.
-  constexpr size_t kMany = 64;
   if (sizes.size() > kMany)
     least += least / 100;
   Packing best;
