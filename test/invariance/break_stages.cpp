@@ -68,9 +68,12 @@ private:
       for (size_t j = i + 1; j < send.getValues().size(); ++j)
         if (sched::valueOf(send->getOperand(j)).getType() == sched::valueOf(operand).getType())
           add(send, send.getOf(), "values " + Twine(i) + " and " + Twine(j) + " swapped",
-              [=, i = i, operand = operand] {
+              [=, i = i, operand = operand]() mutable {
                 send->setOperand(i, send->getOperand(j));
                 send->setOperand(j, operand);
+                SmallVector<Attribute> instances(send.getInstances().getValue());
+                std::swap(instances[i], instances[j]);
+                send.setInstancesAttr(ArrayAttr::get(send.getContext(), instances));
               });
     }
     for (int64_t rank = 0, e = programs.size(); rank < e; ++rank)
