@@ -111,15 +111,25 @@ cl::opt<unsigned> microbatches("microbatches", cl::desc("of a step, with --sched
                                cl::value_desc("N"), cl::cat(schedules));
 cl::opt<std::string> costs("costs",
                            cl::desc("units of time of tasks and of a message, for --schedule, "
-                                    "--check-schedule and --emit=schedule-json "
+                                    "--check-schedule and --emit=schedule-json or timeline "
                                     "(default: F=1,I=1,W=1,B=2,comm=0)"),
                            cl::value_desc("COSTS"), cl::cat(schedules));
 cl::opt<std::string> checkedSchedule("check-schedule",
                                      cl::desc("judges orders of ranks (- for standard input), and "
                                               "prints the verdict as JSON"),
                                      cl::value_desc("FILE"), cl::cat(schedules));
-/// What --emit also takes: the order of the step.
-constexpr llvm::StringLiteral kScheduleJson = "schedule-json";
+/// What --emit also takes: the order of the step, and that over time.
+constexpr llvm::StringLiteral kScheduleJson = "schedule-json", kTimeline = "timeline";
+bool emitsSchedule() { return emitted == kScheduleJson || emitted == kTimeline; }
+
+/// How an order is printed, by --emit or by the end of the file's name.
+ScheduleForm scheduleForm() {
+  llvm::StringRef file = output;
+  return emitted == kScheduleJson        ? ScheduleForm::json
+         : file.ends_with(".svg")        ? ScheduleForm::picture
+         : file.ends_with(".trace.json") ? ScheduleForm::trace
+                                         : ScheduleForm::json;
+}
 
 int usage(const llvm::Twine &message) {
   llvm::errs() << "tplanc: error: " << message << "\n";
@@ -168,7 +178,10 @@ llvm::Expected<Phase> lastPhase() {
     return Phase::memory;
   if (!list.empty())
     return Phase::parse;
-  if (emitted == kScheduleJson)
+  if (emitted == kTimeline && scheduleForm() == ScheduleForm::json)
+    return llvm::createStringError("--emit=timeline makes a picture or a trace: add -o FILE.svg or "
+                                   "-o FILE.trace.json");
+  if (emitsSchedule())
     return Phase::schedule;
   if (!emitted.empty()) {
     if (std::optional<Phase> phase = findPhase(emitted)) {
@@ -177,7 +190,8 @@ llvm::Expected<Phase> lastPhase() {
       return *phase;
     }
     return llvm::createStringError("no phase is called '" + emitted + "'; there are " +
-                                   phaseNames() + ", and " + kScheduleJson.str());
+                                   phaseNames() + ", and " + kScheduleJson.str() + " and " +
+                                   kTimeline.str());
   }
   if (!output.empty() || ptxOnly)
     return Phase::emit;
@@ -227,21 +241,16 @@ llvm::Error writeDepfile(const Result &result) {
 }
 
 /// Writes the output for one target.
-llvm::Error writeResult(const Result &result, Phase last) {
+llvm::Error writeResult(const Result &result, Phase last, const pipeline::UnitCosts &units) {
   if (check)
     return llvm::Error::success();
   if (report != ReportKind::none)
     return writeReport(result);
   if (!list.empty())
     return emit::writeOutput(output, result.listing);
-  if (emitted == kScheduleJson) {
-    llvm::Expected<pipeline::UnitCosts> units = pipeline::readCosts(costs);
-    if (!units)
-      return units.takeError();
-    return write([&](llvm::raw_ostream &os) {
-      printScheduleOf(*result.module, *units, formOf(output), os);
-    });
-  }
+  if (emitsSchedule())
+    return write(
+        [&](llvm::raw_ostream &os) { printScheduleOf(*result.module, units, scheduleForm(), os); });
   if (last != Phase::emit)
     return write([&](llvm::raw_ostream &os) {
       mlir::Operation *module = *result.module;
@@ -253,13 +262,10 @@ llvm::Error writeResult(const Result &result, Phase last) {
 }
 
 /// --schedule and --check-schedule, which take no plan.
-int runSchedules() {
+int runSchedules(const pipeline::UnitCosts &units) {
   if (!input.empty() || (!schedule.empty() && !checkedSchedule.empty()))
     return usage("--schedule and --check-schedule stand alone: leave out the FILE.tplan and the "
                  "other one");
-  llvm::Expected<pipeline::UnitCosts> units = pipeline::readCosts(costs);
-  if (!units)
-    return usage(llvm::toString(units.takeError()));
   Outcome outcome = Outcome::ok;
   auto file = checkedSchedule.empty() ? nullptr : parse::readSource(checkedSchedule);
   if (!checkedSchedule.empty() && !file)
@@ -270,8 +276,8 @@ int runSchedules() {
   auto print = [&](llvm::raw_ostream &os) {
     if (checkedSchedule.empty())
       outcome =
-          printSchedule(schedule, ranks, microbatches, *units, formOf(output), os, llvm::errs());
-    else if (!pipeline::judgeOrders((*file)->getBuffer(), *units, os))
+          printSchedule(schedule, ranks, microbatches, units, scheduleForm(), os, llvm::errs());
+    else if (!pipeline::judgeOrders((*file)->getBuffer(), units, os))
       outcome = Outcome::sourceError;
   };
   if (llvm::Error error = write(print))
@@ -303,7 +309,8 @@ int main(int argc, char **argv) {
     os << "tplanc " TPLAN_VERSION ", of tplan, on LLVM " LLVM_VERSION_STRING "\n";
   });
   std::string emitHelp = "stop after a phase and print its IR: " + phaseNames() + "; or " +
-                         kScheduleJson.str() + ", the order of the step";
+                         kScheduleJson.str() + ", the order of the step, or " + kTimeline.str() +
+                         ", a picture or a trace of it";
   emitted.setDescription(emitHelp);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a training plan to a binary that trains\n",
                                    &llvm::errs()))
@@ -319,8 +326,14 @@ int main(int argc, char **argv) {
     printPhases(llvm::outs());
     return 0;
   }
+  llvm::Expected<pipeline::UnitCosts> units = pipeline::readCosts(costs);
+  if (!units)
+    return usage(llvm::toString(units.takeError()));
   if (!schedule.empty() || !checkedSchedule.empty())
-    return runSchedules();
+    return runSchedules(*units);
+  if (ranks || microbatches || (!costs.empty() && !emitsSchedule()))
+    return usage("--ranks, --microbatches and --costs are of --schedule; --costs also of "
+                 "--emit=schedule-json and --emit=timeline");
   if (input.empty())
     return usage("no input: name a FILE.tplan");
   llvm::Expected<Phase> last = lastPhase();
@@ -380,7 +393,7 @@ int main(int argc, char **argv) {
         return usage("cannot write '" + depfile + "': " + llvm::toString(std::move(error)));
     if (*last == Phase::emit && !objectOnly && !ptxOnly)
       objects.push_back(std::move(result.object));
-    else if (llvm::Error error = writeResult(result, *last))
+    else if (llvm::Error error = writeResult(result, *last, *units))
       return cannotWrite(std::move(error));
   }
   if (objects.empty())

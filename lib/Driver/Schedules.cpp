@@ -1,6 +1,5 @@
 //===- Schedules.cpp - schedules by numbers alone, and those of a program ------===//
 #include "lib/Driver/Schedules.h"
-#include "lib/Driver/Messages.h"
 #include "lib/Parse/Pipelines.h"
 #include "lib/Pipeline/Policy.h"
 #include "lib/Pipeline/Text.h"

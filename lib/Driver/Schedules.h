@@ -9,13 +9,6 @@ namespace tplan {
 
 /// How an order is printed.
 enum class ScheduleForm { json, picture, trace };
-/// The form of a file by the end of its name: .svg a picture, .trace.json a trace.
-inline ScheduleForm formOf(llvm::StringRef file) {
-  return file.ends_with(".svg")          ? ScheduleForm::picture
-         : file.ends_with(".trace.json") ? ScheduleForm::trace
-                                         : ScheduleForm::json;
-}
-
 /// `--schedule 'interleaved(chunks = 2)' --ranks 4 --microbatches 8`: prints the order. What the
 /// schedule cannot be is an error in the text.
 Outcome printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t microbatches,

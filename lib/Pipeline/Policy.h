@@ -5,8 +5,7 @@
 //
 // One decision: the policies of the compiler stand in Policies.def, a line each, so the registry
 // takes each file from the static library. An executable may bring policies in its own sources, as
-// schedule-opt does. A new name is also added to test/driver/phases-test.cpp, PIPELINES of
-// test/invariance/run and the choice in test/invariance/random, and gets a row in docs/language.md.
+// schedule-opt does. docs/schedules.md has a row for each, and says where tests learn its name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_PIPELINE_POLICY_H

@@ -100,17 +100,16 @@ bool tplan::pipeline::judgeOrders(llvm::StringRef text, const Costs &costs,
   if (read.file) {
     const Pipeline &pipeline = read.file->pipeline;
     fault = checkOrders(read.file->orders, pipeline);
-    if (!fault || !read.file->programs.empty()) {
+    if (fault) { // what a program does is asked of orders alone that have all tasks
+      blocking = buffered = fault;
+    } else {
       std::vector<Program> programs = read.file->programs;
       if (programs.empty())
         programs = programsOf(placeMessages(read.file->orders, pipeline), pipeline);
       blocking = replay(programs, pipeline, /*sendsBlock=*/true);
       buffered = replay(programs, pipeline, /*sendsBlock=*/false);
-    } else {
-      blocking = buffered = fault;
-    }
-    if (!fault)
       fault = buffered ? buffered : blocking;
+    }
   } else {
     fault = blocking = buffered = read.fault;
   }
@@ -143,7 +142,7 @@ bool tplan::pipeline::judgeOrders(llvm::StringRef text, const Costs &costs,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Numbers of stages, ranks and microbatches are below this, so that tables of them fit.
+/// Stages times microbatches are at most this, so that tables of tasks fit.
 constexpr int64_t kMost = 1 << 20;
 
 class Reader {
@@ -244,8 +243,8 @@ private:
                       llvm::Twine(*count));
       microbatches = *count;
     }
-    if (static_cast<int64_t>(rankOf.size()) * microbatches >= kMost * 8)
-      return refuse("stages times microbatches are at most " + llvm::Twine(kMost * 8) + ", found " +
+    if (static_cast<int64_t>(rankOf.size()) * microbatches > kMost)
+      return refuse("stages times microbatches are at most " + llvm::Twine(kMost) + ", found " +
                     llvm::Twine(static_cast<int64_t>(rankOf.size()) * microbatches));
     auto chains = readChains(rankOf.size(), microbatches);
     if (!chains)

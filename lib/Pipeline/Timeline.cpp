@@ -76,9 +76,7 @@ public:
                   "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"11\">\n",
                   kWidth, height);
     os << formatv("<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n", kWidth, height);
-    std::string safe;
-    llvm::raw_string_ostream(safe) << title;
-    os << formatv("<text x=\"{0}\" y=\"14\" font-size=\"13\">{1}</text>\n", kGap, escaped(safe));
+    os << formatv("<text x=\"{0}\" y=\"14\" font-size=\"13\">{1}</text>\n", kGap, escaped(title));
     printLegend();
     for (size_t rank = 0; rank < simulation.tasks.size(); ++rank) {
       int y = kTop + static_cast<int>(rank) * (kRow + kGap);
