@@ -1,42 +1,13 @@
 //===- Schedules.cpp - schedules by numbers alone, and those of a program ------===//
 #include "lib/Driver/Schedules.h"
 #include "lib/Parse/Pipelines.h"
-#include "lib/Pipeline/Policy.h"
-#include "lib/Pipeline/Text.h"
+#include "lib/Pipeline/PlanSchedule.h"
 #include "lib/Pipeline/Timeline.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::pipeline;
-
-/// The order that the schedule asks for, or an error at the text.
-static std::optional<Scheduled> makeSchedule(Location loc, const parse::Schedule &asked,
-                                             int32_t ranks, int32_t microbatches) {
-  const SchedulePolicy *policy = findPolicy(asked.name);
-  if (!policy) {
-    std::vector<const SchedulePolicy *> policies = getPolicies();
-    auto names = llvm::map_range(policies, [](auto *each) { return each->name; });
-    emitError(loc) << "there is no pipeline schedule: " << asked.name << "; schedules are "
-                   << llvm::join(names, ", ");
-    return std::nullopt;
-  }
-  Choice choice = choose(*policy, ranks, microbatches,
-                         {static_cast<int32_t>(asked.chunks.value_or(0)),
-                          static_cast<int32_t>(asked.group.value_or(0))});
-  if (!choice.scheduled) {
-    emitError(loc) << choice.rule;
-    return std::nullopt;
-  }
-  if (std::optional<Fault> fault =
-          checkOrders(choice.scheduled->orders, choice.scheduled->pipeline)) {
-    InFlightDiagnostic diag = emitError(loc) << fault->message;
-    for (const std::string &note : fault->notes)
-      diag.attachNote() << note;
-    return std::nullopt;
-  }
-  return std::move(choice.scheduled);
-}
 
 static void print(llvm::StringRef name, const Pipeline &pipeline, const Orders &orders,
                   const Costs &costs, ScheduleForm form, llvm::raw_ostream &os) {
@@ -60,12 +31,18 @@ Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t mi
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(schedule, "--schedule"), SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context, errors);
   std::optional<parse::Schedule> asked = parse::parseSchedule(context, sources);
-  Location loc = FileLineColLoc::get(&context, "--schedule", 1, 1);
-  std::optional<Scheduled> made =
-      asked ? makeSchedule(loc, *asked, ranks, microbatches) : std::nullopt;
-  if (!made)
+  if (!asked)
     return Outcome::sourceError;
-  print(asked->name, made->pipeline, made->orders, costs, form, os);
+  PlanSchedule found = findSchedule(asked->name);
+  Choice choice = {std::nullopt, found.fault};
+  if (found.policy)
+    choice = choose(*found.policy, ranks, microbatches,
+                    pipeline::Options::of(asked->chunks, asked->group));
+  if (!choice.scheduled) {
+    emitFault(FileLineColLoc::get(&context, "--schedule", 1, 1), choice.fault);
+    return Outcome::sourceError;
+  }
+  print(asked->name, choice.scheduled->pipeline, choice.scheduled->orders, costs, form, os);
   return Outcome::ok;
 }
 

@@ -46,7 +46,7 @@ void write(RankWriter &w, int32_t h, int32_t q, int32_t n) {
     w.W();
 }
 
-std::string refuseDual(int32_t ranks, int32_t, int32_t microbatches, int32_t) {
+std::string refuseDual(int32_t ranks, int32_t microbatches, int32_t) {
   if (ranks % 2)
     return "dualpipe has an even number of ranks, found " + std::to_string(ranks);
   if (microbatches % 2 || microbatches < 2 * ranks)
@@ -55,7 +55,7 @@ std::string refuseDual(int32_t ranks, int32_t, int32_t microbatches, int32_t) {
   return "";
 }
 
-std::string refuseV(int32_t ranks, int32_t, int32_t microbatches, int32_t) {
+std::string refuseV(int32_t ranks, int32_t microbatches, int32_t) {
   if (microbatches < 2 * ranks)
     return "dualpipe_v has at least two microbatches for each rank: " + std::to_string(2 * ranks) +
            ", found " + std::to_string(microbatches);
@@ -68,9 +68,6 @@ extern const SchedulePolicy dualPipe = {
     .name = "dualpipe",
     .summary = "two copies of the model, microbatches from both ends, F of one with B of the other",
     .placement = Placement::Dual,
-    .chunks = 2,
-    .mostChunks = 2,
-    .leastChunks = 2,
     .refuses = refuseDual,
     .order = [](const Request &request) {
       int32_t p = request.ranks();
@@ -89,9 +86,6 @@ extern const SchedulePolicy dualPipeV = {
     .name = "dualpipe_v",
     .summary = "the order of dualpipe's first half of ranks, with two chunks in a V",
     .placement = Placement::V,
-    .chunks = 2,
-    .mostChunks = 2,
-    .leastChunks = 2,
     .refuses = refuseV,
     .order = [](const Request &request) {
       return eachRank(request, [&](RankWriter &writer, int32_t rank) {

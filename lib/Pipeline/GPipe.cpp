@@ -60,8 +60,7 @@ extern const SchedulePolicy gpipeSplit = {
 extern const SchedulePolicy loopedBfs = {
     .name = "looped_bfs",
     .summary = "F of all microbatches through each chunk, then B, from the last of both",
-    .chunks = 2,
-    .mostChunks = 0,
+    .takesChunks = true,
     .order = [](const Request &r) {
       return inPhases(r, {TaskKind::F, TaskKind::B}, /*descends=*/true);
     }};

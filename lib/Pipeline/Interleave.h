@@ -15,7 +15,7 @@ struct VirtualOrder {
 };
 
 /// The rule of groups that the numbers break, or "".
-std::string refuseGroup(int32_t ranks, int32_t chunks, int32_t microbatches, int32_t group);
+std::string refuseGroup(int32_t ranks, int32_t microbatches, int32_t group);
 
 } // namespace tplan::pipeline
 

@@ -14,10 +14,10 @@ using namespace tplan::pipeline;
 VirtualOrder::VirtualOrder(const Request &request) {
   int32_t group = std::max(request.group, 1);
   for (int32_t first = 0; first < request.microbatches(); first += group)
-    for (int32_t chunk = 0; chunk < request.chunks; ++chunk)
+    for (int32_t chunk = 0; chunk < request.chunks(); ++chunk)
       forwards.insert(forwards.end(), std::min(group, request.microbatches() - first), chunk);
   for (int32_t chunk : forwards)
-    backwards.push_back(request.chunks - 1 - chunk);
+    backwards.push_back(request.chunks() - 1 - chunk);
 }
 
 static bool megatronTakes(int32_t ranks, int32_t microbatches, int32_t group) {
@@ -36,8 +36,7 @@ static bool takes(int32_t ranks, int32_t microbatches, int32_t group) {
          (microbatches == 1 && group == ranks);
 }
 
-std::string tplan::pipeline::refuseGroup(int32_t ranks, int32_t, int32_t microbatches,
-                                         int32_t group) {
+std::string tplan::pipeline::refuseGroup(int32_t ranks, int32_t microbatches, int32_t group) {
   int32_t asked = group ? group : ranks;
   if (asked > 0 && takes(ranks, microbatches, asked))
     return "";
@@ -59,7 +58,7 @@ static Orders inTurnAhead(const Request &request) {
   return eachRank(request, [&](RankWriter &writer, int32_t rank) {
     int32_t p = request.ranks(), all = order.size();
     int32_t ahead =
-        request.group ? 2 * (p - 1 - rank) + (request.chunks - 1) * request.group : p - 1 - rank;
+        request.group ? 2 * (p - 1 - rank) + (request.chunks() - 1) * request.group : p - 1 - rank;
     ahead = std::min(ahead, all);
     for (int32_t k = 0; k < all + ahead; ++k) {
       if (k < all)
@@ -83,9 +82,8 @@ extern const SchedulePolicy interleaved = {
     .name = "interleaved",
     .summary =
         "1f1b over several chunks on each rank, a group of microbatches through each in turn",
-    .chunks = 2,
-    .mostChunks = 0,
-    .grouped = true,
+    .takesChunks = true,
+    .takesGroup = true,
     .refuses = refuseGroup,
     .order = inTurnAhead};
 } // namespace tplan::pipeline::policies

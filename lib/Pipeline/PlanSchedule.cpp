@@ -25,17 +25,40 @@ static std::optional<Fault> checkChains(const Pipeline &pipeline) {
   return std::nullopt;
 }
 
-PlanSchedule tplan::pipeline::findSchedule(llvm::StringRef name, llvm::StringRef orders) {
+static PlanSchedule findPolicyOf(llvm::StringRef name) {
   PlanSchedule schedule;
-  if (orders.empty()) {
-    schedule.policy = findPolicy(name);
+  schedule.policy = findPolicy(name);
+  if (schedule.policy)
+    return schedule;
+  std::string list;
+  for (const SchedulePolicy *policy : getPolicies())
+    list += (list.empty() ? "" : ", ") + policy->name.str();
+  schedule.fault = {"name", "there is no pipeline schedule: " + name.str()};
+  schedule.fault.notes = {"schedules are " + list};
+  return schedule;
+}
+
+PlanSchedule tplan::pipeline::findSchedule(llvm::StringRef name, llvm::StringRef orders) {
+  if (orders.empty())
+    return findPolicyOf(name);
+  PlanSchedule schedule;
+  ReadOrders read = readOrders(orders);
+  std::optional<Fault> fault = read.file ? checkChains(read.file->pipeline) : read.fault;
+  if (!fault) {
+    schedule.file = std::move(read.file);
     return schedule;
   }
-  ReadOrders read = readOrders(orders);
-  schedule.fault = read.file ? checkChains(read.file->pipeline) : std::optional(read.fault);
-  if (!schedule.fault)
-    schedule.file = std::move(read.file);
+  schedule.fault = std::move(*fault);
+  if (std::string where = schedule.fault.where(); !where.empty())
+    schedule.fault.notes.push_back("in the orders at " + where);
   return schedule;
+}
+
+mlir::InFlightDiagnostic tplan::pipeline::emitFault(mlir::Location loc, const Fault &fault) {
+  mlir::InFlightDiagnostic diag = mlir::emitError(loc) << fault.message;
+  for (const std::string &note : fault.notes)
+    diag.attachNote() << note;
+  return diag;
 }
 
 bool PlanSchedule::isDual() const {
@@ -50,18 +73,18 @@ int32_t PlanSchedule::stagesOfRank(Options options) const {
 
 Choice PlanSchedule::choose(int32_t stages, int32_t microbatches, Options options,
                             const Costs *costs) const {
+  auto refuse = [](std::string rule) -> Choice { return {std::nullopt, {"numbers", rule}}; };
   if (!file) {
     int32_t chunks = chunksOf(*policy, options);
     if (stages % chunks)
-      return {std::nullopt, policy->name.str() + " has " + std::to_string(chunks) +
-                                " stages on each rank, found stages: " + std::to_string(stages)};
+      return refuse(policy->name.str() + " has " + std::to_string(chunks) +
+                    " stages on each rank, found stages: " + std::to_string(stages));
     return pipeline::choose(*policy, stages / chunks, microbatches, options, costs);
   }
   const Pipeline &pipeline = file->pipeline;
   if (pipeline.stages() != stages || pipeline.microbatches() != microbatches)
-    return {std::nullopt, "the orders are for " + std::to_string(pipeline.stages()) +
-                              " stages and " + std::to_string(pipeline.microbatches()) +
-                              " microbatches, found a plan with " + std::to_string(stages) +
-                              " and " + std::to_string(microbatches)};
-  return {Scheduled{pipeline, file->orders, stages / pipeline.ranks(), 0}, ""};
+    return refuse("the orders are for " + std::to_string(pipeline.stages()) + " stages and " +
+                  std::to_string(pipeline.microbatches()) + " microbatches, found a plan with " +
+                  std::to_string(stages) + " and " + std::to_string(microbatches));
+  return checked({pipeline, file->orders});
 }

@@ -4,24 +4,29 @@
 
 #include "lib/Pipeline/Policy.h"
 #include "lib/Pipeline/Text.h"
+#include "mlir/IR/Diagnostics.h"
 
 namespace tplan::pipeline {
 
-/// A policy, or orders of a user's own; neither where there is a fault.
+/// A policy, or orders of a user's own; neither where there is a fault: no such name, or orders
+/// that cannot be a plan's.
 struct PlanSchedule {
   const SchedulePolicy *policy = nullptr;
   std::optional<OrderFile> file;
-  std::optional<Fault> fault;
+  Fault fault;
 
   /// Whether there are two copies of each stage of the plan.
   bool isDual() const;
   /// How many of the plan's stages each rank holds, of those of one copy.
   int32_t stagesOfRank(Options options) const;
-  /// The order for a plan with so many stages, copies included. It is not checked.
+  /// The checked order for a plan with so many stages, copies included.
   Choice choose(int32_t stages, int32_t microbatches, Options options, const Costs *costs) const;
 };
 /// `orders`: the text of a file, or none.
-PlanSchedule findSchedule(llvm::StringRef name, llvm::StringRef orders);
+PlanSchedule findSchedule(llvm::StringRef name, llvm::StringRef orders = "");
+
+/// An error with the notes of a fault.
+mlir::InFlightDiagnostic emitFault(mlir::Location loc, const Fault &fault);
 
 } // namespace tplan::pipeline
 

@@ -37,35 +37,34 @@ const SchedulePolicy *tplan::pipeline::findPolicy(llvm::StringRef name) {
   return nullptr;
 }
 
-/// The rule that numbers of chunks and the like break, or "".
-static std::string ruleOf(const SchedulePolicy &policy, int32_t ranks, int32_t chunks,
-                          int32_t microbatches, Options options) {
+/// The rule that numbers break, or "".
+static std::string ruleOf(const SchedulePolicy &policy, int32_t ranks, int32_t microbatches,
+                          Options options) {
   std::string name = policy.name.str();
   if (microbatches < 1)
     return "a step has at least one microbatch, found " + std::to_string(microbatches);
-  if (policy.mostChunks == policy.leastChunks && chunks != policy.mostChunks)
-    return (name + " has " + llvm::Twine(policy.mostChunks) +
-            " on each rank, found chunks = " + llvm::Twine(chunks))
-        .str();
-  if (chunks < policy.leastChunks || (policy.mostChunks && chunks > policy.mostChunks))
-    return (name + " has at least " + llvm::Twine(policy.leastChunks) +
-            " on each rank, found chunks = " + llvm::Twine(chunks))
-        .str();
-  if (options.group && !policy.grouped)
-    return (name + " has no groups of microbatches, found group = " + llvm::Twine(options.group))
-        .str();
-  return policy.refuses ? policy.refuses(ranks, chunks, microbatches, options.group) : "";
+  if (int32_t chunks = policy.standardChunks();
+      !policy.takesChunks && options.chunks && options.chunks != chunks)
+    return name + " has " + std::to_string(chunks) + (chunks == 1 ? " stage" : " stages") +
+           " on each rank, found chunks = " + std::to_string(options.chunks);
+  if (options.group && !policy.takesGroup)
+    return name + " has no groups of microbatches, found group = " + std::to_string(options.group);
+  return policy.refuses ? policy.refuses(ranks, microbatches, options.group) : "";
+}
+
+Choice tplan::pipeline::checked(Scheduled made) {
+  if (std::optional<Fault> fault = checkOrders(made.orders, made.pipeline))
+    return {std::nullopt, *fault};
+  return {std::move(made), {}};
 }
 
 Choice tplan::pipeline::choose(const SchedulePolicy &policy, int32_t ranks, int32_t microbatches,
                                Options options, const Costs *costs) {
-  int32_t chunks = chunksOf(policy, options);
-  if (std::string rule = ruleOf(policy, ranks, chunks, microbatches, options); !rule.empty())
-    return {std::nullopt, rule};
-  int32_t group = options.group ? options.group : policy.grouped ? ranks : 0;
-  Scheduled made{{policy.placement, ranks, chunks, microbatches}, {}, chunks, group};
-  made.orders = policy.order({made.pipeline, chunks, group, costs});
-  return {std::move(made), ""};
+  if (std::string rule = ruleOf(policy, ranks, microbatches, options); !rule.empty())
+    return {std::nullopt, {"numbers", rule}};
+  Pipeline pipeline(policy.placement, ranks, chunksOf(policy, options), microbatches);
+  int32_t group = options.group ? options.group : policy.takesGroup ? ranks : 0;
+  return checked({pipeline, policy.order({pipeline, group, costs})});
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,25 +11,27 @@
 #ifndef TPLAN_PIPELINE_POLICY_H
 #define TPLAN_PIPELINE_POLICY_H
 
-#include "lib/Pipeline/Pipeline.h"
+#include "lib/Pipeline/Check.h"
 #include <deque>
-#include <optional>
 
 namespace tplan::pipeline {
 
 /// How a plan wants it; 0 where it does not say.
 struct Options {
   int32_t chunks = 0, group = 0;
+  static Options of(std::optional<int64_t> chunks, std::optional<int64_t> group) {
+    return {static_cast<int32_t>(chunks.value_or(0)), static_cast<int32_t>(group.value_or(0))};
+  }
 };
 
 /// What a policy makes an order for.
 struct Request {
   const Pipeline &pipeline;
-  int32_t chunks = 1; // on each rank
   int32_t group = 0; // consecutive microbatches that a rank takes through one chunk before the next
   const Costs *costs = nullptr; // where they are known
 
   int32_t ranks() const { return pipeline.ranks(); }
+  int32_t chunks() const { return pipeline.chunksOf(0).size(); } // on each rank
   int32_t microbatches() const { return pipeline.microbatches(); }
 };
 
@@ -37,17 +39,18 @@ struct SchedulePolicy {
   llvm::StringRef name;    // what `pipeline` in a plan says
   llvm::StringRef summary; // the order of a rank, in a line
   Placement placement = Placement::Loop;
-  int32_t chunks = 1;     // on each rank, where the plan does not say
-  int32_t mostChunks = 1; // at most, and at least `leastChunks`; 0: any number
-  int32_t leastChunks = 1;
-  bool grouped = false; // whether it takes `group`
+  /// In a loop: whether it takes any number of stages on each rank, two where the plan does not
+  /// say.
+  bool takesChunks = false;
+  bool takesGroup = false;
   /// The rule that a number of ranks, chunks or microbatches breaks, as a sentence; "" where none.
-  std::string (*refuses)(int32_t ranks, int32_t chunks, int32_t microbatches,
-                         int32_t group) = nullptr;
+  std::string (*refuses)(int32_t ranks, int32_t microbatches, int32_t group) = nullptr;
   std::function<Orders(const Request &)> order;
 
   /// Whether stages lie twice, so that a plan's stages are half of the pipeline's.
   bool isDual() const { return placement == Placement::Dual; }
+  /// Stages on each rank where the plan does not say.
+  int32_t standardChunks() const { return placement != Placement::Loop || takesChunks ? 2 : 1; }
 };
 
 /// Adds a policy for as long as it lives: a static object of an executable.
@@ -61,23 +64,25 @@ struct RegisterPolicy {
 std::vector<const SchedulePolicy *> getPolicies();
 const SchedulePolicy *findPolicy(llvm::StringRef name);
 
-/// A pipeline with its order, and how it was asked for.
+/// A pipeline with its order.
 struct Scheduled {
   Pipeline pipeline;
   Orders orders;
-  int32_t chunks = 1, group = 0;
 };
-/// The order that a policy makes for these numbers, or the rule that they break. It is not checked.
-/// `costs` are asked for by few policies, and may be null.
+/// The order that a policy makes for these numbers, checked; or why there is none: the numbers
+/// break a rule of the policy (the rule "numbers"), or the order one of all orders. `costs` are
+/// asked for by few policies, and may be null.
 struct Choice {
   std::optional<Scheduled> scheduled;
-  std::string rule;
+  Fault fault;
 };
 Choice choose(const SchedulePolicy &policy, int32_t ranks, int32_t microbatches, Options options,
               const Costs *costs = nullptr);
+/// The order, or why it is refused.
+Choice checked(Scheduled made);
 /// Chunks on each rank: as the options say, else the policy's own number.
 inline int32_t chunksOf(const SchedulePolicy &policy, Options options) {
-  return options.chunks ? options.chunks : policy.chunks;
+  return options.chunks ? options.chunks : policy.standardChunks();
 }
 
 /// Writes the order of a rank. Microbatches of each kind and chunk are counted from the first one

@@ -182,17 +182,11 @@ extern const SchedulePolicy vHalf = {
     .name = "v_half",
     .summary = "two chunks in a V, with half of the activations of 1f1b",
     .placement = Placement::V,
-    .chunks = 2,
-    .mostChunks = 2,
-    .leastChunks = 2,
     .order = [](const Request &request) { return squeeze(request, half); }};
 
 extern const SchedulePolicy vMin = {
     .name = "v_min",
     .summary = "two chunks in a V, with a third of the activations of 1f1b",
     .placement = Placement::V,
-    .chunks = 2,
-    .mostChunks = 2,
-    .leastChunks = 2,
     .order = [](const Request &request) { return squeeze(request, third); }};
 } // namespace tplan::pipeline::policies

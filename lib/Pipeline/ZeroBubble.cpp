@@ -17,7 +17,7 @@ static Orders h1(const Request &request) {
   return eachRank(request, [&](RankWriter &writer, int32_t rank) {
     int32_t all = order.size();
     int32_t ahead =
-        std::min(request.ranks() - 1 - rank + (request.chunks - 1) * request.group, all);
+        std::min(request.ranks() - 1 - rank + (request.chunks() - 1) * request.group, all);
     for (int32_t k = 0; k < ahead; ++k)
       writer.F(order.forwards[k]);
     for (int32_t k = 0; k < all; ++k) {
@@ -101,9 +101,8 @@ extern const SchedulePolicy zbH2 = {
 
 extern const SchedulePolicy interleavedZb = {.name = "interleaved_zb",
                                              .summary = "zb_h1 over several chunks on each rank",
-                                             .chunks = 2,
-                                             .mostChunks = 0,
-                                             .grouped = true,
+                                             .takesChunks = true,
+                                             .takesGroup = true,
                                              .refuses = refuseGroup,
                                              .order = h1};
 
@@ -111,8 +110,5 @@ extern const SchedulePolicy zbV = {.name = "zb_v",
                                    .summary =
                                        "two chunks in a V: no rank waits, in the memory of 1f1b",
                                    .placement = Placement::V,
-                                   .chunks = 2,
-                                   .mostChunks = 2,
-                                   .leastChunks = 2,
                                    .order = v};
 } // namespace tplan::pipeline::policies

@@ -21,31 +21,10 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::schedule;
 using pipeline::RankOrder;
-using pipeline::SchedulePolicy;
 using sched::Task;
 using sched::TaskKind;
 
 namespace {
-
-FailureOr<pipeline::PlanSchedule> chooseSchedule(const lang::Settings &settings) {
-  StringRef name = settings.plan.pipeline;
-  pipeline::PlanSchedule schedule = pipeline::findSchedule(name, settings.plan.orders);
-  if (schedule.policy || schedule.file)
-    return std::move(schedule);
-  if (schedule.fault) {
-    InFlightDiagnostic diag = emitError(settings.planLine("pipeline")) << schedule.fault->message;
-    if (std::string where = schedule.fault->where(); !where.empty())
-      diag.attachNote() << "in the orders at " << where;
-    return diag;
-  }
-  InFlightDiagnostic diag = emitError(settings.planLine("pipeline"))
-                            << "there is no pipeline schedule: " << name;
-  std::string list;
-  for (const SchedulePolicy *policy : pipeline::getPolicies())
-    list += (list.empty() ? "" : ", ") + policy->name.str();
-  diag.attachNote() << "schedules are " << list;
-  return diag;
-}
 
 /// Every layer must have the parts that the tasks run; a layer without any
 /// backward part needs none.
@@ -96,28 +75,20 @@ double flopsOf(const Chain &chain, TaskKind kind, int64_t stage) {
   return flops;
 }
 
-/// The order, checked.
 FailureOr<pipeline::Scheduled> makeOrders(const lang::Settings &settings,
                                           const pipeline::PlanSchedule &schedule, int64_t stages,
                                           int64_t microbatches, const Chain &chain) {
-  Location line = settings.planLine("pipeline");
   const lang::Plan &plan = settings.plan;
-  pipeline::Options options{static_cast<int32_t>(plan.chunks.value_or(0)),
-                            static_cast<int32_t>(plan.group.value_or(0))};
   pipeline::Costs costs{[&](TaskKind kind, int32_t stage) { return flopsOf(chain, kind, stage); },
                         {}};
-  pipeline::Choice choice = schedule.choose(stages, microbatches, options, &costs);
-  if (!choice.scheduled)
-    return emitError(line) << choice.rule;
-  if (std::optional<pipeline::Fault> fault =
-          pipeline::checkOrders(choice.scheduled->orders, choice.scheduled->pipeline)) {
-    InFlightDiagnostic diag = emitError(line) << fault->message;
+  pipeline::Choice choice =
+      schedule.choose(stages, microbatches, pipeline::Options::of(plan.chunks, plan.group), &costs);
+  if (choice.scheduled)
+    return std::move(*choice.scheduled);
+  InFlightDiagnostic diag = emitFault(settings.planLine("pipeline"), choice.fault);
+  if (choice.fault.rule != "numbers")
     diag.attachNote() << "in the order of schedule " << plan.pipeline;
-    for (const std::string &note : fault->notes)
-      diag.attachNote() << note;
-    return diag;
-  }
-  return std::move(*choice.scheduled);
+  return diag;
 }
 
 /// What a layer adds to a state or a metric is kept for all microbatches of a step, in one place.
@@ -216,24 +187,27 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     auto train = module.lookupSymbol<nn::ChainOp>(nn::kTrainChain);
     if (!train)
       return module.emitError("there is no chain @train to order");
-    FailureOr<pipeline::PlanSchedule> schedule = chooseSchedule(settings);
+    pipeline::PlanSchedule schedule =
+        pipeline::findSchedule(settings.plan.pipeline, settings.plan.orders);
+    if (!schedule.policy && !schedule.file)
+      return emitFault(settings.planLine("pipeline"), schedule.fault);
     FailureOr<int64_t> microbatches = lang::countMicrobatches(settings);
     FailureOr<Chain> chain = readChain(train);
-    if (failed(schedule) || failed(microbatches) || failed(chain))
+    if (failed(microbatches) || failed(chain))
       return failure();
     int64_t stages = 1;
     for (const Run &run : chain->runs)
       stages = std::max(stages, run.stage + 1);
     int64_t ranks = dist::meshOf(module).getNumStageRanks();
     FailureOr<pipeline::Scheduled> made =
-        makeOrders(settings, *schedule, stages, *microbatches, *chain);
+        makeOrders(settings, schedule, stages, *microbatches, *chain);
     if (failed(made))
       return failure();
     if (ranks > 1 && ranks != made->pipeline.ranks())
       return emitError(settings.planLine("stages"))
              << "with " << settings.plan.pipeline << " these stages lie on "
              << made->pipeline.ranks() << " ranks, found ranks along their axis: " << ranks;
-    if (schedule->isDual() && failed(checkCopies(settings, *chain)))
+    if (schedule.isDual() && failed(checkCopies(settings, *chain)))
       return failure();
     llvm::SmallDenseSet<int64_t> splitStages = findSplitStages(made->orders);
     for (RankOrder &order : made->orders)

@@ -108,11 +108,6 @@ SmallVector<int64_t> cutByCost(ArrayRef<double> costs, int64_t stages) {
   return cut;
 }
 
-/// What a schedule cannot have, `order-tasks` refuses.
-pipeline::PlanSchedule scheduleOf(const lang::Settings &settings) {
-  return pipeline::findSchedule(settings.plan.pipeline, settings.plan.orders);
-}
-
 /// A second copy of each run, for microbatches that go the other way: its stages follow the others.
 void copyRuns(nn::ChainOp chain, int64_t stages) {
   OpBuilder b = OpBuilder::atBlockEnd(&chain.getBody().front());
@@ -128,17 +123,17 @@ void copyRuns(nn::ChainOp chain, int64_t stages) {
 }
 
 struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass> {
-  /// The number of layers of lists in each stage; one stage with all of them by default.
-  FailureOr<SmallVector<int64_t>> readStages(nn::ChainOp chain) {
-    lang::Settings settings(getOperation());
+  /// The number of layers of lists in each stage; one stage with all of them by default. What the
+  /// schedule cannot have, `order-tasks` refuses.
+  FailureOr<SmallVector<int64_t>> readStages(nn::ChainOp chain, const lang::Settings &settings,
+                                             const pipeline::PlanSchedule &schedule) {
     int64_t layers = 0;
     for (auto run : chain.getOps<nn::RunOp>())
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;
     auto stages = llvm::to_vector(settings.plan.stages);
     int64_t ranks = settings.ranksAlong({settings.plan.stageAxis});
-    int64_t ofRank = scheduleOf(settings).stagesOfRank(
-                {static_cast<int32_t>(settings.plan.chunks.value_or(0)), 0}),
-            wanted = ranks * ofRank;
+    int64_t ofRank = schedule.stagesOfRank(pipeline::Options::of(settings.plan.chunks, {}));
+    int64_t wanted = ranks * ofRank;
     if (stages.empty() && ranks > 1) {
       if (wanted > layers)
         return emitError(settings.planLine("mesh"),
@@ -188,7 +183,10 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
       getOperation().emitError("there is no chain @train to cut into stages");
       return signalPassFailure();
     }
-    FailureOr<SmallVector<int64_t>> stages = readStages(chain);
+    lang::Settings settings(getOperation());
+    pipeline::PlanSchedule schedule =
+        pipeline::findSchedule(settings.plan.pipeline, settings.plan.orders);
+    FailureOr<SmallVector<int64_t>> stages = readStages(chain, settings, schedule);
     if (failed(stages))
       return signalPassFailure();
     // `done` layers are in stages up to the current one.
@@ -213,8 +211,7 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
         for (nn::RunOp piece : pieces)
           piece.setStage(stage);
     }
-    lang::Settings settings(getOperation());
-    if (scheduleOf(settings).isDual())
+    if (schedule.isDual())
       copyRuns(chain, stages->size());
   }
 };

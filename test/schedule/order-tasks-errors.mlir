@@ -261,7 +261,7 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i6
 
 // The schedule says how many stages a rank holds.
 !x = !nn.tensor<[B 1], f32>
-// expected-error@below {{zb_v has 2 on each rank, found chunks = 1}}
+// expected-error@below {{zb_v has 2 stages on each rank, found chunks = 1}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "zb_v", chunks = 1 : i64}
 tplan.recipe @r {batch = 2 : i64}
 nn.chain @train {
