@@ -75,7 +75,7 @@ static void readOrders(PlanContext &plan, const Item &item) {
 }
 
 void tplan::parse::readPipeline(PlanContext &plan, const Setting &line) {
-  if (line.items[0].string.data())
+  if (line.items[0].hasString)
     return readOrders(plan, line.items[0]);
   std::optional<Schedule> schedule = readSchedule(plan.report, line.items[0]);
   if (!schedule)

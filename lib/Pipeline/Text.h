@@ -21,8 +21,6 @@ struct OrderFile {
   std::vector<Program> programs; // empty: those of placeMessages
 };
 
-std::string spell(const RankOrder &order);
-
 struct ReadOrders {
   std::optional<OrderFile> file;
   Fault fault; // where there is none

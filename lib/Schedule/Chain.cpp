@@ -319,7 +319,7 @@ static void findShared(Chain &chain) {
           if (label.role == Role::Loss || label.role == Role::Metric)
             insertSorted(chain.stagesOfSums[label.name], run.stage);
           nn::ParamOp param = callee.paramOf(label);
-          if (param && !label.slot && (!run.isCopy || run.does(part)))
+          if (param && !label.slot && run.mayDo(part))
             note(weights[param], run, param, part, label.role, isResult);
         };
         for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)

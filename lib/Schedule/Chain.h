@@ -59,10 +59,11 @@ struct Run {
   int64_t times() const { return op.getTimes(); }
   int64_t layers() const { return times() * static_cast<int64_t>(callees.size()); }
   bool has(Part p) const;
-  /// Whether it does the part: a copy does only what each microbatch does.
-  bool does(Part p) const {
-    return isHeld && (!isCopy || nn::factsOf(p).runs == nn::PartRuns::EachMicrobatch);
+  /// Whether a rank that holds it does the part: a copy does only what each microbatch does.
+  bool mayDo(Part p) const {
+    return !isCopy || nn::factsOf(p).runs == nn::PartRuns::EachMicrobatch;
   }
+  bool does(Part p) const { return isHeld && mayDo(p); }
   /// The instances that it has of each weight of its list.
   sched::InstanceRange instances() const {
     return {static_cast<int64_t>(op.getFirstInstance()), times()};

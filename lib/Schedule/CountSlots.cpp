@@ -58,7 +58,8 @@ public:
         return failure();
     llvm::MapVector<std::tuple<int, int, int64_t>, SmallVector<Family *>> alike;
     for (auto &[key, family] : families) {
-      findLives(family);
+      if (failed(findLives(family)))
+        return failure();
       alike[likenessOf(family)].push_back(&family);
     }
     for (auto &[likeness, group] : alike)
@@ -90,7 +91,8 @@ private:
   LogicalResult addToFamily(ValueOp value);
   std::string nameOf(Family &family);
   static std::tuple<int, int, int64_t> likenessOf(Family &family);
-  void findLives(Family &family);
+  LogicalResult refuseBytes(int64_t stage);
+  LogicalResult findLives(Family &family);
   LogicalResult emit(ArrayRef<Family *> alike);
   LogicalResult emit(Family &family, const pipeline::Slots &slots, ArrayRef<int32_t> poolSlots);
 };
@@ -196,19 +198,34 @@ std::string SlotCounter::nameOf(Family &family) {
   return unlike;
 }
 
-/// Families that may have one pool: of unlike stages, as large, with ends of the same kinds.
+/// Families that may have one pool: as large, with ends of the same kinds. Those of one stage that
+/// are alike live at the same times, so a pool serves unlike stages.
 std::tuple<int, int, int64_t> SlotCounter::likenessOf(Family &family) {
   return {static_cast<int>(*family.first.section.getKind()),
           static_cast<int>(*family.last.section.getKind()), family.bytes};
 }
 
-void SlotCounter::findLives(Family &family) {
-  auto [begin, end] = program.getMicrobatchesOf(*family.first.section.getStage());
+LogicalResult SlotCounter::refuseBytes(int64_t stage) {
+  return emitError(program.getLoc(), "a rank holds at most 16 TiB of what one task leaves to "
+                                     "another; recompute or use smaller microbatches, found "
+                                     "more in stage ")
+         << stage;
+}
+
+/// One value is not larger than split-microbatches allows; layers, and later slots, multiply it.
+LogicalResult SlotCounter::findLives(Family &family) {
+  int64_t stage = *family.first.section.getStage();
+  auto [begin, end] = program.getMicrobatchesOf(stage);
   family.firstMicrobatch = begin;
   for (int64_t m = begin; m < end; ++m)
     family.lives.push_back({positionOf(family.first, m), positionOf(family.last, m)});
-  for (ValueOp value : family.values)
+  for (ValueOp value : family.values) {
+    int64_t most = nn::kMostBytes - family.bytes;
+    if (value.getStride() > most / static_cast<int64_t>(value.getCount()))
+      return refuseBytes(stage);
     family.bytes += value.getTotal();
+  }
+  return success();
 }
 
 /// Slots of a family alone, or of several together where that takes fewer.
@@ -246,24 +263,15 @@ LogicalResult SlotCounter::emit(ArrayRef<Family *> alike) {
 LogicalResult SlotCounter::emit(Family &family, const pipeline::Slots &slots,
                                 ArrayRef<int32_t> poolSlots) {
   auto [kind, stage] = taskOf(family.first.section);
-  int64_t bytes = 0;
-  for (ValueOp value : family.values) {
-    // One value is not larger than split-microbatches allows; layers and slots multiply it.
-    int64_t most = nn::kMostBytes / slots.count - bytes;
-    if (value.getStride() > most / static_cast<int64_t>(value.getCount()))
-      return emitError(program.getLoc(), "a rank holds at most 16 TiB of what one task leaves to "
-                                         "another; recompute or use smaller microbatches, found "
-                                         "more in stage ")
-             << stage;
-    bytes += value.getTotal();
-  }
+  if (family.bytes > nn::kMostBytes / slots.count)
+    return refuseBytes(stage);
   std::vector<int32_t> slotOf(program.getMicrobatches(), 0); // of the other chain's: any
   llvm::copy(slots.slotOf, slotOf.begin() + family.firstMicrobatch);
   bool isPool = !poolSlots.empty();
   auto op = sched::FamilyOp::create(
       b, program.getLoc(), nameOf(family), *family.first.section.getKind(), stage,
-      *family.last.section.getKind(), *family.last.section.getStage(), slots.count, bytes, slotOf,
-      isPool ? b.getI64IntegerAttr(numPools - 1) : IntegerAttr(),
+      *family.last.section.getKind(), *family.last.section.getStage(), slots.count, family.bytes,
+      slotOf, isPool ? b.getI64IntegerAttr(numPools - 1) : IntegerAttr(),
       isPool ? b.getDenseI32ArrayAttr(poolSlots) : DenseI32ArrayAttr(), DenseI64ArrayAttr());
   for (ValueOp value : family.values)
     value.setFamilyAttr(FlatSymbolRefAttr::get(op.getSymNameAttr()));

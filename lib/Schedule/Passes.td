@@ -12,10 +12,11 @@ include "mlir/Pass/PassBase.td"
 def OrderTasksPass : Pass<"order-tasks", "::mlir::ModuleOp"> {
   let summary = "a policy orders the tasks; the chains move into the program";
   let description = [{
-    Asks the plan's policy for the order of tasks (F, B, or I and W of a stage and a
-    microbatch), checks it, and makes a `sched.program` of it with the chains inside: one for a
+    Asks the plan's policy, or orders of the user's, for the order of tasks (F, B, or I and W of a
+    stage and a microbatch), and makes a `sched.program` of it with the chains inside: one for a
     rank with all stages, or one for each coordinate along the axis of the stages, with messages
-    among the tasks. Functions that no task runs are erased.
+    among the tasks. The order is checked. A stage whose backwards are cut for some microbatches
+    has them cut for all. Functions that no task runs are erased.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }

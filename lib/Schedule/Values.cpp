@@ -114,8 +114,7 @@ public:
     for (const Run &run : chain.runs)
       for (const Callee &callee : run.callees)
         for (auto [part, func] : callee.existing())
-          if ((!run.isCopy || nn::factsOf(part).runs == nn::PartRuns::EachMicrobatch) &&
-              failed(addFunction(run, callee, func)))
+          if (run.mayDo(part) && failed(addFunction(run, callee, func)))
             return failure();
     return success();
   }

@@ -22,8 +22,9 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
   let summary = "runs are cut at stage borders, by the plan or by cost";
   let description = [{
     Runs of layers are cut where a stage ends, so that each lies in one. The plan's `stages`
-    says how many layers each stage has; where it says nothing and ranks hold a stage each, they
-    are cut so that the slowest stage is as fast as it can be. A layer costs what its joint
+    says how many layers each stage has; where it says nothing and stages lie on ranks, they are
+    cut so that the slowest stage is as fast as it can be, into as many as the schedule has. A
+    schedule with two copies of all stages gets the runs twice, with stages of their own. A layer costs what its joint
     function multiplies and writes, which is known before any layout, so all targets have one
     cut.
   }];
