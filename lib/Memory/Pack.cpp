@@ -19,10 +19,6 @@
 using namespace tplan::memory;
 
 namespace {
-/// So many pieces come close to the least bytes at once, and each try costs much: a packing within
-/// a hundredth of it is good enough, and fewer are tried.
-constexpr size_t kMany = 64;
-
 /// The smallest hole between placed pieces that holds `size`, or the end.
 int64_t bestFit(std::vector<std::pair<int64_t, int64_t>> &taken, int64_t size) {
   std::sort(taken.begin(), taken.end());
@@ -60,13 +56,11 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
 
 /// Exchanges places of the order as long as it takes to reach `least` bytes, within a budget.
 Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
-                std::vector<size_t> order, int64_t least) {
+                std::vector<size_t> order, int64_t least, Effort effort) {
   // A placement looks at all pairs that conflict, so with many pieces few orders can be tried.
-  constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21, kPairsOfMany = 1 << 18;
-  size_t exchanges = std::min(kMostExchanges, (sizes.size() > kMany ? kPairsOfMany : kMostPairs) /
-                                                  (sizes.size() * sizes.size()));
-  constexpr size_t kFewest = 32; // fewer change little
-  exchanges = exchanges < kFewest ? 0 : exchanges;
+  constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21, kQuickPairs = 1 << 18;
+  size_t pairs = effort == Effort::Quick ? kQuickPairs : kMostPairs;
+  size_t exchanges = std::min(kMostExchanges, pairs / (sizes.size() * sizes.size()));
   Packing best = place(sizes, conflicts, order);
   std::minstd_rand random; // of the standard: the same numbers in every compile
   for (size_t i = 0; i < exchanges && best.bytes > least; ++i) {
@@ -88,9 +82,12 @@ Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> c
 } // namespace
 
 Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
-                            llvm::ArrayRef<llvm::BitVector> conflicts, int64_t least) {
+                            llvm::ArrayRef<llvm::BitVector> conflicts, int64_t least,
+                            Effort effort) {
   if (bytes.empty())
     return {};
+  if (effort == Effort::Quick)
+    least += least / 100;
   std::vector<int64_t> sizes, pressure(bytes.size(), 0);
   for (int64_t size : bytes)
     sizes.push_back(sched::alignUp(size));
@@ -105,8 +102,6 @@ Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
       [&](size_t i) { return std::pair(-static_cast<int64_t>(conflicts[i].count()), -sizes[i]); },
       [&](size_t i) { return std::pair<int64_t, int64_t>(i, 0); }, // as they come
   };
-  if (sizes.size() > kMany)
-    least += least / 100;
   Packing best;
   bool first = true;
   for (const Key &key : keys) {
@@ -116,7 +111,7 @@ Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
     std::iota(order.begin(), order.end(), 0);
     llvm::sort(order,
                [&](size_t a, size_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
-    Packing packing = improve(sizes, conflicts, std::move(order), least);
+    Packing packing = improve(sizes, conflicts, std::move(order), least, effort);
     if (first || packing.bytes < best.bytes)
       best = packing;
     first = false;

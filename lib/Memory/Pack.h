@@ -18,8 +18,10 @@ struct Packing {
 /// size of piece i, `conflicts[i]` has bit j where i and j are live at once
 /// (symmetric). Pieces of no bytes get offset 0. `least`: a bound from below, such as the bytes
 /// that are live at one time; a packing that reaches it is not improved further.
+/// Quick: one that is larger by a hundredth will do, and fewer are tried.
+enum class Effort { Full, Quick };
 Packing pack(llvm::ArrayRef<int64_t> bytes, llvm::ArrayRef<llvm::BitVector> conflicts,
-             int64_t least = 0);
+             int64_t least = 0, Effort effort = Effort::Full);
 
 } // namespace tplan::memory
 

@@ -200,7 +200,11 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     SmallVector<int64_t> bytes;
     for (const MemoryBlock &piece : liveness.blocks)
       bytes.push_back(piece.bytes);
-    Packing packing = pack(bytes, liveness.conflicts, liveness.peak);
+    // Slots of several stages come and go in turn, which leaves gaps that no order of placement
+    // closes, and each rank has a program to pack.
+    bool hasStages = program.getHolds() && program.getHolds()->size() > 1;
+    Packing packing =
+        pack(bytes, liveness.conflicts, liveness.peak, hasStages ? Effort::Quick : Effort::Full);
     int64_t base = placePersistent(program);
     placeBlocks(program, liveness, packing, base);
     program.setArena(base + packing.bytes);
