@@ -2,7 +2,7 @@
 #ifndef TPLAN_DIALECTS_TPLAN_PLAN_H
 #define TPLAN_DIALECTS_TPLAN_PLAN_H
 
-#include "dialects/tplan/Fields.h"
+#include "dialects/tplan/Cluster.h"
 #include "dialects/tplan/TplanEnums.h"
 
 namespace tplan::lang {
@@ -118,34 +118,6 @@ struct Plan {
         field("fuse", &Plan::fuse, InText::Always), field("memory", &Plan::memory));
   }
   bool operator==(const Plan &) const = default;
-};
-
-/// The rate of a link, for one device in one direction.
-struct Link {
-  std::string kind{};
-  int64_t bitsPerSecond = 0;
-  int64_t rails = 1;
-  static constexpr auto fields() {
-    return std::tuple(field("kind", &Link::kind, InText::Always),
-                      needed("bits_per_second", &Link::bitsPerSecond),
-                      field("rails", &Link::rails, InText::Always));
-  }
-  bool operator==(const Link &) const = default;
-};
-
-struct Cluster {
-  int64_t nodes = 0, devices = 0; // devices of one node; 0 where no cluster says
-  std::string device{};
-  std::optional<Link> between{}, inside{}; // nodes
-  std::optional<int64_t> memory{};         // bytes of a device
-  static constexpr auto fields() {
-    return std::tuple(field("nodes", &Cluster::nodes, InText::Always),
-                      field("devices", &Cluster::devices, InText::Always),
-                      field("device", &Cluster::device, InText::Always),
-                      field("between", &Cluster::between), field("inside", &Cluster::inside),
-                      field("memory", &Cluster::memory));
-  }
-  bool operator==(const Cluster &) const = default;
 };
 
 } // namespace tplan::lang

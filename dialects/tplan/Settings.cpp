@@ -30,7 +30,9 @@ Location lang::Settings::planLine(StringRef key) const { return settingLoc(planO
 Location lang::Settings::clusterLine(StringRef key) const { return settingLoc(clusterOp, key); }
 
 std::optional<int64_t> lang::Settings::memoryLimit() const {
-  return plan.memory ? plan.memory : cluster.memory;
+  if (plan.memory || cluster.memory)
+    return plan.memory ? plan.memory : cluster.memory;
+  return cluster.facts.memory ? std::optional(cluster.facts.memory) : std::nullopt;
 }
 
 int64_t lang::Settings::ranks() const {

@@ -23,8 +23,8 @@ struct Settings {
   /// Where a line of the cluster stands; the cluster's own place where it has none.
   mlir::Location clusterLine(llvm::StringRef key) const;
 
-  /// Bytes that a rank may use: the plan's `memory`, else the cluster's; nothing where neither
-  /// says.
+  /// Bytes that a rank may use: the plan's `memory`, else the cluster's, else its device's; nothing
+  /// where none of them says.
   std::optional<int64_t> memoryLimit() const;
 
   /// Ranks of the mesh; 1 without one. Ranks along some of its axes, given by name: the product of

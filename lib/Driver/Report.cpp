@@ -320,12 +320,15 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
     if (isForGpu(module))
       report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphs.calls : 0);
   }
-  if (all.size() == 1)
+  if (all.size() == 1) {
+    all.front().time = predictStep(module);
     return all.front();
+  }
   auto largest = llvm::max_element(all, [](const StepReport &a, const StepReport &b) {
     return a.memory.arena < b.memory.arena;
   });
   StepReport report = *largest;
+  report.time = predictStep(module);
   report.ofStages = std::move(all);
   return report;
 }

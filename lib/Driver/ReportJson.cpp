@@ -33,6 +33,7 @@ private:
     });
   }
   void writePlan();
+  void writeTime();
   void writeWork();
   void writeExchanges();
   void writeMemory();
@@ -71,6 +72,32 @@ void JsonReport::writePlan() {
   json.attribute("graphs", report.graphs.graphs);
   json.attribute("graph_calls", report.graphs.calls);
   json.attribute("captured", isCaptured(report));
+}
+
+void JsonReport::writeTime() {
+  const StepTime &time = report.time;
+  if (time.device.empty())
+    return;
+  json.attributeObject("predicted", [&] {
+    json.attribute("device", time.device);
+    json.attribute("calibrated", false);
+    json.attribute("seconds", time.seconds);
+    json.attribute("tokens_per_second", static_cast<double>(report.summary.tokens) / time.seconds);
+    json.attribute("mfu", time.mfu());
+    json.attribute("model_flops", time.modelFlops);
+    json.attribute("days", time.seconds * static_cast<double>(report.summary.steps) / 86400);
+    json.attribute("tasks", time.tasks);
+    json.attribute("idle", time.idle);
+    json.attribute("norm", time.norm);
+    json.attributeObject("work", [&] {
+      for (const auto &[category, seconds] : time.spent.work)
+        json.attribute(rt::stringifyCategory(category), seconds);
+    });
+    json.attributeObject("communication", [&] {
+      for (const auto &[axes, seconds] : time.spent.communication)
+        json.attribute(axes, seconds);
+    });
+  });
 }
 
 void JsonReport::writeWork() {
@@ -141,6 +168,7 @@ void JsonReport::writeMemory() {
 void JsonReport::write() {
   json.object([&] {
     writePlan();
+    writeTime();
     writeWork();
     writeExchanges();
     rows("attention", report.attention,

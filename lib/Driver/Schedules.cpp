@@ -46,8 +46,7 @@ Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t mi
   return Outcome::ok;
 }
 
-void tplan::printScheduleOf(ModuleOp module, const Costs &costs, ScheduleForm form,
-                            llvm::raw_ostream &os) {
+Scheduled tplan::ordersOf(ModuleOp module) {
   Orders orders;
   std::vector<int32_t> rankOf;
   sched::ProgramOp last;
@@ -69,5 +68,12 @@ void tplan::printScheduleOf(ModuleOp module, const Costs &costs, ScheduleForm fo
     std::tie(chain.begin, chain.end) = last.getMicrobatchesOf(stage);
   }
   Pipeline pipeline(std::move(rankOf), std::move(chains), last.getMicrobatches());
-  print(last.getPolicy(), pipeline, orders, costs, form, os);
+  return {std::move(pipeline), std::move(orders)};
+}
+
+void tplan::printScheduleOf(ModuleOp module, const Costs &costs, ScheduleForm form,
+                            llvm::raw_ostream &os) {
+  Scheduled scheduled = ordersOf(module);
+  auto program = *module.getOps<sched::ProgramOp>().begin();
+  print(program.getPolicy(), scheduled.pipeline, scheduled.orders, costs, form, os);
 }

@@ -3,7 +3,7 @@
 #define TPLAN_DRIVER_SCHEDULES_H
 
 #include "lib/Driver/Driver.h"
-#include "lib/Pipeline/Pipeline.h"
+#include "lib/Pipeline/Policy.h"
 
 namespace tplan {
 
@@ -14,6 +14,9 @@ enum class ScheduleForm { json, picture, trace };
 Outcome printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t microbatches,
                       const pipeline::Costs &costs, ScheduleForm form, llvm::raw_ostream &os,
                       llvm::raw_ostream &errors);
+
+/// The pipeline and the orders of the programs of a module, after `schedule`, without messages.
+pipeline::Scheduled ordersOf(mlir::ModuleOp module);
 
 /// The same of the programs of a module, after `schedule`.
 void printScheduleOf(mlir::ModuleOp module, const pipeline::Costs &costs, ScheduleForm form,

@@ -8,6 +8,7 @@
 
 #include "lib/Driver/Attention.h"
 #include "lib/Driver/Regions.h"
+#include "lib/Driver/StepTime.h"
 #include "lib/Memory/Memory.h"
 #include "tplan/runtime.h"
 #include <map>
@@ -72,6 +73,7 @@ struct Copy {
 
 struct StepReport {
   Summary summary;
+  StepTime time; // where the cluster says what its devices do
   std::string plan, policy;
   int64_t stages = 0, microbatches = 0;
   std::string tasks;                      // "F0.0 F0.1 B0.0 ...": kind, stage, microbatch

@@ -91,6 +91,51 @@ static std::string memoryText(int64_t bytes, int64_t limit) {
   return formatv("{0:F1} of {1:F1} GiB", bytes / gib, limit / gib);
 }
 
+/// "0.83 s", "12.1 ms"
+static std::string shortTime(double seconds) {
+  return seconds < 1 ? formatv("{0:F1} ms", seconds * 1e3).str()
+                     : formatv("{0:F2} s", seconds).str();
+}
+
+/// "3.2 hours", "41 days"
+static std::string longTime(double seconds) {
+  double hours = seconds / 3600;
+  return hours < 1    ? formatv("{0:F1} minutes", seconds / 60).str()
+         : hours < 48 ? formatv("{0:F1} hours", hours).str()
+                      : formatv("{0:F1} days", hours / 24).str();
+}
+
+/// What a step will take on the plan's cluster, and on what.
+static void printTime(const StepReport &report,
+                      llvm::function_ref<void(llvm::StringRef, const llvm::Twine &)> row) {
+  const StepTime &time = report.time;
+  if (time.device.empty())
+    return;
+  auto tokens = static_cast<double>(report.summary.tokens);
+  row("predicted",
+      formatv("{0} a step on {1} {2}, {3} tokens/s, MFU {4:P1}; {5} for the training; "
+              "uncalibrated",
+              shortTime(time.seconds), report.ranks, time.device, decimal(tokens / time.seconds),
+              time.mfu(), longTime(time.seconds * static_cast<double>(report.summary.steps)))
+          .str());
+  std::string shares;
+  auto share = [&](const llvm::Twine &what, double seconds) {
+    if (seconds / time.seconds >= 0.0005)
+      shares +=
+          formatv("{0}{1} {2:P1}", shares.empty() ? "" : ", ", what.str(), seconds / time.seconds);
+  };
+  for (const auto &[category, seconds] : time.spent.work)
+    share(rt::stringifyCategory(category), seconds);
+  for (const auto &[axes, seconds] : time.spent.communication)
+    share("over " + axes, seconds);
+  if (!report.ofStages.empty())
+    share("idle", time.idle);
+  row("", shares);
+  if (time.norm > 0)
+    row("", "the norm of gradients makes a step " + shortTime(time.norm) +
+                " longer: no rank updates before all stages are done");
+}
+
 void printSummary(const StepReport &report, llvm::raw_ostream &os) {
   const Summary &summary = report.summary;
   auto row = [&](llvm::StringRef title, const llvm::Twine &text) {
@@ -99,6 +144,7 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
   double token = flopsOfToken(report);
   double tokens = static_cast<double>(summary.tokens);
   os << "plan " << report.plan << "\n";
+  printTime(report, row);
   row("parameters",
       formatv("{0:N0} ({1})", summary.parameters, decimal(static_cast<double>(summary.parameters)))
           .str());

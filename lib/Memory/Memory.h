@@ -19,7 +19,8 @@ struct OwnerReport {
   std::string name; // key of the value, or name of the family
   sched::Owner owner;
   int64_t offset, bytes;
-  int64_t atPeak; // of its bytes, live at the peak
+  int64_t atPeak;     // of its bytes, live at the peak
+  mlir::Location loc; // in the source, of what it belongs to
 };
 struct FrameReport {
   std::string function;

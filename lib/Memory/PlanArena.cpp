@@ -155,20 +155,32 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
           << " bytes, as the library needs it; with --attention=generated it has none";
   }
 
-  /// Refuses an arena beyond the plan's `memory`, else the cluster's, with what is
-  /// largest at the peak.
-  LogicalResult checkBudget(sched::ProgramOp program) {
+  /// Refuses an arena beyond the plan's `memory`, else the cluster's, else the device's, with what
+  /// is largest at the peak. Of several programs the largest is refused.
+  LogicalResult checkBudget(ArrayRef<sched::ProgramOp> programs) {
+    sched::ProgramOp program = *llvm::max_element(programs, [](auto a, auto b) {
+      return sched::ProgramOp(a).getArena() < sched::ProgramOp(b).getArena();
+    });
     int64_t arena = *program.getArena();
     lang::Settings settings(getOperation());
     std::optional<int64_t> budget = settings.memoryLimit();
     if (!budget || arena <= *budget)
       return success();
-    bool ofPlan = settings.plan.memory.has_value();
-    InFlightDiagnostic diag =
-        emitError(ofPlan ? settings.planLine("memory") : settings.clusterLine("memory"))
-        << "a rank may use " << *budget << " bytes of memory, found a plan that needs " << arena;
+    bool ofPlan = settings.plan.memory.has_value(), ofCluster = settings.cluster.memory.has_value();
+    InFlightDiagnostic diag = emitError(ofPlan      ? settings.planLine("memory")
+                                        : ofCluster ? settings.clusterLine("memory")
+                                                    : settings.clusterLine("device"))
+                              << "a rank may use " << *budget
+                              << " bytes of memory, found a plan that needs " << arena;
+    if (!ofPlan && !ofCluster)
+      diag.attachNote() << "so many has " << settings.cluster.device
+                        << "; `memory` in the cluster or the plan says otherwise";
     if (program.getRank())
       diag.attachNote() << "on the ranks that hold stage " << program.getHolds()->front();
+    for (sched::ProgramOp other : programs)
+      if (other != program)
+        diag.attachNote() << "those that hold stage " << other.getHolds()->front() << " need "
+                          << *other.getArena();
     Report report = getReport(program);
     llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
       return std::pair(-a.atPeak, a.offset) < std::pair(-b.atPeak, b.offset);
@@ -176,7 +188,7 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     if (!report.peak.empty()) // else everything lives from step to step
       diag.attachNote() << "the peak is at " << report.peak;
     for (const OwnerReport &owner : llvm::ArrayRef(report.owners).take_front(5))
-      diag.attachNote() << owner.atPeak << " bytes at the peak are " << owner.name;
+      diag.attachNote(owner.loc) << owner.atPeak << " bytes at the peak are " << owner.name;
     noteAttention(diag, arena - *budget);
     diag.attachNote() << "a smaller microbatch, recompute or another pipeline needs less";
     return diag;
@@ -187,12 +199,11 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     if (programs.empty())
       return getOperation().emitError("there is no sched.program to place");
     for (sched::ProgramOp program : programs)
-      if (failed(place(program)))
-        return failure();
-    return success();
+      place(program);
+    return checkBudget(programs);
   }
 
-  LogicalResult place(sched::ProgramOp program) {
+  void place(sched::ProgramOp program) {
     sizeFrames(program);
     if (lang::targetOf(getOperation()).isGpu())
       addOfDevice(program);
@@ -209,7 +220,6 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
     placeBlocks(program, liveness, packing, base);
     program.setArena(base + packing.bytes);
     program.setLive(base + liveness.peak);
-    return checkBudget(program);
   }
 
   void runOnOperation() final {

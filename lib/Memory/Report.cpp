@@ -7,6 +7,14 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::memory;
 
+/// Where a value comes from: the line of its weight, else its own.
+static Location placeOf(sched::ValueOp value) {
+  if (FlatSymbolRefAttr of = value.getKey().getOf())
+    if (auto param = value->getParentOfType<ModuleOp>().lookupSymbol<nn::ParamOp>(of.getAttr()))
+      return param.getLoc();
+  return value.getLoc();
+}
+
 Report memory::getReport(sched::ProgramOp program) {
   Report report;
   if (!program.getArena())
@@ -39,13 +47,13 @@ Report memory::getReport(sched::ProgramOp program) {
     auto found = atPeak.find(value);
     report.owners.push_back({value.getName(), value.getOwner(),
                              static_cast<int64_t>(*value.getAt()), bytes,
-                             found == atPeak.end() ? bytes : found->second});
+                             found == atPeak.end() ? bytes : found->second, placeOf(value)});
   }
   for (auto family : program.getBody().getOps<sched::FamilyOp>())
     report.owners.push_back({family.getSymName().str(), ownerOf.lookup(family.getSymNameAttr()),
                              family.getAt()->front(),
                              static_cast<int64_t>(family.getBytes() * family.getSlots()),
-                             atPeak.lookup(family)});
+                             atPeak.lookup(family), family.getLoc()});
   llvm::sort(report.owners, [](const OwnerReport &a, const OwnerReport &b) {
     return std::pair(a.offset, a.name) < std::pair(b.offset, b.name);
   });

@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
+#include "lib/Cost/Prices.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Walk.h"
-#include "lib/Shard/Links.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -51,14 +51,14 @@ std::string spellTime(double s) {
 /// What a step of one program waits for.
 class StepWaits {
 public:
-  StepWaits(sched::ProgramOp program, const shard::Links &links)
+  StepWaits(sched::ProgramOp program, cost::Prices &prices)
       : context(program.getContext()), mesh(dist::meshOf(program->getParentOfType<ModuleOp>())) {
     schedule::forEachStep(program, sched::EntryKind::Step, [&](sched::Step step, int64_t times) {
       if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
         for (auto op : call.getFunction().getOps<rt::CollectiveOp>())
-          add(op, times, links);
+          add(op, times, prices);
       else
-        seconds += secondsOf(step, links) * static_cast<double>(times);
+        seconds += prices.of(step).seconds() * static_cast<double>(times);
     });
   }
 
@@ -77,25 +77,10 @@ private:
   /// How it is undone; the dimension, its line, the axes.
   using Cut = std::tuple<dist::Undone, StringAttr, StringAttr, ArrayAttr>;
 
-  /// Seconds of a sum or message that stands in no function.
-  static double secondsOf(sched::Step step, const shard::Links &links) {
-    ArrayAttr group = step.getResource().axes;
-    if (!group)
-      return 0;
-    dist::Axes axes = dist::axesOf(group);
-    int64_t bytes = 0;
-    for (const sched::Use &use : step.getUses())
-      if (use.reads || isa<sched::ReceiveOp>(step.getOperation()))
-        bytes += static_cast<int64_t>(sched::valueOf(use.value).getBytes());
-    return isa<sched::AllReduceOp>(step.getOperation())
-               ? links.seconds(axes, bytes)
-               : links.secondsOfMessage(axes.front(), bytes);
-  }
-
-  void add(rt::CollectiveOp op, int64_t times, const shard::Links &links) {
+  void add(rt::CollectiveOp op, int64_t times, const cost::Prices &prices) {
     dist::Axes axes = dist::axesOf(op.getAxes());
     int64_t bytes = op.getBytes();
-    double each = links.seconds(axes, bytes);
+    double each = prices.getLinks().seconds(axes, bytes);
     seconds += each * times;
     auto note = [&](Waits &waits) {
       waits.bytes += bytes * times;
@@ -110,7 +95,7 @@ private:
       auto instead = what.getInstead().getAsRange<StringAttr>();
       waits.instead.insert(instead.begin(), instead.end());
     }
-    if (op->hasAttr(dist::kActivation) && links.crossesNodes(axes))
+    if (op->hasAttr(dist::kActivation) && prices.getLinks().crossesNodes(axes))
       note(crossing[planAxes]);
   }
 
@@ -180,10 +165,10 @@ struct WarnWaitsPass : tplan::overlap::impl::WarnWaitsPassBase<WarnWaitsPass> {
     if (mesh.getNumRanks() == 1)
       return;
     lang::Settings settings(getOperation());
-    shard::Links links(settings, mesh);
+    cost::Prices prices(settings, mesh);
     std::optional<StepWaits> longest;
     for (auto program : getOperation().getOps<sched::ProgramOp>())
-      if (StepWaits waits(program, links); !longest || waits.getSeconds() > longest->getSeconds())
+      if (StepWaits waits(program, prices); !longest || waits.getSeconds() > longest->getSeconds())
         longest.emplace(std::move(waits));
     if (longest)
       longest->warn(settings);

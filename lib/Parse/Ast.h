@@ -230,7 +230,7 @@ struct Setting {
 };
 
 struct BlockDecl {
-  enum Kind { Recipe, Cluster, Plan } kind;
+  enum Kind { Recipe, Cluster, Plan, Device, Link } kind;
   Name name;
   Name base; // recipe: the one it overrides; plan: its recipe
   Name on;   // plan: its cluster

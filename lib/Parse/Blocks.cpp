@@ -136,7 +136,7 @@ bool Blocks::chooseCluster() {
   if (!plan || plan->on.text.empty())
     return true;
   cluster = find(BlockDecl::Cluster, plan->on, "cluster");
-  return cluster && merge(*cluster, clusterLines);
+  return cluster && merge(*cluster, machines.cluster) && chooseMachines();
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,7 +161,7 @@ bool Blocks::basesOf(const BlockDecl &block, std::vector<const BlockDecl *> &cha
 /// `own` has the lines that the block has given so far.
 bool Blocks::mergeLine(const BlockDecl &block, const Setting &setting,
                        std::map<StringRef, SMLoc> &own, Settings &into) {
-  static constexpr llvm::StringLiteral what[] = {"recipe", "cluster", "plan"};
+  static constexpr llvm::StringLiteral what[] = {"recipe", "cluster", "plan", "device", "link"};
   bool ok = true;
   StringRef key = setting.key == "node" ? StringRef("nodes") : setting.key;
   std::vector<StringRef> keys = settingKeys(block.kind);
@@ -179,6 +179,20 @@ bool Blocks::mergeLine(const BlockDecl &block, const Setting &setting,
     report.error(setting.loc, "given twice: {0}", key).note(it->second, "{0} is given here", key);
   into.lines[key] = &setting;
   return ok && fresh;
+}
+
+/// Every link, because a cluster and a device name some of them.
+bool Blocks::chooseMachines() {
+  for (const BlockDecl *block : file.blocks)
+    if (block->kind == BlockDecl::Link && !merge(*block, machines.links[block->name.text]))
+      return false;
+  const Setting *nodes = machines.cluster.find("nodes");
+  if (!nodes)
+    return true; // which emitCluster refuses
+  StringRef device = nodes->items[0].string;
+  const BlockDecl *block =
+      find(BlockDecl::Device, {device, SMLoc::getFromPointer(device.data())}, "device");
+  return block && merge(*block, machines.device);
 }
 
 /// Adds the lines of a block, and of the ones it overrides, to `into`.

@@ -2,7 +2,7 @@
 #ifndef TPLAN_PARSE_BLOCKS_H
 #define TPLAN_PARSE_BLOCKS_H
 
-#include "lib/Parse/Settings.h"
+#include "lib/Parse/Clusters.h"
 #include "lib/Parse/SourceReader.h"
 
 namespace tplan::parse {
@@ -16,17 +16,19 @@ public:
   bool checkNames();
   /// Finds the plan of this name, or the only one, and the recipe; false after an error.
   bool choose(llvm::StringRef planName);
-  /// The plan's cluster, if it names one.
+  /// The plan's cluster and its devices, if it names one; false after an error.
   bool chooseCluster();
   /// Null after an error.
   const ModelDecl *findModel(const Name &name);
 
   // Null: a plan where there is none, and the default serves; a cluster that no plan names.
   const BlockDecl *plan = nullptr, *recipe = nullptr, *cluster = nullptr;
-  Settings planLines, recipeLines, clusterLines;
+  Settings planLines, recipeLines;
+  Machines machines; // of the plan's cluster
 
 private:
   const BlockDecl *find(BlockDecl::Kind kind, const Name &name, const char *unknown);
+  bool chooseMachines();
   bool choosePlan(llvm::StringRef planName);
   const BlockDecl *onlyRecipe();
   bool basesOf(const BlockDecl &block, std::vector<const BlockDecl *> &chain);

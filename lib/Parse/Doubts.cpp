@@ -166,15 +166,3 @@ void tplan::parse::doubtHeads(Report &report, ModuleOp module, const Layout &lay
           .note(layout.mesh, "the mesh is given here");
   }
 }
-
-void tplan::parse::doubtDevice(Report &report, const Name &device) {
-  static constexpr StringLiteral known[] = {
-#define DEVICE(name) name,
-#include "lib/Parse/Devices.def"
-  };
-  if (!llvm::is_contained(known, device.text))
-    report
-        .warning(device.loc, "unknown device: {0}; known are {1} and others like them", device.text,
-                 "A100, H100, H200, B200")
-        .suggest(device.text, ArrayRef(known));
-}

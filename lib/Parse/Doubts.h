@@ -30,8 +30,6 @@ void doubtTargets(mlir::ModuleOp module);
 /// Heads of an attention that are fewer than their ranks.
 void doubtHeads(Report &report, mlir::ModuleOp module, const Layout &layout);
 
-void doubtDevice(Report &report, const Name &device);
-
 /// Warns of paths of one word that is nearly a kind of weights: `norm`, where `norms` are all of
 /// them.
 void doubtSelector(Report &report, const Selector &selector, llvm::ArrayRef<llvm::StringRef> kinds);

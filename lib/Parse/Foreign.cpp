@@ -131,7 +131,7 @@ void tplan::parse::explainLine(Report::Error &error, StringRef key, BlockDecl::K
   Habit here = block == BlockDecl::Plan ? Habit::Plan : Habit::Recipe;
   Habit there = block == BlockDecl::Plan ? Habit::Recipe : Habit::Plan;
   const Row *row = findRow(here, key), *other = findRow(there, key);
-  if (block == BlockDecl::Cluster || (!row && !other)) {
+  if ((block != BlockDecl::Plan && block != BlockDecl::Recipe) || (!row && !other)) {
     error.suggest(key, keys);
     return;
   }

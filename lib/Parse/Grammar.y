@@ -77,6 +77,7 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %token STRING "a string" IDENT "a name" UNIT "a unit" TIMES "x"
 %token DOTS ".." ARROW "->"
 %token IMPORT "import" LAYER "layer" MODEL "model" RECIPE "recipe" CLUSTER "cluster" PLAN "plan"
+%token DEVICE "device" LINK "link"
 %token ON "on" LINEAR "linear" TABLE "table" WEIGHT "weight" STATE "state" UPDATE "update"
 %token METRIC "metric" LOSS "loss" INPUT "input" RETURN "return" FOR "for" IN "in" WITH "with"
 %token AT "at" OVER "over" WEIGHTS "weights" EXCEPT "except" EVERY "every" KEEP "keep" TO "to"
@@ -86,6 +87,8 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %token K_SHARD "shard" K_LAYOUT "layout" K_ZERO "zero" K_PIPELINE "pipeline" K_STAGES "stages"
 %token K_RECOMPUTE "recompute" K_OVERLAP "overlap" K_PRECISION "precision" K_COMPRESS "compress"
 %token K_REDUCE "reduce" K_FUSE "fuse" K_READ "read" K_BETWEEN "between" K_INSIDE "inside" K_MEMORY "memory"
+%token K_BANDWIDTH "bandwidth" K_COMPUTE "compute" K_EFFICIENCY "efficiency" K_LATENCY "latency"
+%token K_LAUNCH "launch" K_UNITS "units"
 
 %type <expr> expr postfix primary count init ref
 %type <exprs> exprs refs
@@ -106,8 +109,8 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %type <listItems> list_items
 %type <layer> layer_head
 %type <quantity> quantity
-%type <item> data_item tokens lr_item eval_item save_item axis shard_item zero_word policy precision_item word
-%type <items> data lrs evals saves axes shards zero_words policies precisions words stages
+%type <item> data_item tokens lr_item eval_item save_item axis shard_item zero_word policy precision_item word rate
+%type <items> data lrs evals saves axes shards zero_words policies precisions words stages rates
 %type <setting> setting
 %type <settings> settings
 %type <segment> segment
@@ -156,27 +159,22 @@ declaration:
     m->body = take($5);
     syntax.file.models.push_back(m);
   }
-| RECIPE IDENT '{' settings '}' {
-    syntax.file.blocks.push_back(block(syntax, BlockDecl::Recipe, @2, $4));
-  }
+| RECIPE IDENT '{' settings '}'  { syntax.file.blocks.push_back(block(syntax, BlockDecl::Recipe, @2, $4)); }
 | RECIPE IDENT '=' IDENT '{' settings '}' {
-    BlockDecl *b = block(syntax, BlockDecl::Recipe, @2, $6);
-    b->base = syntax.name(@4);
-    syntax.file.blocks.push_back(b);
+    syntax.file.blocks.push_back(block(syntax, BlockDecl::Recipe, @2, $6, syntax.name(@4)));
   }
-| CLUSTER IDENT '{' settings '}' {
-    syntax.file.blocks.push_back(block(syntax, BlockDecl::Cluster, @2, $4));
+| CLUSTER IDENT '{' settings '}' { syntax.file.blocks.push_back(block(syntax, BlockDecl::Cluster, @2, $4)); }
+| DEVICE STRING '{' settings '}' {
+    syntax.file.blocks.push_back(block(syntax, BlockDecl::Device, @2, $4));
+    syntax.file.blocks.back()->name = syntax.quoted(@2);
   }
+| LINK IDENT '{' settings '}'    { syntax.file.blocks.push_back(block(syntax, BlockDecl::Link, @2, $4)); }
 | PLAN IDENT ':' IDENT '{' settings '}' {
-    BlockDecl *b = block(syntax, BlockDecl::Plan, @2, $6);
-    b->base = syntax.name(@4);
-    syntax.file.blocks.push_back(b);
+    syntax.file.blocks.push_back(block(syntax, BlockDecl::Plan, @2, $6, syntax.name(@4)));
   }
 | PLAN IDENT ':' IDENT ON IDENT '{' settings '}' {
-    BlockDecl *b = block(syntax, BlockDecl::Plan, @2, $8);
-    b->base = syntax.name(@4);
-    b->on = syntax.name(@6);
-    syntax.file.blocks.push_back(b);
+    syntax.file.blocks.push_back(
+        block(syntax, BlockDecl::Plan, @2, $8, syntax.name(@4), syntax.name(@6)));
   }
 ;
 
@@ -584,8 +582,10 @@ setting:
   }
 | K_BETWEEN link            { $$ = setting(syntax, @1, nullptr); $$->items.push_back(*$<item>2); }
 | K_INSIDE link             { $$ = setting(syntax, @1, nullptr); $$->items.push_back(*$<item>2); }
+| rated eq rates            { $$ = setting(syntax, @1, $3); }
 ;
 eq: %empty | '=' ;
+rated: K_BANDWIDTH | K_COMPUTE | K_EFFICIENCY | K_LATENCY | K_LAUNCH | K_UNITS ;
 counted: K_BATCH | K_LENGTH | K_MICROBATCH | K_MEMORY ;
 
 /* nodes: infiniband 400 Gb/s per gpu, rails 8 */
@@ -613,6 +613,15 @@ rails:
                               if (i->name.text != "rails")
                                 syntax.report.error(i->name.loc, "expected `rails`, found: {0}",
                                                     i->name.text); }
+;
+
+rates:
+  rate                      { $$ = one<Item>(syntax, *$1); }
+| rates ',' rate            { $$ = push(syntax, $1, *$3); }
+;
+rate: /* bf16 989 TFLOP/s */
+  quantity                  { $$ = item(syntax, @1); $$->hasNumber = true; $$->quantity = *$1; }
+| IDENT quantity            { $$ = named(syntax, @1); $$->hasNumber = true; $$->quantity = *$2; }
 ;
 
 quantity:

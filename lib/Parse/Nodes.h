@@ -65,10 +65,12 @@ inline Setting *setting(Syntax &s, TplanRange key, std::vector<Item> *items) {
   return made;
 }
 inline BlockDecl *block(Syntax &s, BlockDecl::Kind kind, TplanRange name,
-                        std::vector<Setting> *settings) {
+                        std::vector<Setting> *settings, Name base = {}, Name on = {}) {
   BlockDecl *made = s.arena.make<BlockDecl>();
   made->kind = kind;
   made->name = s.name(name);
+  made->base = base;
+  made->on = on;
   made->settings = take(settings);
   return made;
 }

@@ -138,7 +138,7 @@ bool Program::emit(ModelBuilder &model, const Recipe &recipe, const ModelDecl &d
   emitRecipe(model, recipe, recipeSymbol);
   std::optional<Cluster> cluster;
   if (blocks.cluster)
-    cluster = emitCluster(model, blocks.clusterLines, clusterSymbol);
+    cluster = emitCluster(model, blocks.machines, clusterSymbol);
   emitPlan(model, blocks.planLines, recipe, recipeSymbol, cluster ? &*cluster : nullptr,
            planSymbol);
   return true;

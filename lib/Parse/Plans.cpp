@@ -1,4 +1,4 @@
-//===- Plans.cpp - clusters, and how a step is laid out ----------------------===//
+//===- Plans.cpp - how a step is laid out -------------------------------------===//
 //
 // Lines that no phase implements are refused here, at their place; a line whose
 // value changes nothing (overlap none) passes. Those about the mesh: Layouts.cpp.
@@ -7,7 +7,6 @@
 #include "lib/Parse/Plans.h"
 #include "dialects/tplan/Dimensions.h"
 #include "dialects/tplan/LossScale.h"
-#include "lib/Parse/Doubts.h"
 #include "lib/Parse/Foreign.h"
 #include "lib/Parse/NamedArgs.h"
 #include "lib/Parse/Sizes.h"
@@ -284,77 +283,4 @@ void tplan::parse::emitPlan(ModelBuilder &model, const Settings &settings, const
   model.builder.setInsertionPointToEnd(model.module->getBody());
   lang::PlanOp::create(model.builder, plan.places.location(), symbol,
                        lang::PlanAttr::get(model.context, plan.fields));
-}
-
-//===----------------------------------------------------------------------===//
-// Clusters
-//===----------------------------------------------------------------------===//
-
-/// A link's rate is per direction; names whose rates are often given as the sum of
-/// both must say so.
-static lang::Link readLink(Report &report, const Item &item, StringRef where) {
-  if (item.second.text != where)
-    report.error(item.second.loc, "expected {0}, found {1}", where, item.second.text);
-  auto rate = amount(report, item.quantity, Unit::Rate, "the rate of a link");
-  std::string per;
-  for (const Name &word : item.names)
-    per += (per.empty() ? "" : " ") + word.text.str();
-  bool both = per == "gpu both ways", each = per == "gpu each way";
-  if (!both && !each && !per.empty() && per != "gpu")
-    report.error(item.names[0].loc,
-                 "expected `per gpu`, `per gpu each way` or `per gpu both ways`, "
-                 "found: per {0}",
-                 per);
-  if (!both && !each && item.name.text != "infiniband" && item.name.text != "ethernet")
-    report.error(item.name.loc,
-                 "the rate of {0} leaves its direction open: add `per gpu each way` "
-                 "or `per gpu both ways`",
-                 item.name.text);
-  int64_t rails = item.to.loc.isValid() && item.to.number.integer ? item.to.number.whole : 1;
-  return {item.name.text.str(), rate ? (both ? rate->value / 2 : rate->value) : 0, rails};
-}
-
-Cluster tplan::parse::emitCluster(ModelBuilder &model, const Settings &settings, StringRef symbol) {
-  Cluster cluster{symbol.str(), 0, 0, {}};
-  Places places(model.report, settings.name.loc);
-  lang::Cluster fields;
-  const Setting *nodes = settings.find("nodes");
-  if (!nodes) {
-    model.report.error(settings.name.loc, "cluster {0} needs its nodes: 4 nodes of 8 \"H100\"",
-                       settings.name.text);
-    return cluster;
-  }
-  const Item &item = nodes->items[0];
-  auto count = amount(model.report, item.quantity, Unit::Nodes, "a cluster");
-  if (!item.to.number.integer || item.to.number.whole < 1 || item.to.number.whole > limits::size) {
-    model.report.error(item.to.loc, "a node has a whole number of devices from 1, found {0}",
-                       spell(item.to.number));
-    return cluster;
-  }
-  if (count)
-    cluster = {symbol.str(), count->value, item.to.number.whole, nodes->loc};
-  fields.nodes = cluster.nodes;
-  fields.devices = cluster.devices;
-  fields.device = item.string;
-  for (StringRef key : {"nodes", "devices", "device"})
-    places.add(key, nodes->loc);
-  doubtDevice(model.report, {item.string, SMLoc::getFromPointer(item.string.data())});
-  auto readLine = [&](StringRef key, auto read) {
-    if (const Setting *line = settings.find(key)) {
-      places.add(key, line->loc);
-      read(line->items[0]);
-    }
-  };
-  readLine("between",
-           [&](const Item &item) { fields.between = readLink(model.report, item, "nodes"); });
-  readLine("inside",
-           [&](const Item &item) { fields.inside = readLink(model.report, item, "node"); });
-  readLine("memory", [&](const Item &item) {
-    if (auto bytes = amount(model.report, item.quantity, Unit::Bytes, "memory"))
-      fields.memory = bytes->value;
-  });
-  model.builder.setInsertionPointToEnd(model.module->getBody());
-  lang::ClusterOp::create(model.builder, places.location(), symbol,
-                          lang::ClusterAttr::get(model.context, fields));
-  return cluster;
 }

@@ -2,6 +2,7 @@
 #ifndef TPLAN_PARSE_PLANS_H
 #define TPLAN_PARSE_PLANS_H
 
+#include "lib/Parse/Clusters.h"
 #include "lib/Parse/Features.h"
 #include "lib/Parse/Layout.h"
 #include "lib/Parse/Limits.h"

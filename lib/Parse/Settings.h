@@ -12,7 +12,7 @@
 
 namespace tplan::parse {
 
-enum class Unit { Sequences, Tokens, Steps, Nodes, Bytes, Rate };
+enum class Unit { Sequences, Tokens, Steps, Nodes, Bytes, Rate, Work, Time, Count };
 
 /// A quantity in one of the units `allowed`, SI units removed; `what` names it in
 /// errors. Without a unit it is an error if several are allowed.
@@ -107,12 +107,7 @@ lang::Evaluation readEval(ModelBuilder &model, const Setting &line,
                           llvm::ArrayRef<lang::DataFiles> data);
 lang::Saving readSave(ModelBuilder &model, const Setting &line);
 
-struct Cluster {
-  std::string symbol;
-  int64_t nodes, devices; // 0 after an error
-  llvm::SMLoc loc;        // place of the line with both
-};
-Cluster emitCluster(ModelBuilder &model, const Settings &settings, llvm::StringRef symbol);
+struct Cluster;
 /// `cluster` is null where the plan names none.
 void emitPlan(ModelBuilder &model, const Settings &settings, const Recipe &recipe,
               llvm::StringRef recipeSymbol, const Cluster *cluster, llvm::StringRef symbol);

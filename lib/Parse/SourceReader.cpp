@@ -100,12 +100,30 @@ bool SourceReader::import(const Name &name, StringRef from) {
   return false;
 }
 
-/// What the user declares hides the prelude's.
-bool SourceReader::readPrelude() {
-  size_t own = file.layers.size();
+/// Removes from `all` what comes after the first `own` and has a name among these.
+template <class Decl> static void hideAfter(std::vector<Decl *> &all, size_t own) {
+  auto key = [](Decl *decl) {
+    if constexpr (std::is_same_v<Decl, BlockDecl>)
+      return std::pair(decl->name.text, static_cast<int>(decl->kind));
+    else
+      return decl->name.text;
+  };
+  auto begin = all.begin() + own;
+  all.erase(std::remove_if(begin, all.end(),
+                           [&](Decl *decl) {
+                             return std::any_of(all.begin(), begin,
+                                                [&](Decl *mine) { return key(mine) == key(decl); });
+                           }),
+            all.end());
+}
+
+/// Reads a file that comes with the compiler and that nobody imports. What the user declares hides
+/// what it has by the same name.
+bool SourceReader::readStandard(StringRef name) {
+  size_t layers = file.layers.size(), blocks = file.blocks.size();
   for (const std::string &folder : modelDirs) {
     llvm::SmallString<128> path(folder), real;
-    llvm::sys::path::append(path, "prelude.tplan");
+    llvm::sys::path::append(path, name);
     auto buffer = readSource(path);
     if (!buffer)
       continue;
@@ -113,17 +131,14 @@ bool SourceReader::readPrelude() {
       real = path;
     if (llvm::is_contained(seen, real.str()))
       return true;
-    unsigned prelude = sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
-    report.addLibrary(prelude);
-    bool ok = parseBuffer(prelude, false);
-    std::vector<LayerDecl *> kept(file.layers.begin(), file.layers.begin() + own);
-    for (LayerDecl *layer : llvm::drop_begin(file.layers, own))
-      if (llvm::none_of(kept, [&](LayerDecl *k) { return k->name.text == layer->name.text; }))
-        kept.push_back(layer);
-    file.layers = kept;
+    unsigned id = sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
+    report.addLibrary(id);
+    bool ok = parseBuffer(id, false);
+    hideAfter(file.layers, layers);
+    hideAfter(file.blocks, blocks);
     return ok;
   }
-  report.error(beginOfMain(), "prelude.tplan not found in the folders of models: {0}",
+  report.error(beginOfMain(), "{0} not found in the folders of models: {1}", name,
                llvm::join(modelDirs, ", "));
   return false;
 }
@@ -139,5 +154,7 @@ bool SourceReader::read() {
   bool ok = parseBuffer(id, true);
   if (bytes > kMaxFile)
     return false;
-  return readPrelude() && ok;
+  bool hasCluster = llvm::any_of(
+      file.blocks, [](const BlockDecl *block) { return block->kind == BlockDecl::Cluster; });
+  return readStandard("prelude.tplan") && (!hasCluster || readStandard("devices.tplan")) && ok;
 }

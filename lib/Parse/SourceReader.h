@@ -32,7 +32,7 @@ private:
   bool parseBuffer(unsigned id, bool main);
   bool import(const Name &name, llvm::StringRef from);
   std::optional<bool> readImport(const Name &name, llvm::StringRef folder, bool isLibrary);
-  bool readPrelude();
+  bool readStandard(llvm::StringRef name);
 
   const std::vector<std::string> &modelDirs;
 };

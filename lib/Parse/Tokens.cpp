@@ -18,15 +18,16 @@ using llvm::StringRef;
 
 namespace {
 
-enum class Context { Model, Settings };
+enum class Context { Model, Top, Settings };
 struct Keyword {
   StringRef word;
   int token;
   Context context;
 };
-constexpr Context Model = Context::Model, Settings = Context::Settings;
+constexpr Context Model = Context::Model, Top = Context::Top, Settings = Context::Settings;
 const Keyword kKeywords[] = {
 #define KEYWORD(word, token, context) {word, token, context},
+#define KEY(word, token, block)
 #include "lib/Parse/Keywords.def"
 };
 
@@ -54,6 +55,19 @@ const Suffix kSuffixes[] = {
 int keyword(StringRef word, Context context) {
   for (const Keyword &k : kKeywords)
     if (k.word == word && k.context == context)
+      return k.token;
+  return 0;
+}
+
+bool describesMachines(BlockDecl::Kind kind) {
+  return kind == BlockDecl::Device || kind == BlockDecl::Link;
+}
+
+/// A word that begins a setting: those of recipes, clusters and plans in all of these, so that a
+/// line in the wrong block is an error of its own.
+int key(StringRef word, BlockDecl::Kind block) {
+  for (const Key &k : kKeys)
+    if (k.word == word && (k.block == block || !describesMachines(k.block)))
       return k.token;
   return 0;
 }
@@ -220,12 +234,21 @@ static bool isTimes(const Syntax &syntax, StringRef word) {
   return p < end && (isWordChar(*p) || *p == '(');
 }
 
+static bool beginsDeclaration(const Syntax &syntax) {
+  return syntax.braces == 0 && !syntax.settings &&
+         (syntax.last == 0 || syntax.last == '}' || syntax.last == STRING);
+}
+
 static int word(Syntax &syntax, StringRef text) {
   if (isTimes(syntax, text))
     return TIMES;
   if (syntax.header && !syntax.settings && text == "on")
     return ON;
   int found = keyword(text, syntax.settings ? Settings : Model);
+  if (!found && syntax.settings)
+    found = key(text, syntax.block);
+  if (!found && beginsDeclaration(syntax))
+    found = keyword(text, Top);
   // `tokens` after 4M; but `8 to`, `8 for`: keywords stay keywords.
   if (!found && wantsUnit(syntax))
     return UNIT;
@@ -248,10 +271,14 @@ static void track(Syntax &syntax, int kind, TplanRange range) {
   case RECIPE:
   case CLUSTER:
   case PLAN:
+  case DEVICE:
+  case LINK:
     syntax.header = syntax.braces == 0;
-    syntax.block = kind == RECIPE ? BlockDecl::Recipe
-                   : kind == PLAN ? BlockDecl::Plan
-                                  : BlockDecl::Cluster;
+    syntax.block = kind == RECIPE    ? BlockDecl::Recipe
+                   : kind == PLAN    ? BlockDecl::Plan
+                   : kind == CLUSTER ? BlockDecl::Cluster
+                   : kind == DEVICE  ? BlockDecl::Device
+                                     : BlockDecl::Link;
     break;
   case '{':
     syntax.settings |= syntax.header && syntax.braces == 0;

@@ -30,11 +30,16 @@ const AmbiguousRow kAmbiguous[] = {
 /// The units of one quantity, in words: sequences or tokens.
 std::string words(ArrayRef<Unit> allowed) {
   static constexpr StringRef names[] = {"sequences", "tokens",          "steps",
-                                        "nodes",     "bytes (GiB, GB)", "Gb/s or GB/s"};
+                                        "nodes",     "bytes (GiB, GB)", "Gb/s or GB/s",
+                                        "TFLOP/s",   "us or ns",        "units"};
   std::string text;
   for (auto [i, unit] : llvm::enumerate(allowed))
     text += (i ? " or " : "") + names[static_cast<size_t>(unit)].str();
   return text;
+}
+/// What counts nothing but itself.
+bool needsUnit(Unit unit) {
+  return unit == Unit::Bytes || unit == Unit::Rate || unit == Unit::Work || unit == Unit::Time;
 }
 } // namespace
 
@@ -45,7 +50,7 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
   Unit unit = allowed.front();
   StringRef word = quantity.unit.text;
   if (word.empty()) {
-    if (allowed.size() > 1 || unit == Unit::Bytes || unit == Unit::Rate) {
+    if (allowed.size() > 1 || needsUnit(unit)) {
       auto error = report.error(quantity.loc, "{0} needs a unit: {1} of {2}", what, spell(n),
                                 words(allowed));
       for (const UnitRow &row : kUnits)
@@ -79,7 +84,10 @@ std::optional<Amount> tplan::parse::amount(Report &report, const Quantity &quant
     factor = found->factor;
     unit = found->unit;
   }
+  // 3.35 TB/s is a whole number, though not a product of two doubles.
   double value = n.real * factor;
+  if (double whole = std::round(value); std::abs(value - whole) <= 1e-12 * whole)
+    value = whole;
   if (value < 1 || value > 9e15 || value != std::floor(value)) {
     report.error(quantity.loc, "{0} must be a whole number from 1 to 9e15, found {1}", what,
                  spell(n));

@@ -53,8 +53,8 @@ struct DeriveCollectivesPass
     FailureOr<Placement> placement = Placement::read(getOperation());
     if (failed(placement))
       return signalPassFailure();
-    Links links(lang::Settings(getOperation()), placement->mesh,
-                getOperation()->getAttrOfType<DictionaryAttr>(lang::kCostSizes));
+    cost::Links links(lang::Settings(getOperation()), placement->mesh,
+                      getOperation()->getAttrOfType<DictionaryAttr>(lang::kCostSizes));
     Unasked unasked(getOperation(), *placement);
     // Readers are looked at before any change is made.
     SmallVector<std::pair<dist::ReshardOp, SmallVector<NamedAttribute>>> reshards;

@@ -1,7 +1,7 @@
 //===- Placement.cpp - what the plan says of dimensions and axes ----------===//
 #include "lib/Shard/Placement.h"
+#include "lib/Cost/Links.h"
 #include "lib/Shard/Granules.h"
-#include "lib/Shard/Links.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -157,7 +157,8 @@ void Placement::readZero(const lang::Zero &zero, int64_t devices) {
       zeroStage == 3 || (zeroStage == 2 && zero.accumulate == lang::Accumulate::Sharded);
   zeroAxes = piecesOfAll(zero.axes);
   if (zero.withinNode)
-    llvm::erase_if(zeroAxes, [&](StringAttr axis) { return !liesInNode(mesh, axis, devices); });
+    llvm::erase_if(zeroAxes,
+                   [&](StringAttr axis) { return !cost::liesInNode(mesh, axis, devices); });
 }
 
 //===----------------------------------------------------------------------===//

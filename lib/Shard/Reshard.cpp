@@ -202,17 +202,18 @@ int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
 }
 
 /// The cost of a step, in seconds.
-double costOf(const Step &step, int64_t bytes, int64_t before, const Links &links,
+double costOf(const Step &step, int64_t bytes, int64_t before, const cost::Links &links,
               dist::MeshAttr mesh) {
   if (step.kind != Step::Collective)
-    return Links::secondsAlone(bytes, /*writes=*/step.kind == Step::Own);
+    return cost::Links::secondsAlone(bytes, /*writes=*/step.kind == Step::Own);
   return links.seconds(step.axes, bytesSent(step, before, mesh.sizeOf(step.axes)));
 }
 
 } // namespace
 
 std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr from, LayoutAttr to,
-                                                  const Placement &placement, const Links &links) {
+                                                  const Placement &placement,
+                                                  const cost::Links &links) {
   struct Reached {
     double cost;
     LayoutAttr before;

@@ -9,7 +9,7 @@
 #ifndef TPLAN_SHARD_RESHARD_H
 #define TPLAN_SHARD_RESHARD_H
 
-#include "lib/Shard/Links.h"
+#include "lib/Cost/Links.h"
 #include "lib/Shard/Placement.h"
 
 namespace tplan::shard {
@@ -32,7 +32,7 @@ llvm::SmallVector<int32_t> sourcesOf(dist::MeshAttr mesh, llvm::ArrayRef<mlir::S
 /// The cheapest steps; nothing where none lead there.
 std::optional<llvm::SmallVector<Step>> findSteps(nn::Tensor type, dist::LayoutAttr from,
                                                  dist::LayoutAttr to, const Placement &placement,
-                                                 const Links &links);
+                                                 const cost::Links &links);
 
 } // namespace tplan::shard
 

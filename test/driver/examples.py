@@ -1,6 +1,6 @@
 """Runs the command in the header of each example, as it stands there, in a folder that looks like the repository.
 
-What is written stays in that folder, and trainings are cut to two steps: that a command works is shown, not what it
+A command with `# refused: TEXT` is meant to fail with that error. What is written stays in that folder, and trainings are cut to two steps: that a command works is shown, not what it
 trains.
 """
 import pathlib
@@ -20,9 +20,11 @@ for example in sorted((ROOT / "examples").glob("*.tplan")):
         for command in commands:
             command = re.sub(r"--steps \d+", "--steps 2", command)
             run = subprocess.run(command, shell=True, cwd=scratch, capture_output=True, text=True, errors="replace")
-            if run.returncode:
+            refused = command.partition("# refused: ")[2]
+            ok = run.returncode == 1 and refused in run.stderr if refused else run.returncode == 0
+            if not ok:
                 print(f"{example.name}: {command}\n{run.stderr}")
-            failed += run.returncode != 0
+            failed += not ok
     if not commands:
         print(f"{example.name}: no command in its header")
         failed += 1

@@ -2,14 +2,14 @@
 !x = !nn.tensor<[B 100], f32>
 // expected-error@below {{a rank may use 512 bytes of memory, found a plan that needs 960}}
 // expected-note@below {{the peak is at forward of a, stage 0, microbatch 0}}
-// expected-note@below {{448 bytes at the peak are param w}}
-// expected-note@below {{448 bytes at the peak are r0.a.0.out.c0}}
-// expected-note@below {{64 bytes at the peak are loss main}}
 // expected-note@below {{a smaller microbatch, recompute or another pipeline needs less}}
 tplan.plan @p {memory = 512 : i64}
 // The plan's own limit counts before the machine's.
 tplan.cluster @c {memory = 100 : i64}
+// expected-note@below {{448 bytes at the peak are param w}}
 nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+// expected-note@below {{448 bytes at the peak are r0.a.0.out.c0}}
+// expected-note@below {{64 bytes at the peak are loss main}}
 nn.chain @train {
   %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> !x
 }
@@ -29,11 +29,11 @@ rt.func @a.B(%w: !x {nn.role = "param", nn.name = "w"}) attributes {layer = @a, 
 tplan.plan @p {}
 // Everything lives from step to step: no task is the peak.
 // expected-error@below {{a rank may use 100 bytes of memory, found a plan that needs 512}}
-// expected-note@below {{448 bytes at the peak are param w}}
-// expected-note@below {{64 bytes at the peak are loss main}}
 // expected-note@below {{a smaller microbatch, recompute or another pipeline needs less}}
 tplan.cluster @c {memory = 100 : i64}
+// expected-note@below {{448 bytes at the peak are param w}}
 nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
+// expected-note@below {{64 bytes at the peak are loss main}}
 nn.chain @train {
   nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> ()
 }
@@ -87,9 +87,10 @@ module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 tplan.plan @p {mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp", stages = [1, 1]}
 // expected-error@below {{a rank may use 100 bytes of memory, found a plan that needs 448}}
 // expected-note@below {{on the ranks that hold stage 1}}
-// expected-note@below {{448 bytes at the peak are param w}}
+// expected-note@below {{those that hold stage 0 need 0}}
 // expected-note@below {{a smaller microbatch, recompute or another pipeline needs less}}
 tplan.cluster @c {memory = 100 : i64}
+// expected-note@below {{448 bytes at the peak are param w}}
 nn.param @w : !x x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 0.0 : f64> "linear"
 nn.chain @train {
   nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {nn.list, stage = 0 : i64} : () -> ()

@@ -1,16 +1,16 @@
 //===- Links.h - what the links between ranks cost ------------------------===//
 //
-// Seconds of a collective, by the cluster of the plan: the search for the cheapest change of layout
-// uses them, and a warning predicts with them.
+// Seconds of a collective or a message, by the cluster of the plan: the search for the cheapest
+// change of layout uses them, warnings and the step time predict with them.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TPLAN_SHARD_LINKS_H
-#define TPLAN_SHARD_LINKS_H
+#ifndef TPLAN_COST_LINKS_H
+#define TPLAN_COST_LINKS_H
 
 #include "dialects/dist/Dist.h"
 #include "dialects/tplan/Settings.h"
 
-namespace tplan::shard {
+namespace tplan::cost {
 
 /// Whether every group of ranks along an axis lies in one node of so many devices.
 bool liesInNode(dist::MeshAttr mesh, mlir::StringAttr axis, int64_t devices);
@@ -31,12 +31,19 @@ public:
   bool crossesNodes(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
 private:
+  /// What large messages reach, and what the shortest takes.
+  struct Rate {
+    double bytesPerSecond, latency;
+  };
   dist::MeshAttr mesh;
   mlir::DictionaryAttr sizes;
-  int64_t devices;        // devices of a node; 0: one machine
-  double inside, between; // bytes per second
+  int64_t devices; // devices of a node; 0: one machine
+  Rate inside, between;
+  const Rate &slowest(llvm::ArrayRef<mlir::StringAttr> axes) const {
+    return crossesNodes(axes) ? between : inside;
+  }
 };
 
-} // namespace tplan::shard
+} // namespace tplan::cost
 
-#endif // TPLAN_SHARD_LINKS_H
+#endif // TPLAN_COST_LINKS_H

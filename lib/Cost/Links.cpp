@@ -1,9 +1,9 @@
 //===- Links.cpp - what the links between ranks cost ----------------------===//
-#include "lib/Shard/Links.h"
+#include "lib/Cost/Links.h"
 
 using namespace mlir;
 using namespace tplan;
-using namespace tplan::shard;
+using namespace tplan::cost;
 
 namespace {
 /// Assumed where the cluster file says nothing: bytes a second of one device and direction, as of
@@ -21,7 +21,7 @@ constexpr double kViews = 1e12;
 
 /// A group lies in one node if the ranks from its first to its last, which begin at multiples of
 /// their number, cross no border of a node.
-bool shard::liesInNode(dist::MeshAttr mesh, StringAttr axis, int64_t devices) {
+bool cost::liesInNode(dist::MeshAttr mesh, StringAttr axis, int64_t devices) {
   int64_t reach = 1;
   for (dist::AxisAttr other : llvm::drop_begin(mesh.getAxes(), mesh.find(axis)))
     reach *= other.getSize();
@@ -31,12 +31,16 @@ bool shard::liesInNode(dist::MeshAttr mesh, StringAttr axis, int64_t devices) {
 Links::Links(const lang::Settings &settings, dist::MeshAttr mesh, DictionaryAttr sizes)
     : mesh(mesh), sizes(sizes) {
   devices = settings.cluster.devices;
-  auto rate = [](const std::optional<lang::Link> &link, double otherwise) {
-    double bits = link ? static_cast<double>(link->bitsPerSecond) : 0;
-    return bits > 0 ? bits / 8 : otherwise;
+  auto rate = [](const std::optional<lang::Link> &link, Rate otherwise) {
+    if (!link || !link->bitsPerSecond)
+      return otherwise;
+    return Rate{static_cast<double>(link->bitsPerSecond) / 8 * link->efficiency,
+                link->latency ? static_cast<double>(link->latency) * 1e-9 : otherwise.latency};
   };
-  inside = rate(settings.cluster.inside, devices ? kInsideNode : kOneMachine);
-  between = rate(settings.cluster.between, devices ? kBetweenNodes : kOneMachine);
+  const lang::Cluster &cluster = settings.cluster;
+  inside = rate(cluster.inside ? cluster.inside : cluster.facts.inside,
+                {devices ? kInsideNode : kOneMachine, kLatencyInside});
+  between = rate(cluster.between, {devices ? kBetweenNodes : kOneMachine, kLatencyBetween});
 }
 
 nn::Tensor Links::costedAs(nn::Tensor type) const {
@@ -57,16 +61,15 @@ bool Links::crossesNodes(ArrayRef<StringAttr> axes) const {
 }
 
 double Links::seconds(ArrayRef<StringAttr> axes, int64_t bytes) const {
-  bool crosses = crossesNodes(axes);
+  const Rate &link = slowest(axes);
   int64_t others = std::max<int64_t>(1, mesh.sizeOf(axes) - 1);
-  return (crosses ? kLatencyBetween : kLatencyInside) * static_cast<double>(others) +
-         static_cast<double>(bytes) / (crosses ? between : inside);
+  return link.latency * static_cast<double>(others) +
+         static_cast<double>(bytes) / link.bytesPerSecond;
 }
 
 double Links::secondsOfMessage(StringAttr axis, int64_t bytes) const {
-  bool crosses = crossesNodes(axis);
-  return (crosses ? kLatencyBetween : kLatencyInside) +
-         static_cast<double>(bytes) / (crosses ? between : inside);
+  const Rate &link = slowest(axis);
+  return link.latency + static_cast<double>(bytes) / link.bytesPerSecond;
 }
 
 double Links::secondsAlone(int64_t bytes, bool writes) {

@@ -1,0 +1,147 @@
+//===- Prices.cpp - what work costs on the devices of a cluster -------------===//
+#include "lib/Cost/Prices.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::cost;
+
+/// Libraries cut a GEMM in tiles of so many rows and columns, which the units of a device take in
+/// turn.
+static constexpr double kTile = 128;
+
+double Spent::seconds() const {
+  double sum = 0;
+  for (const auto &[category, seconds] : work)
+    sum += seconds;
+  for (const auto &[axes, seconds] : communication)
+    sum += seconds;
+  return sum;
+}
+
+Spent &Spent::operator+=(const Spent &other) {
+  for (const auto &[category, seconds] : other.work)
+    work[category] += seconds;
+  for (const auto &[axes, seconds] : other.communication)
+    communication[axes] += seconds;
+  return *this;
+}
+
+Spent Spent::times(double n) const {
+  Spent product = *this;
+  for (auto &[category, seconds] : product.work)
+    seconds *= n;
+  for (auto &[axes, seconds] : product.communication)
+    seconds *= n;
+  return product;
+}
+
+Prices::Prices(const lang::Settings &settings, dist::MeshAttr mesh)
+    : device(settings.cluster.facts), links(settings, mesh), precision(settings.plan.precision) {}
+
+static std::string nameOf(Type element) {
+  if (element.isBF16())
+    return "bf16";
+  if (element.isF16())
+    return "f16";
+  if (element.isF64())
+    return "f64";
+  return element.getIntOrFloatBitWidth() == 8 ? "fp8" : "f32";
+}
+
+static const lang::Rate *findRate(ArrayRef<lang::Rate> rates, llvm::StringRef of) {
+  const lang::Rate *rate = llvm::find_if(rates, [&](auto &each) { return each.of == of; });
+  return rate == rates.end() ? nullptr : rate;
+}
+
+/// What a device has no rate for is widened to f32.
+const lang::Rate *Prices::rateOf(Type element) const {
+  std::string name = nameOf(element);
+  if (name == "f32" && precision == lang::Precision::TF32)
+    name = "tf32";
+  if (const lang::Rate *rate = findRate(device.compute, name))
+    return rate;
+  const lang::Rate *f32 = findRate(device.compute, "f32");
+  return f32 ? f32 : &device.compute.front();
+}
+
+double Prices::peak() const {
+  auto name = lang::stringifyPrecision(precision);
+  const lang::Rate *rate = findRate(device.compute, name);
+  return static_cast<double>((rate ? rate : findRate(device.compute, "f32"))->flops);
+}
+
+/// Tiles at the edges are as long as others, and the last turn of the units as any other. Where
+/// there are fewer tiles than units, the library cuts the contracted dimension, too.
+double Prices::secondsOfGemm(rt::MatmulOp matmul) const {
+  auto type = [](Value value) { return cast<nn::Tensor>(value.getType()); };
+  rt::Gemm g =
+      *rt::matchGemm(type(matmul.getLhs()), type(matmul.getRhs()), type(matmul.getResult()));
+  const lang::Rate *rate = rateOf(type(matmul.getLhs()).getElementType());
+  auto flops = static_cast<double>(matmul.getFlops());
+  if (device.units > 1) {
+    double rows = std::ceil(static_cast<double>(g.m) / kTile),
+           columns = std::ceil(static_cast<double>(g.n) / kTile);
+    flops *= rows * kTile / static_cast<double>(g.m) * columns * kTile / static_cast<double>(g.n);
+    double turns =
+        rows * columns * static_cast<double>(g.batch) / static_cast<double>(device.units);
+    if (turns > 1)
+      flops *= std::ceil(turns) / turns;
+  }
+  return flops / (static_cast<double>(rate->flops) * rate->efficiency);
+}
+
+double Prices::secondsOf(rt::Call call) const {
+  if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
+    return links.seconds(dist::axesOf(collective.getAxes()), collective.getBytes());
+  auto element = [&](Value value) { return cast<nn::Tensor>(value.getType()).getElementType(); };
+  auto flops = static_cast<double>(call.getFlops());
+  double arithmetic = 0;
+  if (auto matmul = dyn_cast<rt::MatmulOp>(call.getOperation()))
+    arithmetic = secondsOfGemm(matmul);
+  else if (call.getCategory() == rt::Category::Attention)
+    arithmetic = flops / (static_cast<double>(rateOf(element(call->getOperand(0)))->flops) *
+                          device.attention);
+  else if (const lang::Rate *f32 = findRate(device.compute, "f32"))
+    arithmetic = flops / (static_cast<double>(f32->flops) * f32->efficiency);
+  double memory = static_cast<double>(call.getBytes()) /
+                  (static_cast<double>(device.bandwidth) / 8 * device.memoryEfficiency);
+  return std::max(arithmetic, memory) + static_cast<double>(device.launch) * 1e-9;
+}
+
+std::string Prices::spell(ArrayAttr axes) const { return dist::spell(dist::axesOf(axes)); }
+
+const Spent &Prices::of(rt::FuncOp func) {
+  auto [it, isNew] = known.try_emplace(func);
+  if (isNew) {
+    Spent spent;
+    func.walk([&](rt::Call call) {
+      if (sched::movesNoByte(call))
+        return;
+      if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
+        spent.communication[spell(collective.getAxes())] += secondsOf(call);
+      else
+        spent.work[call.getCategory()] += secondsOf(call);
+    });
+    it->second = std::move(spent);
+  }
+  return it->second;
+}
+
+Spent Prices::of(sched::Step step) {
+  if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
+    return of(call.getFunction()).times(static_cast<double>(call.getLayers()));
+  Spent spent;
+  ArrayAttr group = step.getResource().axes;
+  if (!group)
+    return spent;
+  int64_t bytes = 0;
+  for (const sched::Use &use : step.getUses())
+    if (use.reads || isa<sched::ReceiveOp>(step.getOperation()))
+      bytes += static_cast<int64_t>(sched::valueOf(use.value).getBytes());
+  dist::Axes axes = dist::axesOf(group);
+  spent.communication[spell(group)] = isa<sched::AllReduceOp>(step.getOperation())
+                                          ? links.seconds(axes, bytes)
+                                          : links.secondsOfMessage(axes.front(), bytes);
+  return spent;
+}

@@ -1,0 +1,57 @@
+//===- Prices.h - what work costs on the devices of a cluster ---------------===//
+//
+// Seconds of the calls of a function, of the steps of a section, of what stands between them. One
+// place for the predicted step time, the search for a schedule, the stage cut and warnings.
+//
+// One decision: a price is what a call would take alone, by its FLOPs and bytes and what the device
+// reaches of its peaks. Nothing is fitted to a measurement of the whole; so a prediction says
+// "uncalibrated", and its figures can be checked by hand (docs/step-time.md).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_COST_PRICES_H
+#define TPLAN_COST_PRICES_H
+
+#include "dialects/sched/Sched.h"
+#include "lib/Cost/Links.h"
+#include <map>
+
+namespace tplan::cost {
+
+/// Seconds, by what they are spent on.
+struct Spent {
+  std::map<rt::Category, double> work;         // but collectives
+  std::map<std::string, double> communication; // by axes: "dp, tp"
+  double seconds() const;
+  Spent &operator+=(const Spent &other);
+  Spent times(double n) const;
+};
+
+class Prices {
+public:
+  Prices(const lang::Settings &settings, dist::MeshAttr mesh);
+  /// Whether the cluster says what its devices do.
+  bool areKnown() const { return device.bandwidth > 0 && !device.compute.empty(); }
+
+  /// Seconds of a call, launched from a graph.
+  double secondsOf(rt::Call call) const;
+  /// All calls of a function, once each.
+  const Spent &of(rt::FuncOp func);
+  /// One execution of a step of a section.
+  Spent of(sched::Step step);
+  const Links &getLinks() const { return links; }
+  /// FLOPs a second at peak for GEMMs of the plan's precision.
+  double peak() const;
+
+private:
+  const lang::Device &device;
+  Links links;
+  lang::Precision precision;
+  llvm::DenseMap<mlir::Operation *, Spent> known; // functions
+  const lang::Rate *rateOf(mlir::Type element) const;
+  double secondsOfGemm(rt::MatmulOp matmul) const;
+  std::string spell(mlir::ArrayAttr axes) const;
+};
+
+} // namespace tplan::cost
+
+#endif // TPLAN_COST_PRICES_H

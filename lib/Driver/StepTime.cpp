@@ -1,0 +1,134 @@
+//===- StepTime.cpp - how long a step will take on its cluster ------------===//
+#include "lib/Driver/StepTime.h"
+#include "lib/Driver/Schedules.h"
+#include "lib/Pipeline/Simulate.h"
+#include "lib/Schedule/Walk.h"
+
+using namespace mlir;
+using namespace tplan;
+using sched::TaskKind;
+
+namespace {
+
+/// What the ranks of one program do in a step, by its prices.
+struct RankCosts {
+  std::map<std::pair<TaskKind, int64_t>, cost::Spent> tasks; // one of a stage; messages too
+  cost::Spent before, after, all;                            // the tasks; of the step
+  bool joinsStages = false; // sums over all stages stand after the tasks
+  double joint = 0;         // seconds of these sums
+  double forwardFlops = 0;  // of GEMMs and attention, in a step
+};
+
+cost::Spent priceOf(sched::SectionOp section, cost::Prices &prices) {
+  cost::Spent spent;
+  Block &body = section.getBody().front();
+  schedule::forEachStep(llvm::make_range(body.begin(), body.end()),
+                        [&](sched::Step step, int64_t times) {
+                          spent += prices.of(step).times(static_cast<double>(times));
+                        });
+  return spent;
+}
+
+double forwardFlopsOf(sched::SectionOp section) {
+  double flops = 0;
+  Block &body = section.getBody().front();
+  schedule::forEachStep(
+      llvm::make_range(body.begin(), body.end()), [&](sched::Step step, int64_t times) {
+        if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
+          call.getFunction().walk([&](rt::Call each) {
+            if (each.getCategory() == rt::Category::Gemm ||
+                each.getCategory() == rt::Category::Attention)
+              flops += static_cast<double>(each.getFlops()) *
+                       static_cast<double>(times * static_cast<int64_t>(call.getLayers()));
+          });
+      });
+  return flops;
+}
+
+RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
+  RankCosts costs;
+  auto mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
+  llvm::DenseMap<Operation *, cost::Spent> ofSections;
+  llvm::DenseMap<Operation *, double> forwards;
+  bool inTasks = false;
+  for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
+    if (entry.getKind() != sched::EntryKind::Step)
+      continue;
+    schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t) {
+      auto [it, isNew] = ofSections.try_emplace(section);
+      if (isNew)
+        it->second = priceOf(section, prices);
+      if (!section.getKind()) {
+        (inTasks ? costs.after : costs.before) += it->second;
+        costs.all += it->second;
+        section.walk([&](sched::AllReduceOp sum) {
+          if (!inTasks || !llvm::is_contained(dist::axesOf(sum.getAxes()), mesh.getStages()))
+            return;
+          costs.joinsStages = true;
+          costs.joint += prices.of(cast<sched::Step>(sum.getOperation())).seconds();
+        });
+        return;
+      }
+      inTasks = true;
+      costs.tasks[{*section.getKind(), *section.getStage()}] = it->second;
+      if (sched::isMessage(*section.getKind()))
+        return; // no rank is busy with one
+      costs.all += it->second;
+      if (section.getKind() != TaskKind::F)
+        return;
+      auto [flops, isFirst] = forwards.try_emplace(section, 0);
+      if (isFirst)
+        flops->second = forwardFlopsOf(section);
+      costs.forwardFlops += flops->second;
+    });
+  }
+  return costs;
+}
+
+} // namespace
+
+StepTime tplan::predictStep(ModuleOp module) {
+  lang::Settings settings(module);
+  auto mesh = dist::meshOf(module);
+  cost::Prices prices(settings, mesh);
+  StepTime step;
+  if (!prices.areKnown())
+    return step;
+  step.device = settings.cluster.device;
+  std::vector<RankCosts> ranks;
+  for (auto program : module.getOps<sched::ProgramOp>())
+    ranks.push_back(costsOf(program, prices));
+  pipeline::Scheduled played = ordersOf(module);
+
+  auto priceOfTask = [&](TaskKind kind, int32_t stage) {
+    return ranks[played.pipeline.rankOf(stage)].tasks[{kind, stage}].seconds();
+  };
+  pipeline::Costs costs{priceOfTask, [&](int32_t from, int32_t to) {
+                          bool forward = played.pipeline.after(from) == to;
+                          return priceOfTask(forward ? TaskKind::SendF : TaskKind::SendB, from);
+                        }};
+  pipeline::Simulation simulation = pipeline::simulate(played.orders, played.pipeline, costs);
+  step.tasks = simulation.makespan;
+
+  // Without a sum over stages a rank goes on as soon as it has done its own tasks.
+  double begin = 0, alone = 0, joined = 0;
+  bool joins = false;
+  for (const RankCosts &rank : ranks)
+    begin = std::max(begin, rank.before.seconds());
+  for (auto [i, rank] : llvm::enumerate(ranks)) {
+    const auto &tasks = simulation.tasks[i];
+    double after = rank.after.seconds(), end = tasks.empty() ? 0 : tasks.back().end;
+    alone = std::max(alone, end + after - rank.joint);
+    joined = std::max(joined, simulation.makespan + after);
+    joins |= rank.joinsStages;
+    step.spent += rank.all.times(1.0 / static_cast<double>(ranks.size()));
+    step.modelFlops += 3 * rank.forwardFlops / static_cast<double>(ranks.size());
+  }
+  step.seconds = begin + (joins ? joined : alone);
+  step.norm = joins ? joined - alone : 0;
+  step.idle = step.seconds - step.spent.seconds();
+  auto all = static_cast<double>(mesh.getNumRanks());
+  step.modelFlops *= all;
+  step.peak = prices.peak() * all;
+  return step;
+}

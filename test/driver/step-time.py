@@ -1,0 +1,80 @@
+"""Holds the step times that tplanc predicts against those of docs/step-time.md, which are worked out here from the model's
+sizes alone: nothing of the compiler but the report is read. Each figure may be 4 % off, because a reader leaves out what is
+small: norms, the optimizer, tiles at the edges.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+failed = 0
+
+
+def report(example, plan):
+    out = subprocess.run(["tplanc", ROOT / "examples" / example, "--plan", plan, "--report=json"], check=True, capture_output=True)
+    return json.loads(out.stdout)
+
+
+def check(what, by_hand, reported, tolerance=0.04):
+    global failed
+    off = by_hand / reported - 1
+    failed += not abs(off) <= tolerance
+    print(f"{what}: by hand {by_hand:.4g}, reported {reported:.4g}, {off:+.1%}")
+
+
+def layer(D, H, G, K, F):
+    """Weights of a block, of all its linears and of `down` alone."""
+    return 2 * D * H * K + 2 * D * G * K + 3 * D * F, D * F
+
+
+def ring(bytes_, ranks):
+    """Bytes that a rank sends in an all-gather to, or a reduce-scatter of, so many bytes."""
+    return bytes_ * (ranks - 1) / ranks
+
+
+# Llama 3 405B on 64 B300: dp = 8, tp = 8. A rank does an eighth of each layer for an eighth of the sequences.
+got = report("llama3_405b_64.tplan", "llama_405b_64")
+L, D, V, S = 126, 16384, 128256, 8192
+weights, down = layer(D, 128, 8, 128, 53248)
+tokens, ranks, dp, tp = 2048 * S, 64, 8, 8
+# Forward, forward again except for `down`, whose result no gradient reads, and twice that much backward; the head without
+# the second one.
+flops = (L * (8 * weights - 2 * down) + 6 * D * V) * tokens / ranks
+gemm = next(row["flops"] for row in got["categories"] if row["name"] == "gemm")
+check("405B: FLOPs of GEMMs of a rank", flops, gemm, 0.01)
+check("405B: seconds of GEMMs", flops / (2250e12 * 0.79), got["predicted"]["work"]["gemm"])
+# Sequence parallelism: a layer gathers its input twice and scatters its result twice, forward and again except for the last
+# scatter; backward it gathers two gradients and scatters two. What is gathered is bf16, what is summed f32.
+microbatches = 2048 // dp
+gathers, scatters = 6, 2 + 2 + 1
+residual = S * D
+sent = L * microbatches * (gathers * ring(2 * residual, tp) + scatters * ring(4 * residual, tp))
+latency = L * microbatches * (gathers + scatters) * (tp - 1) * 3.3e-6
+check("405B: seconds over tp", sent / (900e9 * 0.82) + latency, got["predicted"]["communication"]["tp"])
+# ZeRO 2 sums the gradients of each microbatch in f32 into the rank's eighth.
+sent = microbatches * ring(4 * (L * weights + D * V) / tp, dp)
+check("405B: seconds over dp", sent / (100e9 * 0.85), got["predicted"]["communication"]["dp"])
+# Model FLOPs: three times the forward. A query sees half of the keys, for which it multiplies twice.
+attention = 2 * 2 * S / 2 * 128 * 128
+check("405B: model FLOPs", 3 * (2 * (L * weights + D * V) + L * attention) * tokens, got["predicted"]["model_flops"], 0.01)
+
+# 100 B on 32 GPUs: dp = 8, pp = 4, and a microbatch is a sequence of 1,024 tokens.
+L, D, V, S, dp, pp = 100, 12288, 50304, 1024, 8, 4
+weights, down = layer(D, 96, 8, 128, 18432)
+rate, wire = 989e12 * 0.8, 25e9 * 0.85
+got = report("gpt_100b_32gpu.tplan", "shared")
+# A stage has 25 layers. ZeRO 3 gathers their weights in bf16 forward and again backward, where it sums gradients in f32.
+layers = L // pp
+gather, scatter = (layers * ring(weights * size, dp) / wire for size in (2, 4))
+forward = gather + layers * 2 * weights * S / rate
+backward = gather + scatter + layers * (6 * weights - 2 * down) * S / rate
+# The last stage has the head: forward 2, backward 4 a weight.
+m = 32 // dp
+check("100 B, 1f1b: seconds of tasks", (m + pp - 1) * (forward + backward), got["predicted"]["tasks"], 0.06)
+got = report("gpt_100b_32gpu.tplan", "both_ways")
+# Eight microbatches keep all ranks busy except for a little: what a rank does is eight times all of its layers.
+m = 64 // dp
+check("100 B, dualpipe_v: seconds of a rank", m * (forward + backward),
+      sum(got["predicted"]["work"].values()) + sum(got["predicted"]["communication"].values()), 0.06)
+sys.exit(failed != 0)
