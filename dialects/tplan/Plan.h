@@ -95,8 +95,9 @@ struct Plan {
   /// Stages of a rank, and microbatches that go through one of them before the next; without them
   /// as the schedule has it.
   std::optional<int64_t> chunks{}, group{};
-  std::string orders{};    // instead of a schedule's, as lib/Pipeline/Text.h has them
-  std::string stageAxis{}; // axis whose ranks hold stages; empty: none
+  std::optional<int64_t> kept{}; // activations that a rank may keep, where a search makes the order
+  std::string orders{};          // instead of a schedule's, as lib/Pipeline/Text.h has them
+  std::string stageAxis{};       // axis whose ranks hold stages; empty: none
   /// Numbers of layers of lists in each stage; without them one stage has all, or stages cost about
   /// the same.
   std::vector<int64_t> stages{};
@@ -112,7 +113,7 @@ struct Plan {
         field("precision", &Plan::precision, InText::Always),
         field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
         field("pipeline", &Plan::pipeline, InText::Always), field("chunks", &Plan::chunks),
-        field("group", &Plan::group), field("orders", &Plan::orders),
+        field("group", &Plan::group), field("kept", &Plan::kept), field("orders", &Plan::orders),
         field("stage_axis", &Plan::stageAxis), field("stages", &Plan::stages),
         field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("memory", &Plan::memory));

@@ -10,6 +10,12 @@ using namespace tplan::cost;
 /// turn.
 static constexpr double kTile = 128;
 
+static const lang::Device &typicalDevice() {
+  static const lang::Device device{.bandwidth = int64_t(8) * 1'000'000'000'000,
+                                   .compute = {{.of = "f32", .flops = 300'000'000'000'000}}};
+  return device;
+}
+
 double Spent::seconds() const {
   double sum = 0;
   for (const auto &[category, seconds] : work)
@@ -37,7 +43,9 @@ Spent Spent::times(double n) const {
 }
 
 Prices::Prices(const lang::Settings &settings, dist::MeshAttr mesh)
-    : device(settings.cluster.facts), links(settings, mesh), precision(settings.plan.precision) {}
+    : known(settings.cluster.facts.bandwidth > 0 && !settings.cluster.facts.compute.empty()),
+      device(known ? settings.cluster.facts : typicalDevice()), links(settings, mesh),
+      precision(settings.plan.precision) {}
 
 static std::string nameOf(Type element) {
   if (element.isBF16())
@@ -112,7 +120,7 @@ double Prices::secondsOf(rt::Call call) const {
 std::string Prices::spell(ArrayAttr axes) const { return dist::spell(dist::axesOf(axes)); }
 
 const Spent &Prices::of(rt::FuncOp func) {
-  auto [it, isNew] = known.try_emplace(func);
+  auto [it, isNew] = ofFunctions.try_emplace(func);
   if (isNew) {
     Spent spent;
     func.walk([&](rt::Call call) {

@@ -29,8 +29,9 @@ struct Spent {
 class Prices {
 public:
   Prices(const lang::Settings &settings, dist::MeshAttr mesh);
-  /// Whether the cluster says what its devices do.
-  bool areKnown() const { return device.bandwidth > 0 && !device.compute.empty(); }
+  /// Whether the cluster says what its devices do. Where it does not, prices are those of a device
+  /// that does 300 FLOPs while it moves a byte, good for comparing alone.
+  bool areKnown() const { return known; }
 
   /// Seconds of a call, launched from a graph.
   double secondsOf(rt::Call call) const;
@@ -43,10 +44,11 @@ public:
   double peak() const;
 
 private:
+  bool known;
   const lang::Device &device;
   Links links;
   lang::Precision precision;
-  llvm::DenseMap<mlir::Operation *, Spent> known; // functions
+  llvm::DenseMap<mlir::Operation *, Spent> ofFunctions;
   const lang::Rate *rateOf(mlir::Type element) const;
   double secondsOfGemm(rt::MatmulOp matmul) const;
   std::string spell(mlir::ArrayAttr axes) const;

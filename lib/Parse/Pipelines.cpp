@@ -17,17 +17,19 @@ using llvm::StringRef;
 
 static std::optional<Schedule> readSchedule(Report &report, const Item &item) {
   static constexpr int64_t kMost = 1 << 20;
-  Schedule schedule{item.name.text.str(), {}, {}};
+  Schedule schedule{item.name.text.str(), {}, {}, {}};
   auto read = [&](const Arg &given, StringRef name, const Number &value) {
     if (!value.integer || value.whole < 1 || value.whole > kMost) {
       report.error(given.value->loc, "{0} is a whole number from 1 to {1}, found {2}", name, kMost,
                    spell(value));
       return false;
     }
-    (name == "chunks" ? schedule.chunks : schedule.group) = value.whole;
+    (name == "chunks"  ? schedule.chunks
+     : name == "group" ? schedule.group
+                       : schedule.memory) = value.whole;
     return true;
   };
-  StringRef names[] = {"chunks", "group"};
+  StringRef names[] = {"chunks", "group", "memory"};
   if (!forEachNamedArg(report, item, names, read))
     return std::nullopt;
   return schedule;
@@ -83,6 +85,7 @@ void tplan::parse::readPipeline(PlanContext &plan, const Setting &line) {
   plan.fields.pipeline = schedule->name;
   plan.fields.chunks = schedule->chunks;
   plan.fields.group = schedule->group;
+  plan.fields.kept = schedule->memory;
 }
 
 /// The axis of the mesh along which ranks hold stages, or null.

@@ -94,6 +94,12 @@ private:
   void link();
 };
 
+/// A pipeline with its order.
+struct Scheduled {
+  Pipeline pipeline;
+  Orders orders;
+};
+
 /// A value for each task of a pipeline.
 template <typename T> class TaskTable {
 public:

@@ -47,6 +47,14 @@ static std::string ruleOf(const SchedulePolicy &policy, int32_t ranks, int32_t m
       !policy.takesChunks && options.chunks && options.chunks != chunks)
     return name + " has " + std::to_string(chunks) + (chunks == 1 ? " stage" : " stages") +
            " on each rank, found chunks = " + std::to_string(options.chunks);
+  if (policy.placement == Placement::V && options.chunks > 2)
+    return name +
+           " has at most 2 stages on each rank, found chunks = " + std::to_string(options.chunks);
+  if (options.memory && !policy.takesMemory)
+    return name + " takes no memory, found memory = " + std::to_string(options.memory);
+  if (int32_t least = chunksOf(policy, options); options.memory && options.memory < least)
+    return name + " keeps an activation for each stage of a rank: give it at least " +
+           std::to_string(least) + ", found memory = " + std::to_string(options.memory);
   if (options.group && !policy.takesGroup)
     return name + " has no groups of microbatches, found group = " + std::to_string(options.group);
   return policy.refuses ? policy.refuses(ranks, microbatches, options.group) : "";
@@ -64,7 +72,8 @@ Choice tplan::pipeline::choose(const SchedulePolicy &policy, int32_t ranks, int3
     return {std::nullopt, {"numbers", rule}};
   Pipeline pipeline(policy.placement, ranks, chunksOf(policy, options), microbatches);
   int32_t group = options.group ? options.group : policy.takesGroup ? ranks : 0;
-  return checked({pipeline, policy.order({pipeline, group, costs})});
+  Request request{pipeline, group, costs, options.memory};
+  return checked(policy.place ? policy.place(request) : Scheduled{pipeline, policy.order(request)});
 }
 
 //===----------------------------------------------------------------------===//

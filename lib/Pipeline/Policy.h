@@ -19,8 +19,11 @@ namespace tplan::pipeline {
 /// How a plan wants it; 0 where it does not say.
 struct Options {
   int32_t chunks = 0, group = 0;
-  static Options of(std::optional<int64_t> chunks, std::optional<int64_t> group) {
-    return {static_cast<int32_t>(chunks.value_or(0)), static_cast<int32_t>(group.value_or(0))};
+  int32_t memory = 0; // activations of a chunk and microbatch that a rank may keep
+  static Options of(std::optional<int64_t> chunks, std::optional<int64_t> group,
+                    std::optional<int64_t> memory) {
+    return {static_cast<int32_t>(chunks.value_or(0)), static_cast<int32_t>(group.value_or(0)),
+            static_cast<int32_t>(memory.value_or(0))};
   }
 };
 
@@ -29,6 +32,7 @@ struct Request {
   const Pipeline &pipeline;
   int32_t group = 0; // consecutive microbatches that a rank takes through one chunk before the next
   const Costs *costs = nullptr; // where they are known
+  int32_t memory = 0;           // activations that a rank may keep; 0 where nobody says
 
   int32_t ranks() const { return pipeline.ranks(); }
   int32_t chunks() const { return pipeline.chunksOf(0).size(); } // on each rank
@@ -39,13 +43,16 @@ struct SchedulePolicy {
   llvm::StringRef name;    // what `pipeline` in a plan says
   llvm::StringRef summary; // the order of a rank, in a line
   Placement placement = Placement::Loop;
-  /// In a loop: whether it takes any number of stages on each rank, two where the plan does not
-  /// say.
+  /// Whether it takes any number of stages on each rank, in a V one or two; two where the plan does
+  /// not say.
   bool takesChunks = false;
   bool takesGroup = false;
+  bool takesMemory = false;
   /// The rule that a number of ranks, chunks or microbatches breaks, as a sentence; "" where none.
   std::string (*refuses)(int32_t ranks, int32_t microbatches, int32_t group) = nullptr;
-  std::function<Orders(const Request &)> order;
+  std::function<Orders(const Request &)> order = nullptr;
+  /// Instead of `order`, where the policy may also choose other ranks for the stages.
+  std::function<Scheduled(const Request &)> place = nullptr;
 
   /// Whether stages lie twice, so that a plan's stages are half of the pipeline's.
   bool isDual() const { return placement == Placement::Dual; }
@@ -64,11 +71,6 @@ struct RegisterPolicy {
 std::vector<const SchedulePolicy *> getPolicies();
 const SchedulePolicy *findPolicy(llvm::StringRef name);
 
-/// A pipeline with its order.
-struct Scheduled {
-  Pipeline pipeline;
-  Orders orders;
-};
 /// The order that a policy makes for these numbers, checked; or why there is none: the numbers
 /// break a rule of the policy (the rule "numbers"), or the order one of all orders. `costs` are
 /// asked for by few policies, and may be null.

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
+#include "lib/Cost/Prices.h"
 #include "lib/Pipeline/Check.h"
 #include "lib/Pipeline/PlanSchedule.h"
 #include "lib/Schedule/ChainValues.h"
@@ -63,26 +64,40 @@ LogicalResult checkCotangents(const Chain &chain) {
   return success();
 }
 
-/// FLOPs of one task of a stage.
-double flopsOf(const Chain &chain, TaskKind kind, int64_t stage) {
-  double flops = 0;
+/// Seconds of one task of a stage: all layers of its runs.
+double secondsOf(const Chain &chain, cost::Prices &prices, TaskKind kind, int64_t stage) {
+  double seconds = 0;
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees)
       if (rt::FuncOp func = callee.part(partOf(kind)); func && run.stage == stage)
-        func.walk([&](rt::Call call) {
-          flops += static_cast<double>(run.times()) * static_cast<double>(call.getFlops());
-        });
-  return flops;
+        seconds += static_cast<double>(run.times()) * prices.of(func).seconds();
+  return seconds;
+}
+
+/// Seconds of the message that stage `stage` sends to the next; back go cotangents of the same
+/// values.
+double secondsOfMessage(const Chain &chain, cost::Prices &prices, dist::MeshAttr mesh,
+                        int64_t stage) {
+  double seconds = 0;
+  for (Value value : chain.valuesAfter(stage))
+    seconds += prices.getLinks().secondsOfMessage(mesh.getStages(), nn::bytesOf(value));
+  return seconds;
 }
 
 FailureOr<pipeline::Scheduled> makeOrders(const lang::Settings &settings,
                                           const pipeline::PlanSchedule &schedule, int64_t stages,
                                           int64_t microbatches, const Chain &chain) {
   const lang::Plan &plan = settings.plan;
-  pipeline::Costs costs{[&](TaskKind kind, int32_t stage) { return flopsOf(chain, kind, stage); },
-                        {}};
-  pipeline::Choice choice =
-      schedule.choose(stages, microbatches, pipeline::Options::of(plan.chunks, plan.group), &costs);
+  dist::MeshAttr mesh = dist::meshOf(chain.op->getParentOfType<ModuleOp>());
+  cost::Prices prices(settings, mesh);
+  pipeline::Costs costs{
+      [&](TaskKind kind, int32_t stage) { return secondsOf(chain, prices, kind, stage); },
+      [&](int32_t from, int32_t to) {
+        return mesh && mesh.getStages() ? secondsOfMessage(chain, prices, mesh, std::min(from, to))
+                                        : 0;
+      }};
+  pipeline::Choice choice = schedule.choose(
+      stages, microbatches, pipeline::Options::of(plan.chunks, plan.group, plan.kept), &costs);
   if (choice.scheduled)
     return std::move(*choice.scheduled);
   InFlightDiagnostic diag = emitFault(settings.planLine("pipeline"), choice.fault);

@@ -61,7 +61,7 @@ def program(prefix):
 
 
 SCHEDULES = ("gpipe", "gpipe_split", "1f1b", "looped_bfs", "interleaved", "zb_h1", "zb_h2", "interleaved_zb", "zb_v", "v_half", "v_min",
-             "dualpipe", "dualpipe_v")
+             "dualpipe", "dualpipe_v", "auto")
 
 
 def schedule(name):

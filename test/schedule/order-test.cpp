@@ -90,8 +90,15 @@ std::string replayed(const Orders &programs, const Pipeline &pipeline, bool send
   return fault ? fault->rule : "";
 }
 
+/// Those that write an order; what is searched for takes longer, and is in auto-test.
+std::vector<const SchedulePolicy *> writtenPolicies() {
+  std::vector<const SchedulePolicy *> policies = getPolicies();
+  std::erase_if(policies, [](const SchedulePolicy *policy) { return policy->place != nullptr; });
+  return policies;
+}
+
 TEST(Messages, DoNotDeadlockWhereSendsBlock) {
-  for (const SchedulePolicy *policy : getPolicies())
+  for (const SchedulePolicy *policy : writtenPolicies())
     for (int32_t ranks = 1; ranks <= 5; ++ranks)
       for (int32_t microbatches = 1; microbatches <= 10; ++microbatches) {
         Choice choice = choose(*policy, ranks, microbatches, {});
@@ -127,7 +134,7 @@ TEST(Policies, OneForwardOneBackwardRefusesTwoChunks) {
 TEST(Policies, TenThousandRandomOnes) {
   std::mt19937 random(1);
   auto upTo = [&](int32_t most) { return static_cast<int32_t>(random() % (most + 1)); };
-  std::vector<const SchedulePolicy *> policies = getPolicies();
+  std::vector<const SchedulePolicy *> policies = writtenPolicies();
   int legal = 0;
   for (int round = 0; round < 10000; ++round) {
     const SchedulePolicy &policy = *policies[random() % policies.size()];
