@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 13
+#define TP_ABI_VERSION 14
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -259,7 +259,9 @@ typedef struct tp_section {
    * Microbatches of one graph have their memory in the same places. Below 0: it is not captured. */
   int64_t graph;
   const int32_t *graph_of;
-  int64_t stage; /* of a task, where ranks hold different stages, for messages; below 0: none */
+  int64_t stage;    /* of a task, where ranks hold different stages, for messages; below 0: none */
+  int64_t task;     /* the stage of a task; below 0: it is none */
+  const char *name; /* "0F", the stage and kind of a task; "update" */
 } tp_section;
 
 /* An entry point: item i has section items[i] % TP_SECTIONS, microbatch items[i] / TP_SECTIONS. */

@@ -107,7 +107,11 @@ StepTime tplan::predictStep(ModuleOp module) {
                           bool forward = played.pipeline.after(from) == to;
                           return priceOfTask(forward ? TaskKind::SendF : TaskKind::SendB, from);
                         }};
-  pipeline::Simulation simulation = pipeline::simulate(played.orders, played.pipeline, costs);
+  // Sends of a CPU wait until they are received; those of a GPU have a stream of their own.
+  bool sendsBlock = !lang::targetOf(module).isGpu() && ranks.size() > 1;
+  pipeline::Simulation simulation = pipeline::simulate(
+      sendsBlock ? pipeline::placeMessages(played.orders, played.pipeline) : played.orders,
+      played.pipeline, costs);
   step.tasks = simulation.makespan;
 
   // Without a sum over stages a rank goes on as soon as it has done its own tasks.

@@ -9,7 +9,9 @@ using namespace tplan::pipeline;
 
 UnitCosts::operator Costs() const {
   UnitCosts of = *this;
-  auto task = [of](TaskKind kind, int32_t) {
+  auto task = [of](TaskKind kind, int32_t stage) {
+    if (auto own = of.ofStages.find({stage, kind}); own != of.ofStages.end())
+      return own->second;
     return kind == TaskKind::F   ? of.f
            : kind == TaskKind::I ? of.i
            : kind == TaskKind::W ? of.w
@@ -26,16 +28,25 @@ llvm::Expected<UnitCosts> tplan::pipeline::readCosts(llvm::StringRef text) {
   for (llvm::StringRef item : llvm::split(text, ',')) {
     if (text.empty())
       break;
-    auto [name, value] = item.split('=');
-    auto found = llvm::find_if(names, [&](auto &each) { return each.first == name.trim(); });
-    double number;
-    if (found == std::end(names) || value.trim().getAsDouble(number) || !(number >= 0) ||
-        number > 1e12)
-      return llvm::createStringError("costs are F, I, W, B and comm, each a number from 0 to 1e12, "
-                                     "as F=1,B=2: found '" +
-                                     item.str() + "'");
-    *found->second = number;
-    if (found->first == "B")
+    auto [key, value] = item.split('=');
+    llvm::StringRef name = key.trim(), stage = name.take_while(llvm::isDigit);
+    name = name.drop_front(stage.size());
+    auto found = llvm::find_if(names, [&](auto &each) { return each.first == name; });
+    int32_t number = -1;
+    double cost;
+    bool ofStage = !stage.empty();
+    if (found == std::end(names) || value.trim().getAsDouble(cost) || !(cost >= 0) || cost > 1e12 ||
+        (ofStage && (name == "comm" || stage.getAsInteger(10, number))))
+      return llvm::createStringError(
+          "costs are F, I, W, B and comm, or 3F of stage 3, each a number "
+          "from 0 to 1e12, as F=1,B=2: found '" +
+          item.str() + "'");
+    if (ofStage) {
+      costs.ofStages[{number, *sched::symbolizeTaskKind(name)}] = cost;
+      continue;
+    }
+    *found->second = cost;
+    if (name == "B")
       costs.b = b;
   }
   return costs;

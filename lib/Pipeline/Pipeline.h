@@ -14,6 +14,7 @@
 #include "dialects/sched/Sched.h"
 #include "llvm/Support/Error.h"
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,13 +48,16 @@ struct Costs {
   /// stages of one rank nobody asks.
   std::function<double(int32_t from, int32_t to)> message;
 };
-/// The same for all stages. A backward in one costs as much as both halves where nobody says.
+/// The same for all stages, except for tasks of some. A backward in one costs as much as both
+/// halves where nobody says.
 struct UnitCosts {
   double f = 1, i = 1, w = 1, message = 0;
   std::optional<double> b{};
+  std::map<std::pair<int32_t, TaskKind>, double> ofStages{};
   operator Costs() const;
 };
-/// Reads `F=1,I=1,W=1,B=2,comm=0`; what is left out is as above.
+/// Reads `F=1,I=1,W=1,B=2,comm=0,3F=1.5`, the last of which is of stage 3 alone; what is left out
+/// is as above.
 llvm::Expected<UnitCosts> readCosts(llvm::StringRef text);
 
 class Pipeline {

@@ -10,7 +10,7 @@ class Simulator {
 public:
   Simulator(const Orders &orders, const Pipeline &pipeline, const Costs &costs)
       : orders(orders), pipeline(pipeline), costs(costs), endOf(pipeline, -1.0),
-        next(orders.size(), 0), freeAt(orders.size(), 0) {
+        postedAt(pipeline, -1.0), next(orders.size(), 0), freeAt(orders.size(), 0) {
     result.tasks.resize(orders.size());
     result.busy.assign(orders.size(), 0);
   }
@@ -39,7 +39,7 @@ private:
   const Orders &orders;
   const Pipeline &pipeline;
   const Costs &costs;
-  TaskTable<double> endOf; // or -1
+  TaskTable<double> endOf, postedAt; // or -1
   std::vector<size_t> next;
   std::vector<double> freeAt;
   Simulation result;
@@ -58,9 +58,40 @@ private:
     return ready;
   }
 
+  /// The other end of a message, and from which stage to which it goes.
+  struct Message {
+    Task other;
+    int32_t from, to;
+  };
+  Message messageOf(Task task) const {
+    int32_t s = task.stage, m = task.microbatch;
+    switch (task.kind) {
+    case TaskKind::SendF:
+      return {{TaskKind::ReceiveF, pipeline.after(s), m}, s, pipeline.after(s)};
+    case TaskKind::ReceiveF:
+      return {{TaskKind::SendF, pipeline.before(s), m}, pipeline.before(s), s};
+    case TaskKind::SendB:
+      return {{TaskKind::ReceiveB, pipeline.before(s), m}, s, pipeline.before(s)};
+    default:
+      return {{TaskKind::SendB, pipeline.after(s), m}, pipeline.after(s), s};
+    }
+  }
+
+  bool doMessage(size_t rank, Task task) {
+    Message message = messageOf(task);
+    postedAt[task] = freeAt[rank];
+    if (postedAt[message.other] < 0)
+      return false;
+    freeAt[rank] = endOf[task] =
+        std::max(postedAt[task], postedAt[message.other]) + costs.message(message.from, message.to);
+    return ++next[rank];
+  }
+
   bool doNext(size_t rank) {
     if (next[rank] >= orders[rank].size())
       return false;
+    if (Task task = orders[rank][next[rank]]; sched::isMessage(task.kind))
+      return doMessage(rank, task);
     llvm::ArrayRef<Task> tasks = sched::tasksAt(orders[rank], next[rank]);
     double begin = freeAt[rank], takes = 0;
     for (Task task : tasks) {

@@ -73,6 +73,8 @@ void tplan::pipeline::printOrders(llvm::StringRef schedule, const Pipeline &pipe
     printNumbers(os, "idle_per_rank", idle);
     printNumbers(os, "idle_inside_per_rank", simulation.idleInside);
     printKept(os, orders);
+    os.attribute("makespan_blocking_sends",
+                 numberOf(simulate(placeMessages(orders, pipeline), pipeline, costs).makespan));
   });
   out << "\n";
 }

@@ -18,6 +18,7 @@
 #include "runtime/support/profile.h"
 #include "runtime/support/sink.h"
 #include "runtime/support/status.h"
+#include "runtime/support/step_trace.h"
 #include "runtime/support/team.h"
 #include "runtime/support/types.h"
 #include "tplan/runtime.h"
@@ -31,6 +32,7 @@ struct tp_rank {
   tplan::runtime::Team team;
   tplan::runtime::Matmul matmul;
   tplan::runtime::Profile profile;
+  tplan::runtime::StepTrace trace;
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them

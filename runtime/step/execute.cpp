@@ -74,13 +74,23 @@ int execute(tp_rank *rank, char *arena, const Execution &what) {
   return replay(rank, arena, what);
 }
 
-/// Executes a section; messages know its task from here on.
+/// Executes a section, and notes when it began and ended.
+int executeTimed(tp_rank *rank, char *arena, const Execution &what) {
+  double begin = monotonicSeconds();
+  int code = execute(rank, arena, what);
+  if (!code && rank->device)
+    code = fail(*rank, nullptr, rank->device->finish());
+  rank->trace.add(what.section, what.microbatch, begin, monotonicSeconds());
+  return code;
+}
+
+/// Enters a section; messages know its task from here on.
 int enter(tp_rank *rank, char *arena, const Execution &what) {
   if (what.section.stage >= 0)
     tp_begin_task(rank, what.section.stage, what.microbatch);
   else if (rank->task.stage >= 0)
     tp_begin_task(rank, -1, -1);
-  return execute(rank, arena, what);
+  return rank->trace.notes() ? executeTimed(rank, arena, what) : execute(rank, arena, what);
 }
 
 /// Executes the sections of an entry point in their order.

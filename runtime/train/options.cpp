@@ -219,6 +219,10 @@ std::vector<Option> optionTable() {
            "print time, GFLOP/s and GB/s of each category and call at the end, of all steps but "
            "the first",
            &Options::profile),
+      presence(text("--trace", "F.trace.json",
+                    "write when each rank did which task to F, for ui.perfetto.dev, of all steps "
+                    "but the first; a GPU then finishes each section before the next",
+                    &Options::trace)),
       flag("--synchronous",
            "wait for each call of a GPU, so that the line of one that fails is named",
            &Options::synchronous),

@@ -230,7 +230,9 @@ Status Session::step(bool another) {
       TP_TRY(rank.device->take());
     if (rank.device && step == first + 1)
       TP_TRY(captureStep());
+    rank.trace.beginStep(step, /*isNoted=*/step != first);
     TP_TRY(runEntry(rank, program.step, "a step", /*repeated=*/step != first));
+    rank.trace.beginStep(step, /*isNoted=*/false);
   }
   if (rank.device && another)
     TP_TRY(prepareStep(step + 1));
@@ -247,7 +249,7 @@ Status Session::step(bool another) {
 /// for each collective. The ranks meet for it once.
 Status Session::captureStep() {
   bool meetsOnHost = rank.transport && !rank.transport->capturable();
-  if (meetsOnHost || options.synchronous || options.profile)
+  if (meetsOnHost || options.synchronous || options.profile || !options.trace.empty())
     return {};
   auto most = [&](int64_t tp_device::*fact) {
     return (long long)mostOf(program, [&](const tp_program &each) { return each.device->*fact; });

@@ -11,6 +11,7 @@
 #include "runtime/ranks/programs.h"
 #include "runtime/step/evaluate.h"
 #include "runtime/step/scalars.h"
+#include "runtime/support/files.h"
 #include "runtime/support/text.h"
 #include "runtime/train/announce.h"
 #include "runtime/train/logs.h"
@@ -39,6 +40,8 @@ private:
   Status trainSteps();
   Status evaluate(int64_t step);
   Status save();
+  Status beginTrace();
+  Status writeTrace();
   Status finish();
   void endEarly();
   Status sample();
@@ -56,6 +59,7 @@ private:
   const Metrics &metrics;
   Loader loader;
   Logs logs;
+  AtomicFile traceFile; // on one rank
   Progress progress;
   std::vector<float> losses; // of each step of this run, for the curve
   const int64_t saveEvery = orElse(options.saveEvery, program.save_every);
@@ -253,7 +257,49 @@ Status Run::sample() {
   return {};
 }
 
+/// All ranks take the same moment for zero: that at which they have met. A file that cannot be
+/// written is reported now.
+Status Run::beginTrace() {
+  if (options.trace.empty())
+    return {};
+  TP_TRY(rank.peers.agree(rank.peers.leads() ? traceFile.open(options.trace) : Status()));
+  rank.trace.enable(monotonicSeconds());
+  return {};
+}
+
+/// One rank writes what each of them has noted.
+Status Run::writeTrace() {
+  if (options.trace.empty())
+    return {};
+  std::string all = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" +
+                    format(R"({"ph":"M","pid":0,"tid":0,"name":"process_name",)"
+                           R"("args":{"name":"%s, measured"}})",
+                           program.plan);
+  Status written;
+  int64_t at = 0;
+  for (int from = 0; from < std::max(1, rank.peers.size()); ++from) {
+    std::string text =
+        rank.transport && rank.transport->rank() != from ? "" : rank.trace.text(from);
+    if (rank.transport)
+      TP_TRY(rank.peers.broadcast(text, from));
+    all += ",\n" + text;
+    if (rank.peers.leads() && written.ok())
+      written = traceFile.write(at, all.data(), (int64_t)all.size());
+    at += (int64_t)all.size();
+    all.clear();
+  }
+  std::string end = "\n]}\n";
+  if (rank.peers.leads() && written.ok())
+    written = traceFile.write(at, end.data(), (int64_t)end.size());
+  if (rank.peers.leads() && written.ok())
+    written = traceFile.commit();
+  if (int64_t step = rank.trace.leftOutFrom())
+    say("the trace ends with step %lld\n", (long long)step);
+  return rank.peers.agree(std::move(written));
+}
+
 Status Run::finish() {
+  TP_TRY(writeTrace());
   if (!options.save.empty()) {
     TP_TRY(save());
     rank.points.settle();
@@ -291,6 +337,7 @@ Status Run::all() {
   TP_TRY(rank.peers.agree(rank.peers.leads()
                               ? logs.open(options.logs, program, options.resume, firstStep - 1)
                               : Status()));
+  TP_TRY(beginTrace());
   if (session.state().evaluationDue && !options.eval.empty() && firstStep <= steps)
     TP_TRY(evaluate(firstStep - 1));
   TP_TRY(trainSteps());

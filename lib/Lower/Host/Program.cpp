@@ -39,6 +39,13 @@ private:
 };
 } // namespace
 
+/// "0F", as schedules are written; or the section's own.
+static std::string nameOf(SectionOp section) {
+  if (!section.isOfTask())
+    return section.getSymName().str();
+  return std::to_string(*section.getStage()) + sched::stringifyTaskKind(*section.getKind()).str();
+}
+
 void ProgramEmitter::addSection(SectionOp section) {
   StringRef what = section.isOfTask() ? "tplan.task." : "tplan.section.";
   SharedSection of = shared.get(section, places, (what + section.getSymName()).str() + suffix());
@@ -54,7 +61,9 @@ void ProgramEmitter::addSection(SectionOp section) {
                       .pointers = of.pointers,
                       .graph = section.getGraph() ? static_cast<int64_t>(*section.getGraph()) : -1,
                       .graph_of = graphs ? host.numbers("graph_of", *graphs) : Table<int32_t>(),
-                      .stage = isOfStage ? static_cast<int64_t>(*section.getStage()) : -1});
+                      .stage = isOfStage ? static_cast<int64_t>(*section.getStage()) : -1,
+                      .task = section.isOfTask() ? static_cast<int64_t>(*section.getStage()) : -1,
+                      .name = nameOf(section)});
 }
 
 Record<tp_entry> ProgramEmitter::recordOf(sched::EntryOp entry, const Table<tp_section> &table) {
