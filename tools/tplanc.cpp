@@ -249,8 +249,10 @@ llvm::Error writeResult(const Result &result, Phase last, const pipeline::UnitCo
   if (!list.empty())
     return emit::writeOutput(output, result.listing);
   if (emitsSchedule())
-    return write(
-        [&](llvm::raw_ostream &os) { printScheduleOf(*result.module, units, scheduleForm(), os); });
+    return write([&](llvm::raw_ostream &os) {
+      printScheduleOf(*result.module, costs.empty() ? std::nullopt : std::optional(units),
+                      scheduleForm(), os);
+    });
   if (last != Phase::emit)
     return write([&](llvm::raw_ostream &os) {
       mlir::Operation *module = *result.module;

@@ -1,5 +1,6 @@
 //===- Schedules.cpp - schedules by numbers alone, and those of a program ------===//
 #include "lib/Driver/Schedules.h"
+#include "lib/Driver/StepTime.h"
 #include "lib/Parse/Pipelines.h"
 #include "lib/Pipeline/PlanSchedule.h"
 #include "lib/Pipeline/Timeline.h"
@@ -9,18 +10,24 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::pipeline;
 
-static void print(llvm::StringRef name, const Pipeline &pipeline, const Orders &orders,
-                  const Costs &costs, ScheduleForm form, llvm::raw_ostream &os) {
-  if (form == ScheduleForm::json)
-    return printOrders(name, pipeline, orders, costs, os);
-  Simulation simulation = simulate(orders, pipeline, costs);
+/// `microseconds` of a unit of time.
+static void draw(llvm::StringRef name, const Pipeline &pipeline, const Simulation &simulation,
+                 double microseconds, ScheduleForm form, llvm::raw_ostream &os) {
   std::string title = (name + ", " + llvm::Twine(pipeline.ranks()) + " ranks, " +
                        llvm::Twine(pipeline.microbatches()) + " microbatches")
                           .str();
   if (form == ScheduleForm::picture)
     printPicture(title, pipeline, simulation, os);
   else
-    printTrace(title, pipeline, simulation, /*microseconds=*/1, os);
+    printTrace(title, pipeline, simulation, microseconds, os);
+}
+
+static void print(llvm::StringRef name, const Pipeline &pipeline, const Orders &orders,
+                  const Costs &costs, ScheduleForm form, llvm::raw_ostream &os) {
+  if (form == ScheduleForm::json)
+    printOrders(name, pipeline, orders, costs, os);
+  else
+    draw(name, pipeline, simulate(orders, pipeline, costs), /*microseconds=*/1, form, os);
 }
 
 Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t microbatches,
@@ -71,9 +78,14 @@ Scheduled tplan::ordersOf(ModuleOp module) {
   return {std::move(pipeline), std::move(orders)};
 }
 
-void tplan::printScheduleOf(ModuleOp module, const Costs &costs, ScheduleForm form,
+void tplan::printScheduleOf(ModuleOp module, std::optional<UnitCosts> costs, ScheduleForm form,
                             llvm::raw_ostream &os) {
   Scheduled scheduled = ordersOf(module);
   auto program = *module.getOps<sched::ProgramOp>().begin();
-  print(program.getPolicy(), scheduled.pipeline, scheduled.orders, costs, form, os);
+  if (!costs && form != ScheduleForm::json)
+    if (std::optional<Simulation> simulation = predictTasks(module, scheduled))
+      return draw(program.getPolicy(), scheduled.pipeline, *simulation, /*microseconds=*/1e6, form,
+                  os);
+  print(program.getPolicy(), scheduled.pipeline, scheduled.orders, costs.value_or(UnitCosts()),
+        form, os);
 }

@@ -85,6 +85,35 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
   return costs;
 }
 
+std::vector<RankCosts> costsOfRanks(ModuleOp module, cost::Prices &prices) {
+  std::vector<RankCosts> ranks;
+  for (auto program : module.getOps<sched::ProgramOp>())
+    ranks.push_back(costsOf(program, prices));
+  return ranks;
+}
+
+/// Seconds of the tasks of a pipeline whose ranks cost this, and of messages between them.
+pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, std::vector<RankCosts> ranks) {
+  auto priceOf = [&pipeline, ranks = std::move(ranks)](TaskKind kind, int32_t stage) {
+    const auto &tasks = ranks[pipeline.rankOf(stage)].tasks;
+    auto found = tasks.find({kind, stage});
+    return found == tasks.end() ? 0 : found->second.seconds();
+  };
+  return {priceOf, [&pipeline, priceOf](int32_t from, int32_t to) {
+            bool forward = pipeline.after(from) == to;
+            return priceOf(forward ? TaskKind::SendF : TaskKind::SendB, from);
+          }};
+}
+
+/// Sends of a CPU wait until they are received; those of a GPU have a stream of their own.
+pipeline::Simulation play(const cost::Prices &prices, const pipeline::Scheduled &scheduled,
+                          const pipeline::Costs &costs) {
+  const auto &[pipeline, orders] = scheduled;
+  bool sendsBlock = !prices.haveStreams() && pipeline.ranks() > 1;
+  return pipeline::simulate(sendsBlock ? pipeline::placeMessages(orders, pipeline) : orders,
+                            pipeline, costs);
+}
+
 } // namespace
 
 StepTime tplan::predictStep(ModuleOp module) {
@@ -95,23 +124,9 @@ StepTime tplan::predictStep(ModuleOp module) {
   if (!prices.areKnown())
     return step;
   step.device = settings.cluster.device;
-  std::vector<RankCosts> ranks;
-  for (auto program : module.getOps<sched::ProgramOp>())
-    ranks.push_back(costsOf(program, prices));
+  std::vector<RankCosts> ranks = costsOfRanks(module, prices);
   pipeline::Scheduled played = ordersOf(module);
-
-  auto priceOfTask = [&](TaskKind kind, int32_t stage) {
-    return ranks[played.pipeline.rankOf(stage)].tasks[{kind, stage}].seconds();
-  };
-  pipeline::Costs costs{priceOfTask, [&](int32_t from, int32_t to) {
-                          bool forward = played.pipeline.after(from) == to;
-                          return priceOfTask(forward ? TaskKind::SendF : TaskKind::SendB, from);
-                        }};
-  // Sends of a CPU wait until they are received; those of a GPU have a stream of their own.
-  bool sendsBlock = !lang::targetOf(module).isGpu() && ranks.size() > 1;
-  pipeline::Simulation simulation = pipeline::simulate(
-      sendsBlock ? pipeline::placeMessages(played.orders, played.pipeline) : played.orders,
-      played.pipeline, costs);
+  pipeline::Simulation simulation = play(prices, played, costsFor(played.pipeline, ranks));
   step.tasks = simulation.makespan;
 
   // Without a sum over stages a rank goes on as soon as it has done its own tasks.
@@ -135,4 +150,12 @@ StepTime tplan::predictStep(ModuleOp module) {
   step.modelFlops *= all;
   step.peak = prices.peak() * all;
   return step;
+}
+
+std::optional<pipeline::Simulation> tplan::predictTasks(ModuleOp module,
+                                                        const pipeline::Scheduled &scheduled) {
+  cost::Prices prices(lang::Settings(module), dist::meshOf(module));
+  if (!prices.areKnown())
+    return std::nullopt;
+  return play(prices, scheduled, costsFor(scheduled.pipeline, costsOfRanks(module, prices)));
 }

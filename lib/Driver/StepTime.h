@@ -8,6 +8,8 @@
 #define TPLAN_DRIVER_STEPTIME_H
 
 #include "lib/Cost/Prices.h"
+#include "lib/Pipeline/Policy.h"
+#include "lib/Pipeline/Simulate.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tplan {
@@ -26,6 +28,11 @@ struct StepTime {
 
 /// Valid after `memory`.
 StepTime predictStep(mlir::ModuleOp module);
+
+/// The tasks of the module's programs in time, in seconds; nothing where the cluster does not say
+/// what its devices do.
+std::optional<pipeline::Simulation> predictTasks(mlir::ModuleOp module,
+                                                 const pipeline::Scheduled &scheduled);
 
 } // namespace tplan
 

@@ -514,6 +514,8 @@ arg:
   expr                      { $$ = make<Arg>(syntax); $$->value = $1; }
 | expr OVER IDENT           { $$ = make<Arg>(syntax); $$->value = $1; $$->over = syntax.name(@3); }
 | IDENT '=' expr            { $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3; }
+| K_MEMORY '=' expr         { /* auto(memory = 8) */
+                              $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3; }
 | IDENT '=' expr EXCEPT path { $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3;
                               $$->except = make<Selector>(syntax);
                               $$->except->include.push_back(*$5); }

@@ -245,7 +245,7 @@ static int word(Syntax &syntax, StringRef text) {
   if (syntax.header && !syntax.settings && text == "on")
     return ON;
   int found = keyword(text, syntax.settings ? Settings : Model);
-  if (!found && syntax.settings && syntax.parens == 0) // `auto(memory = 8)`
+  if (!found && syntax.settings)
     found = key(text, syntax.block);
   if (!found && beginsDeclaration(syntax))
     found = keyword(text, Top);

@@ -64,7 +64,7 @@ def compiling(plan, settings, target=CPU[0]):
 
 
 # In a file with several plans, the one that stands for the example.
-PLANS = {"llama3_8b": "llama_8b"}
+PLANS = {"llama3_8b": "llama_8b", "gpt_100b_32gpu": "shared"}
 
 
 def examples():
@@ -193,10 +193,10 @@ def train(plan, settings, folder, *options, on=CPU, **more):
     return left(folder), report, printed
 
 
-def attempt(check, *arguments):
+def attempt(check, *arguments, **settings):
     """What is wrong; a check that breaks off has not passed."""
     try:
-        return check(*arguments)
+        return check(*arguments, **settings)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
