@@ -4,6 +4,7 @@
 #include "lib/Parse/Pipelines.h"
 #include "lib/Pipeline/PlanSchedule.h"
 #include "lib/Pipeline/Timeline.h"
+#include "lib/Schedule/Orders.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -53,34 +54,9 @@ Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t mi
   return Outcome::ok;
 }
 
-Scheduled tplan::ordersOf(ModuleOp module) {
-  Orders orders;
-  std::vector<int32_t> rankOf;
-  sched::ProgramOp last;
-  for (auto program : module.getOps<sched::ProgramOp>()) {
-    RankOrder &order = orders.emplace_back();
-    for (Task task : program.getTaskList())
-      if (!sched::isMessage(task.kind))
-        order.push_back(task);
-    rankOf.resize(program.getStages());
-    for (int32_t stage = 0; stage < static_cast<int32_t>(rankOf.size()); ++stage)
-      if (program.holds(stage))
-        rankOf[stage] = orders.size() - 1;
-    last = program;
-  }
-  std::vector<Chain> chains(last.getChains());
-  for (int32_t stage = 0; stage < static_cast<int32_t>(rankOf.size()); ++stage) {
-    Chain &chain = chains[stage / last.getChainLength()];
-    chain.stages.push_back(stage);
-    std::tie(chain.begin, chain.end) = last.getMicrobatchesOf(stage);
-  }
-  Pipeline pipeline(std::move(rankOf), std::move(chains), last.getMicrobatches());
-  return {std::move(pipeline), std::move(orders)};
-}
-
 void tplan::printScheduleOf(ModuleOp module, std::optional<UnitCosts> costs, ScheduleForm form,
                             llvm::raw_ostream &os) {
-  Scheduled scheduled = ordersOf(module);
+  Scheduled scheduled = schedule::ordersOf(module);
   auto program = *module.getOps<sched::ProgramOp>().begin();
   if (!costs && form != ScheduleForm::json)
     if (std::optional<Simulation> simulation = predictTasks(module, scheduled))

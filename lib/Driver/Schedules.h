@@ -15,9 +15,6 @@ Outcome printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t microbatc
                       const pipeline::Costs &costs, ScheduleForm form, llvm::raw_ostream &os,
                       llvm::raw_ostream &errors);
 
-/// The pipeline and the orders of the programs of a module, after `schedule`, without messages.
-pipeline::Scheduled ordersOf(mlir::ModuleOp module);
-
 /// The same of the programs of a module, after `schedule`. Without costs pictures have the times
 /// that the plan's cluster predicts, where it does.
 void printScheduleOf(mlir::ModuleOp module, std::optional<pipeline::UnitCosts> costs,

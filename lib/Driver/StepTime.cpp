@@ -1,7 +1,8 @@
 //===- StepTime.cpp - how long a step will take on its cluster ------------===//
 #include "lib/Driver/StepTime.h"
-#include "lib/Driver/Schedules.h"
+#include "lib/Pipeline/Check.h"
 #include "lib/Pipeline/Simulate.h"
+#include "lib/Schedule/Orders.h"
 #include "lib/Schedule/Walk.h"
 
 using namespace mlir;
@@ -125,7 +126,7 @@ StepTime tplan::predictStep(ModuleOp module) {
     return step;
   step.device = settings.cluster.device;
   std::vector<RankCosts> ranks = costsOfRanks(module, prices);
-  pipeline::Scheduled played = ordersOf(module);
+  pipeline::Scheduled played = schedule::ordersOf(module);
   pipeline::Simulation simulation = play(prices, played, costsFor(played.pipeline, ranks));
   step.tasks = simulation.makespan;
 

@@ -189,7 +189,7 @@ static void compareWithOptimum(int sets) {
       }
   std::printf("at most %.2f %% above the optimum\n", 100 * worst);
 }
-TEST(Search, WithinThreePercentOfTheOptimum) { compareWithOptimum(8); }
+TEST(Search, WithinThreePercentOfTheOptimum) { compareWithOptimum(4); }
 TEST(Search, DISABLED_WithinThreePercentOfTheOptimum50) { compareWithOptimum(50); }
 
 static void compareWithBound(int sets) {
@@ -211,7 +211,7 @@ static void compareWithBound(int sets) {
       EXPECT_LE(medianOf(gaps), 0.05);
     }
 }
-TEST(Search, GapToTheBound) { compareWithBound(3); }
+TEST(Search, GapToTheBound) { compareWithBound(2); }
 // The table of docs/schedules.md.
 TEST(Search, DISABLED_GapToTheBound25) { compareWithBound(25); }
 
