@@ -268,7 +268,7 @@ def Tplan_ClusterOp : Tplan_Op<"cluster", [Symbol]> {
   let summary = "the machines: nodes, devices, links (bit/s, bytes)";
   let description = [{
     Made by `parse` where the plan names one, read by `shard`, `overlap` and
-    `memory`, erased by `lower`. Fields: Plan.h.
+    `memory`, erased by `lower`. Fields: Cluster.h, with what its device does.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tplan_ClusterAttr:$settings);
   let assemblyFormat = "$sym_name custom<Fields>($settings) attr-dict";

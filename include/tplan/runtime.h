@@ -261,7 +261,7 @@ typedef struct tp_section {
   const int32_t *graph_of;
   int64_t stage;    /* of a task, where ranks hold different stages, for messages; below 0: none */
   int64_t task;     /* the stage of a task; below 0: it is none */
-  const char *name; /* "0F", the stage and kind of a task; "update" */
+  const char *name; /* "F", the kind of a task; "begin", "end" */
 } tp_section;
 
 /* An entry point: item i has section items[i] % TP_SECTIONS, microbatch items[i] / TP_SECTIONS. */

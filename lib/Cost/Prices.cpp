@@ -63,20 +63,20 @@ static const lang::Rate *findRate(ArrayRef<lang::Rate> rates, llvm::StringRef of
 }
 
 /// What a device has no rate for is widened to f32.
-const lang::Rate *Prices::rateOf(Type element) const {
-  std::string name = nameOf(element);
-  if (name == "f32" && precision == lang::Precision::TF32)
-    name = "tf32";
-  if (const lang::Rate *rate = findRate(device.compute, name))
-    return rate;
+const lang::Rate &Prices::rateOf(llvm::StringRef of) const {
+  if (const lang::Rate *rate = findRate(device.compute, of))
+    return *rate;
   const lang::Rate *f32 = findRate(device.compute, "f32");
-  return f32 ? f32 : &device.compute.front();
+  return f32 ? *f32 : device.compute.front();
+}
+
+const lang::Rate &Prices::rateOf(Type element) const {
+  std::string name = nameOf(element);
+  return rateOf(name == "f32" && precision == lang::Precision::TF32 ? "tf32" : name);
 }
 
 double Prices::peak() const {
-  auto name = lang::stringifyPrecision(precision);
-  const lang::Rate *rate = findRate(device.compute, name);
-  return static_cast<double>((rate ? rate : findRate(device.compute, "f32"))->flops);
+  return static_cast<double>(rateOf(lang::stringifyPrecision(precision)).flops);
 }
 
 /// Tiles at the edges are as long as others, and the last turn of the units as any other. Where
@@ -85,7 +85,7 @@ double Prices::secondsOfGemm(rt::MatmulOp matmul) const {
   auto type = [](Value value) { return cast<nn::Tensor>(value.getType()); };
   rt::Gemm g =
       *rt::matchGemm(type(matmul.getLhs()), type(matmul.getRhs()), type(matmul.getResult()));
-  const lang::Rate *rate = rateOf(type(matmul.getLhs()).getElementType());
+  const lang::Rate &rate = rateOf(type(matmul.getLhs()).getElementType());
   auto flops = static_cast<double>(matmul.getFlops());
   if (device.units > 1) {
     double rows = std::ceil(static_cast<double>(g.m) / kTile),
@@ -96,7 +96,7 @@ double Prices::secondsOfGemm(rt::MatmulOp matmul) const {
     if (turns > 1)
       flops *= std::ceil(turns) / turns;
   }
-  return flops / (static_cast<double>(rate->flops) * rate->efficiency);
+  return flops / (static_cast<double>(rate.flops) * rate.efficiency);
 }
 
 double Prices::secondsOf(rt::Call call) const {
@@ -108,7 +108,7 @@ double Prices::secondsOf(rt::Call call) const {
   if (auto matmul = dyn_cast<rt::MatmulOp>(call.getOperation()))
     arithmetic = secondsOfGemm(matmul);
   else if (call.getCategory() == rt::Category::Attention)
-    arithmetic = flops / (static_cast<double>(rateOf(element(call->getOperand(0)))->flops) *
+    arithmetic = flops / (static_cast<double>(rateOf(element(call->getOperand(0))).flops) *
                           device.attention);
   else if (const lang::Rate *f32 = findRate(device.compute, "f32"))
     arithmetic = flops / (static_cast<double>(f32->flops) * f32->efficiency);
@@ -117,7 +117,7 @@ double Prices::secondsOf(rt::Call call) const {
   return std::max(arithmetic, memory) + static_cast<double>(device.launch) * 1e-9;
 }
 
-std::string Prices::spell(ArrayAttr axes) const { return dist::spell(dist::axesOf(axes)); }
+static std::string spell(ArrayAttr axes) { return dist::spell(dist::axesOf(axes)); }
 
 const Spent &Prices::of(rt::FuncOp func) {
   auto [it, isNew] = ofFunctions.try_emplace(func);

@@ -52,9 +52,9 @@ private:
   Links links;
   lang::Precision precision;
   llvm::DenseMap<mlir::Operation *, Spent> ofFunctions;
-  const lang::Rate *rateOf(mlir::Type element) const;
+  const lang::Rate &rateOf(llvm::StringRef of) const;
+  const lang::Rate &rateOf(mlir::Type element) const;
   double secondsOfGemm(rt::MatmulOp matmul) const;
-  std::string spell(mlir::ArrayAttr axes) const;
 };
 
 } // namespace tplan::cost

@@ -168,9 +168,9 @@ bool Compile::runPhase(Phase next) {
   }
   // Where no pass runs, the module is what the last phase has left.
   bool isNew = pass || phase == Phase::parse;
+  pass = nullptr; // any of the phase's may be wrong
   if (isNew && failed(verifyAfter(phase, *result.module)))
     return internal("the verifier of the phase failed");
-  pass = nullptr;
   if (options.after)
     options.after(phase, *result.module);
   if (phase == Phase::emit && !emit())

@@ -76,7 +76,7 @@ struct Result {
   bool ok() const { return outcome == Outcome::ok; }
 };
 
-/// Runs the phases up to `options.last`, with the verifier of each after it.
+/// Runs the phases up to `options.last`, with the verifier of each that has passes after it.
 /// A crash inside becomes Outcome::internalError where the process has called
 /// llvm::CrashRecoveryContext::Enable().
 Result compile(const Source &source, const Options &options);

@@ -20,37 +20,38 @@ struct RankCosts {
   double forwardFlops = 0;  // of GEMMs and attention, in a step
 };
 
-cost::Spent priceOf(sched::SectionOp section, cost::Prices &prices) {
+/// One execution of a section.
+struct SectionCosts {
   cost::Spent spent;
-  Block &body = section.getBody().front();
-  schedule::forEachStep(llvm::make_range(body.begin(), body.end()),
-                        [&](sched::Step step, int64_t times) {
-                          spent += prices.of(step).times(static_cast<double>(times));
-                        });
-  return spent;
+  double flops = 0; // of GEMMs and attention
+};
+
+double flopsOf(rt::FuncOp func) {
+  double flops = 0;
+  func.walk([&](rt::Call call) {
+    if (call.getCategory() == rt::Category::Gemm || call.getCategory() == rt::Category::Attention)
+      flops += static_cast<double>(call.getFlops());
+  });
+  return flops;
 }
 
-double forwardFlopsOf(sched::SectionOp section) {
-  double flops = 0;
+SectionCosts costsOf(sched::SectionOp section, cost::Prices &prices) {
+  SectionCosts costs;
   Block &body = section.getBody().front();
   schedule::forEachStep(
       llvm::make_range(body.begin(), body.end()), [&](sched::Step step, int64_t times) {
+        auto n = static_cast<double>(times);
+        costs.spent += prices.of(step).times(n);
         if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
-          call.getFunction().walk([&](rt::Call each) {
-            if (each.getCategory() == rt::Category::Gemm ||
-                each.getCategory() == rt::Category::Attention)
-              flops += static_cast<double>(each.getFlops()) *
-                       static_cast<double>(times * static_cast<int64_t>(call.getLayers()));
-          });
+          costs.flops += flopsOf(call.getFunction()) * n * static_cast<double>(call.getLayers());
       });
-  return flops;
+  return costs;
 }
 
 RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
   RankCosts costs;
   auto mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
-  llvm::DenseMap<Operation *, cost::Spent> ofSections;
-  llvm::DenseMap<Operation *, double> forwards;
+  llvm::DenseMap<Operation *, SectionCosts> ofSections;
   bool inTasks = false;
   for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
     if (entry.getKind() != sched::EntryKind::Step)
@@ -58,10 +59,11 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
     schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t) {
       auto [it, isNew] = ofSections.try_emplace(section);
       if (isNew)
-        it->second = priceOf(section, prices);
+        it->second = costsOf(section, prices);
+      const auto &[spent, flops] = it->second;
       if (!section.getKind()) {
-        (inTasks ? costs.after : costs.before) += it->second;
-        costs.all += it->second;
+        (inTasks ? costs.after : costs.before) += spent;
+        costs.all += spent;
         section.walk([&](sched::AllReduceOp sum) {
           if (!inTasks || !llvm::is_contained(dist::axesOf(sum.getAxes()), mesh.getStages()))
             return;
@@ -71,16 +73,11 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
         return;
       }
       inTasks = true;
-      costs.tasks[{*section.getKind(), *section.getStage()}] = it->second;
+      costs.tasks[{*section.getKind(), *section.getStage()}] = spent;
       if (sched::isMessage(*section.getKind()))
         return; // no rank is busy with one
-      costs.all += it->second;
-      if (section.getKind() != TaskKind::F)
-        return;
-      auto [flops, isFirst] = forwards.try_emplace(section, 0);
-      if (isFirst)
-        flops->second = forwardFlopsOf(section);
-      costs.forwardFlops += flops->second;
+      costs.all += spent;
+      costs.forwardFlops += section.getKind() == TaskKind::F ? flops : 0;
     });
   }
   return costs;

@@ -17,6 +17,8 @@ using llvm::StringRef;
 
 static std::optional<Schedule> readSchedule(Report &report, const Item &item) {
   static constexpr int64_t kMost = 1 << 20;
+  static constexpr std::pair<llvm::StringLiteral, std::optional<int64_t> Schedule::*> kArgs[] = {
+      {"chunks", &Schedule::chunks}, {"group", &Schedule::group}, {"memory", &Schedule::memory}};
   Schedule schedule{item.name.text.str(), {}, {}, {}};
   auto read = [&](const Arg &given, StringRef name, const Number &value) {
     if (!value.integer || value.whole < 1 || value.whole > kMost) {
@@ -24,12 +26,13 @@ static std::optional<Schedule> readSchedule(Report &report, const Item &item) {
                    spell(value));
       return false;
     }
-    (name == "chunks"  ? schedule.chunks
-     : name == "group" ? schedule.group
-                       : schedule.memory) = value.whole;
+    schedule.*llvm::find_if(kArgs, [&](auto &arg) { return arg.first == name; })->second =
+        value.whole;
     return true;
   };
-  StringRef names[] = {"chunks", "group", "memory"};
+  llvm::SmallVector<StringRef> names;
+  for (const auto &[name, member] : kArgs)
+    names.push_back(name);
   if (!forEachNamedArg(report, item, names, read))
     return std::nullopt;
   return schedule;

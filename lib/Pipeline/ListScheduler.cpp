@@ -187,6 +187,7 @@ std::vector<Rules> searching::allRules(const Problem &problem) {
                      .keys = keysFor(problem, 0, {0, 0}, {0, 0}),
                      .distance = distance * problem.most});
   double grid = problem.most / (3 * static_cast<double>(problem.chunks[0].size()));
+  size_t spread = all.size();
   for (bool inOrder : {false, true})
     for (int f0 : {0, 2, 3, 4})
       for (int f1 : {0, 2, 3, 4})
@@ -196,7 +197,7 @@ std::vector<Rules> searching::allRules(const Problem &problem) {
                            .distance = problem.most,
                            .inOrder = inOrder});
   // The first forwards may be ahead of their time.
-  for (size_t i = all.size() - 512, e = all.size(); i < e; i += 3)
+  for (size_t i = spread, e = all.size(); i < e; i += 3)
     for (double early : {0.5, 1.0, 2.0, 4.0, 8.0}) {
       Rules rules = all[i];
       for (int32_t s = 0; s < problem.ranks; ++s)

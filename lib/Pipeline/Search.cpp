@@ -144,8 +144,7 @@ public:
     value = bestValue = player.play(now);
     best = now;
   }
-  /// Plays so many tasks.
-  /// `heat`: by how much of a step a move may make it longer at first.
+  /// Plays so many tasks. `heat`: by which part of a step a move may make it longer at first.
   void run(int64_t budget, double heat);
   double getBest() const { return bestValue; }
   Sequences takeBest() { return std::move(best); }

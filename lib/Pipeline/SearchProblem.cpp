@@ -113,8 +113,7 @@ double Player::play(const Sequences &orders) {
   played += done;
   if (done < problem.tasks())
     return kNever;
-  double sum = 0;
-  makespan = 0;
+  double sum = 0, makespan = 0;
   for (double end : freeAt)
     makespan = std::max(makespan, end), sum += end;
   return makespan + 1e-3 * sum / problem.ranks;

@@ -53,7 +53,6 @@ public:
   /// What is made small: the makespan, and a little of the ends of all ranks, so that a move that
   /// helps one of several ranks counts. Infinite where ranks wait for ever.
   double play(const Sequences &orders);
-  double getMakespan() const { return makespan; }
   double beginOf(int32_t task) const { return begins[task]; }
   double endOf(int32_t task) const { return ends[task]; }
   /// When what a task needs is on its rank, or -1; the first task that is missing.
@@ -67,7 +66,6 @@ private:
   std::vector<int32_t> next;
   std::vector<double> freeAt;
   std::vector<int32_t> awake; // ranks
-  double makespan = 0;
   int64_t played = 0;
 };
 

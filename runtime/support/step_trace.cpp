@@ -17,22 +17,17 @@ std::string StepTrace::text(int rank) const {
                            R"("args":{"name":"rank %d"}})",
                            rank, rank);
   for (const Event &event : events) {
-    bool isTask = event.section->task >= 0;
-    std::string name = event.section->name, microbatch;
-    if (isTask) {
-      name += std::to_string(event.microbatch);
-      microbatch = format(R"(,"stage":%lld,"microbatch":%lld)", (long long)event.section->task,
-                          (long long)event.microbatch);
+    std::string name = event.section->name, kind = "section", of;
+    if (long long stage = event.section->task, microbatch = event.microbatch; stage >= 0) {
+      kind = name;
+      name = format("%lld%s%lld", stage, kind.c_str(), microbatch);
+      of = format(R"(,"stage":%lld,"microbatch":%lld)", stage, microbatch);
     }
-    // The kind of a task follows the number of its stage: "0F".
-    const char *kind = event.section->name;
-    while (isTask && *kind >= '0' && *kind <= '9')
-      ++kind;
     all += format(",\n"
                   R"({"ph":"X","pid":0,"tid":%d,"name":"%s","cat":"%s","ts":%.3f,"dur":%.3f,)"
                   R"("args":{"step":%lld%s}})",
-                  rank, name.c_str(), isTask ? kind : "section", event.begin * 1e6,
-                  (event.end - event.begin) * 1e6, (long long)event.step, microbatch.c_str());
+                  rank, name.c_str(), kind.c_str(), event.begin * 1e6,
+                  (event.end - event.begin) * 1e6, (long long)event.step, of.c_str());
   }
   return all;
 }

@@ -271,26 +271,25 @@ Status Run::beginTrace() {
 Status Run::writeTrace() {
   if (options.trace.empty())
     return {};
-  std::string all = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" +
-                    format(R"({"ph":"M","pid":0,"tid":0,"name":"process_name",)"
-                           R"("args":{"name":"%s, measured"}})",
-                           program.plan);
   Status written;
   int64_t at = 0;
+  auto write = [&](const std::string &text) {
+    if (rank.peers.leads() && written.ok())
+      written = traceFile.write(at, text.data(), (int64_t)text.size());
+    at += (int64_t)text.size();
+  };
+  write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" +
+        format(R"({"ph":"M","pid":0,"tid":0,"name":"process_name",)"
+               R"("args":{"name":"%s, measured"}})",
+               program.plan));
   for (int from = 0; from < std::max(1, rank.peers.size()); ++from) {
-    std::string text =
-        rank.transport && rank.transport->rank() != from ? "" : rank.trace.text(from);
+    bool isOther = rank.transport && rank.transport->rank() != from;
+    std::string text = isOther ? "" : rank.trace.text(from);
     if (rank.transport)
       TP_TRY(rank.peers.broadcast(text, from));
-    all += ",\n" + text;
-    if (rank.peers.leads() && written.ok())
-      written = traceFile.write(at, all.data(), (int64_t)all.size());
-    at += (int64_t)all.size();
-    all.clear();
+    write(",\n" + text);
   }
-  std::string end = "\n]}\n";
-  if (rank.peers.leads() && written.ok())
-    written = traceFile.write(at, end.data(), (int64_t)end.size());
+  write("\n]}\n");
   if (rank.peers.leads() && written.ok())
     written = traceFile.commit();
   if (int64_t step = rank.trace.leftOutFrom())

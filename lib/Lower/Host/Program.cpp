@@ -39,11 +39,10 @@ private:
 };
 } // namespace
 
-/// "0F", as schedules are written; or the section's own.
+/// "F", the kind of a task; or the section's own name.
 static std::string nameOf(SectionOp section) {
-  if (!section.isOfTask())
-    return section.getSymName().str();
-  return std::to_string(*section.getStage()) + sched::stringifyTaskKind(*section.getKind()).str();
+  return section.isOfTask() ? sched::stringifyTaskKind(*section.getKind()).str()
+                            : section.getSymName().str();
 }
 
 void ProgramEmitter::addSection(SectionOp section) {
