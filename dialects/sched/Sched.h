@@ -85,7 +85,9 @@ llvm::SmallVector<AnyTask, 2> needsOf(Task task, int32_t before, int32_t after);
 /// "F of stage 0, microbatch 3".
 std::string describe(Task task);
 /// What carries a task's results to another rank.
-inline bool isMessage(TaskKind kind) { return kind >= TaskKind::SendF; }
+inline bool isMessage(TaskKind kind) {
+  return kind >= TaskKind::SendF && kind <= TaskKind::ReceiveB;
+}
 
 /// Every place is a multiple of this many bytes.
 inline constexpr int64_t kAlign = 64;

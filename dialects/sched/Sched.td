@@ -162,15 +162,16 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     together (`F 0 1 with B 0 0`), neither is a message; bit 8 of the second one's kind says so.
     (C2) each stage that it holds does each microbatch of its chain once forward, and backward once:
     B, or I and W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where
-    the neighbour is elsewhere.
+    the neighbour is elsewhere. Where ranks sum up what the backwards of a stage leave, R does, once.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
-    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I.
+    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I; R after all backwards of its stage.
     What is done together needs nothing of each other.
     (C4) the body holds chains, families, values, sections and entries; values have unlike keys.
     (C5) with an arena, each family and value lies inside it.
     (C6) values say which family they are in, or none; they fill its slot: `bytes` of a family is
     the sum of its values', each rounded up to 64.
-    (C7) an entry that executes tasks finds a section for each kind and stage of them.
+    (C7) an entry that executes tasks finds a section for each kind and stage of them, and executes
+    each section of a task.
     (C8) what it holds are stages, ascending, and all of them where it has no `rank`.
     (C9) chains divide the stages and the microbatches.
   }];

@@ -15,7 +15,8 @@ def Sched_TaskKind : I32EnumAttr<"TaskKind", "what a task runs", [
     I32EnumAttrCase<"SendF", 4, "SF">,
     I32EnumAttrCase<"ReceiveF", 5, "RF">,
     I32EnumAttrCase<"SendB", 6, "SB">,
-    I32EnumAttrCase<"ReceiveB", 7, "RB">
+    I32EnumAttrCase<"ReceiveB", 7, "RB">,
+    I32EnumAttrCase<"R", 8> // sums over ranks of what the backwards of a stage leave in a step
   ]> {
   let cppNamespace = "::tplan::sched";
 }

@@ -69,6 +69,7 @@ SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int32_t before, int32_t
     return {{{TaskKind::B, s, m}, {TaskKind::I, s, m}}};
   case TaskKind::ReceiveF:
   case TaskKind::ReceiveB: // of another rank
+  case TaskKind::R:        // all backwards of its stage, however these are cut
     return {};
   }
   llvm_unreachable("an unknown kind of task");
@@ -164,6 +165,22 @@ static LogicalResult verifyComplete(ProgramOp op, Positions &at) {
   return success();
 }
 
+/// (C2) and (C3) of sums over ranks: one R of a stage, after all of its backwards.
+static LogicalResult verifyReductions(ProgramOp op) {
+  SmallVector<int64_t> reducedAt(op.getStages(), -1);
+  for (auto [i, task] : llvm::enumerate(op.getTaskList())) {
+    int64_t &reduced = reducedAt[task.stage];
+    if (task.kind == TaskKind::R && reduced >= 0)
+      return op.emitOpError("a step reduces a stage once, found ") << describe(task);
+    if (task.kind == TaskKind::R)
+      reduced = i;
+    else if (reduced >= 0 && (task.kind == TaskKind::B || task.kind == TaskKind::W))
+      return op.emitOpError("a stage is reduced after all of its backwards, found after that ")
+             << describe(task);
+  }
+  return success();
+}
+
 static LogicalResult verifyTasks(ProgramOp op) {
   int64_t stages = op.getStages(), microbatches = op.getMicrobatches();
   if (op.getTasks().size() % 3 || stages < 1 || microbatches < 1) // (C1)
@@ -192,7 +209,7 @@ static LogicalResult verifyTasks(ProgramOp op) {
     at(task) = i;
   }
   return failure(failed(verifyTogether(op)) || failed(verifyComplete(op, at)) ||
-                 failed(verifyOrder(op, at)));
+                 failed(verifyOrder(op, at)) || failed(verifyReductions(op)));
 }
 
 /// (C4)
@@ -289,7 +306,7 @@ static LogicalResult verifySections(ProgramOp op) {
   };
   if (llvm::none_of(op.getBody().getOps<EntryOp>(), executesTasks))
     return success();
-  llvm::SmallDenseSet<std::pair<int, int64_t>> known;
+  llvm::SmallDenseSet<std::pair<int, int64_t>> known, executed;
   for (auto section : op.getBody().getOps<SectionOp>())
     if (section.getKind())
       known.insert({static_cast<int>(*section.getKind()), section.getStage().value_or(-1)});
@@ -297,7 +314,12 @@ static LogicalResult verifySections(ProgramOp op) {
     Task task = op.getTask(i);
     if (!known.contains({static_cast<int>(task.kind), task.stage}))
       return op.emitOpError("has no section for ") << describe(task);
+    executed.insert({static_cast<int>(task.kind), task.stage});
   }
+  for (auto section : op.getBody().getOps<SectionOp>())
+    if (section.getKind() &&
+        !executed.contains({static_cast<int>(*section.getKind()), section.getStage().value_or(-1)}))
+      return section.emitOpError("is of a task that no entry executes: ") << section.getSymName();
   return success();
 }
 

@@ -56,10 +56,10 @@ Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t mi
 
 void tplan::printScheduleOf(ModuleOp module, std::optional<UnitCosts> costs, ScheduleForm form,
                             llvm::raw_ostream &os) {
-  Scheduled scheduled = schedule::ordersOf(module);
+  Scheduled scheduled = schedule::ordersOf(module, schedule::With::Work);
   auto program = *module.getOps<sched::ProgramOp>().begin();
   if (!costs && form != ScheduleForm::json)
-    if (std::optional<Simulation> simulation = predictTasks(module, scheduled))
+    if (std::optional<Simulation> simulation = predictTasks(module))
       return draw(program.getPolicy(), scheduled.pipeline, *simulation, /*microseconds=*/1e6, form,
                   os);
   print(program.getPolicy(), scheduled.pipeline, scheduled.orders, costs.value_or(UnitCosts()),

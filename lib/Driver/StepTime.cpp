@@ -1,6 +1,5 @@
 //===- StepTime.cpp - how long a step will take on its cluster ------------===//
 #include "lib/Driver/StepTime.h"
-#include "lib/Pipeline/Check.h"
 #include "lib/Pipeline/Simulate.h"
 #include "lib/Schedule/Orders.h"
 #include "lib/Schedule/Walk.h"
@@ -104,12 +103,11 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, std::vector<RankCos
 }
 
 /// Sends of a CPU wait until they are received; those of a GPU have a stream of their own.
-pipeline::Simulation play(const cost::Prices &prices, const pipeline::Scheduled &scheduled,
-                          const pipeline::Costs &costs) {
-  const auto &[pipeline, orders] = scheduled;
-  bool sendsBlock = !prices.haveStreams() && pipeline.ranks() > 1;
-  return pipeline::simulate(sendsBlock ? pipeline::placeMessages(orders, pipeline) : orders,
-                            pipeline, costs);
+pipeline::Simulation play(ModuleOp module, const cost::Prices &prices,
+                          const std::vector<RankCosts> &ranks) {
+  auto [pipeline, orders] = schedule::ordersOf(
+      module, prices.haveStreams() ? schedule::With::Reductions : schedule::With::Messages);
+  return pipeline::simulate(orders, pipeline, costsFor(pipeline, ranks));
 }
 
 } // namespace
@@ -123,8 +121,7 @@ StepTime tplan::predictStep(ModuleOp module) {
     return step;
   step.device = settings.cluster.device;
   std::vector<RankCosts> ranks = costsOfRanks(module, prices);
-  pipeline::Scheduled played = schedule::ordersOf(module);
-  pipeline::Simulation simulation = play(prices, played, costsFor(played.pipeline, ranks));
+  pipeline::Simulation simulation = play(module, prices, ranks);
   step.tasks = simulation.makespan;
 
   // Without a sum over stages a rank goes on as soon as it has done its own tasks.
@@ -150,10 +147,9 @@ StepTime tplan::predictStep(ModuleOp module) {
   return step;
 }
 
-std::optional<pipeline::Simulation> tplan::predictTasks(ModuleOp module,
-                                                        const pipeline::Scheduled &scheduled) {
+std::optional<pipeline::Simulation> tplan::predictTasks(ModuleOp module) {
   cost::Prices prices(lang::Settings(module), dist::meshOf(module));
   if (!prices.areKnown())
     return std::nullopt;
-  return play(prices, scheduled, costsFor(scheduled.pipeline, costsOfRanks(module, prices)));
+  return play(module, prices, costsOfRanks(module, prices));
 }

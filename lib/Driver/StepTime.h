@@ -31,8 +31,7 @@ StepTime predictStep(mlir::ModuleOp module);
 
 /// The tasks of the module's programs in time, in seconds; nothing where the cluster does not say
 /// what its devices do.
-std::optional<pipeline::Simulation> predictTasks(mlir::ModuleOp module,
-                                                 const pipeline::Scheduled &scheduled);
+std::optional<pipeline::Simulation> predictTasks(mlir::ModuleOp module);
 
 } // namespace tplan
 

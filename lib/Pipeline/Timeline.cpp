@@ -59,6 +59,8 @@ std::pair<llvm::StringRef, llvm::StringRef> colours(TaskKind kind) {
     return {"#d2803c", "#eab787"};
   case TaskKind::W:
     return {"#5c9a5c", "#a3cda3"};
+  case TaskKind::R:
+    return {"#6f5a8c", "#b3a3c8"};
   default:
     return {"#a85c5c", "#d8a0a0"};
   }
@@ -106,7 +108,7 @@ private:
 
   void printLegend() {
     int x = kLeft;
-    for (TaskKind kind : {TaskKind::F, TaskKind::B, TaskKind::I, TaskKind::W}) {
+    for (TaskKind kind : {TaskKind::F, TaskKind::B, TaskKind::I, TaskKind::W, TaskKind::R}) {
       if (!has(kind))
         continue;
       os << formatv("<rect x=\"{0}\" y=\"20\" width=\"10\" height=\"10\" fill=\"{1}\"/>"

@@ -19,6 +19,8 @@ Part schedule::partOf(sched::TaskKind kind) {
     return Part::BackwardInputs;
   case TaskKind::W:
     return Part::BackwardWeights;
+  case TaskKind::R:
+    return Part::Reduce;
   case TaskKind::SendF:
   case TaskKind::SendB:
   case TaskKind::ReceiveF:
@@ -342,6 +344,15 @@ static void findShared(Chain &chain) {
           if (each.second == weight.param &&
               llvm::is_contained(weight.partsOfGradient(), run.stage))
             callee.gradientParts.insert(each.first());
+  for (Run &run : chain.runs)
+    run.reducesSums = llvm::any_of(run.callees, [&](const Callee &callee) {
+      rt::FuncOp func = callee.part(Part::Reduce);
+      return func && llvm::any_of(llvm::seq(func.getNumArguments()), [&](unsigned i) {
+               nn::ParamOp param = callee.paramOf(func.getArgLabel(i));
+               return llvm::is_contained(
+                   llvm::map_range(chain.shared, [](auto &weight) { return weight.param; }), param);
+             });
+    });
 }
 
 FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {

@@ -53,6 +53,8 @@ struct Run {
   int64_t stage = 0;
   bool isHeld = true;  // whether the rank of the program holds it
   bool isCopy = false; // of a stage that updates its weights and gives the copy what it has
+  /// Whether other stages add to what it reduces, so that this waits for the end of the step.
+  bool reducesSums = false;
   std::vector<Callee> callees;
   std::string title; // "block[2..5]", for the report
 
@@ -64,6 +66,8 @@ struct Run {
     return !isCopy || nn::factsOf(p).runs == nn::PartRuns::EachMicrobatch;
   }
   bool does(Part p) const { return isHeld && mayDo(p); }
+  /// Whether a task of its stage reduces what its backwards leave.
+  bool isReducedByTask() const { return has(Part::Reduce) && mayDo(Part::Reduce) && !reducesSums; }
   /// The instances that it has of each weight of its list.
   sched::InstanceRange instances() const {
     return {static_cast<int64_t>(op.getFirstInstance()), times()};

@@ -70,6 +70,7 @@ private:
   FailureOr<bool> meet(size_t rank, const Meeting &meeting);
   FailureOr<bool> meetAll(size_t rank, const Meeting &meeting);
   LogicalResult checkAlike(const Meeting &sent, const Meeting &received);
+  size_t awaitedBy(size_t rank) const;
   LogicalResult checkEnd();
   std::string describe(const Meeting &meeting) const;
 };
@@ -168,20 +169,45 @@ LogicalResult Player::checkAlike(const Meeting &sent, const Meeting &received) {
   return success();
 }
 
+/// For whom a rank waits: the other end of its message, or the first rank that is at no sum.
+size_t Player::awaitedBy(size_t rank) const {
+  Operation *op = at(rank)->op;
+  if (auto send = dyn_cast<sched::SendOp>(op))
+    return send.getPeer();
+  if (auto receive = dyn_cast<sched::ReceiveOp>(op))
+    return receive.getPeer();
+  size_t other = 0;
+  while (other < programs.size() && at(other) && isa<sched::AllReduceOp>(at(other)->op))
+    ++other;
+  return other;
+}
+
+/// Ranks that wait go on in a ring, or up to one that has come to its end.
 LogicalResult Player::checkEnd() {
-  for (size_t rank = 0; rank < programs.size(); ++rank) {
-    if (!at(rank))
-      continue;
-    auto diag = at(rank)->op->emitOpError("deadlock: ranks wait for each other in the entry ")
-                << sched::stringifyEntryKind(entry) << ", at " << describe(*at(rank));
-    for (size_t other = 0; other < programs.size(); ++other)
-      diag.attachNote(programs[other].getLoc())
-          << "rank " << other
-          << (at(other) ? " waits in " + describe(*at(other))
-                        : std::string(" has come to its end"));
-    return diag;
+  size_t rank = 0;
+  while (rank < programs.size() && !at(rank))
+    ++rank;
+  if (rank == programs.size())
+    return success();
+  SmallVector<size_t> ring;
+  while (rank < programs.size() && at(rank) && !llvm::is_contained(ring, rank)) {
+    ring.push_back(rank);
+    rank = awaitedBy(rank);
   }
-  return success();
+  bool isRing = rank < programs.size() && at(rank);
+  ring.erase(ring.begin(), isRing ? llvm::find(ring, rank) : ring.end() - 1);
+  const Meeting &first = *at(ring.front());
+  auto diag = first.op->emitOpError();
+  if (isRing)
+    diag << "deadlock: ranks wait for each other in the entry ";
+  else
+    diag << "a rank waits for one that has come to its end, in the entry ";
+  diag << sched::stringifyEntryKind(entry) << ", at " << describe(first);
+  for (size_t each : ring)
+    diag.attachNote(at(each)->op->getLoc())
+        << "rank " << each << " waits in " << describe(*at(each)) << ", for rank "
+        << awaitedBy(each);
+  return diag;
 }
 
 namespace {

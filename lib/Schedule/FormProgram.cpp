@@ -85,7 +85,7 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
   SectionBuilder section(values, chains.train, op);
   std::vector<const Run *> ofStage;
   for (const Run &run : chains.train.runs)
-    if (run.stage == stage)
+    if (run.stage == stage && (kind != TaskKind::R || run.isReducedByTask()))
       ofStage.push_back(&run);
   if (kind != TaskKind::F)
     std::reverse(ofStage.begin(), ofStage.end());
@@ -112,7 +112,7 @@ void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage)
 
 void ProgramBuilder::addRuns(SectionBuilder &section, const Chain &chain, Part part) {
   for (const Run &run : chain.runs)
-    if (run.does(part))
+    if (run.does(part) && !(part == Part::Reduce && run.isReducedByTask()))
       section.addRun(run, part);
 }
 
@@ -254,7 +254,7 @@ void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
   sched::createStep<sched::LaunchOp>(into, loc, from, to, StringRef(kNormKernel));
 }
 
-/// After the last task: sums over ranks that are pending, the norm, updates, states.
+/// After the last task: sums over ranks of what several stages add to, the norm, updates, states.
 void ProgramBuilder::addEnd() {
   SectionOp op = open("end");
   SectionBuilder section(values, chains.train, op);

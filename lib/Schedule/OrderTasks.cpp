@@ -152,6 +152,30 @@ void splitBackwards(RankOrder &order, const llvm::SmallDenseSet<int64_t> &splitS
   order = std::move(split);
 }
 
+/// What a stage's backwards leave is summed over ranks as soon as all of them are done, and what
+/// they leave to other ranks is sent: so ranks that train two stages reduce the one while the other
+/// still works.
+void addReductions(RankOrder &order, const Chain &chain) {
+  llvm::SmallDenseSet<int64_t> reduced;
+  for (const Run &run : chain.runs)
+    if (run.isReducedByTask())
+      reduced.insert(run.stage);
+  RankOrder with;
+  for (size_t end = order.size(); end > 0;) {
+    size_t begin = end - 1;
+    while (order[begin].together)
+      --begin;
+    for (Task task : llvm::reverse(ArrayRef(order).slice(begin, end - begin)))
+      if (reduced.erase(task.stage))
+        with.push_back({TaskKind::R, task.stage, task.microbatch});
+    for (Task task : llvm::reverse(ArrayRef(order).slice(begin, end - begin)))
+      with.push_back(task);
+    end = begin;
+  }
+  std::reverse(with.begin(), with.end());
+  order = std::move(with);
+}
+
 /// Erases parts of the backward that no task runs: the whole one where no stage with the layer does
 /// it in one, its halves where none does it in two.
 void eraseUnused(ModuleOp module, const Chain &chain,
@@ -174,11 +198,13 @@ void eraseUnused(ModuleOp module, const Chain &chain,
 struct ProgramMaker {
   ModuleOp module;
   nn::ChainOp train;
+  const Chain &chain;
   StringRef policy;
   int64_t stages, chains, microbatches;
 
-  void make(StringRef name, ArrayRef<Task> order, std::optional<int64_t> rank = {},
+  void make(StringRef name, RankOrder order, std::optional<int64_t> rank = {},
             ArrayRef<int64_t> holds = {}) {
+    addReductions(order, chain);
     SmallVector<int32_t> tasks;
     for (Task task : order)
       sched::addTriple(tasks, task);
@@ -230,11 +256,9 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     const pipeline::Orders &orders = made->orders;
     if (failed(checkParts(*chain, splitStages)) || failed(checkCotangents(*chain)))
       return failure();
-    ProgramMaker programs{module,
-                          train,
-                          settings.plan.pipeline,
-                          stages,
-                          static_cast<int64_t>(made->pipeline.getChains().size()),
+    ProgramMaker programs{module,       train,
+                          *chain,       settings.plan.pipeline,
+                          stages,       static_cast<int64_t>(made->pipeline.getChains().size()),
                           *microbatches};
     if (ranks == 1)
       programs.make("step", pipeline::mergeOrders(orders, made->pipeline));

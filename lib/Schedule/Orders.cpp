@@ -6,14 +6,20 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::pipeline;
 
-Scheduled schedule::ordersOf(ModuleOp module) {
+static bool has(schedule::With with, TaskKind kind) {
+  if (sched::isMessage(kind))
+    return with == schedule::With::Messages;
+  return kind != TaskKind::R || with != schedule::With::Work;
+}
+
+Scheduled schedule::ordersOf(ModuleOp module, With with) {
   Orders orders;
   std::vector<int32_t> rankOf;
   sched::ProgramOp last;
   for (auto program : module.getOps<sched::ProgramOp>()) {
     RankOrder &order = orders.emplace_back();
     for (Task task : program.getTaskList())
-      if (!sched::isMessage(task.kind))
+      if (has(with, task.kind))
         order.push_back(task);
     rankOf.resize(program.getStages());
     for (int32_t stage = 0; stage < static_cast<int32_t>(rankOf.size()); ++stage)

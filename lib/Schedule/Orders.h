@@ -7,9 +7,14 @@
 
 namespace tplan::schedule {
 
-/// The pipeline and the orders of the programs of a module, without messages: what lib/Pipeline
-/// simulates and draws.
-pipeline::Scheduled ordersOf(mlir::ModuleOp module);
+/// Which tasks of programs an order has.
+enum class With {
+  Work,       // F, B, I and W, as users write orders
+  Reductions, // and R, the sums over ranks
+  Messages    // and messages: all
+};
+/// The pipeline and the orders of the programs of a module: what lib/Pipeline simulates and draws.
+pipeline::Scheduled ordersOf(mlir::ModuleOp module, With with);
 
 } // namespace tplan::schedule
 

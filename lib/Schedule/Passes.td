@@ -15,7 +15,9 @@ def OrderTasksPass : Pass<"order-tasks", "::mlir::ModuleOp"> {
     Asks the plan's policy, or orders of the user's, for the order of tasks (F, B, or I and W of a
     stage and a microbatch), and makes a `sched.program` of it with the chains inside: one for a
     rank with all stages, or one for each coordinate along the axis of the stages, with messages
-    among the tasks. The order is checked. A stage whose backwards are cut for some microbatches
+    among the tasks. The order is checked. What the backwards of a stage leave to be summed over
+    ranks is summed by a task of its own, R, after the last of them; only weights that several stages
+    read wait for the end of the step. A stage whose backwards are cut for some microbatches
     has them cut for all. Functions that no task runs are erased.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];

@@ -29,9 +29,9 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 1 0] {
 // -----
 
 // sched.program (C1)
-// expected-error@below {{no such kind of task: 8}}
+// expected-error@below {{no such kind of task: 9}}
 "sched.program"() <{sym_name = "step", policy = "p", stages = 1 : i64, microbatches = 1 : i64,
-                    tasks = array<i32: 8, 0, 0>}> ({
+                    tasks = array<i32: 9, 0, 0>}> ({
 ^bb0:
 }) : () -> ()
 
@@ -58,6 +58,31 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, I 0 1] {
   sched.family @s0.fw from F 0 to B 0 slots 1 bytes 192 slot_of [0, 0]
   sched.value <activation "r"> residual microbatch bytes 40 x 3 in @s0.fw
+}
+
+// -----
+
+// sched.program (C2)
+// expected-error@below {{a step reduces a stage once, found R of stage 0, microbatch 1}}
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1, R 0 0, R 0 1] {
+}
+
+// -----
+
+// sched.program (C3)
+// expected-error@below {{a stage is reduced after all of its backwards, found after that W of stage 0, microbatch 1}}
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, I 0 0, W 0 0, F 0 1, I 0 1, R 0 0, W 0 1] {
+}
+
+// -----
+
+// sched.program (C7)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  sched.section @F.0 task F 0 {}
+  sched.section @B.0 task B 0 {}
+  // expected-error@below {{is of a task that no entry executes: R.0}}
+  sched.section @R.0 task R 0 {}
+  sched.entry step [#sched.execute<tasks>]
 }
 
 // -----

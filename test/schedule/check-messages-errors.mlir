@@ -121,13 +121,13 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 
 !x = !nn.tensor<[B 2], f32>
 module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
-// expected-note@below {{rank 0 waits in send F of stage 0, microbatch 0}}
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
   %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
     // expected-error@below {{deadlock: ranks wait for each other in the entry step, at send F of stage 0, microbatch 0}}
+    // expected-note@below {{rank 0 waits in send F of stage 0, microbatch 0, for rank 1}}
     sched.send "F of stage 0" to rank 1 from(%x)
   }
   sched.section @RB.0 task RB 0 {
@@ -139,7 +139,6 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   }
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
-// expected-note@below {{rank 1 waits in send B of stage 1, microbatch 0}}
 sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
   %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
   %n = sched.value <number "n"> scalar always bytes 8 x 1
@@ -148,6 +147,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
   sched.section @F.1 task F 1 {}
   sched.section @B.1 task B 1 {}
   sched.section @SB.1 task SB 1 {
+    // expected-note@below {{rank 1 waits in send B of stage 1, microbatch 0, for rank 0}}
     sched.send "B of stage 1" to rank 0 from(%x)
   }
   sched.section @end {
@@ -259,5 +259,76 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
     sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
   }
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
+
+// -----
+
+// Two of three ranks wait for each other in a message, and the third one waits for them in a sum.
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 3>, stages "pp">} {
+sched.program @step.0 policy "p" stages 3 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {}
+  sched.section @RB.0 task RB 0 {}
+  sched.section @B.0 task B 0 {}
+  sched.section @end { sched.all_reduce "norm" over ["pp"] from(%n) to(%n) }
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+sched.program @step.1 policy "p" stages 3 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, SF 1 0, RB 1 0, B 1 0, SB 1 0] {
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @RF.1 task RF 1 {}
+  sched.section @F.1 task F 1 {}
+  sched.section @SF.1 task SF 1 {}
+  sched.section @RB.1 task RB 1 {
+    // expected-error@below {{deadlock: ranks wait for each other in the entry step, at receive B of stage 2, microbatch 0}}
+    // expected-note@below {{rank 1 waits in receive B of stage 2, microbatch 0, for rank 2}}
+    sched.receive "B of stage 2" from rank 2 to(%x)
+  }
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {}
+  sched.section @end { sched.all_reduce "norm" over ["pp"] from(%n) to(%n) }
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+sched.program @step.2 policy "p" stages 3 microbatches 1 rank 2 holds [2] tasks [RF 2 0, F 2 0, B 2 0, SB 2 0] {
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @RF.2 task RF 2 {
+    // expected-note@below {{rank 2 waits in receive F of stage 1, microbatch 0, for rank 1}}
+    sched.receive "F of stage 1" from rank 1 to(%x)
+  }
+  sched.section @F.2 task F 2 {}
+  sched.section @B.2 task B 2 {}
+  sched.section @SB.2 task SB 2 {}
+  sched.section @end { sched.all_reduce "norm" over ["pp"] from(%n) to(%n) }
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %n = sched.value <number "n"> scalar always bytes 8 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {}
+  sched.section @RB.0 task RB 0 {}
+  sched.section @B.0 task B 0 {}
+  sched.section @end {
+    // expected-error@below {{a rank waits for one that has come to its end, in the entry step, at sum of norm}}
+    // expected-note@below {{rank 0 waits in sum of norm, for rank 1}}
+    sched.all_reduce "norm" over ["pp"] from(%n) to(%n)
+  }
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
+  sched.section @RF.1 task RF 1 {}
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {}
+  sched.entry step [#sched.execute<tasks>]
 }
 }

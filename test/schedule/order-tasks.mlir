@@ -9,6 +9,8 @@
 // RUN: sed 's/microbatch = 2 : i64/microbatch = 4 : i64, pipeline = "1f1b", stages = [1, 1], mesh = [{name = "pp", size = 2 : i64}], stage_axis = "pp"/' %S/Inputs/mlp.mlir > %t.pp
 // RUN: sed -i '1i module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {' %t.pp && echo '}' >> %t.pp
 // RUN: tplan-opt --split-stages --order-tasks %t.pp | FileCheck %s --check-prefix=PP
+// RUN: tplan-opt --order-tasks %S/Inputs/chunks.mlir | FileCheck %s --check-prefix=CHUNKS
+// RUN: tplan-opt --order-tasks --form-program %S/Inputs/chunks.mlir | FileCheck %s --check-prefix=SUMS
 // EXAMPLE
 // With gpipe all microbatches go forward before the first goes back. No task runs part `backward_inputs`, so it goes.
 // HERE-NOT:  rt.func @a.I
@@ -52,3 +54,17 @@ rt.func @a.I() attributes {layer = @a, part = #nn.part<backward_inputs>} {
 // PP:        nn.chain @train
 // PP:      sched.program @step.1 policy "1f1b" stages 2 microbatches 2 rank 1 holds [1] tasks [RF 1 0, F 1 0, RF 1 1, B 1 0, SB 1 0, F 1 1, B 1 1, SB 1 1]
 // PP:        nn.chain @train
+
+// Two stages lie on each rank. R sums up what the backwards of a stage leave, after the last of these and the message that
+// follows it, while the rank still has work of its other stage. Stage 3 shares its weight with stage 0, so both wait.
+// CHUNKS:  sched.program @step.0 policy "interleaved" stages 4 microbatches 2 rank 0 holds [0, 2]
+// CHUNKS-SAME: B 2 1, SB 2 1, R 2 1, RB 0 0, B 0 0, RB 0 1, B 0 1]
+// CHUNKS:  sched.program @step.1 policy "interleaved" stages 4 microbatches 2 rank 1 holds [1, 3]
+// CHUNKS-SAME: B 1 1, SB 1 1, R 1 1]
+// SUMS:      sched.program @step.0
+// SUMS:        sched.section @R.2 task R 2 {
+// SUMS-NEXT:     sched.run "reduce" "a" x 1
+// SUMS:        sched.section @end {
+// SUMS-NOT:      "reduce" "a"
+// SUMS:          sched.run "reduce" "b" x 1
+// SUMS:        sched.section @evaluate
