@@ -258,8 +258,8 @@ def NN_LayerOp : NN_Op<"layer", [IsolatedFromAbove, FunctionOpInterface, Symbol,
     Made by `model` (the forward function), replaced by `differentiate` (the joint
     function: forward and backward in one graph) and by `recompute` (the parts `forward`,
     `backward`, `backward_inputs`, `backward_weights` and `evaluate`). The parts `norm` and
-    `update` come from `differentiate`, `prepare` from `precision`, `states` from `model` and
-    `reduce` from `shard`; docs/architecture.md, "Parts", says what each does. Consumed by `fuse`.
+    `update` come from `differentiate`, `prepare` from `precision`, `states` from `model`,
+    `reduce`, `cut` and `gather` from `shard`; docs/architecture.md, "Parts", says what each does. Consumed by `fuse`.
     A part names in `layer` the layer that runs call, which is gone once `recompute` has cut it.
     Every argument and result carries `nn.role` and `nn.name`.
 
@@ -353,17 +353,20 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
     instance first_instance + t of each. `first_layer` numbers the layers of the whole model, for
     random numbers. Results are what the last layer carries out. `schedule` splits
     runs at stage borders and sets `stage`. One layer of a list has the attribute `nn.list`.
+    `cut-messages` sets `messages`: for each result the layer whose parts `cut` and `gather` make a
+    message to a later stage of it, or `unit` where it is sent whole.
 
     (C1) a callee's carried arguments and results have the types of the run's (checked by `order-tasks`).
     (C2) `params[j]` binds every param argument of callee j to a param of its type
     with at least first_instance + times instances, or 1, shared by all (checked by `order-tasks`
     and `form-program`).
     (C3) with times * n > 1 the carried types in and out agree.
+    (C4) `messages` says how each result is sent; its layers have the parts `cut` and `gather`.
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$callees, I64Attr:$times, I64Attr:$first_layer,
                        Variadic<NN_AnyTensor>:$carried, Variadic<NN_AnyTensor>:$invariants,
                        ArrayAttr:$params, DefaultValuedAttr<I64Attr, "0">:$first_instance,
-                       OptionalAttr<I64Attr>:$stage);
+                       OptionalAttr<I64Attr>:$stage, OptionalAttr<ArrayAttr>:$messages);
   let results = (outs Variadic<NN_AnyTensor>:$results);
   let assemblyFormat = [{
     $callees `x` $times `layer` $first_layer `carried` `(` $carried `)`

@@ -166,6 +166,9 @@ DimAttr ChainOp::getBatch() {
 LogicalResult RunOp::verify() { // (C1) and (C2) where it is read: lib/Schedule/Chain.cpp
   if (getTimes() * getCallees().size() > 1 && getCarried().getTypes() != getResultTypes()) // (C3)
     return emitOpError("hands on what its next layer takes: types carried in and out must agree");
+  if (getMessages() && getMessages()->size() != getNumResults()) // (C4)
+    return emitOpError("says of each result how it is sent, found ")
+           << getMessages()->size() << " for " << getNumResults();
   return success();
 }
 

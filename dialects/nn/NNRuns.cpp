@@ -65,10 +65,11 @@ static RunOp piece(OpBuilder &b, RunOp run, int64_t begin, int64_t end, ValueRan
   bool last = end == layersOf(run);
   SmallVector<Type> results(last ? SmallVector<Type>(run->getResultTypes())
                                  : SmallVector<Type>(run.getCarried().getTypes()));
-  auto piece = RunOp::create(b, run.getLoc(), results, slice(run.getCallees()),
-                             (end - begin) / width, run.getFirstLayer() + begin, carried,
-                             run.getInvariants(), slice(run.getParams()),
-                             run.getFirstInstance() + begin / period, run.getStageAttr());
+  auto piece =
+      RunOp::create(b, run.getLoc(), results, slice(run.getCallees()), (end - begin) / width,
+                    run.getFirstLayer() + begin, carried, run.getInvariants(),
+                    slice(run.getParams()), run.getFirstInstance() + begin / period,
+                    run.getStageAttr(), last ? run.getMessagesAttr() : ArrayAttr());
   for (NamedAttribute attr : run->getDiscardableAttrs())
     piece->setAttr(attr.getName(), attr.getValue());
   if (layersOf(piece) == 1)

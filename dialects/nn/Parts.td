@@ -19,7 +19,11 @@ def NN_Part : I32EnumAttr<"Part", "a part of a layer", [
     I32EnumAttrCase<"Update", 6, "update">,     // the optimizer
     I32EnumAttrCase<"Prepare", 7, "prepare">,   // writes working copies before the first step
     I32EnumAttrCase<"States", 8, "states">,     // updates the model's own states; metrics
-    I32EnumAttrCase<"Reduce", 9, "reduce">      // makes the sums over ranks that are pending
+    I32EnumAttrCase<"Reduce", 9, "reduce">,     // makes the sums over ranks that are pending
+    // These two belong to a message between stages, not to a layer: what a rank sends of a value that others have, too,
+    // and the whole again of what they have received.
+    I32EnumAttrCase<"Cut", 10, "cut">,
+    I32EnumAttrCase<"Gather", 11, "gather">
   ]> {
   let cppNamespace = "::tplan::nn";
   let genSpecializedAttr = 0;

@@ -98,7 +98,9 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, std::vector<RankCos
   };
   return {priceOf, [&pipeline, priceOf](int32_t from, int32_t to) {
             bool forward = pipeline.after(from) == to;
-            return priceOf(forward ? TaskKind::SendF : TaskKind::SendB, from);
+            // Both ends have the message; the receiver may gather what comes in parts.
+            return priceOf(forward ? TaskKind::SendF : TaskKind::SendB, from) +
+                   priceOf(forward ? TaskKind::ReceiveF : TaskKind::ReceiveB, to);
           }};
 }
 

@@ -174,9 +174,9 @@ SmallVector<Value> Outliner::addRun(ArrayRef<Attribute> callees, int64_t times,
   for (unsigned i = 0, e = first.getNumResults(); i < e; ++i)
     if (first.getResultRole(i) == Role::Carried)
       results.push_back(first.getResultTypes()[i]);
-  auto run =
-      RunOp::create(chainBuilder, loc, results, chainBuilder.getArrayAttr(callees), times, layers,
-                    carried, invariants, chainBuilder.getArrayAttr(params), 0, IntegerAttr());
+  auto run = RunOp::create(chainBuilder, loc, results, chainBuilder.getArrayAttr(callees), times,
+                           layers, carried, invariants, chainBuilder.getArrayAttr(params), 0,
+                           IntegerAttr(), ArrayAttr());
   layers += times * callees.size();
   if (ofList && layersOf(run) == 1)
     run->setAttr(nn::kList, UnitAttr::get(run.getContext()));

@@ -27,7 +27,7 @@ Part schedule::partOf(sched::TaskKind kind) {
   case TaskKind::ReceiveB:
     break;
   }
-  llvm_unreachable("a message runs no part");
+  llvm_unreachable("a message runs no part of a layer");
 }
 
 SmallVector<std::pair<Part, rt::FuncOp>> Callee::existing() const {
@@ -355,6 +355,12 @@ static void findShared(Chain &chain) {
     });
 }
 
+/// How each result of a run is sent; nothing where all are whole.
+static ArrayRef<Attribute> messagesOf(nn::RunOp run) {
+  ArrayAttr messages = run.getMessagesAttr();
+  return messages ? messages.getValue() : ArrayRef<Attribute>();
+}
+
 FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {
   auto module = op->getParentOfType<ModuleOp>();
   nn::PartTable<rt::FuncOp> parts(module);
@@ -390,6 +396,15 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {
         return failure();
       run.callees.push_back(std::move(callee));
     }
+    for (auto [result, how] : llvm::zip(runOp.getResults(), messagesOf(runOp)))
+      if (auto layer = dyn_cast<FlatSymbolRefAttr>(how)) {
+        MessageParts sent = {parts.lookup(layer, Part::Cut), parts.lookup(layer, Part::Gather)};
+        if (!sent.cut || !sent.gather) // (C4) of `nn.run`
+          return runOp.emitOpError(
+                     "sends a result in parts by a layer that lacks part cut or gather: ")
+                 << layer.getValue();
+        chain.sentInParts[result] = sent;
+      }
     chain.runs.push_back(std::move(run));
   }
   findShared(chain);

@@ -15,6 +15,7 @@
 #include "dialects/nn/Parts.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <array>
@@ -95,6 +96,11 @@ struct SharedWeight {
   Stages partsOfGradient() const;
 };
 
+/// How a value is sent in parts by ranks that have it alike.
+struct MessageParts {
+  rt::FuncOp cut, gather; // whole -> part; part -> whole
+};
+
 struct Chain {
   mutable nn::ChainOp op;
   std::vector<Run> runs;
@@ -102,6 +108,7 @@ struct Chain {
   /// The stages that add to a loss, a count or a metric, ascending: each has a sum of its own.
   llvm::StringMap<llvm::SmallVector<int64_t>> stagesOfSums;
   std::vector<SharedWeight> shared; // in the order of the chain
+  llvm::DenseMap<mlir::Value, MessageParts> sentInParts;
 
   /// Whether it is the chain that counts, and not the one that trains.
   bool isCounts() const { return op.getSymName() == nn::kCountsChain; }

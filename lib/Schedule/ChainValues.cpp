@@ -48,6 +48,11 @@ KeyAttr schedule::chainKey(const Chain &chain, Value value, bool cotangent) {
   return activationKey(value.getContext(), name + (cotangent ? ".cot" : ""));
 }
 
+KeyAttr schedule::sentKey(const Chain &chain, Value value, bool cotangent) {
+  return activationKey(value.getContext(),
+                       "part of " + chainKey(chain, value, cotangent).getName().getValue());
+}
+
 std::string schedule::partName(const Chain &chain, const Run &run, Part part) {
   return prefixOf(chain) + "r" + std::to_string(run.index) + "." + nn::factsOf(part).letter;
 }

@@ -14,6 +14,8 @@ sched::KeyAttr residualKey(const Run &run, unsigned j, nn::Role role, llvm::Stri
 sched::KeyAttr keptKey(const Run &run, unsigned j, unsigned k, bool cotangent);
 /// A value of the chain, "tokens+1" or "r0.embed.0.out.c0", or its cotangent.
 sched::KeyAttr chainKey(const Chain &chain, mlir::Value value, bool cotangent = false);
+/// What a rank sends or receives of one, where it goes in parts.
+sched::KeyAttr sentKey(const Chain &chain, mlir::Value value, bool cotangent);
 /// "r1.F", with "counts." before it in that chain.
 std::string partName(const Chain &chain, const Run &run, Part part);
 /// Carried value (or cotangent) number k on its way from layer to layer, where nothing keeps it.

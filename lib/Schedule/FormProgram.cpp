@@ -57,6 +57,7 @@ private:
   SectionOp open(StringRef name, std::optional<TaskKind> kind = std::nullopt, int64_t stage = -1);
   void addTask(TaskKind kind, int64_t stage);
   void addMessage(SectionOp section, TaskKind kind, int64_t stage);
+  void addCall(OpBuilder &into, rt::FuncOp func, Use from, Use to);
   void addRuns(SectionBuilder &section, const Chain &chain, Part part);
   void addEvaluation();
   void addBegin();
@@ -93,21 +94,46 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
     section.addRun(*run, partOf(kind));
 }
 
-/// What the tasks of one stage leave to those of the other; no op where that is nothing.
+/// What the tasks of one stage leave to those of the other; no op where that is nothing. What ranks
+/// have alike may go in parts.
 void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage) {
   const Chain &train = chains.train;
   bool forward = kind == TaskKind::SendF || kind == TaskKind::ReceiveF;
   bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
   int64_t peer = forward == sends ? program.after(stage) : program.before(stage);
   int64_t before = std::min(stage, peer); // the border lies after this stage
-  SectionBuilder of(values, train, section);
-  SmallVector<Use> uses;
-  for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before))
-    uses.push_back(of.chainUse(value, /*cotangent=*/!forward));
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
+  SmallVector<Use> uses;
+  SmallVector<std::pair<rt::FuncOp, std::pair<Use, Use>>> gathers;
+  for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before)) {
+    Use whole = use(values.find(chainKey(train, value, /*cotangent=*/!forward)).getMemory());
+    MessageParts parts = train.sentInParts.lookup(value);
+    if (!parts.cut) {
+      uses.push_back(whole);
+      continue;
+    }
+    Use part = use(values
+                       .declare(sentKey(train, value, /*cotangent=*/!forward), sched::Owner::Chain,
+                                sched::Life::Section, parts.cut.getResultTypes().front())
+                       .getMemory());
+    uses.push_back(part);
+    if (sends)
+      addCall(into, parts.cut, whole, part);
+    else
+      gathers.push_back({parts.gather, {part, whole}});
+  }
   std::string title =
       (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer);
   schedule::addMessage(into, loc, program, sends, title, peer, uses);
+  for (auto &[gather, ends] : gathers)
+    addCall(into, gather, ends.first, ends.second);
+}
+
+/// A call that makes one value of another.
+void ProgramBuilder::addCall(OpBuilder &into, rt::FuncOp func, Use from, Use to) {
+  ValueOp frame = values.declareFrame(func.getSymName());
+  sched::createStep<sched::CallOp>(into, loc, {from}, {to}, func.getSymName(), frame.getMemory(),
+                                   uint64_t(1));
 }
 
 void ProgramBuilder::addRuns(SectionBuilder &section, const Chain &chain, Part part) {

@@ -79,8 +79,15 @@ double secondsOf(const Chain &chain, cost::Prices &prices, TaskKind kind, int64_
 double secondsOfMessage(const Chain &chain, cost::Prices &prices, dist::MeshAttr mesh,
                         int64_t stage) {
   double seconds = 0;
-  for (Value value : chain.valuesAfter(stage))
-    seconds += prices.getLinks().secondsOfMessage(mesh.getStages(), nn::bytesOf(value));
+  for (Value value : chain.valuesAfter(stage)) {
+    MessageParts parts = chain.sentInParts.lookup(value);
+    int64_t bytes = nn::bytesOf(value);
+    if (parts.cut) {
+      bytes = cast<nn::Tensor>(parts.cut.getResultTypes().front()).getBytes();
+      seconds += prices.of(parts.cut).seconds() + prices.of(parts.gather).seconds();
+    }
+    seconds += prices.getLinks().secondsOfMessage(mesh.getStages(), bytes);
+  }
   return seconds;
 }
 

@@ -72,6 +72,18 @@ def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::dist::DistDialect"];
 }
 
+def CutMessagesPass : Pass<"cut-messages", "::mlir::ModuleOp"> {
+  let summary = "what ranks have alike is sent in parts, where that is cheaper";
+  let description = [{
+    Ranks of a stage that have a value alike, as those along `tp` do, would each send it whole to the
+    next stage. Where links between stages are slower than those between these ranks, each sends its
+    part alone, and the receivers gather the whole. This makes the functions that cut and gather,
+    and says of each result of a run how it is sent; `form-program` calls them with the message.
+    Nothing is added up, so no bit changes.
+  }];
+  let dependentDialects = ["::tplan::dist::DistDialect"];
+}
+
 def SumStagesPass : Pass<"sum-stages", "::mlir::ModuleOp"> {
   let summary = "what adds up the parts that several stages have of a gradient";
   let description = [{

@@ -502,6 +502,15 @@ nn.chain @hands {
 
 // -----
 
+// nn.run (C4)
+nn.chain @sends {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2], f32>
+  // expected-error @+1 {{says of each result how it is sent, found 2 for 1}}
+  %y = nn.run [@a] x 1 layer 0 carried(%x) invariant() params [{}] {messages = [@m, unit]} : (!nn.tensor<[B 2], f32>) -> !nn.tensor<[B 2], f32>
+}
+
+// -----
+
 // nn.layer (C3)
 // expected-error @+1 {{a forward takes no cotangent, found argument 0}}
 nn.layer @f(%x: !nn.tensor<[D 3], f32> {nn.role = "cot_invariant", nn.name = "i0", nn.position = 0 : i64}) attributes {layer = @layer, part = #nn.part<forward>} {

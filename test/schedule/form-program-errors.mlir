@@ -90,3 +90,17 @@ sched.program @step policy "p" stages 2 microbatches 1 tasks [F 0 0, F 1 0, B 1 
     nn.run [@b] x 1 layer 1 carried() invariant() params [{w = @w}] {stage = 1 : i64} : () -> ()
   }
 }
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.launch @k() : () -> !x
+  rt.return %0 : !x
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  nn.chain @train {
+    // expected-error@below {{sends a result in parts by a layer that lacks part cut or gather: message.0}}
+    %x = nn.run [@a] x 1 layer 0 carried() invariant() params [{}] {messages = [@message.0]} : () -> !x
+  }
+}
