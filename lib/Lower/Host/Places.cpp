@@ -108,11 +108,20 @@ Value HostPlaces::at(const sched::Use &use, const SectionContext &context) {
 // By tables
 //===----------------------------------------------------------------------===//
 
+/// What is constant in an instance goes into the table, so that stages which begin at unlike layers
+/// of a list have the same code.
 PlaceOfUse HostPlaces::placeOf(ValueOp value, AffineMap instance, bool isOfTask) const {
   sched::FamilyOp family = isOfTask ? familyOf(value) : sched::FamilyOp();
   int64_t offset = family ? static_cast<int64_t>(*value.getAt()) : offsetOf(value);
-  if (auto constant = dyn_cast<AffineConstantExpr>(instance.getResult(0)))
-    return {value, AffineMap(), offset + constant.getValue() * value.getStride(), family};
+  AffineExpr number = instance.getResult(0);
+  auto at = [&](AffineExpr constant) {
+    return offset + cast<AffineConstantExpr>(constant).getValue() * value.getStride();
+  };
+  if (isa<AffineConstantExpr>(number))
+    return {value, AffineMap(), at(number), family};
+  if (auto sum = dyn_cast<AffineBinaryOpExpr>(number);
+      sum && number.getKind() == AffineExprKind::Add && isa<AffineConstantExpr>(sum.getRHS()))
+    return {value, AffineMap::get(0, 2, sum.getLHS()), at(sum.getRHS()), family};
   return {value, instance, offset, family};
 }
 
