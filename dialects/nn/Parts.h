@@ -21,7 +21,7 @@ namespace tplan::nn {
 enum class PartRuns {
   EachMicrobatch, // as a task of the schedule
   Evaluation,     // on each microbatch of an evaluation, of samples and of the counts
-  EndOfStep,      // once a step, after the last backward
+  EndOfStep,      // once a step, after the backwards
   Message,        // with a message between stages
   Start           // once, before the first step
 };

@@ -23,9 +23,12 @@ static ParseResult parseTasks(OpAsmParser &parser, DenseI32ArrayAttr &tasks) {
     if (parser.parseKeyword(&kind) || parser.parseInteger(stage) || parser.parseInteger(microbatch))
       return failure();
     std::optional<TaskKind> symbol = symbolizeTaskKind(kind);
-    if (!symbol)
-      return parser.emitError(loc)
-             << "expected a task F, B, I or W, or a message SF, RF, SB or RB, found " << kind;
+    if (!symbol) {
+      auto diag = parser.emitError(loc) << "expected a kind of task, one of ";
+      llvm::interleaveComma(kTaskFacts, diag,
+                            [&](const TaskFacts &facts) { diag << stringifyTaskKind(facts.kind); });
+      return diag << "; found " << kind;
+    }
     addTriple(data, {*symbol, stage, microbatch, together});
     return success();
   };

@@ -4,10 +4,10 @@
 
 #include "dialects/nn/NN.h"
 #include "dialects/rt/RT.h"
+#include "dialects/sched/Tasks.h"
 #include "mlir/IR/AffineMap.h"
 
 #include "dialects/sched/SchedDialect.h.inc"
-#include "dialects/sched/SchedEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/sched/SchedAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
@@ -51,43 +51,6 @@ int64_t evaluate(mlir::AffineExpr instance, int64_t period, int64_t microbatch);
 mlir::Operation *bodyOpOf(mlir::Operation *op);
 /// A use of an instance, of instance 0 where none is given.
 Use use(mlir::Value value, mlir::AffineExpr instance = {});
-/// One piece of work: a part of all runs of a stage, for one microbatch.
-struct Task {
-  TaskKind kind;
-  int32_t stage, microbatch;
-  /// It is done as one with the task before it: neither needs the other, and what they leave goes
-  /// out when both are done. So an F can hide what a B waits for.
-  bool together = false;
-  bool operator==(const Task &) const = default;
-};
-
-/// Where a program has its tasks, this is added to the kind of one that is done together.
-inline constexpr int32_t kTogether = 1 << 8;
-/// Task i of the triples of a program.
-inline Task taskIn(llvm::ArrayRef<int32_t> triples, int64_t i) {
-  int32_t kind = triples[3 * i];
-  return {static_cast<TaskKind>(kind & ~kTogether), triples[3 * i + 1], triples[3 * i + 2],
-          (kind & kTogether) != 0};
-}
-inline void addTriple(llvm::SmallVectorImpl<int32_t> &triples, Task task) {
-  triples.append({static_cast<int32_t>(task.kind) + (task.together ? kTogether : 0), task.stage,
-                  task.microbatch});
-}
-/// Those that are done as one, from place i on.
-llvm::ArrayRef<Task> tasksAt(llvm::ArrayRef<Task> tasks, size_t i);
-
-/// One of several tasks.
-using AnyTask = llvm::SmallVector<Task, 3>;
-/// What must be done before a task, all of it: where the stages are held by one rank, tasks of its
-/// neighbours, else the messages that bring their results. A backward is done whole or in parts.
-/// `before` and `after` are the stages from which the forward comes and to which it goes, or -1.
-llvm::SmallVector<AnyTask, 2> needsOf(Task task, int32_t before, int32_t after);
-/// "F of stage 0, microbatch 3".
-std::string describe(Task task);
-/// What carries a task's results to another rank.
-inline bool isMessage(TaskKind kind) {
-  return kind >= TaskKind::SendF && kind <= TaskKind::ReceiveB;
-}
 
 /// Every place is a multiple of this many bytes.
 inline constexpr int64_t kAlign = 64;

@@ -159,7 +159,8 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     does the first half of the microbatches, the second half the other one.
 
     (C1) tasks are triples; kinds, stages and microbatches are in range. Where two are done
-    together (`F 0 1 with B 0 0`), neither is a message; bit 8 of the second one's kind says so.
+    together (`F 0 1 with B 0 0`), both are F, B, I or W; bit 8 of the second one's kind says so.
+    R has the first microbatch of its stage.
     (C2) each stage that it holds does each microbatch of its chain once forward, and backward once:
     B, or I and W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where
     the neighbour is elsewhere. Where ranks sum up what the backwards of a stage leave, R does, once.

@@ -76,9 +76,13 @@ SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int32_t before, int32_t
 }
 
 std::string tplan::sched::describe(Task task) {
-  return (stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage) + ", microbatch " +
-          Twine(task.microbatch))
-      .str();
+  std::string text = (stringifyTaskKind(task.kind) + " of stage " + Twine(task.stage)).str();
+  return task.kind == TaskKind::R ? text : text + ", microbatch " + std::to_string(task.microbatch);
+}
+
+std::string tplan::sched::spell(Task task) {
+  std::string text = std::to_string(task.stage) + stringifyTaskKind(task.kind).str();
+  return task.kind == TaskKind::R ? text : text + std::to_string(task.microbatch);
 }
 
 ArrayRef<Task> tplan::sched::tasksAt(ArrayRef<Task> tasks, size_t i) {
@@ -106,11 +110,10 @@ static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
 static LogicalResult verifyTogether(ProgramOp op) {
   bool mayBe = false; // whether the task before may be done together with another
   for (Task task : op.getTaskList()) {
-    bool isWork = !isMessage(task.kind);
-    if (task.together && !(mayBe && isWork))
-      return op.emitOpError("only tasks that are no messages are done together, found ")
-             << describe(task);
-    mayBe = isWork;
+    bool isOrdered = factsOf(task.kind).isOrdered;
+    if (task.together && !(mayBe && isOrdered))
+      return op.emitOpError("only F, B, I and W are done together, found ") << describe(task);
+    mayBe = isOrdered;
   }
   return success();
 }
@@ -167,16 +170,19 @@ static LogicalResult verifyComplete(ProgramOp op, Positions &at) {
 
 /// (C2) and (C3) of sums over ranks: one R of a stage, after all of its backwards.
 static LogicalResult verifyReductions(ProgramOp op) {
-  SmallVector<int64_t> reducedAt(op.getStages(), -1);
-  for (auto [i, task] : llvm::enumerate(op.getTaskList())) {
-    int64_t &reduced = reducedAt[task.stage];
-    if (task.kind == TaskKind::R && reduced >= 0)
-      return op.emitOpError("a step reduces a stage once, found ") << describe(task);
-    if (task.kind == TaskKind::R)
-      reduced = i;
-    else if (reduced >= 0 && (task.kind == TaskKind::B || task.kind == TaskKind::W))
+  llvm::SmallDenseSet<int64_t> reduced; // stages
+  for (Task task : op.getTaskList()) {
+    if (task.kind == TaskKind::R) {
+      if (task.microbatch != op.getMicrobatchesOf(task.stage).first)
+        return op.emitOpError("R is done once a step and has the first microbatch of its stage, "
+                              "found ")
+               << describe(task) << " with " << task.microbatch;
+      reduced.insert(task.stage);
+    } else if ((task.kind == TaskKind::B || task.kind == TaskKind::W) &&
+               reduced.contains(task.stage)) {
       return op.emitOpError("a stage is reduced after all of its backwards, found after that ")
              << describe(task);
+    }
   }
   return success();
 }

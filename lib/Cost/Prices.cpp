@@ -141,11 +141,11 @@ Spent Prices::of(sched::Step step) {
     return of(call.getFunction()).times(static_cast<double>(call.getLayers()));
   Spent spent;
   ArrayAttr group = step.getResource().axes;
-  if (!group || isa<sched::ReceiveOp>(step.getOperation()))
+  if (!group)
     return spent;
   int64_t bytes = 0;
   for (const sched::Use &use : step.getUses())
-    if (use.reads)
+    if (use.reads || isa<sched::ReceiveOp>(step.getOperation()))
       bytes += static_cast<int64_t>(sched::valueOf(use.value).getBytes());
   dist::Axes axes = dist::axesOf(group);
   spent.communication[spell(group)] = isa<sched::AllReduceOp>(step.getOperation())

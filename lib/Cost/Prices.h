@@ -40,7 +40,7 @@ public:
   double secondsOf(rt::Call call) const;
   /// All calls of a function, once each.
   const Spent &of(rt::FuncOp func);
-  /// One execution of a step of a section; a message has its price where it is sent.
+  /// One execution of a step of a section. Both ends of a message have its price.
   Spent of(sched::Step step);
   const Links &getLinks() const { return links; }
   /// FLOPs a second at peak for GEMMs of the plan's precision.

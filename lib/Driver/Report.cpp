@@ -214,8 +214,7 @@ void addWork(StepReport &report, sched::ProgramOp program) {
   llvm::raw_string_ostream tasks(report.tasks);
   for (int64_t i = 0; i < program.getNumTasks(); ++i) {
     sched::Task task = program.getTask(i);
-    tasks << (i ? " " : "") << sched::stringifyTaskKind(task.kind) << task.stage << "."
-          << task.microbatch;
+    tasks << (i ? " " : "") << sched::spell(task);
   }
   schedule::forEachCall(program, sched::EntryKind::Step,
                         [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });

@@ -126,7 +126,7 @@ void printReport(const StepReport &report, llvm::raw_ostream &os) {
   printCopies(report, os);
   printAttention(report.attention, os);
   printFusedRegions(report.regions, os);
-  os << "\ntasks (kind, stage, microbatch): " << report.tasks << "\n";
+  os << "\ntasks: " << report.tasks << "\n";
 }
 
 } // namespace tplan

@@ -76,7 +76,7 @@ struct StepReport {
   StepTime time; // where the cluster says what its devices do
   std::string plan, policy;
   int64_t stages = 0, microbatches = 0;
-  std::string tasks;                      // "F0.0 F0.1 B0.0 ...": kind, stage, microbatch
+  std::string tasks;                      // "0F0 0F1 0B0 ...": stage, kind, microbatch
   std::map<std::string, Work> categories; // "gemm", "attention", "kernel", "copy"
   std::map<std::string, Work> functions;  // "block.F"
   Work total;

@@ -12,8 +12,10 @@ namespace {
 
 /// What the ranks of one program do in a step, by its prices.
 struct RankCosts {
-  std::map<std::pair<TaskKind, int64_t>, cost::Spent> tasks; // one of a stage; messages too
-  cost::Spent before, after, all;                            // the tasks; of the step
+  /// One of a stage; for a send or a receive what the rank does for it beside the message.
+  std::map<std::pair<TaskKind, int64_t>, cost::Spent> tasks;
+  std::map<std::pair<TaskKind, int64_t>, double> messages; // seconds of one
+  cost::Spent before, after, all;                          // the tasks; of the step
   bool joinsStages = false; // sums over all stages stand after the tasks
   double joint = 0;         // seconds of these sums
   double forwardFlops = 0;  // of GEMMs and attention, in a step
@@ -21,8 +23,9 @@ struct RankCosts {
 
 /// One execution of a section.
 struct SectionCosts {
-  cost::Spent spent;
-  double flops = 0; // of GEMMs and attention
+  cost::Spent spent;   // but messages of a task, which keep no rank busy
+  double messages = 0; // seconds of these
+  double flops = 0;    // of GEMMs and attention
 };
 
 double flopsOf(rt::FuncOp func) {
@@ -40,7 +43,11 @@ SectionCosts costsOf(sched::SectionOp section, cost::Prices &prices) {
   schedule::forEachStep(
       llvm::make_range(body.begin(), body.end()), [&](sched::Step step, int64_t times) {
         auto n = static_cast<double>(times);
-        costs.spent += prices.of(step).times(n);
+        cost::Spent spent = prices.of(step).times(n);
+        if (section.isOfTask() && isa<sched::SendOp, sched::ReceiveOp>(step.getOperation()))
+          costs.messages += spent.seconds();
+        else
+          costs.spent += spent;
         if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
           costs.flops += flopsOf(call.getFunction()) * n * static_cast<double>(call.getLayers());
       });
@@ -59,7 +66,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       auto [it, isNew] = ofSections.try_emplace(section);
       if (isNew)
         it->second = costsOf(section, prices);
-      const auto &[spent, flops] = it->second;
+      const auto &[spent, messages, flops] = it->second;
       if (!section.getKind()) {
         (inTasks ? costs.after : costs.before) += spent;
         costs.all += spent;
@@ -73,8 +80,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       }
       inTasks = true;
       costs.tasks[{*section.getKind(), *section.getStage()}] = spent;
-      if (sched::isMessage(*section.getKind()))
-        return; // no rank is busy with one
+      costs.messages[{*section.getKind(), *section.getStage()}] = messages;
       costs.all += spent;
       costs.forwardFlops += section.getKind() == TaskKind::F ? flops : 0;
     });
@@ -91,17 +97,21 @@ std::vector<RankCosts> costsOfRanks(ModuleOp module, cost::Prices &prices) {
 
 /// Seconds of the tasks of a pipeline whose ranks cost this, and of messages between them.
 pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, std::vector<RankCosts> ranks) {
-  auto priceOf = [&pipeline, ranks = std::move(ranks)](TaskKind kind, int32_t stage) {
-    const auto &tasks = ranks[pipeline.rankOf(stage)].tasks;
-    auto found = tasks.find({kind, stage});
-    return found == tasks.end() ? 0 : found->second.seconds();
+  auto at = [](const auto &costs, TaskKind kind, int32_t stage) {
+    auto found = costs.find({kind, stage});
+    return found == costs.end() ? nullptr : &found->second;
   };
-  return {priceOf, [&pipeline, priceOf](int32_t from, int32_t to) {
-            bool forward = pipeline.after(from) == to;
-            // Both ends have the message; the receiver may gather what comes in parts.
-            return priceOf(forward ? TaskKind::SendF : TaskKind::SendB, from) +
-                   priceOf(forward ? TaskKind::ReceiveF : TaskKind::ReceiveB, to);
-          }};
+  auto shared = std::make_shared<std::vector<RankCosts>>(std::move(ranks));
+  auto ofTask = [=, &pipeline](TaskKind kind, int32_t stage) {
+    const cost::Spent *spent = at((*shared)[pipeline.rankOf(stage)].tasks, kind, stage);
+    return spent ? spent->seconds() : 0;
+  };
+  auto ofMessage = [=, &pipeline](int32_t from, int32_t to) {
+    TaskKind kind = pipeline.after(from) == to ? TaskKind::SendF : TaskKind::SendB;
+    const double *seconds = at((*shared)[pipeline.rankOf(from)].messages, kind, from);
+    return seconds ? *seconds : 0;
+  };
+  return {ofTask, ofMessage};
 }
 
 /// Sends of a CPU wait until they are received; those of a GPU have a stream of their own.
@@ -132,9 +142,8 @@ StepTime tplan::predictStep(ModuleOp module) {
   for (const RankCosts &rank : ranks)
     begin = std::max(begin, rank.before.seconds());
   for (auto [i, rank] : llvm::enumerate(ranks)) {
-    const auto &tasks = simulation.tasks[i];
-    double after = rank.after.seconds(), end = tasks.empty() ? 0 : tasks.back().end;
-    alone = std::max(alone, end + after - rank.joint);
+    double after = rank.after.seconds();
+    alone = std::max(alone, simulation.ends[i] + after - rank.joint);
     joined = std::max(joined, simulation.makespan + after);
     joins |= rank.joinsStages;
     step.spent += rank.all.times(1.0 / static_cast<double>(ranks.size()));

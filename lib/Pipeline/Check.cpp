@@ -118,7 +118,7 @@ static std::optional<Fault> checkComplete(const Orders &orders, const Pipeline &
 static std::vector<Task> tasksOf(const RankOrder &order, int32_t stage, bool backward) {
   std::vector<Task> list;
   for (Task task : order)
-    if (task.stage == stage && (backward ? isBackward(task.kind) : task.kind == TaskKind::F))
+    if (task.stage == stage && (backward ? leavesCotangent(task.kind) : task.kind == TaskKind::F))
       list.push_back(task);
   return list;
 }
@@ -153,24 +153,29 @@ struct Waiting {
 };
 } // namespace
 
-/// The ranks that wait for each other in a ring, among all that wait.
-static std::vector<int32_t> ringOf(const std::vector<std::optional<Waiting>> &waiting,
-                                   const Pipeline &pipeline) {
-  int32_t rank =
-      llvm::find_if(waiting, [](auto &each) { return each.has_value(); }) - waiting.begin();
-  std::vector<int32_t> path;
-  while (!llvm::is_contained(path, rank)) {
-    path.push_back(rank);
-    rank = pipeline.rankOf(waiting[rank]->missing.stage);
+Ring pipeline::findRing(llvm::ArrayRef<int32_t> awaited) {
+  auto waits = [&](int32_t rank) {
+    return rank >= 0 && rank < static_cast<int32_t>(awaited.size()) && awaited[rank] >= 0;
+  };
+  int32_t rank = 0;
+  while (rank < static_cast<int32_t>(awaited.size()) && !waits(rank))
+    ++rank;
+  Ring ring;
+  while (waits(rank) && !llvm::is_contained(ring.ranks, rank)) {
+    ring.ranks.push_back(rank);
+    rank = awaited[rank];
   }
-  path.erase(path.begin(), llvm::find(path, rank));
-  return path;
+  ring.isClosed = waits(rank);
+  if (!ring.ranks.empty())
+    ring.ranks.erase(ring.ranks.begin(),
+                     ring.isClosed ? llvm::find(ring.ranks, rank) : std::prev(ring.ranks.end()));
+  return ring;
 }
 
 /// A backward that is needed, of the kind that the orders have.
 static Task inOrders(Task missing, const Orders &orders, const Pipeline &pipeline) {
   Task whole = {TaskKind::B, missing.stage, missing.microbatch};
-  bool isWhole = isBackward(missing.kind) &&
+  bool isWhole = leavesCotangent(missing.kind) &&
                  llvm::any_of(orders[pipeline.rankOf(missing.stage)], [&](Task each) {
                    return each.kind == whole.kind && each.stage == whole.stage &&
                           each.microbatch == whole.microbatch;
@@ -203,7 +208,10 @@ static std::optional<Fault> play(const Orders &orders, const Pipeline &pipeline)
   }
   if (llvm::none_of(waiting, [](auto &each) { return each.has_value(); }))
     return std::nullopt;
-  std::vector<int32_t> ring = ringOf(waiting, pipeline);
+  std::vector<int32_t> awaited;
+  for (auto &each : waiting)
+    awaited.push_back(each ? pipeline.rankOf(each->missing.stage) : -1);
+  std::vector<int32_t> ring = findRing(awaited).ranks;
   Fault fault = faultAt("deadlock", ring.front(), waiting[ring.front()]->task,
                         "deadlock: ranks wait for each other at ");
   for (int32_t rank : ring)
@@ -299,12 +307,11 @@ std::vector<Program> pipeline::programsOf(const Orders &withMessages, const Pipe
         program.push_back({sched::tasksAt(order, i).vec(), {}});
         continue;
       }
-      bool forward = kind == TaskKind::SendF || kind == TaskKind::ReceiveF;
-      bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
-      int32_t other = forward == sends ? pipeline.after(stage) : pipeline.before(stage);
-      int32_t maker = sends ? stage : other;
-      Task made = forward ? Task{TaskKind::F, maker, m} : backwardOf(maker, m);
-      program.push_back({{}, {{sends, pipeline.rankOf(other), made}}});
+      const sched::TaskFacts &facts = sched::factsOf(kind);
+      int32_t other = sched::peerOf(order[i], pipeline.before(stage), pipeline.after(stage));
+      int32_t maker = facts.sends ? stage : other;
+      Task made = facts.isForward ? Task{TaskKind::F, maker, m} : backwardOf(maker, m);
+      program.push_back({{}, {{facts.sends, pipeline.rankOf(other), made}}});
     }
     programs.push_back(std::move(program));
   }

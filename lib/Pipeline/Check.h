@@ -27,6 +27,15 @@ std::optional<Fault> checkOrders(const Orders &orders, const Pipeline &pipeline)
 /// The order must be checked.
 std::vector<Task> mergeOrders(const Orders &orders, const Pipeline &pipeline);
 
+/// The ranks that wait for each other in a ring, found from the first that waits; or, where none
+/// do, the last of those ranks, which waits for one that has ended. `awaited`: for whom each rank
+/// waits; -1: it has ended.
+struct Ring {
+  std::vector<int32_t> ranks; // in the order in which each waits for the next; empty: none waits
+  bool isClosed = false;      // the last one waits for the first
+};
+Ring findRing(llvm::ArrayRef<int32_t> awaited);
+
 //===----------------------------------------------------------------------===//
 // Messages
 //===----------------------------------------------------------------------===//

@@ -15,7 +15,8 @@ UnitCosts::operator Costs() const {
     return kind == TaskKind::F   ? of.f
            : kind == TaskKind::I ? of.i
            : kind == TaskKind::W ? of.w
-                                 : of.b.value_or(of.i + of.w);
+           : kind == TaskKind::B ? of.b.value_or(of.i + of.w)
+                                 : 0;
   };
   return {task, [of](int32_t, int32_t) { return of.message; }};
 }
@@ -101,12 +102,7 @@ bool Pipeline::has(int32_t stage, int32_t microbatch) const {
 }
 
 int32_t Pipeline::receiverOf(Task task) const {
-  return task.kind == TaskKind::F ? after(task.stage)
-         : isBackward(task.kind)  ? before(task.stage)
-                                  : -1;
-}
-
-std::string tplan::pipeline::spell(Task task) {
-  return std::to_string(task.stage) + sched::stringifyTaskKind(task.kind).str() +
-         std::to_string(task.microbatch);
+  return task.kind == TaskKind::F     ? after(task.stage)
+         : leavesCotangent(task.kind) ? before(task.stage)
+                                      : -1;
 }

@@ -42,9 +42,10 @@ struct Chain {
 
 /// Seconds, or any other unit, of tasks and messages.
 struct Costs {
-  /// What a task of a stage costs: F, B, I or W.
+  /// What a task of a stage costs. For a send or a receive it is what its rank does before or after
+  /// the message itself, as where it goes in parts.
   std::function<double(TaskKind kind, int32_t stage)> task;
-  /// From the end of a task to where the rank of the next stage has its result; of messages between
+  /// From where a message is sent to where the rank of the next stage has it; of messages between
   /// stages of one rank nobody asks.
   std::function<double(int32_t from, int32_t to)> message;
 };
@@ -122,10 +123,10 @@ private:
   }
 };
 
-/// "3F2": stage, kind, microbatch.
-std::string spell(Task task);
+using sched::spell;
 
-inline bool isBackward(TaskKind kind) { return kind == TaskKind::B || kind == TaskKind::I; }
+/// Whether a task is B or I, what the stage before waits for.
+inline bool leavesCotangent(TaskKind kind) { return sched::factsOf(kind).leavesCotangent; }
 
 } // namespace tplan::pipeline
 

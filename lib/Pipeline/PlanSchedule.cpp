@@ -65,10 +65,10 @@ bool PlanSchedule::isDual() const {
   return file ? file->pipeline.getChains().size() == 2 : policy && policy->isDual();
 }
 
-int32_t PlanSchedule::stagesOfRank(Options options) const {
+int32_t PlanSchedule::stagesOn(int32_t ranks, Options options) const {
   if (file)
-    return file->pipeline.getChains().front().stages.size() / file->pipeline.ranks();
-  return !policy || policy->isDual() ? 1 : chunksOf(*policy, options);
+    return file->pipeline.getChains().front().stages.size();
+  return ranks * (!policy || policy->isDual() ? 1 : chunksOf(*policy, options));
 }
 
 Choice PlanSchedule::choose(int32_t stages, int32_t microbatches, Options options,

@@ -17,8 +17,8 @@ struct PlanSchedule {
 
   /// Whether there are two copies of each stage of the plan.
   bool isDual() const;
-  /// How many of the plan's stages each rank holds, of those of one copy.
-  int32_t stagesOfRank(Options options) const;
+  /// How many stages a plan on so many ranks has, of one copy.
+  int32_t stagesOn(int32_t ranks, Options options) const;
   /// The checked order for a plan with so many stages, copies included.
   Choice choose(int32_t stages, int32_t microbatches, Options options, const Costs *costs) const;
 };

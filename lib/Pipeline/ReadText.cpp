@@ -259,7 +259,7 @@ private:
     std::optional<TaskKind> kind = sched::symbolizeTaskKind(text.take_front());
     text = text.drop_front();
     std::optional<int32_t> microbatch = readNumber(text);
-    if (!kind || !microbatch || !text.empty())
+    if (!kind || !sched::factsOf(*kind).isOrdered || !microbatch || !text.empty())
       return std::nullopt;
     return Task{*kind, *stage, *microbatch};
   }

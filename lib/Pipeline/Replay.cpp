@@ -140,20 +140,26 @@ private:
     return true;
   }
 
+  /// The message in which a rank waits.
+  const Message &openOf(size_t rank) const {
+    return *(*llvm::find_if(posted[rank], [](auto &each) { return !each->complete; }))->message;
+  }
+
   void checkEnd() {
+    std::vector<int32_t> awaited(programs.size(), -1);
+    for (size_t rank = 0; rank < programs.size(); ++rank)
+      if (next[rank] < programs[rank].size())
+        awaited[rank] = openOf(rank).peer;
+    Ring ring = findRing(awaited);
     std::string waits;
-    int32_t first = -1;
-    for (size_t rank = 0; rank < programs.size(); ++rank) {
-      if (next[rank] >= programs[rank].size())
-        continue;
-      auto open = llvm::find_if(posted[rank], [](auto &each) { return !each->complete; });
-      first = first < 0 ? rank : first;
+    for (int32_t rank : ring.ranks)
       waits += (waits.empty() ? "rank " : ", rank ") + std::to_string(rank) + " waits in " +
-               spell(*(*open)->message);
-    }
-    if (first >= 0) {
-      auto open = llvm::find_if(posted[first], [](auto &each) { return !each->complete; });
-      fault = Fault{"deadlock", "deadlock: " + waits, first, spell(*(*open)->message)};
+               spell(openOf(rank));
+    if (!ring.ranks.empty()) {
+      if (!ring.isClosed)
+        waits += " for a rank that has come to its end";
+      int32_t first = ring.ranks.front();
+      fault = Fault{"deadlock", "deadlock: " + waits, first, spell(openOf(first))};
       return;
     }
     for (auto &[ends, channel] : channels)

@@ -73,7 +73,7 @@ public:
 
 private:
   const Problem &problem;
-  Player player;
+  OrderTimer player;
   Random random{1};
   void change(Rules &rules);
 };
@@ -155,7 +155,7 @@ private:
     size_t from, to;
   };
   const Problem &problem;
-  Player player;
+  OrderTimer player;
   Sequences now, best;
   double value, bestValue;
   Random random;
@@ -258,7 +258,7 @@ std::optional<Found> list(const Problem &problem, const Way &way, Rules rules) {
   Sequences orders = ListScheduler(problem, rules).run();
   if (orders.empty())
     return std::nullopt;
-  double value = Player(problem).play(orders);
+  double value = OrderTimer(problem).play(orders);
   return Found{value, std::move(orders), std::move(rules), &way};
 }
 
@@ -342,13 +342,13 @@ double tplan::pipeline::lowerBound(const Pipeline &pipeline, const Costs &costs,
   for (int32_t rank = 0; rank < problem.ranks; ++rank) {
     double work = 0, most = 0, kept = 0, first = kNever, firstBackward = kNever;
     for (int32_t s : problem.chunks[rank]) {
-      for (auto &cost : problem.cost)
-        work += microbatches * cost[s];
+      double backward =
+          std::min(problem.cost[Input][s] + problem.cost[Weight][s], costs.task(TaskKind::B, s));
+      work += microbatches * (problem.cost[Forward][s] + backward);
       most = std::max(most, problem.cost[Forward][s]);
       first = std::min(first, problem.forwardAt[s]);
       firstBackward = std::min(firstBackward, problem.inputAt[s]);
-      kept += problem.inputAt[s] + problem.cost[Input][s] + problem.cost[Weight][s] -
-              problem.forwardAt[s];
+      kept += problem.inputAt[s] + backward - problem.forwardAt[s];
     }
     // Until its first backward, a rank can only go forward, as far as the memory allows.
     double ahead = most * std::min<double>(memory, microbatches * problem.chunks[rank].size());

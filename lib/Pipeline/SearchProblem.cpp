@@ -59,7 +59,7 @@ bool Problem::fits(const Sequence &sequence) const {
 // Playing
 //===----------------------------------------------------------------------===//
 
-double Player::readyAt(int32_t task, int32_t &missing) const {
+double OrderTimer::readyAt(int32_t task, int32_t &missing) const {
   int32_t kind = problem.kindOf(task), s = problem.stageOf(task), m = problem.microbatchOf(task);
   double ready = 0;
   missing = -1;
@@ -82,7 +82,7 @@ double Player::readyAt(int32_t task, int32_t &missing) const {
   return missing < 0 ? ready : -1;
 }
 
-double Player::play(const Sequences &orders) {
+double OrderTimer::play(const Sequences &orders) {
   std::fill(ends.begin(), ends.end(), -1);
   std::fill(waits.begin(), waits.end(), -1);
   std::fill(next.begin(), next.end(), 0);

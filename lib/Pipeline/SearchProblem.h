@@ -44,9 +44,9 @@ struct Problem {
 };
 
 /// Times orders of one problem.
-class Player {
+class OrderTimer {
 public:
-  explicit Player(const Problem &problem)
+  explicit OrderTimer(const Problem &problem)
       : problem(problem), ends(problem.tasks()), begins(problem.tasks()), waits(problem.tasks()),
         next(problem.ranks), freeAt(problem.ranks) {}
 

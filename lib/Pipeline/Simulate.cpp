@@ -30,6 +30,7 @@ public:
           tasks.empty() ? 0 : freeAt[rank] - tasks.front().begin - result.busy[rank]);
       busy += result.busy[rank];
     }
+    result.ends = freeAt;
     if (result.makespan > 0)
       result.bubbleRatio = 1 - busy / (static_cast<double>(orders.size()) * result.makespan);
     return std::move(result);
@@ -44,6 +45,15 @@ private:
   std::vector<double> freeAt;
   Simulation result;
 
+  /// From the end of a task to where the rank of one that needs it has its result.
+  double secondsBetween(Task made, Task by) const {
+    if (pipeline.rankOf(made.stage) == pipeline.rankOf(by.stage))
+      return 0;
+    TaskKind sends = made.kind == TaskKind::F ? TaskKind::SendF : TaskKind::SendB;
+    return costs.task(sends, made.stage) + costs.message(made.stage, by.stage) +
+           costs.task(sched::factsOf(sends).otherEnd, by.stage);
+  }
+
   /// When what a task needs is on its rank; nothing where that is not known yet.
   std::optional<double> readyAt(Task task) const {
     double ready = 0;
@@ -51,9 +61,7 @@ private:
       auto made = llvm::find_if(needed, [&](Task each) { return endOf[each] >= 0; });
       if (made == needed.end())
         return std::nullopt;
-      bool isMessage = pipeline.rankOf(made->stage) != pipeline.rankOf(task.stage);
-      ready =
-          std::max(ready, endOf[*made] + (isMessage ? costs.message(made->stage, task.stage) : 0));
+      ready = std::max(ready, endOf[*made] + secondsBetween(*made, task));
     }
     return ready;
   }
@@ -64,26 +72,22 @@ private:
     int32_t from, to;
   };
   Message messageOf(Task task) const {
-    int32_t s = task.stage, m = task.microbatch;
-    switch (task.kind) {
-    case TaskKind::SendF:
-      return {{TaskKind::ReceiveF, pipeline.after(s), m}, s, pipeline.after(s)};
-    case TaskKind::ReceiveF:
-      return {{TaskKind::SendF, pipeline.before(s), m}, pipeline.before(s), s};
-    case TaskKind::SendB:
-      return {{TaskKind::ReceiveB, pipeline.before(s), m}, s, pipeline.before(s)};
-    default:
-      return {{TaskKind::SendB, pipeline.after(s), m}, pipeline.after(s), s};
-    }
+    const sched::TaskFacts &facts = sched::factsOf(task.kind);
+    int32_t peer = sched::peerOf(task, pipeline.before(task.stage), pipeline.after(task.stage));
+    return {{facts.otherEnd, peer, task.microbatch},
+            facts.sends ? task.stage : peer,
+            facts.sends ? peer : task.stage};
   }
 
   bool doMessage(size_t rank, Task task) {
     Message message = messageOf(task);
-    postedAt[task] = freeAt[rank];
+    bool sends = sched::factsOf(task.kind).sends;
+    double own = costs.task(task.kind, task.stage);
+    postedAt[task] = freeAt[rank] + (sends ? own : 0);
     if (postedAt[message.other] < 0)
       return false;
-    freeAt[rank] = endOf[task] =
-        std::max(postedAt[task], postedAt[message.other]) + costs.message(message.from, message.to);
+    freeAt[rank] = endOf[task] = std::max(postedAt[task], postedAt[message.other]) +
+                                 costs.message(message.from, message.to) + (sends ? 0 : own);
     return ++next[rank];
   }
 

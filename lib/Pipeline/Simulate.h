@@ -15,6 +15,7 @@ struct Simulation {
   double makespan = 0;
   std::vector<std::vector<Timed>> tasks; // by rank, in its order
   std::vector<double> busy;              // by rank
+  std::vector<double> ends;              // by rank: when it has done its last task or message
   /// Idle between a rank's first task and its last.
   std::vector<double> idleInside;
   /// 1 - busy / (ranks x makespan)
@@ -22,10 +23,10 @@ struct Simulation {
 };
 
 /// Plays an order that has been checked: a rank does its next task as soon as it is free and has
-/// what the task needs. A message takes its time and keeps no rank busy; tasks that are done as one
-/// begin when all can, and take as long as they do together. Where the order has messages (see
-/// placeMessages), a send and its receive wait for each other, and keep both ranks until the
-/// message has come, as on ranks of a CPU; they count as idle time.
+/// what the task needs. A message takes its time, with what its ends do for it, and keeps no rank
+/// busy; tasks that are done as one begin when all can, and take as long as they do together. Where
+/// the order has messages (see placeMessages), a send and its receive wait for each other, and keep
+/// both ranks until the message has come, as on ranks of a CPU; they count as idle time.
 Simulation simulate(const Orders &orders, const Pipeline &pipeline, const Costs &costs);
 
 /// The most activations that a rank keeps at a time, in chunks of one microbatch: from the begin of

@@ -138,7 +138,7 @@ private:
     os << formatv("<rect x=\"{0:f2}\" y=\"{1}\" width=\"{2:f2}\" height=\"{3}\" fill=\"{4}\" "
                   "stroke=\"#ffffff\" stroke-width=\"0.5\"><title>{5}</title></rect>\n",
                   x, top, width, height, isFirstChunk ? dark : light, spell(each.task));
-    if (width >= kLeastForText)
+    if (width >= kLeastForText && each.task.kind != TaskKind::R)
       os << formatv("<text x=\"{0:f2}\" y=\"{1}\" text-anchor=\"middle\" font-size=\"{2}\" "
                     "fill=\"{3}\">{4}</text>\n",
                     x + width / 2, top + height / 2 + 4, first || second ? 9 : 11,

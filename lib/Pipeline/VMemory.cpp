@@ -73,9 +73,9 @@ struct Trial {
 };
 
 /// Plays the lists in units of time.
-class Player {
+class PatternPlayer {
 public:
-  Player(const Pipeline &pipeline, std::vector<Times> lists, int64_t memory, Trial trial)
+  PatternPlayer(const Pipeline &pipeline, std::vector<Times> lists, int64_t memory, Trial trial)
       : pipeline(pipeline), lists(std::move(lists)), memory(memory), trial(trial),
         doneAt(pipeline, -1), ranks(pipeline.ranks()) {}
 
@@ -167,7 +167,7 @@ Orders squeeze(const Request &request, Pattern (*pattern)(int32_t p, int32_t r))
     for (bool weightsFirst : {false, true}) {
       Orders orders;
       std::optional<int64_t> units =
-          Player(request.pipeline, lists, memory, {ahead, weightsFirst}).play(orders);
+          PatternPlayer(request.pipeline, lists, memory, {ahead, weightsFirst}).play(orders);
       if (!units || (shortest && *units >= *shortest))
         continue;
       shortest = units;

@@ -8,28 +8,6 @@ using namespace tplan;
 using namespace tplan::schedule;
 using nn::Role;
 
-Part schedule::partOf(sched::TaskKind kind) {
-  using sched::TaskKind;
-  switch (kind) {
-  case TaskKind::F:
-    return Part::Forward;
-  case TaskKind::B:
-    return Part::Backward;
-  case TaskKind::I:
-    return Part::BackwardInputs;
-  case TaskKind::W:
-    return Part::BackwardWeights;
-  case TaskKind::R:
-    return Part::Reduce;
-  case TaskKind::SendF:
-  case TaskKind::SendB:
-  case TaskKind::ReceiveF:
-  case TaskKind::ReceiveB:
-    break;
-  }
-  llvm_unreachable("a message runs no part of a layer");
-}
-
 SmallVector<std::pair<Part, rt::FuncOp>> Callee::existing() const {
   SmallVector<std::pair<Part, rt::FuncOp>> found;
   for (const nn::PartFacts &facts : nn::kPartFacts)
@@ -344,21 +322,36 @@ static void findShared(Chain &chain) {
           if (each.second == weight.param &&
               llvm::is_contained(weight.partsOfGradient(), run.stage))
             callee.gradientParts.insert(each.first());
-  for (Run &run : chain.runs)
-    run.reducesSums = llvm::any_of(run.callees, [&](const Callee &callee) {
-      rt::FuncOp func = callee.part(Part::Reduce);
-      return func && llvm::any_of(llvm::seq(func.getNumArguments()), [&](unsigned i) {
-               nn::ParamOp param = callee.paramOf(func.getArgLabel(i));
-               return llvm::is_contained(
-                   llvm::map_range(chain.shared, [](auto &weight) { return weight.param; }), param);
-             });
-    });
 }
 
-/// How each result of a run is sent; nothing where all are whole.
-static ArrayRef<Attribute> messagesOf(nn::RunOp run) {
-  ArrayAttr messages = run.getMessagesAttr();
-  return messages ? messages.getValue() : ArrayRef<Attribute>();
+/// Runs of which another stage has a weight or state that they reduce.
+static void findReducedAtEnd(Chain &chain) {
+  llvm::SmallPtrSet<Operation *, 4> shared;
+  for (const SharedWeight &weight : chain.shared)
+    shared.insert(weight.param);
+  for (Run &run : chain.runs)
+    for (const Callee &callee : run.callees)
+      if (rt::FuncOp func = callee.part(Part::Reduce))
+        for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+          run.isReducedAtEnd |= shared.contains(callee.paramOf(func.getArgLabel(i)));
+}
+
+/// (C4) of `nn.run`: the functions of results that are sent in parts.
+static LogicalResult bindMessages(nn::RunOp run, const nn::PartTable<rt::FuncOp> &parts,
+                                  Chain &chain) {
+  if (!run.getMessages())
+    return success();
+  for (auto [result, how] : llvm::zip(run.getResults(), *run.getMessages())) {
+    auto layer = dyn_cast<FlatSymbolRefAttr>(how);
+    if (!layer)
+      continue;
+    MessageParts sent = {parts.lookup(layer, Part::Cut), parts.lookup(layer, Part::Gather)};
+    if (!sent.cut || !sent.gather)
+      return run.emitOpError("sends a result in parts by a layer that lacks part cut or gather: ")
+             << layer.getValue();
+    chain.sentInParts[result] = sent;
+  }
+  return success();
 }
 
 FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {
@@ -396,18 +389,12 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {
         return failure();
       run.callees.push_back(std::move(callee));
     }
-    for (auto [result, how] : llvm::zip(runOp.getResults(), messagesOf(runOp)))
-      if (auto layer = dyn_cast<FlatSymbolRefAttr>(how)) {
-        MessageParts sent = {parts.lookup(layer, Part::Cut), parts.lookup(layer, Part::Gather)};
-        if (!sent.cut || !sent.gather) // (C4) of `nn.run`
-          return runOp.emitOpError(
-                     "sends a result in parts by a layer that lacks part cut or gather: ")
-                 << layer.getValue();
-        chain.sentInParts[result] = sent;
-      }
+    if (failed(bindMessages(runOp, parts, chain)))
+      return failure();
     chain.runs.push_back(std::move(run));
   }
   findShared(chain);
+  findReducedAtEnd(chain);
   return chain;
 }
 

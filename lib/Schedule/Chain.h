@@ -26,9 +26,6 @@
 namespace tplan::schedule {
 
 using nn::Part;
-/// What a kind of task runs.
-Part partOf(sched::TaskKind kind);
-
 /// One layer function of a run, with its parts.
 struct Callee {
   llvm::StringRef name;
@@ -54,8 +51,9 @@ struct Run {
   int64_t stage = 0;
   bool isHeld = true;  // whether the rank of the program holds it
   bool isCopy = false; // of a stage that updates its weights and gives the copy what it has
-  /// Whether other stages add to what it reduces, so that this waits for the end of the step.
-  bool reducesSums = false;
+  /// Whether another stage has a weight or state that it reduces: then what all stages add is
+  /// reduced at the end of the step, and not by a task of one of them.
+  bool isReducedAtEnd = false;
   std::vector<Callee> callees;
   std::string title; // "block[2..5]", for the report
 
@@ -68,7 +66,9 @@ struct Run {
   }
   bool does(Part p) const { return isHeld && mayDo(p); }
   /// Whether a task of its stage reduces what its backwards leave.
-  bool isReducedByTask() const { return has(Part::Reduce) && mayDo(Part::Reduce) && !reducesSums; }
+  bool isReducedByTask() const {
+    return has(Part::Reduce) && mayDo(Part::Reduce) && !isReducedAtEnd;
+  }
   /// The instances that it has of each weight of its list.
   sched::InstanceRange instances() const {
     return {static_cast<int64_t>(op.getFirstInstance()), times()};

@@ -9,6 +9,7 @@
 // transport, also where messages are buffered and a send does not wait.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Pipeline/Check.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Schedule/Walk.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -30,9 +31,9 @@ struct Meeting {
   std::optional<int64_t> microbatch; // of a task
 };
 
-class Player {
+class ProgramPlayer {
 public:
-  Player(ModuleOp module, sched::EntryKind entry, StringAttr axis)
+  ProgramPlayer(ModuleOp module, sched::EntryKind entry, StringAttr axis)
       : programs(module.getOps<sched::ProgramOp>()), entry(entry), axis(axis) {
     for (sched::ProgramOp program : programs)
       meetings.push_back(meetingsOf(program));
@@ -76,7 +77,7 @@ private:
 };
 } // namespace
 
-std::vector<Meeting> Player::meetingsOf(sched::ProgramOp program) {
+std::vector<Meeting> ProgramPlayer::meetingsOf(sched::ProgramOp program) {
   llvm::DenseMap<Operation *, SmallVector<Operation *>> ofSections;
   for (auto section : program.getBody().getOps<sched::SectionOp>())
     section.walk([&](Operation *op) {
@@ -96,21 +97,21 @@ std::vector<Meeting> Player::meetingsOf(sched::ProgramOp program) {
 }
 
 /// "send F of stage 0, microbatch 3"
-std::string Player::describe(const Meeting &meeting) const {
+std::string ProgramPlayer::describe(const Meeting &meeting) const {
   std::string text = cast<sched::Step>(meeting.op).getTitle();
   return meeting.microbatch ? text + ", microbatch " + std::to_string(*meeting.microbatch) : text;
 }
 
 /// Whether the rank has met those whom it needs; then all of them have gone on.
-FailureOr<bool> Player::meet(size_t rank, const Meeting &meeting) {
+FailureOr<bool> ProgramPlayer::meet(size_t rank, const Meeting &meeting) {
   if (isa<sched::AllReduceOp>(meeting.op))
     return meetAll(rank, meeting);
   auto send = dyn_cast<sched::SendOp>(meeting.op);
+  size_t peer = awaitedBy(rank);
+  if (peer >= programs.size())
+    return meeting.op->emitOpError("there is no such rank at the other end: ") << peer;
   if (!send) // its sender comes to it
     return false;
-  size_t peer = send.getPeer();
-  if (peer >= programs.size())
-    return send.emitOpError("there is no rank that it could be for: ") << peer;
   const Meeting *other = at(peer);
   auto receive = other ? dyn_cast<sched::ReceiveOp>(other->op) : sched::ReceiveOp();
   if (!receive || receive.getPeer() != rank)
@@ -121,7 +122,7 @@ FailureOr<bool> Player::meet(size_t rank, const Meeting &meeting) {
   return true;
 }
 
-FailureOr<bool> Player::meetAll(size_t rank, const Meeting &meeting) {
+FailureOr<bool> ProgramPlayer::meetAll(size_t rank, const Meeting &meeting) {
   auto mine = cast<sched::AllReduceOp>(meeting.op);
   for (size_t other = 0; other < programs.size(); ++other) {
     auto sum = at(other) ? dyn_cast<sched::AllReduceOp>(at(other)->op) : sched::AllReduceOp();
@@ -142,7 +143,7 @@ FailureOr<bool> Player::meetAll(size_t rank, const Meeting &meeting) {
 }
 
 /// Values of a message go as they lie in memory, so both ends have them alike.
-LogicalResult Player::checkAlike(const Meeting &sent, const Meeting &received) {
+LogicalResult ProgramPlayer::checkAlike(const Meeting &sent, const Meeting &received) {
   if (sent.microbatch != received.microbatch)
     return sent.op->emitOpError("sends one microbatch where another one is received: ")
            << describe(sent) << ", found " << describe(received);
@@ -170,7 +171,7 @@ LogicalResult Player::checkAlike(const Meeting &sent, const Meeting &received) {
 }
 
 /// For whom a rank waits: the other end of its message, or the first rank that is at no sum.
-size_t Player::awaitedBy(size_t rank) const {
+size_t ProgramPlayer::awaitedBy(size_t rank) const {
   Operation *op = at(rank)->op;
   if (auto send = dyn_cast<sched::SendOp>(op))
     return send.getPeer();
@@ -182,31 +183,21 @@ size_t Player::awaitedBy(size_t rank) const {
   return other;
 }
 
-/// Ranks that wait go on in a ring, or up to one that has come to its end.
-LogicalResult Player::checkEnd() {
-  size_t rank = 0;
-  while (rank < programs.size() && !at(rank))
-    ++rank;
-  if (rank == programs.size())
+LogicalResult ProgramPlayer::checkEnd() {
+  std::vector<int32_t> awaited;
+  for (size_t rank = 0; rank < programs.size(); ++rank)
+    awaited.push_back(at(rank) ? static_cast<int32_t>(awaitedBy(rank)) : -1);
+  pipeline::Ring ring = pipeline::findRing(awaited);
+  if (ring.ranks.empty())
     return success();
-  SmallVector<size_t> ring;
-  while (rank < programs.size() && at(rank) && !llvm::is_contained(ring, rank)) {
-    ring.push_back(rank);
-    rank = awaitedBy(rank);
-  }
-  bool isRing = rank < programs.size() && at(rank);
-  ring.erase(ring.begin(), isRing ? llvm::find(ring, rank) : ring.end() - 1);
-  const Meeting &first = *at(ring.front());
+  const Meeting &first = *at(ring.ranks.front());
   auto diag = first.op->emitOpError();
-  if (isRing)
-    diag << "deadlock: ranks wait for each other in the entry ";
-  else
-    diag << "a rank waits for one that has come to its end, in the entry ";
-  diag << sched::stringifyEntryKind(entry) << ", at " << describe(first);
-  for (size_t each : ring)
-    diag.attachNote(at(each)->op->getLoc())
-        << "rank " << each << " waits in " << describe(*at(each)) << ", for rank "
-        << awaitedBy(each);
+  diag << (ring.isClosed ? "deadlock: ranks wait for each other in the entry "
+                         : "a rank waits for one that has come to its end, in the entry ")
+       << sched::stringifyEntryKind(entry) << ", at " << describe(first);
+  for (int32_t rank : ring.ranks)
+    diag.attachNote(at(rank)->op->getLoc())
+        << "rank " << rank << " waits in " << describe(*at(rank)) << ", for rank " << awaited[rank];
   return diag;
 }
 
@@ -222,7 +213,7 @@ struct CheckMessagesPass : tplan::schedule::impl::CheckMessagesPassBase<CheckMes
       for (auto entry : program.getBody().getOps<sched::EntryOp>())
         entries.insert(entry.getKind());
     for (sched::EntryKind entry : entries)
-      if (failed(Player(getOperation(), entry, axis).play()))
+      if (failed(ProgramPlayer(getOperation(), entry, axis).play()))
         return signalPassFailure();
   }
 };

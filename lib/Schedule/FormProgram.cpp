@@ -1,8 +1,8 @@
 //===- FormProgram.cpp - form-program: chains become sections and values ----===//
 //
 // What a step does between and after its tasks is decided here, and nowhere else: readers of the
-// program find counts, cotangents of losses, reductions, norm, updates and states as ops in their
-// order.
+// program find counts, cotangents of losses, norm, updates and states as ops in their order. Sums
+// over ranks of what one stage leaves are tasks (R), whose place order-tasks decides.
 //
 // One decision: the chains go. Which function takes what is looked up in them once, so that no
 // phase after this one asks who produces or reads a value: the uses say it.
@@ -56,7 +56,7 @@ private:
 
   SectionOp open(StringRef name, std::optional<TaskKind> kind = std::nullopt, int64_t stage = -1);
   void addTask(TaskKind kind, int64_t stage);
-  void addMessage(SectionOp section, TaskKind kind, int64_t stage);
+  void addTransfer(SectionOp section, TaskKind kind, int64_t stage);
   void addCall(OpBuilder &into, rt::FuncOp func, Use from, Use to);
   void addRuns(SectionBuilder &section, const Chain &chain, Part part);
   void addEvaluation();
@@ -82,7 +82,7 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
   std::string name = (sched::stringifyTaskKind(kind) + "." + Twine(stage)).str();
   SectionOp op = open(name, kind, stage);
   if (sched::isMessage(kind))
-    return addMessage(op, kind, stage);
+    return addTransfer(op, kind, stage);
   SectionBuilder section(values, chains.train, op);
   std::vector<const Run *> ofStage;
   for (const Run &run : chains.train.runs)
@@ -91,16 +91,16 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
   if (kind != TaskKind::F)
     std::reverse(ofStage.begin(), ofStage.end());
   for (const Run *run : ofStage)
-    section.addRun(*run, partOf(kind));
+    section.addRun(*run, *sched::factsOf(kind).part);
 }
 
 /// What the tasks of one stage leave to those of the other; no op where that is nothing. What ranks
 /// have alike may go in parts.
-void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage) {
+void ProgramBuilder::addTransfer(SectionOp section, TaskKind kind, int64_t stage) {
   const Chain &train = chains.train;
-  bool forward = kind == TaskKind::SendF || kind == TaskKind::ReceiveF;
-  bool sends = kind == TaskKind::SendF || kind == TaskKind::SendB;
-  int64_t peer = forward == sends ? program.after(stage) : program.before(stage);
+  auto [forward, sends] = std::pair(sched::factsOf(kind).isForward, sched::factsOf(kind).sends);
+  int64_t peer = sched::peerOf({kind, static_cast<int32_t>(stage), 0}, program.before(stage),
+                               program.after(stage));
   int64_t before = std::min(stage, peer); // the border lies after this stage
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   SmallVector<Use> uses;
@@ -124,7 +124,7 @@ void ProgramBuilder::addMessage(SectionOp section, TaskKind kind, int64_t stage)
   }
   std::string title =
       (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer);
-  schedule::addMessage(into, loc, program, sends, title, peer, uses);
+  addMessage(into, loc, program, sends, title, peer, uses);
   for (auto &[gather, ends] : gathers)
     addCall(into, gather, ends.first, ends.second);
 }
@@ -150,13 +150,13 @@ void ProgramBuilder::addEvaluation() {
     if (!program.holds(stage))
       continue;
     if (stage > 0 && !program.holds(stage - 1))
-      addMessage(op, TaskKind::ReceiveF, stage);
+      addTransfer(op, TaskKind::ReceiveF, stage);
     SectionBuilder ofStage(values, chains.train, op);
     for (const Run &run : chains.train.runs)
       if (run.stage == stage)
         ofStage.addRun(run, Part::Evaluate);
     if (int64_t after = program.after(stage); after >= 0 && !program.holds(after))
-      addMessage(op, TaskKind::SendF, stage);
+      addTransfer(op, TaskKind::SendF, stage);
   }
 }
 
@@ -374,7 +374,18 @@ struct FormProgramPass : tplan::schedule::impl::FormProgramPassBase<FormProgramP
     for (sched::ProgramOp program : programs)
       if (failed(run(program)))
         return failure();
+    eraseUncalled();
     return success();
+  }
+
+  /// Messages between stages that lie on one rank are none, nor are their functions called.
+  void eraseUncalled() {
+    llvm::SmallDenseSet<StringRef> called;
+    getOperation().walk([&](sched::CallOp call) { called.insert(call.getCallee()); });
+    for (auto func : llvm::make_early_inc_range(getOperation().getOps<rt::FuncOp>()))
+      if (func.getPart() && nn::factsOf(*func.getPart()).runs == nn::PartRuns::Message &&
+          !called.contains(func.getSymName()))
+        func.erase();
   }
 
   LogicalResult run(sched::ProgramOp program) {

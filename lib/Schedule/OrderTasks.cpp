@@ -64,22 +64,23 @@ LogicalResult checkCotangents(const Chain &chain) {
   return success();
 }
 
-/// Seconds of one task of a stage: all layers of its runs.
+/// Seconds of one task of a stage: all layers of its runs. For a message all is in its own price.
 double secondsOf(const Chain &chain, cost::Prices &prices, TaskKind kind, int64_t stage) {
   double seconds = 0;
+  if (sched::isMessage(kind))
+    return 0;
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees)
-      if (rt::FuncOp func = callee.part(partOf(kind)); func && run.stage == stage)
+      if (rt::FuncOp func = callee.part(*sched::factsOf(kind).part); func && run.stage == stage)
         seconds += static_cast<double>(run.times()) * prices.of(func).seconds();
   return seconds;
 }
 
-/// Seconds of the message that stage `stage` sends to the next; back go cotangents of the same
-/// values.
-double secondsOfMessage(const Chain &chain, cost::Prices &prices, dist::MeshAttr mesh,
-                        int64_t stage) {
+/// Seconds of a message between neighbours, with what cuts and gathers it.
+double secondsOfMessage(const Chain &chain, cost::Prices &prices, dist::MeshAttr mesh, int64_t from,
+                        int64_t to) {
   double seconds = 0;
-  for (Value value : chain.valuesAfter(stage)) {
+  for (Value value : from < to ? chain.valuesAfter(from) : cotangentsBefore(chain, to)) {
     MessageParts parts = chain.sentInParts.lookup(value);
     int64_t bytes = nn::bytesOf(value);
     if (parts.cut) {
@@ -100,8 +101,7 @@ FailureOr<pipeline::Scheduled> makeOrders(const lang::Settings &settings,
   pipeline::Costs costs{
       [&](TaskKind kind, int32_t stage) { return secondsOf(chain, prices, kind, stage); },
       [&](int32_t from, int32_t to) {
-        return mesh && mesh.getStages() ? secondsOfMessage(chain, prices, mesh, std::min(from, to))
-                                        : 0;
+        return mesh && mesh.getStages() ? secondsOfMessage(chain, prices, mesh, from, to) : 0;
       }};
   pipeline::Choice choice = schedule.choose(
       stages, microbatches, pipeline::Options::of(plan.chunks, plan.group, plan.kept), &costs);
@@ -162,7 +162,7 @@ void splitBackwards(RankOrder &order, const llvm::SmallDenseSet<int64_t> &splitS
 /// What a stage's backwards leave is summed over ranks as soon as all of them are done, and what
 /// they leave to other ranks is sent: so ranks that train two stages reduce the one while the other
 /// still works.
-void addReductions(RankOrder &order, const Chain &chain) {
+void addReductions(RankOrder &order, const Chain &chain, const pipeline::Pipeline &pipeline) {
   llvm::SmallDenseSet<int64_t> reduced;
   for (const Run &run : chain.runs)
     if (run.isReducedByTask())
@@ -174,7 +174,7 @@ void addReductions(RankOrder &order, const Chain &chain) {
       --begin;
     for (Task task : llvm::reverse(ArrayRef(order).slice(begin, end - begin)))
       if (reduced.erase(task.stage))
-        with.push_back({TaskKind::R, task.stage, task.microbatch});
+        with.push_back({TaskKind::R, task.stage, pipeline.chainOf(task.stage).begin});
     for (Task task : llvm::reverse(ArrayRef(order).slice(begin, end - begin)))
       with.push_back(task);
     end = begin;
@@ -206,19 +206,19 @@ struct ProgramMaker {
   ModuleOp module;
   nn::ChainOp train;
   const Chain &chain;
+  const pipeline::Pipeline &pipeline;
   StringRef policy;
-  int64_t stages, chains, microbatches;
 
   void make(StringRef name, RankOrder order, std::optional<int64_t> rank = {},
             ArrayRef<int64_t> holds = {}) {
-    addReductions(order, chain);
+    addReductions(order, chain, pipeline);
     SmallVector<int32_t> tasks;
     for (Task task : order)
       sched::addTriple(tasks, task);
     OpBuilder b(train);
     auto op = sched::ProgramOp::create(
-        b, train.getLoc(), name, policy, stages, chains, microbatches,
-        rank ? b.getI64IntegerAttr(*rank) : IntegerAttr(),
+        b, train.getLoc(), name, policy, pipeline.stages(), pipeline.getChains().size(),
+        pipeline.microbatches(), rank ? b.getI64IntegerAttr(*rank) : IntegerAttr(),
         rank ? b.getDenseI64ArrayAttr(holds) : DenseI64ArrayAttr(), b.getDenseI32ArrayAttr(tasks),
         DictionaryAttr(), IntegerAttr(), IntegerAttr());
     b.createBlock(&op.getBody());
@@ -240,12 +240,12 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     if (!schedule.policy && !schedule.file)
       return emitFault(settings.planLine("pipeline"), schedule.fault);
     FailureOr<int64_t> microbatches = lang::countMicrobatches(settings);
-    FailureOr<Chain> chain = readChain(train);
+    int64_t stages = 1;
+    for (auto run : train.getOps<nn::RunOp>())
+      stages = std::max<int64_t>(stages, run.getStage().value_or(0) + 1);
+    FailureOr<Chain> chain = readChain(train, schedule.isDual() ? stages / 2 : stages);
     if (failed(microbatches) || failed(chain))
       return failure();
-    int64_t stages = 1;
-    for (const Run &run : chain->runs)
-      stages = std::max(stages, run.stage + 1);
     int64_t ranks = dist::meshOf(module).getNumStageRanks();
     FailureOr<pipeline::Scheduled> made =
         makeOrders(settings, schedule, stages, *microbatches, *chain);
@@ -263,10 +263,7 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     const pipeline::Orders &orders = made->orders;
     if (failed(checkParts(*chain, splitStages)) || failed(checkCotangents(*chain)))
       return failure();
-    ProgramMaker programs{module,       train,
-                          *chain,       settings.plan.pipeline,
-                          stages,       static_cast<int64_t>(made->pipeline.getChains().size()),
-                          *microbatches};
+    ProgramMaker programs{module, train, *chain, made->pipeline, settings.plan.pipeline};
     if (ranks == 1)
       programs.make("step", pipeline::mergeOrders(orders, made->pipeline));
     else

@@ -7,9 +7,15 @@ using namespace tplan;
 using namespace tplan::pipeline;
 
 static bool has(schedule::With with, TaskKind kind) {
-  if (sched::isMessage(kind))
-    return with == schedule::With::Messages;
-  return kind != TaskKind::R || with != schedule::With::Work;
+  switch (with) {
+  case schedule::With::Work:
+    return sched::factsOf(kind).isOrdered;
+  case schedule::With::Reductions:
+    return !sched::isMessage(kind);
+  case schedule::With::Messages:
+    return true;
+  }
+  llvm_unreachable("covered");
 }
 
 Scheduled schedule::ordersOf(ModuleOp module, With with) {

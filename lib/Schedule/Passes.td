@@ -27,8 +27,8 @@ def FormProgramPass : Pass<"form-program", "::mlir::ModuleOp"> {
   let summary = "the chains become sections of work, entries that execute them, and values";
   let description = [{
     The chains in a program become values, sections of work on these, and entries that execute
-    the sections. What a step does between and after its tasks (counts, cotangents of losses,
-    sums over ranks, norm, updates, states) is decided here and nowhere again. No later phase
+    the sections. What a step does between and after its tasks (counts, cotangents of losses, sums
+    of what several stages add to, norm, updates, states) is decided here and nowhere again. No later phase
     asks by name who makes a value, because its uses say it.
   }];
 }

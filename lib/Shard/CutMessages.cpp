@@ -1,8 +1,8 @@
 //===- CutMessages.cpp - what ranks have alike is sent in parts --------------===//
 //
-// A value that goes to the next stage is the same on all ranks along an axis that cuts none of its
+// A value that goes to the next stage is the same on all ranks along axes that cut none of its
 // dimensions, as activations are along `tp` without sequence parallelism. Each of these ranks would
-// send all of it over the slow links between nodes. In parts each byte crosses them once.
+// send all of it over the slow links between nodes; in parts each sends a part of it.
 //
 // One decision: the functions that cut and gather are layers like any other, made where sizes are
 // those of a rank. So later phases price them, give them memory and order their collective without
@@ -12,6 +12,7 @@
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
 #include "lib/Cost/Links.h"
+#include "lib/Shard/Placement.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <map>
@@ -24,21 +25,25 @@ namespace tplan::shard {
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
+using namespace tplan::shard;
 using dist::LayoutAttr;
 
 namespace {
 
-/// How a value is cut: the ranks along an axis have a block each of a dimension.
+/// How a value is cut: the ranks along some axes have a block each of a dimension.
 struct Cut {
-  StringAttr axis, dim;
+  ArrayAttr axes;
+  StringAttr dim;
   Tensor part;
 };
 
 class MessageCutter {
 public:
-  MessageCutter(ModuleOp module, ChainOp chain)
-      : module(module), chain(chain), mesh(dist::meshOf(module)),
-        links(lang::Settings(module), mesh), symbols(module) {}
+  MessageCutter(ModuleOp module, ChainOp chain, const Placement &placement)
+      : module(module), chain(chain), placement(placement), mesh(dist::meshOf(module)),
+        links(lang::Settings(module), mesh,
+              module->getAttrOfType<DictionaryAttr>(lang::kCostSizes)),
+        symbols(module) {}
 
   void run() {
     for (auto run : chain.getOps<RunOp>()) {
@@ -56,16 +61,35 @@ public:
 private:
   ModuleOp module;
   ChainOp chain;
+  const Placement &placement;
   dist::MeshAttr mesh;
   cost::Links links;
   SymbolTable symbols;
   std::map<std::tuple<const void *, const void *, const void *>, FlatSymbolRefAttr> layers;
+  int64_t numLayers = 0;
 
   static bool isSent(RunOp run, Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       auto reader = dyn_cast<RunOp>(user);
       return reader && reader.getStage().value_or(0) > run.getStage().value_or(0);
     });
+  }
+
+  /// Axes of ranks that have a value alike.
+  dist::Axes axesOfCopies(LayoutAttr layout) const {
+    dist::Axes axes;
+    for (StringAttr axis : mesh.getAxesInStage())
+      if (mesh.sizeOf(axis) > 1 && llvm::none_of(layout.getShards(), [&](dist::ShardAttr shard) {
+            return llvm::is_contained(shard.getAxes(), axis);
+          }))
+        axes.push_back(axis);
+    return axes;
+  }
+
+  /// The bytes of a value by which costs are compared: of a plan that was shrunk, as before that.
+  int64_t costedBytes(Tensor type, LayoutAttr layout) const {
+    Tensor costed = links.costedAs(type);
+    return costed == type ? type.getBytes() : placement.localType(costed, layout).getBytes();
   }
 
   /// The cheapest way to send a value in parts, if it is cheaper than to send the value. A message
@@ -76,26 +100,28 @@ private:
     if (layout.isPending() || layout.getRows())
       return std::nullopt;
     std::optional<Cut> best;
-    double least = links.secondsOfMessage(mesh.getStages(), type.getBytes());
-    for (dist::AxisAttr each : mesh.getAxes()) {
-      auto axis = StringAttr::get(module.getContext(), each.getName());
-      bool isCut = llvm::any_of(layout.getShards(), [&](dist::ShardAttr shard) {
-        return llvm::is_contained(shard.getAxes(), axis);
-      });
-      if (isCut || axis == mesh.getStages() || each.getSize() == 1)
-        continue;
-      auto dim = llvm::find_if(type.getDims(),
-                               [&](DimAttr dim) { return dim.getSize() % each.getSize() == 0; });
+    int64_t bytes = costedBytes(type, layout);
+    double least = links.secondsOfMessage(mesh.getStages(), bytes);
+    dist::Axes copies = axesOfCopies(layout);
+    for (unsigned some = 1; some < 1u << copies.size(); ++some) {
+      dist::Axes axes;
+      for (auto [i, axis] : llvm::enumerate(copies))
+        if (some >> i & 1)
+          axes.push_back(axis);
+      int64_t ranks = mesh.sizeOf(axes);
+      auto dim =
+          llvm::find_if(type.getDims(), [&](DimAttr dim) { return dim.getSize() % ranks == 0; });
       if (dim == type.getDims().end())
         continue;
-      Tensor part = partOf(type, dim->getName(), each.getSize());
-      double seconds = cost::Links::secondsAlone(part.getBytes(), /*writes=*/true) +
-                       links.secondsOfMessage(mesh.getStages(), part.getBytes()) +
-                       links.seconds(axis, type.getBytes() - part.getBytes());
+      double seconds = cost::Links::secondsAlone(bytes / ranks, /*writes=*/true) +
+                       links.secondsOfMessage(mesh.getStages(), bytes / ranks) +
+                       links.seconds(axes, bytes - bytes / ranks);
       if (seconds >= least)
         continue;
       least = seconds;
-      best = Cut{axis, StringAttr::get(module.getContext(), dim->getName()), part};
+      best = Cut{dist::arrayOf(module.getContext(), axes),
+                 StringAttr::get(module.getContext(), dim->getName()),
+                 partOf(type, dim->getName(), ranks)};
     }
     return best;
   }
@@ -111,21 +137,20 @@ private:
 
   /// The layer of messages of one type that are cut in one way.
   FlatSymbolRefAttr layerOf(Value value, const Cut &cut) {
-    FlatSymbolRefAttr &layer =
-        layers[{value.getType().getAsOpaquePointer(), cut.axis.getAsOpaquePointer(),
-                cut.dim.getAsOpaquePointer()}];
-    if (layer)
-      return layer;
-    layer =
-        FlatSymbolRefAttr::get(module.getContext(), "message." + std::to_string(layers.size() - 1));
+    auto [at, isNew] =
+        layers.try_emplace({value.getType().getAsOpaquePointer(), cut.axes.getAsOpaquePointer(),
+                            cut.dim.getAsOpaquePointer()});
+    if (!isNew)
+      return at->second;
+    FlatSymbolRefAttr layer = at->second =
+        FlatSymbolRefAttr::get(module.getContext(), "message." + std::to_string(numLayers++));
     auto whole = cast<Tensor>(value.getType());
-    ArrayAttr axes = dist::arrayOf(module.getContext(), {cut.axis});
     add(layer, Part::Cut, value.getLoc(), whole, [&](OpBuilder &b, Value x) -> Value {
-      return dist::SliceOp::create(b, value.getLoc(), cut.part, x, axes, cut.dim);
+      return dist::SliceOp::create(b, value.getLoc(), cut.part, x, cut.axes, cut.dim);
     });
     add(layer, Part::Gather, value.getLoc(), cut.part, [&](OpBuilder &b, Value x) -> Value {
       auto op = dist::CollectiveOp::create(
-          b, value.getLoc(), whole, dist::CollectiveKind::AllGather, x, axes, ReduceKind::sum,
+          b, value.getLoc(), whole, dist::CollectiveKind::AllGather, x, cut.axes, ReduceKind::sum,
           cut.dim, StringAttr(), DenseI32ArrayAttr());
       op->setAttr(dist::kActivation, b.getUnitAttr());
       return op;
@@ -148,8 +173,12 @@ struct CutMessagesPass : tplan::shard::impl::CutMessagesPassBase<CutMessagesPass
   void runOnOperation() final {
     dist::MeshAttr mesh = dist::meshOf(getOperation());
     auto chain = getOperation().lookupSymbol<ChainOp>(kTrainChain);
-    if (mesh && mesh.getStages() && chain)
-      MessageCutter(getOperation(), chain).run();
+    if (!mesh || !mesh.getStages() || !chain)
+      return;
+    FailureOr<Placement> placement = Placement::read(getOperation());
+    if (failed(placement))
+      return signalPassFailure();
+    MessageCutter(getOperation(), chain, *placement).run();
   }
 };
 

@@ -132,8 +132,7 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;
     auto stages = llvm::to_vector(settings.plan.stages);
     int64_t ranks = settings.ranksAlong({settings.plan.stageAxis});
-    int64_t ofRank = schedule.stagesOfRank(pipeline::Options::of(settings.plan.chunks, {}, {}));
-    int64_t wanted = ranks * ofRank;
+    int64_t wanted = schedule.stagesOn(ranks, pipeline::Options::of(settings.plan.chunks, {}, {}));
     if (stages.empty() && ranks > 1) {
       if (wanted > layers)
         return emitError(settings.planLine("mesh"),
@@ -146,9 +145,8 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
     }
     if (ranks > 1 && static_cast<int64_t>(stages.size()) != wanted)
       return emitError(settings.planLine("stages"), "with ")
-             << settings.plan.pipeline << " each rank along " << settings.plan.stageAxis
-             << " holds " << ofRank << " of the stages, " << wanted << " in all, found "
-             << stages.size();
+             << settings.plan.pipeline << " ranks along " << settings.plan.stageAxis << " hold "
+             << wanted << " stages, found " << stages.size();
     // One stage holds everything, also of a model without lists.
     if (stages.empty() || (stages.size() == 1 && stages[0] == layers))
       return SmallVector<int64_t>{layers};

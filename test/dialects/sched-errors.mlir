@@ -63,8 +63,15 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // -----
 
 // sched.program (C2)
-// expected-error@below {{a step reduces a stage once, found R of stage 0, microbatch 1}}
+// expected-error@below {{R is done once a step and has the first microbatch of its stage, found R of stage 0 with 1}}
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 1, B 0 1, R 0 0, R 0 1] {
+}
+
+// -----
+
+// sched.program (C1)
+// expected-error@below {{only F, B, I and W are done together, found R of stage 0}}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0 with R 0 0] {
 }
 
 // -----
@@ -125,14 +132,14 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0 with B 0 0] 
 // -----
 
 // sched.program (C1)
-// expected-error@below {{only tasks that are no messages are done together, found SF of stage 0, microbatch 0}}
+// expected-error@below {{only F, B, I and W are done together, found SF of stage 0, microbatch 0}}
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0 with SF 0 0, RB 0 0, B 0 0] {
 }
 
 // -----
 
 // sched.program (C1)
-// expected-error@below {{only tasks that are no messages are done together, found B of stage 0, microbatch 0}}
+// expected-error@below {{only F, B, I and W are done together, found B of stage 0, microbatch 0}}
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0 with B 0 0] {
 }
 
@@ -245,7 +252,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // -----
 
 sched.program @step policy "p" stages 1 microbatches 1
-    // expected-error@below {{expected a task F, B, I or W, or a message SF, RF, SB or RB, found X}}
+    // expected-error@below {{expected a kind of task, one of F, B, I, W, SF, RF, SB, RB, R; found X}}
     tasks [X 0 0] {
 }
 

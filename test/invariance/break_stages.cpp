@@ -147,7 +147,7 @@ private:
         if (launch.getKernel() == schedule::kNormKernel)
           kernels.push_back(launch);
       });
-    int64_t stages = programs.front().getStages();
+    int64_t stages = programs.front().getChainLength(); // copies add nothing to the norm
     for (int64_t stage = 0; stage < stages && !kernels.empty(); ++stage) {
       int64_t instead = (stage + 1) % stages;
       add(kernels.front(), "norm",

@@ -166,7 +166,7 @@ sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks 
   %n = sched.value <number "n"> scalar always bytes 8 x 1
   sched.section @F.0 task F 0 {}
   sched.section @SF.0 task SF 0 {
-    // expected-error@below {{there is no rank that it could be for: 7}}
+    // expected-error@below {{there is no such rank at the other end: 7}}
     sched.send "F of stage 0" to rank 7 from(%x)
   }
   sched.section @RB.0 task RB 0 {

@@ -58,9 +58,9 @@ rt.func @a.I() attributes {layer = @a, part = #nn.part<backward_inputs>} {
 // Two stages lie on each rank. R sums up what the backwards of a stage leave, after the last of these and the message that
 // follows it, while the rank still has work of its other stage. Stage 3 shares its weight with stage 0, so both wait.
 // CHUNKS:  sched.program @step.0 policy "interleaved" stages 4 microbatches 2 rank 0 holds [0, 2]
-// CHUNKS-SAME: B 2 1, SB 2 1, R 2 1, RB 0 0, B 0 0, RB 0 1, B 0 1]
+// CHUNKS-SAME: B 2 1, SB 2 1, R 2 0, RB 0 0, B 0 0, RB 0 1, B 0 1]
 // CHUNKS:  sched.program @step.1 policy "interleaved" stages 4 microbatches 2 rank 1 holds [1, 3]
-// CHUNKS-SAME: B 1 1, SB 1 1, R 1 1]
+// CHUNKS-SAME: B 1 1, SB 1 1, R 1 0]
 // SUMS:      sched.program @step.0
 // SUMS:        sched.section @R.2 task R 2 {
 // SUMS-NEXT:     sched.run "reduce" "a" x 1

@@ -46,7 +46,7 @@ nn.chain @train {
 // -----
 
 !x = !nn.tensor<[B 2], f32>
-// expected-error@below {{with interleaved each rank along pp holds 3 of the stages, 6 in all, found 2}}
+// expected-error@below {{with interleaved ranks along pp hold 6 stages, found 2}}
 tplan.plan @p {mesh = [{name = "pp", size = 2 : i64}], pipeline = "interleaved", chunks = 3 : i64, stage_axis = "pp", stages = [1, 1]}
 nn.chain @train {
   %x = nn.run [@entry] x 1 layer 0 carried() invariant() params [{}] : () -> !x

@@ -24,7 +24,7 @@ struct PlaceTables {
 /// What those tables say of a use.
 struct PlaceOfUse {
   sched::ValueOp value;
-  mlir::AffineMap instance; // null: the offset includes it
+  mlir::AffineMap instance; // without its constant, which the offset includes; null: it is all
   int64_t offset;           // in the arena, or in the slot
   sched::FamilyOp family;   // the value is in its slot for the microbatch; null: it is in no slot
 };
