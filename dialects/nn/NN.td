@@ -351,7 +351,7 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
     are the same for all. `params[j]` is a dictionary that binds the parameter
     arguments of callee j by name to `nn.param` symbols,
     instance first_instance + t of each. `first_layer` numbers the layers of the whole model, for
-    random numbers. Results are what the last layer carries out. `schedule` splits
+    random numbers. Results are what the last layer carries out. `split-stages` cuts
     runs at stage borders and sets `stage`. One layer of a list has the attribute `nn.list`.
     `cut-messages` sets `messages`: for each result the layer whose parts `cut` and `gather` make a
     message to a later stage of it, or `unit` where it is sent whole.
@@ -361,7 +361,8 @@ def NN_RunOp : NN_Op<"run", [HasParent<"ChainOp">, AttrSizedOperandSegments]> {
     with at least first_instance + times instances, or 1, shared by all (checked by `order-tasks`
     and `form-program`).
     (C3) with times * n > 1 the carried types in and out agree.
-    (C4) `messages` says how each result is sent; its layers have the parts `cut` and `gather`.
+    (C4) `messages` says how each result is sent; its layers have the parts `cut` and `gather`
+    (checked by `order-tasks` and `form-program`).
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$callees, I64Attr:$times, I64Attr:$first_layer,
                        Variadic<NN_AnyTensor>:$carried, Variadic<NN_AnyTensor>:$invariants,

@@ -84,7 +84,7 @@ static_assert([] {
 
 constexpr const PartFacts &factsOf(Part part) { return kPartFacts[static_cast<unsigned>(part)]; }
 
-/// The parts that run after the last backward of a step, in this order.
+/// The parts that run once a step, in this order: after the backwards of a stage or of all.
 inline constexpr std::array kEndOfStepParts = {Part::Reduce, Part::Norm, Part::Update,
                                                Part::States};
 static_assert([] {

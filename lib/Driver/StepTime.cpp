@@ -10,22 +10,25 @@ using sched::TaskKind;
 
 namespace {
 
-/// What the ranks of one program do in a step, by its prices.
-struct RankCosts {
-  /// One of a stage; for a send or a receive what the rank does for it beside the message.
-  std::map<std::pair<TaskKind, int64_t>, cost::Spent> tasks;
-  std::map<std::pair<TaskKind, int64_t>, double> messages; // seconds of one
-  cost::Spent before, after, all;                          // the tasks; of the step
-  bool joinsStages = false; // sums over all stages stand after the tasks
-  double joint = 0;         // seconds of these sums
-  double forwardFlops = 0;  // of GEMMs and attention, in a step
-};
-
 /// One execution of a section.
 struct SectionCosts {
   cost::Spent spent;   // but messages of a task, which keep no rank busy
   double messages = 0; // seconds of these
   double flops = 0;    // of GEMMs and attention
+};
+
+/// What the ranks of one program do in a step, by its prices.
+struct RankCosts {
+  std::map<std::pair<TaskKind, int64_t>, SectionCosts> tasks; // one of a stage
+  cost::Spent before, after, all;                             // the tasks; of the step
+  bool joinsStages = false; // sums over all stages stand after the tasks
+  double joint = 0;         // seconds of these sums
+  double forwardFlops = 0;  // of GEMMs and attention, in a step
+
+  SectionCosts of(TaskKind kind, int64_t stage) const {
+    auto found = tasks.find({kind, stage});
+    return found == tasks.end() ? SectionCosts() : found->second;
+  }
 };
 
 double flopsOf(rt::FuncOp func) {
@@ -66,7 +69,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       auto [it, isNew] = ofSections.try_emplace(section);
       if (isNew)
         it->second = costsOf(section, prices);
-      const auto &[spent, messages, flops] = it->second;
+      const cost::Spent &spent = it->second.spent;
       if (!section.getKind()) {
         (inTasks ? costs.after : costs.before) += spent;
         costs.all += spent;
@@ -79,10 +82,9 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
         return;
       }
       inTasks = true;
-      costs.tasks[{*section.getKind(), *section.getStage()}] = spent;
-      costs.messages[{*section.getKind(), *section.getStage()}] = messages;
+      costs.tasks[{*section.getKind(), *section.getStage()}] = it->second;
       costs.all += spent;
-      costs.forwardFlops += section.getKind() == TaskKind::F ? flops : 0;
+      costs.forwardFlops += section.getKind() == TaskKind::F ? it->second.flops : 0;
     });
   }
   return costs;
@@ -96,22 +98,15 @@ std::vector<RankCosts> costsOfRanks(ModuleOp module, cost::Prices &prices) {
 }
 
 /// Seconds of the tasks of a pipeline whose ranks cost this, and of messages between them.
-pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, std::vector<RankCosts> ranks) {
-  auto at = [](const auto &costs, TaskKind kind, int32_t stage) {
-    auto found = costs.find({kind, stage});
-    return found == costs.end() ? nullptr : &found->second;
+pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<RankCosts> &ranks) {
+  auto of = [&](TaskKind kind, int32_t stage) {
+    return ranks[pipeline.rankOf(stage)].of(kind, stage);
   };
-  auto shared = std::make_shared<std::vector<RankCosts>>(std::move(ranks));
-  auto ofTask = [=, &pipeline](TaskKind kind, int32_t stage) {
-    const cost::Spent *spent = at((*shared)[pipeline.rankOf(stage)].tasks, kind, stage);
-    return spent ? spent->seconds() : 0;
-  };
-  auto ofMessage = [=, &pipeline](int32_t from, int32_t to) {
-    TaskKind kind = pipeline.after(from) == to ? TaskKind::SendF : TaskKind::SendB;
-    const double *seconds = at((*shared)[pipeline.rankOf(from)].messages, kind, from);
-    return seconds ? *seconds : 0;
-  };
-  return {ofTask, ofMessage};
+  return {[=](TaskKind kind, int32_t stage) { return of(kind, stage).spent.seconds(); },
+          [=, &pipeline](int32_t from, int32_t to) {
+            bool forward = pipeline.after(from) == to;
+            return of(forward ? TaskKind::SendF : TaskKind::SendB, from).messages;
+          }};
 }
 
 /// Sends of a CPU wait until they are received; those of a GPU have a stream of their own.

@@ -50,7 +50,10 @@ void tplan::pipeline::printOrders(llvm::StringRef schedule, const Pipeline &pipe
     os.attribute("schedule", schedule);
     os.attribute("pp", pipeline.ranks());
     os.attribute("microbatches", pipeline.microbatches());
-    os.attribute("stages_per_rank", pipeline.stages() / std::max(pipeline.ranks(), 1));
+    size_t most = 0; // on any rank
+    for (int32_t rank = 0; rank < pipeline.ranks(); ++rank)
+      most = std::max(most, pipeline.chunksOf(rank).size());
+    os.attribute("stages_per_rank", static_cast<int64_t>(most));
     os.attribute("num_stages", pipeline.stages());
     printNumbers(os, "stage_to_rank", pipeline.rankOfStages());
     os.attributeArray("chains", [&] {

@@ -104,7 +104,11 @@ void ProgramBuilder::addTransfer(SectionOp section, TaskKind kind, int64_t stage
   int64_t before = std::min(stage, peer); // the border lies after this stage
   OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
   SmallVector<Use> uses;
-  SmallVector<std::pair<rt::FuncOp, std::pair<Use, Use>>> gathers;
+  struct Gather {
+    rt::FuncOp func;
+    Use part, whole;
+  };
+  SmallVector<Gather> gathers;
   for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before)) {
     Use whole = use(values.find(chainKey(train, value, /*cotangent=*/!forward)).getMemory());
     MessageParts parts = train.sentInParts.lookup(value);
@@ -120,13 +124,13 @@ void ProgramBuilder::addTransfer(SectionOp section, TaskKind kind, int64_t stage
     if (sends)
       addCall(into, parts.cut, whole, part);
     else
-      gathers.push_back({parts.gather, {part, whole}});
+      gathers.push_back({parts.gather, part, whole});
   }
   std::string title =
       (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer);
   addMessage(into, loc, program, sends, title, peer, uses);
-  for (auto &[gather, ends] : gathers)
-    addCall(into, gather, ends.first, ends.second);
+  for (auto &[func, part, whole] : gathers)
+    addCall(into, func, part, whole);
 }
 
 /// A call that makes one value of another.

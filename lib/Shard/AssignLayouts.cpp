@@ -170,7 +170,7 @@ private:
     return addReductions(module, *borders, *placement);
   }
 
-  /// Part `reduce`: sums what is pending in a layer's accumulators after the last backward.
+  /// Part `reduce`: sums what is pending in a layer's accumulators after the backwards.
   LogicalResult addReductions(ModuleOp module, const Borders &borders, const Placement &placement) {
     SmallVector<LayerOp> readers;
     for (auto layer : module.getOps<LayerOp>())

@@ -6,7 +6,7 @@
 //
 // One decision: the functions that cut and gather are layers like any other, made where sizes are
 // those of a rank. So later phases price them, give them memory and order their collective without
-// knowing of messages; only `form-program` does, which calls them.
+// knowing of messages; only `schedule` does, which calls them with the message.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -15,7 +15,7 @@
 #include "lib/Shard/Placement.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/BuiltinOps.h"
-#include <map>
+#include "llvm/ADT/DenseMap.h"
 
 namespace tplan::shard {
 #define GEN_PASS_DEF_CUTMESSAGESPASS
@@ -65,8 +65,7 @@ private:
   dist::MeshAttr mesh;
   cost::Links links;
   SymbolTable symbols;
-  std::map<std::tuple<const void *, const void *, const void *>, FlatSymbolRefAttr> layers;
-  int64_t numLayers = 0;
+  llvm::DenseMap<std::tuple<Type, Attribute, Attribute>, FlatSymbolRefAttr> layers;
 
   static bool isSent(RunOp run, Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -137,13 +136,12 @@ private:
 
   /// The layer of messages of one type that are cut in one way.
   FlatSymbolRefAttr layerOf(Value value, const Cut &cut) {
-    auto [at, isNew] =
-        layers.try_emplace({value.getType().getAsOpaquePointer(), cut.axes.getAsOpaquePointer(),
-                            cut.dim.getAsOpaquePointer()});
-    if (!isNew)
-      return at->second;
-    FlatSymbolRefAttr layer = at->second =
-        FlatSymbolRefAttr::get(module.getContext(), "message." + std::to_string(numLayers++));
+    std::tuple<Type, Attribute, Attribute> key = {value.getType(), cut.axes, cut.dim};
+    if (FlatSymbolRefAttr known = layers.lookup(key))
+      return known;
+    auto layer =
+        FlatSymbolRefAttr::get(module.getContext(), "message." + std::to_string(layers.size()));
+    layers[key] = layer;
     auto whole = cast<Tensor>(value.getType());
     add(layer, Part::Cut, value.getLoc(), whole, [&](OpBuilder &b, Value x) -> Value {
       return dist::SliceOp::create(b, value.getLoc(), cut.part, x, cut.axes, cut.dim);

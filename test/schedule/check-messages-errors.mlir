@@ -332,3 +332,27 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
   sched.entry step [#sched.execute<tasks>]
 }
 }
+
+// -----
+
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {}
+  sched.section @RB.0 task RB 0 {
+    // expected-error@below {{there is no such rank at the other end: 7}}
+    sched.receive "B of stage 1" from rank 7 to(%x)
+  }
+  sched.section @B.0 task B 0 {}
+  sched.entry step [#sched.execute<tasks>]
+}
+sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks [RF 1 0, F 1 0, B 1 0, SB 1 0] {
+  sched.section @RF.1 task RF 1 {}
+  sched.section @F.1 task F 1 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 {}
+  sched.entry step [#sched.execute<tasks>]
+}
+}
