@@ -17,6 +17,8 @@ using nn::typeOf;
 #include "dialects/rt/RTInterfaces.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/rt/RTAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/rt/RTTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/rt/RTOps.cpp.inc"
 
@@ -24,6 +26,10 @@ void RTDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/rt/RTAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/rt/RTTypes.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

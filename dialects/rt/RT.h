@@ -56,6 +56,8 @@ void eraseUnusedKernels(mlir::ModuleOp module);
 #include "dialects/rt/RTInterfaces.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/rt/RTAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/rt/RTTypes.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/rt/RTOps.h.inc"
 

@@ -15,16 +15,24 @@
 include "dialects/dist/Dist.td"
 include "dialects/rt/RTEnums.td"
 include "dialects/rt/RTInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 
 def RT_Dialect : Dialect {
   let name = "rt";
   let cppNamespace = "::tplan::rt";
   let summary = "fused kernels and library calls on memory";
   let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::tplan::nn::NNDialect", "::tplan::dist::DistDialect"];
 }
 
 class RT_Op<string mnemonic, list<Trait> traits = []> : Op<RT_Dialect, mnemonic, traits>;
+
+def RT_Event : TypeDef<RT_Dialect, "Event">,
+               BuildableType<"::tplan::rt::EventType::get($_builder.getContext())"> {
+  let mnemonic = "event";
+  let summary = "the moment at which a call that was started is complete";
+}
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -403,22 +411,27 @@ def RT_CopyOp : RT_Op<"copy", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "
 // Ranks
 //===----------------------------------------------------------------------===//
 
-def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>,
+                                           DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a collective of the ranks along some axes";
   let description = [{
     Made by `form-kernels` of `dist.collective`, with the sizes of one rank; gone with `lower-host`,
     which makes `tp_collectives` of those that follow each other. Bytes are those that one rank sends.
     An all-reduce works in place. Where the blocks are contiguous, the result of a reduce-scatter may
     lie at its place in the operand, and the operand of an all-gather in the result.
+    With an event (`order-calls`) it is only started here, and complete at the `rt.await` of the
+    event: other calls run meanwhile.
     (C1) the axes are of the mesh, each once, and one at least.
+    (C2) an event has one await, after the collective; nothing uses the result before that, and no
+    call in between adds onto what it reads.
   }];
   let arguments = (ins Dist_CollectiveKind:$kind, NN_AnyTensor:$x, Dist_AxisArray:$axes,
                        NN_ReduceKind:$reduction, OptionalAttr<StrAttr>:$dim, OptionalAttr<StrAttr>:$to,
                        OptionalAttr<DenseI32ArrayAttr>:$sources);
-  let results = (outs NN_AnyTensor:$result);
+  let results = (outs NN_AnyTensor:$result, Optional<RT_Event>:$event);
   let assemblyFormat = [{
     $kind $reduction $x `over` $axes (`dim` $dim^)? (`to` $to^)? (`sources` $sources^)? attr-dict
-    `:` type($x) `->` type($result)
+    `:` type($x) `->` type($result) (`,` type($event)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -427,7 +440,22 @@ def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["
     int64_t getBytesStaged();
     /// Bytes of the group's scratch that it uses on a device.
     int64_t getBytesOfScratch();
+    /// The op at which it is complete: itself, or an await.
+    ::mlir::Operation *getCompletion();
   }];
+}
+
+def RT_AwaitOp : RT_Op<"await", [HasParent<"FuncOp">]> {
+  let summary = "waits until calls that were started are complete";
+  let description = [{
+    Made by `order-calls` before the first call that reads what they make; gone with `lower-host`
+    (`tp_wait`). It has no result: values are used by their names, after it.
+
+    `%1, %e = rt.collective all_gather sum %0 over ["tp"] dim "S" : <..> -> <..>, !rt.event`
+    `rt.await %e`
+  }];
+  let arguments = (ins Variadic<RT_Event>:$events);
+  let assemblyFormat = "$events attr-dict";
 }
 
 def RT_SliceOp : RT_Op<"slice", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {

@@ -110,7 +110,41 @@ static int64_t elementBytes(CollectiveOp op) {
   return nn::elementBytes(typeOf(op.getX()).getElementType());
 }
 
-LogicalResult CollectiveOp::verify() { return dist::verifyAxes(*this, getAxes()); }
+void CollectiveOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
+  if (Value event = getEvent())
+    setName(event, "event");
+}
+
+Operation *CollectiveOp::getCompletion() {
+  Value event = getEvent();
+  return event && event.hasOneUse() ? *event.getUsers().begin() : getOperation();
+}
+
+LogicalResult CollectiveOp::verify() {
+  if (failed(dist::verifyAxes(*this, getAxes()))) // (C1)
+    return failure();
+  Value event = getEvent();
+  if (!event)
+    return success();
+  Operation *await = getCompletion();
+  if (!isa<AwaitOp>(await) || await->getBlock() != (*this)->getBlock()) // (C2)
+    return emitOpError("is started, and its event needs one await, found ")
+           << llvm::range_size(event.getUses());
+  for (Operation *user : getResult().getUsers())
+    if (user->isBeforeInBlock(await))
+      return emitOpError("is started, and read before its await by ") << user->getName();
+  for (OpOperand &use : getX().getUses()) {
+    Operation *user = use.getOwner();
+    if (!(*this)->isBeforeInBlock(user) || !user->isBeforeInBlock(await))
+      continue;
+    auto call = dyn_cast<Call>(user);
+    for (unsigned i = 0, e = call ? user->getNumResults() : 0; i < e; ++i)
+      if (call.mustAlias(i) && call.getAlias(i) == static_cast<int64_t>(use.getOperandNumber()))
+        return emitOpError("is started, and what it reads is added to before its await by ")
+               << user->getName();
+  }
+  return success();
+}
 LogicalResult SliceOp::verify() { return dist::verifyAxes(*this, getAxes()); }
 LogicalResult PlaceOp::verify() { return dist::verifyPlace(*this, getAxes()); }
 

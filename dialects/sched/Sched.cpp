@@ -294,6 +294,8 @@ std::string KeyAttr::spell() {
     return "output " + name;
   case ValueKind::Frame:
     return "frame " + name;
+  case ValueKind::Event:
+    return "event " + name;
   case ValueKind::StepNumber:
   case ValueKind::Term:
   case ValueKind::Activation:
@@ -315,18 +317,32 @@ static bool isInPlace(rt::PlaceOp op) {
          block.getAxes() == op.getAxes();
 }
 
+int64_t sched::streamOf(Operation *op) {
+  auto stream = op->getAttrOfType<IntegerAttr>(kStream);
+  return stream ? stream.getInt() : 0;
+}
+
+Turn Turn::of(Operation *op) {
+  auto stream = op->getAttrOfType<IntegerAttr>(kStream);
+  auto events = op->getAttrOfType<DenseI64ArrayAttr>(kTurn);
+  return stream && events ? Turn{stream.getInt(), events[0], events[1]} : Turn();
+}
+
 bool sched::movesNoByte(Operation *call) {
   if (auto slice = dyn_cast<rt::SliceOp>(call))
     return slice.getView();
   auto place = dyn_cast<rt::PlaceOp>(call);
-  return place && isInPlace(place);
+  return place && (!place->hasAttr(kPlaces) || isInPlace(place));
 }
 
 bool sched::endsBucket(ArrayRef<rt::CollectiveOp> bucket, Operation *next) {
   if (auto collective = dyn_cast<rt::CollectiveOp>(next))
-    return llvm::any_of(bucket,
-                        [&](rt::CollectiveOp other) { return rt::dependsOn(collective, other); });
-  if (isa<rt::PlaceOp>(next) && !next->hasAttr(kPlaces))
-    return false;
+    return llvm::any_of(bucket, [&](rt::CollectiveOp other) {
+      bool areStarted = collective.getEvent() && other.getEvent();
+      bool areAlike = areStarted ? collective.getCompletion() == other.getCompletion() &&
+                                       collective.getAxes() == other.getAxes()
+                                 : collective.getEvent() == other.getEvent();
+      return !areAlike || rt::dependsOn(collective, other);
+    });
   return !movesNoByte(next);
 }

@@ -60,13 +60,18 @@ inline int64_t alignUp(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * k
 inline constexpr llvm::StringLiteral kPlaces = "sched.places", kFrame = "sched.frame",
                                      kLive = "sched.live";
 
-/// Attributes that `order-streams` writes. A call has its stream (0 where it says none), the event
-/// that is recorded after it, and the events that it waits for. A function has the event that is
-/// recorded where it begins; stream 0 waits for the events of its end. A sum or message of a
-/// section has its stream and two events in kTurn: what stream 0 records before it, and what its
-/// stream records after it.
-inline constexpr llvm::StringLiteral kStream = "sched.stream", kEvent = "sched.event",
-                                     kWaits = "sched.waits", kTurn = "sched.turn";
+/// Attributes that `assign-streams` writes on collectives, messages and started calls: the stream,
+/// and two events: what the stream of their function records before them, and what their own stream
+/// records after them. Without them all is complete when it returns. A function whose calls are
+/// started has its stream, too: that of its calls, except collectives.
+inline constexpr llvm::StringLiteral kStream = "sched.stream", kTurn = "sched.turn";
+struct Turn {
+  int64_t stream = 0, before = -1, after = -1;
+  static Turn of(mlir::Operation *op);
+  bool operator==(const Turn &) const = default;
+};
+/// 0 where it has none.
+int64_t streamOf(mlir::Operation *op);
 /// The module has a StreamAttr for each of the streams 1, 2, ..., and the number of events.
 inline constexpr llvm::StringLiteral kStreams = "sched.streams", kEvents = "sched.events";
 
@@ -118,6 +123,7 @@ inline PlaceAttr placeOf(mlir::OpResult result) {
 bool movesNoByte(mlir::Operation *call);
 /// Whether `next` ends a bucket, which is collectives that follow each other and are issued
 /// together, by one call for each stream: it reads what one of them makes, or it is another call.
+/// Those that are started have one group and one await.
 /// As long as places are not known, any rt.place may turn out to move no byte, and ends none.
 bool endsBucket(llvm::ArrayRef<rt::CollectiveOp> bucket, mlir::Operation *next);
 } // namespace tplan::sched

@@ -82,7 +82,7 @@ def Sched_StreamAttr : AttrDef<Sched_Dialect, "Stream"> {
   let mnemonic = "stream";
   let summary = "what a stream of a device is for";
   let description = [{
-    Made by `order-streams` in `sched.streams` of the module, for streams 1, 2, ...: the collectives of
+    Made by `assign-streams` in `sched.streams` of the module, for streams 1, 2, ...: the collectives of
     a group, or the messages of a channel, whose ends are given by their distance from the rank along
     the axis, so that ranks of all stages number their streams alike.
 
@@ -326,17 +326,21 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     On a GPU the first `head` ops are issued by themselves (`hoist-inputs`), and the others are
     captured: for microbatch m as graph `graph` + `of`[m], without `of` as `graph`
     (`number-graphs`).
+    A `last` section stands for the other one of its kind and stage where the last task of these is
+    executed (`start-reductions`).
 
     (C1) the body holds ops with the interface Step, and runs.
     (C2) what lives as long as a section, except a frame, is written in it before it is read.
     (C3) `head` is no more than the body has ops, and `of` has an entry for each microbatch.
+    (C4) only a task has a last section.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
-                       OptionalAttr<I64Attr>:$stage, DefaultValuedAttr<I64Attr, "0">:$head,
+                       OptionalAttr<I64Attr>:$stage, UnitAttr:$last,
+                       DefaultValuedAttr<I64Attr, "0">:$head,
                        OptionalAttr<I64Attr>:$graph, OptionalAttr<DenseI32ArrayAttr>:$graph_of);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name (`task` $kind^ $stage)? (`head` $head^)? (`graph` $graph^)? (`of` $graph_of^)?
+    $sym_name (`task` $kind^ $stage)? (`last` $last^)? (`head` $head^)? (`graph` $graph^)? (`of` $graph_of^)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
@@ -386,7 +390,7 @@ class Sched_StepOp<string mnemonic, list<string> methods = [], list<Trait> trait
   let hasVerifier = 1;
 }
 
-def Sched_CallOp : Sched_StepOp<"call", ["getTitle"],
+def Sched_CallOp : Sched_StepOp<"call", ["getTitle", "getCompletion"],
                                 [AttrSizedOperandSegments,
                                  DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "calls the function of a layer";
@@ -395,14 +399,32 @@ def Sched_CallOp : Sched_StepOp<"call", ["getTitle"],
     `lower-host`.
     `from` are the arguments, `to` the results that update no argument; `frame` is the memory of its
     temporaries. With `layers` one call does the work of so many layers, from this instance on.
+    `started`, it is complete where the last of its values, an event, is awaited: other work runs
+    meanwhile.
 
-    (C1) it has as many values as the function has arguments and such results, each of their bytes at
-    least.
+    (C1) it has as many values as the function has arguments and such results, and an event if it is
+    started, each of their bytes at least.
+    (C2) its event has one await.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$callee, Optional<Sched_Memory>:$frame,
-                            DefaultValuedAttr<I64Attr, "1">:$layers), uses);
-  let assemblyFormat = "$callee " # uses_format # " (`frame` $frame^)? (`layers` $layers^)? attr-dict";
-  let extraClassDeclaration = [{ rt::FuncOp getFunction(); }];
+                            DefaultValuedAttr<I64Attr, "1">:$layers, UnitAttr:$started), uses);
+  let assemblyFormat = "$callee " # uses_format # " (`frame` $frame^)? (`layers` $layers^)? (`started` $started^)? attr-dict";
+  let extraClassDeclaration = [{
+    rt::FuncOp getFunction();
+    /// Which instance of an event says that it is complete, if it is started.
+    std::optional<Use> getSignal();
+  }];
+}
+
+def Sched_AwaitOp : Sched_StepOp<"await"> {
+  let summary = "waits until what was started is complete";
+  let description = [{
+    Made by the passes of `overlap` that start something, becomes a call of `tp_await` in
+    `lower-host`.
+    (C1) it reads events, one at least, and writes nothing.
+  }];
+  let arguments = uses;
+  let assemblyFormat = uses_format # " attr-dict";
 }
 
 def Sched_ZeroOp : Sched_StepOp<"zero"> {

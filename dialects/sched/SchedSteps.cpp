@@ -47,7 +47,7 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 
 void SectionOp::build(OpBuilder &b, OperationState &state, StringRef name, TaskKindAttr kind,
                       IntegerAttr stage) {
-  build(b, state, b.getStringAttr(name), kind, stage, b.getI64IntegerAttr(0), {}, {});
+  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), b.getI64IntegerAttr(0), {}, {});
 }
 
 LogicalResult SectionOp::verify() {
@@ -56,6 +56,8 @@ LogicalResult SectionOp::verify() {
   if (head < 0 || head > ops) // (C3)
     return emitOpError("issues some of its ops by themselves, which are ")
            << ops << ", found " << head;
+  if (getLast() && !isOfTask()) // (C4)
+    return emitOpError("stands for the last of some tasks, and is of none");
   int64_t microbatches = program.getMicrobatches();
   if (auto of = getGraphOf(); of && static_cast<int64_t>(of->size()) != microbatches) // (C3)
     return emitOpError("names a graph for each microbatch, which are ")
@@ -289,7 +291,49 @@ SmallVector<Use> CallOp::getUses() {
 
 std::string CallOp::getTitle() { return getCallee().str(); }
 
-LogicalResult CallOp::verify() { return verifyUses(*this); }
+std::optional<Use> CallOp::getSignal() {
+  return getStarted() ? std::optional(usesOf(*this).back()) : std::nullopt;
+}
+
+static AwaitOp awaitOf(const Use &event) {
+  AwaitOp found;
+  for (Operation *user : event.value.getUsers())
+    if (auto await = dyn_cast<AwaitOp>(user)) {
+      if (found)
+        return {};
+      found = await;
+    }
+  return found;
+}
+
+Operation *CallOp::getCompletion() {
+  std::optional<Use> signal = getSignal();
+  AwaitOp await = signal ? awaitOf(*signal) : AwaitOp();
+  return await ? await.getOperation() : getOperation();
+}
+
+LogicalResult CallOp::verify() {
+  if (failed(verifyUses(*this)))
+    return failure();
+  std::optional<Use> signal = getSignal();
+  if (signal && valueOf(signal->value).getOwner() != Owner::Event) // (C1)
+    return emitOpError("is started, and its last value is no event: ")
+           << valueOf(signal->value).getName();
+  if (signal && !awaitOf(*signal)) // (C2)
+    return emitOpError("is started, and its event needs one await: ")
+           << valueOf(signal->value).getName();
+  return success();
+}
+
+SmallVector<Use> AwaitOp::getUses() { return usesOf(*this); }
+LogicalResult AwaitOp::verify() {
+  size_t uses = getInstances().size();
+  bool areEvents = llvm::all_of(
+      getValues(), [](Value value) { return valueOf(value).getOwner() == Owner::Event; });
+  if (uses == 0 || getReads() != uses || !areEvents) // (C1)
+    return emitOpError("reads events, and nothing else");
+  return verifyUses(*this);
+}
 
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto func = symbols.lookupSymbolIn<rt::FuncOp>(getOperation()->getParentOfType<ModuleOp>(),
@@ -300,8 +344,9 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
     if (!func.findUpdatedArg(i))
       types.push_back(func.getResultTypes()[i]);
-  if (getReads() != func.getNumArguments() || types.size() != getInstances().size()) // (C1)
-    return emitOpError("gives ") << getInstances().size() << " values, of them " << getReads()
+  size_t values = getInstances().size() - getStarted();
+  if (getReads() != func.getNumArguments() || types.size() != values) // (C1)
+    return emitOpError("gives ") << values << " values, of them " << getReads()
                                  << " to read, to a function that has " << types.size()
                                  << ", of them " << func.getNumArguments() << " arguments";
   for (auto [use, type] : llvm::zip(usesOf(*this), types))

@@ -103,6 +103,8 @@ struct Plan {
   std::vector<int64_t> stages{};
   Recompute recompute{};
   bool fuse = true;
+  /// What runs beside other work; without a list, what costs say.
+  std::optional<std::vector<Overlap>> overlap{};
   std::optional<int64_t> memory{}; // bytes of a rank
   static constexpr auto fields() {
     return std::tuple(
@@ -116,7 +118,8 @@ struct Plan {
         field("group", &Plan::group), field("kept", &Plan::kept), field("orders", &Plan::orders),
         field("stage_axis", &Plan::stageAxis), field("stages", &Plan::stages),
         field("recompute", &Plan::recompute, InText::Always),
-        field("fuse", &Plan::fuse, InText::Always), field("memory", &Plan::memory));
+        field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
+        field("memory", &Plan::memory));
   }
   bool operator==(const Plan &) const = default;
 };

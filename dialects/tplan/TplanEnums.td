@@ -52,6 +52,14 @@ def Tplan_Accumulate : Tplan_Enum<"Accumulate", "where gradients are added over 
     I32EnumAttrCase<"Sharded", 1, "sharded"> // each rank its block
   ]>;
 
+def Tplan_Overlap : Tplan_Enum<"Overlap", "communication that runs beside other work", [
+    I32EnumAttrCase<"Dp", 0, "dp">,      // sums of gradients, under the last backward
+    I32EnumAttrCase<"Zero", 1, "zero">,  // weights and gradients in blocks, within a layer
+    I32EnumAttrCase<"Tp", 2, "tp">,      // activations, within a layer
+    I32EnumAttrCase<"Pp", 3, "pp">,      // messages of a pipeline
+    I32EnumAttrCase<"Pairs", 4, "pairs"> // two microbatches in one function
+  ]>;
+
 def Tplan_RecomputePolicy : Tplan_Enum<"RecomputePolicy", "what a backward computes again", [
     I32EnumAttrCase<"None", 0, "none">,
     I32EnumAttrCase<"Full", 1, "full"> // all but the layer's input

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 14
+#define TP_ABI_VERSION 15
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -126,6 +126,13 @@ int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
  * its `out`. No operand of one is a result of another. */
 int tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
                    void *const *pointers);
+/* The collectives of a group are issued to one stream. An event is recorded after the work in a
+ * stream so far; later work in another stream waits for it. */
+int tp_record(tp_rank *, int64_t stream, int64_t event);
+int tp_wait(tp_rank *, int64_t stream, int64_t event);
+/* The same for events that have memory: 64 bytes each, of those at tp_program.events_offset. */
+int tp_signal(tp_rank *, int64_t stream, void *event);
+int tp_await(tp_rank *, int64_t stream, void *event);
 /* Without the others: in [outer, n, inner] -> out [outer, inner], this member's block; with a
  * `whole` as above, what the last blocks lack becomes zero. */
 int tp_slice(tp_rank *, const tp_call *, const tp_collective *, const void *in, void *out);
@@ -142,9 +149,7 @@ int tp_gradients_ready(tp_rank *);
 /*--- devices ---------------------------------------------------------------*/
 
 /* In a program for a device the arena is memory of the device: the host adds to its addresses
- * and reads nothing there. Calls are issued to streams 0 .. num_streams - 1, each of which
- * runs them in order, beside the others; they return before the work is done. The collectives of
- * a group are in one stream. */
+ * and reads nothing there. Calls return before the work is done. */
 
 /* A kernel of the device's image. Arguments, by address: inputs, outputs, and where a row loop is
  * bounded its count. Only outputs are written; an argument that is updated is an output alone. */
@@ -164,10 +169,6 @@ int tp_launch_device(tp_rank *, const tp_call *, const tp_device_kernel *, void 
                      int64_t layers);
 /* Attention of a library, in stream 0. */
 int tp_attend(tp_rank *, const tp_call *, const tp_attention *, void *const *pointers);
-/* Records an event after the work in a stream so far; later work in another stream waits for it. */
-int tp_record(tp_rank *, int64_t stream, int64_t event);
-int tp_wait(tp_rank *, int64_t stream, int64_t event);
-
 /* Adds up what ranks have, in their order: arguments in, out, and by value members, count, stride.
  * Element i of out is the sum (or maximum) of elements i, i + stride, ... of in, in the type that
  * tp_collective says, rounded once. A thread has one element. */
@@ -190,7 +191,6 @@ typedef struct tp_device {
   int64_t num_kernels;
   const tp_device_sum *sums; /* as far as collectives need them */
   int64_t num_sums;
-  int64_t num_streams, num_events;
   /* For each stream: memory of the arena for its collectives, as collectives.h counts it. */
   const int64_t *scratch_offsets, *scratch_bytes;
   /* What the host gives for each step (rows of tokens, scalars) is one piece of the arena. It is
@@ -455,7 +455,15 @@ typedef struct tp_program {
   int64_t num_axes;
   const tp_group *groups;
   int64_t num_groups;
-  int32_t read_first; /* rank 0 alone reads data, the others get it from there */
+  /* Calls are issued to streams 0 .. num_streams - 1, each of which runs them in order, beside the
+   * others. Without a device stream 0 is the rank itself, and each other one holds collectives;
+   * with fewer than two streams each call is done when it returns. */
+  int64_t num_streams, num_events;
+  /* Events from first_placed on have memory, of which only the place means anything: 64 bytes each
+   * from events_offset on. */
+  int64_t first_placed, events_offset;
+  const int32_t *stream_groups; /* of each stream, whose collectives it has; below 0: messages */
+  int32_t read_first;           /* rank 0 alone reads data, the others get it from there */
   /* Entry points; the arena is that of the rank. */
   int (*prepare)(tp_rank *, char *arena); /* once, after weights are set: working copies, tables */
   int (*step)(tp_rank *, char *arena);

@@ -209,7 +209,7 @@ void FunctionBuilder::buildBetweenRanks(Operation *op) {
   Type type = op->getResult(0).getType();
   Value &result = values[op->getResult(0)];
   if (auto collective = dyn_cast<dist::CollectiveOp>(op)) {
-    auto call = rt::CollectiveOp::create(builder, loc, type, collective.getKind(),
+    auto call = rt::CollectiveOp::create(builder, loc, type, Type(), collective.getKind(),
                                          lookup(collective.getX()), collective.getAxes(),
                                          collective.getReduction(), collective.getDimAttr(),
                                          collective.getToAttr(), collective.getSourcesAttr());

@@ -47,7 +47,8 @@ public:
 private:
   rt::FuncOp func;
   llvm::DenseMap<mlir::Operation *, int64_t> number;
-  llvm::DenseMap<mlir::Value, int64_t> lastUse, liveUntil;
+  llvm::DenseMap<mlir::Value, int64_t> lastUse;      // the last op that reads it
+  llvm::DenseMap<mlir::Value, int64_t> liveUntil;    // the op at which the last reader is complete
   llvm::DenseMap<mlir::Operation *, int64_t> begins; // where collectives that wait for others begin
   std::vector<Group> groups;
   llvm::DenseMap<mlir::Value, size_t> groupOf;
@@ -62,6 +63,8 @@ private:
   sched::PlaceAttr placeOf(mlir::Value value);
   bool analyse();
   void numberOps();
+  /// The number of the op at which a call is complete: its own, or that of its await.
+  int64_t completion(mlir::Operation *op);
   void findBuckets();
   bool formGroups();
   bool placeReturns();

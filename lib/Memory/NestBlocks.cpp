@@ -58,7 +58,9 @@ std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
   auto whole = place ? dyn_cast<BlockArgument>(place.getWhole()) : BlockArgument();
   if (!whole || place.getAxes() != slice.getAxes() || viewIsReadFrom(whole, number[slice]))
     return std::nullopt;
-  auto isBefore = [&](Operation *user) { return user == place || number[user] < number[slice]; };
+  auto isBefore = [&](Operation *user) {
+    return user == place || completion(user) < number[slice];
+  };
   if (!llvm::all_of(whole.getUsers(), isBefore))
     return std::nullopt;
   return Nested{whole, slice.getAxes(), nn::bytesOf(slice.getResult())};
@@ -91,7 +93,7 @@ bool FramePlanner::viewIsReadFrom(BlockArgument arg, int64_t begin) {
     Value view = entry.first;
     return entry.second.of == arg && llvm::any_of(view.getUses(), [&](OpOperand &use) {
              auto place = dyn_cast<rt::PlaceOp>(use.getOwner());
-             return number[use.getOwner()] >= begin && !(place && place.getWhole() == arg);
+             return completion(use.getOwner()) >= begin && !(place && place.getWhole() == arg);
            });
   });
 }
@@ -122,11 +124,11 @@ void FramePlanner::nestOperand(rt::CollectiveOp gather) {
     auto made = cast<OpResult>(x);
     int64_t alias = aliasOf(made.getOwner(), made.getResultNumber());
     for (OpOperand &use : arg.getUses())
-      fits &= number[use.getOwner()] < begin;
+      fits &= completion(use.getOwner()) < begin;
     // The old block may be read by the call that writes the new one in its place.
     for (auto &[view, block] : blocks)
-      if (block.of == arg && lastUse.lookup(view) >= begin)
-        fits &= lastUse.lookup(view) == begin && alias >= 0 &&
+      if (block.of == arg && liveUntil.lookup(view) >= begin)
+        fits &= liveUntil.lookup(view) == begin && alias >= 0 &&
                 made.getOwner()->getOperand(alias) == view;
   }
   if (!fits)

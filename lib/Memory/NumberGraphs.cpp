@@ -106,7 +106,7 @@ struct NumberGraphsPass : tplan::memory::impl::NumberGraphsPassBase<NumberGraphs
 /// Calls of one execution of an op of a section: functions that do the work of several layers call
 /// each kernel once.
 static int64_t callsOf(sched::Step step) {
-  if (isa<sched::ReadyOp>(step.getOperation()))
+  if (isa<sched::ReadyOp, sched::AwaitOp>(step.getOperation()))
     return 0;
   auto call = dyn_cast<sched::CallOp>(step.getOperation());
   if (!call)

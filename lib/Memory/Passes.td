@@ -41,17 +41,6 @@ def PlanArenaPass : Pass<"plan-arena", "::mlir::ModuleOp"> {
   }];
 }
 
-def OrderStreamsPass : Pass<"order-streams", "::mlir::ModuleOp"> {
-  let summary = "a stream for each call, and events where one waits for another";
-  let description = [{
-    On a GPU kernels and library calls are in stream 0, and the collectives of each group of
-    ranks, and the messages of each channel, in a stream of their own. Where a call touches bytes
-    that a call of another stream touches, an event is recorded after the earlier one and waited
-    for before the later one. A function begins when stream 0 has come to it and ends when stream 0
-    has waited for all others; so does a sum or message between functions.
-  }];
-}
-
 def NumberGraphsPass : Pass<"number-graphs", "::mlir::ModuleOp"> {
   let summary = "which graph of a GPU a section is for each microbatch";
   let description = [{

@@ -44,10 +44,20 @@ void FramePlanner::numberOps() {
   findBuckets();
 }
 
+int64_t FramePlanner::completion(Operation *op) {
+  auto collective = dyn_cast<rt::CollectiveOp>(op);
+  return number[collective ? collective.getCompletion() : op];
+}
+
 /// What one collective of a bucket reads lives until the last of them, what one writes from the
-/// first.
+/// first; what is started, until its await.
 void FramePlanner::findBuckets() {
   liveUntil = lastUse;
+  for (auto collective : func.getBlock().getOps<rt::CollectiveOp>())
+    for (Value value : {collective.getX(), collective.getResult()}) {
+      int64_t &end = liveUntil[value];
+      end = std::max(end, completion(collective));
+    }
   begins.clear();
   SmallVector<rt::CollectiveOp> bucket;
   auto close = [&]() {
@@ -80,7 +90,7 @@ bool FramePlanner::formGroups() {
   for (Operation &op : func.getBlock().without_terminator()) {
     llvm::SmallDenseSet<Value> taken;
     for (OpResult result : op.getResults()) {
-      if (nestBlock(&op, result))
+      if (!isa<nn::Tensor>(result.getType()) || nestBlock(&op, result))
         continue;
       int64_t n = number[&op], alias = aliasOf(&op, result.getResultNumber());
       Value from = alias >= 0 ? op.getOperand(alias) : Value();
@@ -115,8 +125,7 @@ bool FramePlanner::mayOverwrite(const Group &group, BlockArgument arg) {
     return false;
   auto first = cast<OpResult>(group.values.front());
   for (OpOperand &use : arg.getUses()) {
-    int64_t at = number[use.getOwner()];
-    if (at < group.begin)
+    if (completion(use.getOwner()) < group.begin)
       continue;
     bool updates =
         use.getOwner() == first.getOwner() && aliasOf(first.getOwner(), first.getResultNumber()) ==
@@ -154,6 +163,8 @@ bool FramePlanner::placeReturns() {
 bool FramePlanner::checkAccumulators() {
   for (Operation &op : func.getBlock().without_terminator())
     for (OpResult result : op.getResults()) {
+      if (!isa<nn::Tensor>(result.getType()))
+        continue;
       int64_t alias = aliasOf(&op, result.getResultNumber());
       auto arg = alias >= 0 ? dyn_cast<BlockArgument>(op.getOperand(alias)) : BlockArgument();
       if (!arg || !mustAlias(&op, result.getResultNumber()))
@@ -221,7 +232,8 @@ void FramePlanner::writeAttributes() {
   for (Operation &op : func.getBlock().without_terminator()) {
     SmallVector<Attribute> places;
     for (Value result : op.getResults())
-      places.push_back(placeOf(result));
+      if (isa<nn::Tensor>(result.getType()))
+        places.push_back(placeOf(result));
     // Only weights and gradients have memory for the blocks of all ranks.
     if (isa<rt::PlaceOp>(op) && cast<PlaceAttr>(places[0]).getKind() != PlaceKind::Arg)
       llvm::reportFatalInternalError("a block is placed in memory that has no room for it");

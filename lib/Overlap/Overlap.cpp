@@ -1,9 +1,8 @@
 //===- Overlap.cpp - refuses calls that would need a wait -----------------===//
 //
-// Invariant after the pass: every call is complete when it returns, and every op of a section where
-// it stands. Launches, matmuls, copies and collectives are on a CPU; on a GPU `order-streams`, at
-// the end of `memory`, orders those that run at once. Anything else would run unawaited and is
-// refused.
+// Invariant after the pass: every call of a function is complete when it returns or at its await,
+// which the verifier of collectives finds, and every op of a section where it stands or at its
+// await. Anything else would run unawaited and is refused.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Overlap/Overlap.h"
@@ -24,16 +23,17 @@ struct OverlapPass : tplan::overlap::impl::OverlapPassBase<OverlapPass> {
   void runOnOperation() final {
     for (auto func : getOperation().getOps<rt::FuncOp>())
       for (Operation &op : func.getBlock())
-        if (!isa<rt::Call, rt::ReturnOp>(op)) {
+        if (!isa<rt::Call, rt::AwaitOp, rt::ReturnOp>(op)) {
           op.emitOpError("has no wait: only calls that are complete when they return may stand in "
                          "function ")
               << func.getSymName();
           return signalPassFailure();
         }
     WalkResult late = getOperation().walk([](sched::Step step) {
-      if (step.getCompletion() == step)
+      Operation *end = step.getCompletion();
+      if (end == step || isa<sched::AwaitOp>(end))
         return WalkResult::advance();
-      step.emitOpError("has no wait: it is complete at another op");
+      step.emitOpError("has no wait: it is complete at another op, which is no await");
       return WalkResult::interrupt();
     });
     if (late.wasInterrupted())

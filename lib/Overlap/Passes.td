@@ -9,12 +9,46 @@
 
 include "mlir/Pass/PassBase.td"
 
+def OrderCallsPass : Pass<"order-calls", "::mlir::ModuleOp"> {
+  let summary = "within a function, collectives run beside other calls";
+  let description = [{
+    Starts a collective of a function as soon as what it reads is there, and awaits it before the
+    first call that reads what it makes. Where a call would wait, a later one that need not wait
+    comes before it, by the prices of the cluster. Which collectives may be started the plan says
+    (`overlap tp`: activations, `zero`: weights and gradients in blocks; without the line, all that
+    wins). A function in which nothing is gained stays as it is.
+  }];
+  let dependentDialects = ["::tplan::rt::RTDialect"];
+}
+
+def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
+  let summary = "sums of gradients run under the last backward";
+  let description = [{
+    What ranks add up after the last backward of a stage is started in it, layer by layer
+    (`overlap dp`; without the line, where costs are known). The last backward gets a section of its
+    own. A layer's sums are awaited where the end of the step first touches them; on a GPU at the end
+    of the section, because a graph ends when all in it has ended. Sums with other calls beside
+    them stay where they are.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
+def AssignStreamsPass : Pass<"assign-streams", "::mlir::ModuleOp"> {
+  let summary = "a stream for the collectives of each group, and events around them";
+  let description = [{
+    Gives each collective and message a stream, by its group or channel, and two events: its stream
+    waits for the first, which is recorded after all that was issued before it, and the second is
+    recorded after it, for its await. Collectives that follow each other share their events. On a
+    CPU there are streams only where something is started.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
 def OverlapPass : Pass<"overlap", "::mlir::ModuleOp"> {
   let summary = "a call that would need a wait is refused";
   let description = [{
-    Refuses what would run without being awaited: a function may hold only calls that are
-    complete when they return, a section only ops that are complete where they stand. Waits are
-    not built; on a GPU `order-streams` orders the calls that run at once.
+    Refuses what would run without being awaited: a function holds calls and awaits, a section only
+    ops that are complete where they stand.
   }];
 }
 

@@ -109,8 +109,8 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %type <listItems> list_items
 %type <layer> layer_head
 %type <quantity> quantity
-%type <item> data_item tokens lr_item eval_item save_item axis shard_item zero_word policy precision_item word rate
-%type <items> data lrs evals saves axes shards zero_words policies precisions words stages rates
+%type <item> data_item tokens lr_item eval_item save_item axis shard_item zero_word policy precision_item word rate overlap
+%type <items> data lrs evals saves axes shards zero_words policies precisions overlaps stages rates
 %type <setting> setting
 %type <settings> settings
 %type <segment> segment
@@ -567,7 +567,7 @@ setting:
                               $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
 | K_STAGES eq stages        { $$ = setting(syntax, @1, $3); }
 | K_RECOMPUTE eq policies   { $$ = setting(syntax, @1, $3); }
-| K_OVERLAP eq words        { $$ = setting(syntax, @1, $3); }
+| K_OVERLAP eq overlaps     { $$ = setting(syntax, @1, $3); }
 | K_PRECISION eq precisions { $$ = setting(syntax, @1, $3); }
 | K_COMPRESS eq precisions  { $$ = setting(syntax, @1, $3); }
 | K_REDUCE eq word          { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
@@ -637,10 +637,11 @@ word:
                               Name n = syntax.name(@1);
                               $$->name = {n.text.slice(1, n.text.size() - 1), n.loc}; }
 ;
-words:
-  word                      { $$ = one<Item>(syntax, *$1); }
-| words ',' word            { $$ = push(syntax, $1, *$3); }
+overlaps:
+  overlap                   { $$ = one<Item>(syntax, *$1); }
+| overlaps ',' overlap      { $$ = push(syntax, $1, *$3); }
 ;
+overlap: word { $$ = $1; } | K_ZERO { $$ = named(syntax, @1); };
 
 data:
   data_item                 { $$ = one<Item>(syntax, *$1); }

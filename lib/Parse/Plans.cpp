@@ -1,7 +1,7 @@
 //===- Plans.cpp - how a step is laid out -------------------------------------===//
 //
 // Lines that no phase implements are refused here, at their place; a line whose
-// value changes nothing (overlap none) passes. Those about the mesh: Layouts.cpp.
+// value changes nothing passes. Those about the mesh: Layouts.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Plans.h"
@@ -209,9 +209,37 @@ void readFuse(PlanContext &plan, const Setting &line) {
     plan.fields.fuse = line.items[0].name.text == "on";
 }
 
+/// `all`, `none` or `auto` alone, or kinds of communication, each once.
 void readOverlap(PlanContext &plan, const Setting &line) {
-  if (line.items.size() != 1 || line.items[0].name.text != "none")
-    refuse(plan.report, line.loc, Feature::Overlap);
+  using lang::Overlap;
+  static constexpr Overlap built[] = {Overlap::Dp, Overlap::Zero, Overlap::Tp};
+  StringRef first = line.items[0].name.text;
+  if (line.items.size() == 1 && first == "auto")
+    return;
+  std::vector<Overlap> &kinds = plan.fields.overlap.emplace();
+  if (line.items.size() == 1 && first == "all")
+    kinds.assign(std::begin(built), std::end(built));
+  if (line.items.size() == 1 && (first == "all" || first == "none"))
+    return;
+  for (const Item &item : line.items) {
+    if (llvm::is_contained({"all", "none", "auto"}, item.name.text)) {
+      plan.report.error(item.loc, "`{0}` stands alone: drop the others, or it", item.name.text);
+      return;
+    }
+    auto kind = wordOf<Overlap>(plan, item.name, "kind of overlap");
+    if (!kind)
+      return;
+    if (!llvm::is_contained(built, *kind)) {
+      refuse(plan.report, item.loc, Feature::Overlap);
+      return;
+    }
+    if (llvm::is_contained(kinds, *kind)) {
+      plan.report.error(item.loc, "a kind of overlap is named once, found {0} again",
+                        item.name.text);
+      return;
+    }
+    kinds.push_back(*kind);
+  }
 }
 
 /// Whether sums of ranks have one order on every transport, or NCCL's order where NCCL moves the

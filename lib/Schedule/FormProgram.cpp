@@ -137,7 +137,7 @@ void ProgramBuilder::addTransfer(SectionOp section, TaskKind kind, int64_t stage
 void ProgramBuilder::addCall(OpBuilder &into, rt::FuncOp func, Use from, Use to) {
   ValueOp frame = values.declareFrame(func.getSymName());
   sched::createStep<sched::CallOp>(into, loc, {from}, {to}, func.getSymName(), frame.getMemory(),
-                                   uint64_t(1));
+                                   uint64_t(1), /*started=*/false);
 }
 
 void ProgramBuilder::addRuns(SectionBuilder &section, const Chain &chain, Part part) {
@@ -292,10 +292,11 @@ void ProgramBuilder::addEnd() {
   for (Part part : nn::kEndOfStepParts) {
     OpBuilder into = OpBuilder::atBlockEnd(&op.getBody().front());
     if (part == Part::Norm) {
-      sched::ReadyOp::create(into, loc);
       addNorm(into, section);
       continue;
     }
+    if (part == Part::Update) // after the norm, which may be the first to wait for sums
+      sched::ReadyOp::create(into, loc);
     addRuns(section, chains.train, part);
     if (part == Part::Update)
       sharedWeights.sendUpdated(op);

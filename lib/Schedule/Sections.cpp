@@ -72,7 +72,7 @@ void SectionBuilder::addLayer(const Layer &layer) {
       to.push_back(result(layer, func.getResultLabel(i)));
   ValueOp frame = values.declareFrame(partName(chain, layer.run, layer.part));
   sched::createStep<sched::CallOp>(b, layer.run.op.getLoc(), from, to, func.getSymName(),
-                                   frame.getMemory(), uint64_t(1));
+                                   frame.getMemory(), uint64_t(1), /*started=*/false);
 }
 
 //===----------------------------------------------------------------------===//

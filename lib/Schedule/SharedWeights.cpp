@@ -109,7 +109,7 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
   ValueOp frame = values.declareFrame("sum of " + param.getSymName().str());
   auto add = [&](OpBuilder &into, sched::Use whole, sched::Use more) {
     sched::createStep<sched::CallOp>(into, loc, {whole, more}, {}, sum.getSymName(),
-                                     frame.getMemory(), uint64_t(1));
+                                     frame.getMemory(), uint64_t(1), /*started=*/false);
   };
   if (weight.instances.count == 1)
     return add(b, usesOf(gradient, weight).front(), usesOf(part, weight).front());

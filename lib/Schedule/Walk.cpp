@@ -10,15 +10,25 @@ using sched::Times;
 void schedule::forEachExecution(sched::EntryOp entry,
                                 function_ref<void(sched::SectionOp, int64_t)> visit) {
   auto program = entry->getParentOfType<sched::ProgramOp>();
-  llvm::DenseMap<std::pair<int, int64_t>, sched::SectionOp> ofTasks;
+  using Key = std::pair<int, int64_t>; // kind and stage
+  llvm::DenseMap<Key, sched::SectionOp> ofTasks, ofLast;
   for (auto section : program.getBody().getOps<sched::SectionOp>())
     if (section.getKind())
-      ofTasks[{static_cast<int>(*section.getKind()), *section.getStage()}] = section;
+      (section.getLast() ? ofLast
+                         : ofTasks)[{static_cast<int>(*section.getKind()), *section.getStage()}] =
+          section;
+  llvm::DenseMap<Key, int64_t> left; // tasks that have a last section
+  if (!ofLast.empty())
+    for (sched::Task task : program.getTaskList())
+      ++left[{static_cast<int>(task.kind), task.stage}];
   int64_t microbatches = program.getMicrobatches();
   for (auto item : entry.getSections().getAsRange<sched::ExecuteAttr>()) {
     if (item.getTimes() == Times::Tasks) {
-      for (sched::Task task : program.getTaskList())
-        visit(ofTasks.lookup({static_cast<int>(task.kind), task.stage}), task.microbatch);
+      for (sched::Task task : program.getTaskList()) {
+        Key key = {static_cast<int>(task.kind), task.stage};
+        sched::SectionOp last = ofLast.lookup(key);
+        visit(last && --left[key] == 0 ? last : ofTasks.lookup(key), task.microbatch);
+      }
       continue;
     }
     sched::SectionOp section = program.lookupSymbol<sched::SectionOp>(item.getSection().getValue());

@@ -145,11 +145,11 @@ Status CudaDevice::loadKernels() {
 
 /// Collectives have priority where both could run, because other ranks wait for them.
 Status CudaDevice::makeStreams() {
-  streams.resize(facts->num_streams);
+  streams.resize(program->num_streams);
   for (size_t i = 0; i < streams.size(); ++i)
     TP_CUDA(StreamCreate(&streams[i], cuda::streamNonBlocking, i ? -1 : 0));
   TP_CUDA(StreamCreate(&givingStream, cuda::streamNonBlocking, 0));
-  events.resize(facts->num_events);
+  events.resize(program->num_events);
   for (cuda::EventHandle *&event : events)
     TP_CUDA(EventCreate(&event, cuda::eventDisableTiming));
   marks.resize(sharedMarks * streams.size());

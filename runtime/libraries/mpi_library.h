@@ -25,6 +25,7 @@ struct MpiLibrary {
   FUNCTION(Initialized, (int *))                                                                   \
   FUNCTION(Finalized, (int *))                                                                     \
   FUNCTION(Init_thread, (int *, char ***, int, int *))                                             \
+  FUNCTION(Query_thread, (int *))                                                                  \
   FUNCTION(Finalize, (void))                                                                       \
   FUNCTION(Abort, (Comm, int))                                                                     \
   FUNCTION(Comm_rank, (Comm, int *))                                                               \
@@ -51,6 +52,7 @@ struct MpiLibrary {
   void *errorsReturn = nullptr;
 
   static constexpr int funneled = 1;       // MPI_THREAD_FUNNELED
+  static constexpr int serialized = 2;     // MPI_THREAD_SERIALIZED
   static constexpr int undefined = -32766; // MPI_UNDEFINED
   static constexpr int anySource = -1;     // MPI_ANY_SOURCE
 

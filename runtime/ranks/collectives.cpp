@@ -5,6 +5,7 @@
 #include "runtime/ranks/reduce.h"
 #include "runtime/support/types.h"
 
+#include <cstring>
 #include <iterator>
 
 using namespace tplan::runtime;
@@ -69,6 +70,14 @@ bool product(const tp_collective &c, int members, int64_t &elements) {
 }
 
 } // namespace
+
+void tplan::runtime::clearRest(const tp_collective &what, int members, int member, void *out) {
+  int64_t bytes = bytesOf(what.type), row = 0;
+  if (what.outer)
+    row = tp_block(&what, members, member, 1) / what.outer;
+  for (int64_t line = 0; row < what.inner && line < what.outer; ++line)
+    memset((char *)out + (line * what.inner + row) * bytes, 0, (what.inner - row) * bytes);
+}
 
 const char *tplan::runtime::nameOfKind(int32_t kind) {
   return known(kind, TP_COLLECTIVE_KINDS) ? kindNames[kind] : "unknown collective";

@@ -53,6 +53,10 @@ void forRuns(const Block &a, const Block &b, int64_t begin, int64_t end, Body &&
   }
 }
 
+/// After a reduce-scatter, in the memory of the host: what the last blocks lack is set to zero, so
+/// that padding stays zero.
+void clearRest(const tp_collective &what, int members, int member, void *out);
+
 /// The list itself, as it stands in a buffer.
 inline Block lineOf(int64_t count) { return {0, 1, count, count}; }
 

@@ -153,6 +153,7 @@ void Agreement::compareMesh() {
 
 void Agreement::compareInputs() {
   same("reading by rank 0 alone", a.read_first, b.read_first);
+  same("number of streams", a.num_streams, b.num_streams);
   same("number of inputs", "input", a.inputs, a.num_inputs, b.inputs, b.num_inputs,
        [&](const tp_input &x, const tp_input &y, const std::string &of) {
          same("source", x.source, y.source, of);

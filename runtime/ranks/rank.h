@@ -12,6 +12,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/matmul.h"
 #include "runtime/ranks/graphs.h"
+#include "runtime/ranks/host_streams.h"
 #include "runtime/ranks/peers.h"
 #include "runtime/ranks/transport.h"
 #include "runtime/ranks/wish.h"
@@ -36,10 +37,11 @@ struct tp_rank {
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
-  tplan::runtime::TaskPlace task;                                    // the task that is under way
-  tplan::runtime::Graphs graphs;                                     // of a step, on a device
-  tplan::runtime::Sink sink;                                         // where lines for people go
-  tplan::runtime::Points points;                                     // where a training may end
+  std::unique_ptr<tplan::runtime::HostStreams> streams;   // null: each collective is waited for
+  tplan::runtime::TaskPlace task;                         // the task that is under way
+  tplan::runtime::Graphs graphs;                          // of a step, on a device
+  tplan::runtime::Sink sink;                              // where lines for people go
+  tplan::runtime::Points points;                          // where a training may end
   tplan::runtime::Status error;                           // the first failure of generated code
   std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole
 };

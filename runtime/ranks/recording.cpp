@@ -62,6 +62,11 @@ public:
   }
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
+  Status begin(std::span<const Operation> operations) override;
+  Status advance(Team &team, Advance &how) override;
+  void attend(bool is) override { inner.attend(is); }
+  Status rest(Patience &patience) override { return inner.rest(patience); }
+  Traffic traffic() const override { return inner.traffic(); }
   Status broadcast(void *data, int64_t bytes, int root) override;
   Status sum(double *values, int64_t count, Team &team) override;
 
@@ -71,7 +76,10 @@ private:
   Communicator &inner;
   std::unique_ptr<Communicator> owned; // that of a group; the world is its transport's
   RecordingTransport &transport;
-  const size_t index; // in the log
+  const size_t index;   // in the log
+  bool isNoted = false; // what is under way
+  size_t underWay = 0;  // the bucket that has begun
+  Traffic before;       // it began
 };
 
 class RecordingTransport : public Transport {
@@ -95,6 +103,8 @@ public:
   bool stages() const override { return inner->stages(); }
   Notes *notes() override { return inner->notes(); }
   const Waiting *waiting() const override { return inner->waiting(); }
+  Bell *bell() override { return inner->bell(); }
+  bool takesThreads() const override { return inner->takesThreads(); }
   std::string left() const override { return inner->left(); }
   std::string lastOf(int rank) const override { return inner->lastOf(rank); }
 
@@ -151,10 +161,30 @@ Status RecordingCommunicator::issue(std::span<const Operation> operations, Team 
   if (transport.log.closed || operations.empty())
     return inner.issue(operations, team, stream);
   Bucket &bucket = record(operations);
-  Traffic before = transport.traffic();
+  Traffic before = inner.traffic();
   TP_TRY(inner.issue(operations, team, stream));
   ++bucket.times;
-  bucket.traffic += transport.traffic() - before;
+  bucket.traffic += inner.traffic() - before;
+  return {};
+}
+
+Status RecordingCommunicator::begin(std::span<const Operation> operations) {
+  isNoted = !transport.log.closed;
+  if (isNoted) {
+    Bucket &bucket = record(operations);
+    underWay = &bucket - transport.log.groups[index].buckets.data();
+    before = inner.traffic();
+  }
+  return inner.begin(operations);
+}
+
+Status RecordingCommunicator::advance(Team &team, Advance &how) {
+  TP_TRY(inner.advance(team, how));
+  if (how == Advance::done && isNoted) {
+    Bucket &bucket = transport.log.groups[index].buckets[underWay];
+    ++bucket.times;
+    bucket.traffic += inner.traffic() - before;
+  }
   return {};
 }
 

@@ -24,6 +24,13 @@ std::string tplan::runtime::describe(const Operation &operation, const std::stri
   return text + operation.task.text();
 }
 
+Status Communicator::begin(std::span<const Operation>) {
+  return errorf("this transport starts no operations in the memory of the host: '%s'",
+                group.name.c_str());
+}
+Status Communicator::advance(Team &, Advance &) { return begin({}); }
+Status Communicator::rest(Patience &) { return begin({}); }
+
 int64_t Transport::bytesSent() const {
   Traffic all = traffic();
   return std::accumulate(all.sent.begin(), all.sent.end(), int64_t(0));

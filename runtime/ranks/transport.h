@@ -15,6 +15,7 @@
 #include "runtime/device/device.h"
 #include "runtime/ranks/mesh.h"
 #include "runtime/ranks/notes.h"
+#include "runtime/support/bell.h"
 #include "runtime/support/status.h"
 #include "runtime/support/team.h"
 #include "tplan/collectives.h"
@@ -44,6 +45,23 @@ struct Operation {
   TaskPlace task = {};
 };
 
+/// How long a rank has waited without any progress.
+struct Patience {
+  int idle = 0;       // looks that found nothing
+  double since = 0;   // when it began to look at the clock
+  uint32_t heard = 0; // of the transport's bell, before the last look
+};
+
+/// What became of operations under way.
+enum class Advance { nothing, moved, done };
+
+/// Bytes of a rank by kind of collective, counted where they are moved.
+struct Traffic {
+  using Bytes = std::array<int64_t, TP_COLLECTIVE_KINDS>;
+  Bytes sent = {};   // to other ranks
+  Bytes staged = {}; // copied into and out of buffers of the transport
+};
+
 /// The ranks of a group, seen from one of them.
 class Communicator {
 public:
@@ -58,6 +76,20 @@ public:
   /// Starts operations of this group, together. All members issue the same ones in one order.
   virtual Status issue(std::span<const Operation> operations, Team &team, Stream *stream) = 0;
 
+  // The same without waiting, in the memory of the host. One list at a time is under way.
+  /// Starts operations; the list must stay where it is until they are done.
+  virtual Status begin(std::span<const Operation> operations);
+  /// Does what can be done by now.
+  virtual Status advance(Team &team, Advance &how);
+  /// The rank has nothing else to do until they are done, or no longer; for messages.
+  virtual void attend(bool) {}
+  /// Waits for a moment: called by the thread that attends, after each `advance` without progress.
+  /// An error where there has been none for too long, or another rank has failed.
+  virtual Status rest(Patience &patience);
+
+  /// Traffic of this rank over it so far.
+  virtual Traffic traffic() const = 0;
+
   // For the runtime's own needs, outside the step. They return when done, and wait ten times
   // as long as a collective of a step: a rank may be writing a checkpoint meanwhile.
   Status barrier();
@@ -71,13 +103,6 @@ protected:
 
 private:
   std::vector<int32_t> source; // of a broadcast
-};
-
-/// Bytes of a rank by kind of collective, counted where they are moved.
-struct Traffic {
-  using Bytes = std::array<int64_t, TP_COLLECTIVE_KINDS>;
-  Bytes sent = {};   // to other ranks
-  Bytes staged = {}; // copied into and out of buffers of the transport
 };
 
 /// What connects a rank to the others. `world` holds all ranks, rank r as member r.
@@ -121,6 +146,11 @@ public:
   /// waits for.
   virtual Notes *notes() { return nullptr; }
   virtual const Waiting *waiting() const { return nullptr; }
+
+  /// Rung where operations under way may have progress; null: that is to be looked for.
+  virtual Bell *bell() { return nullptr; }
+  /// Whether a second thread may go on with operations.
+  virtual bool takesThreads() const { return true; }
 
   /// What the rank is doing, for logs.
   const char *activity = "set-up";

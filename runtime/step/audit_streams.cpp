@@ -160,7 +160,7 @@ Status tplan::runtime::auditStreams(const tp_program &program, const std::string
   const std::vector<int64_t> ranks = ranksToAudit(program);
   for (int64_t rank : ranks) {
     const tp_program &own = programOf(program, rank);
-    int64_t streams = tracedStreams(*own.device), events = tracedEvents(*own.device);
+    int64_t streams = tracedStreams(own), events = tracedEvents(own);
     most[0] = std::max(most[0], streams), most[1] = std::max(most[1], events);
     StreamOrder order(streams, events);
     file.addTables(own);

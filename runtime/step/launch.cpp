@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t pieceBytes = int64_t(1) << 18;
 
 /// Collectives that are issued together, at most.
-constexpr int64_t bucketSize = 128;
+constexpr int64_t bucketSize = HostStreams::mostTogether;
 
 /// The communicator of collective `what`.
 Status findGroup(const tp_rank &rank, const tp_collective &what, Communicator *&group) {
@@ -91,11 +91,29 @@ int tp_attend(tp_rank *rank, const tp_call *call, const tp_attention *attention,
 }
 
 int tp_record(tp_rank *rank, int64_t stream, int64_t event) {
-  return fail(*rank, nullptr, rank->device->record(stream, event));
+  return fail(*rank, nullptr,
+              rank->device ? rank->device->record(stream, event)
+                           : rank->streams->record(stream, event));
 }
 
 int tp_wait(tp_rank *rank, int64_t stream, int64_t event) {
-  return fail(*rank, nullptr, rank->device->wait(stream, event));
+  return fail(*rank, nullptr,
+              rank->device ? rank->device->wait(stream, event)
+                           : rank->streams->wait(stream, event));
+}
+
+static int64_t eventAt(const tp_rank &rank, const void *event) {
+  const tp_program &program = *rank.program;
+  return program.first_placed +
+         ((const char *)event - (rank.arena.data() + program.events_offset)) / 64;
+}
+
+int tp_signal(tp_rank *rank, int64_t stream, void *event) {
+  return tp_record(rank, stream, eventAt(*rank, event));
+}
+
+int tp_await(tp_rank *rank, int64_t stream, void *event) {
+  return tp_wait(rank, stream, eventAt(*rank, event));
 }
 
 int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const void *a, const void *b,
@@ -134,16 +152,11 @@ int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
   return 0;
 }
 
-/// What the last blocks lack is set to zero here, so that padding stays zero.
 static Status clearRest(tp_rank &rank, const tp_call &call, const tp_collective &what,
                         const Communicator &group, void *out) {
   if (rank.device)
     return clearRest({rank.device.get(), call.stream}, what, group.size(), group.member(), out);
-  int64_t bytes = bytesOf(what.type), row = 0;
-  if (what.outer)
-    row = tp_block(&what, group.size(), group.member(), 1) / what.outer;
-  for (int64_t line = 0; row < what.inner && line < what.outer; ++line)
-    memset((char *)out + (line * what.inner + row) * bytes, 0, (what.inner - row) * bytes);
+  clearRest(what, group.size(), group.member(), out);
   return {};
 }
 
@@ -159,8 +172,12 @@ static Status issue(tp_rank &rank, const tp_call &call, const tp_collective *all
     }
     Communicator *group = nullptr;
     TP_TRY(findGroup(rank, all[begin], group));
-    TP_TRY(group->issue({bucket.data(), size_t(end - begin)}, rank.team,
-                        rank.device ? &stream : nullptr));
+    std::span<const Operation> together(bucket.data(), size_t(end - begin));
+    if (rank.streams) {
+      TP_TRY(rank.streams->issue(call.stream, *group, together));
+      continue;
+    }
+    TP_TRY(group->issue(together, rank.team, rank.device ? &stream : nullptr));
     for (int64_t i = begin; i < end; ++i)
       if (all[i].kind == TP_REDUCE_SCATTER)
         TP_TRY(clearRest(rank, call, all[i], *group, pointers[2 * i + 1]));

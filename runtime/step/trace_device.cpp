@@ -158,9 +158,9 @@ public:
   Status finish() override { return sink({StreamEvent::sync, 0, 0, {}, {}, {}}); }
 
 private:
-  int64_t givingStream() const { return facts->num_streams; }
-  int64_t sent() const { return facts->num_events; }
-  int64_t taken() const { return facts->num_events + 1; }
+  int64_t givingStream() const { return program->num_streams; }
+  int64_t sent() const { return program->num_events; }
+  int64_t taken() const { return program->num_events + 1; }
 
   StreamEvent begin(int64_t stream, WorkTitle title) const {
     return {StreamEvent::work, stream, 0, title, {}, {}};
@@ -190,6 +190,7 @@ public:
       : Communicator(std::move(members)), facts(facts), sink(std::move(sink)) {}
 
   /// In the memory of the host there is nothing to note, and nobody to wait for.
+  Traffic traffic() const override { return {}; }
   Status issue(std::span<const Operation> operations, Team &, Stream *stream) override {
     for (size_t i = 0; stream && i < operations.size(); ++i)
       TP_TRY(note(operations[i], stream->number));

@@ -21,8 +21,8 @@ using StreamSink = std::function<Status(const StreamEvent &)>;
 std::unique_ptr<Device> traceDevice(StreamSink sink);
 
 /// Streams and events that such a device has for a program.
-inline int64_t tracedStreams(const tp_device &device) { return device.num_streams + 1; }
-inline int64_t tracedEvents(const tp_device &device) { return device.num_events + 2; }
+inline int64_t tracedStreams(const tp_program &program) { return program.num_streams + 1; }
+inline int64_t tracedEvents(const tp_program &program) { return program.num_events + 2; }
 
 /// The communicators of a rank without any others: collectives become work in their stream.
 Status traceGroups(const tp_program &program, int rank, StreamSink sink,

@@ -142,6 +142,7 @@ void EmbeddedRanks::end() {
   // Nothing can fail.
   (void)each(
       [](EmbeddedRank &mine) {
+        mine.rank.streams.reset();
         mine.rank.groups.clear();
         if (mine.transport)
           mine.transport->detach();

@@ -160,6 +160,7 @@ void Crew::runRank(Member &member) {
   finished.wait(lock, [this] { return running == 0; });
   lock.unlock();
   // Others may still ask this rank where it is.
+  rank.streams.reset();
   rank.groups.clear();
   if (rank.transport)
     rank.transport->detach();

@@ -70,6 +70,11 @@ Status Session::open() {
     TP_TRY(settleGemms());
   if (rank.transport)
     TP_TRY(rank.transport->connect(program, rank.groups));
+  if (rank.transport && !rank.device && program.num_streams > 1) {
+    rank.streams = std::make_unique<HostStreams>();
+    TP_TRY(
+        rank.streams->start(*rank.transport, rank.team, program.num_streams, program.num_events));
+  }
   if (options.profile)
     rank.profile.enable();
   return options.auditMemory ? rank.arena.fillPattern() : Status();

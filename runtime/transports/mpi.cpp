@@ -14,6 +14,7 @@
 #include "runtime/transports/mpi_rounds.h"
 
 #include <cstdio>
+#include <mutex>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -60,13 +61,14 @@ private:
   int64_t size = 0;
 };
 
-/// What the communicators of a rank share: only one of them works at a time.
+/// What the communicators of a rank share.
 struct Shared {
-  Shared(int rank, double hangLimit) : exchange(mpi, rank, hangLimit) {}
+  Shared(int rank, double hangLimit) : exchange(mpi, rank, hangLimit, entry) {}
+  std::recursive_mutex entry; // MPI takes calls of one thread at a time
   MpiLibrary mpi;
   MpiExchange exchange;
-  Staging staging;
-  std::vector<Piece> pieces[2]; // of even and odd rounds
+  Staging staging;        // of communicators of which one works at a time
+  int64_t ownStaging = 0; // bytes of those that have their own
   Traffic traffic;
   bool isGuest = false; // a host started MPI and will end it, and its process goes on
   bool failed = false;
@@ -75,21 +77,40 @@ struct Shared {
 class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(Shared &shared, MpiLibrary::Comm comm, Members members)
-      : Communicator(std::move(members)), shared(shared), comm(comm) {}
+      : Communicator(std::move(members)), shared(shared), flight(size()) {
+    flight.comm = comm;
+    for (std::vector<Piece> &each : pieces)
+      each.reserve(Rounds::mostPieces(1));
+  }
   ~MpiCommunicator() override {
     shared.exchange.forget(*this);
+    shared.ownStaging -= own.bytes();
     if (shared.isGuest && !shared.failed)
-      shared.mpi.Comm_free(&comm);
+      shared.mpi.Comm_free(&flight.comm);
   }
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *) override;
+  Status begin(std::span<const Operation> operations) override;
+  Status advance(Team &team, Advance &how) override;
+  void attend(bool is) override { shared.exchange.attend(is ? &flight : nullptr); }
+  Status rest(Patience &patience) override { return shared.exchange.rest(patience); }
+
+  /// Memory for what goes through chunks, where others may be under way beside this one.
+  Status mapStaging() {
+    TP_TRY(own.map(tp_mpi_staging(size())));
+    shared.ownStaging += own.bytes();
+    return {};
+  }
+  Traffic traffic() const override { return moved; }
 
 private:
-  Status exchangeRounds(std::span<const Operation> operations, Team &team);
+  /// What comes next: each of them waits for messages first.
+  enum State { idle, atOnce, blocks, oldSums, blocksSent, lastSums };
+  Status step(Team &team, bool &waits);
   Status post(int half);
   Status send(const Operation &operation, int to, const char *data, int64_t bytes, int batch);
   void stage(const Operation &operation, void *to, const void *from, int64_t bytes);
-  Status postSums(int half, MpiExchange::Side side);
+  Status postSums(MpiExchange::Side side);
   void finish(int half, Team &team);
   void reduce(const Piece &piece, int half, Team &team);
   void unpack(const Piece &piece, int half);
@@ -102,11 +123,20 @@ private:
     return {};
   }
   char *chunk(bool receiving, int half, int member, const Piece &piece) const {
-    return shared.staging.chunk(receiving, half, member, group.self, size()) + piece.staging;
+    const Staging &staging = own.bytes() ? own : shared.staging;
+    return staging.chunk(receiving, half, member, group.self, size()) + piece.staging;
   }
 
   Shared &shared;
-  MpiLibrary::Comm comm;
+  Staging own;
+  MpiFlight flight;
+  State state = idle;
+  std::span<const Operation> operations; // under way
+  Rounds rounds{{}, 1, 0};
+  std::vector<Piece> pieces[2]; // of even and odd rounds
+  int half = 0;
+  bool more = false; // a round is posted
+  Traffic moved;     // so far
 };
 
 /// What of the piece a block has.
@@ -116,11 +146,13 @@ int64_t countOf(const Piece &piece, const Block &block) {
 
 Status MpiCommunicator::send(const Operation &operation, int to, const char *data, int64_t bytes,
                              int batch) {
+  moved.sent[operation.what->kind] += bytes;
   shared.traffic.sent[operation.what->kind] += bytes;
-  return shared.exchange.send(to, data, bytes, batch);
+  return shared.exchange.send(flight, to, data, bytes, batch);
 }
 
 void MpiCommunicator::stage(const Operation &operation, void *to, const void *from, int64_t bytes) {
+  moved.staged[operation.what->kind] += bytes;
   shared.traffic.staged[operation.what->kind] += bytes;
   memcpy(to, from, bytes);
 }
@@ -128,7 +160,7 @@ void MpiCommunicator::stage(const Operation &operation, void *to, const void *fr
 /// Receives of a round, then its sends, packed where rows do not follow each other.
 Status MpiCommunicator::post(int half) {
   int n = size(), self = group.self;
-  for (const Piece &piece : shared.pieces[half]) {
+  for (const Piece &piece : pieces[half]) {
     const Operation &op = *piece.operation;
     int64_t bytes = bytesOf(op.what->type);
     bool adds = reduces(*op.what);
@@ -141,7 +173,7 @@ Status MpiCommunicator::post(int half) {
       char *to = adds || !block.contiguous()
                      ? chunk(true, half, from, piece)
                      : (char *)op.out + (block.offset + piece.begin) * bytes;
-      return shared.exchange.receive(from, to, count * bytes, half);
+      return shared.exchange.receive(flight, from, to, count * bytes, half);
     }));
     TP_TRY(forOthers([&](int to) -> Status {
       Block block = inputBlock(*op.what, n, self, to);
@@ -204,7 +236,7 @@ void MpiCommunicator::unpack(const Piece &piece, int half) {
 }
 
 void MpiCommunicator::finish(int half, Team &team) {
-  for (const Piece &piece : shared.pieces[half])
+  for (const Piece &piece : pieces[half])
     if (reduces(*piece.operation->what))
       reduce(piece, half, team);
     else if (piece.staging >= 0)
@@ -212,22 +244,22 @@ void MpiCommunicator::finish(int half, Team &team) {
 }
 
 /// Sums of an all-reduce go from the output of their owner to that of all.
-Status MpiCommunicator::postSums(int half, MpiExchange::Side side) {
+Status MpiCommunicator::postSums(MpiExchange::Side side) {
   int n = size(), self = group.self;
-  for (const Piece &piece : shared.pieces[half]) {
+  for (const Piece &piece : pieces[half]) {
     const Operation &op = *piece.operation;
     if (op.what->kind != TP_ALL_REDUCE)
       continue;
     int64_t bytes = bytesOf(op.what->type);
     TP_TRY(forOthers([&](int other) -> Status {
-      bool sends = side == MpiExchange::sending;
+      bool sends = side == MpiFlight::sending;
       Block part = outputBlock(*op.what, n, sends ? self : other, self);
       int64_t count = countOf(piece, part) * bytes;
       char *at = (char *)op.out + (part.offset + piece.begin) * bytes;
       if (!count)
         return {};
       return sends ? send(op, other, at, count, sums)
-                   : shared.exchange.receive(other, at, count, sums);
+                   : shared.exchange.receive(flight, other, at, count, sums);
     }));
   }
   return {};
@@ -246,44 +278,97 @@ void MpiCommunicator::copyOwn(const Operation &op) {
   });
 }
 
-/// A rank sends all that it can before it waits for anything: if one rank dies, the others wait
-/// only for it, and say so.
-Status MpiCommunicator::exchangeRounds(std::span<const Operation> operations, Team &team) {
-  Rounds rounds(operations, size(), tp_mpi_chunk(size()));
-  bool more = rounds.next(shared.pieces[0]);
-  if (more)
-    TP_TRY(post(0));
-  for (const Operation &operation : operations)
-    if (!reduces(*operation.what))
-      copyOwn(operation);
-  MpiExchange &exchange = shared.exchange;
-  for (int half = 0; more; half = 1 - half) {
-    TP_TRY(exchange.wait(half, MpiExchange::receiving));
-    more = rounds.next(shared.pieces[1 - half]);
+/// The next step of the operations, unless it has to wait. A rank sends all that it can before it
+/// waits for anything: if one rank dies, the others wait only for it, and say so.
+Status MpiCommunicator::step(Team &team, bool &waits) {
+  auto over = [&](int batch, MpiExchange::Side side) { return flight.isOver(batch, side); };
+  waits = false;
+  switch (state) {
+  case idle:
+    return {};
+  case atOnce:
+    for (const Operation &operation : operations)
+      if (!reduces(*operation.what))
+        copyOwn(operation);
+    state = more ? blocks : lastSums;
+    return {};
+  case blocks:
+    if ((waits = !over(half, MpiFlight::receiving)))
+      return {};
+    more = rounds.next(pieces[1 - half]);
     if (more)
       TP_TRY(post(1 - half));
     finish(half, team);
-    // Waits for the messages of the round before, so that messages in flight are bounded.
-    TP_TRY(exchange.wait(sums, MpiExchange::receiving));
-    TP_TRY(exchange.wait(sums, MpiExchange::sending));
-    TP_TRY(postSums(half, MpiExchange::sending));
-    // In place, a sum arrives where a block is sent from.
-    TP_TRY(exchange.wait(half, MpiExchange::sending));
-    TP_TRY(postSums(half, MpiExchange::receiving));
+    state = oldSums;
+    return {};
+  case oldSums: // of the round before, so that messages in flight are bounded
+    if ((waits = !over(sums, MpiFlight::receiving) || !over(sums, MpiFlight::sending)))
+      return {};
+    TP_TRY(postSums(MpiFlight::sending));
+    state = blocksSent;
+    return {};
+  case blocksSent: // in place, a sum arrives where a block is sent from
+    if ((waits = !over(half, MpiFlight::sending)))
+      return {};
+    TP_TRY(postSums(MpiFlight::receiving));
+    half = 1 - half;
+    state = more ? blocks : lastSums;
+    return {};
+  case lastSums:
+    if ((waits = !over(sums, MpiFlight::receiving) || !over(sums, MpiFlight::sending)))
+      return {};
+    state = idle;
+    return {};
   }
-  TP_TRY(exchange.wait(sums, MpiExchange::receiving));
-  return exchange.wait(sums, MpiExchange::sending);
+  return {};
+}
+
+Status MpiCommunicator::begin(std::span<const Operation> all) {
+  for (const Operation &operation : all)
+    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
+  if (state != idle)
+    return errorf("operations over '%s' begin while others are under way: %s", group.name.c_str(),
+                  describe(all[0], group.name).c_str());
+  std::lock_guard guard(shared.entry);
+  shared.exchange.begin(flight, all[0], *this);
+  operations = all;
+  rounds = Rounds(operations, size(), tp_mpi_chunk(size()));
+  state = atOnce, half = 0;
+  more = rounds.next(pieces[0]);
+  return more ? post(0) : Status();
+}
+
+Status MpiCommunicator::advance(Team &team, Advance &how) {
+  std::lock_guard guard(shared.entry);
+  int ended;
+  TP_TRY(shared.exchange.poll(ended));
+  how = ended ? Advance::moved : Advance::nothing;
+  for (bool waits = false; !waits && state != idle;) {
+    TP_TRY(step(team, waits));
+    if (!waits)
+      how = Advance::moved;
+  }
+  if (state == idle) {
+    shared.exchange.end(flight);
+    how = Advance::done;
+  }
+  return {};
 }
 
 Status MpiCommunicator::issue(std::span<const Operation> operations, Team &team, Stream *) {
-  for (const Operation &operation : operations)
-    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
   if (operations.empty())
     return {};
-  shared.exchange.begin(operations[0], *this, comm);
-  Status status = exchangeRounds(operations, team);
-  shared.exchange.end();
-  return status;
+  TP_TRY(begin(operations));
+  attend(true);
+  Patience patience;
+  for (Advance how = Advance::moved; how != Advance::done;) {
+    TP_TRY(advance(team, how));
+    if (how == Advance::nothing)
+      TP_TRY(rest(patience));
+    else
+      patience = {};
+  }
+  return {};
 }
 
 class MpiTransport : public Transport {
@@ -307,18 +392,16 @@ public:
   Status start(const MpiLibrary &mpi, bool isGuest) {
     shared.mpi = mpi;
     shared.isGuest = isGuest;
+    int level = 0;
+    TP_TRY(mpi.check(mpi.Query_thread(&level), "Query_thread"));
+    isSerialized = level >= MpiLibrary::serialized;
     if (isGuest) {
       TP_TRY(mpi.check(mpi.Comm_dup(mpi.world, &shared.mpi.world), "Comm_dup"));
       TP_TRY(mpi.check(mpi.Comm_dup(mpi.world, &notices), "Comm_dup"));
       TP_TRY(mpi.check(mpi.Comm_set_errhandler(notices, mpi.errorsReturn), "Comm_set_errhandler"));
       shared.exchange.listen(notices);
     }
-    // Each batch has a message to and from each other member for each piece.
-    constexpr int64_t mostMessages = 4096;
-    shared.exchange.reserve(ranks,
-                            2 * MpiExchange::batches * std::max<int64_t>(ranks, mostMessages));
-    for (std::vector<Piece> &pieces : shared.pieces)
-      pieces.reserve(Rounds::mostPieces(1));
+    shared.exchange.reserve(ranks, mostMessages());
     TP_TRY(shared.staging.map(tp_mpi_staging(ranks)));
     TP_TRY(split(everyone(ranks, self), all));
     return {};
@@ -327,9 +410,10 @@ public:
   int rank() const override { return self; }
   int size() const override { return ranks; }
   Communicator &world() override { return *all; }
-  int64_t bytes() const override { return shared.staging.bytes(); }
+  int64_t bytes() const override { return shared.staging.bytes() + shared.ownStaging; }
   Traffic traffic() const override { return shared.traffic; }
   bool stages() const override { return true; }
+  bool takesThreads() const override { return isSerialized; }
   Notes *notes() override { return &shared.exchange.notes; }
   const Waiting *waiting() const override { return &shared.exchange; }
 
@@ -340,14 +424,15 @@ public:
       return errorf("the plan '%s' is for %lld ranks; MPI has %d", program.plan,
                     (long long)ranksOf(program), ranks);
     for (int64_t group = 0; group < program.num_groups; ++group) {
-      std::unique_ptr<Communicator> communicator;
+      std::unique_ptr<MpiCommunicator> communicator;
       TP_TRY(split(membersOf(program, group, self), communicator));
       groups.push_back(std::move(communicator));
     }
-    return {};
+    return connectStreams(program, groups);
   }
 
   void abort(const Status &why) override {
+    std::lock_guard guard(shared.entry);
     shared.failed = true;
     if (shared.isGuest) {
       shared.exchange.tell(why.message(), ranks);
@@ -366,7 +451,7 @@ public:
 private:
   /// Every rank calls it for the same group at once. The color of a group is a rank in it; a rank
   /// that is no member has none, and gets no communicator.
-  Status split(Members members, std::unique_ptr<Communicator> &communicator) {
+  Status split(Members members, std::unique_ptr<MpiCommunicator> &communicator) {
     const MpiLibrary &mpi = shared.mpi;
     MpiLibrary::Comm comm;
     bool isMember = members.self >= 0;
@@ -386,11 +471,26 @@ private:
     communicator = std::make_unique<MpiCommunicator>(shared, comm, std::move(members));
     return {};
   }
+  /// What streams carry may be under way at once.
+  Status connectStreams(const tp_program &program,
+                        const std::vector<std::unique_ptr<Communicator>> &groups) {
+    if (program.device || program.num_streams < 2)
+      return {};
+    shared.exchange.reserve(ranks, program.num_streams * mostMessages());
+    for (int64_t stream = 1; stream < program.num_streams; ++stream)
+      if (int32_t group = program.stream_groups[stream]; group >= 0 && groups[group]) {
+        TP_TRY(static_cast<MpiCommunicator &>(*groups[group]).mapStaging());
+      }
+    return {};
+  }
+  /// Each batch has a message to and from each other member for each piece.
+  int64_t mostMessages() const { return 2 * MpiExchange::batches * std::max<int64_t>(ranks, 4096); }
 
   Shared shared;
   const int self, ranks;
-  std::unique_ptr<Communicator> all;
+  std::unique_ptr<MpiCommunicator> all;
   MpiLibrary::Comm notices = nullptr;
+  bool isSerialized = false; // MPI takes calls of several threads, one at a time
 };
 
 } // namespace
@@ -404,8 +504,11 @@ Status tplan::runtime::connectMpi(const tp_program &program, const Launch &launc
   int started = 0, provided, rank, size;
   TP_TRY(mpi.check(mpi.Initialized(&started), "Initialized"));
   if (!started)
-    TP_TRY(mpi.check(mpi.Init_thread(nullptr, nullptr, MpiLibrary::funneled, &provided),
-                     "Init_thread"));
+    TP_TRY(mpi.check(
+        mpi.Init_thread(nullptr, nullptr,
+                        program.num_streams > 1 ? MpiLibrary::serialized : MpiLibrary::funneled,
+                        &provided),
+        "Init_thread"));
   TP_TRY(mpi.check(mpi.Comm_set_errhandler(mpi.world, mpi.errorsReturn), "Comm_set_errhandler"));
   TP_TRY(mpi.check(mpi.Comm_rank(mpi.world, &rank), "Comm_rank"));
   TP_TRY(mpi.check(mpi.Comm_size(mpi.world, &size), "Comm_size"));

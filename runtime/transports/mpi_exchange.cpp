@@ -52,110 +52,112 @@ struct BoundedText {
 
 } // namespace
 
-void MpiExchange::reserve(int members, int64_t messages) {
-  ranks = members;
-  states = std::make_unique<std::atomic<State>[]>(members);
+void MpiExchange::reserve(int all, int64_t messages) {
+  if (ranks != all)
+    states = std::make_unique<std::atomic<State>[]>(all);
+  ranks = all;
   requests.reserve(messages);
   inFlight.reserve(messages);
   finished.reserve(messages);
-  for (auto &sides : pending)
-    for (Pending &side : sides)
-      side.of = std::make_unique<std::atomic<int>[]>(members);
 }
 
-void MpiExchange::begin(const Operation &operation, const Communicator &over,
-                        MpiLibrary::Comm with) {
+void MpiExchange::begin(MpiFlight &flight, const Operation &operation, const Communicator &over) {
   std::lock_guard guard(lock);
-  current = {operation.what->kind, operation.call, &over, operation.task};
-  comm = with, waitingFor = nullptr;
+  flight.what = {operation.what->kind, operation.call, &over, operation.task};
+  flight.waitingFor = nullptr;
   ++moved;
-  inside = true;
 }
 
-void MpiExchange::end() {
+void MpiExchange::attend(const MpiFlight *flight) {
+  std::lock_guard guard(lock);
+  attended = flight;
+}
+
+void MpiExchange::end(MpiFlight &flight) {
   std::lock_guard guard(lock);
   ++moved;
-  inside = false;
-  if (current.call)
-    last = current;
+  if (attended == &flight)
+    attended = nullptr;
+  if (flight.what.call)
+    last = flight.what;
 }
 
 void MpiExchange::forget(const Communicator &group) {
   std::lock_guard guard(lock);
   if (last.group == &group)
     last = {};
+  if (const MpiFlight *flight = attended; flight && flight->what.group == &group)
+    attended = nullptr;
 }
 
 Status MpiExchange::add(MpiLibrary::Request request, InFlight what) {
   requests.push_back(request);
   inFlight.push_back(what);
-  ++pending[what.batch][what.side].all;
-  ++pending[what.batch][what.side].of[what.member];
+  MpiFlight::Pending &pending = what.of->pending[what.batch][what.side];
+  ++pending.all;
+  ++pending.of[what.member];
   return {};
 }
 
-Status MpiExchange::send(int to, const char *data, int64_t bytes, int batch) {
+Status MpiExchange::send(MpiFlight &flight, int to, const char *data, int64_t bytes, int batch) {
   MpiLibrary::Request request;
-  TP_TRY(mpi.check(mpi.Isend(data, (int)bytes, mpi.byte, to, batch, comm, &request), "Isend"));
-  return add(request, {to, batch, sending});
+  TP_TRY(
+      mpi.check(mpi.Isend(data, (int)bytes, mpi.byte, to, batch, flight.comm, &request), "Isend"));
+  return add(request, {&flight, to, batch, MpiFlight::sending});
 }
 
-Status MpiExchange::receive(int from, char *data, int64_t bytes, int batch) {
+Status MpiExchange::receive(MpiFlight &flight, int from, char *data, int64_t bytes, int batch) {
   MpiLibrary::Request request;
-  TP_TRY(mpi.check(mpi.Irecv(data, (int)bytes, mpi.byte, from, batch, comm, &request), "Irecv"));
-  return add(request, {from, batch, receiving});
+  TP_TRY(mpi.check(mpi.Irecv(data, (int)bytes, mpi.byte, from, batch, flight.comm, &request),
+                   "Irecv"));
+  return add(request, {&flight, from, batch, MpiFlight::receiving});
 }
 
 Status MpiExchange::poll(int &ended) {
   ended = 0;
+  if (requests.empty())
+    return {};
   finished.resize(requests.size());
-  TP_TRY(mpi.check(mpi.Testsome((int)requests.size(), requests.data(), &ended, finished.data(),
-                                /*MPI_STATUSES_IGNORE*/ nullptr),
-                   "Testsome"));
+  int code = mpi.Testsome((int)requests.size(), requests.data(), &ended, finished.data(),
+                          /*MPI_STATUSES_IGNORE*/ nullptr);
+  if (Status status = mpi.check(code, "Testsome"); !status.ok()) {
+    char text[1024];
+    describe(text, sizeof text);
+    return errorf("%s; %s", status.message().c_str(), text);
+  }
   if (ended == MpiLibrary::undefined)
     ended = 0;
   // From the last on, so that the places still to be freed do not move.
   std::sort(finished.begin(), finished.begin() + ended);
   for (int i = ended - 1; i >= 0; --i) {
     InFlight done = inFlight[finished[i]];
-    --pending[done.batch][done.side].all;
-    --pending[done.batch][done.side].of[done.member];
+    MpiFlight::Pending &pending = done.of->pending[done.batch][done.side];
+    --pending.all;
+    --pending.of[done.member];
     requests[finished[i]] = requests.back();
     inFlight[finished[i]] = inFlight.back();
     requests.pop_back();
     inFlight.pop_back();
   }
+  if (ended)
+    ++moved;
   return {};
 }
 
-Status MpiExchange::wait(int batch, Side side) {
-  {
-    std::lock_guard guard(lock);
-    waitingFor = &pending[batch][side], waitingSide = side;
+Status MpiExchange::rest(Patience &patience) {
+  if (++patience.idle < spins) {
+    _mm_pause();
+    return {};
   }
-  double limit = current.call ? hangLimit : 10 * hangLimit, since = 0;
-  for (int idle = 0; waitingFor->all;) {
-    int ended;
-    if (Status status = poll(ended); !status.ok()) {
-      char text[1024];
-      describe(text, sizeof text);
-      return errorf("%s; %s", status.message().c_str(), text);
-    }
-    if (ended) {
-      ++moved;
-      idle = 0;
-      continue;
-    }
-    if (++idle < spins) {
-      _mm_pause();
-      continue;
-    }
+  double limit = attended.load()->what.call ? hangLimit : 10 * hangLimit;
+  {
+    std::lock_guard guard(entry);
     if (notices)
       TP_TRY(hear());
     double now = monotonicSeconds();
-    if (idle == spins)
-      since = now;
-    if (now - since > limit)
+    if (patience.idle == spins)
+      patience.since = now;
+    if (now - patience.since > limit)
       return late(limit);
     if (now - looked > lookSeconds) {
       if (now - looked > answerSeconds)
@@ -164,8 +166,8 @@ Status MpiExchange::wait(int batch, Side side) {
       TP_TRY(notes.look(/*waits=*/false));
       TP_TRY(hearRoll());
     }
-    idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   }
+  patience.idle < spins + yields ? sched_yield() : usleep(sleepMicroseconds);
   return {};
 }
 
@@ -197,9 +199,11 @@ void MpiExchange::callRoll() {
   called = monotonicSeconds();
   states[rank] = answered;
   answer.rank = rank;
-  for (int member = 0; member < current.group->size(); ++member) {
-    int other = current.group->members()[member];
-    if (!waitingFor->of[member] || answer.count == listed)
+  const MpiFlight &flight = *attended;
+  const MpiFlight::Pending *missing = flight.waitingFor;
+  for (int member = 0; missing && member < flight.what.group->size(); ++member) {
+    int other = flight.what.group->members()[member];
+    if (!missing->of[member] || answer.count == listed)
       continue;
     answer.missing[answer.count++] = other;
     miss(other);
@@ -218,8 +222,10 @@ void MpiExchange::miss(int other) {
 }
 
 bool MpiExchange::misses(bool silent) const {
-  for (int member = 0; waitingFor && member < current.group->size(); ++member)
-    if (waitingFor->of[member] && isSilent(current.group->members()[member]) == silent)
+  const MpiFlight *flight = attended;
+  const MpiFlight::Pending *missing = flight ? flight->waitingFor.load() : nullptr;
+  for (int member = 0; missing && member < flight->what.group->size(); ++member)
+    if (missing->of[member] && isSilent(flight->what.group->members()[member]) == silent)
       return true;
   return false;
 }
@@ -249,7 +255,7 @@ Status MpiExchange::hear() {
       mpi.Recv(notice, noticeBytes, mpi.byte, MpiLibrary::anySource, 0, notices, nullptr), "Recv"));
   heard = true;
   notice[noticeBytes - 1] = 0;
-  return errorf("rank %d leaves the %s: %s", rank, nameOfKind(current.kind), notice);
+  return errorf("rank %d leaves the %s: %s", rank, nameOfKind(attended.load()->what.kind), notice);
 }
 
 /// Short enough that MPI takes a copy: nobody needs to receive it.
@@ -267,18 +273,18 @@ void MpiExchange::tell(const std::string &failure, int ranks) {
 /// Messages that others never take stay in MPI; nothing comes to this rank's memory any more.
 void MpiExchange::cancel() {
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (inFlight[i].side == receiving)
+    if (inFlight[i].side == MpiFlight::receiving)
       mpi.Cancel(&requests[i]);
     mpi.Request_free(&requests[i]);
   }
   requests.clear();
   inFlight.clear();
-  inside = false;
+  attend(nullptr);
 }
 
 void MpiExchange::describe(char *to, size_t size) const {
   BoundedText text(to, size);
-  auto name = [&](const Named &it) {
+  auto name = [&](const NamedCollective &it) {
     text << "the " << nameOfKind(it.kind) << " over '" << it.group->name().c_str() << "'";
     if (const tp_call *call = it.call)
       text << " of " << call->file << ":" << (int64_t)call->line;
@@ -288,20 +294,23 @@ void MpiExchange::describe(char *to, size_t size) const {
   };
   std::lock_guard guard(lock);
   text << "rank " << (int64_t)rank;
+  const MpiFlight *flight = attended;
   if (notes.waiting()) {
     text << " waits for the others to say which step is the last";
-  } else if (!inside) {
+  } else if (!flight) {
     text << " is in no collective";
   } else {
     text << " waits in ";
-    name(current);
+    name(flight->what);
+    const MpiFlight::Pending *waitingFor = flight->waitingFor;
+    const std::vector<int> &members = flight->what.group->members();
     int missing = 0;
-    for (int member = 0; waitingFor && member < current.group->size(); ++member)
+    for (size_t member = 0; waitingFor && member < members.size(); ++member)
       if (waitingFor->of[member] && ++missing <= listed)
-        text << (missing > 1 ? ", " : " for rank ") << (int64_t)current.group->members()[member];
+        text << (missing > 1 ? ", " : " for rank ") << (int64_t)members[member];
     if (missing > listed)
       text << " and " << (int64_t)(missing - listed) << " more";
-    if (missing && waitingSide == sending)
+    if (missing && flight->waitingSide == MpiFlight::sending)
       text << " to receive";
     // A rank that others wait for may itself wait for another one.
     int silent = 0;
@@ -312,7 +321,7 @@ void MpiExchange::describe(char *to, size_t size) const {
         text << (silent > 1 ? ", rank " : "; nothing is heard of rank ") << (int64_t)other;
     if (double seconds = silentFor; seconds > 0)
       text << "; the others heard nothing of it for " << int64_t(seconds * 1000) << " ms";
-    if (current.call)
+    if (flight->what.call)
       return;
   }
   // A line of the plan shows what was done.

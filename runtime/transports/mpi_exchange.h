@@ -1,7 +1,7 @@
 //===- mpi_exchange.h - messages in flight, and waits for them -----------===//
 //
-// Posts messages of bytes in batches and waits for a batch by polling, with a limit on the
-// time without progress.
+// Posts messages of bytes in batches, and looks for those that are done. A rank that waits does so
+// by looking, with a limit on the time without progress.
 //
 // Decision: what a rank waits for, and its last collective, may be read by another thread at any
 // time. So when a launcher ends this rank because another one died, it still says whom it missed,
@@ -25,16 +25,53 @@
 
 namespace tplan::runtime {
 
+/// A collective, as messages name it.
+struct NamedCollective {
+  int32_t kind;
+  const tp_call *call; // null: of the runtime itself
+  const Communicator *group;
+  TaskPlace task;
+};
+
+/// What one communicator has under way.
+struct MpiFlight {
+  static constexpr int batches = 3;
+  enum Side { receiving, sending };
+  struct Pending {
+    std::atomic<int> all{0};
+    std::unique_ptr<std::atomic<int>[]> of; // each member
+  };
+
+  explicit MpiFlight(int members) {
+    for (auto &sides : pending)
+      for (Pending &side : sides)
+        side.of = std::make_unique<std::atomic<int>[]>(members);
+  }
+  /// Whether no message of the batch is in flight on this side; else that is what it waits for.
+  bool isOver(int batch, Side side) {
+    waitingSide = side;
+    waitingFor = &pending[batch][side];
+    return pending[batch][side].all == 0;
+  }
+
+  MpiLibrary::Comm comm = nullptr;
+  NamedCollective what = {};
+  Pending pending[batches][2]; // messages, by side
+  std::atomic<const Pending *> waitingFor{nullptr};
+  std::atomic<Side> waitingSide{receiving};
+};
+
 class MpiExchange : public Waiting {
 public:
-  static constexpr int batches = 3;
+  static constexpr int batches = MpiFlight::batches;
+  using Side = MpiFlight::Side;
 
-  MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit)
-      : notes(mpi, hangLimit), mpi(mpi), rank(rank), hangLimit(hangLimit) {}
+  /// MPI is called with the lock `entry` held.
+  MpiExchange(const MpiLibrary &mpi, int rank, double hangLimit, std::recursive_mutex &entry)
+      : notes(mpi, hangLimit, entry), mpi(mpi), rank(rank), hangLimit(hangLimit), entry(entry) {}
 
-  /// Before the first use: room for the peers of any communicator of so many members, and
-  /// messages in flight.
-  void reserve(int members, int64_t messages);
+  /// Room for so many messages in flight, before the first use among so many ranks.
+  void reserve(int ranks, int64_t messages);
   /// Ends the waits of all: the text of the rank that failed, through a communicator that carries
   /// nothing else.
   void listen(MpiLibrary::Comm notices) { this->notices = notices; }
@@ -42,14 +79,17 @@ public:
   /// On this side, nothing is in flight any longer.
   void cancel();
 
-  /// Operations of `group` begin, of which `first` is named in messages.
-  void begin(const Operation &first, const Communicator &group, MpiLibrary::Comm comm);
-  Status send(int to, const char *data, int64_t bytes, int batch);
-  Status receive(int from, char *data, int64_t bytes, int batch);
-  enum Side { receiving, sending };
-  /// Waits until no message of the batch is in flight on this side.
-  Status wait(int batch, Side side);
-  void end();
+  /// Operations begin; messages name `first`.
+  void begin(MpiFlight &flight, const Operation &first, const Communicator &group);
+  Status send(MpiFlight &flight, int to, const char *data, int64_t bytes, int batch);
+  Status receive(MpiFlight &flight, int from, char *data, int64_t bytes, int batch);
+  /// Looks once at all that is in flight: how many messages are done.
+  Status poll(int &ended);
+  /// The rank waits for these operations, or (null) no longer for any.
+  void attend(const MpiFlight *flight);
+  /// Waits for a moment after a look that found nothing; see Communicator::rest.
+  Status rest(Patience &patience);
+  void end(MpiFlight &flight);
   /// A communicator is gone, and is no longer named.
   void forget(const Communicator &group);
 
@@ -58,7 +98,7 @@ public:
 
   // May be called by any thread.
   void describe(char *text, size_t size) const override;
-  bool waits() const override { return inside || notes.waiting(); }
+  bool waits() const override { return attended || notes.waiting(); }
   uint32_t progress() const override { return moved + notes.progress(); }
   void wonder() const override { wondering = true; }
 
@@ -66,16 +106,11 @@ public:
 
 private:
   struct InFlight {
+    MpiFlight *of;
     int member, batch;
     Side side;
   };
-  struct Pending {
-    std::atomic<int> all{0};
-    std::unique_ptr<std::atomic<int>[]> of; // each member
-  };
   Status add(MpiLibrary::Request request, InFlight what);
-  /// Polls once; how many ended.
-  Status poll(int &ended);
   Status late(double seconds);
   /// Reads the answers that came, and answers the first caller.
   Status hearRoll();
@@ -90,6 +125,7 @@ private:
   const MpiLibrary &mpi;
   const int rank;
   const double hangLimit;
+  std::recursive_mutex &entry;
   std::vector<MpiLibrary::Request> requests;
   std::vector<InFlight> inFlight; // of each request
   std::vector<int> finished;      // by MPI_Testsome
@@ -113,23 +149,11 @@ private:
   std::atomic<double> silentFor{0}; // how many seconds others called while this rank was elsewhere
   mutable std::atomic<bool> wondering{false};
 
-  /// A collective, as messages name it.
-  struct Named {
-    int32_t kind;
-    const tp_call *call; // null: of the runtime itself
-    const Communicator *group;
-    TaskPlace task;
-  };
-
   // Read by other threads, the names under the lock.
   mutable std::mutex lock;
   std::atomic<uint32_t> moved{0}; // begins, ends, and messages that are done
-  std::atomic<bool> inside{false};
-  Named current = {}, last = {}; // under way; the last of a line of the plan
-  MpiLibrary::Comm comm = nullptr;
-  Pending pending[batches][2]; // messages, by side
-  const Pending *waitingFor = nullptr;
-  Side waitingSide = receiving;
+  std::atomic<const MpiFlight *> attended{nullptr};
+  NamedCollective last = {}; // of a line of the plan
 };
 
 } // namespace tplan::runtime

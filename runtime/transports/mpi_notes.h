@@ -11,12 +11,15 @@
 #include "runtime/ranks/notes.h"
 
 #include <atomic>
+#include <mutex>
 
 namespace tplan::runtime {
 
 class MpiNotes : public Notes {
 public:
-  MpiNotes(const MpiLibrary &mpi, double hangLimit) : mpi(mpi), hangLimit(hangLimit) {}
+  /// MPI is called with the lock `entry` held.
+  MpiNotes(const MpiLibrary &mpi, double hangLimit, std::recursive_mutex &entry)
+      : mpi(mpi), hangLimit(hangLimit), entry(entry) {}
 
   Status send(int to, const Note &note) override;
   Status look(bool waits) override;
@@ -30,6 +33,7 @@ public:
 private:
   const MpiLibrary &mpi;
   const double hangLimit;
+  std::recursive_mutex &entry;
   std::atomic<bool> inside{false};
   std::atomic<uint32_t> taken{0};
 };

@@ -37,8 +37,8 @@ public:
 
 private:
   std::span<const Operation> operations;
-  const int members;
-  const int64_t chunk;
+  int members;
+  int64_t chunk;
   size_t index = 0;
   int64_t begin = 0; // in the operation of `index`
 };

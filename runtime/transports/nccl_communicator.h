@@ -30,6 +30,7 @@ public:
         world(std::move(world)), handle(std::move(handle)) {}
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
+  Traffic traffic() const override { return moved; }
   Status broadcast(void *data, int64_t bytes, int root) override;
   Status sum(double *values, int64_t count, Team &team) override;
 
@@ -80,11 +81,13 @@ private:
   }
   void count(const Work &work, int64_t bytes) {
     rank.traffic.sent[work.operation->what->kind] += bytes;
+    moved.sent[work.operation->what->kind] += bytes;
   }
 
   NcclRank &rank;
   std::shared_ptr<Tree> tree;
   std::shared_ptr<NcclHandle> world, handle;
+  Traffic moved; // so far
 };
 
 } // namespace tplan::runtime

@@ -11,18 +11,24 @@
 
 using namespace tplan::runtime;
 
-Room::Outcome Room::meet(uint32_t round, double seconds) {
+Room::Outcome Room::arrive(uint32_t round) {
   uint32_t word = arrived.load();
   do {
     if (word & closedBit)
       return closed;
   } while (!arrived.compare_exchange_weak(word, word + one));
-  word += one;
-  if (complete(word, round)) {
+  if (complete(word + one, round)) {
     futexWake(arrived, INT_MAX);
-    return together;
+    ring();
   }
+  return together;
+}
+
+Room::Outcome Room::meet(uint32_t round, double seconds) {
+  if (arrive(round) == closed)
+    return closed;
   double end = 0;
+  uint32_t word = arrived.load();
   for (int i = 0; !complete(word, round); ++i, word = arrived.load()) {
     if (word & closedBit)
       return closed;
@@ -39,12 +45,16 @@ Room::Outcome Room::meet(uint32_t round, double seconds) {
   return together;
 }
 
-void Room::leave(uint32_t round) {
-  uint32_t word = left.fetch_add(one) + one;
-  if (complete(word, round)) {
+void Room::depart(uint32_t round) {
+  if (complete(left.fetch_add(one) + one, round)) {
     futexWake(left, INT_MAX);
-    return;
+    ring();
   }
+}
+
+void Room::leave(uint32_t round) {
+  depart(round);
+  uint32_t word = left.load();
   for (int i = 0; !complete(word, round); ++i, word = left.load())
     if (i < spins)
       _mm_pause();
@@ -55,4 +65,5 @@ void Room::leave(uint32_t round) {
 void Room::close() {
   arrived.fetch_or(closedBit);
   futexWake(arrived, INT_MAX);
+  ring();
 }

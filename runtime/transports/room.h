@@ -11,7 +11,9 @@
 
 #include "runtime/ranks/transport.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 
 namespace tplan::runtime {
 
@@ -19,8 +21,13 @@ class Room {
 public:
   enum Outcome { together, closed, late };
 
-  /// `spin`: each member has a CPU, and waits on it for a while.
-  Room(int members, bool spin) : places(members), spins(spin ? spinRounds : 0) {}
+  /// About 30 microseconds.
+  static constexpr int spinRounds = 1000;
+
+  /// `spin`: each member has a CPU, and waits on it for a while. `ring` is called when all have
+  /// come or left, for members that do not wait here.
+  Room(int members, bool spin, std::function<void()> ring)
+      : places(members), ring(std::move(ring)), spins(spin ? spinRounds : 0) {}
 
   /// Called before meeting: what this member brings to its meeting number `round`, from 1 on.
   void offer(int member, uint32_t round, std::span<const Operation> operations, Stream stream) {
@@ -38,14 +45,30 @@ public:
   /// Waits for all members, `seconds` at most.
   Outcome meet(uint32_t round, double seconds);
   bool isComplete(uint32_t round) const { return complete(arrived.load(), round); }
+  bool isClosed() const { return arrived.load() & closedBit; }
+  /// The same without waiting: isComplete says when all have come.
+  Outcome arrive(uint32_t round);
   /// Waits for all members that met, however long they take.
   void leave(uint32_t round);
+  /// The same without waiting.
+  void depart(uint32_t round);
+  bool allHaveLeft(uint32_t round) const { return complete(left.load(), round); }
   /// Members that wait in a meeting leave it, and no meeting will be complete again.
   void close();
 
+  int waitSpins() const { return spins; }
+
+  /// Bytes that left a member here, by kind of collective.
+  void count(int member, int32_t kind, int64_t bytes) {
+    places[member].sent[kind].fetch_add(bytes, std::memory_order_relaxed);
+  }
+  Traffic trafficOf(int member) const {
+    Traffic all;
+    std::copy(places[member].sent.begin(), places[member].sent.end(), all.sent.begin());
+    return all;
+  }
+
 private:
-  /// About 30 microseconds.
-  static constexpr int spinRounds = 1000;
   static constexpr uint32_t closedBit = 1, one = 2;
 
   bool complete(uint32_t word, uint32_t round) const {
@@ -57,8 +80,10 @@ private:
     std::span<const Operation> operations;
     Stream stream{};
     std::atomic<uint32_t> round{0};
+    std::array<std::atomic<int64_t>, TP_COLLECTIVE_KINDS> sent = {};
   };
   std::vector<Place> places;
+  const std::function<void()> ring;
   const int spins;
   alignas(64) std::atomic<uint32_t> arrived{0};
   alignas(64) std::atomic<uint32_t> left{0};

@@ -18,11 +18,14 @@
 #include "runtime/ranks/collectives.h"
 #include "runtime/ranks/device_blocks.h"
 #include "runtime/ranks/reduce.h"
+#include "runtime/support/profile.h"
 #include "runtime/support/types.h"
 #include "runtime/transports/room.h"
 
 #include <map>
 #include <mutex>
+
+#include <immintrin.h>
 
 using namespace tplan::runtime;
 
@@ -45,7 +48,7 @@ struct alignas(64) Last {
 /// What the ranks of a process share.
 struct Hub {
   explicit Hub(int ranks, double hangLimit)
-      : ranks(ranks), hangLimit(hangLimit), sent(ranks), last(ranks), left(ranks) {}
+      : ranks(ranks), hangLimit(hangLimit), sent(ranks), last(ranks), left(ranks), bells(ranks) {}
   std::shared_ptr<Room> room(int64_t connection, int64_t group, const Members &members);
   void fail(std::string why);
   std::string lastOf(int rank);
@@ -57,6 +60,7 @@ struct Hub {
   std::vector<std::array<std::atomic<int64_t>, TP_COLLECTIVE_KINDS>> sent;
   std::vector<Last> last;        // of each rank
   std::vector<std::string> left; // the collective that each rank left; written by it
+  std::vector<Bell> bells;       // of each rank
   std::mutex lock;
   std::map<std::tuple<int64_t, int64_t, int>, std::shared_ptr<Room>> rooms;
   std::string reason; // of the first failure
@@ -66,7 +70,11 @@ std::shared_ptr<Room> Hub::room(int64_t connection, int64_t group, const Members
   std::lock_guard guard(lock);
   std::shared_ptr<Room> &room = rooms[{connection, group, members.ranks[0]}];
   if (!room)
-    room = std::make_shared<Room>((int)members.ranks.size(), ranks <= availableCpus());
+    room = std::make_shared<Room>((int)members.ranks.size(), ranks <= availableCpus(),
+                                  [this, of = members.ranks] {
+                                    for (int rank : of)
+                                      bells[rank].ring();
+                                  });
   if (!reason.empty())
     room->close();
   return room;
@@ -107,10 +115,21 @@ public:
         others(size()) {}
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
+  Status begin(std::span<const Operation> operations) override;
+  Status advance(Team &team, Advance &how) override;
+  void attend(bool is) override { hub->last[group.ranks[group.self]].waits = is; }
+  Status rest(Patience &patience) override;
+  Traffic traffic() const override { return room->trafficOf(group.self); }
 
 private:
+  Status check(std::span<const Operation> operations);
   void remember(const Operation &first);
   Status meet(const Operation &first);
+  void noteLate(const Operation &first, double limit);
+  Status leftBy(const Operation &first);
+  double limitOf(const Operation &first) const {
+    return first.call ? hub->hangLimit : 10 * hub->hangLimit;
+  }
   Status checkSame(std::span<const Operation> operations) const;
   void reduce(size_t index, Team &team) const;
   void move(size_t index, Team &team) const;
@@ -122,14 +141,18 @@ private:
   const Operation &of(int member, size_t index) const { return room->offer(member)[index]; }
   /// Counts what a piece of an operation moved from a member to others.
   void count(size_t index, int from, int64_t bytes) const {
-    auto &sent = hub->sent[group.ranks[from]][of(group.self, index).what->kind];
-    sent.fetch_add(bytes, std::memory_order_relaxed);
+    int32_t kind = of(group.self, index).what->kind;
+    hub->sent[group.ranks[from]][kind].fetch_add(bytes, std::memory_order_relaxed);
+    room->count(from, kind, bytes);
   }
 
   std::shared_ptr<Hub> hub;
   std::shared_ptr<Room> room;
   std::vector<Stream> others; // of the members, in this meeting
   uint32_t round = 0;
+  /// Operations under way that nobody waits for here.
+  enum State { idle, meeting, leaving } state = idle;
+  std::span<const Operation> started;
 };
 
 bool same(const tp_collective &a, const tp_collective &b, int members) {
@@ -169,37 +192,46 @@ void ThreadCommunicator::remember(const Operation &first) {
   last.task = first.task;
 }
 
-Status ThreadCommunicator::meet(const Operation &first) {
-  double limit = first.call ? hub->hangLimit : 10 * hub->hangLimit;
-  std::atomic<bool> &waits = hub->last[group.ranks[group.self]].waits;
-  waits.store(true, std::memory_order_relaxed);
-  Room::Outcome outcome = room->meet(round, limit);
-  if (outcome == Room::together) {
-    waits.store(false, std::memory_order_relaxed);
-    return {};
-  }
-  if (outcome == Room::late) {
-    std::string missing;
-    bool allWait = true; // and the fault is another member's
-    for (int m = 0; m < size(); ++m)
-      if (!room->hasCome(m, round)) {
-        missing += format("%s%d", missing.empty() ? "" : ", ", group.ranks[m]);
-        allWait &= hub->last[group.ranks[m]].waits;
-      }
-    if (allWait)
-      missing += hub->busy();
-    // Closed before anybody can come and find this rank gone; members that came before still count.
-    hub->fail(format("rank %d has waited %g s in the %s for rank %s", group.ranks[group.self],
-                     limit, describe(first, group.name).c_str(), missing.c_str()));
-    if (room->isComplete(round))
-      return {};
-  }
+/// Only now is it certain that a member has not come: the rooms are closed before anybody can come
+/// and find this rank gone. Members that came before still count.
+void ThreadCommunicator::noteLate(const Operation &first, double limit) {
+  std::string missing;
+  bool allWait = true; // and the fault is another member's
+  for (int m = 0; m < size(); ++m)
+    if (!room->hasCome(m, round)) {
+      missing += format("%s%d", missing.empty() ? "" : ", ", group.ranks[m]);
+      allWait &= hub->last[group.ranks[m]].waits;
+    }
+  if (allWait)
+    missing += hub->busy();
+  hub->fail(format("rank %d has waited %g s in the %s for rank %s", group.ranks[group.self], limit,
+                   describe(first, group.name).c_str(), missing.c_str()));
+}
+
+/// The error of a member that leaves a meeting that will not be complete.
+Status ThreadCommunicator::leftBy(const Operation &first) {
   std::string last = first.call ? "" : hub->lastOf(group.ranks[group.self]);
   hub->left[group.ranks[group.self]] =
       describe(first, group.name) + (last.empty() ? "" : "; its last of the plan was the " + last);
   std::lock_guard guard(hub->lock);
   return errorf("rank %d leaves the %s over '%s': %s", group.ranks[group.self],
                 nameOfKind(first.what->kind), group.name.c_str(), hub->reason.c_str());
+}
+
+Status ThreadCommunicator::meet(const Operation &first) {
+  double limit = limitOf(first);
+  std::atomic<bool> &waits = hub->last[group.ranks[group.self]].waits;
+  waits.store(true, std::memory_order_relaxed);
+  Room::Outcome outcome = room->meet(round, limit);
+  if (outcome == Room::late) {
+    noteLate(first, limit);
+    if (room->isComplete(round))
+      return {};
+  }
+  if (outcome != Room::together)
+    return leftBy(first);
+  waits.store(false, std::memory_order_relaxed);
+  return {};
 }
 
 /// This member's part or block, read from all and, in an all-reduce, written to all.
@@ -316,10 +348,7 @@ Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &te
                                  Stream *stream) {
   if (operations.empty())
     return {};
-  for (const Operation &operation : operations)
-    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
-  if (operations[0].call)
-    remember(operations[0]);
+  TP_TRY(check(operations));
   if (stream)
     TP_TRY(stream->device->mark(stream->number, sharedReady));
   ++round;
@@ -345,6 +374,68 @@ Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &te
   return status;
 }
 
+Status ThreadCommunicator::check(std::span<const Operation> operations) {
+  for (const Operation &operation : operations)
+    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
+  if (state != idle)
+    return errorf("operations over '%s' begin while others are under way: %s", group.name.c_str(),
+                  describe(operations[0], group.name).c_str());
+  if (operations[0].call)
+    remember(operations[0]);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Without waiting
+//===----------------------------------------------------------------------===//
+
+Status ThreadCommunicator::begin(std::span<const Operation> operations) {
+  TP_TRY(check(operations));
+  ++round;
+  room->offer(group.self, round, operations, Stream{});
+  started = operations;
+  state = meeting;
+  return room->arrive(round) == Room::closed ? leftBy(operations[0]) : Status();
+}
+
+/// As in `issue`, a member that has met finishes whatever becomes of the others.
+Status ThreadCommunicator::advance(Team &team, Advance &how) {
+  how = Advance::nothing;
+  if (state == meeting) {
+    if (!room->isComplete(round))
+      return room->isClosed() ? leftBy(started[0]) : Status();
+    Status status = checkSame(started);
+    for (size_t i = 0; status.ok() && i < started.size(); ++i)
+      reduces(*started[i].what) ? reduce(i, team) : move(i, team);
+    room->depart(round);
+    state = leaving;
+    how = Advance::moved;
+    TP_TRY(std::move(status));
+  }
+  if (state == leaving && room->allHaveLeft(round))
+    state = idle;
+  if (state == idle)
+    how = Advance::done;
+  return {};
+}
+
+Status ThreadCommunicator::rest(Patience &patience) {
+  if (patience.idle++ < room->waitSpins()) {
+    _mm_pause();
+    return {};
+  }
+  double now = monotonicSeconds(), limit = limitOf(started[0]);
+  if (patience.since == 0)
+    patience.since = now;
+  if (state == meeting && now - patience.since >= limit) {
+    noteLate(started[0], limit);
+    return {}; // the next look finds the meeting complete, or closed
+  }
+  hub->bells[group.ranks[group.self]].sleep(patience.heard,
+                                            state == meeting ? patience.since + limit - now : -1);
+  return {};
+}
+
 class ThreadTransport : public Transport {
 public:
   ThreadTransport(std::shared_ptr<Hub> hub, int rank)
@@ -360,6 +451,7 @@ public:
     return all;
   }
   std::string left() const override { return hub->left[self]; }
+  Bell *bell() override { return &hub->bells[self]; }
   std::string lastOf(int rank) const override { return hub->lastOf(rank); }
 
   Status connect(const tp_program &program,

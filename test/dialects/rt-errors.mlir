@@ -571,3 +571,60 @@ rt.kernel @k map rows [] cols [#nn.dim<"D", 32>] grain 32 : (!nn.tensor<[D 32], 
   %y = arith.uitofp %bit : i1 to f32
   rt.yield %y : f32
 }
+
+// -----
+
+// rt.collective (C2)
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@below {{is started, and its event needs one await, found 0}}
+  %0, %e = rt.collective all_reduce sum %x over ["dp"] : !x -> !x, !rt.event
+  rt.return %0 : !x
+}
+}
+
+// -----
+
+// rt.collective (C2)
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@below {{is started, and its event needs one await, found 2}}
+  %0, %e = rt.collective all_reduce sum %x over ["dp"] : !x -> !x, !rt.event
+  rt.await %e
+  rt.await %e
+  rt.return %0 : !x
+}
+}
+
+// -----
+
+// rt.collective (C2)
+!x = !nn.tensor<[B 2], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@below {{is started, and read before its await by rt.copy}}
+  %0, %e = rt.collective all_reduce sum %x over ["dp"] : !x -> !x, !rt.event
+  %1 = rt.copy %0 : !x -> !x
+  rt.await %e
+  rt.return %1 : !x
+}
+}
+
+// -----
+
+// rt.collective (C2)
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[B 2, F 4], f32>
+!g = !nn.tensor<[D 4, F 4], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}, %y: !w {nn.role = "carried", nn.name = "c1"}, %g: !g {nn.role = "cot_param", nn.name = "w"})
+    -> (!g {nn.role = "cot_param", nn.name = "w"}) {
+  // expected-error@below {{is started, and what it reads is added to before its await by rt.matmul}}
+  %0, %e = rt.collective all_reduce sum %g over ["dp"] : !g -> !g, !rt.event
+  %1 = rt.matmul %x, %y onto %g : (!x, !w, !g) -> !g
+  rt.await %e
+  rt.return %1 : !g
+}
+}

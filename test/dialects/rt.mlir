@@ -17,7 +17,9 @@ module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
 // CHECK-NEXT:    rt.collective all_reduce sum %2 over ["dp"]
 // CHECK-NEXT:    rt.slice view %3 over ["dp"] dim "B"
 // CHECK-NEXT:    rt.place %4 into %3 over ["dp"]
-// CHECK-NEXT:    rt.return
+// CHECK-NEXT:    %6, %event = rt.collective all_reduce sum %5 over ["dp"] : {{.*}}, !rt.event
+// CHECK-NEXT:    rt.await %event
+// CHECK-NEXT:    rt.return %6
 rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"})
     -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.matmul %x, %w : (!x, !w) -> !y
@@ -26,7 +28,9 @@ rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
   %3 = rt.collective all_reduce sum %2 over ["dp"] : !y -> !y
   %4 = rt.slice view %3 over ["dp"] dim "B" : !y -> !half
   %5 = rt.place %4 into %3 over ["dp"] : !half, !y -> !y
-  rt.return %5 : !y
+  %6, %event = rt.collective all_reduce sum %5 over ["dp"] : !y -> !y, !rt.event
+  rt.await %event
+  rt.return %6 : !y
 }
 // CHECK-LABEL: rt.kernel @softmax row rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 8>] grain 4
 // CHECK:         rt.row_reduce max

@@ -362,6 +362,49 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 
 // -----
 
+// sched.section (C4)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{stands for the last of some tasks, and is of none}}
+  sched.section @end last {}
+}
+
+// -----
+
+// sched.call (C2)
+rt.func @f() { rt.return }
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %e = sched.value <event "e"> event always bytes 64 x 1
+  sched.section @end {
+    // expected-error@below {{is started, and its event needs one await: event e}}
+    sched.call @f to(%e) started
+  }
+}
+
+// -----
+
+// sched.call (C1)
+rt.func @f() { rt.return }
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <activation "x"> residual section bytes 8 x 1
+  sched.section @end {
+    // expected-error@below {{is started, and its last value is no event: x}}
+    sched.call @f to(%x) started
+  }
+}
+
+// -----
+
+// sched.await (C1)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %x = sched.value <number "x"> scalar always bytes 8 x 1
+  sched.section @end {
+    // expected-error@below {{reads events, and nothing else}}
+    sched.await from(%x)
+  }
+}
+
+// -----
+
 // sched.section (C3)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %x = sched.value <activation "x"> residual section bytes 8 x 3

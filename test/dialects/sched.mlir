@@ -2,9 +2,9 @@
 // RUN: tplan-opt --mlir-print-op-generic %s | tplan-opt | FileCheck %s
 // The syntax of the sched dialect, there and back.
 
-// CHECK: sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] losses {main = 1.000000e+00 : f64} arena 1344 live 1280 {
+// CHECK: sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] losses {main = 1.000000e+00 : f64} arena 1408 live 1280 {
 sched.program @step policy "p" stages 1 microbatches 2
-    tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] losses {main = 1.0 : f64} arena 1344 live 1280 {
+    tasks [F 0 0, F 0 1, I 0 0, I 0 1, W 0 0, W 0 1] losses {main = 1.0 : f64} arena 1408 live 1280 {
   // CHECK: sched.family @s0.fw from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320]
   sched.family @s0.fw from F 0 to W 0 slots 2 bytes 192 slot_of [0, 1] at [128, 320]
   // CHECK-NEXT: %[[R:.*]] = sched.value <activation "r0.a.0.res_fw.r0"> residual microbatch bytes 40 x 3 of !nn.tensor<[B 2, S 5], i32> in @s0.fw at 0
@@ -24,6 +24,8 @@ sched.program @step policy "p" stages 1 microbatches 2
   %c = sched.value <activation "c"> chain section bytes 8 x 1 at 1024
   // CHECK: %[[F:.*]] = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
   %f = sched.value <frame "r0.F"> frame section bytes 64 x 1 at 1088
+  // CHECK: %[[E:.*]] = sched.value <event "R.0.0"> event always bytes 64 x 4 at 1152
+  %e = sched.value <event "R.0.0"> event always bytes 64 x 4 at 1152
   // On a GPU: two ops that are issued by themselves, a graph for each microbatch.
   // CHECK: sched.section @F.0 task F 0 head 2 graph 3 of [0, 1] {
   sched.section @F.0 task F 0 head 2 graph 3 of [0, 1] {
@@ -51,9 +53,19 @@ sched.program @step policy "p" stages 1 microbatches 2
     // CHECK: sched.call @f from(%scalar_lr) layers 3
     sched.call @f from(%lr) layers 3
   }
+  // CHECK: sched.section @W.0.last task W 0 last {
+  sched.section @W.0.last task W 0 last {
+    sched.run "backward_weights" "a[0..3]" x 4 {
+      // CHECK: sched.call @f from(%scalar_lr) to(%[[E]][period]) started
+      sched.call @f from(%lr) to(%e[period]) started
+    }
+  }
   // CHECK: sched.section @end {
   sched.section @end {
-    // CHECK-NEXT: sched.ready
+    // CHECK-NEXT: sched.run "await" "a[0..3]" x 4 {
+    // CHECK-NEXT: sched.await from(%[[E]][period])
+    sched.run "await" "a[0..3]" x 4 { sched.await from(%e[period]) }
+    // CHECK: sched.ready
     sched.ready
     // CHECK-NEXT: sched.all_reduce "norm" over ["dp"] from(%[[L]]) to(%[[L]][1])
     sched.all_reduce "norm" over ["dp"] from(%l) to(%l[1])

@@ -1,6 +1,6 @@
 // RUN: tplan-opt --lower-host %s | FileCheck %s --check-prefix=HERE
 // RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --plan-arena --record-calls --lower-kernels --expand-transcendentals --vectors-to-llvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s
-// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --plan-frames --repeat-updates --plan-arena --order-streams --record-calls --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
+// RUN: tplan-opt --split-stages --order-tasks --form-program --step-kernels --count-slots --assign-streams --plan-frames --repeat-updates --plan-arena --record-calls --lower-kernels-gpu --sum-kernels-gpu --expand-transcendentals --expand-narrow --kernels-to-nvvm --lower-host %S/../schedule/Inputs/mlp.mlir | FileCheck %s --check-prefix=GPU
 // EXAMPLE
 // A function takes the rank and one table of pointers: its arguments, its results, its frame. It leaves with the status of a call that
 // fails. The launch stands beside a constant that says what it costs and where it comes from.
@@ -67,10 +67,10 @@ llvm.func @k(!llvm.ptr, i64)
 
 // What it does after them: norm, updates.
 // CHECK-LABEL: llvm.func internal @tplan.section.end(
-// CHECK:         llvm.call @tp_gradients_ready(%arg0)
 // CHECK:         llvm.call @tplan.layer.block.N
 // CHECK:         llvm.mlir.addressof @tplan.norm
 // CHECK:         llvm.call @tp_launch
+// CHECK:         llvm.call @tp_gradients_ready(%arg0)
 // CHECK:         llvm.call @tplan.layer.exit.U
 // CHECK-LABEL: llvm.func internal @tplan.section.evaluate(
 // CHECK:         llvm.call @tplan.layer.exit.E

@@ -289,8 +289,8 @@ TEST(Stages, AreAllTracedOnADevice) {
   std::array<tp_device, 2> devices = {};
   for (int i = 0; i < 2; ++i) {
     devices[i].arch = "sm_90";
-    devices[i].num_streams = 1 + i, devices[i].num_events = 3 - i;
     tp_program &program = plan.stages[i].program;
+    program.num_streams = 1 + i, program.num_events = 3 - i;
     program.device = &devices[i];
     program.prepare = program.evaluate = program.predict = nullptr;
     program.step = i ? [](tp_rank *rank, char *arena) { return call(rank, arena, large); }

@@ -65,9 +65,9 @@ private:
   tp_slot_use useOf(ValueOp value) {
     bool evaluates =
         value.getLives() != sched::Life::Always && !trained.contains(value.getMemory());
-    return evaluates                              ? TP_EVALUATION
-           : value.getOwner() == Owner::Workspace ? TP_OPTIONAL
-                                                  : TP_WRITTEN;
+    return evaluates ? TP_EVALUATION
+           : value.getOwner() == Owner::Workspace || value.getOwner() == Owner::Event ? TP_OPTIONAL
+                                                                                      : TP_WRITTEN;
   }
   void addValue(ValueOp value, int64_t at, ArrayRef<int64_t> bases);
   void addValues();

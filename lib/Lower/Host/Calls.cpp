@@ -1,5 +1,6 @@
 //===- Host/Calls.cpp - the calls of the runtime that generated code makes -===//
 #include "lib/Lower/Host/Calls.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Lower/Gpu/Names.h"
 #include "lib/Lower/Lower.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -36,13 +37,12 @@ Record<tp_collective> lower::collectiveOf(HostBuilder &host, int64_t group, int6
 }
 
 HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
-    : host(host), groups(groups), module(module) {
-  if (module->hasAttr(sched::kStreams)) // the kernels, maybe none, are for a device
+    : host(host), groups(groups), module(module),
+      device(lang::targetOf(module).isGpu() || module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule)) {
+  if (device)
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(kGpuModule);
-  if (auto lists = module->getAttrOfType<ArrayAttr>(sched::kStreams)) {
-    device = true;
+  if (auto lists = module->getAttrOfType<ArrayAttr>(sched::kStreams))
     llvm::append_range(streams, lists.getAsRange<sched::StreamAttr>());
-  }
   if (auto events = module->getAttrOfType<IntegerAttr>(sched::kEvents))
     numEvents = events.getInt();
   Type ptr = host.ptr, i64 = host.i64;
@@ -53,11 +53,12 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   host.declare("tp_collectives", {ptr, ptr, ptr, i64, ptr});
   host.declare("tp_slice", {ptr, ptr, ptr, ptr, ptr});
   host.declare("tp_member", {ptr, i64}, i64);
-  if (!device)
-    return;
-  host.declare("tp_attend", {ptr, ptr, ptr, ptr});
   host.declare("tp_record", {ptr, i64, i64});
   host.declare("tp_wait", {ptr, i64, i64});
+  host.declare("tp_signal", {ptr, i64, ptr});
+  host.declare("tp_await", {ptr, i64, ptr});
+  if (device)
+    host.declare("tp_attend", {ptr, ptr, ptr, ptr});
 }
 
 Address<tp_call> HostCalls::constantOf(const CallFacts &call) {
@@ -154,36 +155,36 @@ void HostCalls::slice(Value rank, const CallFacts &call, const Record<tp_collect
   host.call("tp_slice", {rank, address(call), host.address(host.record("slice", what)), in, out});
 }
 
-void HostCalls::collectives(Value rank, const CallFacts &call, ArrayRef<CollectiveCall> all) {
+void HostCalls::collectives(Value rank, const sched::Turn &turn, const CallFacts &call,
+                            ArrayRef<CollectiveCall> all, bool waits, int64_t home) {
   std::vector<Record<tp_collective>> records;
   SmallVector<Value> pointers;
   for (const CollectiveCall &collective : all) {
     records.push_back(collective.what);
     pointers.append({collective.in, collective.out});
   }
-  collectives(rank, Turn(), address(call),
-              host.address(host.table<tp_collective>("collectives", records)), pointers);
+  collectives(rank, turn, address(call),
+              host.address(host.table<tp_collective>("collectives", records)), pointers, waits,
+              home);
 }
 
-Turn Turn::of(Operation *op) {
-  auto stream = op->getAttrOfType<IntegerAttr>(sched::kStream);
-  auto events = op->getAttrOfType<DenseI64ArrayAttr>(sched::kTurn);
-  return stream && events ? Turn{stream.getInt(), events[0], events[1]} : Turn();
-}
-
-void HostCalls::collectives(Value rank, const Turn &turn, Value call, Value all,
-                            ArrayRef<Value> pointers) {
-  bool hasEvents = turn.before >= 0;
-  if (hasEvents) {
-    record(rank, 0, turn.before);
-    wait(rank, turn.stream, turn.before);
-  }
+void HostCalls::collectives(Value rank, const sched::Turn &turn, Value call, Value all,
+                            ArrayRef<Value> pointers, bool waits, int64_t home) {
+  if (turn.stream != home)
+    follow(rank, home, turn.stream, turn.before);
   host.call("tp_collectives",
             {rank, call, all, host.number(pointers.size() / 2), tableOf(pointers)});
-  if (hasEvents) {
+  if (turn.stream != home || !waits)
     record(rank, turn.stream, turn.after);
-    wait(rank, 0, turn.after);
-  }
+  if (turn.stream != home && waits)
+    wait(rank, home, turn.after);
+}
+
+void HostCalls::follow(Value rank, int64_t from, int64_t to, int64_t event) {
+  if (from == 0 && !device) // what a CPU has called is done
+    return;
+  record(rank, from, event);
+  wait(rank, to, event);
 }
 
 void HostCalls::record(Value rank, int64_t stream, int64_t event) {
@@ -192,6 +193,14 @@ void HostCalls::record(Value rank, int64_t stream, int64_t event) {
 
 void HostCalls::wait(Value rank, int64_t stream, int64_t event) {
   host.call("tp_wait", {rank, host.number(stream), host.number(event)});
+}
+
+void HostCalls::signal(Value rank, int64_t stream, Value event) {
+  host.call("tp_signal", {rank, host.number(stream), event});
+}
+
+void HostCalls::await(Value rank, Value event) {
+  host.call("tp_await", {rank, host.number(0), event});
 }
 
 Value HostCalls::member(Value rank, ArrayRef<StringAttr> axes) {

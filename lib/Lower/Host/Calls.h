@@ -27,13 +27,6 @@ struct CollectiveCall {
   mlir::Value in, out;
 };
 
-/// Where a sum or message of a section stands among the streams of a device (`order-streams`): its
-/// stream, and the events before and after it. On a CPU there are none.
-struct Turn {
-  int64_t stream = 0, before = -1, after = -1;
-  static Turn of(mlir::Operation *op);
-};
-
 class HostCalls {
 public:
   using Value = mlir::Value;
@@ -54,18 +47,24 @@ public:
   void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
   void slice(Value rank, const CallFacts &call, const Record<tp_collective> &what, Value in,
              Value out);
-  /// Collectives of one function that are issued together. On a device all are of one group.
-  void collectives(Value rank, const CallFacts &call, llvm::ArrayRef<CollectiveCall> all);
+  /// Collectives that are issued together: their stream waits for what was issued before them to
+  /// the stream `home`, and, where it `waits`, what is issued after them waits for them. Where
+  /// streams have numbers all are of one group.
+  void collectives(Value rank, const sched::Turn &turn, const CallFacts &call,
+                   llvm::ArrayRef<CollectiveCall> all, bool waits, int64_t home);
   void record(Value rank, int64_t stream, int64_t event);
   void wait(Value rank, int64_t stream, int64_t event);
   /// The rank's member number in the group of these axes.
   Value member(Value rank, llvm::ArrayRef<mlir::StringAttr> axes);
 
-  /// Collectives between functions, issued together: their stream waits for what was issued before
-  /// them, and what is issued after them waits for them. `call` and `all` are addresses of
-  /// constants.
-  void collectives(Value rank, const Turn &turn, Value call, Value all,
-                   llvm::ArrayRef<Value> pointers);
+  /// The same, where `call` and `all` are addresses of constants.
+  void collectives(Value rank, const sched::Turn &turn, Value call, Value all,
+                   llvm::ArrayRef<Value> pointers, bool waits, int64_t home = 0);
+  /// What is issued to a stream from here on waits for what was issued to another one.
+  void follow(Value rank, int64_t from, int64_t to, int64_t event);
+  /// The same with an event that is a value of the program.
+  void signal(Value rank, int64_t stream, Value event);
+  void await(Value rank, Value event);
   /// The constant of a call.
   Address<tp_call> constantOf(const CallFacts &call);
 
@@ -83,7 +82,7 @@ private:
   HostBuilder &host;
   HostGroups &groups;
   mlir::ModuleOp module;
-  bool device = false;
+  const bool device;
   mlir::Operation *kernels = nullptr; // gpu.module
   llvm::StringMap<Address<tp_device_kernel>> kernelSymbols;
   std::vector<Address<tp_device_kernel>> kernelTable;

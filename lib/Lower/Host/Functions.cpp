@@ -5,6 +5,7 @@
 #include "dialects/tplan/Settings.h"
 #include "lib/Lower/Lower.h"
 #include "lib/Schedule/Walk.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -75,18 +76,17 @@ public:
   FunctionLowering(HostBuilder &host, HostGroups &groups, HostCalls &calls, rt::FuncOp func)
       : host(host), groups(groups), calls(calls), func(func),
         tf32(lang::Settings(func->getParentOfType<ModuleOp>()).plan.precision ==
-             lang::Precision::TF32) {}
+             lang::Precision::TF32),
+        home(sched::streamOf(func)) {}
 
   void lower(StringRef name) {
     host.begin(name, {host.ptr, host.ptr});
     rank = host.argument(0);
     table = host.argument(1);
     loadTable();
-    recordEvent(func);
     for (Operation &op : func.getBlock().without_terminator())
       lower(&op);
     issue();
-    waitForEvents(func.getReturn());
     host.end();
   }
 
@@ -95,7 +95,8 @@ private:
   HostGroups &groups;
   HostCalls &calls;
   rt::FuncOp func;
-  const bool tf32; // the plan lets GEMMs round f32 to it
+  const bool tf32;    // the plan lets GEMMs round f32 to it
+  const int64_t home; // the stream of its calls, except collectives
   Value rank, table;
   Value layers;               // that one call works on, or null
   SmallVector<Value> entries; // of the table
@@ -105,18 +106,17 @@ private:
   void lower(Operation *op) {
     placeResults(op);
     auto collective = dyn_cast<rt::CollectiveOp>(op);
-    bool isOtherStream = collective && !bucket.empty() && streamOf(bucket.front()) != streamOf(op);
-    if (isOtherStream || sched::endsBucket(bucket, op))
+    bool isOther = collective && !bucket.empty() &&
+                   sched::Turn::of(bucket.front()) != sched::Turn::of(collective);
+    if (isOther || sched::endsBucket(bucket, op))
       issue();
     if (collective)
       bucket.push_back(collective);
     if (collective || sched::movesNoByte(op))
       return;
-    waitForEvents(op);
     llvm::TypeSwitch<Operation *>(op)
-        .Case<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp>(
-            [&](auto call) { emit(call); });
-    recordEvent(op);
+        .Case<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp,
+              rt::AwaitOp>([&](auto call) { emit(call); });
   }
 
   void loadTable() {
@@ -150,26 +150,6 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Streams
-  //===--------------------------------------------------------------------===//
-
-  static int64_t streamOf(Operation *op) {
-    auto stream = op->getAttrOfType<IntegerAttr>(sched::kStream);
-    return stream ? stream.getInt() : 0;
-  }
-
-  void recordEvent(Operation *op) {
-    if (auto event = op->getAttrOfType<IntegerAttr>(sched::kEvent))
-      calls.record(rank, streamOf(op), event.getInt());
-  }
-
-  void waitForEvents(Operation *op) {
-    if (auto events = op->getAttrOfType<DenseI64ArrayAttr>(sched::kWaits))
-      for (int64_t event : events.asArrayRef())
-        calls.wait(rank, streamOf(op), event);
-  }
-
-  //===--------------------------------------------------------------------===//
   // Calls
   //===--------------------------------------------------------------------===//
 
@@ -177,14 +157,23 @@ private:
     return call->getAttrOfType<rt::CallRecordAttr>(kCallRecord);
   }
 
-  static CallFacts factsOf(Operation *call, StringRef name) {
+  CallFacts factsOf(Operation *call, StringRef name) const {
     rt::CallRecordAttr record = callRecordOf(call);
     return {name,
             call->getLoc(),
             runtimeCategory(record.getCategory()),
             record.getFlops(),
             record.getBytes(),
-            streamOf(call)};
+            home};
+  }
+
+  /// Collectives of a bucket have one event.
+  void emit(rt::AwaitOp await) {
+    llvm::SmallSetVector<int64_t, 4> events;
+    for (Value event : await.getEvents())
+      events.insert(sched::Turn::of(event.getDefiningOp()).after);
+    for (int64_t event : events)
+      calls.wait(rank, home, event);
   }
 
   void emit(rt::LaunchOp launch) {
@@ -303,17 +292,15 @@ private:
     std::vector<CollectiveCall> all;
     int64_t bytes = 0;
     for (rt::CollectiveOp op : bucket) {
-      waitForEvents(op);
       all.push_back({recordOf(op), pointer[op.getX()], pointer[op.getResult()]});
       bytes += callRecordOf(op).getBytes();
     }
     rt::CollectiveOp first = bucket.front();
-    calls.collectives(rank,
+    sched::Turn turn = sched::Turn::of(first);
+    calls.collectives(rank, turn,
                       {dist::stringifyCollectiveKind(first.getKind()), first.getLoc(),
-                       TP_COLLECTIVE, 0, bytes, streamOf(first)},
-                      all);
-    for (rt::CollectiveOp op : bucket)
-      recordEvent(op);
+                       TP_COLLECTIVE, 0, bytes, turn.stream},
+                      all, /*waits=*/!first.getEvent(), home);
     bucket.clear();
   }
 

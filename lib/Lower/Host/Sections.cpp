@@ -35,7 +35,7 @@ void HostSections::emitStep(Operation *op, const SectionContext &context) {
   host.loc = op->getLoc();
   llvm::TypeSwitch<Operation *>(op)
       .Case<sched::CallOp, sched::ZeroOp, sched::UnpackOp, sched::CopyOp, sched::AllReduceOp,
-            sched::LaunchOp>([&](auto step) { emit(step, context); })
+            sched::LaunchOp, sched::AwaitOp>([&](auto step) { emit(step, context); })
       .Case<sched::SendOp, sched::ReceiveOp>(
           [&](auto message) { emitMessage(cast<sched::Step>(op), context); })
       .Case<sched::ReadyOp>([&](auto) { host.call("tp_gradients_ready", {context.rank}); })
@@ -51,8 +51,10 @@ void HostSections::emit(sched::CallOp call, const SectionContext &context) {
   Value table = host.pointers(tableSize(func));
   SmallVector<sched::Use> uses = call.getUses();
   unsigned frame = call.getFrame() ? uses.size() - 1 : uses.size();
-  for (unsigned i = 0; i < frame; ++i) // arguments, then results that update none
+  unsigned values = frame - call.getStarted();
+  for (unsigned i = 0; i < values; ++i) // arguments, then results that update none
     host.storePointer(places.at(uses[i], context), table, i);
+  Value event = call.getStarted() ? places.at(uses[values], context) : Value();
   // With tables each use has its own place in them.
   bool hasFrame =
       frame < uses.size() && (context.tables || sched::valueOf(uses[frame].value).getBytes());
@@ -60,7 +62,17 @@ void HostSections::emit(sched::CallOp call, const SectionContext &context) {
                     tableIndexOfFrame(func));
   if (repeats(func))
     host.store(host.number(call.getLayers()), host.offset(table, 8 * tableIndexOfLayers(func)));
+  sched::Turn turn = sched::Turn::of(call);
+  if (event)
+    calls.follow(context.rank, 0, turn.stream, turn.before);
   host.call(codeSymbol(func), {context.rank, table});
+  if (event)
+    calls.signal(context.rank, turn.stream, event);
+}
+
+void HostSections::emit(sched::AwaitOp await, const SectionContext &context) {
+  for (const sched::Use &use : await.getUses())
+    calls.await(context.rank, places.at(use, context));
 }
 
 void HostSections::emit(sched::ZeroOp zero, const SectionContext &context) {
@@ -114,12 +126,13 @@ void HostSections::emit(sched::AllReduceOp sum, const SectionContext &context) {
   }
   std::string title = sum.getTitle();
   CallFacts call{title, sum.getLoc(), TP_COLLECTIVE};
-  Turn turn = Turn::of(sum);
+  sched::Turn turn = sched::Turn::of(sum);
   call.stream = turn.stream;
   call.bytes =
       count * rt::bytesSent(dist::CollectiveKind::AllReduce, one, 8, groups.mesh.sizeOf(axes));
   calls.collectives(context.rank, turn, calls.address(call),
-                    host.address(host.table<tp_collective>("collectives", all)), pointers);
+                    host.address(host.table<tp_collective>("collectives", all)), pointers,
+                    /*waits=*/true);
 }
 
 MessageConstants HostSections::constantsOf(sched::Step message) {
@@ -139,7 +152,7 @@ MessageConstants HostSections::constantsOf(sched::Step message) {
   std::string title = message.getTitle();
   CallFacts call{title, message->getLoc(), TP_COLLECTIVE};
   call.bytes = sends ? bytes : 0;
-  call.stream = Turn::of(message).stream;
+  call.stream = sched::Turn::of(message).stream;
   return {calls.constantOf(call), host.table<tp_collective>("collectives", records)};
 }
 
@@ -160,7 +173,7 @@ void HostSections::emitMessage(sched::Step message, const SectionContext &contex
     Value place = places.at(use, context);
     pointers.append({place, place});
   }
-  calls.collectives(context.rank, Turn::of(message), call, all, pointers);
+  calls.collectives(context.rank, sched::Turn::of(message), call, all, pointers, /*waits=*/true);
 }
 
 /// A kernel on single numbers.

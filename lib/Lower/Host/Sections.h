@@ -33,6 +33,7 @@ private:
   void emitPeriod(sched::RunOp run, const SectionContext &context, mlir::Value period);
   void emitStep(mlir::Operation *op, const SectionContext &context);
   void emit(sched::CallOp call, const SectionContext &context);
+  void emit(sched::AwaitOp await, const SectionContext &context);
   void emit(sched::ZeroOp zero, const SectionContext &context);
   void emit(sched::UnpackOp unpack, const SectionContext &context);
   void emit(sched::CopyOp copy, const SectionContext &context);

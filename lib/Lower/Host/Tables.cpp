@@ -239,6 +239,25 @@ std::pair<Table<int64_t>, Table<int64_t>> TableEmitter::scratchOfStreams() {
   return {host.numbers("scratch", offsets), host.numbers("scratch_bytes", bytes)};
 }
 
+/// The group whose collectives each stream has; -1: the rank's own work, or messages.
+Table<int32_t> TableEmitter::groupsOfStreams() {
+  SmallVector<int32_t> numbers(1, -1);
+  for (sched::StreamAttr stream : calls.streamsOfCollectives())
+    numbers.push_back(stream.isChannel() ? -1 : groups.numberOf(dist::axesOf(stream.getAxes())));
+  return host.numbers("stream_groups", numbers);
+}
+
+/// Where the events begin that are values, and how many there are; they follow each other.
+static std::pair<int64_t, int64_t> placedEvents(sched::ProgramOp program) {
+  int64_t begin = std::numeric_limits<int64_t>::max(), bytes = 0;
+  for (auto value : program.getBody().getOps<ValueOp>())
+    if (value.getOwner() == sched::Owner::Event) {
+      begin = std::min(begin, static_cast<int64_t>(*value.getAt()));
+      bytes += value.getTotal();
+    }
+  return {bytes ? begin : 0, bytes / sched::kAlign};
+}
+
 /// What only a device has. The text of the kernels is filled in when it is written, in `emit`.
 Address<tp_device> TableEmitter::device() {
   if (!calls.onDevice())
@@ -255,8 +274,6 @@ Address<tp_device> TableEmitter::device() {
                  .num_kernels = common.kernels.size,
                  .sums = common.sums,
                  .num_sums = common.sums.size,
-                 .num_streams = calls.countStreams(),
-                 .num_events = calls.countEvents(),
                  .scratch_offsets = scratch,
                  .scratch_bytes = scratchBytes,
                  .given_offset = begin,
@@ -291,6 +308,7 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
   const lang::Recipe &recipe = settings.recipe;
   const lang::Evaluation eval = recipe.eval.value_or(lang::Evaluation());
   const lang::Saving save = recipe.save.value_or(lang::Saving());
+  std::pair<int64_t, int64_t> events = placedEvents(program);
   int64_t axis = groups.mesh.getStages() ? groups.mesh.find(groups.mesh.getStages()) : 0;
   return host.record<tp_program>(
       "program",
@@ -329,6 +347,11 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .num_axes = common.axes.size,
        .groups = common.groups,
        .num_groups = common.groups.size,
+       .num_streams = calls.countStreams(),
+       .num_events = calls.countEvents() + events.second,
+       .first_placed = calls.countEvents(),
+       .events_offset = events.first,
+       .stream_groups = groupsOfStreams(),
        .read_first = settings.plan.read == lang::Read::First,
        .prepare = entry(TP_PREPARE, "tp_prepare"),
        .step = entry(TP_TRAIN, "tp_train"),

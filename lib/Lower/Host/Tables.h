@@ -73,6 +73,7 @@ private:
   /// The metrics; sets skippedMetric.
   std::vector<Record<tp_metric>> metrics();
   std::pair<Table<int64_t>, Table<int64_t>> scratchOfStreams();
+  Table<int32_t> groupsOfStreams();
   Address<tp_device> device();
 };
 

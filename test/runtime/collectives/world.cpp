@@ -31,6 +31,10 @@ Mesh::Mesh(std::vector<int64_t> sizes, std::vector<std::vector<int32_t>> ofGroup
   made.plan = "mesh";
   made.axes = axes.data(), made.num_axes = (int64_t)axes.size();
   made.groups = groups.data(), made.num_groups = (int64_t)groups.size();
+  streamGroups.push_back(-1);
+  for (size_t group = 0; group < groups.size(); ++group)
+    streamGroups.push_back((int32_t)group);
+  made.num_streams = (int64_t)streamGroups.size(), made.stream_groups = streamGroups.data();
 }
 
 std::vector<std::unique_ptr<Mesh>> conformance::meshesOf(int ranks) {

@@ -34,7 +34,7 @@ struct World {
 std::vector<World> worlds();
 inline void PrintTo(const World &world, std::ostream *to) { *to << world.name; }
 
-/// A program that has a mesh and groups, and nothing else.
+/// A program that has a mesh and groups, each with a stream, and nothing else.
 class Mesh {
 public:
   /// `coordinates` of each group, where there are any.
@@ -48,6 +48,7 @@ private:
   std::vector<std::string> partNames;
   std::vector<tp_axis> axes;
   std::vector<tp_group> groups;
+  std::vector<int32_t> streamGroups;
   tp_program made = {};
 };
 

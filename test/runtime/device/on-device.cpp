@@ -69,6 +69,7 @@ public:
   Status sum(double *values, int64_t count, Team &team) override {
     return inner->sum(values, count, team);
   }
+  Traffic traffic() const override { return inner->traffic(); }
 
 private:
   void add(std::vector<Piece> &pieces, const void *begin, int64_t bytes);
@@ -188,7 +189,7 @@ DeviceProgram::DeviceProgram(const tp_program &mesh, bool nativeSums) : made(mes
   facts.arch = "sm_90", facts.ptx = &kernelImage(), facts.cubin = &nothing;
   facts.kernels = places.data(), facts.num_kernels = (int64_t)places.size();
   facts.sums = sums.data(), facts.num_sums = (int64_t)sums.size();
-  facts.num_streams = (int64_t)offsets.size();
+  made.num_streams = (int64_t)offsets.size();
   facts.scratch_offsets = offsets.data(), facts.scratch_bytes = bytes.data();
   facts.native_sums = nativeSums;
   made.arena_bytes = room + 5 * megabyte / 2;

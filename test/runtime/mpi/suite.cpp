@@ -1,7 +1,7 @@
 //===- suite.cpp - the conformance suite on the processes of mpirun --------------===//
 //
-//   mpirun -n N mpi-tests: each process is one rank of all tests. Rank 0 prints; the others
-//   print what fails.
+//   mpirun -n N mpi-tests [--one-thread]: each process is one rank of all tests. Rank 0 prints; the
+//   others print what fails. MPI takes calls of one thread at a time, or of one thread alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,7 +93,9 @@ int main(int argc, char **argv) {
   Status status = findLaunch(launch);
   ranks = launch.ranks;
   testing::InitGoogleTest(&argc, argv); // asks for the worlds
-  Mesh mesh({ranks}, {});
+  bool oneThread = argc > 1 && argv[1] == std::string_view("--one-thread");
+  Mesh mesh({ranks}, oneThread ? std::vector<std::vector<int32_t>>{}
+                               : std::vector<std::vector<int32_t>>{{0}});
   if (status.ok())
     status = connectMpi(mesh.program(), launch, transport);
   if (!status.ok()) {

@@ -1,0 +1,203 @@
+//===- StartReductions.cpp - start-reductions: sums of gradients, layer by layer ---===//
+//
+// What ranks add up after the last backward of a stage (R) is started layer by layer in that
+// backward, as soon as a layer has given its gradients, and awaited where the end of the step first
+// touches them. So the sums of a layer run under the backward of the layers before it, and those of
+// a stage under whatever its rank does next.
+//
+// One decision: the last backward of a stage gets a section of its own, so the others need not
+// know. On a device a section is a graph, which ends when all in it has ended: there the sums are
+// awaited at the end of the section.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
+#include "dialects/tplan/Settings.h"
+#include "lib/Cost/Prices.h"
+#include "lib/Overlap/Overlap.h"
+#include "mlir/IR/Builders.h"
+
+namespace tplan::overlap {
+#define GEN_PASS_DEF_STARTREDUCTIONSPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
+using namespace mlir;
+using namespace tplan;
+using sched::SectionOp;
+using sched::TaskKind;
+using sched::use;
+using sched::Use;
+using sched::ValueOp;
+
+namespace {
+
+class StageReductions {
+public:
+  StageReductions(sched::ProgramOp program, SectionOp sums, bool endsInSection)
+      : program(program), sums(sums), endsInSection(endsInSection), b(program.getContext()) {}
+
+  void start() {
+    SectionOp last = lastBackward();
+    if (!last)
+      return;
+    for (auto run : llvm::make_early_inc_range(sums.getBody().getOps<sched::RunOp>()))
+      if (sched::RunOp backward = runLike(last, run); backward && canFly(run))
+        start(run, backward, last);
+  }
+
+private:
+  sched::ProgramOp program;
+  SectionOp sums; // R of a stage
+  const bool endsInSection;
+  OpBuilder b;
+  int64_t numEvents = 0; // values of the stage
+
+  SectionOp lastBackward();
+  sched::RunOp runLike(SectionOp section, sched::RunOp run);
+  bool canFly(sched::RunOp run);
+  void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
+  ValueOp declareEvents(sched::RunOp run, int64_t count);
+  void await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last);
+  void addAwait(ValueOp events, int64_t perPeriod, Location loc);
+};
+
+} // namespace
+
+/// A copy of the section of the stage's last backward, to be executed for the last of its tasks;
+/// the section itself where there is one task.
+SectionOp StageReductions::lastBackward() {
+  int64_t stage = *sums.getStage(), tasks = 0;
+  std::optional<TaskKind> kind;
+  for (sched::Task task : program.getTaskList())
+    if (task.stage == stage && (task.kind == TaskKind::B || task.kind == TaskKind::W)) {
+      kind = task.kind;
+      ++tasks;
+    }
+  SectionOp section = kind ? program.findSection(*kind, stage) : SectionOp();
+  if (!section || tasks == 1)
+    return section;
+  b.setInsertionPointAfter(section);
+  auto last = cast<SectionOp>(b.clone(*section));
+  last.setSymName((section.getSymName() + ".last").str());
+  last.setLast(true);
+  return last;
+}
+
+/// The loop over the same layers.
+sched::RunOp StageReductions::runLike(SectionOp section, sched::RunOp run) {
+  for (auto other : section.getBody().getOps<sched::RunOp>())
+    if (other.getTitle() == run.getTitle() && other.getTimes() == run.getTimes())
+      return other;
+  return {};
+}
+
+/// Only collectives run beside the rank, and only their streams.
+bool StageReductions::canFly(sched::RunOp run) {
+  return llvm::all_of(run.getBody().front(), [](Operation &op) {
+    auto call = dyn_cast<sched::CallOp>(op);
+    if (!call)
+      return false;
+    auto ops = call.getFunction().getBlock().without_terminator();
+    return !ops.empty() && llvm::all_of(ops, [](Operation &each) {
+      auto collective = dyn_cast<rt::CollectiveOp>(each);
+      return collective ? !collective.getEvent() : sched::movesNoByte(&each);
+    });
+  });
+}
+
+/// One for each call that is started, in the order of the periods.
+ValueOp StageReductions::declareEvents(sched::RunOp run, int64_t count) {
+  b.setInsertionPoint(*program.getBody().getOps<SectionOp>().begin());
+  std::string name = (sums.getSymName() + "." + Twine(numEvents++)).str();
+  return ValueOp::create(b, run.getLoc(),
+                         sched::KeyAttr::get(b.getContext(), sched::ValueKind::Event, name),
+                         sched::Owner::Event, sched::Life::Always, sched::kAlign, count);
+}
+
+void StageReductions::start(sched::RunOp run, sched::RunOp backward, SectionOp last) {
+  SmallVector<sched::CallOp> calls(run.getBody().getOps<sched::CallOp>());
+  auto perPeriod = static_cast<int64_t>(calls.size());
+  ValueOp events = declareEvents(run, run.getTimes() * perPeriod);
+  AffineExpr period = sched::periodOf(b.getContext());
+  for (auto [i, call] : llvm::enumerate(calls)) {
+    SmallVector<Use> uses = call.getUses(), reads;
+    for (const Use &each : uses)
+      if (each.value != call.getFrame())
+        reads.push_back(each);
+    if (Value frame = call.getFrame()) // until the end of the step, whatever the frame holds
+      sched::valueOf(frame).setLives(sched::Life::Entry);
+    b.setInsertionPointToEnd(&backward.getBody().front());
+    Use signal = use(events.getMemory(), period * perPeriod + static_cast<int64_t>(i));
+    // A sum works in place: it has no results but its arguments.
+    sched::createStep<sched::CallOp>(b, call.getLoc(), reads, {signal}, call.getCallee(),
+                                     call.getFrame(), call.getLayers(), /*started=*/true);
+  }
+  await(run, events, perPeriod, last);
+  run.erase();
+}
+
+/// Waits for the events of a period, or, outside of a run, for all of them.
+void StageReductions::addAwait(ValueOp events, int64_t perPeriod, Location loc) {
+  AffineExpr period = sched::periodOf(b.getContext());
+  SmallVector<Use> all;
+  for (int64_t i = 0; i < perPeriod; ++i)
+    all.push_back(use(events.getMemory(), period * perPeriod + i));
+  sched::createStep<sched::AwaitOp>(b, loc, all, {});
+}
+
+/// Before what first touches the sums: within its loop, if that is one over the same layers.
+void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last) {
+  llvm::SmallDenseSet<Value> sumsOfRun;
+  run.walk([&](sched::CallOp call) {
+    for (const Use &each : call.getUses())
+      sumsOfRun.insert(each.value);
+  });
+  SectionOp end = program.lookupSymbol<SectionOp>("end");
+  Operation *reader = nullptr;
+  bool isLike = false;
+  if (!endsInSection)
+    for (Operation &op : end.getBody().front()) {
+      bool touches = false;
+      op.walk([&](sched::Step step) {
+        touches |= isa<sched::ReadyOp>(step.getOperation());
+        for (const Use &each : step.getUses())
+          touches |= sumsOfRun.contains(each.value);
+      });
+      if (!touches)
+        continue;
+      reader = &op;
+      auto like = dyn_cast<sched::RunOp>(op);
+      isLike = like && like.getTitle() == run.getTitle() && like.getTimes() == run.getTimes();
+      break;
+    }
+  if (isLike) {
+    b.setInsertionPointToStart(&cast<sched::RunOp>(reader).getBody().front());
+  } else {
+    if (reader)
+      b.setInsertionPoint(reader);
+    else
+      b.setInsertionPointToEnd(&(endsInSection ? last : end).getBody().front());
+    auto loop = sched::RunOp::create(b, run.getLoc(), "await", run.getTitle(), run.getTimes(),
+                                     /*descending=*/false);
+    b.createBlock(&loop.getBody());
+  }
+  addAwait(events, perPeriod, run.getLoc());
+}
+
+namespace {
+struct StartReductionsPass : tplan::overlap::impl::StartReductionsPassBase<StartReductionsPass> {
+  void runOnOperation() final {
+    lang::Settings settings(getOperation());
+    cost::Prices prices(settings, dist::meshOf(getOperation()));
+    bool isGpu = lang::targetOf(getOperation()).isGpu();
+    const std::optional<std::vector<lang::Overlap>> &kinds = settings.plan.overlap;
+    if (kinds ? !llvm::is_contained(*kinds, lang::Overlap::Dp) : !(prices.areKnown() || isGpu))
+      return markAllAnalysesPreserved();
+    for (auto program : getOperation().getOps<sched::ProgramOp>())
+      for (auto section : llvm::make_early_inc_range(program.getBody().getOps<SectionOp>()))
+        if (section.getKind() == TaskKind::R)
+          StageReductions(program, section, isGpu).start();
+  }
+};
+} // namespace
