@@ -1,5 +1,6 @@
 //===- Prices.cpp - what work costs on the devices of a cluster -------------===//
 #include "lib/Cost/Prices.h"
+#include "lib/Cost/Play.h"
 #include <cmath>
 
 using namespace mlir;
@@ -30,6 +31,8 @@ Spent &Spent::operator+=(const Spent &other) {
     work[category] += seconds;
   for (const auto &[axes, seconds] : other.communication)
     communication[axes] += seconds;
+  for (const auto &[axes, seconds] : other.hidden)
+    hidden[axes] += seconds;
   return *this;
 }
 
@@ -38,6 +41,8 @@ Spent Spent::times(double n) const {
   for (auto &[category, seconds] : product.work)
     seconds *= n;
   for (auto &[axes, seconds] : product.communication)
+    seconds *= n;
+  for (auto &[axes, seconds] : product.hidden)
     seconds *= n;
   return product;
 }
@@ -122,16 +127,30 @@ static std::string spell(ArrayAttr axes) { return dist::spell(dist::axesOf(axes)
 const Spent &Prices::of(rt::FuncOp func) {
   auto [it, isNew] = ofFunctions.try_emplace(func);
   if (isNew) {
-    Spent spent;
-    func.walk([&](rt::Call call) {
-      if (sched::movesNoByte(call))
-        return;
-      if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
-        spent.communication[spell(collective.getAxes())] += secondsOf(call);
+    Play time;
+    llvm::DenseMap<Value, double> ends; // of events
+    for (Operation &op : func.getBlock().without_terminator()) {
+      if (auto await = dyn_cast<rt::AwaitOp>(op)) {
+        for (Value event : await.getEvents())
+          time.await(spell(event.getDefiningOp<rt::CollectiveOp>().getAxes()), ends.at(event));
+        continue;
+      }
+      auto call = dyn_cast<rt::Call>(op);
+      if (!call || sched::movesNoByte(&op))
+        continue;
+      auto collective = dyn_cast<rt::CollectiveOp>(op);
+      if (!collective) {
+        time.work(call.getCategory(), secondsOf(call));
+        continue;
+      }
+      std::string axes = spell(collective.getAxes());
+      double end = time.start(axes, secondsOf(call));
+      if (Value event = collective.getEvent())
+        ends[event] = end;
       else
-        spent.work[call.getCategory()] += secondsOf(call);
-    });
-    it->second = std::move(spent);
+        time.await(axes, end);
+    }
+    it->second = time.getSpent();
   }
   return it->second;
 }

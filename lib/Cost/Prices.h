@@ -20,8 +20,9 @@ namespace tplan::cost {
 /// Seconds, by what they are spent on.
 struct Spent {
   std::map<rt::Category, double> work;         // but collectives
-  std::map<std::string, double> communication; // by axes: "dp, tp"
-  double seconds() const;
+  std::map<std::string, double> communication; // that is waited for, by axes: "dp, tp"
+  std::map<std::string, double> hidden;        // that runs beside other work
+  double seconds() const;                      // but hidden
   Spent &operator+=(const Spent &other);
   Spent times(double n) const;
 };

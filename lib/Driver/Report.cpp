@@ -280,6 +280,19 @@ std::vector<BesideGpu> besideOnGpu(ModuleOp module, int64_t calls) {
   return rows;
 }
 
+/// Under MPI communicators share their buffers, except those that streams use at once.
+int64_t bytesOfStaging(ModuleOp module) {
+  dist::MeshAttr mesh = dist::meshOf(module);
+  int64_t bytes = tp_mpi_staging(mesh.getNumRanks());
+  if (lang::targetOf(module).isGpu())
+    return bytes;
+  if (auto streams = module->getAttrOfType<ArrayAttr>(sched::kStreams))
+    for (auto stream : streams.getAsRange<sched::StreamAttr>())
+      if (!stream.isChannel())
+        bytes += tp_mpi_staging(mesh.sizeOf(dist::axesOf(stream.getAxes())));
+  return bytes;
+}
+
 StepReport reportOf(sched::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   StepReport report;
@@ -298,7 +311,7 @@ StepReport reportOf(sched::ProgramOp program) {
     report.holds.assign(program.getHolds()->begin(), program.getHolds()->end());
   if (report.ranks > 1)
     report.beside.push_back(
-        {"runtime", "buffers of collectives under MPI", tp_mpi_staging(report.ranks), 0});
+        {"runtime", "buffers of collectives under MPI", bytesOfStaging(module), 0});
   addWork(report, program);
   return report;
 }

@@ -1,5 +1,6 @@
 //===- StepTime.cpp - how long a step will take on its cluster ------------===//
 #include "lib/Driver/StepTime.h"
+#include "lib/Cost/Play.h"
 #include "lib/Pipeline/Simulate.h"
 #include "lib/Schedule/Orders.h"
 #include "lib/Schedule/Walk.h"
@@ -20,9 +21,10 @@ struct SectionCosts {
 /// What the ranks of one program do in a step, by its prices.
 struct RankCosts {
   std::map<std::pair<TaskKind, int64_t>, SectionCosts> tasks; // one of a stage
-  cost::Spent before, after, all;                             // the tasks; of the step
+  cost::Spent before, after, all; // the tasks; of the step
   bool joinsStages = false; // sums over all stages stand after the tasks
   double joint = 0;         // seconds of these sums
+  double last = 0;          // what last tasks take longer, because of what they start
   double forwardFlops = 0;  // of GEMMs and attention, in a step
 
   SectionCosts of(TaskKind kind, int64_t stage) const {
@@ -43,13 +45,19 @@ double flopsOf(rt::FuncOp func) {
 SectionCosts costsOf(sched::SectionOp section, cost::Prices &prices) {
   SectionCosts costs;
   Block &body = section.getBody().front();
+  WalkResult started = section.walk([](sched::CallOp call) {
+    return call.getStarted() ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  bool isPlayed = started.wasInterrupted();
+  if (isPlayed)
+    costs.spent = cost::play(section, prices);
   schedule::forEachStep(
       llvm::make_range(body.begin(), body.end()), [&](sched::Step step, int64_t times) {
         auto n = static_cast<double>(times);
         cost::Spent spent = prices.of(step).times(n);
         if (section.isOfTask() && isa<sched::SendOp, sched::ReceiveOp>(step.getOperation()))
           costs.messages += spent.seconds();
-        else
+        else if (!isPlayed)
           costs.spent += spent;
         if (auto call = dyn_cast<sched::CallOp>(step.getOperation()))
           costs.flops += flopsOf(call.getFunction()) * n * static_cast<double>(call.getLayers());
@@ -82,8 +90,12 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
         return;
       }
       inTasks = true;
-      costs.tasks[{*section.getKind(), *section.getStage()}] = it->second;
       costs.all += spent;
+      std::pair task(*section.getKind(), static_cast<int64_t>(*section.getStage()));
+      if (!section.getLast())
+        costs.tasks[task] = it->second;
+      else
+        costs.last += std::max(0.0, spent.seconds() - costs.tasks[task].spent.seconds());
       costs.forwardFlops += section.getKind() == TaskKind::F ? it->second.flops : 0;
     });
   }
@@ -137,7 +149,7 @@ StepTime tplan::predictStep(ModuleOp module) {
   for (const RankCosts &rank : ranks)
     begin = std::max(begin, rank.before.seconds());
   for (auto [i, rank] : llvm::enumerate(ranks)) {
-    double after = rank.after.seconds();
+    double after = rank.after.seconds() + rank.last;
     alone = std::max(alone, simulation.ends[i] + after - rank.joint);
     joined = std::max(joined, simulation.makespan + after);
     joins |= rank.joinsStages;

@@ -131,6 +131,13 @@ static void printTime(const StepReport &report,
   if (!report.ofStages.empty())
     share("idle", time.idle);
   row("", shares);
+  std::string hidden;
+  for (const auto &[axes, seconds] : time.spent.hidden)
+    if (seconds / time.seconds >= 0.0005)
+      hidden += formatv("{0}over {1} {2:P1}", hidden.empty() ? "" : ", ", axes,
+                        seconds / time.seconds);
+  if (!hidden.empty())
+    row("", "beside other work: " + hidden);
   if (time.norm > 0)
     row("", "the norm of gradients makes a step " + shortTime(time.norm) +
                 " longer: no rank updates before all stages are done");
