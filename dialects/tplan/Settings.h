@@ -52,6 +52,10 @@ const Target &targetOf(mlir::ModuleOp module);
 /// they differ from the sizes of its types: so a plan that was shrunk keeps its collectives.
 inline constexpr llvm::StringLiteral kCostSizes = "tplan.cost_sizes";
 
+/// Without a list of what runs beside other work: it may need no more memory than a plan without
+/// overlap. The driver writes it on the module where a rank has no more.
+inline constexpr llvm::StringLiteral kKeepsMemory = "tplan.keeps_memory";
+
 /// Microbatches of a step on each rank: the rank's part of the batch, divided by microbatch. Error
 /// at its line where the division leaves a remainder.
 mlir::FailureOr<int64_t> countMicrobatches(const Settings &settings);

@@ -45,6 +45,8 @@ public:
 
 private:
   bool runPhase(Phase phase);
+  bool runOverlap();
+  bool tries(Phase next);
   bool parse();
   bool runPass(const PassInfo &pass);
   bool emit();
@@ -64,6 +66,9 @@ private:
   const Options &options;
   Result &result;
   unsigned errors = 0;
+  bool isTrial = false; // what is said is held until it is known whether it holds
+  std::vector<Diagnostic> held;
+  bool isPlaced = false; // the phase `memory` has been run
   parse::Origin origin;
   Phase phase = Phase::parse;
   const PassInfo *pass = nullptr;
@@ -171,12 +176,52 @@ bool Compile::runPhase(Phase next) {
   pass = nullptr; // any of the phase's may be wrong
   if (isNew && failed(verifyAfter(phase, *result.module)))
     return internal("the verifier of the phase failed");
-  if (options.after)
+  if (options.after && !isTrial)
     options.after(phase, *result.module);
   if (phase == Phase::emit && !emit())
     return false;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   result.times.push_back({phase, seconds.count()});
+  return true;
+}
+
+/// Runs a phase, where an error is no error yet.
+bool Compile::tries(Phase next) {
+  isTrial = true;
+  bool passed = runPhase(next);
+  isTrial = false;
+  return passed;
+}
+
+/// Where costs decide what runs beside other work, memory says whether a rank has room for it: if
+/// not, `overlap` is run once more, to need no more memory than without it.
+bool Compile::runOverlap() {
+  lang::Settings settings(*result.module);
+  if (settings.plan.overlap || !settings.memoryLimit())
+    return runPhase(Phase::overlap);
+  OwningOpRef<ModuleOp> before = result.module->clone(), after;
+  if (!tries(Phase::overlap))
+    return false;
+  if (options.after || options.last == Phase::overlap)
+    after = result.module->clone();
+  if (!tries(Phase::memory)) {
+    held.clear();
+    result.outcome = Outcome::internalError; // until it is known
+    result.times.pop_back();
+    errors = 0, pass = nullptr;
+    result.module = std::move(before);
+    (*result.module)->setAttr(lang::kKeepsMemory, UnitAttr::get(result.context.get()));
+    return runPhase(Phase::overlap);
+  }
+  isPlaced = true;
+  for (Diagnostic &each : held)
+    result.context->getDiagEngine().emit(std::move(each));
+  if (options.after)
+    options.after(Phase::overlap, *after);
+  if (options.last == Phase::overlap)
+    result.module = std::move(after);
+  else if (options.after)
+    options.after(Phase::memory, *result.module);
   return true;
 }
 
@@ -188,6 +233,10 @@ void Compile::run() {
   parse::DiagnosticPrinter printer(*result.sources, result.context.get(), *options.errors);
   ScopedDiagnosticHandler counter(result.context.get(), [&](Diagnostic &diagnostic) {
     errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    if (isTrial) {
+      held.push_back(std::move(diagnostic));
+      return success();
+    }
     tellAtUsersLine(diagnostic, origin);
     if (!options.keepDiagnostics)
       return failure(); // only counted: the printer above prints it
@@ -196,7 +245,8 @@ void Compile::run() {
   });
 
   for (const PhaseInfo &next : phases()) {
-    if (!runPhase(next.phase))
+    bool isDone = next.phase == Phase::memory && isPlaced;
+    if (!isDone && !(next.phase == Phase::overlap ? runOverlap() : runPhase(next.phase)))
       return;
     if (next.phase == options.last)
       break;

@@ -5,8 +5,8 @@
 // is done first: the time of each call is its price.
 //
 // One decision: calls keep their order otherwise, and a function in which nothing is gained stays
-// as it is. Where costs decide what is started, a function also holds no more at once than it did
-// before: then memory that a plan has without overlap suffices with it.
+// as it is. Where costs decide what is started and a rank has no memory to spare, a function also
+// holds no more at once than it did before.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -290,7 +290,7 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
       return kinds ? llvm::is_contained(*kinds, kind) : byCost;
     };
     for (auto func : getOperation().getOps<rt::FuncOp>())
-      FunctionOrder(func, prices, mayFly).run(/*keepsMemory=*/!kinds);
+      FunctionOrder(func, prices, mayFly).run(!kinds && getOperation()->hasAttr(lang::kKeepsMemory));
   }
 };
 } // namespace

@@ -16,7 +16,9 @@ def OrderCallsPass : Pass<"order-calls", "::mlir::ModuleOp"> {
     first call that reads what it makes. Where a call would wait, a later one that need not wait
     comes before it, by the prices of the cluster. Which collectives may be started the plan says
     (`overlap tp`: activations, `zero`: weights and gradients in blocks; without the line, all that
-    wins). A function in which nothing is gained stays as it is.
+    wins). A function in which nothing is gained stays as it is. With `tplan.keeps_memory` on the
+    module, which the driver writes where a plan would need too much memory, the frame of a function
+    grows only where the plan says what is started.
   }];
   let dependentDialects = ["::tplan::rt::RTDialect"];
 }
