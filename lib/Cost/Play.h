@@ -8,7 +8,7 @@
 #ifndef TPLAN_COST_PLAY_H
 #define TPLAN_COST_PLAY_H
 
-#include "lib/Cost/Prices.h"
+#include "lib/Cost/Spent.h"
 
 namespace tplan::cost {
 
@@ -49,9 +49,6 @@ private:
   std::map<std::string, double> channels; // when each is free
   Spent spent;
 };
-
-/// One execution of a section. What it has started, and not awaited, is waited for at its end.
-Spent play(sched::SectionOp section, Prices &prices);
 
 } // namespace tplan::cost
 

@@ -13,19 +13,9 @@
 
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/Links.h"
-#include <map>
+#include "lib/Cost/Spent.h"
 
 namespace tplan::cost {
-
-/// Seconds, by what they are spent on.
-struct Spent {
-  std::map<rt::Category, double> work;         // but collectives
-  std::map<std::string, double> communication; // that is waited for, by axes: "dp, tp"
-  std::map<std::string, double> hidden;        // that runs beside other work
-  double seconds() const;                      // but hidden
-  Spent &operator+=(const Spent &other);
-  Spent times(double n) const;
-};
 
 class Prices {
 public:

@@ -1,6 +1,6 @@
 //===- StepTime.cpp - how long a step will take on its cluster ------------===//
 #include "lib/Driver/StepTime.h"
-#include "lib/Cost/Play.h"
+#include "lib/Cost/PlaySection.h"
 #include "lib/Pipeline/Simulate.h"
 #include "lib/Schedule/Orders.h"
 #include "lib/Schedule/Walk.h"
@@ -21,7 +21,7 @@ struct SectionCosts {
 /// What the ranks of one program do in a step, by its prices.
 struct RankCosts {
   std::map<std::pair<TaskKind, int64_t>, SectionCosts> tasks; // one of a stage
-  cost::Spent before, after, all; // the tasks; of the step
+  cost::Spent before, after, all;                             // the tasks; of the step
   bool joinsStages = false; // sums over all stages stand after the tasks
   double joint = 0;         // seconds of these sums
   double last = 0;          // what last tasks take longer, because of what they start

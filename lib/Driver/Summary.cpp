@@ -134,8 +134,8 @@ static void printTime(const StepReport &report,
   std::string hidden;
   for (const auto &[axes, seconds] : time.spent.hidden)
     if (seconds / time.seconds >= 0.0005)
-      hidden += formatv("{0}over {1} {2:P1}", hidden.empty() ? "" : ", ", axes,
-                        seconds / time.seconds);
+      hidden +=
+          formatv("{0}over {1} {2:P1}", hidden.empty() ? "" : ", ", axes, seconds / time.seconds);
   if (!hidden.empty())
     row("", "beside other work: " + hidden);
   if (time.norm > 0)

@@ -20,6 +20,15 @@ def PlanFramesPass : Pass<"plan-frames", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def CheckAwaitsPass : Pass<"check-awaits", "::mlir::ModuleOp"> {
+  let summary = "what is started shares no bytes with other calls before its await";
+  let description = [{
+    Refuses a function in which a call between the start of a collective and its await writes bytes
+    that the collective reads, or touches bytes that it writes. A plan never fails it: it finds
+    a wrong place, or a start or await that was moved.
+  }];
+}
+
 def RepeatUpdatesPass : Pass<"repeat-updates", "::mlir::ModuleOp"> {
   let summary = "updates of equal layers become one launch for all of them";
   let description = [{

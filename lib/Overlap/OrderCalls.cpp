@@ -290,7 +290,8 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
       return kinds ? llvm::is_contained(*kinds, kind) : byCost;
     };
     for (auto func : getOperation().getOps<rt::FuncOp>())
-      FunctionOrder(func, prices, mayFly).run(!kinds && getOperation()->hasAttr(lang::kKeepsMemory));
+      FunctionOrder(func, prices, mayFly)
+          .run(!kinds && getOperation()->hasAttr(lang::kKeepsMemory));
   }
 };
 } // namespace

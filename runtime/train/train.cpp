@@ -221,6 +221,9 @@ void Run::printSummary() {
            : program.scale_offset < 0 ? ": nothing was trained; give a smaller scale"
                                       : ": the scale is still on its way down");
   rank.profile.printTotals(stdout, done);
+  if (rank.streams && trainSeconds > 0)
+    printf("communication thread: %.1f %% of a core\n",
+           100 * rank.streams->threadSeconds() / trainSeconds);
   std::string ranks, buffers;
   if (rank.transport) {
     ranks = format("on each of %d ranks, ", rank.peers.size());

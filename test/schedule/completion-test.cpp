@@ -167,11 +167,11 @@ TEST_F(Completion, AValueOfASectionDoesNotReachAnotherOne) {
       "\"late.copy\"(%x, %other) {until = @I.0} : (!sched.memory, !sched.memory) -> ()\n"));
 }
 
-/// No pass makes waits yet, so what would need one is refused.
+/// What is complete at another op is started, and that is its await.
 TEST_F(Completion, IsRefusedByOverlap) {
-  EXPECT_TRUE(
-      isRefused("// expected-error@below {{has no wait: it is complete at another op}}\n"
-                "\"late.copy\"(%x, %y) {until = @I.0} : (!sched.memory, !sched.memory) -> ()\n"));
+  EXPECT_TRUE(isRefused(
+      "// expected-error@below {{has no wait: it is complete at another op, which is no await}}\n"
+      "\"late.copy\"(%x, %y) {until = @I.0} : (!sched.memory, !sched.memory) -> ()\n"));
 }
 
 } // namespace

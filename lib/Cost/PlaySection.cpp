@@ -1,4 +1,5 @@
-//===- Play.cpp - work that runs beside other work, in time ------------------===//
+//===- PlaySection.cpp - what a section costs that starts something ----------===//
+#include "lib/Cost/PlaySection.h"
 #include "lib/Cost/Play.h"
 
 using namespace mlir;
@@ -29,7 +30,7 @@ public:
 private:
   Prices &prices;
   Play time;
-  using Event = std::pair<void *, int64_t>; // a value and its instance
+  using Event = std::pair<void *, int64_t>;             // a value and its instance
   std::map<Event, std::pair<std::string, double>> ends; // the channel, and when it is done
 
   static Event eventOf(const sched::Use &use, int64_t period) {

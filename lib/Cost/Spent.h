@@ -1,0 +1,23 @@
+//===- Spent.h - seconds, by what they are spent on --------------------------===//
+#ifndef TPLAN_COST_SPENT_H
+#define TPLAN_COST_SPENT_H
+
+#include "dialects/rt/RT.h"
+#include <map>
+#include <string>
+
+namespace tplan::cost {
+
+/// Seconds, by what they are spent on.
+struct Spent {
+  std::map<rt::Category, double> work;         // but collectives
+  std::map<std::string, double> communication; // that is waited for, by axes: "dp, tp"
+  std::map<std::string, double> hidden;        // that runs beside other work
+  double seconds() const;                      // but hidden
+  Spent &operator+=(const Spent &other);
+  Spent times(double n) const;
+};
+
+} // namespace tplan::cost
+
+#endif // TPLAN_COST_SPENT_H
