@@ -3,7 +3,7 @@
 #include "runtime/ranks/host_streams.h"
 
 #include "runtime/ranks/collectives.h"
-#include "runtime/support/types.h"
+#include "runtime/support/profile.h"
 
 #include <cstring>
 #include <ctime>
@@ -15,6 +15,8 @@ namespace {
 /// Between two looks of the thread, where nobody rings: it then costs about two hundredths of a
 /// core.
 constexpr double lookSeconds = 1e-4;
+/// Between two looks of a rank that computes, at least.
+constexpr double glanceSeconds = 3e-5;
 
 Team &oneThread() {
   static thread_local Team alone;
@@ -81,6 +83,7 @@ Status HostStreams::add(Stream &stream, const Command &command) {
     TP_TRY(work([&] { return !isFull(); }, [&] { return &stream; }));
   stream.commands[stream.added % Stream::mostCommands] = command;
   ++stream.added;
+  ++numLeft;
   if (std::unique_lock guard(lock, std::try_to_lock); guard.owns_lock() && !failed)
     TP_TRY(noted(beginFirst(stream)));
   if (hasThread)
@@ -161,8 +164,17 @@ Status HostStreams::wait(int64_t stream, int64_t event) {
   return work([&] { return it.reached >= turn; }, [&] { return blockerOf(event); });
 }
 
-bool HostStreams::isAllDone() const {
-  return std::all_of(streams.begin(), streams.end(), [](auto &each) { return each.isEmpty(); });
+bool HostStreams::isAllDone() const { return numLeft == 0; }
+
+void HostStreams::lookIfItIsTime() {
+  std::unique_lock guard(lock, std::try_to_lock);
+  if (!guard.owns_lock() || failed || monotonicSeconds() - looked < glanceSeconds)
+    return;
+  bool moved = false;
+  do {
+    moved = false;
+    (void)noted(look(*team, moved));
+  } while (moved && !failed);
 }
 
 Status HostStreams::finish() {
@@ -242,11 +254,13 @@ Status HostStreams::goOn(Stream &stream, Team &by, bool &moved) {
     }
     moved = true;
     ++stream.done;
+    --numLeft;
   }
   return {};
 }
 
 Status HostStreams::look(Team &by, bool &moved) {
+  looked = monotonicSeconds();
   for (Stream &stream : streams)
     TP_TRY(goOn(stream, by, moved));
   return {};

@@ -45,6 +45,12 @@ public:
   Status wait(int64_t stream, int64_t event);
   /// Waits for all streams.
   Status finish();
+  /// Called by the rank between its calls: goes on with what is under way, if it is time. The thread
+  /// may have to wait for the rank's core.
+  void glance() {
+    if (numLeft.load(std::memory_order_relaxed) > 0)
+      lookIfItIsTime();
+  }
 
   /// Seconds that the processor has spent on the communication thread.
   double threadSeconds() const;
@@ -82,6 +88,7 @@ private:
   /// Goes on with all streams as far as that needs no wait.
   Status look(Team &team, bool &moved);
   Status goOn(Stream &stream, Team &team, bool &moved);
+  void lookIfItIsTime();
   /// Works until the condition holds; `attended` says which stream it waits for.
   template <typename Condition, typename Attended>
   Status work(Condition &&condition, Attended &&attended);
@@ -95,7 +102,9 @@ private:
   Team *team = nullptr;
   std::vector<Stream> streams;
   std::vector<Event> events;
-  std::mutex lock; // of whoever works
+  std::atomic<int64_t> numLeft{0}; // commands that are not done
+  std::mutex lock;                 // of whoever works
+  double looked = 0;               // the last time, by whoever works
   Status failure;  // of the first that failed; guarded by the lock
   std::atomic<bool> failed{false}, rankWorks{false}, stops{false};
   Bell own;          // rung by the rank, for the thread where it has nothing to do

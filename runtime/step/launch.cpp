@@ -69,6 +69,8 @@ int tplan::runtime::fail(tp_rank &rank, const tp_call *call, Status status) {
 
 int tp_launch(tp_rank *rank, const tp_call *call, tp_kernel kernel, void *const *args,
               int64_t tasks) {
+  if (rank->streams)
+    rank->streams->glance();
   CallTimer timer(rank->profile, call);
   if (tasks > INT_MAX)
     return fail(*rank, call,
@@ -121,6 +123,8 @@ int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const voi
   if (rank->device)
     return onDevice(*rank, *call,
                     [=](Device &device) { return device.matmul(*call, *gemm, a, b, bias, c); });
+  if (rank->streams)
+    rank->streams->glance();
   CallTimer timer(rank->profile, call);
   Status status = rank->matmul.run(rank->team, *gemm, a, b, bias, c, rows);
   return status.ok() ? 0 : fail(*rank, call, std::move(status));
