@@ -45,8 +45,8 @@ public:
   Status wait(int64_t stream, int64_t event);
   /// Waits for all streams.
   Status finish();
-  /// Called by the rank between its calls: goes on with what is under way, if it is time. The thread
-  /// may have to wait for the rank's core.
+  /// Called by the rank between its calls: goes on with what is under way, if it is time. The
+  /// thread may have to wait for the rank's core.
   void glance() {
     if (numLeft.load(std::memory_order_relaxed) > 0)
       lookIfItIsTime();
@@ -105,7 +105,7 @@ private:
   std::atomic<int64_t> numLeft{0}; // commands that are not done
   std::mutex lock;                 // of whoever works
   double looked = 0;               // the last time, by whoever works
-  Status failure;  // of the first that failed; guarded by the lock
+  Status failure;                  // of the first that failed; guarded by the lock
   std::atomic<bool> failed{false}, rankWorks{false}, stops{false};
   Bell own;          // rung by the rank, for the thread where it has nothing to do
   Bell *bell = &own; // rung where there may be progress; the same where the transport has none
