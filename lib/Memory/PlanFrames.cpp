@@ -93,9 +93,11 @@ bool FramePlanner::formGroups() {
       if (!isa<nn::Tensor>(result.getType()) || nestBlock(&op, result))
         continue;
       int64_t n = number[&op], alias = aliasOf(&op, result.getResultNumber());
+      auto isInFlight = [&](Operation *user) { return user != &op && completion(user) > n; };
       Value from = alias >= 0 ? op.getOperand(alias) : Value();
       bool own = from && from.getDefiningOp() && !blocks.contains(from) && lastUse[from] == n &&
                  !taken.contains(from) && llvm::count(op.getOperands(), from) == 1 &&
+                 llvm::none_of(from.getUsers(), isInFlight) &&
                  nn::bytesOf(from) == nn::bytesOf(result);
       if (from && !own && mustAlias(&op, result.getResultNumber()) && from.getDefiningOp()) {
         op.setOperand(alias, copyBefore(&op, from));

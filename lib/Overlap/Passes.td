@@ -35,6 +35,15 @@ def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def CheckStartsPass : Pass<"check-starts", "::mlir::ModuleOp"> {
+  let summary = "what a step starts it awaits, and nothing touches it meanwhile";
+  let description = [{
+    Plays the step, instance by instance. Refuses an event that is signalled twice before it is
+    awaited, an await of what has not been started, an op that reads what a call in flight writes
+    or writes what it reads, and a call that is in flight when the step ends. A plan never fails it.
+  }];
+}
+
 def AssignStreamsPass : Pass<"assign-streams", "::mlir::ModuleOp"> {
   let summary = "a stream for the collectives of each group, and events around them";
   let description = [{

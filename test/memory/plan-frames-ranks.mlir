@@ -1,4 +1,5 @@
-// RUN: tplan-opt %s --plan-frames | FileCheck %s
+// RUN: tplan-opt %s --split-input-file --plan-frames | FileCheck %s
+// RUN: tplan-opt %s --split-input-file --plan-frames --check-awaits | FileCheck %s --check-prefix=FLIGHT
 
 // The sums over ranks of a gradient lie in the memory of the gradient, so that nothing is copied.
 
@@ -84,5 +85,26 @@ rt.func @slice_too_early(%g: !g {nn.role = "cot_param", nn.name = "w"})
   %2 = rt.collective all_reduce sum %g over ["pod"] : !g -> !g
   %3 = rt.place %1 into %g over ["dp"] : !rows, !g -> !g
   rt.return %3, %2 : !g, !g
+}
+}
+
+// -----
+
+// What a started collective reads keeps its place until the await, though a later call reads it last and may work in place.
+!x = !nn.tensor<[B 4, D 4], f32>
+!y = !nn.tensor<[B 4, D 8], f32>
+module attributes {dist.mesh = #dist.mesh<<"tp", 2>>} {
+// FLIGHT-LABEL: rt.func @flight
+// FLIGHT:       rt.launch @a(%arg0) {sched.places = [#sched.place<frame, [[X:[0-9]+]]>]}
+// FLIGHT-NOT:   rt.launch @b{{.*}}sched.place<frame, [[X]]>
+// FLIGHT:       rt.await
+rt.func @flight(%a: !x {nn.role = "carried", nn.name = "c0"}) -> (!y {nn.role = "carried", nn.name = "c0"}, !x {nn.role = "carried", nn.name = "c1"}) {
+  %0 = rt.launch @a(%a) : (!x) -> !x
+  %1, %e = rt.collective all_gather sum %0 over ["tp"] dim "D" : !x -> !y, !rt.event
+  %2 = rt.launch @b(%0) {in_place = array<i64: 0, 0>} : (!x) -> !x
+  %3 = rt.launch @a(%2) : (!x) -> !x
+  rt.await %e
+  %4 = rt.launch @c(%1, %3) : (!y, !x) -> !y
+  rt.return %4, %3 : !y, !x
 }
 }

@@ -1,0 +1,179 @@
+//===- CheckStarts.cpp - check-starts: what a step starts it awaits, untouched ---===//
+//
+// Plays the step: each call that is started is in flight until the instance of its event is
+// awaited. Meanwhile nothing may touch what it writes or write what it reads, its event may not be
+// signalled again, and at the end of the step nothing is in flight.
+//
+// One decision: instances are played one by one, because an await of the wrong layer is an await.
+// It costs little: sections in which nothing is started or awaited are looked at only while
+// something is in flight.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/sched/Sched.h"
+#include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Walk.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tplan::overlap {
+#define GEN_PASS_DEF_CHECKSTARTSPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
+using namespace mlir;
+using namespace tplan;
+using sched::SectionOp;
+using sched::Use;
+using sched::ValueOp;
+
+namespace {
+
+/// An instance of a value, of a microbatch if it is kept by microbatches.
+struct Piece {
+  Operation *value;
+  int64_t instance, microbatch;
+  bool operator==(const Piece &) const = default;
+};
+
+struct Flight {
+  mutable sched::CallOp call; // a handle, whose accessors are not const
+  Piece event;
+  SmallVector<Piece> reads, writes;
+};
+
+class StepPlayer {
+public:
+  explicit StepPlayer(sched::ProgramOp program) : program(program) {}
+
+  LogicalResult play() {
+    for (auto entry : program.getBody().getOps<sched::EntryOp>())
+      if (failed(play(entry)))
+        return failure();
+    return success();
+  }
+
+private:
+  sched::ProgramOp program;
+  std::vector<Flight> flights;
+  llvm::DenseMap<Operation *, bool> concerned; // sections that start or await something
+
+  LogicalResult play(sched::EntryOp entry) {
+    LogicalResult result = success();
+    schedule::forEachExecution(entry, [&](SectionOp section, int64_t microbatch) {
+      if (succeeded(result) && (!flights.empty() || isConcerned(section)))
+        result = play(section, microbatch);
+    });
+    if (failed(result) || flights.empty())
+      return result;
+    return flights.front().call.emitOpError("is started, and not awaited when the entry ends: ")
+           << stringifyEntryKind(entry.getKind());
+  }
+
+  bool isConcerned(SectionOp section) {
+    auto [known, isNew] = concerned.try_emplace(section, false);
+    if (isNew)
+      section.walk([&](Operation *op) {
+        auto call = dyn_cast<sched::CallOp>(op);
+        known->second |= isa<sched::AwaitOp>(op) || (call && call.getStarted());
+      });
+    return known->second;
+  }
+
+  LogicalResult play(SectionOp section, int64_t microbatch) {
+    for (Operation &op : section.getBody().front()) {
+      auto run = dyn_cast<sched::RunOp>(op);
+      if (!run) {
+        if (failed(play(cast<sched::Step>(op), 0, 0, microbatch)))
+          return failure();
+        continue;
+      }
+      int64_t last = static_cast<int64_t>(run.getTimes()) - 1;
+      for (int64_t i = 0; i <= last; ++i)
+        for (Operation &nested : run.getBody().front())
+          if (failed(play(cast<sched::Step>(nested), run.getDescending() ? last - i : i, last,
+                          microbatch)))
+            return failure();
+    }
+    return success();
+  }
+
+  /// What a use is in a period: at a border it is another value's only instance.
+  static Piece pieceOf(const Use &use, int64_t period, int64_t last, int64_t microbatch) {
+    bool isOuter =
+        use.border && period == (*use.border == sched::Border::First ? int64_t(0) : last);
+    ValueOp value = sched::valueOf(isOuter ? use.outer : use.value);
+    int64_t instance = isOuter ? 0 : sched::evaluate(use.instance.getResult(0), period, microbatch);
+    bool isKept = value.getLives() == sched::Life::Microbatch;
+    return {value, instance, isKept ? microbatch : 0};
+  }
+
+  LogicalResult play(sched::Step step, int64_t period, int64_t last, int64_t microbatch) {
+    auto call = dyn_cast<sched::CallOp>(step.getOperation());
+    bool isStarted = call && call.getStarted();
+    if (flights.empty() && !isStarted && !isa<sched::AwaitOp>(step.getOperation()))
+      return success();
+    Flight flight{call, {}, {}, {}};
+    for (const Use &use : step.getUses()) {
+      Piece piece = pieceOf(use, period, last, microbatch);
+      if (cast<ValueOp>(piece.value).getOwner() == sched::Owner::Event) {
+        if (failed(isStarted ? signal(call, piece) : await(step, piece)))
+          return failure();
+        flight.event = piece;
+        continue;
+      }
+      if (failed(touch(step, piece, use.writes, isStarted ? call : sched::CallOp())))
+        return failure();
+      (use.writes ? flight.writes : flight.reads).push_back(piece);
+    }
+    if (isStarted)
+      flights.push_back(std::move(flight));
+    return success();
+  }
+
+  LogicalResult signal(sched::CallOp call, const Piece &event) {
+    for (const Flight &flight : flights)
+      if (flight.event == event)
+        return call.emitOpError("signals an event that has not been awaited since the last time: ")
+               << cast<ValueOp>(event.value).getName() << "[" << event.instance << "]";
+    return success();
+  }
+
+  LogicalResult await(sched::Step step, const Piece &event) {
+    auto flight = llvm::find_if(flights, [&](auto &each) { return each.event == event; });
+    if (flight == flights.end())
+      return step->emitOpError("awaits what has not been started: ")
+             << cast<ValueOp>(event.value).getName() << "[" << event.instance << "]";
+    flights.erase(flight);
+    return success();
+  }
+
+  /// What is started after another call in the channel of its group runs after it.
+  static ArrayAttr channelOf(sched::CallOp call) {
+    auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
+    return collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes();
+  }
+
+  LogicalResult touch(sched::Step step, const Piece &piece, bool writes, sched::CallOp started) {
+    for (const Flight &flight : flights)
+      if (started && channelOf(started) == channelOf(flight.call))
+        continue;
+      else if (llvm::is_contained(flight.writes, piece) ||
+               (writes && llvm::is_contained(flight.reads, piece))) {
+        auto diag = step->emitOpError(writes ? "writes" : "reads")
+                    << " what a call in flight uses: " << cast<ValueOp>(piece.value).getName()
+                    << "[" << piece.instance << "]";
+        diag.attachNote(flight.call.getLoc()) << "it is started here";
+        return diag;
+      }
+    return success();
+  }
+};
+
+struct CheckStartsPass : tplan::overlap::impl::CheckStartsPassBase<CheckStartsPass> {
+  void runOnOperation() final {
+    markAllAnalysesPreserved();
+    for (auto program : getOperation().getOps<sched::ProgramOp>())
+      if (failed(StepPlayer(program).play()))
+        return signalPassFailure();
+  }
+};
+} // namespace
