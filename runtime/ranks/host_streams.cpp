@@ -17,6 +17,9 @@ namespace {
 constexpr double lookSeconds = 1e-4;
 /// Between two looks of a rank that computes, at least.
 constexpr double glanceSeconds = 3e-5;
+/// A rank that has ended waits so often, and so long, for others to leave.
+constexpr int mostIdle = 20;
+constexpr double idleSeconds = 0.1;
 
 Team &oneThread() {
   static thread_local Team alone;
@@ -53,18 +56,32 @@ HostStreams::~HostStreams() {
   wakeThread();
   if (hasThread)
     pthread_join(thread, nullptr);
-  // After a failure no member comes any more; those that have come read each other's memory still.
-  Advance how = Advance::nothing;
-  for (Stream &stream : streams)
-    if (stream.hasBegun) {
-      Communicator &group = *stream.first().group;
-      Patience patience;
-      do {
-        patience.heard = bell->heard();
-        if (!group.advance(oneThread(), how).ok())
-          break;
-      } while (how != Advance::done && group.rest(patience).ok());
+  finishBegun();
+}
+
+/// After a failure: members that have come read each other's memory still, and wait for this rank's
+/// part. The others leave when the rank that failed says so.
+void HostStreams::finishBegun() {
+  if (!transport || !transport->sharesMemory())
+    return;
+  for (int idle = 0; idle < mostIdle;) {
+    uint32_t heard = bell->heard();
+    bool isLeft = false;
+    {
+      std::lock_guard guard(lock);
+      for (Stream &stream : streams) {
+        Advance how = Advance::done;
+        if (stream.hasBegun)
+          stream.hasBegun =
+              stream.first().group->advance(oneThread(), how).ok() && how != Advance::done;
+        isLeft |= stream.hasBegun;
+      }
     }
+    if (!isLeft)
+      return;
+    bell->sleep(heard, idleSeconds);
+    idle += stops; // nobody says anything any more
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -280,6 +297,8 @@ void HostStreams::beTheThread() {
     }
     if (moved)
       continue;
+    if (failed)
+      finishBegun();
     if (rankWorks || failed || isAllDone())
       own.sleep(heardOwn);
     else if (bell == &own)

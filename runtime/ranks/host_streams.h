@@ -95,6 +95,7 @@ private:
   Stream *blockerOf(int64_t event);
   Status startThread();
   void beTheThread();
+  void finishBegun();
   bool isAllDone() const;
   void wakeThread();
 

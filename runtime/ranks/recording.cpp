@@ -104,6 +104,7 @@ public:
   Notes *notes() override { return inner->notes(); }
   const Waiting *waiting() const override { return inner->waiting(); }
   Bell *bell() override { return inner->bell(); }
+  bool sharesMemory() const override { return inner->sharesMemory(); }
   bool takesThreads() const override { return inner->takesThreads(); }
   std::string left() const override { return inner->left(); }
   std::string lastOf(int rank) const override { return inner->lastOf(rank); }

@@ -149,6 +149,9 @@ public:
 
   /// Rung where operations under way may have progress; null: that is to be looked for.
   virtual Bell *bell() { return nullptr; }
+  /// Whether ranks read each other's memory, so that a rank which fails finishes what all have
+  /// begun.
+  virtual bool sharesMemory() const { return false; }
   /// Whether a second thread may go on with operations.
   virtual bool takesThreads() const { return true; }
 

@@ -452,6 +452,7 @@ public:
   }
   std::string left() const override { return hub->left[self]; }
   Bell *bell() override { return &hub->bells[self]; }
+  bool sharesMemory() const override { return true; }
   std::string lastOf(int rank) const override { return hub->lastOf(rank); }
 
   Status connect(const tp_program &program,

@@ -229,3 +229,41 @@ TEST(ThreadFailures, NobodyReadsTheMemoryOfARankThatLeft) {
       munmap(memory, 4 * count);
     });
 }
+
+// Sums of two groups are under way on all ranks when one of them fails: nobody waits for its part,
+// or reads memory that is gone.
+TEST(ThreadFailures, ARankThatFailsFinishesWhatAllHaveStarted) {
+  Mesh mesh({4}, {{0}, {0}});
+  for (int round = 0; round < 40; ++round) {
+    double begin = monotonicSeconds();
+    int victim = round % 4;
+    auto errors = runRanks(mesh.program(), 60, [&](tp_rank &rank) {
+      rank.streams = std::make_unique<HostStreams>();
+      EXPECT_OK(rank.streams->start(*rank.transport, rank.team, 3, 2));
+      tp_collective what = sumOf(20000);
+      std::vector<std::vector<float>> values(8, std::vector<float>(20000, 1));
+      Status status;
+      for (int i = 0; status.ok() && i < 8; ++i) {
+        if (rank.transport->rank() == victim && i == 1 + round % 7) {
+          fail(rank, &call, errorf("the loss is not a number"));
+          break;
+        }
+        Operation operation = {&what, values[i].data(), values[i].data(), &call};
+        status = rank.streams->issue(1 + i % 2, *rank.groups[i % 2], {&operation, 1});
+      }
+      for (int stream = 1; rank.error.ok() && status.ok() && stream < 3; ++stream) {
+        status = rank.streams->record(stream, stream - 1);
+        if (status.ok())
+          status = rank.streams->wait(0, stream - 1);
+      }
+      if (rank.error.ok())
+        fail(rank, &call, std::move(status));
+      rank.transport->abort(rank.error);
+      rank.streams.reset(); // before the memory that others read
+    });
+    for (int i = 0; i < 4; ++i)
+      EXPECT_HAS(errors[i], i == victim ? "the loss is not a number"
+                                        : "rank " + std::to_string(victim) + " failed");
+    EXPECT_LT(monotonicSeconds() - begin, 5);
+  }
+}
