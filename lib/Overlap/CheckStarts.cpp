@@ -158,9 +158,8 @@ private:
         continue;
       else if (llvm::is_contained(flight.writes, piece) ||
                (writes && llvm::is_contained(flight.reads, piece))) {
-        auto diag = step->emitOpError(writes ? "writes" : "reads")
-                    << " what a call in flight uses: " << cast<ValueOp>(piece.value).getName()
-                    << "[" << piece.instance << "]";
+        auto diag = step->emitOpError("touches what a call in flight uses: ")
+                    << cast<ValueOp>(piece.value).getName() << "[" << piece.instance << "]";
         diag.attachNote(flight.call.getLoc()) << "it is started here";
         return diag;
       }

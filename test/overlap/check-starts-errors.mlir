@@ -41,7 +41,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 
   } }
   sched.section @end { sched.run "update" "a[0..2]" x 3 {
     sched.await from(%e[period * -1 + 2])
-    // expected-error@below {{writes what a call in flight uses: grad a.w[0]}}
+    // expected-error@below {{touches what a call in flight uses: grad a.w[0]}}
     sched.call @a.B from(%g[period])
   } }
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
@@ -118,7 +118,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 
     sched.call @a.R from(%g[period]) to(%e[period]) started
   } }
   sched.section @end {
-    // expected-error@below {{reads what a call in flight uses: grad a.w[1]}}
+    // expected-error@below {{touches what a call in flight uses: grad a.w[1]}}
     sched.copy from(%g[1]) to(%g[1])
     sched.run "await" "a[0..2]" x 3 { sched.await from(%e[period]) }
   }
