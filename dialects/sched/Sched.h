@@ -47,6 +47,16 @@ mlir::AffineExpr periodOf(mlir::MLIRContext *context);
 mlir::AffineExpr microbatchOf(mlir::MLIRContext *context);
 /// The number of an instance in a period of a run, for a microbatch.
 int64_t evaluate(mlir::AffineExpr instance, int64_t period, int64_t microbatch);
+/// A period of a run, and the number of its last one; of steps outside of a run: 0 and 0.
+struct Period {
+  int64_t number = 0, last = 0;
+};
+/// What a use is in a period: at a border of the run another value's only instance.
+struct UsedInstance {
+  mlir::Value value;
+  int64_t instance;
+};
+UsedInstance evaluate(const Use &use, Period period, int64_t microbatch);
 /// The op of the body of a section that is, or holds, an op.
 mlir::Operation *bodyOpOf(mlir::Operation *op);
 /// A use of an instance, of instance 0 where none is given.
@@ -93,6 +103,9 @@ mlir::LogicalResult verifyStep(mlir::Operation *op);
 namespace tplan::sched {
 /// The op of a value.
 inline ValueOp valueOf(mlir::Value memory) { return memory.getDefiningOp<ValueOp>(); }
+
+/// Visits the steps of a section as one execution does them, those of a run in each of its periods.
+void forEachStep(SectionOp section, llvm::function_ref<void(Step, Period)> visit);
 
 /// How uses stand in an op: those that are read first.
 struct UseLists {

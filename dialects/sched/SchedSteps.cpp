@@ -89,7 +89,7 @@ public:
   LogicalResult play(Operation &op) {
     auto run = dyn_cast<RunOp>(op);
     if (!run)
-      return play(cast<Step>(op), usesOfSection(op), 0, 0);
+      return play(cast<Step>(op), usesOfSection(op), {});
     SmallVector<std::pair<Step, SmallVector<Use>>> steps;
     for (Operation &nested : run.getBody().front())
       if (SmallVector<Use> uses = usesOfSection(nested); !uses.empty())
@@ -101,7 +101,7 @@ public:
       periods.insert(run.getDescending() ? last - period : period);
     for (int64_t period : periods)
       for (auto &[step, uses] : steps)
-        if (failed(play(step, uses, period, last)))
+        if (failed(play(step, uses, {period, last})))
           return failure();
     return success();
   }
@@ -122,12 +122,8 @@ private:
     return any ? cast<Step>(op).getUses() : SmallVector<Use>();
   }
 
-  /// At a border of a run another value is used in place of the run's own.
-  LogicalResult play(Step step, ArrayRef<Use> uses, int64_t period, int64_t lastPeriod) {
-    auto memoryOf = [&](const Use &use) {
-      bool isOuter = use.border && period == (*use.border == Border::First ? 0 : lastPeriod);
-      return isOuter ? use.outer : use.value;
-    };
+  LogicalResult play(Step step, ArrayRef<Use> uses, Period period) {
+    auto memoryOf = [&](const Use &use) { return evaluate(use, period, /*microbatch=*/0).value; };
     for (const Use &use : uses)
       if (Value memory = memoryOf(use); use.reads && isWaiting(memory))
         return step->emitOpError(
@@ -210,6 +206,26 @@ int64_t sched::evaluate(AffineExpr instance, int64_t period, int64_t microbatch)
   return instance.getKind() == AffineExprKind::Add   ? left + right
          : instance.getKind() == AffineExprKind::Mul ? left * right
                                                      : llvm::mod(left, right);
+}
+
+UsedInstance sched::evaluate(const Use &use, Period period, int64_t microbatch) {
+  if (use.border && period.number == (*use.border == Border::First ? 0 : period.last))
+    return {use.outer, 0};
+  return {use.value, evaluate(use.instance.getResult(0), period.number, microbatch)};
+}
+
+void sched::forEachStep(SectionOp section, function_ref<void(Step, Period)> visit) {
+  for (Operation &op : section.getBody().front()) {
+    auto run = dyn_cast<RunOp>(op);
+    if (!run) {
+      visit(cast<Step>(op), {});
+      continue;
+    }
+    auto last = static_cast<int64_t>(run.getTimes()) - 1;
+    for (int64_t i = 0; i <= last; ++i)
+      for (Operation &nested : run.getBody().front())
+        visit(cast<Step>(nested), {run.getDescending() ? last - i : i, last});
+  }
 }
 
 /// (U2): the instance exists in each period that uses it, and for each microbatch. Instances are

@@ -42,6 +42,7 @@ public:
     for (auto &[axes, until] : channels)
       await(axes, until);
   }
+  double getNow() const { return now; }
   const Spent &getSpent() const { return spent; }
 
 private:

@@ -12,17 +12,8 @@ public:
   explicit SectionPlay(Prices &prices) : prices(prices) {}
 
   Spent play(sched::SectionOp section) {
-    for (Operation &op : section.getBody().front()) {
-      auto run = dyn_cast<sched::RunOp>(op);
-      if (!run) {
-        play(cast<sched::Step>(op), 0);
-        continue;
-      }
-      auto times = static_cast<int64_t>(run.getTimes());
-      for (int64_t i = 0; i < times; ++i)
-        for (Operation &nested : run.getBody().front())
-          play(cast<sched::Step>(nested), run.getDescending() ? times - 1 - i : i);
-    }
+    sched::forEachStep(section,
+                       [&](sched::Step step, sched::Period period) { play(step, period); });
     time.finish();
     return time.getSpent();
   }
@@ -30,31 +21,28 @@ public:
 private:
   Prices &prices;
   Play time;
-  using Event = std::pair<void *, int64_t>;             // a value and its instance
-  std::map<Event, std::pair<std::string, double>> ends; // the channel, and when it is done
+  using Event = std::pair<void *, int64_t>;            // a value and its instance
+  std::map<Event, std::map<std::string, double>> ends; // by channel, when it is done
 
-  static Event eventOf(const sched::Use &use, int64_t period) {
-    return {use.value.getAsOpaquePointer(),
-            sched::evaluate(use.instance.getResult(0), period, /*microbatch=*/0)};
+  static Event eventOf(const sched::Use &use, sched::Period period) {
+    auto [value, instance] = sched::evaluate(use, period, /*microbatch=*/0);
+    return {value.getAsOpaquePointer(), instance};
   }
 
-  void play(sched::Step step, int64_t period) {
+  void play(sched::Step step, sched::Period period) {
     auto call = dyn_cast<sched::CallOp>(step.getOperation());
     if (isa<sched::AwaitOp>(step.getOperation())) {
       for (const sched::Use &use : step.getUses())
-        if (auto end = ends.find(eventOf(use, period)); end != ends.end())
-          time.await(end->second.first, end->second.second);
+        for (const auto &[axes, end] : ends[eventOf(use, period)])
+          time.await(axes, end);
       return;
     }
     if (!call || !call.getStarted())
       return time.work(prices.of(step));
-    std::string axes;
-    double end = 0;
-    for (const auto &[over, seconds] : prices.of(step).communication) {
-      axes = over;
-      end = time.start(over, seconds);
-    }
-    ends[eventOf(*call.getSignal(), period)] = {axes, end};
+    auto &end = ends[eventOf(*call.getSignal(), period)];
+    end.clear();
+    for (const auto &[axes, seconds] : prices.of(step).communication)
+      end[axes] = time.start(axes, seconds);
   }
 };
 } // namespace

@@ -47,6 +47,7 @@ private:
   bool runPhase(Phase phase);
   bool runOverlap();
   bool tries(Phase next);
+  void tellHeld();
   bool parse();
   bool runPass(const PassInfo &pass);
   bool emit();
@@ -193,15 +194,24 @@ bool Compile::tries(Phase next) {
   return passed;
 }
 
+/// What has been said in a trial that holds.
+void Compile::tellHeld() {
+  for (Diagnostic &each : held)
+    result.context->getDiagEngine().emit(std::move(each));
+  held.clear();
+}
+
 /// Where costs decide what runs beside other work, memory says whether a rank has room for it: if
 /// not, `overlap` is run once more, to need no more memory than without it.
 bool Compile::runOverlap() {
   lang::Settings settings(*result.module);
-  if (settings.plan.overlap || !settings.memoryLimit())
+  if (settings.plan.overlap || settings.ranks() == 1 || !settings.memoryLimit())
     return runPhase(Phase::overlap);
   OwningOpRef<ModuleOp> before = result.module->clone(), after;
-  if (!tries(Phase::overlap))
+  if (!tries(Phase::overlap)) {
+    tellHeld();
     return false;
+  }
   if (options.after || options.last == Phase::overlap)
     after = result.module->clone();
   if (!tries(Phase::memory)) {
@@ -214,8 +224,7 @@ bool Compile::runOverlap() {
     return runPhase(Phase::overlap);
   }
   isPlaced = true;
-  for (Diagnostic &each : held)
-    result.context->getDiagEngine().emit(std::move(each));
+  tellHeld();
   if (options.after)
     options.after(Phase::overlap, *after);
   if (options.last == Phase::overlap)

@@ -2,7 +2,8 @@
 //
 // Plays the step: each call that is started is in flight until the instance of its event is
 // awaited. Meanwhile nothing may touch what it writes or write what it reads, its event may not be
-// signalled again, and at the end of the step nothing is in flight.
+// signalled again, and at the end of the step nothing is in flight. What is neither complete where
+// it stands nor awaited is refused.
 //
 // One decision: instances are played one by one, because an await of the wrong layer is an await.
 // It costs little: sections in which nothing is started or awaited are looked at only while
@@ -79,41 +80,29 @@ private:
   }
 
   LogicalResult play(SectionOp section, int64_t microbatch) {
-    for (Operation &op : section.getBody().front()) {
-      auto run = dyn_cast<sched::RunOp>(op);
-      if (!run) {
-        if (failed(play(cast<sched::Step>(op), 0, 0, microbatch)))
-          return failure();
-        continue;
-      }
-      int64_t last = static_cast<int64_t>(run.getTimes()) - 1;
-      for (int64_t i = 0; i <= last; ++i)
-        for (Operation &nested : run.getBody().front())
-          if (failed(play(cast<sched::Step>(nested), run.getDescending() ? last - i : i, last,
-                          microbatch)))
-            return failure();
-    }
-    return success();
+    LogicalResult result = success();
+    sched::forEachStep(section, [&](sched::Step step, sched::Period period) {
+      if (succeeded(result))
+        result = play(step, period, microbatch);
+    });
+    return result;
   }
 
-  /// What a use is in a period: at a border it is another value's only instance.
-  static Piece pieceOf(const Use &use, int64_t period, int64_t last, int64_t microbatch) {
-    bool isOuter =
-        use.border && period == (*use.border == sched::Border::First ? int64_t(0) : last);
-    ValueOp value = sched::valueOf(isOuter ? use.outer : use.value);
-    int64_t instance = isOuter ? 0 : sched::evaluate(use.instance.getResult(0), period, microbatch);
+  static Piece pieceOf(const Use &use, sched::Period period, int64_t microbatch) {
+    auto [memory, instance] = sched::evaluate(use, period, microbatch);
+    ValueOp value = sched::valueOf(memory);
     bool isKept = value.getLives() == sched::Life::Microbatch;
     return {value, instance, isKept ? microbatch : 0};
   }
 
-  LogicalResult play(sched::Step step, int64_t period, int64_t last, int64_t microbatch) {
+  LogicalResult play(sched::Step step, sched::Period period, int64_t microbatch) {
     auto call = dyn_cast<sched::CallOp>(step.getOperation());
     bool isStarted = call && call.getStarted();
     if (flights.empty() && !isStarted && !isa<sched::AwaitOp>(step.getOperation()))
       return success();
     Flight flight{call, {}, {}, {}};
     for (const Use &use : step.getUses()) {
-      Piece piece = pieceOf(use, period, last, microbatch);
+      Piece piece = pieceOf(use, period, microbatch);
       if (cast<ValueOp>(piece.value).getOwner() == sched::Owner::Event) {
         if (failed(isStarted ? signal(call, piece) : await(step, piece)))
           return failure();
@@ -167,9 +156,28 @@ private:
   }
 };
 
+/// What is neither complete where it stands nor awaited anywhere.
+LogicalResult checkWaits(ModuleOp module) {
+  for (auto func : module.getOps<rt::FuncOp>())
+    for (Operation &op : func.getBlock())
+      if (!isa<rt::Call, rt::AwaitOp, rt::ReturnOp>(op))
+        return op.emitOpError("has no wait: only calls and awaits may stand in function ")
+               << func.getSymName();
+  WalkResult late = module.walk([](sched::Step step) {
+    Operation *end = step.getCompletion();
+    if (end == step || isa<sched::AwaitOp>(end))
+      return WalkResult::advance();
+    step.emitOpError("has no wait: it is complete at another op, which is no await");
+    return WalkResult::interrupt();
+  });
+  return failure(late.wasInterrupted());
+}
+
 struct CheckStartsPass : tplan::overlap::impl::CheckStartsPassBase<CheckStartsPass> {
   void runOnOperation() final {
     markAllAnalysesPreserved();
+    if (failed(checkWaits(getOperation())))
+      return signalPassFailure();
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       if (failed(StepPlayer(program).play()))
         return signalPassFailure();

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
-#include "dialects/tplan/Settings.h"
-#include "lib/Cost/Prices.h"
+#include "lib/Cost/Play.h"
+#include "lib/Overlap/Choice.h"
 #include "lib/Overlap/Overlap.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -36,6 +36,7 @@ constexpr double kShort = 4;
 struct Call {
   Operation *op;
   double seconds;            // alone
+  std::string axes;          // of a collective's group
   bool isShort;              // a collective that mostly waits, whatever it moves
   bool mayFly;               // a collective that may run beside other calls
   SmallVector<size_t> needs; // calls that come before it
@@ -55,7 +56,8 @@ public:
       double seconds = call && !sched::movesNoByte(&op) ? prices.secondsOf(call) : 0;
       bool isShort = collective && seconds < kShort * prices.getLinks().seconds(
                                                           dist::axesOf(collective.getAxes()), 0);
-      calls.push_back({&op, seconds, isShort, collective && mayFly(collective), {}, 0, {}});
+      std::string axes = collective ? dist::spell(dist::axesOf(collective.getAxes())) : "";
+      calls.push_back({&op, seconds, axes, isShort, collective && mayFly(collective), {}, 0, {}});
     }
     findNeeds();
   }
@@ -171,14 +173,13 @@ int64_t FunctionOrder::peakOf(ArrayRef<size_t> inOrder) const {
 
 /// Plays the calls on the compute units and a channel for each group. Returns when all are done.
 double FunctionOrder::schedule() {
-  double now = 0; // of the compute units
-  std::map<std::string, double> channels;
+  cost::Play time;
   std::vector<double> done(calls.size(), -1); // when a call is complete; below 0: not issued
   auto isReady = [&](const Call &call) {
     return llvm::all_of(call.needs, [&](size_t need) { return done[need] >= 0; });
   };
   auto begin = [&](const Call &call) {
-    double at = now;
+    double at = time.getNow();
     for (size_t need : call.needs)
       at = std::max(at, done[need]);
     return at;
@@ -189,7 +190,7 @@ double FunctionOrder::schedule() {
     // What may fly and can begin goes first, by who reads it first.
     std::optional<size_t> next;
     auto rank = [&](size_t i) {
-      bool flies = calls[i].mayFly && begin(calls[i]) <= now;
+      bool flies = calls[i].mayFly && begin(calls[i]) <= time.getNow();
       return std::tuple(!flies, flies ? 0 : begin(calls[i]), flies ? firstReader[i] : i, i);
     };
     for (auto [i, call] : llvm::enumerate(calls))
@@ -197,24 +198,22 @@ double FunctionOrder::schedule() {
           (!next || rank(i) < rank(*next)))
         next = i;
     const Call &call = calls[*next];
-    double at = begin(call);
-    if (call.mayFly) {
-      auto collective = cast<rt::CollectiveOp>(call.op);
-      double &channel = channels[dist::spell(dist::axesOf(collective.getAxes()))];
-      now = at;
-      channel = done[*next] = std::max(at, channel) + call.seconds;
-    } else {
-      now = done[*next] = at + call.seconds;
-    }
+    for (size_t need : call.needs)
+      time.await(calls[need].axes, done[need]);
+    if (call.axes.empty())
+      time.work(cast<rt::Call>(call.op).getCategory(), call.seconds);
+    else if (double end = time.start(call.axes, call.seconds); !call.mayFly)
+      time.await(call.axes, end);
+    else
+      done[*next] = end;
+    done[*next] = std::max(done[*next], time.getNow());
     frame.issue(*next);
     order.push_back(*next);
     while (first < calls.size() && done[first] >= 0)
       ++first;
   }
-  double end = now;
-  for (double each : done)
-    end = std::max(end, each);
-  return end;
+  time.finish();
+  return time.getNow();
 }
 
 rt::CollectiveOp FunctionOrder::start(rt::CollectiveOp op) {
@@ -282,16 +281,14 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
     if (mesh.getNumRanks() == 1)
       return markAllAnalysesPreserved();
     cost::Prices prices(settings, mesh);
-    // Without a list costs decide, where they are known or the target is a device.
-    bool byCost = prices.areKnown() || lang::targetOf(getOperation()).isGpu();
-    const std::optional<std::vector<lang::Overlap>> &kinds = settings.plan.overlap;
+    overlap::Choice choice(getOperation(), settings, prices);
     auto mayFly = [&](rt::CollectiveOp op) {
-      lang::Overlap kind = op->hasAttr(dist::kActivation) ? lang::Overlap::Tp : lang::Overlap::Zero;
-      return kinds ? llvm::is_contained(*kinds, kind) : byCost;
+      return choice.starts(op->hasAttr(dist::kActivation) ? lang::Overlap::Tp
+                                                          : lang::Overlap::Zero);
     };
+    bool keepsMemory = choice.isByCost() && getOperation()->hasAttr(lang::kKeepsMemory);
     for (auto func : getOperation().getOps<rt::FuncOp>())
-      FunctionOrder(func, prices, mayFly)
-          .run(!kinds && getOperation()->hasAttr(lang::kKeepsMemory));
+      FunctionOrder(func, prices, mayFly).run(keepsMemory);
   }
 };
 } // namespace

@@ -38,7 +38,8 @@ def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
 def CheckStartsPass : Pass<"check-starts", "::mlir::ModuleOp"> {
   let summary = "what a step starts it awaits, and nothing touches it meanwhile";
   let description = [{
-    Plays the step, instance by instance. Refuses an event that is signalled twice before it is
+    Refuses an op that is neither complete where it stands nor awaited. Then plays the step,
+    instance by instance. Refuses an event that is signalled twice before it is
     awaited, an await of what has not been started, an op that reads what a call in flight writes
     or writes what it reads, and a call that is in flight when the step ends. A plan never fails it.
   }];
@@ -55,21 +56,14 @@ def AssignStreamsPass : Pass<"assign-streams", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
-def OverlapPass : Pass<"overlap", "::mlir::ModuleOp"> {
-  let summary = "a call that would need a wait is refused";
-  let description = [{
-    Refuses what would run without being awaited: a function holds calls and awaits, a section only
-    ops that are complete where they stand.
-  }];
-}
-
 def WarnWaitsPass : Pass<"warn-waits", "::mlir::ModuleOp"> {
-  let summary = "what a step waits for, though another plan would not, is a warning";
+  let summary = "communication that another plan would not need is a warning";
   let description = [{
     Warns, at the lines of the plan, of collectives of activations that no line asks for, and of
-    those that cross nodes, with the bytes and seconds that they take in a step. Less than a
+    those that cross nodes, with the bytes and seconds that they take in a step, whether or not
+    other work hides them. Less than a
     millisecond a step is no warning, nor is what no line asks for and takes less than a tenth of
-    all that ranks wait for each other. It changes nothing.
+    all communication. It changes nothing.
   }];
 }
 

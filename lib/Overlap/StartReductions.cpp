@@ -12,8 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
-#include "dialects/tplan/Settings.h"
-#include "lib/Cost/Prices.h"
+#include "lib/Overlap/Choice.h"
 #include "lib/Overlap/Overlap.h"
 #include "mlir/IR/Builders.h"
 
@@ -38,6 +37,8 @@ public:
       : program(program), sums(sums), endsInSection(endsInSection), b(program.getContext()) {}
 
   void start() {
+    if (llvm::none_of(sums.getBody().getOps<sched::RunOp>(), canFly))
+      return;
     SectionOp last = lastBackward();
     if (!last)
       return;
@@ -54,8 +55,9 @@ private:
   int64_t numEvents = 0; // values of the stage
 
   SectionOp lastBackward();
-  sched::RunOp runLike(SectionOp section, sched::RunOp run);
-  bool canFly(sched::RunOp run);
+  static bool isLike(sched::RunOp one, sched::RunOp other);
+  static sched::RunOp runLike(SectionOp section, sched::RunOp run);
+  static bool canFly(sched::RunOp run);
   void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
   ValueOp declareEvents(sched::RunOp run, int64_t count);
   void await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last);
@@ -84,10 +86,14 @@ SectionOp StageReductions::lastBackward() {
   return last;
 }
 
-/// The loop over the same layers.
+/// Whether two loops are over the same layers.
+bool StageReductions::isLike(sched::RunOp one, sched::RunOp other) {
+  return one.getTitle() == other.getTitle() && one.getTimes() == other.getTimes();
+}
+
 sched::RunOp StageReductions::runLike(SectionOp section, sched::RunOp run) {
   for (auto other : section.getBody().getOps<sched::RunOp>())
-    if (other.getTitle() == run.getTitle() && other.getTimes() == run.getTimes())
+    if (isLike(other, run))
       return other;
   return {};
 }
@@ -155,7 +161,6 @@ void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod,
   });
   SectionOp end = program.lookupSymbol<SectionOp>("end");
   Operation *reader = nullptr;
-  bool isLike = false;
   if (!endsInSection)
     for (Operation &op : end.getBody().front()) {
       bool touches = false;
@@ -167,12 +172,10 @@ void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod,
       if (!touches)
         continue;
       reader = &op;
-      auto like = dyn_cast<sched::RunOp>(op);
-      isLike = like && like.getTitle() == run.getTitle() && like.getTimes() == run.getTimes();
       break;
     }
-  if (isLike) {
-    b.setInsertionPointToStart(&cast<sched::RunOp>(reader).getBody().front());
+  if (auto like = dyn_cast_or_null<sched::RunOp>(reader); like && isLike(like, run)) {
+    b.setInsertionPointToStart(&like.getBody().front());
   } else {
     if (reader)
       b.setInsertionPoint(reader);
@@ -190,10 +193,9 @@ struct StartReductionsPass : tplan::overlap::impl::StartReductionsPassBase<Start
   void runOnOperation() final {
     lang::Settings settings(getOperation());
     cost::Prices prices(settings, dist::meshOf(getOperation()));
-    bool isGpu = lang::targetOf(getOperation()).isGpu();
-    const std::optional<std::vector<lang::Overlap>> &kinds = settings.plan.overlap;
-    if (kinds ? !llvm::is_contained(*kinds, lang::Overlap::Dp) : !(prices.areKnown() || isGpu))
+    if (!overlap::Choice(getOperation(), settings, prices).starts(lang::Overlap::Dp))
       return markAllAnalysesPreserved();
+    bool isGpu = lang::targetOf(getOperation()).isGpu();
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       for (auto section : llvm::make_early_inc_range(program.getBody().getOps<SectionOp>()))
         if (section.getKind() == TaskKind::R)

@@ -1,13 +1,13 @@
-//===- WarnWaits.cpp - what a step waits for, though it need not ----------===//
+//===- WarnWaits.cpp - communication that another plan would not need -----===//
 //
 // Two kinds of collectives are reported at the plan's lines, with the bytes that a rank sends for
 // them in a step and the seconds that the links of its cluster take: those that no line asks for
-// (lib/Shard/Unasked.h), and those of activations that cross nodes. Each of them is waited for: no
-// work hides it.
+// (lib/Shard/Unasked.h), and those of activations that cross nodes. Both take the links, and wait
+// wherever no other work hides them.
 //
 // One decision: what is cheap is not reported, so that a warning is worth reading. Nothing is
 // reported that takes less than a millisecond of a step; what no line asks for is reported only if
-// it takes a tenth of all the time in which ranks wait for each other.
+// it takes a tenth of the time of all communication.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
@@ -132,7 +132,7 @@ private:
     std::string over = dist::spell(dist::axesOf(axes));
     auto diag = emitWarning(settings.planLine("mesh"))
                 << "tensor parallelism over " << over << " crosses nodes: each rank sends "
-                << spellBytes(waits.bytes) << " of activations a step, and waits "
+                << spellBytes(waits.bytes) << " of activations a step, which takes "
                 << spellTime(waits.seconds) << ", predicted";
     int64_t devices = settings.cluster.devices;
     auto names = llvm::map_to_vector(axes.getAsRange<StringAttr>(),

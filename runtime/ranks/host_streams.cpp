@@ -12,8 +12,7 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Between two looks of the thread, where nobody rings: it then costs about two hundredths of a
-/// core.
+/// Between two looks of the thread, where nobody rings (what that costs: docs/overlap.md).
 constexpr double lookSeconds = 1e-4;
 /// Between two looks of a rank that computes, at least.
 constexpr double glanceSeconds = 3e-5;
@@ -192,15 +191,6 @@ void HostStreams::lookIfItIsTime() {
     moved = false;
     (void)noted(look(*team, moved));
   } while (moved && !failed);
-}
-
-Status HostStreams::finish() {
-  return work([&] { return isAllDone(); },
-              [&] {
-                auto first = std::find_if(streams.begin(), streams.end(),
-                                          [](auto &each) { return !each.isEmpty(); });
-                return first == streams.end() ? nullptr : &*first;
-              });
 }
 
 template <typename Condition, typename Attended>

@@ -24,6 +24,15 @@ std::string tplan::runtime::describe(const Operation &operation, const std::stri
   return text + operation.task.text();
 }
 
+Status Communicator::checkStart(std::span<const Operation> operations, bool isUnderWay) const {
+  for (const Operation &operation : operations)
+    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
+  if (isUnderWay)
+    return errorf("operations over '%s' begin while others are under way: %s", group.name.c_str(),
+                  describe(operations[0], group.name).c_str());
+  return {};
+}
+
 Status Communicator::begin(std::span<const Operation>) {
   return errorf("this transport starts no operations in the memory of the host: '%s'",
                 group.name.c_str());

@@ -100,6 +100,8 @@ public:
 
 protected:
   Members group;
+  /// Refuses operations that make no sense, and those that begin while others are under way.
+  Status checkStart(std::span<const Operation> operations, bool isUnderWay) const;
 
 private:
   std::vector<int32_t> source; // of a broadcast

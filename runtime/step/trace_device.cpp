@@ -189,8 +189,8 @@ public:
   TraceCommunicator(Members members, const tp_device &facts, StreamSink sink)
       : Communicator(std::move(members)), facts(facts), sink(std::move(sink)) {}
 
-  /// In the memory of the host there is nothing to note, and nobody to wait for.
   Traffic traffic() const override { return {}; }
+  /// In the memory of the host there is nothing to note, and nobody to wait for.
   Status issue(std::span<const Operation> operations, Team &, Stream *stream) override {
     for (size_t i = 0; stream && i < operations.size(); ++i)
       TP_TRY(note(operations[i], stream->number));

@@ -159,8 +159,8 @@ void Crew::runRank(Member &member) {
   std::unique_lock lock(mutex);
   finished.wait(lock, [this] { return running == 0; });
   lock.unlock();
-  // Others may still ask this rank where it is.
   rank.streams.reset();
+  // Others may still ask this rank where it is.
   rank.groups.clear();
   if (rank.transport)
     rank.transport->detach();

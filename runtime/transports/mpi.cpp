@@ -324,11 +324,7 @@ Status MpiCommunicator::step(Team &team, bool &waits) {
 }
 
 Status MpiCommunicator::begin(std::span<const Operation> all) {
-  for (const Operation &operation : all)
-    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
-  if (state != idle)
-    return errorf("operations over '%s' begin while others are under way: %s", group.name.c_str(),
-                  describe(all[0], group.name).c_str());
+  TP_TRY(checkStart(all, state != idle));
   std::lock_guard guard(shared.entry);
   shared.exchange.begin(flight, all[0], *this);
   operations = all;

@@ -375,11 +375,7 @@ Status ThreadCommunicator::issue(std::span<const Operation> operations, Team &te
 }
 
 Status ThreadCommunicator::check(std::span<const Operation> operations) {
-  for (const Operation &operation : operations)
-    TP_TRY(checkCollective(*operation.what, size(), group.name.c_str()));
-  if (state != idle)
-    return errorf("operations over '%s' begin while others are under way: %s", group.name.c_str(),
-                  describe(operations[0], group.name).c_str());
+  TP_TRY(checkStart(operations, state != idle));
   if (operations[0].call)
     remember(operations[0]);
   return {};

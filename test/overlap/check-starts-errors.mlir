@@ -125,3 +125,13 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1, B 0 
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
+
+// -----
+
+// It is no call, so nothing says when it is complete.
+!x = !nn.tensor<[B 2], f32>
+rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}) -> (!x {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@below {{has no wait: only calls and awaits may stand in function f}}
+  %0 = nn.neg %x : !x
+  rt.return %0 : !x
+}

@@ -8,7 +8,7 @@ module attributes {dist.mesh = #dist.mesh<<"tp.0", 2 of "tp">, <"tp.1", 2 of "tp
 // expected-note @below {{predicted by the links of this cluster, with 2 devices a node}}
 tplan.cluster @c {devices = 2 : i64, nodes = 2 : i64, between = {bits_per_second = 8000000000 : i64}, inside = {bits_per_second = 8000000000 : i64}}
 tplan.recipe @r {batch = 4 : i64}
-// expected-warning @below {{tensor parallelism over tp crosses nodes: each rank sends 3.1 MB of activations a step, and waits 3.2 ms, predicted}}
+// expected-warning @below {{tensor parallelism over tp crosses nodes: each rank sends 3.1 MB of activations a step, which takes 3.2 ms, predicted}}
 // expected-note @below {{let tp have a number of ranks that divides 2}}
 // expected-warning @below {{this cut of H is undone for work that no line cuts over tp: each rank sends 3.1 MB a step, predicted 3.2 ms}}
 // expected-note @below {{`shard F over tp` shares this work}}

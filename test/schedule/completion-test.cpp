@@ -105,7 +105,7 @@ int64_t slotsOf(sched::ProgramOp program, StringRef name) {
   return 0;
 }
 
-/// Whether the verifier or `overlap` refuses a program with these ops in F, by the errors that
+/// Whether the verifier or `check-starts` refuses a program with these ops in F, by the errors that
 /// stand beside them.
 bool Completion::isRefused(StringRef forward) {
   llvm::SourceMgr source;
@@ -113,7 +113,7 @@ bool Completion::isRefused(StringRef forward) {
       llvm::MemoryBuffer::getMemBufferCopy(program(kValues, forward), "late.mlir"), {});
   SourceMgrDiagnosticVerifierHandler expected(source, &context);
   PassManager passes(&context);
-  passes.addPass(overlap::createOverlapPass());
+  passes.addPass(overlap::createCheckStartsPass());
   module = parseSourceFile<ModuleOp>(source, &context);
   bool isLegal = module && succeeded(passes.run(*module));
   return !isLegal && succeeded(expected.verify());
@@ -168,7 +168,7 @@ TEST_F(Completion, AValueOfASectionDoesNotReachAnotherOne) {
 }
 
 /// What is complete at another op is started, and that is its await.
-TEST_F(Completion, IsRefusedByOverlap) {
+TEST_F(Completion, IsRefusedByCheckStarts) {
   EXPECT_TRUE(isRefused(
       "// expected-error@below {{has no wait: it is complete at another op, which is no await}}\n"
       "\"late.copy\"(%x, %y) {until = @I.0} : (!sched.memory, !sched.memory) -> ()\n"));

@@ -97,6 +97,29 @@ void conformance::combine(int32_t type, int32_t reduction, const std::vector<con
   }
 }
 
+int64_t Draw::below(int64_t end) { return (int64_t)(mix(seed, 77, ++count) % (uint64_t)end); }
+
+Case conformance::randomCase(Draw &draw, int members) {
+  Case one;
+  one.kind = (int32_t)draw.below(members == 2 ? TP_COLLECTIVE_KINDS : TP_MESSAGE);
+  one.reduction = (int32_t)draw.below(2);
+  one.type = (int32_t)draw.below(one.kind < TP_ALL_GATHER ? TP_I1 : TP_NUM_TYPES);
+  one.inner = draw.below(4) ? draw.below(300) : draw.below(40000);
+  one.outer = draw.below(2) ? 1 : draw.below(4);
+  bool blocks = one.kind == TP_REDUCE_SCATTER || one.kind == TP_ALL_GATHER;
+  if (blocks && one.outer == 1 && draw.below(2))
+    one.whole = draw.below(members * one.inner + 1);
+  one.inPlace = draw.below(2) && (one.kind == TP_ALL_REDUCE || (blocks && one.outer == 1));
+  if (one.kind == TP_ALL_TO_ALL) {
+    one.middle = draw.below(4), one.last = draw.below(4), one.inner %= 50;
+    one.splitLast = draw.below(2);
+  }
+  if (one.kind == TP_PERMUTE)
+    for (int m = 0; m < members; ++m)
+      one.source.push_back((int32_t)draw.below(members));
+  return one;
+}
+
 std::string conformance::nameOf(const Case &of) {
   static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather",
                                       "all-to-all", "permute",        "message"};
@@ -205,6 +228,8 @@ void Instance::expect() {
               reduceAt(o * of.inner + i, o * of.inner + i);
             else if (of.kind == TP_REDUCE_SCATTER && m == 0 && mine < of.whole)
               reduceAt(o * of.inner + i, mine);
+            else if (of.kind == TP_REDUCE_SCATTER && m == 0 && of.clears)
+              std::fill_n(to + (o * of.inner + i) * bytes, bytes, char(0));
           }
 }
 

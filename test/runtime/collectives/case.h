@@ -20,11 +20,13 @@ struct Case {
   int64_t whole = -1; // -1: all blocks are full
   bool splitLast = false, inPlace = false;
   std::vector<int32_t> source = {};
-  bool bare = false; // of a message, whose members have no memory for what they do not touch
+  bool clears = false; // the rest of a short block of a sum becomes zero, as in a rank's step
+  bool bare = false;   // of a message, whose members have no memory for what they do not touch
 };
 
 /// A case in the memory of one member. The result must stand in it at the end, and guards
-/// around each array, rests of short blocks and inputs must be as they were.
+/// around each array, inputs and, unless they are cleared, rests of short blocks must be as they
+/// were.
 class Instance {
 public:
   Instance(const Case &of, int members, int self, uint64_t seed);
@@ -49,6 +51,20 @@ private:
   std::vector<char> expectedIn, expectedOut; // of these
   char *in, *out;
 };
+
+/// Numbers that all ranks draw alike.
+class Draw {
+public:
+  explicit Draw(uint64_t seed) : seed(seed) {}
+  /// From 0 up to `end`, which is not drawn.
+  int64_t below(int64_t end);
+
+private:
+  uint64_t seed, count = 0;
+};
+
+/// Any collective that a group of so many members can have; messages too where there are two.
+Case randomCase(Draw &draw, int members);
 
 /// "all-reduce of bf16 [2, 1, 3, 1] ..."
 std::string nameOf(const Case &of);

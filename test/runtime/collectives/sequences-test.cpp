@@ -11,37 +11,6 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Numbers that all ranks draw alike.
-class Draw {
-public:
-  explicit Draw(uint64_t seed) : seed(seed) {}
-  int64_t below(int64_t end) { return (int64_t)(mix(seed, 77, ++count) % (uint64_t)end); }
-
-private:
-  uint64_t seed, count = 0;
-};
-
-Case randomCase(Draw &draw, int members) {
-  Case one;
-  one.kind = (int32_t)draw.below(members == 2 ? TP_COLLECTIVE_KINDS : TP_MESSAGE);
-  one.reduction = (int32_t)draw.below(2);
-  one.type = (int32_t)draw.below(one.kind < TP_ALL_GATHER ? TP_I1 : TP_NUM_TYPES);
-  one.inner = draw.below(4) ? draw.below(300) : draw.below(20000);
-  one.outer = draw.below(2) ? 1 : draw.below(4);
-  bool blocks = one.kind == TP_REDUCE_SCATTER || one.kind == TP_ALL_GATHER;
-  if (blocks && one.outer == 1 && draw.below(2))
-    one.whole = draw.below(members * one.inner + 1);
-  one.inPlace = draw.below(2) && (one.kind == TP_ALL_REDUCE || (blocks && one.outer == 1));
-  if (one.kind == TP_ALL_TO_ALL) {
-    one.middle = draw.below(4), one.last = draw.below(4), one.inner %= 50;
-    one.splitLast = draw.below(2);
-  }
-  if (one.kind == TP_PERMUTE)
-    for (int m = 0; m < members; ++m)
-      one.source.push_back((int32_t)draw.below(members));
-  return one;
-}
-
 /// A bucket of random operations over a group.
 void randomBucket(Rank &rank, Communicator &group, uint64_t seed) {
   Draw draw(seed);

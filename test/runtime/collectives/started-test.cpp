@@ -12,30 +12,6 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Numbers that all ranks draw alike.
-class Draw {
-public:
-  explicit Draw(uint64_t seed) : seed(seed) {}
-  int64_t below(int64_t end) { return (int64_t)(mix(seed, 78, ++count) % (uint64_t)end); }
-
-private:
-  uint64_t seed, count = 0;
-};
-
-Case randomCase(Draw &draw, int members) {
-  Case one;
-  one.kind = (int32_t)draw.below(members == 2 ? TP_COLLECTIVE_KINDS : TP_MESSAGE);
-  one.type = (int32_t)draw.below(one.kind < TP_ALL_GATHER ? TP_I1 : TP_NUM_TYPES);
-  one.inner = draw.below(4) ? draw.below(300) : draw.below(40000);
-  one.outer = draw.below(2) ? 1 : draw.below(4);
-  if (one.kind == TP_ALL_TO_ALL)
-    one.middle = draw.below(4), one.last = draw.below(4), one.inner %= 50;
-  if (one.kind == TP_PERMUTE)
-    for (int m = 0; m < members; ++m)
-      one.source.push_back((int32_t)draw.below(members));
-  return one;
-}
-
 /// What one call has started, until its event is waited for.
 struct Flying {
   int64_t event;
@@ -48,8 +24,10 @@ Flying start(HostStreams &streams, int64_t stream, Communicator &group, int64_t 
   Flying flying = {event, {}};
   std::vector<Operation> operations;
   for (int64_t i = 1 + draw.below(4); i > 0; --i) {
-    flying.instances.push_back(std::make_unique<Instance>(
-        randomCase(draw, group.size()), group.size(), group.member(), mix(seed, i, 1)));
+    Case one = randomCase(draw, group.size());
+    one.clears = true;
+    flying.instances.push_back(
+        std::make_unique<Instance>(one, group.size(), group.member(), mix(seed, i, 1)));
     operations.push_back(flying.instances.back()->operation());
   }
   EXPECT_OK(streams.issue(stream, group, operations));
@@ -102,7 +80,6 @@ TEST_P(Conformance, StartedOverAllGroups) {
     }
     for (const Flying &each : inFlight)
       land(streams, each);
-    EXPECT_OK(streams.finish());
   });
 }
 
@@ -165,12 +142,30 @@ TEST_P(Conformance, StartedWithoutSense) {
     Sum sum(1);
     sum.what.kind = 77;
     Operation operation = sum.operation();
-    Status status = streams.issue(1, *rank.groups[0], {&operation, 1});
-    if (status.ok())
-      status = streams.record(1, 0);
-    if (status.ok())
-      status = streams.wait(0, 0);
-    EXPECT_TRUE(helpers::failsWith(status, {"77"}));
-    EXPECT_FALSE(streams.finish().ok()); // nothing goes on after it
+    auto run = [&]() -> Status {
+      TP_TRY(streams.issue(1, *rank.groups[0], {&operation, 1}));
+      TP_TRY(streams.record(1, 0));
+      return streams.wait(0, 0);
+    };
+    EXPECT_FAILS(run(), "77");
+    operation.what = nullptr; // nothing goes on after it
+    EXPECT_FAILS(run(), "77");
+  });
+}
+
+// One list at a time is under way.
+TEST_P(Conformance, BegunWhileOthersAreUnderWay) {
+  onEachMesh([&](Rank &rank) {
+    Communicator &group = *rank.groups[0];
+    Sum first(1), second(2);
+    Operation one = first.operation(), other = second.operation();
+    EXPECT_OK(group.begin({&one, 1}));
+    EXPECT_FAILS(group.begin({&other, 1}),
+                 "begin while others are under way: all-reduce over '" + group.name() + "'");
+    Advance how = Advance::nothing;
+    while (how != Advance::done)
+      ASSERT_OK(group.advance(rank.team, how));
+    EXPECT_EQ(first.value, group.size());
+    EXPECT_EQ(second.value, 2);
   });
 }

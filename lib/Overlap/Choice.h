@@ -1,0 +1,30 @@
+//===- Choice.h - which communication may run beside other work -------------===//
+#ifndef TPLAN_OVERLAP_CHOICE_H
+#define TPLAN_OVERLAP_CHOICE_H
+
+#include "dialects/tplan/Settings.h"
+#include "lib/Cost/Prices.h"
+
+namespace tplan::overlap {
+
+/// The kinds that the plan's line `overlap` names. Without the line costs decide, where they are
+/// known or the target is a device, and a kind is one that may win.
+class Choice {
+public:
+  Choice(mlir::ModuleOp module, const lang::Settings &settings, const cost::Prices &prices)
+      : kinds(settings.plan.overlap),
+        hasCosts(prices.areKnown() || lang::targetOf(module).isGpu()) {}
+
+  bool isByCost() const { return !kinds; }
+  bool starts(lang::Overlap kind) const {
+    return kinds ? llvm::is_contained(*kinds, kind) : hasCosts;
+  }
+
+private:
+  std::optional<std::vector<lang::Overlap>> kinds;
+  bool hasCosts;
+};
+
+} // namespace tplan::overlap
+
+#endif // TPLAN_OVERLAP_CHOICE_H
