@@ -41,8 +41,13 @@ private:
       return time.work(prices.of(step));
     auto &end = ends[eventOf(*call.getSignal(), period)];
     end.clear();
-    for (const auto &[axes, seconds] : prices.of(step).communication)
-      end[axes] = time.start(axes, seconds);
+    for (auto each : call.getFunction().getBlock().getOps<rt::CollectiveOp>()) {
+      if (sched::movesNoByte(each))
+        continue;
+      std::string axes = dist::spell(dist::axesOf(each.getAxes()));
+      end[axes] =
+          time.start(axes, prices.secondsOf(each) * static_cast<double>(call.getLayers()), each);
+    }
   }
 };
 } // namespace

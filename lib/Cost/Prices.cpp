@@ -33,6 +33,10 @@ Spent &Spent::operator+=(const Spent &other) {
     communication[axes] += seconds;
   for (const auto &[axes, seconds] : other.hidden)
     hidden[axes] += seconds;
+  for (const auto &[op, exchange] : other.exchanges) {
+    exchanges[op].seconds += exchange.seconds;
+    exchanges[op].waited += exchange.waited;
+  }
   return *this;
 }
 
@@ -44,6 +48,8 @@ Spent Spent::times(double n) const {
     seconds *= n;
   for (auto &[axes, seconds] : product.hidden)
     seconds *= n;
+  for (auto &[op, exchange] : product.exchanges)
+    exchange = {exchange.seconds * n, exchange.waited * n};
   return product;
 }
 
@@ -144,7 +150,7 @@ const Spent &Prices::of(rt::FuncOp func) {
         continue;
       }
       std::string axes = spell(collective.getAxes());
-      double end = time.start(axes, secondsOf(call));
+      double end = time.start(axes, secondsOf(call), &op);
       if (Value event = collective.getEvent())
         ends[event] = end;
       else
@@ -167,8 +173,10 @@ Spent Prices::of(sched::Step step) {
     if (use.reads || isa<sched::ReceiveOp>(step.getOperation()))
       bytes += static_cast<int64_t>(sched::valueOf(use.value).getBytes());
   dist::Axes axes = dist::axesOf(group);
-  spent.communication[spell(group)] = isa<sched::AllReduceOp>(step.getOperation())
-                                          ? links.seconds(axes, bytes)
-                                          : links.secondsOfMessage(axes.front(), bytes);
+  double seconds = isa<sched::AllReduceOp>(step.getOperation())
+                       ? links.seconds(axes, bytes)
+                       : links.secondsOfMessage(axes.front(), bytes);
+  spent.communication[spell(group)] = seconds;
+  spent.exchanges[step] = {seconds, seconds};
   return spent;
 }

@@ -8,12 +8,18 @@
 
 namespace tplan::cost {
 
+/// Seconds of one collective or message, and those of them that no other work hides.
+struct Exchange {
+  double seconds = 0, waited = 0;
+};
+
 /// Seconds, by what they are spent on.
 struct Spent {
-  std::map<rt::Category, double> work;         // but collectives
-  std::map<std::string, double> communication; // that is waited for, by axes: "dp, tp"
-  std::map<std::string, double> hidden;        // that runs beside other work
-  double seconds() const;                      // but hidden
+  std::map<rt::Category, double> work;             // but collectives
+  std::map<std::string, double> communication;     // that is waited for, by axes: "dp, tp"
+  std::map<std::string, double> hidden;            // that runs beside other work
+  std::map<mlir::Operation *, Exchange> exchanges; // the same once more, by op
+  double seconds() const;                          // but hidden
   Spent &operator+=(const Spent &other);
   Spent times(double n) const;
 };

@@ -27,8 +27,10 @@ Work &Work::operator+=(const Work &other) {
 
 namespace {
 
-Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls, llvm::StringRef in) {
+Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls, llvm::StringRef in,
+                    std::optional<cost::Exchange> predicted) {
   Collective row;
+  row.predicted = predicted;
   row.in = in.str();
   row.kind = (dist::stringifyCollectiveKind(op.getKind()) +
               (op.getReduction() == nn::ReduceKind::max ? " max" : ""))
@@ -43,6 +45,16 @@ Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls, llvm::S
   return row;
 }
 
+void add(Collective &row, const Collective &other) {
+  row.calls += other.calls;
+  if (!other.predicted)
+    return;
+  if (!row.predicted)
+    row.predicted.emplace();
+  row.predicted->seconds += other.predicted->seconds;
+  row.predicted->waited += other.predicted->waited;
+}
+
 /// Calls of one op from several tasks are one row. Two blocks of one type may belong to wholes that
 /// end at different places, so their bytes must agree, too.
 void addCollective(StepReport &report, Collective row) {
@@ -53,7 +65,7 @@ void addCollective(StepReport &report, Collective row) {
     return key(other) == key(row);
   };
   if (auto known = llvm::find_if(report.collectives, same); known != report.collectives.end())
-    known->calls += row.calls;
+    add(*known, row);
   else
     report.collectives.push_back(std::move(row));
 }
@@ -81,7 +93,8 @@ int64_t bytesOfSum(sched::ProgramOp program, dist::Axes axes, int64_t count) {
 
 /// A sum of f64s that no function makes: of `count` numbers at once, `calls` times.
 void addSum(StepReport &report, sched::ProgramOp program, llvm::StringRef in, llvm::StringRef title,
-            ArrayAttr over, int64_t count, int64_t calls, Location loc) {
+            ArrayAttr over, int64_t count, int64_t calls, Location loc,
+            std::optional<cost::Exchange> predicted = {}) {
   dist::Axes axes = dist::axesOf(over);
   Collective row;
   row.in = in.str();
@@ -92,6 +105,7 @@ void addSum(StepReport &report, sched::ProgramOp program, llvm::StringRef in, ll
   std::tie(row.file, row.line) = lower::sourceOf(loc);
   row.calls = calls;
   row.bytes = bytesOfSum(program, axes, count);
+  row.predicted = predicted;
   report.collectives.push_back(row);
 }
 
@@ -187,21 +201,27 @@ void addFunction(StepReport &report, rt::FuncOp func, int64_t times) {
   });
 }
 
-/// What an entry exchanges: by its functions, and between them.
+/// What an entry exchanges: by its functions, and between them. `spent` is what it is predicted to
+/// take; nothing where that is not known.
 void addExchanges(StepReport &report, sched::ProgramOp program, sched::EntryKind entry,
-                  StringRef in) {
+                  StringRef in, cost::Spent spent) {
+  // Where several steps call an op, the row of the first of them has the time.
+  auto predicted = [&](Operation *op) -> std::optional<cost::Exchange> {
+    auto node = spent.exchanges.extract(op);
+    return node ? std::optional(node.mapped()) : std::nullopt;
+  };
   schedule::forEachStep(program, entry, [&](sched::Step step, int64_t times) {
     Operation *op = step.getOperation();
     if (auto call = dyn_cast<sched::CallOp>(op)) {
       rt::FuncOp func = call.getFunction();
       func.walk([&](rt::CollectiveOp each) {
         if (!sched::movesNoByte(each))
-          addCollective(report, describe(each, func, times, in));
+          addCollective(report, describe(each, func, times, in, predicted(each)));
       });
     } else if (auto sum = dyn_cast<sched::AllReduceOp>(op)) {
       // The numbers of one sum are issued together, each as a collective of its own.
       addSum(report, program, in, step.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
-             sum.getLoc());
+             sum.getLoc(), predicted(op));
     } else if (isa<sched::SendOp, sched::ReceiveOp>(op)) {
       addMessage(report, in, step, times);
     }
@@ -210,7 +230,7 @@ void addExchanges(StepReport &report, sched::ProgramOp program, sched::EntryKind
 
 bool isForGpu(ModuleOp module) { return lang::targetOf(module).isGpu(); }
 
-void addWork(StepReport &report, sched::ProgramOp program) {
+void addWork(StepReport &report, sched::ProgramOp program, const cost::Spent &spent) {
   llvm::raw_string_ostream tasks(report.tasks);
   for (int64_t i = 0; i < program.getNumTasks(); ++i) {
     sched::Task task = program.getTask(i);
@@ -218,9 +238,9 @@ void addWork(StepReport &report, sched::ProgramOp program) {
   }
   schedule::forEachCall(program, sched::EntryKind::Step,
                         [&](rt::FuncOp func, int64_t times) { addFunction(report, func, times); });
-  addExchanges(report, program, sched::EntryKind::Step, "step");
+  addExchanges(report, program, sched::EntryKind::Step, "step", spent);
   addSumsOfMetrics(report, program);
-  addExchanges(report, program, sched::EntryKind::Prepare, "preparation");
+  addExchanges(report, program, sched::EntryKind::Prepare, "preparation", {});
   report.graphs = memory::countGraphs(program);
 }
 
@@ -293,7 +313,7 @@ int64_t bytesOfStaging(ModuleOp module) {
   return bytes;
 }
 
-StepReport reportOf(sched::ProgramOp program) {
+StepReport reportOf(sched::ProgramOp program, const cost::Spent &spent) {
   auto module = program->getParentOfType<ModuleOp>();
   StepReport report;
   report.summary = summaryOf(module);
@@ -312,18 +332,19 @@ StepReport reportOf(sched::ProgramOp program) {
   if (report.ranks > 1)
     report.beside.push_back(
         {"runtime", "buffers of collectives under MPI", bytesOfStaging(module), 0});
-  addWork(report, program);
+  addWork(report, program, spent);
   return report;
 }
 } // namespace
 
 FailureOr<StepReport> getStepReport(ModuleOp module) {
-  std::vector<StepReport> all;
-  for (auto program : module.getOps<sched::ProgramOp>())
-    if (program.getArena())
-      all.push_back(reportOf(program));
-  if (all.empty())
+  SmallVector<sched::ProgramOp> programs(module.getOps<sched::ProgramOp>());
+  if (programs.empty() || !programs.front().getArena())
     return module.emitError("no report before phase 'memory'");
+  StepTime time = predictStep(module);
+  std::vector<StepReport> all;
+  for (auto [i, program] : llvm::enumerate(programs))
+    all.push_back(reportOf(program, time.ofPrograms.empty() ? cost::Spent() : time.ofPrograms[i]));
   int64_t most = 0;
   for (const StepReport &report : all)
     most = std::max(most, report.graphs.calls);
@@ -333,14 +354,14 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
       report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphs.calls : 0);
   }
   if (all.size() == 1) {
-    all.front().time = predictStep(module);
+    all.front().time = std::move(time);
     return all.front();
   }
   auto largest = llvm::max_element(all, [](const StepReport &a, const StepReport &b) {
     return a.memory.arena < b.memory.arena;
   });
   StepReport report = *largest;
-  report.time = predictStep(module);
+  report.time = std::move(time);
   report.ofStages = std::move(all);
   return report;
 }

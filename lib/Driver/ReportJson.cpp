@@ -124,6 +124,10 @@ void JsonReport::writeExchanges() {
     json.attribute("calls", row.calls);
     json.attribute("bytes", row.bytes);
     json.attribute("staged", row.staged);
+    if (row.predicted) {
+      json.attribute("seconds", row.predicted->seconds);
+      json.attribute("waited", row.predicted->waited);
+    }
   });
   rows("copies", report.copies, [&](const Copy &row) {
     json.attribute("kind", row.kind);

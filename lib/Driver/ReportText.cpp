@@ -44,13 +44,21 @@ static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
   if (report.collectives.empty())
     return;
   int64_t staged = 0;
-  os << formatv("\n{0,-20} {1,-10} {2,12} {3,18}  {4}\n", "collectives of a rank", "axes", "calls",
-                "bytes sent by each", "of");
+  bool isPredicted = llvm::any_of(report.collectives,
+                                  [](const Collective &row) { return row.predicted.has_value(); });
+  os << formatv("\n{0,-20} {1,-10} {2,12} {3,18}{4}  {5}\n", "collectives of a rank", "axes",
+                "calls", "bytes sent by each",
+                isPredicted ? formatv("{0,12}{1,12}", "ms a step", "not hidden").str() : "", "of");
   for (const Collective &row : report.collectives) {
     bool once = row.in == "preparation";
     staged += once ? 0 : row.calls * row.staged;
-    os << formatv("  {0,-19} {1,-10} {2,12} {3,18}  {4}{5}{6}\n", row.kind, row.axes,
-                  grouped(row.calls), grouped(row.bytes), row.function,
+    std::string predicted(isPredicted ? 24 : 0, ' ');
+    if (row.predicted)
+      predicted =
+          formatv("{0,12:f3}{1,12:f3}", row.predicted->seconds * 1e3, row.predicted->waited * 1e3)
+              .str();
+    os << formatv("  {0,-19} {1,-10} {2,12} {3,18}{4}  {5}{6}{7}\n", row.kind, row.axes,
+                  grouped(row.calls), grouped(row.bytes), predicted, row.function,
                   row.line ? ", " + row.file + ":" + std::to_string(row.line) : "",
                   once ? ", once" : "");
   }

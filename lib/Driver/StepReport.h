@@ -61,6 +61,9 @@ struct Collective {
   int64_t line = 0, calls = 0;
   int64_t bytes = 0;  // sent by one call
   int64_t staged = 0; // copied by one call into and out of the buffers of MPI; threads have none
+  // The time of all calls in a step, where the cluster says what its devices do. Messages between
+  // tasks have none, because a pipeline waits for them.
+  std::optional<cost::Exchange> predicted;
 };
 
 /// A call of a step that only copies.

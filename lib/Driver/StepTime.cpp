@@ -154,6 +154,7 @@ StepTime tplan::predictStep(ModuleOp module) {
     joined = std::max(joined, simulation.makespan + after);
     joins |= rank.joinsStages;
     step.spent += rank.all.times(1.0 / static_cast<double>(ranks.size()));
+    step.ofPrograms.push_back(rank.all);
     step.modelFlops += 3 * rank.forwardFlops / static_cast<double>(ranks.size());
   }
   step.seconds = begin + (joins ? joined : alone);

@@ -15,12 +15,13 @@
 namespace tplan {
 
 struct StepTime {
-  std::string device;    // "H100"; empty where the cluster does not say what its devices do
-  double seconds = 0;    // of a step
-  double tasks = 0;      // from the first task to the last of any rank
-  double idle = 0;       // of a rank in a step, for stages of other ranks; the mean of them
-  double norm = 0;       // for which ranks of all stages wait before any of them updates
-  cost::Spent spent;     // of a rank, but idle; the mean of pipeline ranks
+  std::string device; // "H100"; empty where the cluster does not say what its devices do
+  double seconds = 0; // of a step
+  double tasks = 0;   // from the first task to the last of any rank
+  double idle = 0;    // of a rank in a step, for stages of other ranks; the mean of them
+  double norm = 0;    // for which ranks of all stages wait before any of them updates
+  cost::Spent spent;  // of a rank, but idle; the mean of pipeline ranks
+  std::vector<cost::Spent> ofPrograms; // of a rank of each program
   double modelFlops = 0; // of all ranks in a step: three times the forward's GEMMs and attention
   double peak = 0;       // FLOPs a second of all ranks
   double mfu() const { return modelFlops / (seconds * peak); }

@@ -202,7 +202,7 @@ double FunctionOrder::schedule() {
       time.await(calls[need].axes, done[need]);
     if (call.axes.empty())
       time.work(cast<rt::Call>(call.op).getCategory(), call.seconds);
-    else if (double end = time.start(call.axes, call.seconds); !call.mayFly)
+    else if (double end = time.start(call.axes, call.seconds, call.op); !call.mayFly)
       time.await(call.axes, end);
     else
       done[*next] = end;

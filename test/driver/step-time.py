@@ -28,6 +28,15 @@ def communication(got, axes):
     return got["predicted"]["communication"].get(axes, 0) + got["predicted"]["hidden"].get(axes, 0)
 
 
+def check_collectives(what, got):
+    """The seconds of all rows of collectives are those of the axes, on the mean of pipeline ranks."""
+    programs, predicted = got.get("pipeline") or [got], got["predicted"]
+    mean = lambda field: sum(row[field] for one in programs for row in one["collectives"] if field in row) / len(programs)
+    waited = sum(predicted["communication"].values())
+    check(f"{what}: seconds of collectives", waited + sum(predicted["hidden"].values()), mean("seconds"), 1e-6)
+    check(f"{what}: seconds that are waited for", waited, mean("waited"), 1e-6)
+
+
 def layer(D, H, G, K, F):
     """Weights of a block, of all its linears and of `down` alone."""
     return 2 * D * H * K + 2 * D * G * K + 3 * D * F, D * F
@@ -40,6 +49,7 @@ def ring(bytes_, ranks):
 
 # Llama 3 405B on 64 B300: dp = 8, tp = 8. A rank does an eighth of each layer for an eighth of the sequences.
 got = report("llama3_405b_64.tplan", "llama_405b_64")
+check_collectives("405B", got)
 L, D, V, S = 126, 16384, 128256, 8192
 weights, down = layer(D, 128, 8, 128, 53248)
 tokens, ranks, dp, tp = 2048 * S, 64, 8, 8
@@ -78,6 +88,7 @@ backward = gather + scatter + layers * (6 * weights - 2 * down) * S / rate
 m = 32 // dp
 check("100 B, 1f1b: seconds of tasks", (m + pp - 1) * (forward + backward), got["predicted"]["tasks"], 0.06)
 got = report("gpt_100b_32gpu.tplan", "both_ways")
+check_collectives("100 B, dualpipe_v", got)
 # Eight microbatches keep all ranks busy except for a little: what a rank does is eight times all of its layers.
 m = 64 // dp
 check("100 B, dualpipe_v: seconds of a rank", m * (forward + backward),

@@ -10,13 +10,13 @@ import zlib
 
 import jobs
 from traffic import check_traffic
-from training import GPU, TOKENS, Wrong, left, of_stages
+from training import GPU, STEPS, TOKENS, Wrong, left, of_stages
 
 DELAY = 300  # microseconds, at most, before an operation
 
 
-def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", cwd=None, **more):
-    """What is left, and what rank 0 printed; calls of the driver are in `folder`, by process. Without `data`, on the recipe's."""
+def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", cwd=None, step=STEPS, seconds=300, **more):
+    """What is left after that step, and what rank 0 printed; calls of the driver are in `folder`, by process. Without `data`, on the recipe's."""
     seed = zlib.crc32(f"{binary.stat().st_size} {ranks}".encode())
     libraries = dict(GPU[1])
     nccl = libraries.pop("TPLAN_NCCL")
@@ -24,11 +24,11 @@ def train(binary, folder, ranks, options, data=f"u16:{TOKENS}", cwd=None, **more
                    "STANDIN_NCCL_DELAY": str(DELAY), "STANDIN_SEED": str(seed), **more}
     command = [binary, *(["--data", data] if data else []), "--seed", "1", "--threads", "1", "--save", folder / "save", "--metrics",
                folder / "log.jsonl", "--audit-memory", "--nccl-library", nccl, *options]
-    outcomes = jobs.run(ranks, command, environment, cwd=cwd)
+    outcomes = jobs.run(ranks, command, environment, seconds, cwd)
     for rank, outcome in enumerate(outcomes):
         if outcome.code != 0:
             raise Wrong(f"rank {rank} ends with {outcome.code}: {outcome.err.strip()[-1500:]}")
-    return left(folder), outcomes[0].out
+    return left(folder, step), outcomes[0].out
 
 
 def check_arenas(log, ranks, report):
