@@ -33,10 +33,8 @@ Spent &Spent::operator+=(const Spent &other) {
     communication[axes] += seconds;
   for (const auto &[axes, seconds] : other.hidden)
     hidden[axes] += seconds;
-  for (const auto &[op, exchange] : other.exchanges) {
-    exchanges[op].seconds += exchange.seconds;
-    exchanges[op].waited += exchange.waited;
-  }
+  for (const auto &[op, exchange] : other.exchanges)
+    exchanges[op] += exchange;
   return *this;
 }
 

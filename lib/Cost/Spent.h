@@ -11,6 +11,11 @@ namespace tplan::cost {
 /// Seconds of one collective or message, and those of them that no other work hides.
 struct Exchange {
   double seconds = 0, waited = 0;
+  Exchange &operator+=(const Exchange &other) {
+    seconds += other.seconds;
+    waited += other.waited;
+    return *this;
+  }
 };
 
 /// Seconds, by what they are spent on.

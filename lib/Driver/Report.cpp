@@ -45,16 +45,6 @@ Collective describe(rt::CollectiveOp op, rt::FuncOp func, int64_t calls, llvm::S
   return row;
 }
 
-void add(Collective &row, const Collective &other) {
-  row.calls += other.calls;
-  if (!other.predicted)
-    return;
-  if (!row.predicted)
-    row.predicted.emplace();
-  row.predicted->seconds += other.predicted->seconds;
-  row.predicted->waited += other.predicted->waited;
-}
-
 /// Calls of one op from several tasks are one row. Two blocks of one type may belong to wholes that
 /// end at different places, so their bytes must agree, too.
 void addCollective(StepReport &report, Collective row) {
@@ -64,10 +54,13 @@ void addCollective(StepReport &report, Collective row) {
     };
     return key(other) == key(row);
   };
-  if (auto known = llvm::find_if(report.collectives, same); known != report.collectives.end())
-    add(*known, row);
-  else
+  if (auto known = llvm::find_if(report.collectives, same); known != report.collectives.end()) {
+    known->calls += row.calls;
+    if (row.predicted)
+      known->predicted = known->predicted.value_or(cost::Exchange()) += *row.predicted;
+  } else {
     report.collectives.push_back(std::move(row));
+  }
 }
 
 /// Bytes that a rank sends for a sum of `count` f64s. Of the ranks that hold the program's stages,
@@ -109,8 +102,9 @@ void addSum(StepReport &report, sched::ProgramOp program, llvm::StringRef in, ll
   report.collectives.push_back(row);
 }
 
-/// The values of a message, one row for each.
-void addMessage(StepReport &report, llvm::StringRef in, sched::Step op, int64_t times) {
+/// The values of a message, one row for each; the first has the time.
+void addMessage(StepReport &report, llvm::StringRef in, sched::Step op, int64_t times,
+                std::optional<cost::Exchange> predicted) {
   bool sends = isa<sched::SendOp>(op.getOperation());
   sched::Resource channel = op.getResource();
   for (const sched::Use &use : op.getUses()) {
@@ -126,6 +120,7 @@ void addMessage(StepReport &report, llvm::StringRef in, sched::Step op, int64_t 
     std::tie(row.file, row.line) = lower::sourceOf(op->getLoc());
     row.calls = times;
     row.bytes = sends ? static_cast<int64_t>(value.getBytes()) : 0;
+    row.predicted = std::exchange(predicted, std::nullopt);
     addCollective(report, std::move(row));
   }
 }
@@ -223,7 +218,7 @@ void addExchanges(StepReport &report, sched::ProgramOp program, sched::EntryKind
       addSum(report, program, in, step.getTitle(), sum.getAxes(), 1, times * sum.getReads(),
              sum.getLoc(), predicted(op));
     } else if (isa<sched::SendOp, sched::ReceiveOp>(op)) {
-      addMessage(report, in, step, times);
+      addMessage(report, in, step, times, predicted(op));
     }
   });
 }

@@ -200,13 +200,14 @@ double FunctionOrder::schedule() {
     const Call &call = calls[*next];
     for (size_t need : call.needs)
       time.await(calls[need].axes, done[need]);
-    if (call.axes.empty())
+    if (call.axes.empty()) {
       time.work(cast<rt::Call>(call.op).getCategory(), call.seconds);
-    else if (double end = time.start(call.axes, call.seconds, call.op); !call.mayFly)
-      time.await(call.axes, end);
-    else
-      done[*next] = end;
-    done[*next] = std::max(done[*next], time.getNow());
+      done[*next] = time.getNow();
+    } else {
+      done[*next] = time.start(call.axes, call.seconds, call.op);
+      if (!call.mayFly)
+        time.await(call.axes, done[*next]);
+    }
     frame.issue(*next);
     order.push_back(*next);
     while (first < calls.size() && done[first] >= 0)

@@ -39,9 +39,9 @@ def CheckStartsPass : Pass<"check-starts", "::mlir::ModuleOp"> {
   let summary = "what a step starts it awaits, and nothing touches it meanwhile";
   let description = [{
     Refuses an op that is neither complete where it stands nor awaited. Then plays the step,
-    instance by instance. Refuses an event that is signalled twice before it is
-    awaited, an await of what has not been started, an op that reads what a call in flight writes
-    or writes what it reads, and a call that is in flight when the step ends. A plan never fails it.
+    instance by instance, and refuses an event that is signalled twice before it is awaited, an
+    await of what has not been started, an op that reads what a call in flight writes or writes what
+    it reads, and a call that is in flight when the step ends. A plan never fails it.
   }];
 }
 
@@ -61,9 +61,8 @@ def WarnWaitsPass : Pass<"warn-waits", "::mlir::ModuleOp"> {
   let description = [{
     Warns, at the lines of the plan, of collectives of activations that no line asks for, and of
     those that cross nodes, with the bytes and seconds that they take in a step, whether or not
-    other work hides them. Less than a
-    millisecond a step is no warning, nor is what no line asks for and takes less than a tenth of
-    all communication. It changes nothing.
+    other work hides them. Less than a millisecond a step is no warning, nor is what no line asks
+    for and takes less than a tenth of all communication. It changes nothing.
   }];
 }
 

@@ -48,7 +48,7 @@ std::string spellTime(double s) {
   return llvm::formatv("{0:f1} {1}", s < 1 ? s * 1e3 : s, s < 1 ? "ms" : "s").str();
 }
 
-/// What a step of one program waits for.
+/// What the ranks of one program exchange in a step.
 class StepWaits {
 public:
   StepWaits(sched::ProgramOp program, cost::Prices &prices)
@@ -158,7 +158,7 @@ private:
 };
 
 struct WarnWaitsPass : tplan::overlap::impl::WarnWaitsPassBase<WarnWaitsPass> {
-  /// Only the program that waits longest is reported, where there are several.
+  /// Where there are several programs, only the one that exchanges longest is reported.
   void runOnOperation() final {
     markAllAnalysesPreserved();
     dist::MeshAttr mesh = dist::meshOf(getOperation());

@@ -2,7 +2,7 @@
 //
 // The one replay of a program. Memory, the report, the tables of the host program, what a device
 // captures and the tests of an order ask here what is executed, how often and when; so none of them
-// needs to know the parts of a step.
+// needs to know the parts of a step. Who needs each period of a run apart asks sched::forEachStep.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SCHEDULE_WALK_H

@@ -1,17 +1,24 @@
 //===- delays.c - communication that comes late, at random -------------------===//
 //
 // Linked into a training with -Wl,--wrap: before each list of collectives, and each await, a rank
-// sleeps now and then, as if another job had its core. DELAY_SEED makes runs differ.
+// sleeps now and then, as if another job had its core. DELAY_SEED makes runs differ. At its end a
+// process prints how often it has: "N delays".
 //
 //===----------------------------------------------------------------------===//
 #include "tplan/runtime.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 /// One call in OFTEN sleeps up to SHORT microseconds, one in SELDOM up to LONG ones.
 enum { OFTEN = 4, SHORT = 300, SELDOM = 256, LONG = 5000 };
+
+static atomic_long count;
+
+__attribute__((destructor)) static void say(void) { printf("%ld delays\n", count); }
 
 static void delay(tp_rank *rank) {
   static _Thread_local uint64_t state;
@@ -27,6 +34,7 @@ static void delay(tp_rank *rank) {
     return;
   struct timespec time = {0, (long)((draw >> 16) % most) * 1000};
   nanosleep(&time, NULL);
+  ++count;
 }
 
 int __real_tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
