@@ -43,7 +43,7 @@ public:
     if (!last)
       return;
     for (auto run : llvm::make_early_inc_range(sums.getBody().getOps<sched::RunOp>()))
-      if (sched::RunOp backward = runLike(last, run); backward && canFly(run))
+      if (sched::RunOp backward = backwardOf(run, last); backward && canFly(run))
         start(run, backward, last);
   }
 
@@ -55,8 +55,8 @@ private:
   int64_t numEvents = 0; // values of the stage
 
   SectionOp lastBackward();
-  static bool isLike(sched::RunOp one, sched::RunOp other);
-  static sched::RunOp runLike(SectionOp section, sched::RunOp run);
+  static bool isLike(sched::RunOp run, sched::RunOp other);
+  static sched::RunOp backwardOf(sched::RunOp run, SectionOp last);
   static bool canFly(sched::RunOp run);
   void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
   ValueOp declareEvents(sched::RunOp run, int64_t count);
@@ -86,15 +86,59 @@ SectionOp StageReductions::lastBackward() {
   return last;
 }
 
-/// Whether two loops are over the same layers.
-bool StageReductions::isLike(sched::RunOp one, sched::RunOp other) {
-  return one.getTitle() == other.getTitle() && one.getTimes() == other.getTimes();
+namespace {
+/// Instances of gradients that an op of a section touches, a run in all of its periods.
+using Touched = llvm::DenseSet<std::pair<Value, int64_t>>;
+} // namespace
+
+static bool isGradient(Value value) {
+  return sched::valueOf(value).getOwner() == sched::Owner::Gradient;
 }
 
-sched::RunOp StageReductions::runLike(SectionOp section, sched::RunOp run) {
-  for (auto other : section.getBody().getOps<sched::RunOp>())
-    if (isLike(other, run))
-      return other;
+static Touched gradientsOf(Operation &op) {
+  Touched touched;
+  auto run = dyn_cast<sched::RunOp>(op);
+  int64_t last = run ? static_cast<int64_t>(run.getTimes()) - 1 : 0;
+  op.walk([&](sched::Step step) {
+    for (const Use &each : step.getUses())
+      for (int64_t period = 0; period <= last && isGradient(each.value); ++period) {
+        auto [value, instance] = sched::evaluate(each, {period, last}, /*microbatch=*/0);
+        touched.insert({value, instance});
+      }
+  });
+  return touched;
+}
+
+static bool touchesAny(Operation &op, const Touched &sums) {
+  return llvm::any_of(gradientsOf(op), [&](const auto &each) { return sums.contains(each); });
+}
+
+/// Whether another loop touches in each period what this one does: it is over the same layers.
+bool StageReductions::isLike(sched::RunOp run, sched::RunOp other) {
+  SmallVector<std::pair<Value, AffineMap>> touched;
+  other.walk([&](sched::Step step) {
+    for (const Use &each : step.getUses())
+      touched.push_back({each.value, each.instance});
+  });
+  WalkResult missing = run.walk([&](sched::Step step) {
+    for (const Use &each : step.getUses())
+      if (isGradient(each.value) &&
+          !llvm::is_contained(touched, std::pair(each.value, each.instance)))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return run.getTimes() == other.getTimes() && !missing.wasInterrupted();
+}
+
+/// The loop that completes the gradients, a layer in each period: what last touches any of them.
+/// None where that is something else.
+sched::RunOp StageReductions::backwardOf(sched::RunOp run, SectionOp last) {
+  Touched gradients = gradientsOf(*run);
+  for (Operation &op : llvm::reverse(last.getBody().front()))
+    if (touchesAny(op, gradients)) {
+      auto backward = dyn_cast<sched::RunOp>(op);
+      return backward && isLike(run, backward) ? backward : sched::RunOp();
+    }
   return {};
 }
 
@@ -154,27 +198,17 @@ void StageReductions::addAwait(ValueOp events, int64_t perPeriod, Location loc) 
 
 /// Before what first touches the sums: within its loop, if that is one over the same layers.
 void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last) {
-  llvm::SmallDenseSet<Value> sumsOfRun;
-  run.walk([&](sched::CallOp call) {
-    for (const Use &each : call.getUses())
-      sumsOfRun.insert(each.value);
-  });
+  Touched gradients = gradientsOf(*run);
   SectionOp end = program.lookupSymbol<SectionOp>("end");
   Operation *reader = nullptr;
   if (!endsInSection)
     for (Operation &op : end.getBody().front()) {
-      bool touches = false;
-      op.walk([&](sched::Step step) {
-        touches |= isa<sched::ReadyOp>(step.getOperation());
-        for (const Use &each : step.getUses())
-          touches |= sumsOfRun.contains(each.value);
-      });
-      if (!touches)
+      if (!isa<sched::ReadyOp>(op) && !touchesAny(op, gradients))
         continue;
       reader = &op;
       break;
     }
-  if (auto like = dyn_cast_or_null<sched::RunOp>(reader); like && isLike(like, run)) {
+  if (auto like = dyn_cast_or_null<sched::RunOp>(reader); like && isLike(run, like)) {
     b.setInsertionPointToStart(&like.getBody().front());
   } else {
     if (reader)
