@@ -296,6 +296,8 @@ std::string KeyAttr::spell() {
     return "frame " + name;
   case ValueKind::Event:
     return "event " + name;
+  case ValueKind::InFlight:
+    return "in flight " + name;
   case ValueKind::StepNumber:
   case ValueKind::Term:
   case ValueKind::Activation:
@@ -326,6 +328,14 @@ Turn Turn::of(Operation *op) {
   auto stream = op->getAttrOfType<IntegerAttr>(kStream);
   auto events = op->getAttrOfType<DenseI64ArrayAttr>(kTurn);
   return stream && events ? Turn{stream.getInt(), events[0], events[1]} : Turn();
+}
+
+bool sched::isExchange(rt::FuncOp func) {
+  auto ops = func.getBlock().without_terminator();
+  return !ops.empty() && llvm::all_of(ops, [](Operation &each) {
+    auto collective = dyn_cast<rt::CollectiveOp>(each);
+    return collective ? !collective.getEvent() : movesNoByte(&each);
+  });
 }
 
 bool sched::movesNoByte(Operation *call) {

@@ -107,6 +107,9 @@ inline ValueOp valueOf(mlir::Value memory) { return memory.getDefiningOp<ValueOp
 /// Visits the steps of a section as one execution does them, those of a run in each of its periods.
 void forEachStep(SectionOp section, llvm::function_ref<void(Step, Period)> visit);
 
+/// Changes the values and instances that a step uses, its frame aside.
+void rewriteUses(Step step, llvm::function_ref<void(Use &)> rewrite);
+
 /// How uses stand in an op: those that are read first.
 struct UseLists {
   llvm::SmallVector<mlir::Value> values;
@@ -131,6 +134,8 @@ inline PlaceAttr placeOf(mlir::OpResult result) {
   return llvm::cast<PlaceAttr>(places[result.getResultNumber()]);
 }
 
+/// Whether a function does nothing but exchange values among ranks, and waits for each.
+bool isExchange(rt::FuncOp func);
 /// A call that moves no byte, a view or a block that is in its place, and becomes no code; after
 /// `memory`.
 bool movesNoByte(mlir::Operation *call);

@@ -404,7 +404,7 @@ def Sched_CallOp : Sched_StepOp<"call", ["getTitle", "getCompletion"],
 
     (C1) it has as many values as the function has arguments and such results, and an event if it is
     started, each of their bytes at least.
-    (C2) its event has one await.
+    (C2) its event has awaits in its section, the last of which completes it, or one in another one.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$callee, Optional<Sched_Memory>:$frame,
                             DefaultValuedAttr<I64Attr, "1">:$layers, UnitAttr:$started), uses);

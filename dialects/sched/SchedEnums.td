@@ -36,7 +36,8 @@ def Sched_Owner : I32EnumAttr<"Owner", "what a piece of memory holds", [
     I32EnumAttrCase<"Logits", 11, "logits">,
     I32EnumAttrCase<"Staging", 12, "staging">,    // of a device: the next step's inputs
     I32EnumAttrCase<"Workspace", 13, "workspace">, // of a device: for library calls
-    I32EnumAttrCase<"Event", 14, "event">         // moments at which what was started is complete
+    I32EnumAttrCase<"Event", 14, "event">,        // moments at which what was started is complete
+    I32EnumAttrCase<"InFlight", 15, "in_flight">  // what ranks exchange while neighbouring layers run
   ]> {
   let cppNamespace = "::tplan::sched";
 }
@@ -62,7 +63,8 @@ def Sched_ValueKind : I32EnumAttr<"ValueKind", "what a value of the program is",
     I32EnumAttrCase<"Term", 17, "term">,               // of a sum that the step makes itself: a stage's
     I32EnumAttrCase<"Count", 18, "count">,             // of the terms of a loss, or layers of a metric
     I32EnumAttrCase<"InUse", 19, "in_use">,            // how many elements of a dimension are in use
-    I32EnumAttrCase<"Event", 20, "event">              // when calls that were started are complete
+    I32EnumAttrCase<"Event", 20, "event">,             // when calls that were started are complete
+    I32EnumAttrCase<"InFlight", 21, "in_flight">       // what a layer gathers, or adds up over ranks
   ]> {
   let cppNamespace = "::tplan::sched";
 }

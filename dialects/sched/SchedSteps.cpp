@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -268,6 +269,23 @@ template <typename Op> static LogicalResult verifyUses(Op op) {
   return success();
 }
 
+template <typename Op> static void rewriteUsesOf(Op op, function_ref<void(Use &)> rewrite) {
+  SmallVector<Use> uses = usesOf(op);
+  llvm::for_each(uses, rewrite);
+  auto reads = static_cast<size_t>(op.getReads());
+  UseLists lists(ArrayRef(uses).take_front(reads), ArrayRef(uses).drop_front(reads));
+  OpBuilder b(op);
+  op.getValuesMutable().assign(lists.values);
+  op.setInstancesAttr(lists.instancesAttr(b));
+  op.setBorders(lists.borders);
+}
+
+void sched::rewriteUses(Step step, function_ref<void(Use &)> rewrite) {
+  llvm::TypeSwitch<Operation *>(step)
+      .Case<CallOp, AwaitOp, ZeroOp, UnpackOp, CopyOp, AllReduceOp, SendOp, ReceiveOp, LaunchOp>(
+          [&](auto op) { rewriteUsesOf(op, rewrite); });
+}
+
 Operation *sched::bodyOpOf(Operation *op) {
   while (!isa<SectionOp>(op->getParentOp()))
     op = op->getParentOp();
@@ -311,20 +329,29 @@ std::optional<Use> CallOp::getSignal() {
   return getStarted() ? std::optional(usesOf(*this).back()) : std::nullopt;
 }
 
-static AwaitOp awaitOf(const Use &event) {
-  AwaitOp found;
-  for (Operation *user : event.value.getUsers())
-    if (auto await = dyn_cast<AwaitOp>(user)) {
-      if (found)
-        return {};
-      found = await;
+/// The last await of an event in the section that signals it; where there is none, the only one of
+/// another section.
+static AwaitOp awaitOf(CallOp call, const Use &event) {
+  auto section = call->getParentOfType<SectionOp>();
+  AwaitOp here, elsewhere;
+  bool isOnly = true;
+  for (Operation *user : event.value.getUsers()) {
+    auto await = dyn_cast<AwaitOp>(user);
+    if (!await)
+      continue;
+    if (await->getParentOfType<SectionOp>() != section) {
+      isOnly &= !elsewhere;
+      elsewhere = await;
+    } else if (!here || bodyOpOf(here)->isBeforeInBlock(bodyOpOf(await))) {
+      here = await;
     }
-  return found;
+  }
+  return here ? here : isOnly ? elsewhere : AwaitOp();
 }
 
 Operation *CallOp::getCompletion() {
   std::optional<Use> signal = getSignal();
-  AwaitOp await = signal ? awaitOf(*signal) : AwaitOp();
+  AwaitOp await = signal ? awaitOf(*this, *signal) : AwaitOp();
   return await ? await.getOperation() : getOperation();
 }
 
@@ -335,8 +362,8 @@ LogicalResult CallOp::verify() {
   if (signal && valueOf(signal->value).getOwner() != Owner::Event) // (C1)
     return emitOpError("is started, and its last value is no event: ")
            << valueOf(signal->value).getName();
-  if (signal && !awaitOf(*signal)) // (C2)
-    return emitOpError("is started, and its event needs one await: ")
+  if (signal && !awaitOf(*this, *signal)) // (C2)
+    return emitOpError("is started, and its event needs an await, in its section or in one other: ")
            << valueOf(signal->value).getName();
   return success();
 }

@@ -37,6 +37,8 @@ private:
           time.await(axes, end);
       return;
     }
+    if (call && !call.getStarted() && call.getLayers() == 1)
+      return prices.play(call.getFunction(), time);
     if (!call || !call.getStarted())
       return time.work(prices.of(step));
     auto &end = ends[eventOf(*call.getSignal(), period)];

@@ -128,32 +128,36 @@ double Prices::secondsOf(rt::Call call) const {
 
 static std::string spell(ArrayAttr axes) { return dist::spell(dist::axesOf(axes)); }
 
+void Prices::play(rt::FuncOp func, Play &time) const {
+  llvm::DenseMap<Value, double> ends; // of events
+  for (Operation &op : func.getBlock().without_terminator()) {
+    if (auto await = dyn_cast<rt::AwaitOp>(op)) {
+      for (Value event : await.getEvents())
+        time.await(spell(event.getDefiningOp<rt::CollectiveOp>().getAxes()), ends.at(event));
+      continue;
+    }
+    auto call = dyn_cast<rt::Call>(op);
+    if (!call || sched::movesNoByte(&op))
+      continue;
+    auto collective = dyn_cast<rt::CollectiveOp>(op);
+    if (!collective) {
+      time.work(call.getCategory(), secondsOf(call));
+      continue;
+    }
+    std::string axes = spell(collective.getAxes());
+    double end = time.start(axes, secondsOf(call), &op);
+    if (Value event = collective.getEvent())
+      ends[event] = end;
+    else
+      time.await(axes, end);
+  }
+}
+
 const Spent &Prices::of(rt::FuncOp func) {
   auto [it, isNew] = ofFunctions.try_emplace(func);
   if (isNew) {
     Play time;
-    llvm::DenseMap<Value, double> ends; // of events
-    for (Operation &op : func.getBlock().without_terminator()) {
-      if (auto await = dyn_cast<rt::AwaitOp>(op)) {
-        for (Value event : await.getEvents())
-          time.await(spell(event.getDefiningOp<rt::CollectiveOp>().getAxes()), ends.at(event));
-        continue;
-      }
-      auto call = dyn_cast<rt::Call>(op);
-      if (!call || sched::movesNoByte(&op))
-        continue;
-      auto collective = dyn_cast<rt::CollectiveOp>(op);
-      if (!collective) {
-        time.work(call.getCategory(), secondsOf(call));
-        continue;
-      }
-      std::string axes = spell(collective.getAxes());
-      double end = time.start(axes, secondsOf(call), &op);
-      if (Value event = collective.getEvent())
-        ends[event] = end;
-      else
-        time.await(axes, end);
-    }
+    play(func, time);
     it->second = time.getSpent();
   }
   return it->second;

@@ -17,6 +17,8 @@
 
 namespace tplan::cost {
 
+class Play;
+
 class Prices {
 public:
   Prices(const lang::Settings &settings, dist::MeshAttr mesh);
@@ -31,6 +33,8 @@ public:
   double secondsOf(rt::Call call) const;
   /// All calls of a function, once each.
   const Spent &of(rt::FuncOp func);
+  /// The same beside what runs already.
+  void play(rt::FuncOp func, Play &time) const;
   /// One execution of a step of a section. Both ends of a message have its price.
   Spent of(sched::Step step);
   const Links &getLinks() const { return links; }

@@ -145,6 +145,7 @@ void JsonReport::writeMemory() {
     json.attribute("arena", report.memory.arena);
     json.attribute("limit", report.summary.memoryLimit);
     json.attribute("live", report.memory.live);
+    json.attribute("least", report.memory.least);
     json.attribute("peak", report.memory.peak);
     rows("beside", report.beside, [&](const Beside &row) {
       json.attribute("owner", row.owner);

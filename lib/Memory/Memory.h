@@ -29,6 +29,7 @@ struct FrameReport {
 struct Report {
   int64_t arena = 0;               // bytes that the binary asks for
   int64_t live = 0;                // largest sum of bytes live at once
+  int64_t least = 0;               // that any placement needs, as far as is known
   std::string peak;                // where that is: "F of stage 0, microbatch 3, block[0..7]"
   std::vector<OwnerReport> owners; // by offset
   std::vector<FrameReport> frames;

@@ -81,11 +81,31 @@ Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> c
 }
 } // namespace
 
+/// From each piece on, the heaviest one that conflicts with all so far.
+int64_t tplan::memory::leastBytes(llvm::ArrayRef<int64_t> bytes,
+                                  llvm::ArrayRef<llvm::BitVector> conflicts) {
+  constexpr size_t kMostPieces = 1024;
+  int64_t most = 0;
+  for (size_t first = 0; bytes.size() <= kMostPieces && first < bytes.size(); ++first) {
+    int64_t sum = sched::alignUp(bytes[first]);
+    for (llvm::BitVector left = conflicts[first]; left.any();) {
+      unsigned next = left.find_first();
+      for (unsigned other : left.set_bits())
+        next = bytes[other] > bytes[next] ? other : next;
+      sum += sched::alignUp(bytes[next]);
+      left &= conflicts[next];
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 Packing tplan::memory::pack(llvm::ArrayRef<int64_t> bytes,
                             llvm::ArrayRef<llvm::BitVector> conflicts, int64_t least,
                             Effort effort) {
   if (bytes.empty())
     return {};
+  least = std::max(least, leastBytes(bytes, conflicts));
   if (effort == Effort::Quick)
     least += least / 100;
   std::vector<int64_t> sizes, pressure(bytes.size(), 0);

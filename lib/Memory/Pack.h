@@ -23,6 +23,11 @@ enum class Effort { Full, Quick };
 Packing pack(llvm::ArrayRef<int64_t> bytes, llvm::ArrayRef<llvm::BitVector> conflicts,
              int64_t least = 0, Effort effort = Effort::Full);
 
+/// Bytes that every packing needs: those of pieces of which each two conflict. More may be live at
+/// no one time, because a piece may be live at several. The heaviest such pieces that are easily
+/// found; none of more than 1,024 pieces.
+int64_t leastBytes(llvm::ArrayRef<int64_t> bytes, llvm::ArrayRef<llvm::BitVector> conflicts);
+
 } // namespace tplan::memory
 
 #endif // TPLAN_MEMORY_PACK_H

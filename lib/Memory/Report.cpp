@@ -2,6 +2,7 @@
 #include "dialects/rt/RT.h"
 #include "lib/Memory/Liveness.h"
 #include "lib/Memory/Memory.h"
+#include "lib/Memory/Pack.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -28,6 +29,11 @@ Report memory::getReport(sched::ProgramOp program) {
                                func->getAttrOfType<IntegerAttr>(sched::kLive).getInt()});
 
   Liveness liveness(program);
+  SmallVector<int64_t> bytes;
+  for (const MemoryBlock &piece : liveness.blocks)
+    bytes.push_back(piece.bytes);
+  report.least =
+      report.live + std::max<int64_t>(0, leastBytes(bytes, liveness.conflicts) - liveness.peak);
   report.peak = liveness.peakName;
   llvm::DenseMap<Operation *, int64_t> atPeak;
   for (auto [block, bytes] :

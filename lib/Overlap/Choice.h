@@ -7,6 +7,12 @@
 
 namespace tplan::overlap {
 
+/// What a collective of a function is for: activations belong to `tp`, weights and gradients in
+/// blocks to `zero`.
+inline lang::Overlap kindOf(rt::CollectiveOp op) {
+  return op->hasAttr(dist::kActivation) ? lang::Overlap::Tp : lang::Overlap::Zero;
+}
+
 /// The kinds that the plan's line `overlap` names. Without the line costs decide, where they are
 /// known or the target is a device, and a kind is one that may win.
 class Choice {

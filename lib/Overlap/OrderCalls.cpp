@@ -2,21 +2,16 @@
 //
 // In each function a collective is started as soon as what it reads is there, and awaited before
 // the first call that reads what it makes. Where a call would wait, a later one that need not wait
-// is done first: the time of each call is its price.
+// is done first (FunctionOrder.h).
 //
-// One decision: calls keep their order otherwise, and a function in which nothing is gained stays
-// as it is. Where costs decide what is started and a rank has no memory to spare, a function also
-// holds no more at once than it did before.
+// One decision: a function in which nothing is gained stays as it is. Where costs decide what is
+// started and a rank has no memory to spare, a function also holds no more at once than it did
+// before.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/rt/RT.h"
-#include "lib/Cost/Play.h"
 #include "lib/Overlap/Choice.h"
+#include "lib/Overlap/FunctionOrder.h"
 #include "lib/Overlap/Overlap.h"
-#include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
-#include <limits>
 
 namespace tplan::overlap {
 #define GEN_PASS_DEF_ORDERCALLSPASS
@@ -27,254 +22,6 @@ using namespace mlir;
 using namespace tplan;
 
 namespace {
-
-/// What is gained must be worth its events.
-constexpr double kLeastGain = 0.001;
-/// A collective of less than so many times the latency of its group is issued with others.
-constexpr double kShort = 4;
-
-struct Call {
-  Operation *op;
-  double seconds;            // alone
-  std::string axes;          // of a collective's group
-  bool isShort;              // a collective that mostly waits, whatever it moves
-  bool mayFly;               // a collective that may run beside other calls
-  SmallVector<size_t> needs; // calls that come before it
-  int64_t bytes = 0;         // of what it makes that the function's frame holds
-  SmallVector<size_t> until; // calls after which nobody reads that any more
-};
-
-class FunctionOrder {
-public:
-  FunctionOrder(rt::FuncOp func, const cost::Prices &prices,
-                llvm::function_ref<bool(rt::CollectiveOp)> mayFly)
-      : func(func) {
-    for (Operation &op : func.getBlock().without_terminator()) {
-      auto collective = dyn_cast<rt::CollectiveOp>(op);
-      auto call = dyn_cast<rt::Call>(op);
-      number[&op] = calls.size();
-      double seconds = call && !sched::movesNoByte(&op) ? prices.secondsOf(call) : 0;
-      bool isShort = collective && seconds < kShort * prices.getLinks().seconds(
-                                                          dist::axesOf(collective.getAxes()), 0);
-      std::string axes = collective ? dist::spell(dist::axesOf(collective.getAxes())) : "";
-      calls.push_back({&op, seconds, axes, isShort, collective && mayFly(collective), {}, 0, {}});
-    }
-    findNeeds();
-  }
-
-  /// Reorders the calls, and starts those whose time other calls then hide. With `keepsMemory` the
-  /// frame need not be larger than before.
-  void run(bool keepsMemory) {
-    if (llvm::none_of(calls, [](const Call &call) { return call.mayFly; }))
-      return;
-    double before = 0;
-    for (const Call &call : calls)
-      before += call.seconds;
-    most = keepsMemory ? peakBefore : std::numeric_limits<int64_t>::max();
-    if (schedule() > before * (1 - kLeastGain) || peakOf(order) > most)
-      return;
-    Operation *end = func.getReturn();
-    for (size_t i : order)
-      calls[i].op->moveBefore(end);
-    startAll();
-  }
-
-private:
-  rt::FuncOp func;
-  std::vector<Call> calls;
-  llvm::DenseMap<Operation *, size_t> number;
-  std::vector<size_t> firstReader; // of what each call makes
-  SmallVector<size_t> order;
-  int64_t peakBefore = 0; // bytes that the frame holds at once, where each call is waited for
-  int64_t most = 0;       // that it may hold
-
-  void findNeeds();
-  int64_t peakOf(ArrayRef<size_t> order) const;
-  double schedule();
-  void startAll();
-  rt::CollectiveOp start(rt::CollectiveOp op);
-};
-
-} // namespace
-
-/// A call needs what it reads, and that whoever reads the memory which it takes over has read it.
-void FunctionOrder::findNeeds() {
-  firstReader.assign(calls.size(), calls.size());
-  for (auto [i, call] : llvm::enumerate(calls)) {
-    llvm::SmallSetVector<size_t, 8> needs;
-    for (Value operand : call.op->getOperands())
-      if (Operation *def = operand.getDefiningOp())
-        needs.insert(number.at(def));
-    for (size_t need : needs) {
-      firstReader[need] = std::min(firstReader[need], i);
-      calls[need].until.push_back(i);
-    }
-    for (Value result : call.op->getResults())
-      if (llvm::none_of(result.getUsers(), llvm::IsaPred<rt::ReturnOp, rt::PlaceOp>))
-        call.bytes += nn::bytesOf(result);
-    auto asCall = dyn_cast<rt::Call>(call.op);
-    for (unsigned r = 0, e = asCall ? call.op->getNumResults() : 0; r < e; ++r)
-      if (int64_t alias = asCall.getAlias(r); alias >= 0)
-        for (Operation *reader : call.op->getOperand(alias).getUsers())
-          if (auto at = number.find(reader); at != number.end() && at->second < i)
-            needs.insert(at->second);
-    call.needs = needs.takeVector();
-  }
-  peakBefore = peakOf(llvm::to_vector(llvm::seq<size_t>(0, calls.size())));
-  // What a started call reads is held until its own result is read. Later calls first.
-  for (Call &call : llvm::reverse(calls)) {
-    llvm::SmallSetVector<size_t, 8> all(call.until.begin(), call.until.end());
-    for (size_t reader : call.until)
-      if (calls[reader].mayFly)
-        all.insert(calls[reader].until.begin(), calls[reader].until.end());
-    call.until = all.takeVector();
-  }
-}
-
-namespace {
-/// Bytes that the frame holds while calls are issued.
-class Frame {
-public:
-  explicit Frame(ArrayRef<Call> calls)
-      : calls(calls), readersLeft(calls.size()), read(calls.size()) {
-    for (auto [i, call] : llvm::enumerate(calls)) {
-      readersLeft[i] = call.until.size();
-      for (size_t reader : call.until)
-        read[reader].push_back(i);
-    }
-  }
-  int64_t with(size_t i) const { return live + calls[i].bytes; }
-  void issue(size_t i) {
-    live += calls[i].bytes;
-    peak = std::max(peak, live);
-    if (readersLeft[i] == 0)
-      live -= calls[i].bytes;
-    for (size_t each : read[i])
-      if (--readersLeft[each] == 0)
-        live -= calls[each].bytes;
-  }
-  int64_t peak = 0;
-
-private:
-  ArrayRef<Call> calls;
-  std::vector<size_t> readersLeft;
-  std::vector<SmallVector<size_t>> read; // whose results a call reads, or holds
-  int64_t live = 0;
-};
-} // namespace
-
-/// The bytes that the frame holds at most, if calls come in this order.
-int64_t FunctionOrder::peakOf(ArrayRef<size_t> inOrder) const {
-  Frame frame(calls);
-  for (size_t i : inOrder)
-    frame.issue(i);
-  return frame.peak;
-}
-
-/// Plays the calls on the compute units and a channel for each group. Returns when all are done.
-double FunctionOrder::schedule() {
-  cost::Play time;
-  std::vector<double> done(calls.size(), -1); // when a call is complete; below 0: not issued
-  auto isReady = [&](const Call &call) {
-    return llvm::all_of(call.needs, [&](size_t need) { return done[need] >= 0; });
-  };
-  auto begin = [&](const Call &call) {
-    double at = time.getNow();
-    for (size_t need : call.needs)
-      at = std::max(at, done[need]);
-    return at;
-  };
-  Frame frame(calls);
-  size_t first = 0; // that is not issued
-  while (order.size() < calls.size()) {
-    // What may fly and can begin goes first, by who reads it first.
-    std::optional<size_t> next;
-    auto rank = [&](size_t i) {
-      bool flies = calls[i].mayFly && begin(calls[i]) <= time.getNow();
-      return std::tuple(!flies, flies ? 0 : begin(calls[i]), flies ? firstReader[i] : i, i);
-    };
-    for (auto [i, call] : llvm::enumerate(calls))
-      if (done[i] < 0 && isReady(call) && (i == first || frame.with(i) <= most) &&
-          (!next || rank(i) < rank(*next)))
-        next = i;
-    const Call &call = calls[*next];
-    for (size_t need : call.needs)
-      time.await(calls[need].axes, done[need]);
-    if (call.axes.empty()) {
-      time.work(cast<rt::Call>(call.op).getCategory(), call.seconds);
-      done[*next] = time.getNow();
-    } else {
-      done[*next] = time.start(call.axes, call.seconds, call.op);
-      if (!call.mayFly)
-        time.await(call.axes, done[*next]);
-    }
-    frame.issue(*next);
-    order.push_back(*next);
-    while (first < calls.size() && done[first] >= 0)
-      ++first;
-  }
-  time.finish();
-  return time.getNow();
-}
-
-rt::CollectiveOp FunctionOrder::start(rt::CollectiveOp op) {
-  OpBuilder b(op);
-  auto started = rt::CollectiveOp::create(
-      b, op.getLoc(), TypeRange{op.getResult().getType(), rt::EventType::get(b.getContext())},
-      ValueRange(op.getX()), op->getAttrs());
-  op.getResult().replaceAllUsesWith(started.getResult());
-  op.erase();
-  return started;
-}
-
-/// Starts each collective that another call follows before the first one that reads it. Short ones
-/// that follow each other are awaited together, where the first of them is.
-void FunctionOrder::startAll() {
-  llvm::MapVector<Operation *, SmallVector<rt::CollectiveOp>> readers; // by the first reader
-  Operation *last = nullptr, *readerOfLast = nullptr; // a short one, and the reader of its bucket
-  for (size_t i : order) {
-    if (!calls[i].mayFly)
-      continue;
-    auto op = cast<rt::CollectiveOp>(calls[i].op);
-    Operation *reader = func.getReturn();
-    for (Operation *user : op.getResult().getUsers())
-      if (user->isBeforeInBlock(reader))
-        reader = user;
-    bool hides = false;
-    for (Operation *other = op->getNextNode(); other != reader; other = other->getNextNode()) {
-      auto at = number.find(other);
-      hides |= at != number.end() && !calls[at->second].mayFly && calls[at->second].seconds > 0;
-    }
-    if (!hides)
-      continue;
-    bool joins = calls[i].isShort && last && last->getNextNode() == op &&
-                 cast<rt::CollectiveOp>(last).getAxes() == op.getAxes();
-    if (joins && readerOfLast->isBeforeInBlock(reader))
-      reader = readerOfLast;
-    if (joins && reader != readerOfLast) {
-      SmallVector<rt::CollectiveOp> all = std::move(readers[readerOfLast]);
-      readers[reader].append(all);
-      readers.erase(readerOfLast);
-    }
-    readers[reader].push_back(op);
-    last = calls[i].isShort ? op.getOperation() : nullptr;
-    readerOfLast = reader;
-  }
-  // All awaits first, because a reader may itself be started.
-  SmallVector<rt::AwaitOp> awaits;
-  for (auto &[reader, ops] : readers) {
-    OpBuilder b(reader);
-    awaits.push_back(rt::AwaitOp::create(b, ops.front().getLoc(), ValueRange()));
-  }
-  for (auto [await, entry] : llvm::zip(awaits, readers)) {
-    SmallVector<Value> events;
-    for (rt::CollectiveOp op : entry.second)
-      events.push_back(start(op).getEvent());
-    await.getEventsMutable().assign(events);
-  }
-}
-
-namespace {
 struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass> {
   void runOnOperation() final {
     lang::Settings settings(getOperation());
@@ -283,13 +30,10 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
       return markAllAnalysesPreserved();
     cost::Prices prices(settings, mesh);
     overlap::Choice choice(getOperation(), settings, prices);
-    auto mayFly = [&](rt::CollectiveOp op) {
-      return choice.starts(op->hasAttr(dist::kActivation) ? lang::Overlap::Tp
-                                                          : lang::Overlap::Zero);
-    };
+    auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(overlap::kindOf(op)); };
     bool keepsMemory = choice.isByCost() && getOperation()->hasAttr(lang::kKeepsMemory);
     for (auto func : getOperation().getOps<rt::FuncOp>())
-      FunctionOrder(func, prices, mayFly).run(keepsMemory);
+      overlap::FunctionOrder(func, prices, mayFly).apply(keepsMemory);
   }
 };
 } // namespace

@@ -23,6 +23,30 @@ def OrderCallsPass : Pass<"order-calls", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::rt::RTDialect"];
 }
 
+def CutExchangesPass : Pass<"cut-exchanges", "::mlir::ModuleOp"> {
+  let summary = "what a layer exchanges for its weights leaves its function";
+  let description = [{
+    Cuts a function that gathers weights (ZeRO 3), or sums gradients in every microbatch (ZeRO 2 and
+    3), into the gathers, the rest, the sums, and the additions onto the gradients, so that
+    `rotate-layers` can call them apart (`overlap zero`; without the line, where costs say that the
+    layer gains by it). What goes from one to another is in flight: values of the program with an
+    owner of their own.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
+def RotateLayersPass : Pass<"rotate-layers", "::mlir::ModuleOp"> {
+  let summary = "a layer's weights are gathered, and its gradients summed, beside its neighbours";
+  let description = [{
+    Starts what a layer gathers before the layer before it, and awaits what it sums, and adds it,
+    after the layer after it. In the loop of a run that is the next, or the last, period; the first and
+    the last one become loops of their own, where the neighbour is in another run or there is none.
+    What is in flight has two instances by turns. Additions onto a gradient keep their order: a sum
+    that a neighbour would touch is awaited before that.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
 def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
   let summary = "sums of gradients run under the last backward";
   let description = [{

@@ -146,13 +146,7 @@ sched::RunOp StageReductions::backwardOf(sched::RunOp run, SectionOp last) {
 bool StageReductions::canFly(sched::RunOp run) {
   return llvm::all_of(run.getBody().front(), [](Operation &op) {
     auto call = dyn_cast<sched::CallOp>(op);
-    if (!call)
-      return false;
-    auto ops = call.getFunction().getBlock().without_terminator();
-    return !ops.empty() && llvm::all_of(ops, [](Operation &each) {
-      auto collective = dyn_cast<rt::CollectiveOp>(each);
-      return collective ? !collective.getEvent() : sched::movesNoByte(&each);
-    });
+    return call && sched::isExchange(call.getFunction());
   });
 }
 

@@ -375,7 +375,7 @@ rt.func @f() { rt.return }
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   %e = sched.value <event "e"> event always bytes 64 x 1
   sched.section @end {
-    // expected-error@below {{is started, and its event needs one await: event e}}
+    // expected-error@below {{is started, and its event needs an await, in its section or in one other: event e}}
     sched.call @f to(%e) started
   }
 }

@@ -119,9 +119,12 @@ def of_stages(report):
 
 def check_arena(memory, stages=1):
     """Few of all bytes are wasted. Where a rank holds several stages and these are not alike, their slots have unlike sizes and come
-    and go in turn, which leaves gaps; with stages of equal layers there are next to none (docs/schedules.md)."""
-    if memory["arena"] > (1.05 if stages == 1 else 1.2) * memory["live"]:
-        raise Wrong(f"the arena has {memory['arena']} bytes for {memory['live']} live ones")
+    and go in turn, which leaves gaps; with stages of equal layers there are next to none (docs/schedules.md). What must lie apart
+    may be more than what is live at any one time."""
+    if memory["arena"] > max((1.05 if stages == 1 else 1.2) * memory["live"], 1.05 * memory["least"]):
+        raise Wrong(f"the arena has {memory['arena']} bytes for {memory['live']} live ones, {memory['least']} apart")
+    if memory["arena"] < memory["least"]:
+        raise Wrong(f"the arena has {memory['arena']} bytes, fewer than the report says it must: {memory['least']}")
     for frame in memory["frames"]:
         if frame["bytes"] > 1.05 * frame["live"]:
             raise Wrong(f"the frame of {frame['function']} has {frame['bytes']} bytes for {frame['live']} live ones")

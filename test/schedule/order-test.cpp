@@ -227,6 +227,7 @@ TEST(Packing, NoTwoLivePiecesOverlap) {
                     packing.offsets[i] + lives.bytes[i] <= packing.offsets[j] ||
                     packing.offsets[j] + lives.bytes[j] <= packing.offsets[i]);
     }
+    EXPECT_LE(memory::leastBytes(lives.bytes, lives.conflicts), lives.live);
     double ratio = lives.live ? static_cast<double>(packing.bytes) / lives.live : 1;
     EXPECT_GE(ratio, 1);
     worst = std::max(worst, ratio);
@@ -234,6 +235,17 @@ TEST(Packing, NoTwoLivePiecesOverlap) {
   }
   EXPECT_LT(sum / kRounds, 1.001);
   EXPECT_LT(worst, 1.01); // random lives are harder than those of layers
+}
+
+/// Each two of three pieces are live at once, at some time, and never all three.
+TEST(Packing, WhatEachTwoNeedIsNeeded) {
+  std::vector<int64_t> bytes = {64, 128, 256, 1000};
+  std::vector<llvm::BitVector> conflicts(4, llvm::BitVector(4));
+  for (auto [a, b] : {std::pair(0, 1), {1, 2}, {0, 2}})
+    conflicts[a].set(b), conflicts[b].set(a);
+  EXPECT_EQ(memory::leastBytes(llvm::ArrayRef(bytes).take_front(3), conflicts), 64 + 128 + 256);
+  EXPECT_EQ(memory::leastBytes(bytes, conflicts), 1024);
+  EXPECT_EQ(memory::pack(bytes, conflicts, 1000).bytes, 1024);
 }
 
 } // namespace

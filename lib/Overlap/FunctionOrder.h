@@ -1,0 +1,71 @@
+//===- FunctionOrder.h - the calls of a function, in time -------------------===//
+//
+// Plays the calls of a function at their prices, with collectives beside them: where a call would
+// wait for one, a later call that need not wait is done first.
+//
+// One decision: calls keep their order otherwise.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_OVERLAP_FUNCTIONORDER_H
+#define TPLAN_OVERLAP_FUNCTIONORDER_H
+
+#include "lib/Cost/Prices.h"
+#include <limits>
+
+namespace tplan::overlap {
+
+/// The share of a function's time that must be gained to be worth its events.
+inline constexpr double kLeastGain = 0.001;
+
+class FunctionOrder {
+public:
+  using MayFly = llvm::function_ref<bool(rt::CollectiveOp)>;
+  using IsLeftOut = llvm::function_ref<bool(mlir::Operation *)>;
+
+  /// `mayFly`: which collectives may be started. `isLeftOut`: calls that are done elsewhere, and
+  /// take no time.
+  FunctionOrder(
+      rt::FuncOp func, const cost::Prices &prices, MayFly mayFly,
+      IsLeftOut isLeftOut = [](mlir::Operation *) { return false; });
+
+  /// What the function takes in the order that is found, or in its own if that takes no longer.
+  double seconds();
+  /// Reorders the calls, and starts those whose time other calls then hide. With `keepsMemory` the
+  /// frame need not be larger than before.
+  void apply(bool keepsMemory);
+
+private:
+  struct Call {
+    mlir::Operation *op;
+    double seconds;                  // alone
+    std::string axes;                // of a collective's group
+    bool isShort;                    // a collective that mostly waits, whatever it moves
+    bool mayFly;                     // a collective that may run beside other calls
+    llvm::SmallVector<size_t> needs; // calls that come before it
+    int64_t bytes = 0;               // of what it makes that the function's frame holds
+    llvm::SmallVector<size_t> until; // calls after which nobody reads that any more
+  };
+  class Frame;
+
+  rt::FuncOp func;
+  std::vector<Call> calls;
+  llvm::DenseMap<mlir::Operation *, size_t> number;
+  std::vector<size_t> firstReader; // of what each call makes
+  llvm::SmallVector<size_t> order;
+  int64_t peakBefore = 0; // bytes that the frame holds at once, where each call is waited for
+  int64_t most = std::numeric_limits<int64_t>::max(); // that it may hold
+
+  bool fliesAny() const {
+    return llvm::any_of(calls, [](const Call &call) { return call.mayFly; });
+  }
+  double secondsBefore() const;
+  void findNeeds();
+  int64_t peakOf(llvm::ArrayRef<size_t> order) const;
+  double schedule();
+  void startAll();
+  static rt::CollectiveOp start(rt::CollectiveOp op);
+};
+
+} // namespace tplan::overlap
+
+#endif // TPLAN_OVERLAP_FUNCTIONORDER_H

@@ -1,0 +1,65 @@
+//===- Layers.h - what a section does for each layer ------------------------===//
+//
+// The ops of a run as layers in sequence: what a layer gathers, its work, what it sums, and what
+// waits for that sum. `rotate-layers` moves the exchanges among layers, and asks here what may pass
+// what.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_OVERLAP_LAYERS_H
+#define TPLAN_OVERLAP_LAYERS_H
+
+#include "dialects/sched/Sched.h"
+#include "llvm/ADT/SetVector.h"
+#include <vector>
+
+namespace tplan::overlap {
+
+/// What a section does for a layer, in its order.
+struct Layer {
+  using Ops = llvm::SmallVector<mlir::Operation *, 2>;
+  sched::CallOp gather; // or null
+  Ops work;
+  sched::CallOp sum; // or null
+  Ops beside;        // what need not wait for the sum
+  Ops afterSum;      // what needs it
+};
+
+/// The layers of one period of a run.
+std::vector<Layer> layersOf(sched::RunOp run);
+/// Whether any of them gathers or sums something in a call of its own.
+bool exchangesAny(llvm::ArrayRef<Layer> layers);
+/// Whether the exchanges of layers, in so many periods, may pass their neighbours' work.
+bool mayRotate(llvm::ArrayRef<Layer> layers, int64_t times);
+
+/// Whether a use is of what `cut-exchanges` cut: what a layer has in flight.
+bool isInFlight(const sched::Use &use);
+
+/// Which values ops read and write, but what is theirs alone: frames and what is in flight.
+class Effects {
+public:
+  void add(mlir::Operation *op);
+  void add(llvm::ArrayRef<mlir::Operation *> ops) {
+    for (mlir::Operation *op : ops)
+      add(op);
+  }
+  /// Whether the order of the two matters.
+  bool meets(const Effects &other) const {
+    return meets(writes, other.reads) || meets(writes, other.writes) || meets(reads, other.writes);
+  }
+
+private:
+  llvm::SetVector<mlir::Value> reads, writes;
+  static bool meets(const llvm::SetVector<mlir::Value> &some,
+                    const llvm::SetVector<mlir::Value> &others) {
+    return llvm::any_of(some, [&](mlir::Value each) { return others.contains(each); });
+  }
+};
+
+/// What a layer does before its neighbour's sum is awaited.
+Effects effectsBefore(const Layer &layer);
+/// Its sum, and what needs it.
+Effects effectsOfSum(const Layer &layer);
+
+} // namespace tplan::overlap
+
+#endif // TPLAN_OVERLAP_LAYERS_H
