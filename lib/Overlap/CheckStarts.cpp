@@ -39,6 +39,7 @@ struct Flight {
   mutable sched::CallOp call; // a handle, whose accessors are not const
   Piece event;
   SmallVector<Piece> reads, writes;
+  bool isComplete = false; // a later one of its channel has been awaited
 };
 
 class StepPlayer {
@@ -131,19 +132,25 @@ private:
     if (flight == flights.end())
       return step->emitOpError("awaits what has not been started: ")
              << cast<ValueOp>(event.value).getName() << "[" << event.instance << "]";
+    for (Flight &before : llvm::make_range(flights.begin(), flight))
+      before.isComplete |= haveOneChannel(before.call, flight->call);
     flights.erase(flight);
     return success();
   }
 
-  /// What is started after another call in the channel of its group runs after it.
-  static ArrayAttr channelOf(sched::CallOp call) {
-    auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
-    return collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes();
+  /// What is started after another call in one channel runs after it. A call goes to the channel of
+  /// its first collective, which waits for the others.
+  static bool haveOneChannel(sched::CallOp call, sched::CallOp other) {
+    auto channelOf = [](sched::CallOp each) {
+      auto collectives = each.getFunction().getBlock().getOps<rt::CollectiveOp>();
+      return collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes();
+    };
+    return channelOf(call) == channelOf(other);
   }
 
   LogicalResult touch(sched::Step step, const Piece &piece, bool writes, sched::CallOp started) {
     for (const Flight &flight : flights)
-      if (started && channelOf(started) == channelOf(flight.call))
+      if (flight.isComplete || (started && haveOneChannel(started, flight.call)))
         continue;
       else if (llvm::is_contained(flight.writes, piece) ||
                (writes && llvm::is_contained(flight.reads, piece))) {

@@ -9,8 +9,7 @@ using sched::Use;
 
 static bool isPrivate(Value value) {
   sched::Owner owner = sched::valueOf(value).getOwner();
-  return owner == sched::Owner::Frame || owner == sched::Owner::InFlight ||
-         owner == sched::Owner::Event;
+  return owner == sched::Owner::Frame || owner == sched::Owner::InFlight;
 }
 
 void Effects::add(Operation *op) {

@@ -80,6 +80,16 @@ def AssignStreamsPass : Pass<"assign-streams", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def CheckStreamsPass : Pass<"check-streams", "::mlir::ModuleOp"> {
+  let summary = "streams and events are those that starts and awaits ask for";
+  let description = [{
+    Refuses what is exchanged in a stream other than that of its group or channel, because the
+    operations of a group would have no order, and an event that is recorded again while a collective in
+    flight holds it, because its await would wait for something else. A plan never fails it.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
 def WarnWaitsPass : Pass<"warn-waits", "::mlir::ModuleOp"> {
   let summary = "communication that another plan would not need is a warning";
   let description = [{

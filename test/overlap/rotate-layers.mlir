@@ -176,3 +176,48 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.entry step [#sched.execute<tasks>]
 }
 }
+
+// -----
+
+// An await of what a layer starts after its sum comes after that.
+!g = !nn.tensor<[D 8], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+// CHECK-LABEL: rt.func @c.B(
+rt.func @c.B(%r: !g {nn.role = "res_fw", nn.name = "r"}) -> (!g {nn.role = "in_flight", nn.name = "w"}) { rt.return %r : !g }
+rt.func @c.B.sum(%g: !g {nn.role = "in_flight", nn.name = "w"}) -> (!g {nn.role = "in_flight", nn.name = "w"}) {
+  %0 = rt.collective all_reduce sum %g over ["dp"] : !g -> !g
+  rt.return %0 : !g
+}
+rt.func @c.B.add(%g: !g {nn.role = "cot_param", nn.name = "w"}, %s: !g {nn.role = "in_flight", nn.name = "w"})
+    -> (!g {nn.role = "cot_param", nn.name = "w"}) { rt.return %g : !g }
+rt.func @c.R(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = rt.collective all_reduce sum %g over ["tp"] : !g -> !g
+  rt.return %0 : !g
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %r = sched.value <activation "r"> residual always bytes 32 x 1
+  %g = sched.value <gradient of @c.w> gradient always bytes 32 x 1
+  %p = sched.value <in_flight "c.B w"> in_flight section bytes 32 x 1
+  %s = sched.value <in_flight "c.B.sum w"> in_flight section bytes 32 x 1
+  %e = sched.value <event "R.0.0"> event always bytes 64 x 1
+  sched.section @F.0 task F 0 {}
+  // CHECK:      sched.section @B.0 task B 0 {
+  // CHECK:        sched.call @c.B.sum {{.*}} started
+  // CHECK:        sched.run "backward" "c" x 1 descending {
+  // CHECK-NEXT:     sched.await
+  // CHECK-NEXT:     sched.call @c.B.add
+  // CHECK-NEXT:     sched.call @c.R {{.*}} started
+  // CHECK-NEXT:   }
+  // CHECK-NEXT:   sched.run "await" "c" x 1 {
+  sched.section @B.0 task B 0 {
+    sched.run "backward" "c" x 1 descending {
+      sched.call @c.B from(%r) to(%p)
+      sched.call @c.B.sum from(%p) to(%s)
+      sched.call @c.B.add from(%g, %s)
+      sched.call @c.R from(%g) to(%e) started
+    }
+    sched.run "await" "c" x 1 { sched.await from(%e) }
+  }
+  sched.entry step [#sched.execute<tasks>]
+}
+}
