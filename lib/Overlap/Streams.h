@@ -15,7 +15,7 @@
 namespace tplan::overlap {
 
 struct Streams {
-  /// Those of a module.
+  /// Computes them for a module.
   explicit Streams(mlir::ModuleOp module);
 
   llvm::MapVector<mlir::Operation *, sched::Turn> turns; // of what is exchanged or started

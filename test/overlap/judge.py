@@ -33,17 +33,10 @@ class Rank:
     # Memory.
 
     def piece(self, use, period, last, microbatch):
-        name, instance = use.at(period, last, microbatch)
-        value = self.program.values[name]
-        if not 0 <= instance < value.count:
-            raise Wrong(f"{name} has no instance {instance}")
-        slot = 0
-        if value.family:
-            slot = self.program.slots[value.family][microbatch]
-            if value.family in self.program.pools:
-                pool, slots = self.program.pools[value.family]
-                slot = f"pool {pool} {slots[slot]}"
-        piece = name, instance, slot
+        piece = self.program.piece(use, period, last, microbatch)
+        value = self.program.values[piece[0]]
+        if not 0 <= piece[1] < value.count:
+            raise Wrong(f"{piece[0]} has no instance {piece[1]}")
         if value.lives == "section":
             self.touched.add(piece)
         return piece
@@ -123,23 +116,11 @@ class Rank:
         """The calls of a function; `pieces`: of its arguments, then of its results that update none."""
         function = self.plan.functions[step.name]
         self.calls += 1
-        memory = dict(zip(function.args, pieces))
-        results = iter(pieces[len(function.args):])
-        given = []
-        for i in range(len(function.results)):
-            updated = function.updated(i)
-            given.append(next(results) if updated is None else pieces[updated])
+        memory, given = function.bind(pieces, self.calls)
         back = function.calls[-1]
-        inFrame = False
-        for name, piece in zip(back.operands, given):
-            if name not in function.args:
-                memory[name] = piece
+        inFrame = any(piece[0].startswith(f"{self.calls} ") for piece in memory.values())
         turns = {}
         for call in function.calls[:-1]:
-            for name in call.results:
-                if name not in memory:
-                    memory[name] = f"{self.calls} {name}", 0, 0
-                    inFrame = True
             if call.event:
                 turns[call.event] = call.turn
             if call.kind == "await":
@@ -219,29 +200,12 @@ class Rank:
             self.events[step.turn[1]] = list(self.clocks[thread])
             self.join(0, self.events[step.turn[1]])
 
-    def section(self, name, microbatch):
-        self.touched = set()
-        for item in self.program.sections[name].items:
-            if isinstance(item, listing.Step):
-                yield from self.step(item, 0, 0, microbatch)
-                continue
-            for i in range(item.times):
-                for step in item.steps:
-                    yield from self.step(step, item.times - 1 - i if item.descending else i, item.times - 1, microbatch)
-        self.free(self.touched)
-
     def entry(self, kind):
-        program = self.program
-        for times, section in program.entries.get(kind, []):
-            if times == "tasks":
-                last = {task[:2]: i for i, task in enumerate(program.tasks)}
-                for i, (task, stage, microbatch) in enumerate(program.tasks):
-                    of = [each for each in program.sections.values() if each.task == (task, stage)]
-                    isLast = last[task, stage] == i and any(each.last for each in of)
-                    yield from self.section(next(each.name for each in of if each.last == isLast), microbatch)
-            else:
-                for microbatch in range(program.microbatches if times == "each_microbatch" else 1):
-                    yield from self.section(section.strip('"'), microbatch)
+        for section, microbatch in self.program.executed(kind):
+            self.touched = set()
+            for step, period, last in section.steps():
+                yield from self.step(step, period, last, microbatch)
+            self.free(self.touched)
         for thread in range(1, self.plan.streams + 1):
             if not self.before(thread, self.clocks[thread][thread], 0):
                 raise Wrong(f"something is under way at the end of {kind}")

@@ -54,6 +54,16 @@ class Section:
     last: bool
     items: list  # steps and runs
 
+    def steps(self):
+        """Steps in their order, each with its period and the last one."""
+        for item in self.items:
+            if isinstance(item, Step):
+                yield item, 0, 0
+                continue
+            for i in range(item.times):
+                for step in item.steps:
+                    yield step, item.times - 1 - i if item.descending else i, item.times - 1
+
 
 @dataclasses.dataclass
 class Value:
@@ -74,6 +84,31 @@ class Program:
     pools: dict  # of families: the pool, and the pool's slot of each of its slots
     sections: dict
     entries: dict  # by kind: times and section
+
+    def executed(self, kind):
+        """The sections of an entry in their order, each with its microbatch."""
+        for times, section in self.entries.get(kind, []):
+            if times == "tasks":
+                last = {task[:2]: i for i, task in enumerate(self.tasks)}
+                for i, (task, stage, microbatch) in enumerate(self.tasks):
+                    of = [each for each in self.sections.values() if each.task == (task, stage)]
+                    isLast = last[task, stage] == i and any(each.last for each in of)
+                    yield next(each for each in of if each.last == isLast), microbatch
+            else:
+                for microbatch in range(self.microbatches if times == "each_microbatch" else 1):
+                    yield self.sections[section.strip('"')], microbatch
+
+    def piece(self, use, period, last, microbatch):
+        """The memory of a use: a value, its instance, and the slot that the microbatch has of it."""
+        name, instance = use.at(period, last, microbatch)
+        value = self.values[name]
+        if not value.family:
+            return name, instance, 0
+        slot = self.slots[value.family][microbatch]
+        if value.family in self.pools:
+            pool, slots = self.pools[value.family]
+            slot = f"pool {pool} {slots[slot]}"
+        return name, instance, slot
 
 
 @dataclasses.dataclass
@@ -105,6 +140,23 @@ class Function:
         """The argument whose memory a result is, or none."""
         label = self.results[result]
         return self.labels.index(label) if label[0] in self.IN_PLACE and label in self.labels else None
+
+    def bind(self, pieces, number):
+        """The memory of each value in one call, by name, temporaries by the number of the call; and of what it returns. `pieces`: of
+        the arguments, then of the results that update none."""
+        memory = dict(zip(self.args, pieces))
+        others = iter(pieces[len(self.args):])
+        returned = []
+        for i in range(len(self.results)):
+            updated = self.updated(i)
+            returned.append(next(others) if updated is None else pieces[updated])
+        for name, piece in zip(self.calls[-1].operands, returned):
+            if name not in self.args:
+                memory[name] = piece
+        for call in self.calls[:-1]:
+            for name in call.results:
+                memory.setdefault(name, (f"{number} {name}", 0, 0))
+        return memory, returned
 
 
 @dataclasses.dataclass
