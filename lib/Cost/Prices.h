@@ -26,9 +26,6 @@ public:
   /// that does 300 FLOPs while it moves a byte, good for comparing alone.
   bool areKnown() const { return known; }
 
-  /// Whether a device goes on while it sends: one with several units does, a core does not.
-  bool haveStreams() const { return device.units > 1; }
-
   /// Seconds of a call, launched from a graph.
   double secondsOf(rt::Call call) const;
   /// All calls of a function, once each.

@@ -124,8 +124,7 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<R
 /// Sends of a CPU wait until they are received; those of a GPU have a stream of their own.
 pipeline::Simulation play(ModuleOp module, const cost::Prices &prices,
                           const std::vector<RankCosts> &ranks) {
-  auto [pipeline, orders] = schedule::ordersOf(
-      module, prices.haveStreams() ? schedule::With::Reductions : schedule::With::Messages);
+  auto [pipeline, orders] = schedule::ordersOf(module, schedule::With::Messages);
   return pipeline::simulate(orders, pipeline, costsFor(pipeline, ranks));
 }
 

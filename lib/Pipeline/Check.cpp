@@ -1,9 +1,7 @@
 //===- Check.cpp - is an order of tasks legal? ----------------------------------===//
 //
 // One decision: dependencies and deadlock are found by playing the order. Each rank is a process
-// that does its list. The first task that cannot run at the end is the fault. A receive is an item
-// of its own, which stands where the peer sends (placeMessages), so that no send has to wait for
-// the task that reads what it brings.
+// that does its list. The first task that cannot run at the end is the fault.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Pipeline/Check.h"
@@ -260,33 +258,6 @@ std::vector<Task> pipeline::mergeOrders(const Orders &orders, const Pipeline &pi
 //===----------------------------------------------------------------------===//
 // Messages
 //===----------------------------------------------------------------------===//
-
-Orders pipeline::placeMessages(const Orders &orders, const Pipeline &pipeline) {
-  std::vector<Player> players = playersOf(orders, pipeline);
-  Orders programs(orders.size());
-  Done done(pipeline, -1);
-  int64_t place = 0;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (auto [rank, player] : llvm::enumerate(players)) {
-      if (!player.isReady(done))
-        continue;
-      moved = true;
-      llvm::ArrayRef<Task> tasks = player.go(done, place);
-      llvm::append_range(programs[rank], tasks);
-      for (auto [kind, stage, m, together] : tasks) {
-        int32_t to = pipeline.receiverOf({kind, stage, m});
-        if (to < 0 || pipeline.rankOf(to) == pipeline.rankOf(stage))
-          continue;
-        bool forward = kind == TaskKind::F;
-        programs[rank].push_back({forward ? TaskKind::SendF : TaskKind::SendB, stage, m});
-        programs[pipeline.rankOf(to)].push_back(
-            {forward ? TaskKind::ReceiveF : TaskKind::ReceiveB, to, m});
-      }
-    }
-  }
-  return programs;
-}
 
 std::vector<Program> pipeline::programsOf(const Orders &withMessages, const Pipeline &pipeline) {
   TaskTable<char> inParts(pipeline, 0);

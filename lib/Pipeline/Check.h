@@ -41,10 +41,8 @@ Ring findRing(llvm::ArrayRef<int32_t> awaited);
 //===----------------------------------------------------------------------===//
 
 /// The order of each rank with the messages between stages of different ranks. The order must be
-/// checked. Ranks are visited in turn; one whose next task is ready does it. If that leaves
-/// something to another rank, a send for the one and a receive for the other are appended at once.
-/// As the orders grow together, no rank waits for ever, not even where a send blocks until it is
-/// received. Source: `_add_send_recv` of PyTorch's torch.distributed.pipelining.
+/// checked. What a task leaves to another rank is sent after it, and received as soon as that rank
+/// has done the task that it is at, before its next one (PlaceMessages.cpp).
 Orders placeMessages(const Orders &orders, const Pipeline &pipeline);
 
 /// One end of a message: what a task has made goes to, or comes from, another rank.

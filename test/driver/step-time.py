@@ -4,6 +4,7 @@ small: norms, the optimizer, tiles at the edges.
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -35,6 +36,12 @@ def check_collectives(what, got):
     waited = sum(predicted["communication"].values())
     check(f"{what}: seconds of collectives", waited + sum(predicted["hidden"].values()), mean("seconds"), 1e-6)
     check(f"{what}: seconds that are waited for", waited, mean("waited"), 1e-6)
+
+
+def check_played(what, plan, got):
+    """bench/overlap-bound reads and prices the listing of a plan by itself, and plays it."""
+    out = subprocess.run([ROOT / "bench/overlap-bound", ROOT / "examples/gpt_100b_32gpu.tplan", "--plan", plan], check=True, capture_output=True, text=True)
+    check(f"{what}: seconds of a step, played again", float(re.search(r"as it is ([\d.]+) s", out.stdout)[1]), got["predicted"]["seconds"], 0.01)
 
 
 def layer(D, H, G, K, F):
@@ -87,8 +94,10 @@ backward = gather + scatter + layers * (6 * weights - 2 * down) * S / rate
 # The last stage has the head: forward 2, backward 4 a weight.
 m = 32 // dp
 check("100 B, 1f1b: seconds of tasks", (m + pp - 1) * (forward + backward), got["predicted"]["tasks"], 0.06)
+check_played("100 B, 1f1b", "shared", got)
 got = report("gpt_100b_32gpu.tplan", "both_ways")
 check_collectives("100 B, dualpipe_v", got)
+check_played("100 B, dualpipe_v", "both_ways", got)
 # Eight microbatches keep all ranks busy except for a little: what a rank does is eight times all of its layers.
 m = 64 // dp
 check("100 B, dualpipe_v: seconds of a rank", m * (forward + backward),

@@ -250,7 +250,7 @@ class Reader:
 
     def read(self):
         mesh = re.search(r"dist\.mesh = #dist\.mesh<(.*?)>(?:,|}| )", self.lines[0])
-        axes = [(name, int(size)) for name, size in re.findall(r'<"([^"]+)", (\d+)>', self.lines[0])]
+        axes = [(name, int(size)) for name, size in re.findall(r'<"([^"]+)", (\d+)(?: of "[^"]*")?>', self.lines[0].split(" granules ")[0])]
         stages = re.search(r'stages "([^"]+)"', self.lines[0])
         channels = [(axes_of(over), int(source or 0), int(to or 0)) for over, source, to in
                     re.findall(r"#sched\.stream<over (\[[^]]*\])(?: from (-?\d+) to (-?\d+))?>", self.lines[0])]
