@@ -278,20 +278,18 @@ void SectionRotation::rotate(Loop &loop, Loop *next) {
     beginRun(first);
     start(first.get().gather, loop.gatherEvents, first);
   }
-  bool gathersNext = next && next->layers.front().gather;
-  bool isFirstApart = pending || loop.sumEvents;
-  bool isLastApart = gathersNext || loop.layers.front().gather;
-  int64_t begin = isFirstApart && loop.times > 1,
-          end = loop.times - (isLastApart && loop.times > 1);
-  if (loop.times == 1) // its first is its last
-    end = 1;
+  int64_t begin = 0, end = loop.times; // of the turns that are alike
+  if (loop.times > 1 && (pending || loop.sumEvents))
+    ++begin;
+  if (loop.times > 1 && (next || loop.layers.front().gather))
+    --end;
   if (begin > 0)
     rotate(loop, 0, 1, nullptr);
   if (begin < end)
     rotate(loop, begin, end - begin, end == loop.times ? next : nullptr);
   if (end < loop.times)
     rotate(loop, end, 1, next);
-  if (gathersNext)
+  if (next)
     next->isGathered = true;
   Place last = place(loop, loop.layers.size() - 1, loop.times - 1, 1);
   if (last.get().sum)
