@@ -21,13 +21,13 @@ class Rank:
         self.plan, self.program = plan, program
         threads = range(plan.streams + 1)
         self.clocks = [[0] * len(threads) for _ in threads]
-        self.events = {}     # by number: a clock
-        self.signals = {}    # by instance of a value: a clock, and whether it is awaited
-        self.last = {}       # by group or channel: thread and time of its last exchange
-        self.content = {}    # by piece: how it was made
-        self.writers = {}    # by piece: thread and time
-        self.readers = {}    # by piece: of each thread the last time
-        self.calls = 0       # so that temporaries of calls differ
+        self.events = {}      # by number: a clock
+        self.signals = {}     # by instance of a value: a clock, until it is awaited
+        self.last = {}        # by group or channel: thread and time of its last exchange
+        self.content = {}     # by piece: how it was made
+        self.writers = {}     # by piece: thread and time
+        self.readers = {}     # by piece: of each thread the last time
+        self.calls = 0        # so that temporaries of calls differ
         self.touched = set()  # pieces that live as long as this section
 
     # Memory.
