@@ -37,10 +37,13 @@ private:
           time.await(axes, end);
       return;
     }
-    if (call && !call.getStarted() && call.getLayers() == 1)
-      return prices.play(call.getFunction(), time);
-    if (!call || !call.getStarted())
+    if (!call)
       return time.work(prices.of(step));
+    if (!call.getStarted()) {
+      for (uint64_t layer = 0; layer < call.getLayers(); ++layer)
+        prices.play(call.getFunction(), time);
+      return;
+    }
     auto &end = ends[eventOf(*call.getSignal(), period)];
     end.clear();
     for (auto each : call.getFunction().getBlock().getOps<rt::CollectiveOp>()) {

@@ -121,10 +121,9 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<R
           }};
 }
 
-/// Sends of a CPU wait until they are received; those of a GPU have a stream of their own.
-pipeline::Simulation play(ModuleOp module, const cost::Prices &prices,
-                          const std::vector<RankCosts> &ranks) {
-  auto [pipeline, orders] = schedule::ordersOf(module, schedule::With::Messages);
+/// Sends wait until they are received.
+pipeline::Simulation play(ModuleOp module, const std::vector<RankCosts> &ranks) {
+  auto [pipeline, orders] = schedule::ordersOf(module, schedule::With::All);
   return pipeline::simulate(orders, pipeline, costsFor(pipeline, ranks));
 }
 
@@ -139,7 +138,7 @@ StepTime tplan::predictStep(ModuleOp module) {
     return step;
   step.device = settings.cluster.device;
   std::vector<RankCosts> ranks = costsOfRanks(module, prices);
-  pipeline::Simulation simulation = play(module, prices, ranks);
+  pipeline::Simulation simulation = play(module, ranks);
   step.tasks = simulation.makespan;
 
   // Without a sum over stages a rank goes on as soon as it has done its own tasks.
@@ -169,5 +168,5 @@ std::optional<pipeline::Simulation> tplan::predictTasks(ModuleOp module) {
   cost::Prices prices(lang::Settings(module), dist::meshOf(module));
   if (!prices.areKnown())
     return std::nullopt;
-  return play(module, prices, costsOfRanks(module, prices));
+  return play(module, costsOfRanks(module, prices));
 }

@@ -83,6 +83,8 @@ struct PlanArenaPass : tplan::memory::impl::PlanArenaPassBase<PlanArenaPass> {
   static void sizeFrames(sched::ProgramOp program) {
     program.walk([&](sched::CallOp call) {
       auto bytes = call.getFunction()->getAttrOfType<IntegerAttr>(sched::kFrame);
+      if (!call.getFrame() && bytes && bytes.getInt())
+        llvm::reportFatalInternalError("a call has no frame, and its function temporaries");
       if (Value frame = call.getFrame(); frame && bytes) {
         ValueOp value = sched::valueOf(frame);
         value.setBytes(std::max<int64_t>(value.getBytes(), bytes.getInt()));

@@ -61,10 +61,8 @@ private:
   std::vector<Rank> ranks;
   Orders programs;
   TaskTable<char> arrived; // what a task has made is where it is needed
+  const Costs costs = UnitCosts();
 
-  static double secondsOf(TaskKind kind) {
-    return kind == TaskKind::B ? 2 : kind == TaskKind::R ? 0 : 1;
-  }
   /// The rank that takes what a task has made, if it is another one.
   std::optional<size_t> receiverOf(Task task) const {
     int32_t to = pipeline.receiverOf({task.kind, task.stage, task.microbatch});
@@ -104,7 +102,7 @@ private:
     rank.free = at;
     for (Task task : sched::tasksAt(rank.tasks, rank.next)) {
       programs[number].push_back(task);
-      rank.free += secondsOf(task.kind);
+      rank.free += costs.task(task.kind, task.stage);
       ++rank.next;
       if (receiverOf(task))
         rank.sends.push_back(task);
@@ -117,10 +115,9 @@ private:
     Task made = ranks[number].sends.front();
     ranks[number].sends.pop_front();
     size_t to = *receiverOf(made);
-    bool forward = made.kind == TaskKind::F;
-    programs[number].push_back(
-        {forward ? TaskKind::SendF : TaskKind::SendB, made.stage, made.microbatch});
-    programs[to].push_back({forward ? TaskKind::ReceiveF : TaskKind::ReceiveB,
+    TaskKind sends = made.kind == TaskKind::F ? TaskKind::SendF : TaskKind::SendB;
+    programs[number].push_back({sends, made.stage, made.microbatch});
+    programs[to].push_back({sched::factsOf(sends).otherEnd,
                             pipeline.receiverOf({made.kind, made.stage, made.microbatch}),
                             made.microbatch});
     arrived[made] = true;

@@ -6,18 +6,6 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::pipeline;
 
-static bool has(schedule::With with, TaskKind kind) {
-  switch (with) {
-  case schedule::With::Work:
-    return sched::factsOf(kind).isOrdered;
-  case schedule::With::Reductions:
-    return !sched::isMessage(kind);
-  case schedule::With::Messages:
-    return true;
-  }
-  llvm_unreachable("covered");
-}
-
 Scheduled schedule::ordersOf(ModuleOp module, With with) {
   Orders orders;
   std::vector<int32_t> rankOf;
@@ -25,7 +13,7 @@ Scheduled schedule::ordersOf(ModuleOp module, With with) {
   for (auto program : module.getOps<sched::ProgramOp>()) {
     RankOrder &order = orders.emplace_back();
     for (Task task : program.getTaskList())
-      if (has(with, task.kind))
+      if (with == With::All || sched::factsOf(task.kind).isOrdered)
         order.push_back(task);
     rankOf.resize(program.getStages());
     for (int32_t stage = 0; stage < static_cast<int32_t>(rankOf.size()); ++stage)

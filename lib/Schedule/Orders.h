@@ -9,9 +9,8 @@ namespace tplan::schedule {
 
 /// Which tasks of programs an order has.
 enum class With {
-  Work,       // F, B, I and W, as users write orders
-  Reductions, // and R, the sums over ranks
-  Messages    // and messages: all
+  Work, // F, B, I and W, as users write orders
+  All   // and R, the sums over ranks, and messages
 };
 /// The pipeline and the orders of the programs of a module: what lib/Pipeline simulates and draws.
 pipeline::Scheduled ordersOf(mlir::ModuleOp module, With with);

@@ -249,7 +249,6 @@ class Reader:
         self.programs, self.functions = [], {}
 
     def read(self):
-        mesh = re.search(r"dist\.mesh = #dist\.mesh<(.*?)>(?:,|}| )", self.lines[0])
         axes = [(name, int(size)) for name, size in re.findall(r'<"([^"]+)", (\d+)(?: of "[^"]*")?>', self.lines[0].split(" granules ")[0])]
         stages = re.search(r'stages "([^"]+)"', self.lines[0])
         channels = [(axes_of(over), int(source or 0), int(to or 0)) for over, source, to in
@@ -260,7 +259,6 @@ class Reader:
                 self.program(at)
             elif text.startswith("rt.func"):
                 self.function(at)
-        assert mesh or not self.programs
         return Listing(axes, stages[1] if stages else "", self.programs, self.functions, channels)
 
     def program(self, at):
