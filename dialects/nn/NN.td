@@ -195,7 +195,7 @@ def NN_Role : I32EnumAttr<"Role", "what an argument or result of a layer functio
     I32EnumAttrCase<"ResFI", 13, "res_fi">,            // residual kept from F to I
     I32EnumAttrCase<"ResFW", 14, "res_fw">,            // residual kept from F to W (and I)
     I32EnumAttrCase<"ResIW", 15, "res_iw">,            // residual kept from I to W
-    I32EnumAttrCase<"InFlight", 16, "in_flight">       // of a weight: what ranks exchange, before or after that
+    I32EnumAttrCase<"InFlight", 16, "in_flight">       // a gathered weight; a gradient before or after its sum
   ]> {
   let cppNamespace = "::tplan::nn";
 }

@@ -300,7 +300,8 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol, N
   let summary = "one part of a layer, as a list of calls";
   let description = [{
     Made by `fuse` from `nn.layer`, with the same arguments, results, roles and
-    names; `memory` gives every value a place, `lower` makes host code.
+    names; `cut-exchanges` takes gathers, sums and additions out of some, into functions that are no part.
+    `memory` gives every value a place, `lower` makes host code.
 
     (C1) `part` and `layer` come together: a part says whose part it is.
     (C2) a layer has one function for each of its parts.

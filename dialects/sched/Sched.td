@@ -253,8 +253,8 @@ def Sched_ValueOp : Sched_Op<"value", [HasParent<"ProgramOp">,
                                        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "memory for a value, or for one of each layer of a run at a constant stride";
   let description = [{
-    Made by `form-program`, and for a GPU by `plan-arena`, which places each; an address in
-    `lower-host`.
+    Made by `form-program`, by the passes of `overlap` for events and what is in flight, and for a GPU by
+    `plan-arena`, which places each; an address in `lower-host`.
     `bytes` is one instance, `count` how many stand one after the other, each rounded up to 64
     bytes. `at` is the offset in the arena (of a family's value: in the slot). `type` is that of
     one instance; memory that functions share has none. `given`: the host writes it for each step.
@@ -360,7 +360,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
 def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"SectionOp">]> {
   let summary = "a loop over the periods of a run of layers";
   let description = [{
-    Made by `form-program` of `nn.run`, becomes a loop in `lower-host`.
+    Made by `form-program` of `nn.run`, cut by `rotate-layers`, becomes a loop in `lower-host`.
     The body is executed for period 0 to `times` - 1, or descending. `what` (a part) and
     `title` (the layers) are for the report.
 
@@ -395,8 +395,8 @@ def Sched_CallOp : Sched_StepOp<"call", ["getTitle", "getCompletion"],
                                  DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "calls the function of a layer";
   let description = [{
-    Made by `form-program`, becomes a call of the function's code with a table of addresses in
-    `lower-host`.
+    Made by `form-program`, and by the passes of `overlap` that cut or start one; becomes a call of the
+    function's code with a table of addresses in `lower-host`.
     `from` are the arguments, `to` the results that update no argument; `frame` is the memory of its
     temporaries. With `layers` one call does the work of so many layers, from this instance on.
     `started`, it is complete where the last of its values, an event, is awaited: other work runs
