@@ -2,7 +2,8 @@
 //
 // Streams follow from starts and awaits: a stream for the collectives of each group, and for the
 // messages of each channel. Collectives that are issued together have one turn: an event before
-// them and one after them. `assign-streams` writes this down, `check-streams` holds what is written against it.
+// them and one after them. `assign-streams` writes this down, `check-streams` holds what is written
+// against it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_OVERLAP_STREAMS_H
